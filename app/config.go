@@ -1,0 +1,133 @@
+// Package app builds heldcall from its parts: it reads the configuration, starts
+// every part in order and stops them in the reverse order.
+package app
+
+import "time"
+
+// Config is the whole configuration: the YAML file of the operator over the
+// defaults. [LoadConfig] makes a valid one; [DefaultConfig] is one already.
+type Config struct {
+	Proxy   ProxyConfig   `yaml:"proxy"`
+	Hold    HoldConfig    `yaml:"hold"`
+	Console ConsoleConfig `yaml:"console"`
+	NATS    NATSConfig    `yaml:"nats"`
+	Policy  PolicyConfig  `yaml:"policy"`
+	Notify  Unsupported   `yaml:"notify" refuse:"this version tells people over NATS and the console only; remove the key"`
+	Audit   AuditConfig   `yaml:"audit"`
+	Log     LogConfig     `yaml:"log"`
+}
+
+// ProxyConfig is the data plane: where agents connect and where their requests
+// go.
+type ProxyConfig struct {
+	Listen           string        `yaml:"listen"` // host:port
+	Upstreams        []Upstream    `yaml:"upstreams"`
+	Clients          []Client      `yaml:"clients"`
+	TrustHeaders     bool          `yaml:"trust_headers"` // X-Heldcall-User, -Agent and -Tenant are believed
+	Keepalive        time.Duration `yaml:"keepalive"`     // between heartbeats of a held answer
+	Heartbeat        string        `yaml:"heartbeat" oneof:"auto comment event off"`
+	MaxBody          Size          `yaml:"max_body"` // of a request or a whole answer
+	MaxContinuations int           `yaml:"max_continuations"`
+	Routes           RoutesConfig  `yaml:"routes"`
+}
+
+// Upstream is one model API.
+type Upstream struct {
+	Prefix string `yaml:"prefix"`  // path that agents use, such as /v1
+	URL    string `yaml:"url"`     // what the prefix stands for; no trailing slash
+	APIKey Secret `yaml:"api_key"` // empty: the agent's own Authorization passes on
+}
+
+// Client is one agent that is known by its API key. Exactly one of Key and
+// KeySHA256 is set.
+type Client struct {
+	Key       Secret `yaml:"key"`
+	KeySHA256 string `yaml:"key_sha256"` // 64 lower-case hex digits
+	Tenant    string `yaml:"tenant"`
+	User      string `yaml:"user"`
+	Agent     string `yaml:"agent"`
+}
+
+// RoutesConfig names the routes that pass without being gated.
+type RoutesConfig struct {
+	Allow []string `yaml:"allow"` // path patterns; * stays in one segment, ** crosses
+}
+
+// HoldConfig is how an answer is held.
+type HoldConfig struct {
+	Mode      string        `yaml:"mode" oneof:"block park"`
+	MaxWait   time.Duration `yaml:"max_wait"`   // longest hold; 0: as long as policy allows
+	OrphanTTL time.Duration `yaml:"orphan_ttl"` // how long a turn outlives its agent
+}
+
+// ConsoleConfig is the control plane.
+type ConsoleConfig struct {
+	Listen    string      `yaml:"listen"` // host:port, loopback only
+	URL       string      `yaml:"url"`    // how reviewers reach it; empty: from Listen
+	Reviewers Unsupported `yaml:"reviewers" refuse:"this version knows only the reviewer \"local\" on loopback; remove the key"`
+	OIDC      Unsupported `yaml:"oidc" refuse:"this version knows only the reviewer \"local\" on loopback; remove the key"`
+}
+
+// NATSConfig is the durable store: an embedded server, or an external one if URL
+// is set. At most one of Creds, NKey, Token and User is set.
+type NATSConfig struct {
+	URL      string        `yaml:"url"`    // of an external server or cluster, comma separated
+	Listen   string        `yaml:"listen"` // host:port of the embedded server, loopback only; empty: in-process only
+	Dir      string        `yaml:"dir"`    // where the embedded server stores
+	Creds    string        `yaml:"creds"`  // file with user credentials
+	NKey     string        `yaml:"nkey"`   // file with an nkey seed
+	Token    Secret        `yaml:"token"`
+	User     string        `yaml:"user"`
+	Password Secret        `yaml:"password"`
+	TLS      NATSTLSConfig `yaml:"tls"`
+}
+
+// NATSTLSConfig names the PEM files for the connection to an external server.
+type NATSTLSConfig struct {
+	CA   string `yaml:"ca"`
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// PolicyConfig says where the rules stand.
+type PolicyConfig struct {
+	File string `yaml:"file"`
+	Mode string `yaml:"mode" oneof:"enforce shadow"`
+	// FileNamed is true if the operator named the file. One that was not named
+	// need not be there.
+	FileNamed bool `yaml:"-"`
+}
+
+// AuditConfig is how long the audit log is kept.
+type AuditConfig struct {
+	Retention time.Duration `yaml:"retention"`
+}
+
+// LogConfig is heldcall's own log.
+type LogConfig struct {
+	Level  string `yaml:"level" oneof:"debug info warn error"`
+	Format string `yaml:"format" oneof:"text json"`
+}
+
+// DefaultConfig is what runs without a file. The upstream's key is the
+// OPENAI_API_KEY that lookup finds; without one the agent's own passes on.
+// lookup is [os.LookupEnv] outside tests.
+func DefaultConfig(lookup func(string) (string, bool)) Config {
+	key, _ := lookup("OPENAI_API_KEY")
+	return Config{
+		Proxy: ProxyConfig{
+			Listen:           "127.0.0.1:4141",
+			Upstreams:        []Upstream{{Prefix: "/v1", URL: "https://api.openai.com/v1", APIKey: Secret(key)}},
+			Keepalive:        10 * time.Second,
+			Heartbeat:        "auto",
+			MaxBody:          64 << 20,
+			MaxContinuations: 8,
+		},
+		Hold:    HoldConfig{Mode: "block", OrphanTTL: 15 * time.Minute},
+		Console: ConsoleConfig{Listen: "127.0.0.1:4142"},
+		NATS:    NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
+		Policy:  PolicyConfig{File: "policy.yaml", Mode: "enforce"},
+		Audit:   AuditConfig{Retention: 90 * 24 * time.Hour},
+		Log:     LogConfig{Level: "info", Format: "text"},
+	}
+}

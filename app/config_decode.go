@@ -1,0 +1,204 @@
+package app
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// configReader fills a Config from YAML nodes and collects every problem with
+// its place. yaml's own decoder knows no key paths and gives up at the first
+// unknown key.
+type configReader struct {
+	lookup   func(string) (string, bool)
+	lines    map[string]int // key path -> line, for every key in the file
+	problems []ConfigProblem
+}
+
+// given reports whether the key stands in the file.
+func (r *configReader) given(key string) bool { return r.lines[key] > 0 }
+
+// problem notes what is wrong with a key, at its own line or that of the
+// nearest key around it that stands in the file. What follows from a problem
+// that is noted already, of the key or of one in it, is left out.
+func (r *configReader) problem(key, format string, args ...any) {
+	for _, p := range r.problems {
+		if rest, ok := strings.CutPrefix(p.Key, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return
+		}
+	}
+	at := key
+	for r.lines[at] == 0 && at != "" {
+		at = at[:max(strings.LastIndexAny(at, ".["), 0)]
+	}
+	r.problems = append(r.problems, ConfigProblem{
+		Line: r.lines[at], Key: unmarkReferences(key), Reason: unmarkReferences(fmt.Sprintf(format, args...)),
+	})
+}
+
+// read fills the struct that target points to from the root of the file.
+func (r *configReader) read(root *yaml.Node, target any) {
+	r.lines[""] = root.Line
+	r.readValue(root, "", reflect.ValueOf(target).Elem(), "")
+}
+
+func (r *configReader) readValue(node *yaml.Node, key string, target reflect.Value, options reflect.StructTag) {
+	switch {
+	case node.Kind == yaml.AliasNode || node.Anchor != "":
+		r.problem(key, "anchors and aliases are not read; write the value out")
+	case target.Type() == reflect.TypeFor[Unsupported]():
+		if len(node.Content) > 0 || node.Kind == yaml.ScalarNode && node.Tag != "!!null" {
+			r.problem(key, "%s", options.Get("refuse"))
+		}
+	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
+		// A key without a value keeps its default.
+	case target.Kind() == reflect.Struct:
+		r.readStruct(node, key, target)
+	case target.Kind() == reflect.Slice:
+		r.readList(node, key, target)
+	case node.Kind != yaml.ScalarNode:
+		r.problem(key, "is a %s; write %s", kindName(node), wanted(target))
+	default:
+		r.readScalar(node, key, target, options)
+	}
+}
+
+func (r *configReader) readStruct(node *yaml.Node, key string, target reflect.Value) {
+	if node.Kind != yaml.MappingNode {
+		r.problem(key, "is a %s; write a mapping with the keys %s", kindName(node), strings.Join(yamlKeys(target.Type()), ", "))
+		return
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name, value := node.Content[i], node.Content[i+1]
+		path := joinKey(key, name.Value)
+		if first := r.lines[path]; first > 0 {
+			r.problems = append(r.problems, ConfigProblem{Line: name.Line, Key: path,
+				Reason: fmt.Sprintf("is given twice, first in line %d; remove one", first)})
+			continue
+		}
+		r.lines[path] = name.Line
+		field, ok := fieldByKey(target.Type(), name.Value)
+		if !ok {
+			r.problem(path, "unknown key; the keys here are %s", strings.Join(yamlKeys(target.Type()), ", "))
+			continue
+		}
+		r.readValue(value, path, target.FieldByIndex(field.Index), field.Tag)
+	}
+}
+
+// readList replaces the default of a list as a whole.
+func (r *configReader) readList(node *yaml.Node, key string, target reflect.Value) {
+	if node.Kind != yaml.SequenceNode {
+		r.problem(key, "is a %s; write a list", kindName(node))
+		return
+	}
+	list := reflect.MakeSlice(target.Type(), len(node.Content), len(node.Content))
+	for i, item := range node.Content {
+		path := fmt.Sprintf("%s[%d]", key, i)
+		r.lines[path] = item.Line
+		r.readValue(item, path, list.Index(i), "")
+	}
+	target.Set(list)
+}
+
+func (r *configReader) readScalar(node *yaml.Node, key string, target reflect.Value, options reflect.StructTag) {
+	text, err := expandReferences(node.Value, r.lookup)
+	if err != nil {
+		r.problem(key, "%s", err)
+		return
+	}
+	quoted := node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0
+	switch target.Interface().(type) {
+	case time.Duration:
+		d, err := parseDuration(text)
+		if err != nil {
+			r.problem(key, "%s", err)
+		}
+		target.SetInt(int64(d))
+	case Size:
+		size, err := parseSize(text)
+		if err != nil {
+			r.problem(key, "%s", err)
+		}
+		target.SetInt(int64(size))
+	case bool:
+		if quoted || text != "true" && text != "false" {
+			r.problem(key, "%q is not a boolean; write true or false", text)
+		}
+		target.SetBool(text == "true")
+	case int:
+		n, err := strconv.Atoi(text)
+		if quoted || err != nil {
+			r.problem(key, "%q is not a whole number", text)
+		}
+		target.SetInt(int64(n))
+	default:
+		target.SetString(text)
+		if allowed := strings.Fields(options.Get("oneof")); len(allowed) > 0 && !slices.Contains(allowed, text) {
+			r.problem(key, "%q is not known; write %s", text, either(allowed))
+		}
+	}
+}
+
+// either lists the values as in "auto, comment or off".
+func either(values []string) string {
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
+}
+
+func joinKey(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func kindName(node *yaml.Node) string {
+	switch node.Kind {
+	case yaml.MappingNode:
+		return "mapping"
+	case yaml.SequenceNode:
+		return "list"
+	}
+	return "single value"
+}
+
+// wanted says what a value that is neither struct nor list is written as.
+func wanted(target reflect.Value) string {
+	switch target.Interface().(type) {
+	case time.Duration:
+		return "a duration such as 10s"
+	case Size:
+		return "a size such as 64MiB"
+	case bool:
+		return "true or false"
+	case int:
+		return "a whole number"
+	}
+	return "a single value"
+}
+
+// yamlKeys are the keys of a struct, in the order of its fields.
+func yamlKeys(t reflect.Type) []string {
+	var keys []string
+	for field := range t.Fields() {
+		if key := field.Tag.Get("yaml"); key != "-" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func fieldByKey(t reflect.Type, key string) (reflect.StructField, bool) {
+	for field := range t.Fields() {
+		if tag := field.Tag.Get("yaml"); tag == key && tag != "-" {
+			return field, true
+		}
+	}
+	return reflect.StructField{}, false
+}

@@ -1,0 +1,244 @@
+package app
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// validate notes every value that is of the right type but cannot work.
+func (r *configReader) validate(c *Config) {
+	r.validateListeners(c)
+	r.validateProxy(&c.Proxy)
+	r.validateUpstreams(&c.Proxy)
+	r.validateClients(c.Proxy.Clients)
+	r.validateNATS(&c.NATS)
+	if c.Hold.Mode == "park" {
+		r.problem("hold.mode", "park is not in this version; write block")
+	}
+	if c.Policy.Mode == "shadow" {
+		r.problem("policy.mode", "shadow is not in this version; write enforce")
+	}
+	if c.Policy.File == "" {
+		r.problem("policy.file", "is empty; name the file, or remove the key to use policy.yaml")
+	} else if c.Policy.FileNamed {
+		r.validateFile("policy.file", c.Policy.File)
+	}
+	if c.Console.URL != "" {
+		r.validateURL("console.url", c.Console.URL, "http", "https")
+	}
+	if c.Audit.Retention < time.Hour {
+		r.problem("audit.retention", "%s is less than an hour; write for example 90d", c.Audit.Retention)
+	}
+}
+
+// validateListeners checks the three addresses. The console and the embedded
+// NATS server know no reviewers yet, so whoever reaches them decides: they stay
+// on loopback.
+func (r *configReader) validateListeners(c *Config) {
+	proxy := r.validateListen("proxy.listen", c.Proxy.Listen, false)
+	console := r.validateListen("console.listen", c.Console.Listen, true)
+	if proxy != "" && proxy == console {
+		r.problem("console.listen", "is the address of proxy.listen; choose another port")
+	}
+	if c.NATS.Listen == "" || c.NATS.URL != "" {
+		return
+	}
+	nats := r.validateListen("nats.listen", c.NATS.Listen, true)
+	if nats != "" && (nats == proxy || nats == console) {
+		r.problem("nats.listen", "is the address of another listener; choose another port")
+	}
+}
+
+// validateListen returns the address in one spelling, or "" if it is not fixed
+// (port 0) or not valid.
+func (r *configReader) validateListen(key, address string, loopback bool) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		r.problem(key, "%q is not host:port; write for example 127.0.0.1:4141", address)
+		return ""
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		r.problem(key, "%q is not a port; write a number from 0 to 65535", port)
+		return ""
+	} else if n == 0 {
+		port = ""
+	}
+	if loopback && !isLoopback(host) {
+		r.problem(key, "%q is not a loopback address, and this version knows no reviewers; write 127.0.0.1 in place of %q", address, host)
+		return ""
+	}
+	if port == "" {
+		return ""
+	}
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+func (r *configReader) validateProxy(p *ProxyConfig) {
+	if p.Keepalive < time.Second {
+		r.problem("proxy.keepalive", "%s is less than a second; write for example 10s", p.Keepalive)
+	}
+	if p.MaxBody < 1<<10 {
+		r.problem("proxy.max_body", "%s is too small for any request; write for example 64MiB", p.MaxBody)
+	}
+	if p.MaxContinuations < 1 {
+		r.problem("proxy.max_continuations", "%d is less than 1: a model could never be told of a denial", p.MaxContinuations)
+	}
+	for i, pattern := range p.Routes.Allow {
+		key := index("proxy.routes.allow", i)
+		if !strings.HasPrefix(pattern, "/") {
+			r.problem(key, "%q does not begin with /; write a path such as /v1/realtime/**", pattern)
+		} else if _, err := path.Match(pattern, ""); err != nil {
+			r.problem(key, "%q is not a pattern: a bracket or backslash has no end", pattern)
+		}
+	}
+}
+
+var plainPrefix = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
+
+func (r *configReader) validateUpstreams(p *ProxyConfig) {
+	if len(p.Upstreams) == 0 {
+		r.problem("proxy.upstreams", "is empty; name at least one, or remove the key to use https://api.openai.com/v1")
+	}
+	seen := map[string]int{}
+	for i, u := range p.Upstreams {
+		key := index("proxy.upstreams", i)
+		prefix := strings.ToLower(u.Prefix) // paths are routed whatever their letter case
+		switch first, twice := seen[prefix]; {
+		case u.Prefix != "/" && (!plainPrefix.MatchString(u.Prefix) || path.Clean(u.Prefix) != u.Prefix):
+			r.problem(key+".prefix", "%q is not a plain path; write for example /v1", u.Prefix)
+		case twice:
+			r.problem(key+".prefix", "%q is also the prefix of proxy.upstreams[%d]; each upstream needs its own", u.Prefix, first)
+		default:
+			seen[prefix] = i
+		}
+		target := r.validateURL(key+".url", u.URL, "http", "https")
+		if target == nil {
+			continue
+		}
+		if p.Upstreams[i].URL = strings.TrimRight(u.URL, "/"); target.Host == p.Listen {
+			r.problem(key+".url", "is the address of proxy.listen: heldcall would call itself")
+		}
+	}
+}
+
+// validateURL returns the parsed URL, or nil if it is not valid. A password in a
+// URL would show in logs, so it is refused.
+func (r *configReader) validateURL(key, text string, schemes ...string) *url.URL {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Hostname() == "":
+		r.problem(key, "is not a URL with a host; write for example %s://host:port", schemes[0])
+	case !slices.Contains(schemes, u.Scheme):
+		r.problem(key, "the scheme is %q; write %s", u.Scheme, either(schemes))
+	case u.User != nil:
+		r.problem(key, "holds a user or password, which would show in logs; use the keys meant for them")
+	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		r.problem(key, "holds a query or fragment; remove it")
+	default:
+		return u
+	}
+	return nil
+}
+
+func (r *configReader) validateClients(clients []Client) {
+	seen := map[string]int{}
+	for i, client := range clients {
+		key := index("proxy.clients", i)
+		switch digest, err := hex.DecodeString(client.KeySHA256); {
+		case (client.Key == "") == (client.KeySHA256 == ""):
+			r.problem(key, "give exactly one of key and key_sha256")
+		case err != nil || client.KeySHA256 != "" && len(digest) != 32 || strings.ToLower(client.KeySHA256) != client.KeySHA256:
+			r.problem(key+".key_sha256", "is not 64 lower-case hex digits; make it with: printf %%s KEY | sha256sum")
+		default:
+			id := client.digest()
+			if first, twice := seen[id]; twice {
+				r.problem(key, "has the key of proxy.clients[%d]; each client needs its own", first)
+			}
+			seen[id] = i
+		}
+		if client.Tenant == "" && client.User == "" && client.Agent == "" {
+			r.problem(key, "names nobody; give tenant, user or agent")
+		}
+	}
+}
+
+// digest is what the client's key is known by, however it was given.
+func (c Client) digest() string {
+	if c.KeySHA256 != "" {
+		return c.KeySHA256
+	}
+	sum := sha256.Sum256([]byte(c.Key))
+	return hex.EncodeToString(sum[:])
+}
+
+func (r *configReader) validateNATS(n *NATSConfig) {
+	if n.URL == "" {
+		if n.Dir == "" {
+			r.problem("nats.dir", "is empty; name a folder for the embedded server, or give nats.url")
+		}
+		for _, external := range []struct{ key, value string }{
+			{"creds", n.Creds}, {"nkey", n.NKey}, {"token", string(n.Token)}, {"user", n.User}, {"password", string(n.Password)},
+			{"tls.ca", n.TLS.CA}, {"tls.cert", n.TLS.Cert}, {"tls.key", n.TLS.Key},
+		} {
+			if external.value != "" {
+				r.problem("nats."+external.key, "is for an external server; give nats.url too, or remove it")
+			}
+		}
+		return
+	}
+	for _, server := range strings.Split(n.URL, ",") {
+		r.validateURL("nats.url", strings.TrimSpace(server), "nats", "tls", "ws", "wss")
+	}
+	ways := 0
+	for _, way := range []string{n.Creds, n.NKey, string(n.Token), n.User} {
+		if way != "" {
+			ways++
+		}
+	}
+	if ways > 1 {
+		r.problem("nats", "give at most one of creds, nkey, token and user")
+	}
+	if (n.User == "") != (n.Password == "") {
+		r.problem("nats.user", "user and password belong together; give both")
+	}
+	if (n.TLS.Cert == "") != (n.TLS.Key == "") {
+		r.problem("nats.tls", "cert and key belong together; give both")
+	}
+	for _, file := range []struct{ key, path string }{
+		{"nats.creds", n.Creds}, {"nats.nkey", n.NKey},
+		{"nats.tls.ca", n.TLS.CA}, {"nats.tls.cert", n.TLS.Cert}, {"nats.tls.key", n.TLS.Key},
+	} {
+		if file.path != "" {
+			r.validateFile(file.key, file.path)
+		}
+	}
+}
+
+func (r *configReader) validateFile(key, file string) {
+	if info, err := os.Stat(file); err != nil {
+		r.problem(key, "cannot be read: %s; create the file or name another", err)
+	} else if info.IsDir() {
+		r.problem(key, "%s is a folder; name a file", file)
+	}
+}
+
+func index(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
