@@ -5,6 +5,7 @@
 // [New] starts a [Server]. A script turns a [Request] into a [Reply]; [Answer]
 // and [Stream] build replies in the shape of OpenAI's Chat Completions, and
 // [Model] is a script that follows rules like a small deterministic model.
+// [Reviewer] is the other end of a test: it decides what heldcall asks.
 package scripted
 
 import (
