@@ -1,0 +1,210 @@
+// Package client talks to the console of a running heldcall. Its methods fail
+// with the same errors as the gate behind the console, so a caller need not
+// care which of the two it asks; [UnreachableError] comes on top.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+// requestTimeout bounds one exchange, event streams aside.
+const requestTimeout = 30 * time.Second
+
+// Client is a client of one console. It is safe for concurrent use.
+type Client struct {
+	base string // without trailing slash
+	http *http.Client
+}
+
+// UnreachableError says that no heldcall answers at the console's URL.
+type UnreachableError struct {
+	URL string
+	Err error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("no heldcall answers at %s (%v): start one with `heldcall serve`, or name another with --console URL or --config FILE", e.URL, e.Err)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// New makes a client of the console at a URL such as http://127.0.0.1:4142.
+func New(console string) (*Client, error) {
+	u, err := url.Parse(console)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return nil, fmt.Errorf("console URL %q is not valid: write for example http://127.0.0.1:4142", console)
+	}
+	return &Client{
+		base: strings.TrimRight(u.String(), "/"),
+		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}, nil
+}
+
+// Requests lists requests, newest first, one page a call.
+func (c *Client) Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
+	query := url.Values{}
+	for name, value := range map[string]string{
+		"status": string(f.Status), "kind": string(f.Kind), "risk": string(f.Risk),
+		"session_id": f.SessionID, "run_id": f.RunID, "cursor": f.Cursor,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if f.Limit > 0 {
+		query.Set("limit", strconv.Itoa(f.Limit))
+	}
+	var page approvals.Page
+	err := c.exchange(ctx, http.MethodGet, "/api/v1/requests?"+query.Encode(), nil, &page)
+	return page, err
+}
+
+// Request reads one request. It fails with [approvals.ErrUnknownRequest].
+func (c *Client) Request(ctx context.Context, id string) (approvals.Request, error) {
+	var r approvals.Request
+	err := c.exchange(ctx, http.MethodGet, "/api/v1/requests/"+url.PathEscape(id), nil, &r)
+	return r, notFound(err, approvals.ErrUnknownRequest)
+}
+
+// Decide decides the request d.RequestID and returns it as it then stands. It
+// fails with [*approvals.DecidedError], which holds the request as somebody else
+// decided it, [*approvals.InvalidError] or [approvals.ErrUnknownRequest]. Who
+// decides, over which channel and when is the console's to say.
+func (c *Client) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
+	payload := map[string]any{"action": d.Action}
+	add := func(name string, given bool, value any) {
+		if given {
+			payload[name] = value
+		}
+	}
+	add("modified_args", d.ModifiedArgs != nil, d.ModifiedArgs)
+	add("note", d.Note != "", d.Note)
+	add("patterns", d.Patterns != nil, d.Patterns)
+	add("grant_expires_at", d.GrantExpiresAt != nil, d.GrantExpiresAt)
+	add("answer", d.Answer != "", d.Answer)
+	add("selected", d.Selected != nil, d.Selected)
+	add("values", d.Values != nil, d.Values)
+	add("save", d.Save, d.Save)
+	var r approvals.Request
+	err := c.exchange(ctx, http.MethodPost, "/api/v1/requests/"+url.PathEscape(d.RequestID)+"/decision", payload, &r)
+	return r, notFound(err, approvals.ErrUnknownRequest)
+}
+
+// Signal steers the run s.RunID and returns it as it then stands. It fails with
+// [approvals.ErrUnknownRun] or [*approvals.InvalidError].
+func (c *Client) Signal(ctx context.Context, s approvals.Signal) (approvals.Run, error) {
+	payload := map[string]any{"action": s.Action}
+	if s.Payload != nil {
+		payload["payload"] = s.Payload
+	}
+	var r approvals.Run
+	err := c.exchange(ctx, http.MethodPost, "/api/v1/runs/"+url.PathEscape(s.RunID)+"/signal", payload, &r)
+	return r, notFound(err, approvals.ErrUnknownRun)
+}
+
+// Ready asks whether heldcall can hold and release calls. What is not ready is a
+// [*problem.Problem] with the checks that failed.
+func (c *Client) Ready(ctx context.Context) error {
+	return c.exchange(ctx, http.MethodGet, "/readyz", nil, nil)
+}
+
+// notFound says what a 404 of this console is to the caller.
+func notFound(err, unknown error) error {
+	if p := (*problem.Problem)(nil); errors.As(err, &p) && p.Code == problem.CodeNotFound {
+		return unknown
+	}
+	return err
+}
+
+// exchange sends one request with an optional JSON body and decodes the answer
+// into result, if that is not nil.
+func (c *Client) exchange(ctx context.Context, method, path string, body, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	response, err := c.send(ctx, method, path, nil, body)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return &UnreachableError{URL: c.base, Err: err}
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(content, result); err != nil {
+		return fmt.Errorf("%s does not answer as heldcall does; is another program there? (%w)", c.base, err)
+	}
+	return nil
+}
+
+// send returns the response if its status is 200, else the error it stands for.
+func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
+	var content bytes.Buffer
+	if body != nil {
+		encoder := json.NewEncoder(&content)
+		encoder.SetEscapeHTML(false) // edited arguments keep their spelling
+		if err := encoder.Encode(body); err != nil {
+			return nil, &approvals.InvalidError{Field: "modified_args", Reason: "is not valid JSON: " + err.Error()}
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, &content)
+	if err != nil {
+		return nil, fmt.Errorf("make the request to %s: %w", c.base, err)
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		if failed := (*url.Error)(nil); errors.As(err, &failed) {
+			err = failed.Err // the URL is said already
+		}
+		return nil, &UnreachableError{URL: c.base, Err: err}
+	}
+	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
+		return nil, c.failure(response)
+	}
+	return response, nil
+}
+
+// failure reads what the console reports into an error of the domain.
+func (c *Client) failure(response *http.Response) error {
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return &UnreachableError{URL: c.base, Err: err}
+	}
+	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	var p problem.Problem
+	if media != problem.ContentType || json.Unmarshal(content, &p) != nil {
+		return fmt.Errorf("%s answers %s, and not as heldcall does; is another program there?", c.base, response.Status)
+	}
+	switch {
+	case p.Code == problem.CodeAlreadyDecided && p.Request != nil:
+		return &approvals.DecidedError{Request: *p.Request}
+	case p.Code == problem.CodeInvalid:
+		return &approvals.InvalidError{Field: p.Field, Reason: p.Reason}
+	case p.Code == problem.CodeStoreUnavailable:
+		return fmt.Errorf("%w: %s", approvals.ErrStoreUnavailable, p.Detail)
+	}
+	return &p
+}

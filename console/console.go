@@ -1,0 +1,171 @@
+// Package console is the control plane: the HTTP API through which people and
+// programs see requests and decide them, the event stream, metrics and health.
+//
+// Until reviewers can be configured it listens on loopback only, and whoever
+// reaches it is the reviewer "local". Browsers reach loopback too, so requests
+// under a foreign host name and writes from a foreign page are refused.
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// LocalReviewer is who decides while no reviewers are configured.
+const LocalReviewer = "local"
+
+const (
+	headerTimeout    = 10 * time.Second // to read the head of a request
+	bodyTimeout      = 30 * time.Second // to read the body of a request
+	writeTimeout     = 30 * time.Second // to write an answer, or one event of a stream
+	idleTimeout      = 2 * time.Minute
+	defaultHeartbeat = 15 * time.Second
+)
+
+// Gate is what the console needs of [approvals.Gate].
+type Gate interface {
+	Request(ctx context.Context, id string) (approvals.Request, error)
+	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
+	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
+	Signal(ctx context.Context, s approvals.Signal) (approvals.Run, error)
+	Runs() []approvals.Run
+	RunByID(id string) (approvals.Run, error)
+	Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error]
+}
+
+// Options is what a [Console] is made of.
+type Options struct {
+	Listen     string // host:port, loopback; port 0 picks a free one
+	Gate       Gate
+	Checks     []Check               // of readiness
+	Log        *slog.Logger          // nil: discards
+	Registerer prometheus.Registerer // nil: the console's own metrics are not exported
+	Gatherer   prometheus.Gatherer   // nil: /metrics is empty
+	Heartbeat  time.Duration         // between comments of an idle event stream; 0: 15 s
+}
+
+// Check is one named condition of readiness. It answers before the context
+// ends.
+type Check struct {
+	Name  string
+	Check func(context.Context) error
+}
+
+// Console is the control plane's server.
+type Console struct {
+	gate      Gate
+	checks    []Check
+	log       *slog.Logger
+	heartbeat time.Duration
+	patience  time.Duration // with the body of a request; bodyTimeout outside tests
+	metrics   *metrics
+	gatherer  prometheus.Gatherer
+
+	listen  string
+	server  *http.Server
+	ln      net.Listener
+	streams context.Context // ends when event streams must
+	end     context.CancelFunc
+	served  chan error // what Serve returned
+}
+
+// New makes a console; [Console.Start] starts it. It fails if Options.Listen is
+// not a loopback address.
+func New(o Options) (*Console, error) {
+	if err := checkLoopback(o.Listen); err != nil {
+		return nil, err
+	}
+	c := &Console{
+		gate:      o.Gate,
+		checks:    o.Checks,
+		log:       o.Log,
+		heartbeat: o.Heartbeat,
+		patience:  bodyTimeout,
+		metrics:   newMetrics(o.Registerer),
+		gatherer:  o.Gatherer,
+		listen:    o.Listen,
+		served:    make(chan error, 1),
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.heartbeat == 0 {
+		c.heartbeat = defaultHeartbeat
+	}
+	if c.gatherer == nil {
+		c.gatherer = prometheus.NewRegistry()
+	}
+	c.streams, c.end = context.WithCancel(context.Background())
+	c.server = &http.Server{
+		Handler:           c.handler(),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
+	}
+	return c, nil
+}
+
+// checkLoopback refuses an address that others than this machine can reach.
+func checkLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("console address %q is not host:port: %w", address, err)
+	}
+	if !isLoopbackHost(host) {
+		return fmt.Errorf("console address %q is not a loopback address, and there are no reviewers to ask who may decide: "+
+			"set console.listen to 127.0.0.1 and reach it over SSH or kubectl port-forward", address)
+	}
+	return nil
+}
+
+// Start listens and serves until [Console.Shutdown].
+func (c *Console) Start() error {
+	ln, err := net.Listen("tcp", c.listen)
+	if err != nil {
+		return fmt.Errorf("start the console: %w", err)
+	}
+	if address, ok := ln.Addr().(*net.TCPAddr); !ok || !address.IP.IsLoopback() {
+		ln.Close()
+		return fmt.Errorf("start the console: %s is %s here, which is not a loopback address: set console.listen to 127.0.0.1", c.listen, ln.Addr())
+	}
+	c.ln = ln
+	go func() {
+		err := c.server.Serve(ln)
+		if errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		}
+		c.served <- err
+		close(c.served)
+	}()
+	c.log.Info("console listens; whoever reaches it decides as the reviewer local", "url", "http://"+c.Addr())
+	return nil
+}
+
+// Served receives one value when the server has stopped: nil after a shutdown,
+// else why it could not go on.
+func (c *Console) Served() <-chan error { return c.served }
+
+// Addr is the host:port that the console listens on, once started.
+func (c *Console) Addr() string { return c.ln.Addr().String() }
+
+// Shutdown ends the event streams, lets other requests finish until the context
+// ends, and closes what is left. A console that was not started only ends.
+func (c *Console) Shutdown(ctx context.Context) error {
+	c.end()
+	if err := c.server.Shutdown(ctx); err != nil {
+		c.server.Close()
+		return fmt.Errorf("stop the console: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+// follow opens an event stream and returns its lines; the channel closes at its
+// end.
+func follow(t *testing.T, url, lastEventID string) <-chan string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	request, err := http.NewRequestWithContext(ctx, "GET", url+"/api/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lastEventID != "" {
+		request.Header.Set("Last-Event-ID", lastEventID)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := response.Header.Get("Content-Type"); response.StatusCode != 200 || got != "text/event-stream" {
+		t.Fatalf("the stream is %s %s", response.Status, got)
+	}
+	lines := make(chan string)
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		defer close(lines)
+		defer response.Body.Close()
+		for scanner := bufio.NewScanner(response.Body); scanner.Scan(); {
+			select {
+			case lines <- scanner.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// take reads some lines of a stream.
+func take(t *testing.T, lines <-chan string, n int) []string {
+	t.Helper()
+	var got []string
+	for range n {
+		line, open := <-lines
+		if !open {
+			t.Fatalf("the stream ended after %q", got)
+		}
+		got = append(got, line)
+	}
+	return got
+}
+
+func TestEventsCarryTheirSequenceNumber(t *testing.T) {
+	gate := &scriptedGate{events: make(chan approvals.Event)}
+	lines := follow(t, start(t, gate, nil), "41")
+	take(t, lines, 2)
+	gate.events <- approvals.Event{Seq: 42, Type: approvals.EventCallReleased, ToolName: "a\nb<", Before: []byte("{\n}")}
+	want := []string{"id: 42", "event: call_released",
+		`data: {"id":"","type":"call_released","time":"0001-01-01T00:00:00Z","tenant":"","principal":{"tenant":"","user":"","agent":""},` +
+			`"tool_name":"a\nb<","before":{},"seq":42,"prev_hash":"","hash":""}`, ""}
+	if diff := cmp.Diff(want, take(t, lines, 4)); diff != "" {
+		t.Error(diff)
+	}
+	if gate.from != 42 {
+		t.Errorf("after 41 the subscription begins at %d", gate.from)
+	}
+}
+
+func TestEventsBeginWhereAsked(t *testing.T) {
+	for last, want := range map[string]uint64{"": 0, "0": 1, "7": 8} {
+		gate := &scriptedGate{events: make(chan approvals.Event)}
+		take(t, follow(t, start(t, gate, nil), last), 2)
+		gate.events <- approvals.Event{} // the subscription has begun
+		if gate.from != want {
+			t.Errorf("Last-Event-ID %q begins at %d, want %d", last, gate.from, want)
+		}
+	}
+	url := start(t, &scriptedGate{}, nil)
+	for _, last := range []string{"x", "-1", "18446744073709551615"} {
+		status, header, body := ask(t, "GET", url+"/api/v1/events", "", "Last-Event-ID", last)
+		wantProblem(t, status, header, body, 400, problem.CodeBadRequest)
+	}
+}
+
+func TestIdleEventStreamHasAHeartbeat(t *testing.T) {
+	gate := &scriptedGate{events: make(chan approvals.Event)}
+	lines := follow(t, start(t, gate, func(o *Options) { o.Heartbeat = 5 * time.Millisecond }), "")
+	want := []string{": heldcall events", "", ": heartbeat", "", ": heartbeat", ""}
+	if diff := cmp.Diff(want, take(t, lines, 6)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEventStreamTellsThatItFailed(t *testing.T) {
+	gate := &scriptedGate{events: make(chan approvals.Event), err: approvals.ErrStoreUnavailable}
+	lines := follow(t, start(t, gate, nil), "")
+	take(t, lines, 2)
+	close(gate.events)
+	if got := take(t, lines, 1); got[0] != "event: problem" {
+		t.Errorf("the stream says %q", got)
+	}
+	take(t, lines, 2)
+	if line, open := <-lines; open {
+		t.Errorf("the stream goes on with %q", line)
+	}
+}
+
+func TestShutdownEndsEventStreams(t *testing.T) {
+	c, err := New(Options{Listen: "127.0.0.1:0", Gate: &scriptedGate{events: make(chan approvals.Event)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := follow(t, "http://"+c.Addr(), "")
+	take(t, lines, 2)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := c.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	if line, open := <-lines; open {
+		t.Errorf("the stream goes on with %q", line)
+	}
+	if err := <-c.Served(); err != nil {
+		t.Error(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// The time-outs of ordinary requests must not cut a stream.
+func TestTimeoutsSpareEventStreams(t *testing.T) {
+	c, err := New(Options{Listen: "127.0.0.1:0", Gate: &scriptedGate{events: make(chan approvals.Event)}, Heartbeat: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.patience = 50 * time.Millisecond
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Shutdown(context.Background()); http.DefaultClient.CloseIdleConnections() })
+	take(t, follow(t, "http://"+c.Addr(), ""), 40) // twenty heartbeats: several times the patience
+
+	slow, body := io.Pipe()
+	defer body.Close()
+	request, err := http.NewRequest("POST", "http://"+c.Addr()+"/api/v1/decisions", slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != 400 {
+		t.Errorf("a body that never comes is answered %s", response.Status)
+	}
+}

@@ -1,0 +1,67 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+// maxBody bounds the body of a decision: arguments that a reviewer edited may be
+// long.
+const maxBody = 8 << 20
+
+// guard refuses what a web page of another site can make a browser on this
+// machine send: requests under a name that was bound to loopback (DNS
+// rebinding), and writes across origins. Programs that are no browsers pass.
+func guard(r *http.Request) error {
+	if host := hostOf(r.Host); !isLoopbackHost(host) {
+		return problem.New(http.StatusForbidden, problem.CodeForeignHost,
+			fmt.Sprintf("the host %q is not loopback; use http://127.0.0.1 or http://localhost with the console's port", host))
+	}
+	var origins http.CrossOriginProtection
+	if err := origins.Check(r); err != nil {
+		return problem.New(http.StatusForbidden, problem.CodeForeignOrigin,
+			"a page of another site sent this; only the console's own pages and programs that are no browsers may write")
+	}
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	// A form or text body needs no permission of a browser, JSON does.
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return problem.New(http.StatusUnsupportedMediaType, problem.CodeUnsupportedType, "send JSON, with Content-Type: application/json")
+	}
+	return nil
+}
+
+// hostOf takes the port off a Host header.
+func hostOf(authority string) string {
+	if host, _, err := net.SplitHostPort(authority); err == nil {
+		return host
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(authority, "["), "]")
+}
+
+func isLoopbackHost(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
+}
+
+// readBody reads a body that may not be larger than maxBody.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return nil, problem.New(http.StatusRequestEntityTooLarge, problem.CodeTooLarge,
+			fmt.Sprintf("the body is larger than %d bytes; send less", tooLarge.Limit))
+	}
+	if err != nil {
+		return nil, problem.New(http.StatusBadRequest, problem.CodeBadRequest, "the body could not be read to its end")
+	}
+	return body, nil
+}

@@ -1,0 +1,48 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+// checkTimeout bounds one readiness check.
+const checkTimeout = 2 * time.Second
+
+// health answers as long as the process serves.
+func (c *Console) health(w http.ResponseWriter, _ *http.Request) error {
+	return answer(w, map[string]string{"status": "ok"})
+}
+
+// readiness runs every check at once and says which fail.
+func (c *Console) readiness(w http.ResponseWriter, r *http.Request) error {
+	results := make([]problem.Check, len(c.checks))
+	var running sync.WaitGroup
+	for i, check := range c.checks {
+		running.Go(func() {
+			ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
+			defer cancel()
+			results[i] = problem.Check{Name: check.Name, OK: true}
+			if err := check.Check(ctx); err != nil {
+				results[i] = problem.Check{Name: check.Name, Error: err.Error()}
+			}
+		})
+	}
+	running.Wait()
+	var failed []string
+	for _, result := range results {
+		if !result.OK {
+			failed = append(failed, result.Name+": "+result.Error)
+		}
+	}
+	if len(failed) > 0 {
+		p := problem.New(http.StatusServiceUnavailable, problem.CodeNotReady, "not ready: "+strings.Join(failed, "; "))
+		p.Checks = results
+		return p
+	}
+	return answer(w, map[string]any{"status": "ready", "checks": results})
+}

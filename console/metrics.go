@@ -1,0 +1,25 @@
+package console
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	streams  prometheus.Gauge
+}
+
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "heldcall_console_requests_total",
+			Help: "Requests that the console answered, by route, method and status. An event stream counts when it ends.",
+		}, []string{"route", "method", "status"}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "heldcall_console_event_streams",
+			Help: "Event streams that are open.",
+		}),
+	}
+	if registerer != nil {
+		registerer.MustRegister(m.requests, m.streams)
+	}
+	return m
+}

@@ -1,0 +1,60 @@
+// Package problem is the form in which the console reports an error: RFC 9457
+// problem details. The server writes it and the Go client reads it.
+package problem
+
+import (
+	"net/http"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// ContentType is the media type of a [Problem].
+const ContentType = "application/problem+json"
+
+// The codes of a problem. They are stable; titles and details are not.
+const (
+	CodeBadRequest       = "bad_request"        // 400: the query or the form of the request
+	CodeForeignOrigin    = "foreign_origin"     // 403: sent by a page of another site
+	CodeForeignHost      = "foreign_host"       // 403: reached under a name that is not loopback
+	CodeNotFound         = "not_found"          // 404
+	CodeMethodNotAllowed = "method_not_allowed" // 405
+	CodeAlreadyDecided   = "already_decided"    // 409: Request and Decision say how
+	CodeTooLarge         = "too_large"          // 413
+	CodeUnsupportedType  = "unsupported_type"   // 415: the body is not application/json
+	CodeInvalid          = "invalid"            // 422: Field and Reason say what
+	CodeInternal         = "internal"           // 500
+	CodeStoreUnavailable = "store_unavailable"  // 503
+	CodeNotReady         = "not_ready"          // 503: Checks says why
+	typePrefix           = "urn:heldcall:problem:"
+)
+
+// Problem is the body of every answer that is an error. The last fields are
+// there only for the codes that name them.
+type Problem struct {
+	Type   string `json:"type"` // urn:heldcall:problem: and the code
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"` // what is wrong and what to do
+	Code   string `json:"code"`
+
+	Field    string              `json:"field,omitempty"`
+	Reason   string              `json:"reason,omitempty"`
+	Request  *approvals.Request  `json:"request,omitempty"`
+	Decision *approvals.Decision `json:"decision,omitempty"`
+	Checks   []Check             `json:"checks,omitempty"`
+}
+
+// Check is the outcome of one readiness check.
+type Check struct {
+	Name  string `json:"name"`
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+}
+
+// New makes a problem; the title is that of the status.
+func New(status int, code, detail string) *Problem {
+	return &Problem{Type: typePrefix + code, Title: http.StatusText(status), Status: status, Detail: detail, Code: code}
+}
+
+// Error is the detail.
+func (p *Problem) Error() string { return p.Detail }

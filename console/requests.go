@@ -1,0 +1,205 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+const (
+	channel  = "rest" // how a decision came
+	maxLimit = 500    // of a page
+	maxBatch = 100    // decisions in one body
+)
+
+// listRequests answers a page of requests, newest first.
+func (c *Console) listRequests(w http.ResponseWriter, r *http.Request) error {
+	filter, err := parseFilter(r.URL.RawQuery)
+	if err != nil {
+		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
+	}
+	page, err := c.gate.Requests(r.Context(), filter)
+	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) {
+		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, invalid.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("list requests: %w", err)
+	}
+	return answer(w, page)
+}
+
+// parseFilter reads the query of a list. What it does not know is an error: a
+// misspelt filter that is ignored lists too much.
+func parseFilter(query string) (approvals.Filter, error) {
+	var f approvals.Filter
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return f, errors.New("the query is not well formed; encode it as name=value&name=value")
+	}
+	for name, given := range values {
+		if len(given) > 1 {
+			return f, fmt.Errorf("%s: is given more than once; give one value", name)
+		}
+		value := given[0]
+		switch name {
+		case "status":
+			f.Status, err = oneOf(name, approvals.Status(value), approvals.StatusPending, approvals.StatusApproved,
+				approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled)
+		case "kind":
+			f.Kind, err = oneOf(name, approvals.Kind(value), approvals.KindPermission, approvals.KindClarification,
+				approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined)
+		case "risk":
+			f.Risk, err = oneOf(name, approvals.Risk(value), approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical)
+		case "session_id":
+			f.SessionID = value
+		case "run_id":
+			f.RunID = value
+		case "cursor":
+			f.Cursor = value
+		case "limit":
+			f.Limit, err = strconv.Atoi(value)
+			if err != nil || f.Limit < 1 || f.Limit > maxLimit {
+				err = fmt.Errorf("limit: %q is not a number from 1 to %d", value, maxLimit)
+			}
+		default:
+			err = fmt.Errorf("%s: is not a filter; use status, kind, session_id, run_id, risk, cursor or limit", name)
+		}
+		if err != nil {
+			return approvals.Filter{}, err
+		}
+	}
+	return f, nil
+}
+
+// oneOf returns the value if it is one of those allowed, or if it is empty.
+func oneOf[T ~string](name string, value T, allowed ...T) (T, error) {
+	if value == "" || slices.Contains(allowed, value) {
+		return value, nil
+	}
+	names := make([]string, len(allowed))
+	for i, a := range allowed {
+		names[i] = string(a)
+	}
+	return "", fmt.Errorf("%s: %q is not known; use %s", name, string(value), strings.Join(names, ", "))
+}
+
+// showRequest answers one request.
+func (c *Console) showRequest(w http.ResponseWriter, r *http.Request) error {
+	id, err := requestID(r)
+	if err != nil {
+		return err
+	}
+	request, err := c.gate.Request(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read request %s: %w", id, err)
+	}
+	return answer(w, request)
+}
+
+// requestID is the id in the path. One that cannot be an id is unknown.
+func requestID(r *http.Request) (string, error) {
+	id := r.PathValue("id")
+	if !plausibleID(id) {
+		return "", approvals.ErrUnknownRequest
+	}
+	return id, nil
+}
+
+// plausibleID reports whether the text may be looked up in a store: letters,
+// digits and - only.
+func plausibleID(id string) bool {
+	return id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-'
+	})
+}
+
+// decide takes a decision on the request in the path and answers the request as
+// it then stands.
+func (c *Console) decide(w http.ResponseWriter, r *http.Request) error {
+	id, err := requestID(r)
+	if err != nil {
+		return err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	request, err := c.take(r, id, body)
+	if err != nil {
+		return err
+	}
+	return answer(w, request)
+}
+
+// take parses one decision and has the gate decide. An id in the payload must be
+// that of the path, where there is one.
+func (c *Console) take(r *http.Request, id string, payload []byte) (approvals.Request, error) {
+	decision, err := approvals.ParseDecision(payload)
+	if err != nil {
+		return approvals.Request{}, err
+	}
+	switch {
+	case id != "" && decision.RequestID != "" && decision.RequestID != id:
+		return approvals.Request{}, &approvals.InvalidError{Field: "request_id", Reason: "is not the request in the path; leave it out"}
+	case id == "" && decision.RequestID == "":
+		return approvals.Request{}, &approvals.InvalidError{Field: "request_id", Reason: "is missing; say which request this decides"}
+	case id == "" && !plausibleID(decision.RequestID):
+		return approvals.Request{}, approvals.ErrUnknownRequest
+	}
+	decision.RequestID = cmp.Or(id, decision.RequestID)
+	decision.ReviewerID = LocalReviewer
+	decision.Channel = channel
+	request, err := c.gate.Decide(r.Context(), decision)
+	if err != nil {
+		return approvals.Request{}, fmt.Errorf("decide request %s: %w", decision.RequestID, err)
+	}
+	return request, nil
+}
+
+// outcome is the answer to one decision of a batch: the request as it now
+// stands, or what is wrong.
+type outcome struct {
+	Status  int                `json:"status"`
+	Request *approvals.Request `json:"request,omitempty"`
+	Problem *problem.Problem   `json:"problem,omitempty"`
+}
+
+// decideSeveral takes each decision of a batch on its own and answers them in
+// the order they came.
+func (c *Console) decideSeveral(w http.ResponseWriter, r *http.Request) error {
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	var batch struct {
+		Decisions []jsontext.Value `json:"decisions"`
+	}
+	if err := json.Unmarshal(body, &batch, json.RejectUnknownMembers(true)); err != nil {
+		return &approvals.InvalidError{Field: "decisions", Reason: `the body is not {"decisions": [...]}: ` + err.Error()}
+	}
+	if n := len(batch.Decisions); n == 0 || n > maxBatch {
+		return &approvals.InvalidError{Field: "decisions", Reason: fmt.Sprintf("holds %d decisions; send 1 to %d", n, maxBatch)}
+	}
+	items := make([]outcome, len(batch.Decisions))
+	for i, payload := range batch.Decisions {
+		request, err := c.take(r, "", payload)
+		if err != nil {
+			p := problemOf(err)
+			items[i] = outcome{Status: p.Status, Problem: p}
+			continue
+		}
+		items[i] = outcome{Status: http.StatusOK, Request: &request}
+	}
+	return answer(w, map[string]any{"items": items})
+}

@@ -1,0 +1,92 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+// encode writes JSON that shows what is recorded as it is: lists are never
+// null, nothing is escaped for HTML, and the arguments keep their spelling.
+func encode(value any) ([]byte, error) {
+	return json.Marshal(value,
+		json.Deterministic(true),
+		jsonv1.OmitEmptyWithLegacySemantics(true),
+		jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true),
+		jsontext.PreserveRawStrings(true),
+	)
+}
+
+// writeJSON answers with a value.
+func writeJSON(w http.ResponseWriter, status int, contentType string, value any) error {
+	body, err := encode(value)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // fails only if the client is gone
+	return nil
+}
+
+func answer(w http.ResponseWriter, value any) error {
+	return writeJSON(w, http.StatusOK, "application/json", value)
+}
+
+// writeProblem answers with what an error is to a client. An error that is
+// nobody's business is logged and not shown.
+func (c *Console) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) && p.Code != problem.CodeNotReady {
+		c.log.Error("console request failed", "method", boundedMethod(r.Method), "path", r.URL.Path, "error", err)
+	}
+	if p.Code == problem.CodeStoreUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	if err := writeJSON(w, p.Status, problem.ContentType, p); err != nil {
+		c.log.Error("console problem could not be written", "path", r.URL.Path, "error", err)
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+}
+
+// problemOf translates an error of the domain.
+func problemOf(err error) *problem.Problem {
+	var (
+		known   *problem.Problem
+		decided *approvals.DecidedError
+		invalid *approvals.InvalidError
+	)
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &decided):
+		p := problem.New(http.StatusConflict, problem.CodeAlreadyDecided, decided.Error())
+		p.Request = &decided.Request
+		if d, ok := decided.Request.FinalDecision(); ok {
+			p.Decision = &d
+		}
+		return p
+	case errors.As(err, &invalid):
+		p := problem.New(http.StatusUnprocessableEntity, problem.CodeInvalid, invalid.Error())
+		p.Field, p.Reason = invalid.Field, invalid.Reason
+		return p
+	case errors.Is(err, approvals.ErrUnknownRequest):
+		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no request with this id; GET /api/v1/requests lists them")
+	case errors.Is(err, approvals.ErrUnknownRun):
+		return problem.New(http.StatusNotFound, problem.CodeNotFound, "nobody has steered a run with this id; GET /api/v1/runs lists those that were")
+	case errors.Is(err, approvals.ErrTooLarge):
+		return problem.New(http.StatusRequestEntityTooLarge, problem.CodeTooLarge, "the request with this decision is larger than the store takes; send less")
+	case errors.Is(err, approvals.ErrStoreUnavailable):
+		return problem.New(http.StatusServiceUnavailable, problem.CodeStoreUnavailable, "the store is not available, so nothing was decided; try again, and see heldcall's log")
+	}
+	return problem.New(http.StatusInternalServerError, problem.CodeInternal, "heldcall failed at this; its log says why")
+}

@@ -1,0 +1,142 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+// handlerFunc answers a request, or returns an error that is reported as a
+// problem. It returns no error once it has begun to answer.
+type handlerFunc func(w http.ResponseWriter, r *http.Request) error
+
+type route struct {
+	method, path string
+	about        string
+	handle       handlerFunc
+}
+
+// routes is the whole API.
+func (c *Console) routes() []route {
+	return []route{
+		{"GET", "/api/v1/requests", "list requests: status, kind, session_id, run_id, risk, cursor, limit", c.listRequests},
+		{"GET", "/api/v1/requests/{id}", "one request", c.showRequest},
+		{"POST", "/api/v1/requests/{id}/decision", `decide it: {"action": "approve"}`, c.decide},
+		{"POST", "/api/v1/decisions", `decide several: {"decisions": [{"request_id": "...", "action": "deny", "note": "..."}]}`, c.decideSeveral},
+		{"GET", "/api/v1/runs", "runs that somebody steered", c.listRuns},
+		{"GET", "/api/v1/runs/{id}", "one of them", c.showRun},
+		{"POST", "/api/v1/runs/{id}/signal", `steer a run: {"action": "pause_run"}, resume_run or abort_run`, c.signal},
+		{"GET", "/api/v1/events", "everything that happens, as server-sent events; resumes after Last-Event-ID", c.events},
+		{"GET", "/metrics", "Prometheus metrics", c.exportMetrics()},
+		{"GET", "/healthz", "is the process alive", c.health},
+		{"GET", "/readyz", "can it hold and release calls", c.readiness},
+	}
+}
+
+// handler puts the routes behind the guards.
+func (c *Console) handler() http.Handler {
+	mux := http.NewServeMux()
+	allowed := map[string][]string{}
+	routes := append(c.routes(), route{"GET", "/{$}", "", c.index})
+	for _, route := range routes {
+		mux.Handle(route.method+" "+route.path, c.serve(route.path, route.handle))
+		allowed[route.path] = append(allowed[route.path], route.method)
+	}
+	for path, methods := range allowed {
+		mux.Handle(path, c.serve(path, refuseMethod(methods)))
+	}
+	mux.Handle("/", c.serve("unknown", func(_ http.ResponseWriter, r *http.Request) error {
+		return problem.New(http.StatusNotFound, problem.CodeNotFound, fmt.Sprintf("there is nothing at %s; GET / lists what there is", r.URL.Path))
+	}))
+	return mux
+}
+
+// serve guards a handler, bounds how long its connection may stall, counts what
+// it answered and reports its error. name is the route in metrics.
+func (c *Console) serve(name string, handle handlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
+		control := http.NewResponseController(w)
+		now := time.Now()
+		// Neither can fail on a connection of this server.
+		_ = control.SetReadDeadline(now.Add(c.patience))
+		_ = control.SetWriteDeadline(now.Add(c.patience + writeTimeout))
+
+		header := recorder.Header()
+		header.Set("Cache-Control", "no-store")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+
+		err := guard(r)
+		if err == nil {
+			err = handle(recorder, r)
+		}
+		if err != nil {
+			c.writeProblem(recorder, r, err)
+		}
+		c.metrics.requests.WithLabelValues(name, boundedMethod(r.Method), fmt.Sprint(recorder.status)).Inc()
+	})
+}
+
+func refuseMethod(methods []string) handlerFunc {
+	allow := strings.Join(methods, ", ")
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Allow", allow)
+		return problem.New(http.StatusMethodNotAllowed, problem.CodeMethodNotAllowed,
+			fmt.Sprintf("%s is not possible at %s; use %s", boundedMethod(r.Method), r.URL.Path, allow))
+	}
+}
+
+// boundedMethod keeps what a client invents out of metrics.
+func boundedMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+// index tells a person what to find where.
+func (c *Console) index(w http.ResponseWriter, _ *http.Request) error {
+	var page strings.Builder
+	page.WriteString("heldcall console\n\nOn the command line:\n" +
+		"  heldcall requests           what waits for an answer\n" +
+		"  heldcall requests show ID   one request, whole\n" +
+		"  heldcall approve ID         release the call\n" +
+		"  heldcall deny ID --note WHY tell the model why not\n" +
+		"  heldcall modify ID          edit the arguments, then release\n\nOver HTTP:\n")
+	for _, route := range c.routes() {
+		fmt.Fprintf(&page, "  %-4s %-32s %s\n", route.method, route.path, route.about)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, page.String()) // fails only if the client is gone
+	return nil
+}
+
+func (c *Console) exportMetrics() handlerFunc {
+	export := promhttp.HandlerFor(c.gatherer, promhttp.HandlerOpts{})
+	return func(w http.ResponseWriter, r *http.Request) error {
+		export.ServeHTTP(w, r)
+		return nil
+	}
+}
+
+// statusRecorder remembers the status for the metrics.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusRecorder) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets [http.ResponseController] reach the connection.
+func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }
