@@ -1,0 +1,38 @@
+package approvals
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Action is what a reviewer decided.
+type Action string
+
+// The actions of a decision.
+const (
+	ActionApprove     Action = "approve"
+	ActionDeny        Action = "deny"
+	ActionModifyArgs  Action = "modify_args"
+	ActionAllowAlways Action = "allow_always"
+	ActionDenyAlways  Action = "deny_always"
+	ActionAnswer      Action = "answer"
+	ActionAbortRun    Action = "abort_run"
+)
+
+// Decision is one answer to a request. ReviewerID is set by the channel that
+// authenticated the reviewer; what a payload says of it is ignored.
+type Decision struct {
+	RequestID      string            `json:"request_id"`
+	Action         Action            `json:"action"`
+	ModifiedArgs   json.RawMessage   `json:"modified_args,omitempty"`
+	Note           string            `json:"note,omitempty"`
+	ReviewerID     string            `json:"reviewer_id"`
+	Channel        string            `json:"channel,omitempty"` // how it came: "rest", "nats", ...
+	Patterns       []string          `json:"patterns,omitempty"`
+	GrantExpiresAt *time.Time        `json:"grant_expires_at,omitempty"`
+	Answer         string            `json:"answer,omitempty"`
+	Selected       []string          `json:"selected,omitempty"`
+	Values         map[string]string `json:"values,omitempty"`
+	Save           bool              `json:"save,omitempty"`
+	DecidedAt      time.Time         `json:"decided_at"` // UTC, set by the gate
+}

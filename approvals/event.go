@@ -1,0 +1,76 @@
+package approvals
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EventType names what happened.
+type EventType string
+
+// The types of event.
+const (
+	EventApprovalRequired  EventType = "approval_required"
+	EventApprovalDecision  EventType = "approval_decision"
+	EventApprovalExpired   EventType = "approval_expired"
+	EventApprovalCancelled EventType = "approval_cancelled"
+	EventCallAllowed       EventType = "call_allowed"  // by policy, nobody asked
+	EventCallDenied        EventType = "call_denied"   // by rule, person or time-out
+	EventCallModified      EventType = "call_modified" // arguments changed before release
+	EventCallReleased      EventType = "call_released" // recorded before the bytes leave
+	EventDenialTold        EventType = "denial_told"   // the model has been sent the denial
+	EventGrantCreated      EventType = "grant_created"
+	EventGrantRevoked      EventType = "grant_revoked"
+	EventRunPaused         EventType = "run_paused"
+	EventRunResumed        EventType = "run_resumed"
+	EventRunAborted        EventType = "run_aborted"
+	EventTurnParked        EventType = "turn_parked"
+	EventTurnReattached    EventType = "turn_reattached"
+)
+
+// Event is one entry of the audit log. Seq, PrevHash and Hash are set when it
+// is appended: Hash covers every other field, so the entries form a chain.
+type Event struct {
+	ID         string          `json:"id"` // ULID
+	Type       EventType       `json:"type"`
+	Time       time.Time       `json:"time"` // UTC
+	Tenant     string          `json:"tenant"`
+	Principal  Principal       `json:"principal"`
+	RequestID  string          `json:"request_id,omitempty"`
+	SessionID  string          `json:"session_id,omitempty"`
+	RunID      string          `json:"run_id,omitempty"`
+	TurnID     string          `json:"turn_id,omitempty"`
+	Dialect    string          `json:"dialect,omitempty"`
+	Model      string          `json:"model,omitempty"`
+	ToolCallID string          `json:"tool_call_id,omitempty"`
+	ToolName   string          `json:"tool_name,omitempty"`
+	Rule       string          `json:"rule,omitempty"`
+	Outcome    string          `json:"outcome,omitempty"` // how a call ended: see Outcome
+	Action     Action          `json:"action,omitempty"`
+	ReviewerID string          `json:"reviewer_id,omitempty"`
+	Channel    string          `json:"channel,omitempty"`
+	Note       string          `json:"note,omitempty"`
+	Before     json.RawMessage `json:"before,omitempty"` // arguments as the model wrote them
+	After      json.RawMessage `json:"after,omitempty"`  // arguments that were released, where they differ
+	Seq        uint64          `json:"seq"`
+	PrevHash   string          `json:"prev_hash"` // hex SHA-256, "" for the first
+	Hash       string          `json:"hash"`
+}
+
+// Outcome is how one call ended, told apart to the model, in the log and in the
+// metrics.
+type Outcome string
+
+// The outcomes of a call.
+const (
+	OutcomeAllowedByRule    Outcome = "allowed_by_rule"
+	OutcomeAllowedByPerson  Outcome = "allowed_by_person"
+	OutcomeAllowedByTimeout Outcome = "allowed_by_timeout"
+	OutcomeModified         Outcome = "modified"
+	OutcomeDeniedByRule     Outcome = "denied_by_rule"
+	OutcomeDeniedByPerson   Outcome = "denied_by_person"
+	OutcomeExpired          Outcome = "expired"
+	OutcomeCancelled        Outcome = "cancelled"
+	OutcomeAborted          Outcome = "aborted"
+	OutcomeFailedClosed     Outcome = "failed_closed"
+)

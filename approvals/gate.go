@@ -1,0 +1,180 @@
+package approvals
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// writeTimeout bounds a write that must be finished although its caller has
+	// gone: the event of a decision that is already durable, a cancellation.
+	writeTimeout = 10 * time.Second
+	// repairDelay is how long another replica is given to record the event of a
+	// transition before this one does.
+	repairDelay = 5 * time.Second
+	// retryDelay is the pause before work that the store refused is tried again.
+	retryDelay = time.Second
+	// giveUpAfter is how long past its deadline a hold waits for a store that
+	// cannot be reached before it ends without an answer.
+	giveUpAfter = 30 * time.Second
+)
+
+// GateOptions is what a [Gate] is made of.
+type GateOptions struct {
+	Store      Store
+	Now        func() time.Time      // nil: time.Now
+	Log        *slog.Logger          // nil: discards
+	Registerer prometheus.Registerer // nil: metrics are not exported
+	// CheckEdit judges edited arguments by policy's deny rules; an edit they
+	// refuse is an [*InvalidError]. Nil: no rule refuses an edit.
+	CheckEdit func(r Request, args json.RawMessage) error
+}
+
+// Gate asks people, waits and wakes: it records requests, decides each of them
+// once, keeps their deadlines, steers runs, and writes the audit log. Any number
+// of gates may share one store. It is safe for concurrent use.
+type Gate struct {
+	store     Store
+	now       func() time.Time
+	log       *slog.Logger
+	checkEdit func(Request, json.RawMessage) error
+	metrics   *gateMetrics
+	ids       ulidSource
+	due       agenda
+	ready     chan struct{}
+
+	mu      sync.Mutex
+	pending map[string]*waiter   // requests that may still be decided
+	moving  map[string]*movement // requests that this gate is writing just now
+	recent  []finished           // final requests of the first load, until it is reconciled
+	loaded  int                  // watches whose first load is complete
+	runs    map[string]Run
+	steered map[string]chan struct{} // closed when the run's state changes
+}
+
+// waiter is a pending request and the hold that waits for it, if it is ours.
+type waiter struct {
+	createdAt time.Time
+	expiresAt time.Time
+	deadline  *job
+	hold      *Hold
+	index     int // of the request in hold
+}
+
+// NewGate makes a gate. It decides at once, but deadlines, and decisions taken
+// by other replicas, need [Gate.Run].
+func NewGate(o GateOptions) *Gate {
+	g := &Gate{
+		store:     o.Store,
+		now:       o.Now,
+		log:       o.Log,
+		checkEdit: o.CheckEdit,
+		ready:     make(chan struct{}),
+		due:       newAgenda(),
+		pending:   map[string]*waiter{},
+		moving:    map[string]*movement{},
+		recent:    []finished{},
+		runs:      map[string]Run{},
+		steered:   map[string]chan struct{}{},
+	}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	g.metrics = newGateMetrics(o.Registerer, g)
+	return g
+}
+
+// Run watches the store and keeps deadlines until the context ends. Call it
+// once; it owns every goroutine of the gate.
+func (g *Gate) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return g.store.WatchRequests(ctx, g.requestChanged, g.watchLoaded)
+	})
+	group.Go(func() error {
+		return g.store.WatchRuns(ctx, g.runChanged, g.watchLoaded)
+	})
+	group.Go(func() error { return g.keepAgenda(ctx) })
+	if err := group.Wait(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("watch the store: %w", err)
+	}
+	return nil
+}
+
+// Ready is closed when everything recorded has been read and what a crash had
+// left undone is scheduled.
+func (g *Gate) Ready() <-chan struct{} { return g.ready }
+
+// watchLoaded counts the first loads; the second one makes the gate ready.
+func (g *Gate) watchLoaded() {
+	g.mu.Lock()
+	g.loaded++
+	done := g.loaded == 2
+	g.mu.Unlock()
+	if done {
+		g.reconcile()
+		close(g.ready)
+	}
+}
+
+// Request is the request as it stands. It fails with [ErrUnknownRequest] or
+// [ErrStoreUnavailable].
+func (g *Gate) Request(ctx context.Context, id string) (Request, error) {
+	s, err := g.store.GetRequest(ctx, id)
+	return s.Request, err
+}
+
+// Requests lists requests, newest first.
+func (g *Gate) Requests(ctx context.Context, f Filter) (Page, error) {
+	return g.store.ListRequests(ctx, f)
+}
+
+// Record appends to the audit log and returns when the events are durable. It
+// fills in id and time where they are empty. Calls at the same time share
+// their writes.
+func (g *Gate) Record(ctx context.Context, events ...Event) error {
+	now := g.now().UTC()
+	for i := range events {
+		if events[i].Time.IsZero() {
+			events[i].Time = now
+		}
+		if events[i].ID == "" {
+			events[i].ID = g.ids.next(events[i].Time)
+		}
+	}
+	return g.store.AppendEvents(ctx, events...)
+}
+
+// Subscribe yields the audit log from a sequence on (0: from the next event),
+// and waits for more until the context ends.
+func (g *Gate) Subscribe(ctx context.Context, from uint64) iter.Seq2[Event, error] {
+	return g.store.Events(ctx, from)
+}
+
+// ulidSource makes ids that rise strictly within this process.
+type ulidSource struct {
+	mu      sync.Mutex
+	entropy *ulid.MonotonicEntropy
+}
+
+func (s *ulidSource) next(at time.Time) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.entropy == nil {
+		s.entropy = ulid.Monotonic(rand.Reader, 0)
+	}
+	return ulid.MustNew(ulid.Timestamp(at), s.entropy).String()
+}

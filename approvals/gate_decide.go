@@ -1,0 +1,131 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ReviewerTimeout is the reviewer_id of what a deadline decided. No person has
+// this name.
+const ReviewerTimeout = "timeout"
+
+// errOverdue and errNotDue stop a step whose time is wrong.
+var (
+	errOverdue = errors.New("the deadline has passed")
+	errNotDue  = errors.New("the deadline has not come")
+)
+
+// Decide takes a reviewer's decision. ReviewerID and Channel must have been set
+// by the channel that authenticated the reviewer. It returns the request as it
+// then stands: still pending where more approvals are required.
+//
+// It fails with [*DecidedError] when the request had ended before, its deadline
+// included; [ErrUnknownRequest]; [*InvalidError]; or [ErrStoreUnavailable].
+func (g *Gate) Decide(ctx context.Context, d Decision) (Request, error) {
+	if err := checkDecision(d); err != nil {
+		return Request{}, err
+	}
+	r, err := g.move(ctx, d.RequestID, func(r *Request) error {
+		now := g.now().UTC()
+		if !now.Before(r.ExpiresAt) {
+			return errOverdue
+		}
+		d.DecidedAt = now
+		return g.apply(r, d)
+	})
+	if errors.Is(err, errOverdue) {
+		if r, err = g.expire(ctx, d.RequestID); err == nil {
+			err = &DecidedError{r}
+		}
+	}
+	if err == nil && d.Action == ActionAbortRun {
+		_, err = g.Signal(ctx, Signal{RunID: r.RunID, Action: SignalAbort, ReviewerID: d.ReviewerID})
+	}
+	return r, err
+}
+
+// checkDecision refuses what no request can be decided by.
+func checkDecision(d Decision) error {
+	if d.ReviewerID == "" || d.ReviewerID == ReviewerTimeout {
+		return &InvalidError{"reviewer_id", fmt.Sprintf("%q cannot decide", d.ReviewerID)}
+	}
+	switch d.Action {
+	case ActionApprove, ActionDeny, ActionAbortRun:
+		if len(d.ModifiedArgs) > 0 {
+			return &InvalidError{"modified_args", fmt.Sprintf("they need the action %q, not %q", ActionModifyArgs, d.Action)}
+		}
+		return nil
+	case ActionModifyArgs:
+		if len(d.ModifiedArgs) == 0 {
+			return &InvalidError{"modified_args", "the action modify_args needs them"}
+		}
+		return nil
+	case ActionAllowAlways, ActionDenyAlways:
+		return &InvalidError{"action", fmt.Sprintf("this version cannot remember decisions yet: %q is not taken; use approve or deny", d.Action)}
+	case ActionAnswer:
+		return &InvalidError{"action", "this version cannot ask questions yet: \"answer\" is not taken; use approve or deny"}
+	case "":
+		return &InvalidError{"action", "it is missing"}
+	default:
+		return &InvalidError{"action", fmt.Sprintf("%q is not known; use approve, deny, modify_args or abort_run", d.Action)}
+	}
+}
+
+// apply lets a decision take effect on a pending request.
+func (g *Gate) apply(r *Request, d Decision) error {
+	switch d.Action {
+	case ActionDeny:
+		r.Decisions = append(r.Decisions, d)
+		g.end(r, StatusDenied)
+	case ActionAbortRun:
+		if r.RunID == "" {
+			return &InvalidError{"action", "the request belongs to no run that could be aborted; use deny"}
+		}
+		r.Decisions = append(r.Decisions, d)
+		r.Details.CancelReason = CancelRunAborted
+		g.end(r, StatusCancelled)
+	case ActionModifyArgs:
+		if r.RequiredApprovals > 1 {
+			return &InvalidError{"action", fmt.Sprintf("the request needs %d approvals of the same arguments; they cannot be edited", r.RequiredApprovals)}
+		}
+		if err := g.checkModified(r, d.ModifiedArgs); err != nil {
+			return err
+		}
+		r.Decisions = append(r.Decisions, d)
+		g.end(r, StatusApproved)
+	case ActionApprove:
+		for _, earlier := range r.Decisions {
+			if earlier.ReviewerID == d.ReviewerID {
+				return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already; %d different reviewers are required", d.ReviewerID, r.RequiredApprovals)}
+			}
+		}
+		r.Decisions = append(r.Decisions, d)
+		if len(r.Decisions) >= r.RequiredApprovals {
+			g.end(r, StatusApproved)
+		}
+	}
+	return nil
+}
+
+// expire ends a request whose deadline has come, as its on_timeout says.
+func (g *Gate) expire(ctx context.Context, id string) (Request, error) {
+	return g.move(ctx, id, func(r *Request) error {
+		now := g.now().UTC()
+		if now.Before(r.ExpiresAt) {
+			return errNotDue
+		}
+		if r.OnTimeout != OnTimeoutApprove {
+			g.end(r, StatusExpired)
+			return nil
+		}
+		r.Decisions = append(r.Decisions, Decision{
+			RequestID:  r.ID,
+			Action:     ActionApprove,
+			ReviewerID: ReviewerTimeout,
+			DecidedAt:  now,
+		})
+		g.end(r, StatusApproved)
+		return nil
+	})
+}

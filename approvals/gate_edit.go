@@ -1,0 +1,117 @@
+package approvals
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const (
+	// maxSchema is the largest parameter schema that is compiled; a larger one
+	// is shown but not checked against.
+	maxSchema = 256 << 10
+	// unusableSchema warns the reviewer of a tool whose edits cannot be checked.
+	unusableSchema = "The tool's parameters are not a usable JSON Schema: edited arguments cannot be checked against it."
+)
+
+// checkModified judges edited arguments: strict JSON of the right shape, the
+// tool's own parameter schema, then policy's deny rules.
+func (g *Gate) checkModified(r *Request, args json.RawMessage) error {
+	const field = "modified_args"
+	value := jsontext.Value(args)
+	if !value.IsValid() {
+		return &InvalidError{field, "not strict JSON: one value in UTF-8, no duplicate names, nothing after it"}
+	}
+	switch kind := value.Kind(); {
+	case r.Details.FreeText && kind != '"':
+		return &InvalidError{field, "the tool takes free text: a JSON string is needed"}
+	case !r.Details.FreeText && kind != '{':
+		return &InvalidError{field, "a JSON object is needed"}
+	}
+	if !r.Details.FreeText {
+		if err := checkSchema(r.Tool.Parameters, args); err != nil {
+			return &InvalidError{field, err.Error()}
+		}
+	}
+	if g.checkEdit == nil {
+		return nil
+	}
+	err := g.checkEdit(*r, args)
+	var invalid *InvalidError
+	if err == nil || errors.As(err, &invalid) {
+		return err
+	}
+	return &InvalidError{field, err.Error()}
+}
+
+// checkSchema reports how arguments break a tool's parameter schema. A schema
+// that cannot be used breaks nothing; its request carries a flag that says so.
+func checkSchema(schema, args json.RawMessage) error {
+	compiled, err := compileSchema(schema)
+	if err != nil || compiled == nil {
+		return nil
+	}
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
+	if err != nil {
+		return err
+	}
+	var invalid *jsonschema.ValidationError
+	switch err := compiled.Validate(instance); {
+	case errors.As(err, &invalid):
+		return fmt.Errorf("they break the tool's schema: %s", firstBreak(invalid))
+	default:
+		return err
+	}
+}
+
+// firstBreak says in one line where and how the arguments break the schema.
+func firstBreak(e *jsonschema.ValidationError) string {
+	for len(e.Causes) > 0 {
+		e = e.Causes[0]
+	}
+	reason := e.Error()
+	if i := strings.LastIndex(reason, ": "); i >= 0 {
+		reason = reason[i+2:]
+	}
+	return fmt.Sprintf("at /%s: %s", strings.Join(e.InstanceLocation, "/"), reason)
+}
+
+// compileSchema prepares a schema that an agent sent; nil if there is none. It
+// reads nothing but the schema itself.
+func compileSchema(schema json.RawMessage) (compiled *jsonschema.Schema, err error) {
+	if s := string(bytes.TrimSpace(schema)); s == "" || s == "null" {
+		return nil, nil
+	}
+	if len(schema) > maxSchema {
+		return nil, fmt.Errorf("the schema is larger than %d bytes", maxSchema)
+	}
+	defer func() { // the schema is hostile input to somebody else's compiler
+		if p := recover(); p != nil {
+			compiled, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
+		}
+	}()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	const name = "heldcall:tool"
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(name, document); err != nil {
+		return nil, err
+	}
+	return c.Compile(name)
+}
+
+// noLoader refuses every reference to another document.
+type noLoader struct{}
+
+// Load fails.
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%s: references to other documents are not followed", url)
+}

@@ -1,0 +1,79 @@
+package approvals
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// requestEvents are the events that a request as it stands has given rise to,
+// in order. They follow from the record alone, ids included: whoever finds one
+// missing after a crash writes the very same one.
+func requestEvents(r *Request) []Event {
+	events := []Event{requestEvent(r, EventApprovalRequired, 0, r.CreatedAt)}
+	events[0].Before = r.Arguments
+	for i, d := range r.Decisions {
+		e := requestEvent(r, EventApprovalDecision, i, d.DecidedAt)
+		e.Action = d.Action
+		e.ReviewerID = d.ReviewerID
+		e.Channel = d.Channel
+		e.Note = d.Note
+		if len(d.ModifiedArgs) > 0 {
+			e.Before = r.Arguments
+			e.After = d.ModifiedArgs
+		}
+		events = append(events, e)
+	}
+	ended := r.ExpiresAt
+	if r.Details.EndedAt != nil {
+		ended = *r.Details.EndedAt
+	}
+	switch r.Status {
+	case StatusExpired:
+		e := requestEvent(r, EventApprovalExpired, 0, ended)
+		e.Outcome = string(OutcomeExpired)
+		events = append(events, e)
+	case StatusCancelled:
+		e := requestEvent(r, EventApprovalCancelled, 0, ended)
+		e.Outcome = string(OutcomeCancelled)
+		if r.Details.CancelReason == CancelRunAborted {
+			e.Outcome = string(OutcomeAborted)
+		}
+		e.Note = r.Details.CancelReason
+		events = append(events, e)
+	}
+	return events
+}
+
+// requestEvent is the nth event of a type about a request.
+func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
+	return Event{
+		ID:         derivedID(at, fmt.Sprintf("%s/%s/%d", r.ID, typ, nth)),
+		Type:       typ,
+		Time:       at.UTC(),
+		Tenant:     r.Principal.Tenant,
+		Principal:  r.Principal,
+		RequestID:  r.ID,
+		SessionID:  r.SessionID,
+		RunID:      r.RunID,
+		TurnID:     r.TurnID,
+		Dialect:    r.Dialect,
+		Model:      r.Model,
+		ToolCallID: r.ToolCallID,
+		ToolName:   r.ToolName,
+		Rule:       r.Rule,
+	}
+}
+
+// derivedID is a ULID that is the same for the same time and name.
+func derivedID(at time.Time, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	var id ulid.ULID
+	// Both fail only on input that cannot occur: a year beyond 10889, and a
+	// slice that is not ten bytes long.
+	_ = id.SetTime(ulid.Timestamp(at))
+	_ = id.SetEntropy(sum[:10])
+	return id.String()
+}

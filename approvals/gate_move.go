@@ -1,0 +1,178 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// movement is a transition that this gate is writing. What the watch says of
+// the request meanwhile waits in seen, so that waiters wake only after the
+// event of the transition is in the audit log.
+type movement struct {
+	writers int
+	adopted uint64 // the last revision that was taken over
+	seen    *Stored
+}
+
+// move takes a pending request one step on: it reads it, lets step change it,
+// and writes it if nobody else did in between; else it begins again. The event
+// follows, then the waiters wake. It fails with [*DecidedError] if the request
+// is final, and with whatever step returns.
+func (g *Gate) move(ctx context.Context, id string, step func(*Request) error) (Request, error) {
+	if _, err := ulid.ParseStrict(id); err != nil {
+		return Request{}, fmt.Errorf("request %q: %w", id, ErrUnknownRequest)
+	}
+	g.beginMove(id)
+	defer g.endMove(id)
+	for attempt := 0; ; attempt++ {
+		s, err := g.store.GetRequest(ctx, id)
+		if err != nil {
+			return Request{}, err
+		}
+		if s.Request.Status.Final() {
+			g.adoptForeign(s)
+			return s.Request, &DecidedError{s.Request}
+		}
+		r := s.Request
+		r.Decisions = slices.Clone(r.Decisions)
+		if err := step(&r); err != nil {
+			return s.Request, err
+		}
+		revision, err := g.store.UpdateRequest(ctx, r, s.Revision)
+		if errors.Is(err, ErrConflict) {
+			if err := pause(ctx, attempt); err != nil {
+				return s.Request, unavailable("decide request "+id, err)
+			}
+			continue
+		}
+		if err != nil {
+			return s.Request, err
+		}
+		g.recordMove(ctx, &s.Request, &r)
+		g.adopt(Stored{Request: r, Revision: revision, At: g.now().UTC()})
+		return r, nil
+	}
+}
+
+// pause waits a little before a lost race is run again: a replicated store may
+// answer a read with what stood before the winner's write.
+func pause(ctx context.Context, attempt int) error {
+	if attempt == 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(min(time.Duration(attempt)*2*time.Millisecond, 50*time.Millisecond)):
+		return nil
+	}
+}
+
+// recordMove appends the events that the step from before to after adds. The
+// step is durable by now: if its events cannot be written they follow later.
+func (g *Gate) recordMove(ctx context.Context, before, after *Request) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	events := requestEvents(after)[len(requestEvents(before)):]
+	if err := g.store.AppendEvents(ctx, events...); err != nil {
+		g.log.Warn("an event could not be recorded yet; trying again", "request", after.ID, "status", after.Status, "error", err)
+		g.due.add(&job{kind: jobRepair, id: after.ID, at: g.now().Add(retryDelay)})
+	}
+}
+
+func (g *Gate) beginMove(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m := g.moving[id]
+	if m == nil {
+		m = &movement{}
+		g.moving[id] = m
+	}
+	m.writers++
+}
+
+// endMove lets go of a request; what the watch saw meanwhile is caught up on.
+func (g *Gate) endMove(id string) {
+	g.mu.Lock()
+	m := g.moving[id]
+	m.writers--
+	last := m.writers == 0
+	if last {
+		delete(g.moving, id)
+	}
+	g.mu.Unlock()
+	if last && m.seen != nil && m.seen.Revision > m.adopted {
+		g.adoptForeign(*m.seen)
+	}
+}
+
+// adoptForeign takes over what another gate wrote. Should that gate have died
+// right after, its event is missing: this one looks after a while.
+func (g *Gate) adoptForeign(s Stored) {
+	if news := g.adopt(s); news {
+		g.due.add(&job{kind: jobRepair, id: s.Request.ID, at: g.now().Add(repairDelay)})
+	}
+}
+
+// adopt takes over how a request stands: a pending one is kept in mind with its
+// deadline, a final one wakes its hold. It reports whether that was news: a
+// request not known to be pending before, or not known to be final.
+func (g *Gate) adopt(s Stored) (news bool) {
+	r := s.Request
+	g.mu.Lock()
+	if m := g.moving[r.ID]; m != nil {
+		m.adopted = max(m.adopted, s.Revision)
+	}
+	w := g.pending[r.ID]
+	if w == nil {
+		if !r.Status.Final() {
+			g.track(r, nil, 0)
+		}
+		g.mu.Unlock()
+		return !r.Status.Final()
+	}
+	if r.Status.Final() {
+		delete(g.pending, r.ID)
+		g.due.remove(w.deadline)
+	}
+	hold := w.hold
+	g.mu.Unlock()
+	if hold != nil {
+		if r.Status.Final() {
+			g.metrics.held(r)
+		}
+		hold.update(w.index, r)
+	}
+	return r.Status.Final()
+}
+
+// forget drops a pending request that is not recorded.
+func (g *Gate) forget(id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if w := g.pending[id]; w != nil {
+		delete(g.pending, id)
+		g.due.remove(w.deadline)
+	}
+}
+
+// cancel ends a pending request that nobody needs answered any more.
+func (g *Gate) cancel(ctx context.Context, id, reason string) (Request, error) {
+	return g.move(ctx, id, func(r *Request) error {
+		r.Details.CancelReason = reason
+		g.end(r, StatusCancelled)
+		return nil
+	})
+}
+
+// end makes a request final.
+func (g *Gate) end(r *Request, status Status) {
+	now := g.now().UTC()
+	r.Status = status
+	r.Details.EndedAt = &now
+}

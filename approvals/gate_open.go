@@ -1,0 +1,166 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// defaultTimeout is the deadline of a request that came without one.
+	defaultTimeout = 300 * time.Second
+	// openWrites bounds the records that one Open writes at the same time.
+	openWrites = 8
+)
+
+// Reasons why a request was cancelled, as details.cancel_reason tells them.
+const (
+	CancelRunAborted  = "run_aborted"
+	CancelNotRecorded = "not_recorded" // a sibling or an event could not be recorded
+)
+
+// Open asks people the requests of one turn. It gives each its id, creation
+// time and status pending, records them all, then their approval_required
+// events, then publishes them; only then it returns. A request without
+// expires_at expires 300 s from now.
+//
+// If anything cannot be recorded the error wraps [ErrStoreUnavailable] or
+// [ErrTooLarge], and what was recorded already is cancelled. Requests of an
+// aborted run are refused with [ErrRunAborted].
+func (g *Gate) Open(ctx context.Context, requests []Request) (*Hold, error) {
+	if len(requests) == 0 {
+		return nil, errors.New("open a hold: no requests")
+	}
+	for i := range requests {
+		if g.RunState(requests[i].RunID) == RunAborted {
+			return nil, fmt.Errorf("ask about run %s: %w", requests[i].RunID, ErrRunAborted)
+		}
+	}
+	h := g.newHold(requests)
+	g.expect(h)
+	if err := g.announce(ctx, h.Requests()); err != nil {
+		g.withdraw(ctx, h)
+		return nil, err
+	}
+	for i := range requests { // the abort may have come while we were writing
+		if g.RunState(requests[i].RunID) == RunAborted {
+			g.due.add(&job{kind: jobAbortRun, id: requests[i].RunID, at: g.now()})
+		}
+	}
+	return h, nil
+}
+
+// newHold completes the requests and ties them together.
+func (g *Gate) newHold(requests []Request) *Hold {
+	now := g.now().UTC()
+	h := &Hold{gate: g, done: make(chan struct{}), left: len(requests)}
+	h.requests = append(h.requests, requests...)
+	for i := range h.requests {
+		r := &h.requests[i]
+		r.ID = g.ids.next(now)
+		r.Status = StatusPending
+		r.CreatedAt = now
+		r.ExpiresAt = r.ExpiresAt.UTC()
+		if r.ExpiresAt.IsZero() {
+			r.ExpiresAt = now.Add(defaultTimeout)
+		}
+		if r.OnTimeout == "" {
+			r.OnTimeout = OnTimeoutDeny
+		}
+		r.Decisions = []Decision{}
+		r.Details.EndedAt, r.Details.CancelReason = nil, ""
+		if r.SuggestedPatterns == nil {
+			r.SuggestedPatterns = []string{}
+		}
+		if r.Reviewers == nil {
+			r.Reviewers = []string{}
+		}
+		if len(r.Arguments) == 0 {
+			r.Arguments = []byte("null")
+		}
+		if _, err := compileSchema(r.Tool.Parameters); err != nil {
+			r.Details.Flags = append(r.Details.Flags[:len(r.Details.Flags):len(r.Details.Flags)], unusableSchema)
+		}
+	}
+	return h
+}
+
+// expect enters the requests as pending before they are recorded: a decision
+// may arrive between the record and the return of the write.
+func (g *Gate) expect(h *Hold) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, r := range h.requests {
+		g.track(r, h, i)
+	}
+}
+
+// track keeps the deadline of a pending request. The caller holds g.mu.
+func (g *Gate) track(r Request, h *Hold, index int) {
+	deadline := &job{kind: jobExpire, id: r.ID, at: r.ExpiresAt}
+	g.pending[r.ID] = &waiter{createdAt: r.CreatedAt, expiresAt: r.ExpiresAt, deadline: deadline, hold: h, index: index}
+	g.due.add(deadline)
+}
+
+// announce records, then tells: requests, their events, their publication.
+func (g *Gate) announce(ctx context.Context, requests []Request) error {
+	err := eachRequest(ctx, requests, func(ctx context.Context, r Request) error {
+		_, err := g.store.CreateRequest(ctx, r)
+		return err
+	})
+	if err != nil {
+		return unavailable("record a request", err)
+	}
+	events := make([]Event, len(requests))
+	for i := range requests {
+		events[i] = requestEvents(&requests[i])[0]
+	}
+	if err := g.store.AppendEvents(ctx, events...); err != nil {
+		return unavailable("record the event of a request", err)
+	}
+	if err := eachRequest(ctx, requests, g.store.PublishRequest); err != nil {
+		return unavailable("publish a request", err)
+	}
+	return nil
+}
+
+// eachRequest does one write for each request, a few at a time.
+func eachRequest(ctx context.Context, requests []Request, write func(context.Context, Request) error) error {
+	if len(requests) == 1 {
+		return write(ctx, requests[0])
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(openWrites)
+	for _, r := range requests {
+		group.Go(func() error { return write(ctx, r) })
+	}
+	return group.Wait()
+}
+
+// withdraw takes back a hold that could not be opened. What the store refuses
+// to cancel now is cancelled when it is back.
+func (g *Gate) withdraw(ctx context.Context, h *Hold) {
+	h.Detach()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	for _, r := range h.Requests() {
+		_, err := g.cancel(ctx, r.ID, CancelNotRecorded)
+		switch {
+		case errors.Is(err, ErrUnknownRequest):
+			g.forget(r.ID)
+		case errors.Is(err, ErrStoreUnavailable):
+			g.due.add(&job{kind: jobCancel, id: r.ID, reason: CancelNotRecorded, at: g.now().Add(retryDelay)})
+		}
+	}
+}
+
+// unavailable makes sure that a failure to record says so, whatever caused it.
+func unavailable(doing string, err error) error {
+	if errors.Is(err, ErrStoreUnavailable) || errors.Is(err, ErrTooLarge) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return fmt.Errorf("%s: %w: %w", doing, ErrStoreUnavailable, err)
+}

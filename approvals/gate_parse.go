@@ -1,0 +1,107 @@
+package approvals
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// decisionPayload is a decision as reviewers write it, with the words that
+// other tools use for yes and no. What is not named here is ignored.
+type decisionPayload struct {
+	RequestID      string            `json:"request_id"`
+	Action         string            `json:"action"`
+	Allow          *bool             `json:"allow"`
+	Approved       *bool             `json:"approved"`
+	Confirmed      *bool             `json:"confirmed"`
+	ModifiedArgs   jsontext.Value    `json:"modified_args"`
+	Note           string            `json:"note"`
+	Patterns       []string          `json:"patterns"`
+	GrantExpiresAt *time.Time        `json:"grant_expires_at"`
+	Answer         string            `json:"answer"`
+	Selected       []string          `json:"selected"`
+	Values         map[string]string `json:"values"`
+	Save           bool              `json:"save"`
+}
+
+// ParseDecision reads a decision leniently in its words and strictly as JSON.
+// The action "allow", and allow, approved or confirmed set to true, are read as
+// approve, set to false as deny; contradictions are refused, and so are
+// duplicate names. ReviewerID is left empty: it is never taken from a payload.
+// Every error is an [*InvalidError].
+func ParseDecision(payload []byte) (Decision, error) {
+	var p decisionPayload
+	if err := json.Unmarshal(payload, &p); err != nil {
+		return Decision{}, notDecision(err)
+	}
+	action, err := p.action()
+	if err != nil {
+		return Decision{}, err
+	}
+	d := Decision{
+		RequestID:      p.RequestID,
+		Action:         action,
+		Note:           p.Note,
+		Patterns:       p.Patterns,
+		GrantExpiresAt: p.GrantExpiresAt,
+		Answer:         p.Answer,
+		Selected:       p.Selected,
+		Values:         p.Values,
+		Save:           p.Save,
+	}
+	if p.ModifiedArgs != nil && p.ModifiedArgs.Kind() != 'n' {
+		d.ModifiedArgs = []byte(p.ModifiedArgs)
+	}
+	return d, nil
+}
+
+// action brings the words for yes and no together.
+func (p *decisionPayload) action() (Action, error) {
+	action := Action(p.Action)
+	if action == "allow" {
+		action = ActionApprove
+	}
+	for _, word := range []struct {
+		name string
+		yes  *bool
+	}{{"allow", p.Allow}, {"approved", p.Approved}, {"confirmed", p.Confirmed}} {
+		if word.yes == nil {
+			continue
+		}
+		says := ActionDeny
+		if *word.yes {
+			says = ActionApprove
+		}
+		if action == "" {
+			action = says
+		}
+		if agrees := says == action || approves(says) && approves(action) || denies(says) && denies(action); !agrees {
+			return "", &InvalidError{word.name, fmt.Sprintf("%t contradicts the rest of the decision (%s)", *word.yes, action)}
+		}
+	}
+	if action == "" {
+		return "", &InvalidError{"action", "it is missing: approve, deny, modify_args or abort_run"}
+	}
+	return action, nil
+}
+
+func approves(a Action) bool {
+	return a == ActionApprove || a == ActionModifyArgs || a == ActionAllowAlways
+}
+
+func denies(a Action) bool {
+	return a == ActionDeny || a == ActionDenyAlways || a == ActionAbortRun
+}
+
+// notDecision says which field cannot be read, as far as the decoder knows.
+func notDecision(err error) *InvalidError {
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) && semantic.JSONPointer != "" {
+		return &InvalidError{strings.TrimPrefix(string(semantic.JSONPointer), "/"), "it has the wrong type of value"}
+	}
+	return &InvalidError{"payload", "not strict JSON of a decision: " + err.Error()}
+}

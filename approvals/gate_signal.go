@@ -1,0 +1,220 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Signal pauses, resumes or aborts a run, known or not, and returns it as it
+// then stands. A signal that changes nothing succeeds. An abort is final: it
+// also cancels the run's pending requests, and a later pause or resume is an
+// [*InvalidError].
+func (g *Gate) Signal(ctx context.Context, s Signal) (Run, error) {
+	state, event, err := checkSignal(s)
+	if err != nil {
+		return Run{}, err
+	}
+	run, err := g.steer(ctx, s, state, event)
+	if err != nil {
+		return run, err
+	}
+	g.runChanged(run)
+	if state == RunAborted {
+		if err := g.cancelRun(ctx, run.ID); err != nil {
+			return run, fmt.Errorf("cancel the requests of run %s: %w", run.ID, err)
+		}
+	}
+	return run, nil
+}
+
+// checkSignal says what state a signal asks for and what event tells of it.
+func checkSignal(s Signal) (RunState, EventType, error) {
+	if s.RunID == "" {
+		return "", "", &InvalidError{"run_id", "it is missing"}
+	}
+	if s.ReviewerID == "" {
+		return "", "", &InvalidError{"reviewer_id", "it is missing"}
+	}
+	switch s.Action {
+	case SignalPause:
+		return RunPaused, EventRunPaused, nil
+	case SignalResume:
+		return RunRunning, EventRunResumed, nil
+	case SignalAbort:
+		return RunAborted, EventRunAborted, nil
+	}
+	return "", "", &InvalidError{"action", fmt.Sprintf("%q is not known; use pause_run, resume_run or abort_run", s.Action)}
+}
+
+// steer writes the run's new state by compare-and-set, then its event.
+func (g *Gate) steer(ctx context.Context, s Signal, state RunState, event EventType) (Run, error) {
+	for attempt := 0; ; attempt++ {
+		run, revision, err := g.store.GetRun(ctx, s.RunID)
+		switch {
+		case errors.Is(err, ErrUnknownRun):
+			if run, err = g.unsteered(ctx, s.RunID); err != nil {
+				return run, err
+			}
+		case err != nil:
+			return run, err
+		}
+		if run.State == state {
+			return run, nil
+		}
+		if run.State == RunAborted {
+			return run, &InvalidError{"action", "the run was aborted by " + run.ReviewerID + "; that is final"}
+		}
+		run.State = state
+		run.ReviewerID = s.ReviewerID
+		run.UpdatedAt = g.now().UTC()
+		err = g.store.PutRun(ctx, run, revision)
+		if errors.Is(err, ErrConflict) {
+			if err := pause(ctx, attempt); err != nil {
+				return run, unavailable("steer run "+run.ID, err)
+			}
+			continue
+		}
+		if err != nil {
+			return run, err
+		}
+		return run, g.recordSteer(ctx, run, event, string(s.Payload))
+	}
+}
+
+// unsteered is a run that nobody steered before, as far as its requests tell.
+func (g *Gate) unsteered(ctx context.Context, id string) (Run, error) {
+	run := Run{ID: id, State: RunRunning}
+	page, err := g.store.ListRequests(ctx, Filter{RunID: id, Limit: 1})
+	if err != nil {
+		return run, err
+	}
+	if len(page.Items) > 0 {
+		run.Principal = page.Items[0].Principal
+		run.SessionID = page.Items[0].SessionID
+	}
+	return run, nil
+}
+
+func (g *Gate) recordSteer(ctx context.Context, run Run, typ EventType, note string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	return g.Record(ctx, Event{
+		Type:       typ,
+		Tenant:     run.Principal.Tenant,
+		Principal:  run.Principal,
+		SessionID:  run.SessionID,
+		RunID:      run.ID,
+		ReviewerID: run.ReviewerID,
+		Note:       note,
+		Time:       run.UpdatedAt,
+	})
+}
+
+// cancelRun cancels the pending requests of a run.
+func (g *Gate) cancelRun(ctx context.Context, id string) error {
+	filter := Filter{RunID: id, Status: StatusPending, Limit: 500}
+	for {
+		page, err := g.store.ListRequests(ctx, filter)
+		if err != nil {
+			return err
+		}
+		for _, r := range page.Items {
+			_, err := g.cancel(ctx, r.ID, CancelRunAborted)
+			var decided *DecidedError
+			if err != nil && !errors.As(err, &decided) {
+				return err
+			}
+		}
+		if page.NextCursor == "" {
+			return nil
+		}
+		filter.Cursor = page.NextCursor
+	}
+}
+
+// runChanged takes over a run's state and wakes who waits for it.
+func (g *Gate) runChanged(run Run) {
+	g.mu.Lock()
+	before, known := g.runs[run.ID]
+	if known && before.UpdatedAt.After(run.UpdatedAt) {
+		g.mu.Unlock()
+		return
+	}
+	g.runs[run.ID] = run
+	if c := g.steered[run.ID]; c != nil {
+		close(c)
+		delete(g.steered, run.ID)
+	}
+	g.mu.Unlock()
+	if run.State == RunAborted && before.State != RunAborted {
+		g.due.add(&job{kind: jobAbortRun, id: run.ID, at: g.now()})
+	}
+}
+
+// RunState is where a run stands, from memory. A run that nobody steered is
+// running.
+func (g *Gate) RunState(id string) RunState {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if run, ok := g.runs[id]; ok {
+		return run.State
+	}
+	return RunRunning
+}
+
+// Runs are the runs that somebody steered, the latest first.
+func (g *Gate) Runs() []Run {
+	g.mu.Lock()
+	runs := make([]Run, 0, len(g.runs))
+	for _, run := range g.runs {
+		runs = append(runs, run)
+	}
+	g.mu.Unlock()
+	slices.SortFunc(runs, func(a, b Run) int {
+		if c := b.UpdatedAt.Compare(a.UpdatedAt); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return runs
+}
+
+// RunByID is a run that somebody steered, or [ErrUnknownRun].
+func (g *Gate) RunByID(id string) (Run, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if run, ok := g.runs[id]; ok {
+		return run, nil
+	}
+	return Run{}, fmt.Errorf("run %q: %w", id, ErrUnknownRun)
+}
+
+// AwaitResume returns nil as soon as the run is not paused, [ErrRunAborted] if
+// it is or gets aborted, and the context's error when that ends first.
+func (g *Gate) AwaitResume(ctx context.Context, id string) error {
+	for {
+		g.mu.Lock()
+		state := g.runs[id].State
+		changed := g.steered[id]
+		if state == RunPaused && changed == nil {
+			changed = make(chan struct{})
+			g.steered[id] = changed
+		}
+		g.mu.Unlock()
+		switch state {
+		case RunAborted:
+			return fmt.Errorf("run %s: %w", id, ErrRunAborted)
+		case RunPaused:
+		default:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}

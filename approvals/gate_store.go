@@ -1,0 +1,84 @@
+package approvals
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Stored is a request as the store holds it.
+type Stored struct {
+	Request  Request
+	Revision uint64    // changes with every write; what [Store.UpdateRequest] compares
+	At       time.Time // when this revision was written, UTC
+}
+
+// Store is the durable state behind a [Gate]. Every method that writes returns
+// only when the write will survive the death of the process. Failures to reach
+// the store wrap [ErrStoreUnavailable]; a record beyond the store's limit is
+// [ErrTooLarge]. Implementations are safe for concurrent use.
+type Store interface {
+	// CreateRequest records a request that must not exist yet ([ErrConflict]).
+	CreateRequest(ctx context.Context, r Request) (revision uint64, err error)
+	// GetRequest reads a request, or fails with [ErrUnknownRequest].
+	GetRequest(ctx context.Context, id string) (Stored, error)
+	// UpdateRequest replaces a request if it still stands at the revision, else
+	// it fails with [ErrConflict]. A write whose outcome was lost on the way is
+	// resolved before it returns.
+	UpdateRequest(ctx context.Context, r Request, revision uint64) (newRevision uint64, err error)
+	// ListRequests answers from memory which requests match, newest first, and
+	// reads those.
+	ListRequests(ctx context.Context, f Filter) (Page, error)
+	// WatchRequests calls changed with everything recorded, then loaded once,
+	// then changed with every write as it happens, whoever wrote it. It calls
+	// from one goroutine, sees each revision once, outlives reconnects, and
+	// returns when the context ends.
+	WatchRequests(ctx context.Context, changed func(Stored), loaded func()) error
+	// PublishRequest tells bots of a request. A second call for the same
+	// request does nothing.
+	PublishRequest(ctx context.Context, r Request) error
+
+	// AppendEvents adds to the audit chain.
+	AppendEvents(ctx context.Context, events ...Event) error
+	// EnsureEvent appends an event unless one with its id is in the chain.
+	EnsureEvent(ctx context.Context, e Event) error
+	// Events yields events in order from a sequence on (0: from the next one),
+	// waiting for new ones until the context ends, when it stops without error.
+	Events(ctx context.Context, from uint64) iter.Seq2[Event, error]
+
+	// PutRun replaces a run if it still stands at the revision (0: it must not
+	// exist), else it fails with [ErrConflict].
+	PutRun(ctx context.Context, r Run, revision uint64) error
+	// GetRun reads a run, or fails with [ErrUnknownRun].
+	GetRun(ctx context.Context, id string) (r Run, revision uint64, err error)
+	// WatchRuns is WatchRequests for runs.
+	WatchRuns(ctx context.Context, changed func(Run), loaded func()) error
+}
+
+// Filter selects requests; zero fields select all. Limit is the size of a page:
+// 0 means 50, the most is 500. Cursor is the NextCursor of the page before.
+type Filter struct {
+	Status    Status
+	Kind      Kind
+	SessionID string
+	RunID     string
+	Risk      Risk
+	Cursor    string
+	Limit     int
+}
+
+// Matches reports whether a request is one that the filter selects.
+func (f Filter) Matches(r *Request) bool {
+	return (f.Status == "" || f.Status == r.Status) &&
+		(f.Kind == "" || f.Kind == r.Kind) &&
+		(f.SessionID == "" || f.SessionID == r.SessionID) &&
+		(f.RunID == "" || f.RunID == r.RunID) &&
+		(f.Risk == "" || f.Risk == r.RiskLevel)
+}
+
+// Page is one page of a list, newest first. NextCursor is "" on the last page
+// and stays valid whatever is added meanwhile.
+type Page struct {
+	Items      []Request `json:"items"`
+	NextCursor string    `json:"next_cursor"`
+}

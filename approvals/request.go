@@ -1,0 +1,132 @@
+// Package approvals is the domain: a question to people ([Request]), an answer
+// ([Decision]), what happened ([Event]), the state of a task ([Run]), and the
+// [Gate] that asks, waits and wakes. It knows no HTTP and no wire dialect.
+package approvals
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Kind says what a request asks for.
+type Kind string
+
+// The kinds of request.
+const (
+	KindPermission    Kind = "permission"
+	KindClarification Kind = "clarification"
+	KindDecision      Kind = "decision"
+	KindEnvVar        Kind = "env_var"
+	KindCombined      Kind = "combined"
+)
+
+// Status is where a request stands. Every status but [StatusPending] is final.
+type Status string
+
+// The statuses of a request.
+const (
+	StatusPending   Status = "pending"
+	StatusApproved  Status = "approved"
+	StatusDenied    Status = "denied"
+	StatusAnswered  Status = "answered"
+	StatusExpired   Status = "expired"
+	StatusCancelled Status = "cancelled"
+)
+
+// Final reports whether a request in this status can no longer be decided.
+func (s Status) Final() bool { return s != StatusPending }
+
+// Risk is how much harm a call can do.
+type Risk string
+
+// The risk levels, in rising order.
+const (
+	RiskLow      Risk = "low"
+	RiskMedium   Risk = "medium"
+	RiskHigh     Risk = "high"
+	RiskCritical Risk = "critical"
+)
+
+// Principal is who an agent acts for. It comes from configuration, never from
+// what a model wrote.
+type Principal struct {
+	Tenant string `json:"tenant"`
+	User   string `json:"user"`
+	Agent  string `json:"agent"`
+}
+
+// Tool is what the agent told the model about a tool.
+type Tool struct {
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema
+}
+
+// Context is what a reviewer needs to understand a call.
+type Context struct {
+	LastUserMessage string `json:"last_user_message,omitempty"`
+	AssistantText   string `json:"assistant_text,omitempty"` // what the model said just before
+}
+
+// What happens to a request that nobody answered in time.
+const (
+	OnTimeoutDeny    = "deny"
+	OnTimeoutApprove = "approve"
+)
+
+// Request is one question to people. It is also the NATS payload of a new
+// request and the item of the console's lists.
+type Request struct {
+	ID                string          `json:"id"` // ULID
+	Kind              Kind            `json:"kind"`
+	Status            Status          `json:"status"`
+	Principal         Principal       `json:"principal"`
+	SessionID         string          `json:"session_id"`
+	RunID             string          `json:"run_id"`
+	TurnID            string          `json:"turn_id"`
+	Dialect           string          `json:"dialect"`
+	Model             string          `json:"model"`
+	ToolCallID        string          `json:"tool_call_id"`
+	ToolName          string          `json:"tool_name"`
+	Arguments         json.RawMessage `json:"arguments"` // an object, or a string where the model's text is not strict JSON
+	Resource          string          `json:"resource"`
+	ArgsPreview       string          `json:"args_preview"`
+	Tool              Tool            `json:"tool"`
+	Title             string          `json:"title"`
+	Description       string          `json:"description"`
+	RiskLevel         Risk            `json:"risk_level"`
+	Reason            string          `json:"reason"` // why policy asks
+	Rule              string          `json:"rule"`   // file:line of the rule that asks, or "default"
+	SuggestedPatterns []string        `json:"suggested_patterns"`
+	Context           Context         `json:"context"`
+	AllowRemember     bool            `json:"allow_remember"`
+	Reviewers         []string        `json:"reviewers"`
+	RequiredApprovals int             `json:"required_approvals"`
+	CreatedAt         time.Time       `json:"created_at"` // UTC
+	ExpiresAt         time.Time       `json:"expires_at"` // UTC
+	OnTimeout         string          `json:"on_timeout"` // OnTimeoutDeny or OnTimeoutApprove
+	Decisions         []Decision      `json:"decisions"`
+	Details           Details         `json:"details"`
+}
+
+// Details holds what is true of some requests only.
+type Details struct {
+	// Flags warn the reviewer, each in one sentence: arguments that two parsers
+	// could read differently, an answer that was cut off, and the like.
+	Flags []string `json:"flags,omitempty"`
+	// RawArguments is the text the model wrote where Arguments is not that text.
+	RawArguments string `json:"raw_arguments,omitempty"`
+	// CancelReason says why a cancelled request ended.
+	CancelReason string `json:"cancel_reason,omitempty"`
+	// EndedAt is when the request became final, UTC; nil while it is pending.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+	// FreeText is true where the tool's input is free text by contract.
+	FreeText bool `json:"free_text,omitempty"`
+}
+
+// FinalDecision is the decision that ended the request, if one did.
+func (r *Request) FinalDecision() (Decision, bool) {
+	if !r.Status.Final() || len(r.Decisions) == 0 {
+		return Decision{}, false
+	}
+	return r.Decisions[len(r.Decisions)-1], true
+}

@@ -1,0 +1,44 @@
+package approvals
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// SignalAction is what a signal does to a run.
+type SignalAction string
+
+// The actions of a signal.
+const (
+	SignalPause  SignalAction = "pause_run"
+	SignalResume SignalAction = "resume_run"
+	SignalAbort  SignalAction = "abort_run"
+)
+
+// Signal steers a run from outside. ReviewerID is set by the channel.
+type Signal struct {
+	RunID      string          `json:"run_id"`
+	Action     SignalAction    `json:"action"`
+	Payload    json.RawMessage `json:"payload,omitempty"`
+	ReviewerID string          `json:"reviewer_id"`
+}
+
+// RunState is where a run stands. A run that nobody steered is [RunRunning].
+type RunState string
+
+// The states of a run.
+const (
+	RunRunning RunState = "running"
+	RunPaused  RunState = "paused"
+	RunAborted RunState = "aborted"
+)
+
+// Run is one task of one agent, as far as people have steered it.
+type Run struct {
+	ID         string    `json:"id"`
+	State      RunState  `json:"state"`
+	Principal  Principal `json:"principal"`
+	SessionID  string    `json:"session_id"`
+	ReviewerID string    `json:"reviewer_id,omitempty"` // who last steered it
+	UpdatedAt  time.Time `json:"updated_at"`
+}

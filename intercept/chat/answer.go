@@ -1,0 +1,263 @@
+package chat
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/sse"
+)
+
+const (
+	maxChoices = 128
+	maxCalls   = 512 // in one choice
+)
+
+// mode is the form of an upstream body, told by its first bytes: labels lie.
+type mode int
+
+const (
+	modeUnknown mode = iota
+	modeStream
+	modeWhole
+)
+
+// answer implements [intercept.Answer].
+type answer struct {
+	req    *request
+	limits intercept.Limits
+	body   []byte // the request that upstream is answering
+
+	turn  // what is known of the current upstream body
+	units // what is kept back of it
+	past  // what earlier upstream bodies of the same answer said
+
+	mode   mode
+	buffer []byte // whole answers: the body so far
+	split  sse.Splitter
+	shapes shapes
+	out    gather
+}
+
+// turn is the state of one upstream body.
+type turn struct {
+	choices []*choice
+	usage   string
+	done    bool // [DONE] was there
+	failed  bool // an error was reported inside
+}
+
+// past is what outlives a continuation.
+type past struct {
+	form          mode // of the first body
+	head          head
+	continuations int
+	hidden        []string // messages of whole turns the agent does not see
+	text          string   // what the agent has read
+	spent         []byte   // usage so far
+	roleSent      bool
+	finishSent    bool
+	separated     bool // what was said before a denial is set off from what follows
+}
+
+// choice is one of the answers of a turn.
+type choice struct {
+	index     int
+	rosters   [2]roster    // by place
+	says      [2]utterance // by place
+	textHeld  bool         // a held part carries text or role: later text must wait
+	announced bool         // a finish reason was there
+	broken    bool         // part of a call passed before it became doubtful
+}
+
+func newAnswer(r *request, limits intercept.Limits) *answer {
+	return &answer{req: r, limits: limits, body: r.body, split: sse.Splitter{Max: limits.MaxBytes}}
+}
+
+// Begin implements [intercept.Answer].
+func (a *answer) Begin(string) {
+	a.turn, a.units = turn{}, units{}
+	a.mode, a.buffer = modeUnknown, nil
+	a.split = sse.Splitter{Max: a.limits.MaxBytes}
+	a.shapes = shapes{}
+}
+
+// Write implements [intercept.Answer].
+func (a *answer) Write(p []byte) ([]byte, error) {
+	if a.mode == modeUnknown {
+		if blank, err := a.sniff(p); blank || err != nil {
+			return p, err
+		}
+	}
+	if a.mode == modeWhole {
+		if a.buffer = append(a.buffer, p...); a.limits.MaxBytes > 0 && len(a.buffer) > a.limits.MaxBytes {
+			return nil, tooLong()
+		}
+		return nil, nil
+	}
+	return a.stream(p)
+}
+
+func tooLong() error { return intercept.NotUnderstood("it is larger than proxy.max_body") }
+
+// sniff tells the form of the body by its first byte that is not blank. Blanks
+// before it pass: they are how some servers keep the connection alive.
+func (a *answer) sniff(p []byte) (blank bool, err error) {
+	p = bytes.TrimLeft(bytes.TrimPrefix(p, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if len(p) == 0 {
+		return true, nil
+	}
+	switch c := p[0]; {
+	case c == '{' || c == '[':
+		a.mode = modeWhole
+	case c == ':' || c >= 'a' && c <= 'z':
+		a.mode = modeStream
+	case c == 0xef: // the first bytes of a byte order mark
+		a.mode = modeStream
+	default:
+		return false, intercept.NotUnderstood("it is neither JSON nor an event stream")
+	}
+	if a.continuations > 0 && a.mode != a.form {
+		return false, intercept.NotUnderstood("after a denial it goes on in another form than it began in")
+	}
+	a.form = a.mode
+	return false, nil
+}
+
+// End implements [intercept.Answer].
+func (a *answer) End(framed bool) ([]byte, error) {
+	if a.mode == modeWhole {
+		return nil, a.readWhole(framed)
+	}
+	if a.mode == modeStream {
+		return a.endStream(framed)
+	}
+	return nil, nil
+}
+
+// Streamed implements [intercept.Answer].
+func (a *answer) Streamed() bool { return a.mode == modeStream }
+
+// Complete implements [intercept.Answer].
+func (a *answer) Complete() bool { return a.done }
+
+// Holding implements [intercept.Answer].
+func (a *answer) Holding() bool { return a.mode == modeWhole || a.holding() }
+
+// Calls implements [intercept.Answer].
+func (a *answer) Calls() []intercept.Call {
+	var list []intercept.Call
+	for _, c := range a.pending() {
+		list = append(list, c.call())
+	}
+	return list
+}
+
+func (c *call) call() intercept.Call {
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == kindCustom, Ambiguous: c.ambiguous}
+}
+
+// pending lists the calls that need a ruling, in the order of the answer.
+func (a *answer) pending() (list []*call) {
+	for _, c := range a.choices {
+		for _, call := range c.calls() {
+			if !call.passed {
+				list = append(list, call)
+			}
+		}
+	}
+	return list
+}
+
+// Text implements [intercept.Answer].
+func (a *answer) Text() string {
+	said := ""
+	if len(a.choices) > 0 {
+		said = a.choices[0].said().text()
+	}
+	return strings.TrimSpace(a.text + said)
+}
+
+// Heartbeat implements [intercept.Answer]: a comment that ends in one newline,
+// which all known clients tolerate, or a chunk without choices that repeats the
+// stream's own id. A whole answer is kept alive by blanks before the JSON.
+func (a *answer) Heartbeat(event bool) []byte {
+	switch {
+	case a.mode == modeWhole:
+		return []byte("\n")
+	case a.mode == modeStream && event && a.head.id != "":
+		return sse.AppendData(nil, "", []byte(a.head.chunk("[]")))
+	case a.mode == modeStream:
+		return []byte(": keepalive\n")
+	}
+	return nil
+}
+
+// Fail implements [intercept.Answer].
+func (a *answer) Fail(e *intercept.Error) []byte { return sse.AppendData(nil, "", errorBody(e)) }
+
+// choice returns the choice with an index, made when it is new.
+func (a *answer) choice(index int) (*choice, error) {
+	for _, c := range a.choices {
+		if c.index == index {
+			return c, nil
+		}
+	}
+	if len(a.choices) == maxChoices {
+		return nil, intercept.NotUnderstood("it has more than %d choices", maxChoices)
+	}
+	c := &choice{index: index}
+	a.choices = append(a.choices, c)
+	return c, nil
+}
+
+// calls lists the calls of the choice. Where a provider sends `message` beside
+// `delta` the two must say the same; calls that only one of them has, or that
+// differ, are all listed and doubted.
+func (c *choice) calls() []*call {
+	delta, message := &c.rosters[inDelta], &c.rosters[inMessage]
+	if len(message.calls) == 0 || delta.sameAs(message) {
+		return delta.calls
+	}
+	if len(delta.calls) == 0 {
+		return message.calls
+	}
+	all := append(append([]*call(nil), delta.calls...), message.calls...)
+	for _, call := range all {
+		call.doubt("The answer gives its calls twice, and the two differ.")
+	}
+	return all
+}
+
+// twin returns the call that stands for another one: a call in `message` that
+// repeats one in `delta` shares its fate.
+func (c *choice) twin(other *call) *call {
+	delta, message := &c.rosters[inDelta], &c.rosters[inMessage]
+	if other.place == inMessage && len(delta.calls) > 0 && delta.sameAs(message) {
+		for i, m := range message.calls {
+			if m == other {
+				return delta.calls[i]
+			}
+		}
+	}
+	return other
+}
+
+// said is what the model said in the choice.
+func (c *choice) said() *utterance {
+	if d := &c.says[inDelta]; len(d.content) > 0 || len(d.parts) > 0 || len(d.order) > 0 {
+		return d
+	}
+	return &c.says[inMessage]
+}
+
+// chunk renders a synthetic chunk with the head of the real ones.
+func (h *head) chunk(choices string) string {
+	fields := []string{`"object":"chat.completion.chunk"`}
+	for _, f := range []struct{ name, raw string }{{"id", h.id}, {"created", h.created}, {"model", h.model}, {"system_fingerprint", h.fingerprint}} {
+		if f.raw != "" {
+			fields = append(fields, `"`+f.name+`":`+f.raw)
+		}
+	}
+	return "{" + strings.Join(fields, ",") + `,"choices":` + choices + "}"
+}

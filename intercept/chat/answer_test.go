@@ -1,0 +1,380 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+const request1 = `{"model":"m","stream":true,"tool_choice":"required","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"bash","description":"runs","parameters":{"type":"object"}}}]}`
+
+// event renders one streamed chunk.
+func event(delta, finish string) string {
+	if finish != "null" {
+		finish = `"` + finish + `"`
+	}
+	return fmt.Sprintf(`data: {"id":"c1","object":"chat.completion.chunk","created":7,"model":"m1","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n", delta, finish)
+}
+
+func opening(index int, id, name, args string) string {
+	return event(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}]}`, index, id, name, args), "null")
+}
+
+func more(index int, args string) string {
+	return event(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%q}}]}`, index, args), "null")
+}
+
+const (
+	usage = `data: {"id":"c1","object":"chat.completion.chunk","created":7,"model":"m1","choices":[],"usage":{"prompt_tokens":10,"total_tokens":15}}` + "\n\n"
+	done  = "data: [DONE]\n\n"
+)
+
+var (
+	role   = event(`{"role":"assistant","content":""}`, "null")
+	speech = event(`{"content":"Let me look."}`, "null")
+	finish = event(`{}`, "tool_calls")
+	listed = role + speech + opening(0, "call_a", "bash", "") + more(0, `{"command":`) + more(0, `"ls"}`) + finish + usage + done
+	two    = role + opening(0, "call_a", "bash", `{"command":"ls"}`) + opening(1, "call_b", "read", `{"path":"x"}`) + finish + usage + done
+)
+
+// play feeds one upstream body in blocks of n bytes and settles it.
+type player struct {
+	t    *testing.T
+	a    intercept.Answer
+	n    int
+	out  strings.Builder
+	last intercept.Settlement
+}
+
+func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *player {
+	t.Helper()
+	r, err := Dialect{}.Request([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limits.MaxContinuations == 0 {
+		limits.MaxContinuations = 4
+	}
+	limits.TurnID = "t1"
+	return &player{t: t, a: r.Answer(limits), n: n}
+}
+
+func (p *player) feed(body string) error {
+	p.a.Begin("text/event-stream")
+	for body != "" {
+		k := min(p.n, len(body))
+		out, err := p.a.Write([]byte(body[:k]))
+		p.out.Write(out)
+		if err != nil {
+			return err
+		}
+		body = body[k:]
+	}
+	out, err := p.a.End(true)
+	p.out.Write(out)
+	return err
+}
+
+func (p *player) turn(body string, rule func(intercept.Call) intercept.Ruling) {
+	p.t.Helper()
+	if err := p.feed(body); err != nil {
+		p.t.Fatalf("feed: %v", err)
+	}
+	var rulings []intercept.Ruling
+	for _, c := range p.a.Calls() {
+		rulings = append(rulings, rule(c))
+	}
+	var err error
+	if p.last, err = p.a.Settle(rulings); err != nil {
+		p.t.Fatalf("settle: %v", err)
+	}
+	p.out.Write(p.last.Bytes)
+}
+
+func release(intercept.Call) intercept.Ruling { return intercept.Ruling{Fate: intercept.Release} }
+
+func deny(c intercept.Call) intercept.Ruling {
+	return intercept.Ruling{Fate: intercept.Deny, Told: intercept.DeniedByPerson(c.Name, "no")}
+}
+
+var blocks = []int{1, 7, 64, 1 << 20}
+
+func TestReleasedIsByteIdentical(t *testing.T) {
+	for _, body := range []string{listed, two, strings.ReplaceAll(listed, "\n", "\r\n"), ": hello\n\n" + listed, "\xef\xbb\xbf" + listed} {
+		for _, n := range blocks {
+			p := newPlayer(t, request1, n, intercept.Limits{})
+			p.turn(body, release)
+			if got := p.out.String(); got != body {
+				t.Fatalf("blocks of %d: got\n%s\nwant\n%s", n, got, body)
+			}
+			if p.last.Hidden != nil || p.last.Next != nil {
+				t.Error("something is remembered of an answer that did not change")
+			}
+		}
+	}
+}
+
+func TestNothingOfAHeldCallPasses(t *testing.T) {
+	for _, n := range blocks {
+		p := newPlayer(t, request1, n, intercept.Limits{})
+		if err := p.feed(listed); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := p.out.String(), role+speech; got != want {
+			t.Fatalf("before the ruling: got %q, want %q", got, want)
+		}
+		calls := p.a.Calls()
+		if len(calls) != 1 || calls[0].Name != "bash" || calls[0].Arguments != `{"command":"ls"}` || calls[0].ID != "call_a" || calls[0].Ambiguous != nil {
+			t.Fatalf("calls: %+v", calls)
+		}
+	}
+}
+
+func TestDeniedIsContinued(t *testing.T) {
+	for _, n := range blocks {
+		p := newPlayer(t, request1, n, intercept.Limits{})
+		p.turn(listed, deny)
+		if p.last.Next == nil {
+			t.Fatal("no continuation")
+		}
+		next := gjson.ParseBytes(p.last.Next)
+		wantMessages := `[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]},` +
+			`{"role":"tool","tool_call_id":"call_a","content":` + quote(intercept.DeniedByPerson("bash", "no")) + `}]`
+		if got := next.Get("messages").Raw; got != wantMessages {
+			t.Fatalf("messages:\n%s\nwant\n%s", got, wantMessages)
+		}
+		if next.Get("tool_choice").Str != "auto" {
+			t.Errorf("tool_choice: %s", next.Get("tool_choice").Raw)
+		}
+		second := strings.ReplaceAll(role+event(`{"content":"Very well."}`, "null")+event(`{}`, "stop")+usage+done, `"c1"`, `"c2"`)
+		p.turn(second, release)
+		want := role + speech + event(`{"content":"\n\nVery well."}`, "null") + event(`{}`, "stop") + strings.Replace(usage, `{"prompt_tokens":10,"total_tokens":15}`, `{"prompt_tokens":20,"total_tokens":30}`, 1) + done
+		if got := p.out.String(); got != want {
+			t.Fatalf("agent got\n%s\nwant\n%s", got, want)
+		}
+		if len(p.last.Hidden) != 1 {
+			t.Fatal("nothing is remembered")
+		}
+		follow := `{"model":"m","messages":[{"role":"user","content":"hi"}, {"role":"assistant","content":"Let me look.\n\nVery well."}, {"role":"user","content":"next"}]}`
+		r, err := parseRequest([]byte(follow))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := r.Splice(p.last.Hidden); n != 1 {
+			t.Fatalf("%d spliced", n)
+		}
+		wantMessages = wantMessages[:len(wantMessages)-1] + `,{"role":"assistant","content":"Very well."}, {"role":"user","content":"next"}]`
+		wantMessages = strings.Replace(wantMessages, `"hi"},{`, `"hi"}, {`, 1)
+		if got := gjson.GetBytes(r.Body(), "messages").Raw; got != wantMessages {
+			t.Fatalf("spliced:\n%s\nwant\n%s", got, wantMessages)
+		}
+	}
+}
+
+func TestMixedIsRenumbered(t *testing.T) {
+	p := newPlayer(t, request1, 50, intercept.Limits{})
+	p.turn(two, func(c intercept.Call) intercept.Ruling {
+		if c.Name == "bash" {
+			return deny(c)
+		}
+		return release(c)
+	})
+	want := role + opening(0, "call_b", "read", `{"path":"x"}`) + finish + usage + done
+	if got := p.out.String(); got != want {
+		t.Fatalf("got\n%s\nwant\n%s", got, want)
+	}
+	follow := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_b","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
+	r, err := parseRequest([]byte(follow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := r.Splice(p.last.Hidden); n != 1 {
+		t.Fatalf("%d spliced", n)
+	}
+	wantBody := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},{"id":"call_b","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":` +
+		quote(intercept.DeniedByPerson("bash", "no")) + `},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
+	if got := string(r.Body()); got != wantBody {
+		t.Fatalf("spliced\n%s\nwant\n%s", got, wantBody)
+	}
+}
+
+func TestEditedReplacesTheArguments(t *testing.T) {
+	p := newPlayer(t, request1, 50, intercept.Limits{})
+	p.turn(listed, func(c intercept.Call) intercept.Ruling {
+		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged("bash", "")}
+	})
+	want := role + speech + opening(0, "call_a", "bash", `{"command":"pwd"}`) + finish + usage + done
+	if got := p.out.String(); got != want {
+		t.Fatalf("got\n%s\nwant\n%s", got, want)
+	}
+	follow := `{"messages":[{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"pwd\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":"/tmp"}]}`
+	r, err := parseRequest([]byte(follow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Splice(p.last.Hidden)
+	got := gjson.GetBytes(r.Body(), "messages.1.content").Str
+	if want := intercept.ArgumentsChanged("bash", "") + "\n/tmp"; got != want {
+		t.Fatalf("tool result %q, want %q", got, want)
+	}
+}
+
+func TestAllowedByNamePasses(t *testing.T) {
+	asked := 0
+	p := newPlayer(t, request1, 1, intercept.Limits{Pass: func(c intercept.Call) bool { asked++; return c.Name == "bash" }})
+	if err := p.feed(listed); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.out.String(); got != listed {
+		t.Fatalf("got\n%s", got)
+	}
+	if asked != 1 || len(p.a.Calls()) != 0 {
+		t.Errorf("asked %d times, %d calls left", asked, len(p.a.Calls()))
+	}
+}
+
+func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
+	bad := role + opening(0, "call_a", "bash", "") + more(0, `{"a":1,`) + more(0, `"a":2}`) + finish + done
+	p := newPlayer(t, request1, 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
+	if err := p.feed(bad); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.out.String(), role+opening(0, "call_a", "bash", "")+more(0, `{"a":1,`); got != want {
+		t.Fatalf("got %q", got)
+	}
+	if calls := p.a.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
+		t.Fatalf("calls: %+v", calls)
+	}
+	if _, err := p.a.Settle([]intercept.Ruling{{}}); err == nil {
+		t.Error("a half call was taken back without a word")
+	}
+}
+
+func TestTextIsNotDelayedBehindAHeldCall(t *testing.T) {
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
+	late := event(`{"content":" And more."}`, "null")
+	if err := p.feed(role + speech + opening(0, "call_a", "bash", "{}") + late + finish + done); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.out.String(); got != role+speech+late {
+		t.Fatalf("got %q", got)
+	}
+}
+
+func TestWhole(t *testing.T) {
+	body := `{"id":"c1","object":"chat.completion","created":7,"model":"m1","choices":[{"index":0,"message":{"role":"assistant","content":"Look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},{"id":"call_b","type":"function","function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"total_tokens":5}}`
+	p := newPlayer(t, request1, 11, intercept.Limits{})
+	p.turn(body, release)
+	if p.out.String() != body {
+		t.Errorf("released: %s", p.out.String())
+	}
+	p = newPlayer(t, request1, 11, intercept.Limits{})
+	p.turn(body, deny)
+	if p.out.Len() != 0 || p.last.Next == nil {
+		t.Fatalf("denied: %s", p.out.String())
+	}
+	p.turn(`{"id":"c2","object":"chat.completion","created":9,"model":"m2","choices":[{"index":0,"message":{"role":"assistant","content":"Fine."},"finish_reason":"stop"}],"usage":{"total_tokens":7}}`, release)
+	want := `{"id":"c1","object":"chat.completion","created":7,"model":"m1","choices":[{"index":0,"message":{"role":"assistant","content":"Look.\n\nFine."},"finish_reason":"stop"}],"usage":{"total_tokens":12}}`
+	if p.out.String() != want {
+		t.Errorf("continued:\n%s\nwant\n%s", p.out.String(), want)
+	}
+	p = newPlayer(t, request1, 11, intercept.Limits{})
+	p.turn(body, func(c intercept.Call) intercept.Ruling {
+		if c.Name == "bash" {
+			return deny(c)
+		}
+		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"p":1}`}
+	})
+	want = strings.Replace(strings.Replace(body, `{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},`, "", 1), `"{}"`, `"{\"p\":1}"`, 1)
+	if p.out.String() != want {
+		t.Errorf("mixed:\n%s\nwant\n%s", p.out.String(), want)
+	}
+}
+
+func TestAborted(t *testing.T) {
+	p := newPlayer(t, request1, 64, intercept.Limits{})
+	p.turn(listed, func(intercept.Call) intercept.Ruling {
+		return intercept.Ruling{Fate: intercept.Abort, Told: "stopped"}
+	})
+	want := role + speech + event(`{"content":"\n\nstopped"}`, "null") + event(`{}`, "stop") + usage + done
+	want = strings.Replace(want, `{"id":"c1","object":"chat.completion.chunk","created":7,"model":"m1","choices":[{"index":0,"delta":{"content":"\n\nstopped"}`, `{"object":"chat.completion.chunk","id":"c1","created":7,"model":"m1","choices":[{"index":0,"delta":{"content":"\n\nstopped"}`, 1)
+	if got := p.out.String(); got != want {
+		t.Fatalf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestContinuationsAreBounded(t *testing.T) {
+	p := newPlayer(t, request1, 64, intercept.Limits{MaxContinuations: 2})
+	for i := 0; ; i++ {
+		p.turn(strings.ReplaceAll(listed, "call_a", fmt.Sprint("call_", i)), deny)
+		if p.last.Next == nil {
+			break
+		}
+		if i > 2 {
+			t.Fatal("no bound")
+		}
+	}
+	if out := p.out.String(); !strings.Contains(out, "denied 3 times") || strings.Contains(out, "call_") && strings.Contains(out, "bash") || !strings.HasSuffix(out, done) || strings.Count(out, `"finish_reason":"stop"`) != 1 {
+		t.Fatalf("got\n%s", out)
+	}
+}
+
+// What is not understood is not released.
+func TestFailsClosed(t *testing.T) {
+	bad := map[string]string{
+		"not JSON":                 "data: {\"choices\":[\n\n",
+		"duplicate names":          event(`{"content":"x","content":"y"}`, "null"),
+		"two values":               "data: {}{}\n\n",
+		"two events on a line":     "data: {}data: {}\n\n",
+		"invalid UTF-8":            "data: {\"a\":\"\xff\"}\n\n",
+		"unknown call key":         event(`{"browser_call":{"url":"x"}}`, "null"),
+		"misspelt":                 event(`{"Tool_Calls":[{"index":0}]}`, "null"),
+		"misspelt choices":         "data: {\"CHOICES\":[]}\n\n",
+		"unknown object":           event(`{"thing":{"name":"bash","arguments":"{}"}}`, "null"),
+		"the delta is a call":      event(`{"name":"bash","input":{}}`, "null"),
+		"call of another API":      "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"tool_use\",\"name\":\"bash\",\"input\":{}}}\n\n",
+		"responses event":          "data: {\"type\":\"response.function_call_arguments.delta\",\"delta\":\"{\"}\n\n",
+		"unknown line":             "tool: {\"choices\":[]}\n\n",
+		"object in a comment":      ": data: {\"choices\":[]}\n\n",
+		"name is a number":         event(`{"tool_calls":[{"index":0,"id":"a","function":{"name":1}}]}`, "null"),
+		"calls are an object":      event(`{"tool_calls":{"0":{"function":{"name":"bash"}}}}`, "null"),
+		"HTML":                     "<html>",
+		"call behind the end":      done + opening(0, "a", "bash", "{}"),
+		"whole with duplicates":    `{"choices":[],"choices":[{"message":{"tool_calls":[{"function":{"name":"bash"}}]}}]}`,
+		"whole followed by second": `{"choices":[]}{"choices":[{"message":{"tool_calls":[{"function":{"name":"bash"}}]}}]}`,
+	}
+	for name, body := range bad {
+		for _, n := range blocks {
+			p := newPlayer(t, request1, n, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
+			if err := p.feed(body); err == nil {
+				t.Errorf("%s in blocks of %d: understood; passed %q", name, n, p.out.String())
+			}
+			if strings.Contains(p.out.String(), "bash") {
+				t.Errorf("%s: leaked %q", name, p.out.String())
+			}
+		}
+	}
+}
+
+func TestErrorInsideVoidsTheCall(t *testing.T) {
+	fault := "data: {\"error\":{\"message\":\"boom\",\"code\":\"x\"}}\n\n"
+	p := newPlayer(t, request1, 16, intercept.Limits{})
+	p.turn(role+opening(0, "call_a", "bash", `{"a":`)+fault, release)
+	if got := p.out.String(); got != role+fault {
+		t.Fatalf("got %q", got)
+	}
+}
+
+func TestCutIsNoEnd(t *testing.T) {
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
+	p.a.Begin("")
+	if _, err := p.a.Write([]byte(role + opening(0, "call_a", "bash", `{}`))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.a.End(false); err == nil {
+		t.Error("a stream that was cut counts as ended")
+	}
+}

@@ -1,0 +1,216 @@
+package chat
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// call is one tool call as its fragments have built it so far.
+type call struct {
+	place     place
+	kind      kind
+	index     int // as upstream numbered it; where it did not, clients read 0
+	id        string
+	name      string
+	args      strings.Builder
+	object    bool     // the arguments stood there as an object, not as a string
+	own       []string // fields that the dialect has no meaning for, as raw name and value
+	ambiguous []string
+	passed    bool // fragments went to the agent unbuffered
+	check     *intercept.ArgumentsCheck
+}
+
+// doubt notes why clients may read the call in different ways.
+func (c *call) doubt(reason string) {
+	for _, r := range c.ambiguous {
+		if r == reason {
+			return
+		}
+	}
+	c.ambiguous = append(c.ambiguous, reason)
+}
+
+// keep remembers fields of a fragment (thought signatures) that have to come
+// back with the call; the first of each name counts.
+func (c *call) keep(own []string) {
+next:
+	for _, field := range own {
+		name, _, _ := strings.Cut(field, ":")
+		for _, have := range c.own {
+			if strings.HasPrefix(have, name+":") {
+				continue next
+			}
+		}
+		c.own = append(c.own, field)
+	}
+}
+
+// whole reports whether the arguments so far are a complete JSON value.
+func (c *call) whole() bool {
+	return c.args.Len() > 0 && intercept.Strict([]byte(c.args.String())) == nil
+}
+
+// roster is the calls of one place of one choice, in the order they opened.
+// Which fragment belongs to which call is the question that clients answer
+// differently; where known clients disagree the call is doubted, so that no
+// rule allows it and the reviewer is told.
+type roster struct{ calls []*call }
+
+// take adds a fragment and returns its call, and whether the fragment opened it.
+func (r *roster) take(f *fragment) (c *call, opened bool) {
+	c = r.find(f)
+	if c == nil {
+		c = r.open(f)
+		opened = true
+	}
+	if c.id == "" {
+		c.id = strings.Clone(f.id)
+	}
+	if c.name == "" {
+		c.name = strings.Clone(f.name)
+	}
+	if f.object && c.args.Len() > 0 || c.object && f.args != "" {
+		c.doubt("Its arguments came partly as text and partly as an object.")
+	}
+	c.object = c.object || f.object
+	c.args.WriteString(f.args)
+	c.keep(f.own)
+	return c, opened
+}
+
+// find returns the call that the fragment continues, nil when it opens one.
+func (r *roster) find(f *fragment) *call {
+	if f.kind == kindLegacy {
+		return r.legacy(f)
+	}
+	if !f.hasIndex {
+		return r.withoutIndex(f)
+	}
+	c := r.at(f.index)
+	if c == nil {
+		return r.newIndex(f)
+	}
+	return r.sameIndex(c, f)
+}
+
+// legacy: there is one function_call a choice.
+func (r *roster) legacy(f *fragment) *call {
+	for _, c := range r.calls {
+		if c.kind == kindLegacy {
+			if f.name != "" && c.name != "" && f.name != c.name {
+				c.doubt("Its name changes from one fragment to the next.")
+			}
+			return c
+		}
+	}
+	return nil
+}
+
+// withoutIndex: Mistral and Gemini number no calls; a name opens one.
+func (r *roster) withoutIndex(f *fragment) *call {
+	last := r.last()
+	switch {
+	case last == nil:
+		return nil
+	case f.name != "" && (f.id == "" || f.id != last.id):
+		return nil
+	case f.name != "" && f.name != last.name:
+		last.doubt("Its name changes from one fragment to the next.")
+	case f.id != "" && f.id != last.id:
+		last.doubt("Its id changes from one fragment to the next.")
+	}
+	return last
+}
+
+// newIndex: a fragment at an index that has no call yet opens one, unless it
+// has neither id nor name: some servers number the last fragment of a call
+// wrongly, and clients add it to the last call or drop it.
+func (r *roster) newIndex(f *fragment) *call {
+	last := r.last()
+	if last == nil || f.id != "" || f.name != "" {
+		return nil
+	}
+	last.doubt("A part of its arguments came under the number of another call.")
+	return last
+}
+
+func (r *roster) sameIndex(c *call, f *fragment) *call {
+	newID := f.id != "" && c.id != "" && f.id != c.id
+	switch {
+	case f.name == "":
+		if newID {
+			c.doubt("Its id changes from one fragment to the next.")
+		}
+		return c
+	case newID:
+		return r.collide(c)
+	case f.id != "" && f.id == c.id && f.name == c.name, c.name == "":
+		return c
+	case f.args != "" && c.whole():
+		return r.collide(c)
+	case f.name != c.name:
+		c.doubt("Its name changes from one fragment to the next.")
+	}
+	return c
+}
+
+// collide doubts a call whose number another call takes too: clients that go by
+// the number read both as one.
+func (r *roster) collide(c *call) *call {
+	c.doubt(sharedIndex)
+	return nil
+}
+
+const sharedIndex = "Another call of the same answer has the same number; some clients read both as one."
+
+func (r *roster) open(f *fragment) *call {
+	c := &call{place: f.place, kind: f.kind, index: f.index}
+	for _, other := range r.calls {
+		if other.kind == kindLegacy || f.kind == kindLegacy {
+			continue
+		}
+		if other.index == c.index {
+			other.doubt(sharedIndex)
+			c.doubt(sharedIndex)
+		}
+		if f.id != "" && other.id == f.id {
+			other.doubt("Another call of the same answer has the same id.")
+			c.doubt("Another call of the same answer has the same id.")
+		}
+	}
+	r.calls = append(r.calls, c)
+	return c
+}
+
+// at returns the latest call with an index.
+func (r *roster) at(index int) *call {
+	for i := len(r.calls) - 1; i >= 0; i-- {
+		if c := r.calls[i]; c.kind != kindLegacy && c.index == index {
+			return c
+		}
+	}
+	return nil
+}
+
+func (r *roster) last() *call {
+	if len(r.calls) == 0 {
+		return nil
+	}
+	return r.calls[len(r.calls)-1]
+}
+
+// sameAs reports whether two rosters hold the same calls, as providers send
+// that put `message` beside `delta`.
+func (r *roster) sameAs(other *roster) bool {
+	if len(r.calls) != len(other.calls) {
+		return false
+	}
+	for i, c := range r.calls {
+		o := other.calls[i]
+		if c.id != o.id || c.name != o.name || c.kind != o.kind || c.args.String() != o.args.String() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,67 @@
+// Package chat is the Chat Completions dialect: streamed and whole answers of
+// OpenAI's API and of the many servers that imitate it.
+//
+// Read it from chunk.go (what one payload says) by calls.go (which fragment
+// belongs to which call) and message.go (what the model said) to stream.go and
+// whole.go (what passes and what is held), settle.go (what follows from the
+// rulings), rewrite.go (the bytes that change) and hidden.go (what is put back
+// into the agent's later requests).
+package chat
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Dialect implements [intercept.Dialect].
+type Dialect struct{}
+
+// Name implements [intercept.Dialect].
+func (Dialect) Name() string { return "chat" }
+
+// Gates implements [intercept.Dialect].
+func (Dialect) Gates(method, path string) bool {
+	return method == http.MethodPost && (path == route || strings.HasSuffix(path, route))
+}
+
+const route = "/chat/completions"
+
+// Routes implements [intercept.Dialect].
+func (Dialect) Routes() []intercept.Route {
+	return []intercept.Route{{Method: http.MethodPost, Path: route}}
+}
+
+// Request implements [intercept.Dialect].
+func (Dialect) Request(body []byte) (intercept.Request, error) {
+	r, err := parseRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Error implements [intercept.Dialect]: {"error":{"message","type","code"}}.
+func (Dialect) Error(e *intercept.Error) []byte { return errorBody(e) }
+
+func errorBody(e *intercept.Error) []byte {
+	kind := "heldcall_error"
+	if e.Code == intercept.CodeBadRequest || e.Code == intercept.CodeRequestTooLarge {
+		kind = "invalid_request_error"
+	}
+	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":null,"code":%s}}`,
+		quote("heldcall: "+e.Reason), quote(kind), quote(string(e.Code)))
+}
+
+// Canary implements [intercept.Dialect].
+func (Dialect) Canary(tool string, streamed bool) (request, answer []byte) {
+	request = fmt.Appendf(nil, `{"model":"canary","stream":%t,"messages":[{"role":"user","content":"canary"}]}`, streamed)
+	call := fmt.Sprintf(`"tool_calls":[{"index":0,"id":"call_canary","type":"function","function":{"name":%s,"arguments":"{}"}}]`, quote(tool))
+	if !streamed {
+		return request, fmt.Appendf(nil, `{"id":"canary","object":"chat.completion","created":1,"model":"canary","choices":[{"index":0,"message":{"role":"assistant","content":null,%s},"finish_reason":"tool_calls"}]}`, call)
+	}
+	return request, fmt.Appendf(nil, "data: {\"id\":\"canary\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"canary\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null,%s},\"finish_reason\":null}]}\n\n"+
+		"data: {\"id\":\"canary\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"canary\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n", call)
+}

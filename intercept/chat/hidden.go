@@ -1,0 +1,230 @@
+package chat
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+)
+
+// record is what heldcall remembers of an answer whose agent saw less, or other,
+// than the model said. Messages are kept as the text they were sent as, so that
+// each splice is the same bytes.
+type record struct {
+	// Before is the fingerprint of the message that the agent's request ended
+	// with: the answer stands right behind it.
+	Before string `json:"before"`
+	// Text and Calls are what the agent saw of the answer.
+	Text  string     `json:"text"`
+	Calls []seenCall `json:"calls,omitempty"`
+	// Turns are the messages of whole turns that the agent did not see; they
+	// stand before the assistant message that it did see.
+	Turns []string `json:"turns,omitempty"`
+	// LastText is what of Text belongs to the message that the agent saw.
+	LastText string `json:"last_text"`
+	// LastCalls are all calls of that message, where some were denied.
+	LastCalls []lastCall `json:"last_calls,omitempty"`
+}
+
+type seenCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Note string `json:"note,omitempty"` // what the model reads before its result, after an edit
+}
+
+// lastCall is a call of the last message: one that the agent saw (by its place
+// in Calls), or a denied one with the messages that stand for it.
+type lastCall struct {
+	Seen   int    `json:"seen"` // -1: denied
+	Entry  string `json:"entry,omitempty"`
+	Denial string `json:"denial,omitempty"`
+}
+
+func (r *record) encode() ([]byte, error) { return json.Marshal(r) }
+
+// fingerprint identifies a message by its bytes.
+func fingerprint(message string) string {
+	sum := sha256.Sum256([]byte(message))
+	return hex.EncodeToString(sum[:16])
+}
+
+// ending is the fingerprint of the message that the agent's request ends with.
+func (r *request) ending() string {
+	if r.before == "" {
+		last := ""
+		gjson.ParseBytes(r.messages).ForEach(func(_, m gjson.Result) bool {
+			last = m.Raw
+			return true
+		})
+		r.before = fingerprint(last)
+	}
+	return r.before
+}
+
+// Splice implements [intercept.Request]. Only the messages that change are
+// written anew; all other bytes of the body stay where they are.
+func (r *request) Splice(records [][]byte) int {
+	pending := make([]*record, 0, len(records))
+	for _, raw := range records {
+		rec := &record{}
+		if json.Unmarshal(raw, rec) == nil {
+			pending = append(pending, rec)
+		}
+	}
+	s := splicer{pending: pending, notes: make(map[string]string)}
+	at := 0 // how far of the array has been written
+	for _, m := range gjson.ParseBytes(r.messages).Array() {
+		s.out = append(s.out, r.messages[at:m.Index]...)
+		s.take(m)
+		at = m.Index + len(m.Raw)
+	}
+	if s.spliced == 0 {
+		return 0
+	}
+	s.out = append(s.out, r.messages[at:]...)
+	body := make([]byte, 0, len(r.body)+len(s.out)-len(r.messages))
+	body = append(body, r.body[:r.at]...)
+	body = append(body, s.out...)
+	body = append(body, r.body[r.at+len(r.messages):]...)
+	again, err := parseRequest(body)
+	if err != nil {
+		return 0
+	}
+	again.before = s.before
+	*r = *again
+	return s.spliced
+}
+
+// splicer rewrites a history message by message.
+type splicer struct {
+	pending []*record
+	out     []byte
+	before  string            // fingerprint of the agent's message before
+	notes   map[string]string // what stands before the result of an edited call
+	spliced int
+}
+
+func (s *splicer) take(m gjson.Result) {
+	messages := []string{m.Raw}
+	switch m.Get("role").Str {
+	case "assistant":
+		if rec := s.match(m); rec != nil {
+			s.spliced++
+			messages = s.assistant(rec, m)
+		}
+	case "tool":
+		messages[0] = s.annotate(m, m.Get("tool_call_id").Str)
+	case "function":
+		messages[0] = s.annotate(m, m.Get("name").Str)
+	}
+	s.out = append(s.out, strings.Join(messages, ",")...)
+	s.before = fingerprint(m.Raw)
+}
+
+// match finds the record of an assistant message and takes it out of the list.
+func (s *splicer) match(m gjson.Result) *record {
+	text := strings.TrimSpace(contentText(m.Get("content")))
+	for i, rec := range s.pending {
+		if !rec.saw(m) {
+			continue
+		}
+		sameText := text == strings.TrimSpace(rec.Text)
+		sameCalls := len(rec.Calls) > 0 && (sameText || text == "")
+		if sameCalls || sameText && s.before == rec.Before {
+			s.pending = append(s.pending[:i:i], s.pending[i+1:]...)
+			return rec
+		}
+	}
+	return nil
+}
+
+// saw reports whether a message has just the calls that the agent saw.
+func (rec *record) saw(m gjson.Result) bool {
+	calls := m.Get("tool_calls").Array()
+	if legacy := m.Get("function_call"); legacy.IsObject() {
+		return len(rec.Calls) == 1 && len(calls) == 0 && rec.Calls[0].Name == legacy.Get("name").Str
+	}
+	if len(calls) != len(rec.Calls) {
+		return false
+	}
+	for i, c := range calls {
+		name := c.Get("function.name").Str
+		if name == "" {
+			name = c.Get("custom.name").Str
+		}
+		seen := rec.Calls[i]
+		if name != seen.Name || seen.ID != "" && c.Get("id").Str != seen.ID {
+			return false
+		}
+	}
+	return true
+}
+
+// assistant returns what the model really said in place of what the agent saw.
+func (s *splicer) assistant(rec *record, m gjson.Result) []string {
+	messages := append([]string(nil), rec.Turns...)
+	raw := m.Raw
+	if len(rec.Turns) > 0 && rec.LastText != rec.Text {
+		raw = setContent(raw, rec.LastText)
+	}
+	seen := m.Get("tool_calls").Array()
+	var entries, denials []string
+	for _, c := range rec.LastCalls {
+		if c.Seen >= 0 && c.Seen < len(seen) {
+			entries = append(entries, seen[c.Seen].Raw)
+			continue
+		}
+		entries = append(entries, c.Entry)
+		denials = append(denials, c.Denial)
+	}
+	if len(denials) > 0 {
+		if next, err := sjson.SetRaw(raw, "tool_calls", "["+strings.Join(entries, ",")+"]"); err == nil {
+			raw = next
+		}
+	}
+	for i, c := range rec.Calls {
+		key := c.ID
+		if key == "" && i < len(seen) {
+			key = seen[i].Get("id").Str
+		}
+		if c.Note != "" && key == "" {
+			key = c.Name
+		}
+		s.notes[key] = c.Note
+	}
+	return append(append(messages, raw), denials...)
+}
+
+func setContent(raw, text string) string {
+	content := quote(text)
+	if text == "" {
+		content = "null"
+	}
+	if next, err := sjson.SetRaw(raw, "content", content); err == nil {
+		return next
+	}
+	return raw
+}
+
+// annotate puts the note of an edit before the result of the call.
+func (s *splicer) annotate(m gjson.Result, key string) string {
+	note := s.notes[key]
+	if note == "" {
+		return m.Raw
+	}
+	delete(s.notes, key)
+	content := m.Get("content")
+	value := quote(note + "\n" + content.String())
+	if content.IsArray() {
+		items := strings.TrimSpace(content.Raw[1 : len(content.Raw)-1])
+		value = fmt.Sprintf(`[{"type":"text","text":%s}%s]`, quote(note), joinAfter(items != "", []string{items}))
+	}
+	if next, err := sjson.SetRaw(m.Raw, "content", value); err == nil {
+		return next
+	}
+	return m.Raw
+}

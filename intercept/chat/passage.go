@@ -1,0 +1,277 @@
+package chat
+
+import (
+	"bytes"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// passage is the way of one part through the answer: it is read, its fragments
+// go to their calls, and it passes or is held.
+type passage struct {
+	*answer
+	part     []byte
+	payloads [][]byte
+	chunks   []*chunk
+	refs     []ref
+	done     bool
+}
+
+func (p *passage) run() error {
+	for _, payload := range p.payloads {
+		switch {
+		case len(bytes.TrimSpace(payload)) == 0:
+		case isDone(payload):
+			p.done = true
+		default:
+			c, err := decode(string(payload))
+			if err != nil {
+				return err
+			}
+			p.chunks = append(p.chunks, c)
+		}
+	}
+	late := p.answer.done
+	if err := p.observe(); err != nil {
+		return err
+	}
+	if late && len(p.refs) > 0 {
+		return intercept.NotUnderstood("a call stands behind the end of the stream")
+	}
+	if p.failed {
+		return p.fault()
+	}
+	if p.passes() {
+		return p.pass()
+	}
+	return p.keep()
+}
+
+// observe notes what the part says.
+func (p *passage) observe() error {
+	p.answer.done = p.answer.done || p.done
+	for _, c := range p.chunks {
+		p.failed = p.failed || c.failed
+		if p.head.id == "" && c.head.id != `""` {
+			p.head = c.head
+		}
+		if c.usage != "" {
+			p.usage = c.usage
+		}
+		for i := range c.choices {
+			if err := p.choice(&c.choices[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *passage) choice(d *choiceDelta) error {
+	c, err := p.answer.choice(d.index)
+	if err != nil {
+		return err
+	}
+	c.announced = c.announced || d.finish != ""
+	for _, t := range d.texts {
+		c.says[t.place].add(t.field, t.value)
+	}
+	for i := range d.calls {
+		f := &d.calls[i]
+		r := &c.rosters[f.place]
+		if len(r.calls) == maxCalls {
+			return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
+		}
+		fits := p.streams(c, f)
+		call, opened := r.take(f)
+		if !fits && call.passed {
+			p.interrupt(c, call)
+		}
+		p.refs = append(p.refs, ref{call, opened})
+		if fits && call.check == nil {
+			call.check = intercept.NewArgumentsCheck()
+		}
+		if call.check != nil {
+			if err := call.check.Add(f.args); err != nil {
+				call.check = nil
+				p.interrupt(c, call)
+			}
+		}
+	}
+	return nil
+}
+
+// interrupt takes a call out of those that pass: what is left of it is held and
+// judged as doubtful.
+func (p *passage) interrupt(c *choice, call *call) {
+	call.check = nil
+	if call.passed {
+		call.passed, c.broken = false, true
+		call.doubt("Its tool is allowed by name and the beginning of the call has reached the agent already; then its arguments turned out not to be plain.")
+	}
+}
+
+// streams reports whether a fragment is one that all clients read alike, so
+// that it may pass unbuffered if its tool is allowed by name: the opening of
+// the next call, or the continuation of the last one.
+func (p *passage) streams(c *choice, f *fragment) bool {
+	r := &c.rosters[inDelta]
+	if f.place != inDelta || f.kind != kindFunction || !f.hasIndex || f.object || p.limits.Pass == nil || p.continuations > 0 {
+		return false
+	}
+	last := r.last()
+	if f.index == len(r.calls) {
+		return f.id != "" && f.name != "" && (last == nil || last.passed)
+	}
+	return last != nil && f.index == last.index && f.index == len(r.calls)-1 && last.check != nil &&
+		(f.id == "" || f.id == last.id) && (f.name == "" || f.name == last.name)
+}
+
+// passes decides whether the part may go to the agent now.
+func (p *passage) passes() bool {
+	if len(p.refs) > 0 {
+		return !p.holding() && p.allowedByName()
+	}
+	if p.holding() {
+		return p.overtakes()
+	}
+	if p.continuations > 0 && (p.done || p.closes()) {
+		return false
+	}
+	return !p.announcesUnseen()
+}
+
+// allowedByName asks for each call that opens here whether its tool is allowed
+// by name, and marks it.
+func (p *passage) allowedByName() bool {
+	for _, r := range p.refs {
+		if r.call.check == nil || !r.opened && !r.call.passed {
+			return false
+		}
+	}
+	for _, r := range p.refs {
+		if !r.call.passed {
+			if !p.limits.Pass(r.call.call()) {
+				return false
+			}
+			r.call.passed = true
+		}
+	}
+	return true
+}
+
+// overtakes reports whether the part is text only, and nothing that is held
+// stands before it in the same choice for the reader: text is not delayed
+// behind a held call.
+func (p *passage) overtakes() bool {
+	if p.done || len(p.chunks) == 0 {
+		return false
+	}
+	for _, c := range p.chunks {
+		if c.usage != "" || len(c.choices) == 0 {
+			return false
+		}
+		for i := range c.choices {
+			d := &c.choices[i]
+			known, err := p.answer.choice(d.index)
+			if err != nil || !d.contents || d.finish != "" || known.textHeld {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// closes reports whether the part announces the end of a choice or the usage.
+func (p *passage) closes() bool {
+	for _, c := range p.chunks {
+		if c.usage != "" {
+			return true
+		}
+		for i := range c.choices {
+			if c.choices[i].finish != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// announcesUnseen reports whether a finish reason speaks of calls that were not
+// there: they may follow.
+func (p *passage) announcesUnseen() bool {
+	for _, c := range p.chunks {
+		if !c.announces() {
+			continue
+		}
+		for i := range c.choices {
+			if known, err := p.answer.choice(c.choices[i].index); err != nil || len(known.calls()) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pass lets the part go, as it came or, in a continuation, recast to belong to
+// the answer that the agent has begun to read.
+func (p *passage) pass() error {
+	if p.continuations == 0 {
+		p.out.add(p.part)
+		p.note(p.chunks)
+		p.learn()
+		return nil
+	}
+	recast, err := p.recast(p.part, nil, plan{})
+	if err != nil {
+		return err
+	}
+	p.out.add(recast)
+	return nil
+}
+
+// note remembers what of a message has gone out.
+func (a *answer) note(chunks []*chunk) {
+	for _, c := range chunks {
+		for i := range c.choices {
+			a.roleSent = a.roleSent || c.choices[i].role
+			a.finishSent = a.finishSent || c.choices[i].finish != ""
+		}
+	}
+}
+
+// keep holds the part back.
+func (p *passage) keep() error {
+	for _, r := range p.refs {
+		if !r.call.passed {
+			r.call.check = nil
+		}
+	}
+	for _, c := range p.chunks {
+		for i := range c.choices {
+			d := &c.choices[i]
+			if known, err := p.answer.choice(d.index); err == nil && (d.role || d.carries) {
+				known.textHeld = true
+			}
+		}
+	}
+	if err := p.hold(p.part, p.refs, p.done); err != nil {
+		return err
+	}
+	p.learn()
+	return nil
+}
+
+// fault passes an error that upstream reports inside a good answer. What was
+// held is void.
+func (p *passage) fault() error {
+	p.units = units{}
+	for _, c := range p.choices {
+		c.rosters = [2]roster{}
+	}
+	if len(p.refs) > 0 {
+		return intercept.NotUnderstood("it reports an error and a call in one event")
+	}
+	p.out.add(p.part)
+	return nil
+}

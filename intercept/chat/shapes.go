@@ -1,0 +1,158 @@
+package chat
+
+import (
+	"bytes"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// shapes are the forms of the last few events of a stream: text of one choice,
+// or a fragment of arguments. An event of a known shape needs no decoder.
+type shapes struct {
+	known [4]shape
+	next  int // which to forget first
+	texts [][]byte
+}
+
+// shape is a form with the meaning of its slots.
+type shape struct {
+	intercept.Shape
+	choice *choice
+	fields []string // by slot: the field of the message, "" for one that nobody keeps
+	call   *call    // the one slot is a fragment of this call's arguments
+}
+
+var dataPrefix = []byte("data: ")
+
+// single returns the payload of a part that is one data line and a blank line.
+func single(part []byte) ([]byte, bool) {
+	n := len(part)
+	if n < len(dataPrefix)+2 || !bytes.HasPrefix(part, dataPrefix) || part[n-1] != '\n' || part[n-2] != '\n' {
+		return nil, false
+	}
+	payload := part[len(dataPrefix) : n-2]
+	return payload, bytes.IndexByte(payload, '\n') < 0
+}
+
+// known takes a part of a known shape.
+func (a *answer) known(part []byte) (bool, error) {
+	payload, ok := single(part)
+	if !ok {
+		return false, nil
+	}
+	for i := range a.shapes.known {
+		s := &a.shapes.known[i]
+		texts, ok := s.Match(payload, a.shapes.texts[:0])
+		a.shapes.texts = texts[:0]
+		if !ok {
+			continue
+		}
+		if s.call != nil {
+			return a.knownArguments(s, part, payload)
+		}
+		if a.holding() && (s.choice.textHeld || !s.contents()) {
+			return false, nil
+		}
+		for slot, field := range s.fields {
+			if field != "" {
+				s.choice.says[inDelta].addEscaped(field, texts[slot])
+			}
+		}
+		a.out.add(part)
+		return true, nil
+	}
+	return false, nil
+}
+
+func (s *shape) contents() bool {
+	for _, f := range s.fields {
+		if f == "content" || f == "refusal" {
+			return true
+		}
+	}
+	return false
+}
+
+// knownArguments takes a further fragment of a call that is held. Those of a
+// call that passes go the long way, because each has to be checked.
+func (a *answer) knownArguments(s *shape, part, payload []byte) (bool, error) {
+	if s.call.passed || s.call.check != nil || !a.holding() || s.choice.rosters[inDelta].last() != s.call || a.done {
+		return false, nil
+	}
+	texts, _ := s.Match(payload, a.shapes.texts[:0])
+	s.call.args.WriteString(gjson.Parse(`"` + string(texts[0]) + `"`).Str)
+	return true, a.hold(part, []ref{{call: s.call}}, false)
+}
+
+// learn remembers the shape of a part that was just decoded.
+func (p *passage) learn() {
+	payload, ok := single(p.part)
+	if !ok || len(p.chunks) != 1 || len(p.chunks[0].choices) != 1 || p.chunks[0].failed || p.chunks[0].usage != "" {
+		return
+	}
+	d := &p.chunks[0].choices[0]
+	if d.finish != "" || d.role {
+		return
+	}
+	s := shape{}
+	var spans []intercept.Span
+	switch {
+	case len(p.refs) == 1 && len(d.texts) == 0 && !p.refs[0].opened && d.calls[0].name == "" && d.calls[0].id == "":
+		spans = p.argumentSlot(&s, payload)
+	case len(p.refs) == 0:
+		spans = p.textSlots(&s, d, payload)
+	}
+	if spans == nil {
+		return
+	}
+	s.Shape = intercept.NewShape(payload, spans)
+	c, err := p.answer.choice(d.index)
+	if err != nil {
+		return
+	}
+	s.choice = c
+	p.shapes.known[p.shapes.next] = s
+	p.shapes.next = (p.shapes.next + 1) % len(p.shapes.known)
+}
+
+// argumentSlot finds the arguments of a lone fragment that continues a call
+// without doubt.
+func (p *passage) argumentSlot(s *shape, payload []byte) []intercept.Span {
+	args := gjson.GetBytes(payload, "choices.0.delta.tool_calls.0.function.arguments")
+	if args.Type != gjson.String || p.refs[0].call.kind != kindFunction || len(p.refs[0].call.ambiguous) > 0 {
+		return nil
+	}
+	s.call = p.refs[0].call
+	s.fields = []string{""}
+	return []intercept.Span{inner(args)}
+}
+
+// textSlots finds the strings of a delta that carry text, and the random
+// padding that OpenAI puts beside them.
+func (p *passage) textSlots(s *shape, d *choiceDelta, payload []byte) (spans []intercept.Span) {
+	for _, t := range d.texts {
+		if t.place != inDelta || t.value.Type != gjson.String {
+			return nil
+		}
+		s.fields = append(s.fields, t.field)
+		spans = append(spans, inner(t.value))
+	}
+	if pad := gjson.GetBytes(payload, "obfuscation"); pad.Type == gjson.String && len(spans) > 0 {
+		if span := inner(pad); span.Start > spans[len(spans)-1].End {
+			s.fields = append(s.fields, "")
+			spans = append(spans, span)
+		}
+	}
+	for _, span := range spans {
+		if span.Start <= 0 || span.End > len(payload) || payload[span.Start-1] != '"' {
+			return nil
+		}
+	}
+	return spans
+}
+
+// inner is where the contents of a string value stand, without its quotes.
+func inner(v gjson.Result) intercept.Span {
+	return intercept.Span{Start: v.Index + 1, End: v.Index + len(v.Raw) - 1}
+}

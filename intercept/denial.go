@@ -1,0 +1,67 @@
+package intercept
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The words that a model reads stand here once for all dialects. Each says what
+// happened and what to do next; a denial is never phrased as an error, because
+// flagged errors are known to make models retry for ever.
+
+// DeniedByPerson is told when a reviewer refused the call.
+func DeniedByPerson(tool, note string) string {
+	return denial(fmt.Sprintf("A human reviewer refused this call of %s. It was not run.", tool), "Reviewer's note", note)
+}
+
+// DeniedByRule is told when policy refused the call.
+func DeniedByRule(tool, reason string) string {
+	return denial(fmt.Sprintf("The operator's policy refused this call of %s. It was not run.", tool), "Reason", reason)
+}
+
+// DeniedAgain is told when the same call comes back unchanged.
+func DeniedAgain(tool, note string) string {
+	return denial(fmt.Sprintf("This call of %s was already denied, with the same arguments. It was not run.", tool), "The denial said", note)
+}
+
+// NobodyAnswered is told when no reviewer answered in time.
+func NobodyAnswered(tool string) string {
+	return fmt.Sprintf("This call of %s needed a person's approval and nobody answered in time. It was not run, and nobody has refused it. Go on without it, or tell the user that it waits for approval and may be asked again later.", tool)
+}
+
+// RunAborted is told to the agent when its run was stopped by a person.
+func RunAborted(note string) string {
+	text := "This run was stopped by a human reviewer. No further tool calls are possible in it."
+	if note = strings.TrimSpace(note); note != "" {
+		text += " Reviewer's note: " + note
+	}
+	return text
+}
+
+// ArgumentsChanged stands before the result of a call whose arguments a
+// reviewer changed, so that the model does not run the original too.
+func ArgumentsChanged(tool, note string) string {
+	text := fmt.Sprintf("[A human reviewer changed the arguments of this call of %s before it ran. The arguments shown in the call are the ones that ran; do not run the original ones.", tool)
+	if note = strings.TrimSpace(note); note != "" {
+		text += " Reviewer's note: " + note
+	}
+	return text + "]"
+}
+
+// TooManyDenials ends an answer in which the model kept making denied calls.
+func TooManyDenials(n int) string {
+	return fmt.Sprintf("The tool calls of this answer were denied %d times in a row. No further attempt is made; please tell me how to go on.", n)
+}
+
+// ChoiceDenied stands in a choice whose calls were denied and that cannot be
+// continued, because the answer has several choices.
+func ChoiceDenied(texts []string) string {
+	return "The tool calls of this choice were denied and not run. " + strings.Join(texts, " ")
+}
+
+func denial(what, label, note string) string {
+	if note = strings.TrimSpace(note); note != "" {
+		what += " " + label + ": " + note
+	}
+	return what + " Do not repeat the call unchanged: ask the user, or take another way that does not need it."
+}

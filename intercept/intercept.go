@@ -1,0 +1,224 @@
+// Package intercept is the wire: calls in, bytes out. It holds what the dialects
+// of model APIs share: the shape of a call and of a ruling on it, strict
+// decoding, the cheap recognition of events that cannot hold a call, usage sums
+// and the words of a denial.
+//
+// The package and its dialects are sans-I/O: no goroutine, clock, socket or
+// store is in them, so every promise about the wire can be fuzzed in a loop.
+package intercept
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// Dialect is one wire API. Implementations are stateless and safe for
+// concurrent use.
+type Dialect interface {
+	// Name is the dialect's name in requests, events and metrics.
+	Name() string
+	// Gates reports whether this route carries calls that the dialect
+	// intercepts. The path is normalised and begins after the upstream's prefix.
+	Gates(method, path string) bool
+	// Routes lists one method and path for each gated route, for the canary.
+	Routes() []Route
+	// Request reads an agent's request. The error is an [*Error] with code
+	// bad_request.
+	Request(body []byte) (Request, error)
+	// Error renders e as the body of a whole answer.
+	Error(e *Error) []byte
+	// Canary is a request and the answer of an upstream that calls a tool with
+	// the given name, streamed or whole.
+	Canary(tool string, streamed bool) (request, answer []byte)
+}
+
+// Route is a method and a path after the upstream's prefix.
+type Route struct{ Method, Path string }
+
+// Request is one agent request, read strictly.
+type Request interface {
+	// Info is what the rest of heldcall needs to know of the request.
+	Info() Info
+	// LastUser is the text of the last message that the user wrote.
+	LastUser() string
+	// Tool looks up what the request tells the model about a tool.
+	Tool(name string) (Tool, bool)
+	// Splice puts hidden turns back where the agent's history shows their
+	// visible side, and returns how many it found. Without any the request's
+	// body stays the bytes that it was.
+	Splice(records [][]byte) (spliced int)
+	// Body is what goes upstream: the agent's bytes, or those of the last Splice.
+	Body() []byte
+	// Answer starts reading the upstream's answers to this request.
+	Answer(Limits) Answer
+}
+
+// Info is what a request says of itself.
+type Info struct {
+	Model    string
+	Streamed bool
+	// Session identifies the conversation as far as the body names one; where it
+	// names none, Opening is its first user message.
+	Session string
+	Opening string
+	// LastUser is the text of the last message that the user wrote.
+	LastUser string
+}
+
+// Tool is a tool as the agent's request offers it to the model.
+type Tool struct {
+	Description string
+	Parameters  []byte // JSON Schema, nil where none is given
+	FreeText    bool   // its input is free text by contract
+}
+
+// Limits bound one answer.
+type Limits struct {
+	// Pass reports whether a tool is allowed by its name alone, so that the
+	// fragments of a call of it need not be buffered. It is asked once for each
+	// such call, before its first byte leaves. Nil: none is.
+	Pass func(Call) bool
+	// MaxBytes bounds what is buffered of one answer.
+	MaxBytes int
+	// MaxContinuations bounds how often the model is told of denials within one
+	// answer.
+	MaxContinuations int
+	// TurnID makes up ids where upstream gave none, so that they are the same
+	// each time.
+	TurnID string
+}
+
+// Call is one complete tool call of an answer.
+type Call struct {
+	ID        string // as upstream gave it, may be empty or repeat
+	Name      string
+	Arguments string // the exact text the model wrote
+	FreeText  bool   // Arguments is free text by contract, not JSON
+	// Ambiguous says, a sentence each, why clients may read this call in
+	// different ways. Such a call is never allowed without asking.
+	Ambiguous []string
+}
+
+// Fate is what becomes of a call. The zero value denies.
+type Fate int
+
+// The fates of a call.
+const (
+	Deny Fate = iota
+	Release
+	Edit
+	Abort // of the whole run
+)
+
+// Ruling is the verdict on one call.
+type Ruling struct {
+	Fate      Fate
+	Arguments string // with Edit: the arguments that replace the model's
+	// Told is what the model reads: with Deny the denial, with Edit the note
+	// that the arguments were changed. With Abort it is the agent who reads it.
+	Told string
+}
+
+// Answer reads the upstream's answers to one request and says what the agent
+// gets: Begin, Write until the upstream's body ends, End, then Settle with a
+// ruling for each of Calls; when Settle asks for another upstream request, the
+// same again with its answer.
+type Answer interface {
+	// Begin readies the answer for the next upstream response.
+	Begin(contentType string)
+	// Write takes bytes of the upstream's body and returns those that may go to
+	// the agent at once. They alias p or memory that the next call reuses. An
+	// error is an [*Error]: the rest of the answer must not reach the agent.
+	Write(p []byte) ([]byte, error)
+	// End says that the upstream's body has ended. Framed reports whether its
+	// framing said so; a connection that just closed may have been cut.
+	End(framed bool) ([]byte, error)
+	// Streamed reports whether the body is an event stream; it is false before
+	// the first byte that tells.
+	Streamed() bool
+	// Complete reports whether the body has said its last word, although
+	// upstream has not closed it yet.
+	Complete() bool
+	// Holding reports whether bytes are kept back.
+	Holding() bool
+	// Calls lists the calls that need a ruling, after End.
+	Calls() []Call
+	// Settle takes the rulings, in the order of Calls.
+	Settle([]Ruling) (Settlement, error)
+	// Text is what the model has said to the user in this answer.
+	Text() string
+	// Heartbeat is what keeps a client waiting between two events: a comment, or
+	// an event where the client counts events. It is nil when none fits.
+	Heartbeat(event bool) []byte
+	// Fail ends a stream that has begun with e.
+	Fail(e *Error) []byte
+}
+
+// Settlement is what follows from the rulings.
+type Settlement struct {
+	Bytes []byte // what the agent gets now
+	Next  []byte // the request that continues the answer, nil when it is complete
+	// Hidden are the records of what the agent will not see, for
+	// [Request.Splice] of its later requests. They must be durable before Bytes
+	// go out.
+	Hidden [][]byte
+}
+
+// Code names an error that heldcall answers to an agent.
+type Code string
+
+// The codes, with the status each has in [Error.Status].
+const (
+	CodeBadRequest          Code = "bad_request"
+	CodeRunAborted          Code = "run_aborted"
+	CodeHostedToolRefused   Code = "hosted_tool_refused"
+	CodeRequestTooLarge     Code = "request_too_large"
+	CodeRouteNotGated       Code = "route_not_gated"
+	CodeUpstreamUnreachable Code = "upstream_unreachable"
+	CodeUpstreamCut         Code = "upstream_cut"
+	CodeAnswerNotUnderstood Code = "answer_not_understood"
+	CodeStoreUnavailable    Code = "store_unavailable"
+	CodeShuttingDown        Code = "shutting_down"
+)
+
+// Error is an error for the agent, rendered in its dialect's shape. Its text
+// never quotes what upstream or the model wrote.
+type Error struct {
+	Code   Code
+	Reason string // what is wrong and what to do, for a person
+	Err    error  // cause for the log, may be nil
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Reason, e.Err)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Reason)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Status is the HTTP status that goes with the code. None is a status that SDKs
+// retry as a refusal (408, 409, 422, 429).
+func (e *Error) Status() int {
+	switch e.Code {
+	case CodeBadRequest:
+		return http.StatusBadRequest
+	case CodeRunAborted, CodeHostedToolRefused:
+		return http.StatusForbidden
+	case CodeRequestTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case CodeRouteNotGated:
+		return http.StatusNotImplemented
+	case CodeStoreUnavailable, CodeShuttingDown:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusBadGateway
+	}
+}
+
+// NotUnderstood is the error for an answer whose bytes could carry a call and
+// cannot be read with certainty. The reason must not quote the answer.
+func NotUnderstood(format string, args ...any) *Error {
+	return &Error{Code: CodeAnswerNotUnderstood, Reason: "heldcall does not understand the upstream's answer and releases none of it: " + fmt.Sprintf(format, args...)}
+}

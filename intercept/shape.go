@@ -1,0 +1,79 @@
+package intercept
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Span is a stretch of bytes, from Start up to and without End.
+type Span struct{ Start, End int }
+
+// Shape recognises a payload that differs from one already decoded only inside
+// string values that carry text. Names, structure and every other value are the
+// same bytes, and each differing string is one that every JSON parser reads
+// alike; so what the decoder found in the first payload is true of the second.
+// It is the test that spares most events of a stream the strict decoder, and it
+// errs in the safe direction only: what it does not recognise is decoded.
+type Shape struct {
+	literals [][]byte // around the slots: one more than there are slots
+}
+
+// NewShape remembers payload, which [Strict] has accepted. Slots are the inner
+// bytes of string values in it (without their quotes), in order.
+func NewShape(payload []byte, slots []Span) Shape {
+	kept := bytes.Clone(payload)
+	literals := make([][]byte, 0, len(slots)+1)
+	at := 0
+	for _, s := range slots {
+		literals = append(literals, kept[at:s.Start])
+		at = s.End
+	}
+	return Shape{append(literals, kept[at:])}
+}
+
+// Match reports whether payload has the shape, and appends the inner bytes of
+// its slots to texts. They are escaped as JSON strings are, and alias payload.
+func (s *Shape) Match(payload []byte, texts [][]byte) ([][]byte, bool) {
+	if len(s.literals) < 2 {
+		return texts, false
+	}
+	for _, literal := range s.literals[:len(s.literals)-1] {
+		if !bytes.HasPrefix(payload, literal) {
+			return texts, false
+		}
+		payload = payload[len(literal):]
+		n := plainString(payload)
+		if n < 0 {
+			return texts, false
+		}
+		texts = append(texts, payload[:n])
+		payload = payload[n:]
+	}
+	return texts, bytes.Equal(payload, s.literals[len(s.literals)-1])
+}
+
+// plainString returns the length of the string contents at the front of b up to
+// its closing quote, or -1 when they are not plain: control bytes, invalid
+// UTF-8, \u escapes (left to the decoder) or no closing quote.
+func plainString(b []byte) int {
+	ascii := true
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			if !ascii && !utf8.Valid(b[:i]) {
+				return -1
+			}
+			return i
+		case c < 0x20:
+			return -1
+		case c >= utf8.RuneSelf:
+			ascii = false
+		case c == '\\':
+			i++
+			if i == len(b) || bytes.IndexByte([]byte(`"\/bfnrt`), b[i]) < 0 {
+				return -1
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,75 @@
+package sse
+
+import "bytes"
+
+var bom = []byte("\xef\xbb\xbf")
+
+// Event is what one part of a stream says. Its slices alias the part.
+type Event struct {
+	// Name is the value of the last event field.
+	Name []byte
+	// Data holds the value of each data line. A reader that follows the standard
+	// joins them with LF; some readers take each for itself.
+	Data [][]byte
+	// Stray holds the lines that no reader that follows the standard looks at as
+	// data: comments, id, retry and unknown fields. Lenient readers may.
+	Stray [][]byte
+}
+
+// Parse reads the lines of one part. A line whose field is data after leading
+// blanks counts as data, because some readers trim lines before they look.
+func Parse(part []byte) Event {
+	var e Event
+	part = bytes.TrimPrefix(part, bom)
+	for len(part) > 0 {
+		line, length := nextLine(part)
+		if length == 0 { // the last line of a stream that ends without terminator
+			line, length = bytes.TrimSuffix(part, []byte("\r")), len(part)
+		}
+		part = part[length:]
+		e.add(line)
+	}
+	return e
+}
+
+func (e *Event) add(line []byte) {
+	if len(line) == 0 {
+		return
+	}
+	field, value, colon := bytes.Cut(bytes.TrimLeft(line, " \t"), []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch {
+	case string(field) == "data" && (colon || len(line) == len(field)):
+		e.Data = append(e.Data, value)
+	case string(field) == "event" && line[0] != ' ' && line[0] != '\t':
+		e.Name = value
+	default:
+		e.Stray = append(e.Stray, line)
+	}
+}
+
+// Joined is the event's data as the standard reads it: the data lines joined
+// with LF. With one line it aliases the part.
+func (e *Event) Joined() []byte {
+	if len(e.Data) == 1 {
+		return e.Data[0]
+	}
+	return bytes.Join(e.Data, []byte("\n"))
+}
+
+// AppendData appends an event that carries payload to dst: one data line for
+// each line of payload, then a blank line. A name that is not empty goes before
+// as the event field.
+func AppendData(dst []byte, name string, payload []byte) []byte {
+	if name != "" {
+		dst = append(append(append(dst, "event: "...), name...), '\n')
+	}
+	for {
+		line, rest, more := bytes.Cut(payload, []byte("\n"))
+		dst = append(append(append(dst, "data: "...), line...), '\n')
+		if !more {
+			return append(dst, '\n')
+		}
+		payload = rest
+	}
+}

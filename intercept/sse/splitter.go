@@ -1,0 +1,134 @@
+// Package sse cuts a server-sent event stream into its parts without losing a
+// byte, and reads the fields of one event.
+//
+// It follows the WHATWG HTML standard, section 9.2.6 ("Interpreting an event
+// stream"): lines end in LF, CRLF or CR, a blank line ends an event. Where real
+// servers deviate the parts are still cut so that every byte belongs to exactly
+// one part, in order: the concatenation of all parts is the stream.
+package sse
+
+import (
+	"bytes"
+	"errors"
+)
+
+// ErrPartTooLong is returned when one event grows beyond the splitter's limit.
+var ErrPartTooLong = errors.New("an event of the stream is longer than the limit")
+
+// retain is the largest buffer that a splitter with nothing to keep holds on to.
+const retain = 4 << 10
+
+// Splitter cuts a stream into parts. A part is one event with the blank line
+// that ends it, or a comment line or blank line that stands between events
+// (which are handed on at once, because servers use them as heartbeats).
+//
+// The zero value has no limit and is ready for use.
+type Splitter struct {
+	// Max is the longest part in bytes, 0 for no limit.
+	Max int
+
+	cur     []byte // what Next reads: the caller's block or buf
+	buf     []byte // bytes carried over between blocks
+	spare   []byte // the buffer before: parts that were returned lie in it
+	scanned int    // how far into cur the part that begins there was searched
+	begun   bool   // a line of an event was seen before scanned
+}
+
+// Write hands over the next block of the stream. All parts of the block before
+// must have been taken with Next. The block must not change until Next has
+// returned false.
+func (s *Splitter) Write(p []byte) {
+	if len(s.buf) == 0 {
+		s.cur = p
+		return
+	}
+	s.buf = append(s.buf, p...)
+	s.cur = s.buf
+}
+
+// Next returns the next whole part, or false when more bytes are needed. The
+// part aliases the block given to Write, or memory that the next Write reuses.
+// The error is [ErrPartTooLong] or nil.
+func (s *Splitter) Next() (part []byte, ok bool, err error) {
+	if end := s.find(); end > 0 {
+		part, s.cur = s.cur[:end], s.cur[end:]
+		s.scanned, s.begun = 0, false
+		return part, true, nil
+	}
+	if s.Max > 0 && len(s.cur) > s.Max {
+		return nil, false, ErrPartTooLong
+	}
+	s.carry()
+	return nil, false, nil
+}
+
+// Rest returns the bytes of a part that was begun and not ended, and forgets
+// them. It is called when the stream has ended.
+func (s *Splitter) Rest() []byte {
+	rest := s.buf
+	s.buf, s.cur, s.scanned, s.begun = nil, nil, 0, false
+	return rest
+}
+
+// Empty reports whether no bytes of an unfinished part are kept.
+func (s *Splitter) Empty() bool { return len(s.buf) == 0 }
+
+// carry keeps the unfinished part for the next Write. Parts returned before stay
+// where they are until then.
+func (s *Splitter) carry() {
+	if len(s.cur) > 0 && len(s.cur) == len(s.buf) {
+		return // nothing was taken of what was carried before
+	}
+	s.buf, s.spare = append(s.spare[:0], s.cur...), s.buf
+	s.cur = s.buf
+	if cap(s.spare) > retain {
+		s.spare = nil
+	}
+	if len(s.buf) == 0 && cap(s.buf) > retain {
+		s.buf = nil
+	}
+}
+
+// find returns the length of the part at the front of cur, 0 if it has not
+// ended yet.
+func (s *Splitter) find() int {
+	for {
+		line, end := nextLine(s.cur[s.scanned:])
+		if end == 0 {
+			return 0
+		}
+		s.scanned += end
+		switch {
+		case len(line) == 0:
+			return s.scanned // ends the event, or stands alone between events
+		case !s.begun && line[0] == ':':
+			return s.scanned
+		}
+		s.begun = true
+	}
+}
+
+// nextLine returns the line at the front of b without its terminator, and its
+// length with it; 0 while the terminator is not there. A CR at the very end of
+// b is no terminator yet: an LF that belongs to it may follow.
+func nextLine(b []byte) (line []byte, length int) {
+	lf := bytes.IndexByte(b, '\n')
+	head := b
+	if lf >= 0 {
+		head = b[:lf]
+	}
+	if cr := bytes.IndexByte(head, '\r'); cr >= 0 {
+		switch {
+		case cr+1 == lf:
+			return b[:cr], cr + 2
+		case cr+1 < len(b):
+			return b[:cr], cr + 1
+		default:
+			return nil, 0
+		}
+	}
+	if lf < 0 {
+		return nil, 0
+	}
+	return head, lf + 1
+}

@@ -1,0 +1,82 @@
+package intercept
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Strict checks that b is exactly one JSON value that every parser reads alike:
+// RFC 8259 with UTF-8 that is valid, names that are unique in each object after
+// unescaping, and nothing behind the value. What it accepts may be searched and
+// edited with gjson and sjson.
+func Strict(b []byte) error {
+	if jsontext.Value(b).IsValid() {
+		return nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(b))
+	if err := dec.SkipValue(); err != nil {
+		return fmt.Errorf("not strict JSON: %w", err)
+	}
+	return errBehind
+}
+
+// ArgumentsCheck follows the arguments of a call that passes in fragments and
+// notices, before the fragment goes on, when they stop being one strict JSON
+// object.
+type ArgumentsCheck struct {
+	feed feed
+	dec  *jsontext.Decoder
+	done bool
+}
+
+// NewArgumentsCheck returns a check that has seen nothing yet.
+func NewArgumentsCheck() *ArgumentsCheck {
+	c := &ArgumentsCheck{}
+	c.dec = jsontext.NewDecoder(&c.feed)
+	return c
+}
+
+// Add takes the next fragment of the arguments' text.
+func (c *ArgumentsCheck) Add(fragment string) error {
+	c.feed.pending = append(c.feed.pending, fragment...)
+	for !c.done {
+		tok, err := c.dec.ReadToken()
+		switch {
+		case errors.Is(err, errStarved):
+			return nil
+		case err != nil:
+			return fmt.Errorf("not strict JSON: %w", err)
+		case c.dec.StackDepth() == 0 && tok.Kind() != '}':
+			return errors.New("not a JSON object")
+		case c.dec.StackDepth() == 1 && tok.Kind() == '[':
+			return errors.New("not a JSON object")
+		}
+		c.done = c.dec.StackDepth() == 0
+	}
+	if !blank(c.dec.UnreadBuffer()) || !blank(c.feed.pending) {
+		return errBehind
+	}
+	return nil
+}
+
+var errBehind = errors.New("not strict JSON: something stands behind the value")
+
+func blank(b []byte) bool { return len(bytes.Trim(b, " \t\r\n")) == 0 }
+
+// errStarved is what a feed without bytes answers. The decoder takes it for a
+// passing fault of the reader and goes on where it was.
+var errStarved = errors.New("no more bytes yet")
+
+type feed struct{ pending []byte }
+
+func (f *feed) Read(p []byte) (int, error) {
+	if len(f.pending) == 0 {
+		return 0, errStarved
+	}
+	n := copy(p, f.pending)
+	f.pending = f.pending[:copy(f.pending, f.pending[n:])]
+	return n, nil
+}

@@ -1,0 +1,94 @@
+package intercept
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Suspect looks into a part of an answer that a dialect has no meaning for and
+// says why it could be a call in disguise: a name that speaks of calls with
+// something in it, an object that has both a tool's name and its input, a type
+// that names a call. It returns "" for what is harmless. The value must be
+// strict JSON.
+func Suspect(key string, v gjson.Result) string {
+	if reason := suspectKey(key, v); reason != "" {
+		return reason
+	}
+	switch {
+	case v.IsArray():
+		return first(v, func(_, item gjson.Result) string { return Suspect("", item) })
+	case v.IsObject():
+		return suspectObject(v)
+	}
+	return ""
+}
+
+func suspectKey(key string, v gjson.Result) string {
+	if !strings.Contains(strings.ToLower(key), "call") || empty(v) {
+		return ""
+	}
+	return "it has an unknown field that speaks of a call"
+}
+
+func suspectObject(v gjson.Result) string {
+	if NamedInput(v) {
+		return "it has an unknown object with a name and an input"
+	}
+	return first(v, func(k, item gjson.Result) string {
+		if strings.EqualFold(k.Str, "type") {
+			if t := strings.ToLower(item.String()); strings.Contains(t, "call") || strings.Contains(t, "tool_use") {
+				return "it has an object of an unknown type that speaks of a call"
+			}
+		}
+		return Suspect(k.Str, item)
+	})
+}
+
+// NamedInput reports whether an object has both a name and an input, as every
+// form of a call has.
+func NamedInput(v gjson.Result) bool {
+	named, input := false, false
+	v.ForEach(func(k, item gjson.Result) bool {
+		switch strings.ToLower(k.Str) {
+		case "name":
+			named = item.Type == gjson.String
+		case "arguments", "input", "parameters", "action":
+			input = true
+		}
+		return !named || !input
+	})
+	return named && input
+}
+
+// empty reports values that cannot be a call: numbers, booleans, null, and
+// strings, arrays and objects with nothing in them.
+func empty(v gjson.Result) bool {
+	switch {
+	case v.Type == gjson.String:
+		return v.Str == ""
+	case v.IsArray() || v.IsObject():
+		return first(v, func(_, _ gjson.Result) string { return "x" }) == ""
+	}
+	return true
+}
+
+// first returns the first answer of visit that is not "".
+func first(v gjson.Result, visit func(k, item gjson.Result) string) (found string) {
+	v.ForEach(func(k, item gjson.Result) bool {
+		found = visit(k, item)
+		return found == ""
+	})
+	return found
+}
+
+// Misspelt reports whether key is one of known in another letter case. Some
+// decoders read such names as the known ones, so nothing under them is harmless.
+func Misspelt(key string, known ...string) bool {
+	for _, k := range known {
+		if key != k && len(key) >= len(k) && strings.EqualFold(key, k) {
+			return true
+		}
+	}
+	return false
+}
