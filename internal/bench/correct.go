@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// integrity is what came of the events sent through a hop.
+type integrity struct {
+	Hop       string  `json:"hop"`
+	Asked     int64   `json:"events_asked"`
+	Events    int64   `json:"events"`
+	Lost      int     `json:"lost"`
+	Torn      int     `json:"torn"`
+	Reordered int     `json:"reordered"`
+	First     string  `json:"first_fault,omitempty"`
+	Seconds   float64 `json:"seconds"`
+}
+
+// faultless says that every event that was sent came, whole and in its place.
+func (r integrity) faultless() bool { return r.Lost+r.Torn+r.Reordered == 0 }
+
+// checkEvents sends events through a hop on 32 connections and compares every byte. Each stream has its own number in each event, is
+// cut into writes at random bytes, and ends in a tool call. It stops early after limit.
+func checkEvents(h *hop, events int64, limit time.Duration) (integrity, error) {
+	result := integrity{Hop: h.name, Asked: events}
+	w := workload{Shape: shapeSplit, Conns: 32, Events: streamLen, Prompt: promptSize}
+	workers, err := newWorkers(h.addr, w)
+	if err != nil {
+		return result, err
+	}
+	defer closeWorkers(workers)
+	var sent, received atomic.Int64
+	var mu sync.Mutex
+	start := time.Now()
+	err = eachWorker(workers, func(k *worker) error {
+		for sent.Add(streamLen)-streamLen < events && time.Since(start) < limit {
+			err := k.once()
+			var f *faults
+			if errors.As(err, &f) {
+				mu.Lock()
+				result.add(f)
+				mu.Unlock()
+			} else if err != nil {
+				return err
+			}
+			received.Add(streamLen)
+		}
+		return nil
+	})
+	result.Events, result.Seconds = received.Load(), time.Since(start).Seconds()
+	return result, err
+}
+
+func (r *integrity) add(f *faults) {
+	r.Lost += f.Lost
+	r.Torn += f.Torn
+	r.Reordered += f.Reordered
+	if r.First == "" {
+		r.First = f.first
+	}
+}

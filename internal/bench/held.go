@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// heldEvents is the length of a held stream: a role, text, a call, a finish.
+const heldEvents = callEvents + 7
+
+// heldCalls are agents whose calls wait for a decision.
+type heldCalls struct {
+	agents []*agent
+	ids    map[int64]string // seed of the exchange -> id of the request
+}
+
+// pendingRequest is what the benchmark reads of a request.
+type pendingRequest struct {
+	ID         string `json:"id"`
+	Status     string `json:"status"`
+	ToolCallID string `json:"tool_call_id"`
+}
+
+// holdStreams starts n streams whose upstream has finished and whose calls are held. It asks heldcall nothing.
+func holdStreams(h *hop, n int) ([]*agent, error) {
+	textEnd := newScript(shapeHeld, heldEvents).callAt
+	return beginStreams(h.addr, shapeHeld, heldEvents, n, func(body []byte) bool { return len(body) >= textEnd })
+}
+
+// holdWhole sends n requests for whole answers whose calls are held. Nothing comes back while they are.
+func holdWhole(h *hop, n int) ([]*agent, error) {
+	agents, err := openAgents(h.addr, n, 4096)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range agents {
+		a.seed = seeds.Add(1)
+		if _, err := a.conn.Write(newPrompt(shapeHeldWhole, 0, promptSize, int64(i)).render(a.seed)); err != nil {
+			closeAgents(agents)
+			return nil, fmt.Errorf("agent: send: %w", err)
+		}
+	}
+	return agents, nil
+}
+
+// holdCalls holds n calls and learns their requests' ids.
+func holdCalls(h *hop, s shape, n int) (*heldCalls, error) {
+	hold := holdStreams
+	if s == shapeHeldWhole {
+		hold = holdWhole
+	}
+	agents, err := hold(h, n)
+	if err != nil {
+		return nil, err
+	}
+	held := &heldCalls{agents: agents}
+	if held.ids, err = h.requestIDs(agents, 30*time.Second); err != nil {
+		closeAgents(agents)
+		return nil, err
+	}
+	return held, nil
+}
+
+// requestIDs polls the console until every agent's call is a pending request.
+func (h *hop) requestIDs(agents []*agent, limit time.Duration) (map[int64]string, error) {
+	for deadline := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+		ids, err := h.pending()
+		if err != nil {
+			return nil, err
+		}
+		found := map[int64]string{}
+		for _, a := range agents {
+			if id := ids[callID(a.seed)]; id != "" {
+				found[a.seed] = id
+			}
+		}
+		if len(found) == len(agents) {
+			return found, nil
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%d of %d held calls are pending requests after %s", len(found), len(agents), limit)
+		}
+	}
+}
+
+// callID is the id of the tool call in the answer with that seed.
+func callID(seed int64) string { return fmt.Sprintf("call_%dabcdefghijkl", seed) }
+
+// pending lists the pending requests: id by tool call id.
+func (h *hop) pending() (map[string]string, error) {
+	ids := map[string]string{}
+	for cursor := ""; ; {
+		var page struct {
+			Items []pendingRequest `json:"items"`
+			Next  string           `json:"next_cursor"`
+		}
+		query := "?status=pending&limit=500"
+		if cursor != "" {
+			query += "&cursor=" + url.QueryEscape(cursor)
+		}
+		if err := h.call(http.MethodGet, "/api/v1/requests"+query, "", &page); err != nil {
+			return nil, err
+		}
+		for _, r := range page.Items {
+			ids[r.ToolCallID] = r.ID
+		}
+		if cursor = page.Next; cursor == "" {
+			return ids, nil
+		}
+	}
+}
+
+// errNotInTime is a status that did not come within the limit.
+var errNotInTime = errors.New("not in time")
+
+// awaitStatus polls one request every 5 ms until it has the status.
+func (h *hop) awaitStatus(id, status string, limit time.Duration) error {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		var r pendingRequest
+		if err := h.call(http.MethodGet, "/api/v1/requests/"+id, "", &r); err != nil {
+			return err
+		}
+		if r.Status == status {
+			return nil
+		}
+	}
+	return errNotInTime
+}
+
+// consoleClient keeps its connections: a decision is not timed with a dial in it.
+var consoleClient = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+
+// call makes one console request and decodes its answer.
+func (h *hop) call(method, path, body string, into any) error {
+	req, err := http.NewRequest(method, h.console+path, strings.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := consoleClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("console: %s %s: %w", method, path, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("console: %s %s: %s: %.300s", method, path, resp.Status, answer)
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return fmt.Errorf("console: %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// decide approves one held call over REST and gives the time until the call's first bytes were at the agent. The rest of the stream
+// must be what upstream sent.
+func (h *hop) decide(a *agent, id string) (time.Duration, error) {
+	arrived := make(chan time.Time, 1)
+	failed := make(chan error, 1)
+	go func() {
+		err := a.await(func(body []byte) bool { return bytes.Contains(body, []byte(`"tool_calls":[`)) })
+		arrived <- time.Now()
+		if err == nil {
+			err = a.finish()
+		}
+		failed <- err
+	}()
+	start := time.Now()
+	var r pendingRequest
+	if err := h.call(http.MethodPost, "/api/v1/requests/"+id+"/decision", `{"action":"approve"}`, &r); err != nil {
+		return 0, err
+	}
+	delay := (<-arrived).Sub(start)
+	if err := <-failed; err != nil {
+		return 0, fmt.Errorf("approved stream: %w", err)
+	}
+	sc := newScript(shapeHeld, heldEvents)
+	stamp(sc.body, sc.bodySeeds, a.seed)
+	if !bytes.HasSuffix(a.body, sc.body[sc.callAt:]) {
+		return 0, fmt.Errorf("approved stream: %w", diagnose(a.body, sc.body))
+	}
+	return delay, nil
+}
+
+// decideAll approves n of the held calls one after the other.
+func (h *hop) decideAll(held *heldCalls, n int) ([]int64, error) {
+	delays := make([]int64, 0, n)
+	for _, a := range held.agents[:n] {
+		d, err := h.decide(a, held.ids[a.seed])
+		if err != nil {
+			return delays, err
+		}
+		delays = append(delays, int64(d))
+	}
+	return delays, nil
+}

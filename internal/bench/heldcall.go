@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// hop is what stands between agents and the upstream.
+type hop struct {
+	name    string
+	addr    string // where agents connect
+	console string // base URL of heldcall's console; empty for the others
+	*process
+}
+
+// pid is 0 for direct.
+func (h *hop) pid() int {
+	if h.process == nil {
+		return 0
+	}
+	return h.process.cmd.Process.Pid
+}
+
+// heldcallOptions say how one instance of heldcall is configured.
+type heldcallOptions struct {
+	policy    string        // the policy's default: allow or ask
+	keepalive time.Duration // while held
+	profile   string        // file name start of CPU profiles; empty for none
+}
+
+// buildHeldcall builds the real program into dir. With profiling, a file is laid over its source that takes CPU profiles on request:
+// the program itself has no such thing.
+func buildHeldcall(dir string, profiling bool) (string, error) {
+	const pkg = "github.com/heldcall/heldcall/cmd/heldcall"
+	bin := filepath.Join(dir, "heldcall")
+	args := []string{"build", "-o", bin}
+	if profiling {
+		overlay, err := profilerOverlay(dir, pkg)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	out, err := exec.Command("go", append(args, pkg)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build heldcall: %w\n%s", err, out)
+	}
+	return bin, nil
+}
+
+// startHeldcall runs `heldcall serve` with a configuration of its own and waits until it is ready.
+func startHeldcall(bin, dir, upstreamAddr string, o heldcallOptions) (*hop, error) {
+	dir, err := os.MkdirTemp(dir, "heldcall-"+o.policy+"-")
+	if err != nil {
+		return nil, fmt.Errorf("heldcall's folder: %w", err)
+	}
+	addrs, err := freeAddrs(3)
+	if err != nil {
+		return nil, err
+	}
+	config := fmt.Sprintf(`proxy:
+  listen: %s
+  upstreams:
+    - {prefix: /v1, url: "http://%s/v1", api_key: sk-bench}
+  keepalive: %s
+console: {listen: "%s"}
+nats: {listen: "%s", dir: "%s"}
+policy: {file: "%s"}
+log: {level: warn}
+`, addrs[0], upstreamAddr, o.keepalive, addrs[1], addrs[2], filepath.Join(dir, "data"), filepath.Join(dir, "policy.yaml"))
+	configFile := filepath.Join(dir, "heldcall.yaml")
+	err = errors.Join(
+		os.WriteFile(configFile, []byte(config), 0o600),
+		os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte("default: "+o.policy+"\n"), 0o600),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("write heldcall's configuration: %w", err)
+	}
+	logFile := filepath.Join(dir, "log")
+	log, err := os.Create(logFile)
+	if err != nil {
+		return nil, fmt.Errorf("heldcall's log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(bin, "serve", "--config", configFile)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	cmd.Env = os.Environ()
+	if o.profile != "" {
+		cmd.Env = append(cmd.Env, profileEnv+"="+o.profile)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start heldcall: %w", err)
+	}
+	p := &process{name: hopHeldcall, addr: addrs[0], cmd: cmd, exited: make(chan struct{})}
+	go func() {
+		defer close(p.exited)
+		_ = cmd.Wait() // stop asks for its end, not for its exit code
+	}()
+	h := &hop{name: hopHeldcall, addr: addrs[0], console: "http://" + addrs[1], process: p}
+	if err := h.waitReady(); err != nil {
+		h.stop()
+		return nil, fmt.Errorf("heldcall is not ready: %w\n%s", err, tail(logFile))
+	}
+	return h, nil
+}
+
+// waitReady polls /readyz for at most 20 s.
+func (h *hop) waitReady() error {
+	var last error
+	for range 200 {
+		select {
+		case <-h.exited:
+			return errors.New("it ended")
+		case <-time.After(100 * time.Millisecond):
+		}
+		resp, err := http.Get(h.console + "/readyz")
+		if err != nil {
+			last = err
+			continue
+		}
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 2000)) // only for the message
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			return nil
+		}
+		last = fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(body)))
+	}
+	return last
+}
+
+// freeAddrs finds loopback addresses that nobody listens on.
+func freeAddrs(n int) ([]string, error) {
+	addrs := make([]string, n)
+	for i := range addrs {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		defer ln.Close()
+		addrs[i] = ln.Addr().String()
+	}
+	return addrs, nil
+}

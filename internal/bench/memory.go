@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// settle is how long memory is left alone before it is read.
+const settle = 2 * time.Second
+
+// footprint is the memory of one hop.
+type footprint struct {
+	Idle      int64   `json:"idle_bytes"`        // resident, some seconds after the start
+	PerStream float64 `json:"bytes_per_stream"`  // resident, more per stream
+	Streams   int     `json:"streams,omitempty"` // open at once
+}
+
+// openStreams measures a fresh hop: its memory idle, then what each of n streams that have begun and gone silent adds.
+func openStreams(h *hop, n int) (footprint, error) {
+	fp := footprint{Streams: n}
+	idle, err := warmMemory(h)
+	if err != nil {
+		return fp, err
+	}
+	fp.Idle = idle.start
+	sc := newScript(shapeOpen, openEvents)
+	agents, err := beginStreams(h.addr, shapeOpen, openEvents, n, func(body []byte) bool { return len(body) >= len(sc.body) })
+	if err != nil {
+		return fp, err
+	}
+	defer closeAgents(agents)
+	time.Sleep(settle)
+	open, err := rss(h.pid())
+	if err != nil {
+		return fp, err
+	}
+	fp.PerStream = float64(open-idle.warm) / float64(n)
+	return fp, nil
+}
+
+// openEvents is how much a stream says before it goes silent.
+const openEvents = 5
+
+// idleMemory is a hop's memory before its first request and after a few.
+type idleMemory struct{ start, warm int64 }
+
+// warmMemory reads a fresh hop's memory, makes some requests so that its code and its first buffers are in, and reads it again.
+func warmMemory(h *hop) (idleMemory, error) {
+	var m idleMemory
+	time.Sleep(settle)
+	var err error
+	if m.start, err = rss(h.pid()); err != nil {
+		return m, err
+	}
+	workers, err := newWorkers(h.addr, workload{Shape: shapeCoalesced, Conns: 4, Events: openEvents, Prompt: promptSize})
+	if err != nil {
+		return m, err
+	}
+	defer closeWorkers(workers)
+	for range 10 {
+		if err := eachWorker(workers, (*worker).once); err != nil {
+			return m, err
+		}
+	}
+	time.Sleep(settle / 4)
+	m.warm, err = rss(h.pid())
+	return m, err
+}
+
+// holdLimit is how long an agent of a silent stream lives.
+const holdLimit = 10 * time.Minute
+
+// beginStreams starts n exchanges and reads each until its body satisfies enough.
+func beginStreams(addr string, s shape, events, n int, enough func([]byte) bool) ([]*agent, error) {
+	agents, err := openAgents(addr, n, 4096)
+	if err != nil {
+		return nil, err
+	}
+	var g errgroup.Group
+	g.SetLimit(64)
+	for i, a := range agents {
+		g.Go(func() error {
+			p := newPrompt(s, events, promptSize, int64(i))
+			a.seed, a.deadline = seeds.Add(1), holdLimit
+			if err := a.begin(p.render(a.seed)); err != nil {
+				return err
+			}
+			if err := a.await(enough); err != nil {
+				return err
+			}
+			if bytes.Contains(a.body, []byte("tool_calls")) {
+				return fmt.Errorf("leak: a held call reached the agent: %.300q", a.body)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		closeAgents(agents)
+		return nil, err
+	}
+	return agents, nil
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cpuTime is the CPU time, user and system, that a process has used. The kernel's per-process clock has nanoseconds, where
+// /proc/PID/stat has ticks of 10 ms.
+func cpuTime(pid int) (time.Duration, error) {
+	const schedClock = 2 // CPUCLOCK_SCHED of a process, not of a thread: see clock_getcpuclockid(3)
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|schedClock), &ts); err != nil {
+		return 0, fmt.Errorf("CPU clock of process %d: %w", pid, err)
+	}
+	return time.Duration(ts.Nano()), nil
+}
+
+// rss is the resident memory of a process in bytes.
+func rss(pid int) (int64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0, fmt.Errorf("memory of process %d: %w", pid, err)
+	}
+	for line := range bytes.Lines(b) {
+		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "Rss:" {
+			kb, err := strconv.ParseInt(string(f[1]), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("memory of process %d: %w", pid, err)
+			}
+			return kb << 10, nil
+		}
+	}
+	return 0, fmt.Errorf("memory of process %d: no Rss line", pid)
+}
+
+// checkOpenFiles says whether a process may open n files. Go programs raise the soft limit to the hard one by themselves.
+func checkOpenFiles(n int) error {
+	var lim syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
+		return fmt.Errorf("limit of open files: %w", err)
+	}
+	if lim.Max < uint64(n) {
+		return fmt.Errorf("%d open files are needed and the hard limit is %d: raise it (ulimit -Hn) or lower -streams", n, lim.Max)
+	}
+	return nil
+}

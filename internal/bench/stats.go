@@ -1,0 +1,49 @@
+package main
+
+import (
+	"math"
+	"slices"
+)
+
+// spread is a figure over the rounds: its median and its extremes.
+type spread struct {
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+// spreadOf summarises one figure per round; nil when there is none.
+func spreadOf(rounds []float64) *spread {
+	if len(rounds) == 0 {
+		return nil
+	}
+	s := slices.Sorted(slices.Values(rounds))
+	mid := s[len(s)/2]
+	if len(s)%2 == 0 {
+		mid = (s[len(s)/2-1] + mid) / 2
+	}
+	return &spread{Median: mid, Min: s[0], Max: s[len(s)-1]}
+}
+
+// ratios divides two figures round by round: noise that lasts longer than a round hits both and falls out. A round without a
+// divisor is left out.
+func ratios(of, to []float64) []float64 {
+	n := min(len(of), len(to))
+	out := make([]float64, 0, n)
+	for i := range n {
+		if to[i] != 0 {
+			out = append(out, of[i]/to[i])
+		}
+	}
+	return out
+}
+
+// percentile is the smallest sample that at least the share q of all samples does not exceed (nearest rank); it sorts the samples.
+func percentile(samples []int64, q float64) float64 {
+	if len(samples) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(samples)
+	rank := int(math.Ceil(q * float64(len(samples))))
+	return float64(samples[min(max(rank, 1), len(samples))-1])
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// memory measures each hop fresh: idle, and with open streams.
+func (s *suite) memory() error {
+	for _, name := range s.names() {
+		if name == hopDirect {
+			continue
+		}
+		err := s.fresh(name, heldcallOptions{policy: "allow", keepalive: defaultKeepalive}, func(h *hop) error {
+			fp, err := openStreams(h, s.streams)
+			if err == nil {
+				s.results.Memory = append(s.results.Memory, memoryResult{name, fp})
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decisions is how many decisions are timed.
+func (s *suite) decisions() int {
+	if s.short {
+		return 50
+	}
+	return 400
+}
+
+// held measures a heldcall that asks about every call: memory per held stream, then the time from a decision to the bytes at the
+// agent with one call held and with many.
+func (s *suite) held() error {
+	if !s.has(hopHeldcall) {
+		return nil
+	}
+	r := &heldResult{Keepalive: defaultKeepalive}
+	err := s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
+		idle, err := warmMemory(h)
+		if err != nil {
+			return err
+		}
+		// One call more than stay held is decided at a time, so that never fewer than s.streams are held.
+		total := s.streams + s.decisions()
+		agents, err := holdStreams(h, s.streams)
+		if err != nil {
+			return err
+		}
+		time.Sleep(settle)
+		full, err := rss(h.pid())
+		if err != nil {
+			return err
+		}
+		r.footprint = footprint{Idle: idle.start, PerStream: float64(full-idle.warm) / float64(s.streams), Streams: s.streams}
+		more, err := holdStreams(h, total-s.streams)
+		held := &heldCalls{agents: append(more, agents...)}
+		defer closeAgents(held.agents)
+		if err != nil {
+			return err
+		}
+		if held.ids, err = h.requestIDs(held.agents, 30*time.Second); err != nil {
+			return err
+		}
+		delays, err := h.decideAll(held, len(more))
+		r.Many = newLatency(delays)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
+		delays, err := s.decideSingly(h)
+		r.One = newLatency(delays)
+		return err
+	})
+	s.results.Held = r
+	return err
+}
+
+// decideSingly holds one call at a time and decides it.
+func (s *suite) decideSingly(h *hop) ([]int64, error) {
+	var delays []int64
+	for range s.decisions() {
+		held, err := holdCalls(h, shapeHeld, 1)
+		if err != nil {
+			return nil, err
+		}
+		one, err := h.decideAll(held, 1)
+		closeAgents(held.agents)
+		if err != nil {
+			return nil, err
+		}
+		delays = append(delays, one...)
+	}
+	return delays, nil
+}
+
+// leaveStreaming measures, for every hop, agents that leave streams.
+func (s *suite) leaveStreaming() error {
+	kinds := []struct {
+		name  string
+		shape shape
+	}{{"silent stream", shapeOpen}, {"stream of an event each 5 ms", shapePaced}}
+	for _, h := range s.hops {
+		n, limit := 5, time.Second
+		if h.name == hopHeldcall {
+			n, limit = 30, 5*time.Second
+		}
+		for _, k := range kinds {
+			l, err := leaveStreams(h, s.upstream, k.shape, n, limit)
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", h.name, k.name, err)
+			}
+			s.results.Leaving = append(s.results.Leaving, leaveResult{
+				Hop: h.name, Kind: k.name, Until: "upstream closed", Limit: limit.String(), Missed: l.Missed, Took: newLatency(l.Delays),
+			})
+		}
+	}
+	return nil
+}
+
+// leaveHeld measures agents that leave held calls.
+func (s *suite) leaveHeld() error {
+	if !s.has(hopHeldcall) {
+		return nil
+	}
+	return s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: leaveKeepalive}, func(h *hop) error {
+		for _, k := range leaveKinds() {
+			limit := 4 * leaveKeepalive
+			l, err := leaveHeld(h, k, 10, limit)
+			if err != nil {
+				return err
+			}
+			s.results.Leaving = append(s.results.Leaving, leaveResult{
+				Hop: h.name, Kind: k.Name, Until: "status cancelled", Limit: limit.String(), Missed: l.Missed, Took: newLatency(l.Delays), held: true,
+			})
+		}
+		return nil
+	})
+}
+
+// correctness sends many events through heldcall, or the last hop if heldcall does not run.
+func (s *suite) correctness() error {
+	h := s.hops[len(s.hops)-1]
+	for _, other := range s.hops {
+		if other.name == hopHeldcall {
+			h = other
+		}
+	}
+	r, err := checkEvents(h, s.events, s.limit)
+	s.results.Integrity = &r
+	if err == nil && !r.faultless() {
+		err = fmt.Errorf("%s: of %d events %d lost, %d torn, %d reordered; first: %s", h.name, r.Events, r.Lost, r.Torn, r.Reordered, r.First)
+	}
+	return err
+}
+
+// drain forgets what the upstream told meanwhile.
+func (p *process) drain() {
+	for {
+		select {
+		case <-p.notices:
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+// target is one of the figures to reach, beside what was measured.
+type target struct {
+	Figure   string `json:"figure"`
+	Want     string `json:"want"`
+	Measured string `json:"measured"`
+	Reached  bool   `json:"reached"`
+}
+
+// The figures to reach.
+const (
+	wholeVsFasthttp   = 0.90 // throughput, of the plain fasthttp hop's
+	streamVsFasthttp  = 2.5
+	streamCPU         = 1.6 // microseconds an event
+	packetCPUVs       = 1.0 // CPU, of the plain fasthttp hop's
+	addedP50Vs        = 1.5 // of the TCP copy's
+	addedP99Vs        = 3.0
+	idleBytes         = 25e6
+	openStreamBytes   = 40 << 10
+	heldStreamBytes   = 24 << 10
+	leaveMilliseconds = 50.0
+	decisionMillis    = 20.0
+	eventsChecked     = 10_000_000
+)
+
+// judge compares the results with the targets. Nothing fails on it: wall-clock figures of one machine are no test.
+func judge(r *results) []target {
+	var ts []target
+	for _, l := range r.Load {
+		ts = append(ts, judgeLoad(l)...)
+	}
+	for _, p := range r.Paced {
+		if p.Streams == 50 {
+			ts = append(ts, judgePaced(p)...)
+		}
+	}
+	for _, m := range r.Memory {
+		if m.Hop == hopHeldcall {
+			ts = append(ts, atMost("idle memory", float64(m.Idle)/1e6, idleBytes/1e6, "%.1f MB"),
+				atMost(fmt.Sprintf("memory per open stream at %d", m.Streams), m.PerStream/1024, openStreamBytes/1024, "%.1f KiB"))
+		}
+	}
+	if h := r.Held; h != nil {
+		ts = append(ts, atMost(fmt.Sprintf("memory per held stream at %d", h.Streams), h.PerStream/1024, heldStreamBytes/1024, "%.1f KiB"),
+			atMost(fmt.Sprintf("decision to bytes, %d held, p99", h.Streams), h.Many.P99, decisionMillis, "%.2f ms"))
+	}
+	for _, l := range r.Leaving {
+		if l.Hop == hopHeldcall {
+			ts = append(ts, judgeLeaving(l))
+		}
+	}
+	if i := r.Integrity; i != nil && i.Hop == hopHeldcall {
+		ts = append(ts, target{
+			Figure: "lost, torn or reordered events", Want: fmt.Sprintf("0 in %d", eventsChecked),
+			Measured: fmt.Sprintf("%d in %d", i.Lost+i.Torn+i.Reordered, i.Events), Reached: i.faultless() && i.Events >= eventsChecked,
+		})
+	}
+	return ts
+}
+
+func judgeLoad(l loadResult) []target {
+	h := l.find(hopHeldcall)
+	if h == nil || h.VsFasthttp == nil || h.CPU == nil || h.CPUVs == nil {
+		return nil
+	}
+	name := l.Workload.Name
+	switch {
+	case l.Workload.Shape == shapeWhole && l.Workload.Prompt == promptSize:
+		return []target{atLeast(name+": of fasthttp's throughput", h.VsFasthttp.Median, wholeVsFasthttp, "%.2f")}
+	case l.Workload.Shape == shapeCoalesced:
+		return []target{
+			atLeast(name+": of fasthttp's throughput", h.VsFasthttp.Median, streamVsFasthttp, "%.2f"),
+			atMost(name+": CPU per event", h.CPU.Median, streamCPU, "%.2f us"),
+		}
+	case l.Workload.Shape == shapePackets:
+		return []target{atMost(name+": of fasthttp's CPU per event", h.CPUVs.Median, packetCPUVs, "%.2f")}
+	}
+	return nil
+}
+
+func judgePaced(p pacedResult) []target {
+	h := p.find(hopHeldcall)
+	if h == nil || h.AddedP50Vs == nil || h.AddedP99Vs == nil {
+		return nil
+	}
+	return []target{
+		atMost("50 paced streams: delay added, p50, of the TCP copy's", h.AddedP50Vs.Median, addedP50Vs, "%.2f"),
+		atMost("50 paced streams: delay added, p99, of the TCP copy's", h.AddedP99Vs.Median, addedP99Vs, "%.2f"),
+	}
+}
+
+// judgeLeaving takes the slowest: one agent that is not noticed is one too many.
+func judgeLeaving(l leaveResult) target {
+	limit := leaveMilliseconds
+	if l.held {
+		limit = float64(leaveKeepalive.Milliseconds())
+	}
+	slowest := l.Took.Max
+	if l.Missed > 0 {
+		slowest = math.Inf(1)
+	}
+	return atMost("agent gone to "+l.Until+", "+l.Kind+", slowest", slowest, limit, "%.1f ms")
+}
+
+func atLeast(figure string, got, want float64, format string) target {
+	return target{figure, ">= " + fmt.Sprintf(format, want), fmt.Sprintf(format, got), got >= want}
+}
+
+func atMost(figure string, got, want float64, format string) target {
+	return target{figure, "<= " + fmt.Sprintf(format, want), fmt.Sprintf(format, got), got <= want}
+}
