@@ -1,0 +1,249 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+var (
+	// ErrMoved is returned by [Stream.AppendAfter] when the log does not end
+	// where the caller thinks.
+	ErrMoved = errors.New("the log has grown meanwhile")
+	// ErrDuplicate is returned by [Stream.AppendAfter] when an entry with the id
+	// of one of the events is there already; nothing was appended.
+	ErrDuplicate = errors.New("the event is in the log already")
+	// ErrNoEntry is returned by [Stream.Entry] for a sequence that has no entry.
+	ErrNoEntry = errors.New("no such entry")
+)
+
+// Stream is the durable log that a [Log] writes. Its appends compare the end of
+// the log first, so that any number of writers make one chain.
+type Stream interface {
+	// Head is the end of the log.
+	Head(ctx context.Context) (Head, error)
+	// AppendAfter appends all entries or none, if the log ends at seq, and
+	// returns when they are durable. Errors other than [ErrMoved] and
+	// [ErrDuplicate] leave open whether they were appended.
+	AppendAfter(ctx context.Context, seq uint64, entries []Entry) error
+	// Entry reads one entry, or fails with [ErrNoEntry].
+	Entry(ctx context.Context, seq uint64) (Entry, error)
+}
+
+const (
+	maxBatch      = 200     // events written at once
+	maxBatchBytes = 1 << 20 // of what can be large in them
+	batchTimeout  = 10 * time.Second
+	entryOverhead = 1 << 10 // sequence, hashes and headers
+)
+
+// Log appends events to the chain. Calls at the same time are written together,
+// with one wait for the disk. It is safe for concurrent use.
+type Log struct {
+	stream   Stream
+	maxBytes func() int
+
+	mu      sync.Mutex
+	queue   []*appending
+	writing bool
+	writers sync.WaitGroup
+
+	head  Head // owned by the one goroutine that writes
+	known bool
+}
+
+// appending is one call to Append.
+type appending struct {
+	events []approvals.Event
+	done   chan error
+}
+
+// NewLog is a log on a stream whose entries may have maxBytes bytes.
+func NewLog(stream Stream, maxBytes func() int) *Log {
+	return &Log{stream: stream, maxBytes: maxBytes}
+}
+
+// Append returns when the events are durable, next to each other and in order
+// if they are no more than 200. An error leaves open whether they will be in
+// the log: what they would have recorded must not happen then. An event that
+// is larger than an entry may be is [approvals.ErrTooLarge].
+func (l *Log) Append(ctx context.Context, events ...approvals.Event) error {
+	for len(events) > maxBatch {
+		if err := l.Append(ctx, events[:maxBatch]...); err != nil {
+			return err
+		}
+		events = events[maxBatch:]
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	for i := range events { // what cannot be written must not spoil the batch
+		text, err := encode(events[i])
+		if err != nil {
+			return fmt.Errorf("encode event %s: %w", events[i].ID, err)
+		}
+		if limit := l.maxBytes(); len(text)+entryOverhead > limit {
+			return fmt.Errorf("event %s of %d bytes, the limit is %d: %w", events[i].ID, len(text), limit, approvals.ErrTooLarge)
+		}
+	}
+	a := &appending{events: events, done: make(chan error, 1)}
+	l.mu.Lock()
+	l.queue = append(l.queue, a)
+	if !l.writing {
+		l.writing = true
+		l.writers.Go(l.writeQueue)
+	}
+	l.mu.Unlock()
+	select {
+	case err := <-a.done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("append to the audit log: %w", ctx.Err())
+	}
+}
+
+// Ensure appends an event unless exists finds it. The check and the append are
+// one step: two writers that ensure the same event write it once.
+func (l *Log) Ensure(ctx context.Context, e approvals.Event, exists func(context.Context) (bool, error)) error {
+	for {
+		head, err := l.stream.Head(ctx)
+		if err != nil {
+			return err
+		}
+		if there, err := exists(ctx); there || err != nil {
+			return err
+		}
+		entry, err := seal(e, head)
+		if err != nil {
+			return err
+		}
+		err = l.stream.AppendAfter(ctx, head.Seq, []Entry{entry})
+		if errors.Is(err, ErrDuplicate) {
+			return nil
+		}
+		if !errors.Is(err, ErrMoved) {
+			return err
+		}
+	}
+}
+
+// Wait returns when nothing is being written.
+func (l *Log) Wait() { l.writers.Wait() }
+
+// writeQueue writes batches until the queue is empty.
+func (l *Log) writeQueue() {
+	for {
+		batch := l.takeBatch()
+		if batch == nil {
+			return
+		}
+		var events []approvals.Event
+		for _, a := range batch {
+			events = append(events, a.events...)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
+		err := l.write(ctx, events)
+		cancel()
+		for _, a := range batch {
+			a.done <- err
+		}
+	}
+}
+
+// takeBatch takes the calls that are written together next; nil ends the writer.
+func (l *Log) takeBatch() []*appending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	count, size, n := 0, 0, 0
+	for _, a := range l.queue {
+		count += len(a.events)
+		for i := range a.events {
+			size += len(a.events[i].Before) + len(a.events[i].After) + len(a.events[i].Note)
+		}
+		if n > 0 && (count > maxBatch || size > maxBatchBytes) {
+			break
+		}
+		n++
+	}
+	if n == 0 {
+		l.writing = false
+		return nil
+	}
+	batch := l.queue[:n:n]
+	l.queue = l.queue[n:]
+	return batch
+}
+
+// write appends events at the end of the log, wherever that is by now.
+func (l *Log) write(ctx context.Context, events []approvals.Event) error {
+	for {
+		entries, err := l.sealAll(ctx, events)
+		if err != nil {
+			return err
+		}
+		err = l.stream.AppendAfter(ctx, l.head.Seq, entries)
+		switch {
+		case err == nil:
+			last := entries[len(entries)-1].Event
+			l.head = Head{Seq: last.Seq, Hash: last.Hash}
+			return nil
+		case errors.Is(err, ErrMoved):
+			l.known = false
+		case errors.Is(err, ErrDuplicate) && len(events) == 1:
+			l.known = false
+			return nil
+		case errors.Is(err, ErrDuplicate):
+			return l.writeSingly(ctx, events)
+		default:
+			l.known = false
+			return l.landed(ctx, entries[0], err)
+		}
+	}
+}
+
+// writeSingly appends the events of which some are in the log already.
+func (l *Log) writeSingly(ctx context.Context, events []approvals.Event) error {
+	l.known = false
+	for i := range events {
+		if err := l.write(ctx, events[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealAll joins events to the end of the log.
+func (l *Log) sealAll(ctx context.Context, events []approvals.Event) ([]Entry, error) {
+	if !l.known {
+		head, err := l.stream.Head(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l.head, l.known = head, true
+	}
+	entries := make([]Entry, len(events))
+	head := l.head
+	for i, e := range events {
+		entry, err := seal(e, head)
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = entry
+		head = Head{Seq: entry.Seq, Hash: entry.Event.Hash}
+	}
+	return entries, nil
+}
+
+// landed finds out whether an append whose answer was lost took place.
+func (l *Log) landed(ctx context.Context, first Entry, lost error) error {
+	there, err := l.stream.Entry(ctx, first.Seq)
+	if err == nil && bytes.Equal(there.Data, first.Data) {
+		return nil
+	}
+	return lost
+}

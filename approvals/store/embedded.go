@@ -1,0 +1,175 @@
+package store
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	// maxPayload is the largest record of the embedded server. A request takes
+	// half of it at most, so that its decision fits too.
+	maxPayload = 8 << 20
+	startWait  = 15 * time.Second
+	// ownUser is heldcall itself; botUser is whoever connects to the listener
+	// without credentials.
+	ownUser = "heldcall"
+	botUser = "local"
+)
+
+// embedded is a NATS server in this process, with its folder locked.
+type embedded struct {
+	server   *server.Server
+	lock     *os.File
+	password string // of ownUser, made anew at each start
+	addr     string // where bots connect, "" if nowhere
+}
+
+// startEmbedded locks the folder and starts a server that syncs every write.
+func startEmbedded(o Options) (*embedded, error) {
+	lock, err := lockDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	e := &embedded{lock: lock, password: rand.Text()}
+	if err := e.start(o); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	return e, nil
+}
+
+func (e *embedded) start(o Options) error {
+	opts := &server.Options{
+		ServerName:             "heldcall",
+		JetStream:              true,
+		StoreDir:               o.Dir,
+		SyncAlways:             true,
+		MaxPayload:             maxPayload,
+		NoSigs:                 true,
+		NoLog:                  true,
+		DisableJetStreamBanner: true,
+		Users: []*server.User{
+			{Username: ownUser, Password: e.password},
+			{Username: botUser, Password: "", Permissions: botPermissions()},
+		},
+		NoAuthUser: botUser,
+	}
+	if err := setListen(opts, o.Listen); err != nil {
+		return err
+	}
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		return fmt.Errorf("prepare the embedded NATS server in %s: %w", o.Dir, err)
+	}
+	e.server = srv
+	srv.Start()
+	if !srv.ReadyForConnections(startWait) {
+		return fmt.Errorf("start the embedded NATS server in %s on %s: not ready after %s (is the address in use?)", o.Dir, o.Listen, startWait)
+	}
+	if addr := srv.Addr(); addr != nil && !opts.DontListen {
+		e.addr = addr.String()
+	}
+	return nil
+}
+
+// setListen sets where bots connect. Port 0 takes any free port.
+func setListen(opts *server.Options, listen string) error {
+	if listen == "-" {
+		opts.DontListen = true
+		return nil
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return fmt.Errorf("nats.listen %q: %w", listen, err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return fmt.Errorf("nats.listen %q: %q is not a port", listen, port)
+	}
+	ip := net.ParseIP(host)
+	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("nats.listen %q: the embedded server takes bots without credentials, so it listens on a loopback address only; use an external NATS server (nats.url) for others", listen)
+	}
+	// The server would only log that the address is taken, and go on trying.
+	probe, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("nats.listen: %w", err)
+	}
+	if err := probe.Close(); err != nil {
+		return fmt.Errorf("nats.listen %q: %w", listen, err)
+	}
+	opts.Host, opts.Port = host, int(number)
+	if number == 0 {
+		opts.Port = server.RANDOM_PORT
+	}
+	return nil
+}
+
+func (e *embedded) close() error {
+	if e.server != nil {
+		e.server.Shutdown()
+		e.server.WaitForShutdown()
+	}
+	return e.lock.Close()
+}
+
+// lockDir makes the folder and takes it for this process: two servers on one
+// folder lose each other's writes.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "heldcall.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the data folder: %w", err)
+	}
+	locked, err := tryLock(f)
+	if err == nil && !locked {
+		err = errors.New("another heldcall uses it; stop that one or set nats.dir to another folder")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", dir, err), f.Close())
+	}
+	return f, nil
+}
+
+// botPermissions are the rights of a client on loopback without credentials: to
+// read requests and events, live or through a consumer, to decide and to signal
+// as the reviewer "local", and to ask the micro service. It can write nothing
+// else, the state of heldcall least of all.
+func botPermissions() *server.Permissions {
+	publish := []string{
+		"heldcall.v1.decide." + botUser + ".>",
+		"heldcall.v1.signal." + botUser + ".>",
+		"$SRV.>",
+		"heldcall.v1.svc.>",
+		"$JS.API.INFO",
+		"$JS.API.STREAM.NAMES",
+	}
+	for _, stream := range []string{StreamRequests, StreamEvents} {
+		publish = append(publish,
+			"$JS.API.STREAM.INFO."+stream,
+			"$JS.API.STREAM.MSG.GET."+stream,
+			"$JS.API.DIRECT.GET."+stream,
+			"$JS.API.DIRECT.GET."+stream+".>",
+			"$JS.API.CONSUMER.CREATE."+stream,
+			"$JS.API.CONSUMER.CREATE."+stream+".>",
+			"$JS.API.CONSUMER.DURABLE.CREATE."+stream+".*",
+			"$JS.API.CONSUMER.INFO."+stream+".*",
+			"$JS.API.CONSUMER.NAMES."+stream,
+			"$JS.API.CONSUMER.MSG.NEXT."+stream+".*",
+			"$JS.ACK."+stream+".>",
+		)
+	}
+	return &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: publish},
+		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "heldcall.v1.requests.>", "heldcall.v1.events.>"}},
+	}
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// requestIndex is what lists are searched in: what a filter can ask of each
+// request, by id. Ids are ULIDs, so their order is the order of creation.
+type requestIndex struct {
+	mu   sync.RWMutex
+	ids  []string // ascending
+	byID map[string]indexed
+}
+
+// indexed is the little that the index keeps of a request.
+type indexed struct {
+	status         approvals.Status
+	kind           approvals.Kind
+	risk           approvals.Risk
+	session, runID string
+	revision       uint64
+	at             int64 // when it was written, unix seconds
+}
+
+func (x *requestIndex) init() { x.byID = map[string]indexed{} }
+
+// put takes over a revision of a request. It reports false for one that is
+// older than what is known.
+func (x *requestIndex) put(r approvals.Request, revision uint64, at time.Time) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known, exists := x.byID[r.ID]
+	if exists && revision < known.revision {
+		return false
+	}
+	x.byID[r.ID] = indexed{r.Status, r.Kind, r.RiskLevel, r.SessionID, r.RunID, revision, at.Unix()}
+	if !exists {
+		place, _ := slices.BinarySearch(x.ids, r.ID)
+		x.ids = slices.Insert(x.ids, place, r.ID)
+	}
+	return true
+}
+
+func (x *requestIndex) remove(id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, exists := x.byID[id]; !exists {
+		return
+	}
+	delete(x.byID, id)
+	if at, found := slices.BinarySearch(x.ids, id); found {
+		x.ids = slices.Delete(x.ids, at, at+1)
+	}
+}
+
+// removeBefore forgets the requests that the bucket has dropped by age.
+func (x *requestIndex) removeBefore(t time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ids = slices.DeleteFunc(x.ids, func(id string) bool {
+		old := x.byID[id].at < t.Unix()
+		if old {
+			delete(x.byID, id)
+		}
+		return old
+	})
+}
+
+// search finds the ids of a page, newest first, and whether there are more.
+func (x *requestIndex) search(f approvals.Filter) (ids []string, more bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	end := len(x.ids)
+	if f.Cursor != "" {
+		end, _ = slices.BinarySearch(x.ids, f.Cursor)
+	}
+	for i := end - 1; i >= 0; i-- {
+		e := x.byID[x.ids[i]]
+		probe := approvals.Request{Status: e.status, Kind: e.kind, RiskLevel: e.risk, SessionID: e.session, RunID: e.runID}
+		if !f.Matches(&probe) {
+			continue
+		}
+		if len(ids) == f.Limit {
+			return ids, true
+		}
+		ids = append(ids, x.ids[i])
+	}
+	return ids, false
+}
+
+// skipUnknown drops the error of a record that retention removed meanwhile.
+func skipUnknown(err error) error {
+	if errors.Is(err, approvals.ErrUnknownRequest) {
+		return nil
+	}
+	return err
+}

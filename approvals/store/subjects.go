@@ -1,0 +1,89 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+const (
+	plainToken   = 128 // longest name that is its own token
+	encodedToken = 256 // longest name that is encoded; longer ones are hashed
+)
+
+// Token writes any name as one token of a subject or key. Letters, digits, "-"
+// and "_" stand for themselves. A name with any other character becomes "="
+// and its base64url without padding ("run.1" is "=cnVuLjE"); one of more than
+// 256 bytes "==" and its SHA-256 in hex, which cannot be read back.
+func Token(name string) string {
+	switch {
+	case plain(name):
+		return name
+	case len(name) <= encodedToken:
+		return "=" + base64.RawURLEncoding.EncodeToString([]byte(name))
+	default:
+		sum := sha256.Sum256([]byte(name))
+		return "==" + hex.EncodeToString(sum[:])
+	}
+}
+
+// ParseToken reads a [Token] back. A token that no name has, or that cannot be
+// read back, is an error.
+func ParseToken(token string) (string, error) {
+	name := token
+	if encoded, ok := strings.CutPrefix(token, "="); ok {
+		decoded, err := base64.RawURLEncoding.DecodeString(encoded)
+		if err != nil {
+			return "", fmt.Errorf("subject token %q: not base64url after the \"=\"", token)
+		}
+		name = string(decoded)
+	}
+	if Token(name) != token {
+		return "", fmt.Errorf("subject token %q stands for no name; see the encoding of tokens", token)
+	}
+	return name, nil
+}
+
+func plain(name string) bool {
+	if name == "" || len(name) > plainToken {
+		return false
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// tenantToken is the token of a tenant; a request without one has "default".
+func tenantToken(tenant string) string {
+	if tenant == "" {
+		return "default"
+	}
+	return Token(tenant)
+}
+
+// requestSubject is heldcall.v1.requests.{tenant}.{kind}.{id}.
+func requestSubject(r approvals.Request) string {
+	return "heldcall.v1.requests." + tenantToken(r.Principal.Tenant) + "." + Token(string(r.Kind)) + "." + Token(r.ID)
+}
+
+// eventSubject is heldcall.v1.events.{tenant}.{type}.{id}: the id of the
+// request, else of the run that the event is about, else of the event itself.
+func eventSubject(e approvals.Event) string {
+	id := e.ID
+	switch {
+	case e.RequestID != "":
+		id = e.RequestID
+	case e.RunID != "" && strings.HasPrefix(string(e.Type), "run_"):
+		id = e.RunID
+	}
+	return "heldcall.v1.events." + tenantToken(e.Tenant) + "." + Token(string(e.Type)) + "." + Token(id)
+}
