@@ -69,17 +69,15 @@ type ConsoleConfig struct {
 }
 
 // NATSConfig is the durable store: an embedded server, or an external one if URL
-// is set. At most one of Creds, NKey, Token and User is set.
+// is set. At most one of Creds and NKey is set.
 type NATSConfig struct {
 	URL      string        `yaml:"url"`    // of an external server or cluster, comma separated
 	Listen   string        `yaml:"listen"` // host:port of the embedded server, loopback only; empty: in-process only
 	Dir      string        `yaml:"dir"`    // where the embedded server stores
 	Creds    string        `yaml:"creds"`  // file with user credentials
 	NKey     string        `yaml:"nkey"`   // file with an nkey seed
-	Token    Secret        `yaml:"token"`
-	User     string        `yaml:"user"`
-	Password Secret        `yaml:"password"`
 	TLS      NATSTLSConfig `yaml:"tls"`
+	Replicas int           `yaml:"replicas"` // copies in a cluster; 0: as many as it has servers, at most 3
 }
 
 // NATSTLSConfig names the PEM files for the connection to an external server.

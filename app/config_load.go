@@ -20,17 +20,47 @@ import (
 // relative to the file's folder. Problems with the content are reported
 // together in a [*ConfigError]. lookup is [os.LookupEnv] outside tests.
 func LoadConfig(file string, lookup func(string) (string, bool)) (Config, error) {
+	config, problems, err := readConfig(file, lookup)
+	if err != nil {
+		return Config{}, err
+	}
+	if len(problems) > 0 {
+		return Config{}, &ConfigError{File: file, Problems: problems}
+	}
+	return config, nil
+}
+
+// LoadConsoleConfig reads only the console's part, for who talks to a heldcall
+// that runs already: that needs none of the secrets and files which the other
+// parts name.
+func LoadConsoleConfig(file string, lookup func(string) (string, bool)) (ConsoleConfig, error) {
+	config, problems, err := readConfig(file, lookup)
+	if err != nil {
+		return ConsoleConfig{}, err
+	}
+	problems = slices.DeleteFunc(problems, func(p ConfigProblem) bool {
+		return p.Key != "" && p.Key != "console" && !strings.HasPrefix(p.Key, "console.")
+	})
+	if len(problems) > 0 {
+		return ConsoleConfig{}, &ConfigError{File: file, Problems: problems}
+	}
+	return config.Console, nil
+}
+
+// readConfig reads what can be read and returns it with every problem, in the
+// order of the file.
+func readConfig(file string, lookup func(string) (string, bool)) (Config, []ConfigProblem, error) {
 	config := DefaultConfig(lookup)
 	if file == "" {
-		return config, nil
+		return config, nil, nil
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return Config{}, fmt.Errorf("read the configuration: %w", err)
+		return config, nil, fmt.Errorf("read the configuration: %w", err)
 	}
 	root, problem := parseYAML(content)
 	if problem != nil {
-		return Config{}, &ConfigError{File: file, Problems: []ConfigProblem{*problem}}
+		return config, []ConfigProblem{*problem}, nil
 	}
 	r := configReader{lookup: lookup, lines: map[string]int{}}
 	if root != nil {
@@ -39,11 +69,8 @@ func LoadConfig(file string, lookup func(string) (string, bool)) (Config, error)
 	config.Policy.FileNamed = r.given("policy.file")
 	config.resolvePaths(filepath.Dir(file))
 	r.validate(&config)
-	if len(r.problems) > 0 {
-		slices.SortStableFunc(r.problems, func(a, b ConfigProblem) int { return a.Line - b.Line })
-		return Config{}, &ConfigError{File: file, Problems: r.problems}
-	}
-	return config, nil
+	slices.SortStableFunc(r.problems, func(a, b ConfigProblem) int { return a.Line - b.Line })
+	return config, r.problems, nil
 }
 
 // resolvePaths makes relative paths relative to the folder of the file. What

@@ -109,7 +109,7 @@ proxy:
   max_body: 500kB
   routes: {allow: [/v1/realtime/**]}
 hold: {max_wait: 2d}
-nats: {url: "nats://a:4222, tls://b:4222", user: u, password: ${KEY}}
+nats: {url: "nats://a:4222, tls://b:4222", creds: heldcall.yaml, replicas: 3}
 policy: {file: heldcall.yaml}
 `, "PORT", "8081", "KEY", "a}: {b: &x *y\n#'\"")
 	if err != nil {
@@ -130,7 +130,8 @@ policy: {file: heldcall.yaml}
 	want.Proxy.MaxBody = 500_000
 	want.Proxy.Routes.Allow = []string{"/v1/realtime/**"}
 	want.Hold.MaxWait = 48 * time.Hour
-	want.NATS.URL, want.NATS.User, want.NATS.Password = "nats://a:4222, tls://b:4222", "u", key
+	want.NATS.URL, want.NATS.Replicas = "nats://a:4222, tls://b:4222", 3
+	want.NATS.Creds = filepath.Join(folder, "heldcall.yaml")
 	want.NATS.Dir = filepath.Join(folder, "data")
 	want.Policy.File, want.Policy.FileNamed = filepath.Join(folder, "heldcall.yaml"), true
 	if diff := cmp.Diff(want, config); diff != "" {
@@ -188,7 +189,7 @@ func TestConfigProblems(t *testing.T) {
 		`heldcall.yaml:5: proxy.upstreams[1].url: the scheme is "ftp"; write http or https`)
 	f("proxy: {upstreams: [{prefix: /a/../b, url: \"https://u:hunter2@h\"}]}\n",
 		`heldcall.yaml:1: proxy.upstreams[0].prefix: "/a/../b" is not a plain path; write for example /v1`,
-		`heldcall.yaml:1: proxy.upstreams[0].url: holds a user or password, which would show in logs; use the keys meant for them`)
+		`heldcall.yaml:1: proxy.upstreams[0].url: holds a user or password, which would show in logs; remove it and use the keys meant for credentials`)
 	f("proxy: {upstreams: [{prefix: /v1, url: \"http://127.0.0.1:4141/v1\"}]}\n",
 		`heldcall.yaml:1: proxy.upstreams[0].url: is the address of proxy.listen: heldcall would call itself`)
 	f("proxy: {clients: [{key: k, agent: a}, {key_sha256: 8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a}]}\n",
@@ -197,10 +198,10 @@ func TestConfigProblems(t *testing.T) {
 		"heldcall.yaml:1: proxy.clients[0]: names nobody; give tenant, user or agent",
 		"heldcall.yaml:1: proxy.clients[1]: give exactly one of key and key_sha256",
 		"heldcall.yaml:1: proxy.clients[2].key_sha256: is not 64 lower-case hex digits; make it with: printf %s KEY | sha256sum")
-	f("nats: {token: t}\n", "heldcall.yaml:1: nats.token: is for an external server; give nats.url too, or remove it")
-	f("nats: {url: nats://h, token: t, user: u}\n",
-		"heldcall.yaml:1: nats: give at most one of creds, nkey, token and user",
-		"heldcall.yaml:1: nats.user: user and password belong together; give both")
+	f("nats: {creds: c}\n", "heldcall.yaml:1: nats.creds: is for an external server; give nats.url too, or remove it")
+	f("nats: {url: nats://h, nkey: heldcall.yaml, creds: heldcall.yaml, tls: {cert: heldcall.yaml}}\n",
+		"heldcall.yaml:1: nats: give at most one of creds and nkey",
+		"heldcall.yaml:1: nats.tls: cert and key belong together; give both")
 	f("policy: {file: nowhere.yaml}\n", "heldcall.yaml:1: policy.file: cannot be read: stat nowhere.yaml: no such file or directory; create the file or name another")
 	// What this version does not do.
 	f("hold: {mode: park}\n", "heldcall.yaml:1: hold.mode: park is not in this version; write block")
@@ -221,6 +222,21 @@ func TestConfigProblems(t *testing.T) {
 		"heldcall.yaml:4: x: unknown key; the keys here are proxy, hold, console, nats, policy, notify, audit, log")
 }
 
+// Who decides in another terminal has neither the keys nor the files of the
+// proxy.
+func TestConsoleConfigNeedsNoSecrets(t *testing.T) {
+	const rest = "proxy: {upstreams: [{prefix: /v1, url: \"${UNSET}\", api_key: ${UNSET}}]}\npolicy: {file: nowhere.yaml}\n"
+	console, err := LoadConsoleConfig(writeFile(t, rest+"console: {listen: 127.0.0.1:5000}"), environment())
+	if err != nil || console.Listen != "127.0.0.1:5000" {
+		t.Errorf("console is %+v, %v", console, err)
+	}
+	for _, content := range []string{rest + "console: {listen: \"${UNSET}\"}", "console: ["} {
+		if _, err := LoadConsoleConfig(writeFile(t, content), environment()); err == nil {
+			t.Errorf("%q was accepted", content)
+		}
+	}
+}
+
 func TestConfigFileThatIsNotThere(t *testing.T) {
 	_, err := LoadConfig(filepath.Join(t.TempDir(), "no.yaml"), environment())
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "no.yaml") {
@@ -231,7 +247,7 @@ func TestConfigFileThatIsNotThere(t *testing.T) {
 // Promise 8: secrets stay.
 func TestSecretIsNeverPrinted(t *testing.T) {
 	config := DefaultConfig(environment("OPENAI_API_KEY", "hunter2"))
-	config.NATS.Password = "hunter2"
+	config.Proxy.Clients = []Client{{Key: "hunter2"}}
 	encoded, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)

@@ -150,7 +150,7 @@ func (r *configReader) validateURL(key, text string, schemes ...string) *url.URL
 	case !slices.Contains(schemes, u.Scheme):
 		r.problem(key, "the scheme is %q; write %s", u.Scheme, either(schemes))
 	case u.User != nil:
-		r.problem(key, "holds a user or password, which would show in logs; use the keys meant for them")
+		r.problem(key, "holds a user or password, which would show in logs; remove it and use the keys meant for credentials")
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		r.problem(key, "holds a query or fragment; remove it")
 	default:
@@ -191,12 +191,15 @@ func (c Client) digest() string {
 }
 
 func (r *configReader) validateNATS(n *NATSConfig) {
+	if n.Replicas < 0 || n.Replicas > 5 {
+		r.problem("nats.replicas", "%d is not a number from 0 to 5; 0 follows the cluster", n.Replicas)
+	}
 	if n.URL == "" {
 		if n.Dir == "" {
 			r.problem("nats.dir", "is empty; name a folder for the embedded server, or give nats.url")
 		}
 		for _, external := range []struct{ key, value string }{
-			{"creds", n.Creds}, {"nkey", n.NKey}, {"token", string(n.Token)}, {"user", n.User}, {"password", string(n.Password)},
+			{"creds", n.Creds}, {"nkey", n.NKey},
 			{"tls.ca", n.TLS.CA}, {"tls.cert", n.TLS.Cert}, {"tls.key", n.TLS.Key},
 		} {
 			if external.value != "" {
@@ -208,17 +211,8 @@ func (r *configReader) validateNATS(n *NATSConfig) {
 	for _, server := range strings.Split(n.URL, ",") {
 		r.validateURL("nats.url", strings.TrimSpace(server), "nats", "tls", "ws", "wss")
 	}
-	ways := 0
-	for _, way := range []string{n.Creds, n.NKey, string(n.Token), n.User} {
-		if way != "" {
-			ways++
-		}
-	}
-	if ways > 1 {
-		r.problem("nats", "give at most one of creds, nkey, token and user")
-	}
-	if (n.User == "") != (n.Password == "") {
-		r.problem("nats.user", "user and password belong together; give both")
+	if n.Creds != "" && n.NKey != "" {
+		r.problem("nats", "give at most one of creds and nkey")
 	}
 	if (n.TLS.Cert == "") != (n.TLS.Key == "") {
 		r.problem("nats.tls", "cert and key belong together; give both")
