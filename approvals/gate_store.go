@@ -82,3 +82,11 @@ type Page struct {
 	Items      []Request `json:"items"`
 	NextCursor string    `json:"next_cursor"`
 }
+
+// Truncate keeps the first n items; the next page begins after them.
+func (p *Page) Truncate(n int) {
+	if n > 0 && n < len(p.Items) {
+		p.Items = p.Items[:n]
+		p.NextCursor = p.Items[n-1].ID
+	}
+}

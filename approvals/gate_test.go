@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -44,9 +42,6 @@ func openStore(t testing.TB, dir string) *store.Store {
 // runGate is a gate that runs until the end of the test and is ready.
 func runGate(t testing.TB, o approvals.GateOptions) *approvals.Gate {
 	t.Helper()
-	if testing.Verbose() {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
 	g := approvals.NewGate(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

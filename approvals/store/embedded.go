@@ -18,18 +18,20 @@ const (
 	// half of it at most, so that its decision fits too.
 	maxPayload = 8 << 20
 	startWait  = 15 * time.Second
-	// ownUser is heldcall itself; botUser is whoever connects to the listener
-	// without credentials.
-	ownUser = "heldcall"
-	botUser = "local"
+	// ownUser is heldcall itself, doorUser its helper among the bots, botUser
+	// whoever connects to the listener without credentials.
+	ownUser  = "heldcall"
+	doorUser = "heldcall-door"
+	botUser  = "local"
 )
 
 // embedded is a NATS server in this process, with its folder locked.
 type embedded struct {
 	server   *server.Server
 	lock     *os.File
-	password string // of ownUser, made anew at each start
+	password string // of ownUser and doorUser, made anew at each start
 	addr     string // where bots connect, "" if nowhere
+	door     *botDoor
 }
 
 // startEmbedded locks the folder and starts a server that syncs every write.
@@ -55,11 +57,14 @@ func (e *embedded) start(o Options) error {
 		NoSigs:                 true,
 		NoLog:                  true,
 		DisableJetStreamBanner: true,
-		Users: []*server.User{
-			{Username: ownUser, Password: e.password},
-			{Username: botUser, Password: "", Permissions: botPermissions()},
-		},
-		NoAuthUser: botUser,
+		NoAuthUser:             botUser,
+	}
+	bots := server.NewAccount(botAccount)
+	opts.Accounts = []*server.Account{bots}
+	opts.Users = []*server.User{
+		{Username: ownUser, Password: e.password}, // in the global account, where the state is
+		{Username: doorUser, Password: e.password, Account: bots},
+		{Username: botUser, Account: bots, Permissions: botPermissions()},
 	}
 	if err := setListen(opts, o.Listen); err != nil {
 		return err
@@ -69,9 +74,15 @@ func (e *embedded) start(o Options) error {
 		return fmt.Errorf("prepare the embedded NATS server in %s: %w", o.Dir, err)
 	}
 	e.server = srv
+	if err := shareWithBots(srv); err != nil {
+		return err
+	}
 	srv.Start()
 	if !srv.ReadyForConnections(startWait) {
 		return fmt.Errorf("start the embedded NATS server in %s on %s: not ready after %s (is the address in use?)", o.Dir, o.Listen, startWait)
+	}
+	if err := srv.GlobalAccount().EnableJetStream(nil, nil); err != nil {
+		return fmt.Errorf("read the state in %s: %w", o.Dir, err)
 	}
 	if addr := srv.Addr(); addr != nil && !opts.DontListen {
 		e.addr = addr.String()
@@ -138,38 +149,4 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", dir, err), f.Close())
 	}
 	return f, nil
-}
-
-// botPermissions are the rights of a client on loopback without credentials: to
-// read requests and events, live or through a consumer, to decide and to signal
-// as the reviewer "local", and to ask the micro service. It can write nothing
-// else, the state of heldcall least of all.
-func botPermissions() *server.Permissions {
-	publish := []string{
-		"heldcall.v1.decide." + botUser + ".>",
-		"heldcall.v1.signal." + botUser + ".>",
-		"$SRV.>",
-		"heldcall.v1.svc.>",
-		"$JS.API.INFO",
-		"$JS.API.STREAM.NAMES",
-	}
-	for _, stream := range []string{StreamRequests, StreamEvents} {
-		publish = append(publish,
-			"$JS.API.STREAM.INFO."+stream,
-			"$JS.API.STREAM.MSG.GET."+stream,
-			"$JS.API.DIRECT.GET."+stream,
-			"$JS.API.DIRECT.GET."+stream+".>",
-			"$JS.API.CONSUMER.CREATE."+stream,
-			"$JS.API.CONSUMER.CREATE."+stream+".>",
-			"$JS.API.CONSUMER.DURABLE.CREATE."+stream+".*",
-			"$JS.API.CONSUMER.INFO."+stream+".*",
-			"$JS.API.CONSUMER.NAMES."+stream,
-			"$JS.API.CONSUMER.MSG.NEXT."+stream+".*",
-			"$JS.ACK."+stream+".>",
-		)
-	}
-	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: publish},
-		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "heldcall.v1.requests.>", "heldcall.v1.events.>"}},
-	}
 }

@@ -123,6 +123,11 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.provision(ctx); err != nil {
 		return err
 	}
+	if s.server != nil {
+		if s.server.door, err = openDoor(s.server, s.conn, s.log); err != nil {
+			return err
+		}
+	}
 	s.chain = audit.NewLog(eventStream{s}, s.maxRecord)
 	work, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -140,6 +145,9 @@ func (s *Store) Close() error {
 	s.workers.Wait()
 	if s.chain != nil {
 		s.chain.Wait()
+	}
+	if s.server != nil && s.server.door != nil {
+		s.server.door.close()
 	}
 	if s.conn != nil {
 		s.conn.Close()

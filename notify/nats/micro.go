@@ -1,0 +1,154 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// startMicro makes the service that $SRV.> discovers.
+func (s *Service) startMicro(version string) error {
+	service, err := micro.AddService(s.conn, micro.Config{
+		Name:        "heldcall",
+		Version:     version,
+		Description: "Tool calls that wait for approval",
+		QueueGroup:  queueGroup,
+	})
+	if err != nil {
+		return fmt.Errorf("start the micro service: %w", err)
+	}
+	s.micro = service
+	for _, e := range []struct {
+		group, name string
+		answer      func(context.Context, []byte) (any, error)
+	}{
+		{"requests", "list", s.listRequests},
+		{"requests", "get", s.getRequest},
+		{"runs", "list", s.listRuns},
+		{"runs", "get", s.getRun},
+	} {
+		err := service.AddEndpoint(e.group+"-"+e.name, s.endpoint(e.answer), micro.WithEndpointSubject("heldcall.v1.svc."+e.group+"."+e.name))
+		if err != nil {
+			return fmt.Errorf("start the endpoint %s.%s: %w", e.group, e.name, err)
+		}
+	}
+	return nil
+}
+
+// endpoint answers requests of the micro service, one at a time: they only read.
+func (s *Service) endpoint(answer func(context.Context, []byte) (any, error)) micro.Handler {
+	return micro.HandlerFunc(func(req micro.Request) {
+		if !mayReply(req.Reply()) {
+			s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", req.Subject(), "reply", req.Reply())
+			return
+		}
+		ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
+		defer cancel()
+		reply, err := answer(ctx, req.Data())
+		var payload []byte
+		if err == nil {
+			payload, err = encode(reply)
+		}
+		if err == nil {
+			err = req.Respond(payload)
+		} else {
+			err = refuse(req, failureOf(err))
+		}
+		if err != nil {
+			s.log.Warn("cannot reply to a message from NATS", "subject", req.Subject(), "error", err)
+		}
+	})
+}
+
+// refuse replies with a failure, in the body and in the headers of micro.
+func refuse(req micro.Request, failure Failure) error {
+	payload, err := encode(failure)
+	if err != nil {
+		return err
+	}
+	oneLine := strings.Join(strings.Fields(failure.Message), " ")
+	return req.Error(failure.Code, oneLine, payload)
+}
+
+// listRequests answers {"status","kind","session_id","run_id","risk","cursor",
+// "limit"}, all optional, with {"items", "next_cursor"}.
+func (s *Service) listRequests(ctx context.Context, payload []byte) (any, error) {
+	var query struct {
+		Status    approvals.Status `json:"status"`
+		Kind      approvals.Kind   `json:"kind"`
+		SessionID string           `json:"session_id"`
+		RunID     string           `json:"run_id"`
+		Risk      approvals.Risk   `json:"risk"`
+		Cursor    string           `json:"cursor"`
+		Limit     int              `json:"limit"`
+	}
+	if err := readQuery(payload, &query); err != nil {
+		return nil, err
+	}
+	page, err := s.gate.Requests(ctx, approvals.Filter(query))
+	if err != nil {
+		return nil, err
+	}
+	for { // a page that is too large for one reply becomes two
+		text, err := encode(page)
+		if err != nil || len(text) <= int(s.conn.MaxPayload()) || len(page.Items) < 2 {
+			return page, err
+		}
+		page.Truncate(len(page.Items) / 2)
+	}
+}
+
+// getRequest answers {"id"} with the request.
+func (s *Service) getRequest(ctx context.Context, payload []byte) (any, error) {
+	id, err := readID(payload)
+	if err != nil {
+		return nil, err
+	}
+	return s.gate.Request(ctx, id)
+}
+
+// listRuns answers with {"items", "next_cursor"}: the runs that were steered.
+func (s *Service) listRuns(context.Context, []byte) (any, error) {
+	return struct {
+		Items      []approvals.Run `json:"items"`
+		NextCursor string          `json:"next_cursor"`
+	}{Items: s.gate.Runs()}, nil
+}
+
+// getRun answers {"id"} with the run.
+func (s *Service) getRun(_ context.Context, payload []byte) (any, error) {
+	id, err := readID(payload)
+	if err != nil {
+		return nil, err
+	}
+	return s.gate.RunByID(id)
+}
+
+func readID(payload []byte) (string, error) {
+	var query struct {
+		ID string `json:"id"`
+	}
+	if err := readQuery(payload, &query); err != nil {
+		return "", err
+	}
+	if query.ID == "" {
+		return "", &approvals.InvalidError{Field: "id", Reason: "it is missing"}
+	}
+	return query.ID, nil
+}
+
+// readQuery reads a query strictly: a misspelt filter must not list everything.
+func readQuery(payload []byte, query any) error {
+	if len(payload) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(payload, query, json.RejectUnknownMembers(true)); err != nil {
+		return &approvals.InvalidError{Field: "payload", Reason: err.Error()}
+	}
+	return nil
+}

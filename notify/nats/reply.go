@@ -1,0 +1,93 @@
+package nats
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// The codes of an error reply.
+const (
+	CodeUnknownRequest   = "unknown_request"
+	CodeUnknownRun       = "unknown_run"
+	CodeAlreadyDecided   = "already_decided" // with the request as it ended
+	CodeInvalid          = "invalid"
+	CodeUnknownReviewer  = "unknown_reviewer"
+	CodeStoreUnavailable = "store_unavailable" // nothing is known of the outcome: read the request
+)
+
+// Failure is the reply to what was not taken.
+type Failure struct {
+	Code    string             `json:"code"`
+	Message string             `json:"message"`
+	Field   string             `json:"field,omitempty"`   // of the payload, with CodeInvalid
+	Request *approvals.Request `json:"request,omitempty"` // with CodeAlreadyDecided
+}
+
+// failureOf says in a reply what went wrong.
+func failureOf(err error) Failure {
+	f := Failure{Code: CodeStoreUnavailable, Message: err.Error()}
+	var decided *approvals.DecidedError
+	var invalid *approvals.InvalidError
+	switch {
+	case errors.As(err, &decided):
+		f.Code, f.Request = CodeAlreadyDecided, &decided.Request
+	case errors.As(err, &invalid):
+		f.Code, f.Field = CodeInvalid, invalid.Field
+	case errors.Is(err, approvals.ErrTooLarge):
+		f.Code = CodeInvalid
+	case errors.Is(err, approvals.ErrUnknownRequest):
+		f.Code = CodeUnknownRequest
+	case errors.Is(err, approvals.ErrUnknownRun):
+		f.Code = CodeUnknownRun
+	case errors.Is(err, errUnknownReviewer):
+		f.Code = CodeUnknownReviewer
+	}
+	return f
+}
+
+// answer handles one message and replies.
+func (s *Service) answer(ctx context.Context, msg *natsgo.Msg, handle func(context.Context, *natsgo.Msg) (any, error)) {
+	if !mayReply(msg.Reply) {
+		s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", msg.Subject, "reply", msg.Reply)
+		return
+	}
+	reply, err := handle(ctx, msg)
+	if err != nil {
+		reply = failureOf(err)
+		s.log.Info("a message from NATS was not taken", "subject", msg.Subject, "error", err)
+	}
+	if msg.Reply == "" {
+		return
+	}
+	payload, err := encode(reply)
+	if err == nil {
+		err = msg.Respond(payload)
+	}
+	if err != nil {
+		s.log.Warn("cannot reply to a message from NATS", "subject", msg.Subject, "error", err)
+	}
+}
+
+// mayReply refuses reply subjects that would make heldcall itself, with its
+// rights, write where the sender may not: JetStream's and its own.
+func mayReply(reply string) bool {
+	return !strings.HasPrefix(reply, "$") && !strings.HasPrefix(reply, "heldcall.")
+}
+
+// encode writes a reply as JSON, the arguments in it as they are.
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}

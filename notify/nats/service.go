@@ -1,0 +1,146 @@
+// Package nats lets any NATS client answer requests and steer runs, under the
+// subjects of DESIGN section 7:
+//
+//	heldcall.v1.decide.{reviewer}.{id}    a decision; see [approvals.ParseDecision]
+//	heldcall.v1.signal.{reviewer}.{run}   {"action": "pause_run" | "resume_run" | "abort_run"}
+//
+// A decision is answered with the request as it then stands, a signal with the
+// run, either with {"code", "message"} when it was not taken. The reviewer is
+// the token in the subject: NATS permissions say who may publish on it. Tokens
+// of runs are written as store.Token says.
+//
+// The micro service "heldcall" lists and reads what there is; its endpoints are
+// heldcall.v1.svc.{requests,runs}.{list,get}.
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+const (
+	queueGroup = "heldcall" // of all replicas: each message is handled once
+	// maxHandlers bounds the messages handled at the same time.
+	maxHandlers    = 64
+	handlerTimeout = 15 * time.Second
+	queryTimeout   = 5 * time.Second
+	// localReviewer decides as long as no reviewers are configured.
+	localReviewer = "local"
+)
+
+// Gate is what this channel needs of [approvals.Gate].
+type Gate interface {
+	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
+	Request(ctx context.Context, id string) (approvals.Request, error)
+	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
+	Signal(ctx context.Context, s approvals.Signal) (approvals.Run, error)
+	Runs() []approvals.Run
+	RunByID(id string) (approvals.Run, error)
+}
+
+// Options are what a [Service] is made of.
+type Options struct {
+	Conn    *natsgo.Conn // stays the caller's
+	Gate    Gate
+	Version string       // of heldcall, as the micro service tells it; "" is 0.0.0
+	Log     *slog.Logger // nil: discards
+}
+
+// Service takes decisions and signals from NATS.
+type Service struct {
+	conn *natsgo.Conn
+	gate Gate
+	log  *slog.Logger
+
+	subscriptions []*natsgo.Subscription
+	micro         micro.Service
+	ctx           context.Context // of the handlers; ends with Stop
+	cancel        context.CancelFunc
+	slots         chan struct{}
+	handlers      sync.WaitGroup
+}
+
+// Start begins to serve.
+func Start(o Options) (*Service, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Version == "" {
+		o.Version = "0.0.0"
+	}
+	s := &Service{conn: o.Conn, gate: o.Gate, log: o.Log, slots: make(chan struct{}, maxHandlers)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if err := s.subscribe(o.Version); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (s *Service) subscribe(version string) error {
+	for subject, handle := range map[string]func(context.Context, *natsgo.Msg) (any, error){
+		"heldcall.v1.decide.*.*": s.decide,
+		"heldcall.v1.signal.*.*": s.signal,
+	} {
+		subscription, err := s.conn.QueueSubscribe(subject, queueGroup, func(msg *natsgo.Msg) {
+			s.dispatch(func(ctx context.Context) { s.answer(ctx, msg, handle) })
+		})
+		if err != nil {
+			return fmt.Errorf("subscribe to %s: %w", subject, err)
+		}
+		s.subscriptions = append(s.subscriptions, subscription)
+	}
+	if err := s.startMicro(version); err != nil {
+		return err
+	}
+	if err := s.conn.Flush(); err != nil {
+		return fmt.Errorf("subscribe to decisions: %w", err)
+	}
+	return nil
+}
+
+// Stop ends the subscriptions and waits for the handlers. It may be called once.
+func (s *Service) Stop() error {
+	var failed error
+	for _, subscription := range s.subscriptions {
+		failed = errors.Join(failed, ignoreClosed(subscription.Unsubscribe()))
+	}
+	if s.micro != nil {
+		failed = errors.Join(failed, ignoreClosed(s.micro.Stop()))
+	}
+	s.cancel()
+	s.handlers.Wait()
+	return failed
+}
+
+// ignoreClosed drops the error of a connection that was closed before.
+func ignoreClosed(err error) error {
+	if errors.Is(err, natsgo.ErrConnectionClosed) || errors.Is(err, natsgo.ErrBadSubscription) {
+		return nil
+	}
+	return err
+}
+
+// dispatch handles a message beside others: a slow disk behind one must not
+// keep the next from being taken.
+func (s *Service) dispatch(handle func(context.Context)) {
+	select {
+	case s.slots <- struct{}{}:
+	case <-s.ctx.Done():
+		return
+	}
+	s.handlers.Go(func() {
+		defer func() { <-s.slots }()
+		ctx, cancel := context.WithTimeout(s.ctx, handlerTimeout)
+		defer cancel()
+		handle(ctx)
+	})
+}
