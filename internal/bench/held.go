@@ -2,14 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
-	"strings"
 	"time"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // heldEvents is the length of a held stream: a role, text, a call, a finish.
@@ -19,13 +17,6 @@ const heldEvents = callEvents + 7
 type heldCalls struct {
 	agents []*agent
 	ids    map[int64]string // seed of the exchange -> id of the request
-}
-
-// pendingRequest is what the benchmark reads of a request.
-type pendingRequest struct {
-	ID         string `json:"id"`
-	Status     string `json:"status"`
-	ToolCallID string `json:"tool_call_id"`
 }
 
 // holdStreams starts n streams whose upstream has finished and whose calls are held. It asks heldcall nothing.
@@ -96,22 +87,16 @@ func callID(seed int64) string { return fmt.Sprintf("call_%dabcdefghijkl", seed)
 // pending lists the pending requests: id by tool call id.
 func (h *hop) pending() (map[string]string, error) {
 	ids := map[string]string{}
-	for cursor := ""; ; {
-		var page struct {
-			Items []pendingRequest `json:"items"`
-			Next  string           `json:"next_cursor"`
-		}
-		query := "?status=pending&limit=500"
-		if cursor != "" {
-			query += "&cursor=" + url.QueryEscape(cursor)
-		}
-		if err := h.call(http.MethodGet, "/api/v1/requests"+query, "", &page); err != nil {
-			return nil, err
+	filter := approvals.Filter{Status: approvals.StatusPending, Limit: 500}
+	for {
+		page, err := h.console.Requests(context.Background(), filter)
+		if err != nil {
+			return nil, fmt.Errorf("list pending requests: %w", err)
 		}
 		for _, r := range page.Items {
 			ids[r.ToolCallID] = r.ID
 		}
-		if cursor = page.Next; cursor == "" {
+		if filter.Cursor = page.NextCursor; filter.Cursor == "" {
 			return ids, nil
 		}
 	}
@@ -121,47 +106,17 @@ func (h *hop) pending() (map[string]string, error) {
 var errNotInTime = errors.New("not in time")
 
 // awaitStatus polls one request every 5 ms until it has the status.
-func (h *hop) awaitStatus(id, status string, limit time.Duration) error {
+func (h *hop) awaitStatus(id string, status approvals.Status, limit time.Duration) error {
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		var r pendingRequest
-		if err := h.call(http.MethodGet, "/api/v1/requests/"+id, "", &r); err != nil {
-			return err
+		r, err := h.console.Request(context.Background(), id)
+		if err != nil {
+			return fmt.Errorf("poll request %s: %w", id, err)
 		}
 		if r.Status == status {
 			return nil
 		}
 	}
 	return errNotInTime
-}
-
-// consoleClient keeps its connections: a decision is not timed with a dial in it.
-var consoleClient = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-
-// call makes one console request and decodes its answer.
-func (h *hop) call(method, path, body string, into any) error {
-	req, err := http.NewRequest(method, h.console+path, strings.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("console: %w", err)
-	}
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := consoleClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("console: %w", err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return fmt.Errorf("console: %s %s: %w", method, path, err)
-	}
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("console: %s %s: %s: %.300s", method, path, resp.Status, answer)
-	}
-	if err := json.Unmarshal(answer, into); err != nil {
-		return fmt.Errorf("console: %s %s: %w", method, path, err)
-	}
-	return nil
 }
 
 // decide approves one held call over REST and gives the time until the call's first bytes were at the agent. The rest of the stream
@@ -178,9 +133,9 @@ func (h *hop) decide(a *agent, id string) (time.Duration, error) {
 		failed <- err
 	}()
 	start := time.Now()
-	var r pendingRequest
-	if err := h.call(http.MethodPost, "/api/v1/requests/"+id+"/decision", `{"action":"approve"}`, &r); err != nil {
-		return 0, err
+	_, err := h.console.Decide(context.Background(), approvals.Decision{RequestID: id, Action: approvals.ActionApprove})
+	if err != nil {
+		return 0, fmt.Errorf("approve request %s: %w", id, err)
 	}
 	delay := (<-arrived).Sub(start)
 	if err := <-failed; err != nil {

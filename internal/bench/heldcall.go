@@ -1,23 +1,23 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"github.com/heldcall/heldcall/console/client"
 )
 
 // hop is what stands between agents and the upstream.
 type hop struct {
 	name    string
-	addr    string // where agents connect
-	console string // base URL of heldcall's console; empty for the others
+	addr    string         // where agents connect
+	console *client.Client // of heldcall; nil for the others
 	*process
 }
 
@@ -104,7 +104,12 @@ log: {level: warn}
 		defer close(p.exited)
 		_ = cmd.Wait() // stop asks for its end, not for its exit code
 	}()
-	h := &hop{name: hopHeldcall, addr: addrs[0], console: "http://" + addrs[1], process: p}
+	console, err := client.New("http://" + addrs[1])
+	if err != nil {
+		p.stop()
+		return nil, fmt.Errorf("heldcall's console: %w", err)
+	}
+	h := &hop{name: hopHeldcall, addr: addrs[0], console: console, process: p}
 	if err := h.waitReady(); err != nil {
 		h.stop()
 		return nil, fmt.Errorf("heldcall is not ready: %w\n%s", err, tail(logFile))
@@ -112,7 +117,7 @@ log: {level: warn}
 	return h, nil
 }
 
-// waitReady polls /readyz for at most 20 s.
+// waitReady polls the console for at most 20 s.
 func (h *hop) waitReady() error {
 	var last error
 	for range 200 {
@@ -121,17 +126,9 @@ func (h *hop) waitReady() error {
 			return errors.New("it ended")
 		case <-time.After(100 * time.Millisecond):
 		}
-		resp, err := http.Get(h.console + "/readyz")
-		if err != nil {
-			last = err
-			continue
-		}
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, 2000)) // only for the message
-		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK {
+		if last = h.console.Ready(context.Background()); last == nil {
 			return nil
 		}
-		last = fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(body)))
 	}
 	return last
 }

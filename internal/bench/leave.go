@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // leaving is how long after an agent's leaving a hop's connection to the upstream closed.
@@ -93,7 +95,7 @@ func leaveHeld(h *hop, kind leaveKind, n int, limit time.Duration) (leaving, err
 			} else {
 				a.close()
 			}
-			err := h.awaitStatus(id, "cancelled", limit)
+			err := h.awaitStatus(id, approvals.StatusCancelled, limit)
 			results <- result{time.Since(start), err}
 		}()
 	}

@@ -3,7 +3,7 @@
 //
 // Every hop is a process of its own, and so is the scripted model; this process is the load generator. A workload runs on all hops
 // within a round, each round begins with another hop, and ratios are taken within a round: what is reported is their median and
-// extremes. Every answer is compared byte for byte with what the model sent.
+// quartiles. Every answer is compared byte for byte with what the model sent.
 //
 // Figures to reach are printed with "reached" or "NOT reached". The program fails only when an event is lost, torn or out of order, or
 // when something does not work; never on a time.
@@ -33,7 +33,7 @@ func main() {
 	var o options
 	var out outputs
 	flag.IntVar(&o.rounds, "rounds", 9, "interleaved rounds of each workload")
-	flag.DurationVar(&o.duration, "duration", 400*time.Millisecond, "of one workload on one hop in one round; paced streams take three times as long")
+	flag.DurationVar(&o.duration, "duration", 400*time.Millisecond, "of a workload on a hop in a round; paced streams take three times that")
 	flag.IntVar(&o.streams, "streams", 2000, "streams open and held at once for the memory figures")
 	flag.Int64Var(&o.events, "events", eventsChecked, "events of the correctness run")
 	flag.DurationVar(&o.limit, "events-limit", 2*time.Minute, "after which the correctness run stops short")
@@ -89,7 +89,8 @@ func run(o options, out outputs) error {
 		return err
 	}
 	ts := tables(r)
-	fmt.Printf("%s, %d CPUs, %d rounds; ratios: median (lowest-highest) over the rounds, taken within a round\n", r.Go, r.CPUs, r.Rounds)
+	fmt.Printf("%s, %d CPUs, %d rounds: medians over the rounds, with quartiles; ratios are taken within a round.\n", r.Go, r.CPUs, r.Rounds)
+	fmt.Printf("Of the CPU time used, %.0f%% went to programs that are no part of this.\n", 100*r.Foreign)
 	if err := writeText(os.Stdout, ts); err != nil {
 		return err
 	}

@@ -22,6 +22,30 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
+// machineTime is the CPU time that all programs, the kernel and the hypervisor's other guests have used of this machine.
+func machineTime() (time.Duration, error) {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, fmt.Errorf("CPU time of the machine: %w", err)
+	}
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	f := bytes.Fields(line) // cpu user nice system idle iowait irq softirq steal ...
+	if len(f) < 9 {
+		return 0, fmt.Errorf("CPU time of the machine: %q", line)
+	}
+	var ticks int64
+	for i, v := range f[1:9] {
+		n, err := strconv.ParseInt(string(v), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("CPU time of the machine: %w", err)
+		}
+		if idle := i == 3 || i == 4; !idle {
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * (time.Second / 100), nil // the kernel's unit here is always 10 ms
+}
+
 // rss is the resident memory of a process in bytes.
 func rss(pid int) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))

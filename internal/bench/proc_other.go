@@ -9,6 +9,7 @@ import (
 
 var errLinuxOnly = errors.New("the benchmark reads CPU time and memory of processes the Linux way only")
 
-func cpuTime(int) (time.Duration, error) { return 0, errLinuxOnly }
-func rss(int) (int64, error)             { return 0, errLinuxOnly }
-func checkOpenFiles(int) error           { return errLinuxOnly }
+func cpuTime(int) (time.Duration, error)  { return 0, errLinuxOnly }
+func machineTime() (time.Duration, error) { return 0, errLinuxOnly }
+func rss(int) (int64, error)              { return 0, errLinuxOnly }
+func checkOpenFiles(int) error            { return errLinuxOnly }

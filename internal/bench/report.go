@@ -145,20 +145,20 @@ func number(s *spread, decimals int) string {
 	return fmt.Sprintf("%.*f", decimals, s.Median)
 }
 
-// ratio shows a median and its extremes.
+// ratio shows a median and its quartiles.
 func ratio(s *spread) string {
 	if s == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f (%.2f-%.2f)", s.Median, s.Min, s.Max)
+	return fmt.Sprintf("%.2f (%.2f-%.2f)", s.Median, s.Q1, s.Q3)
 }
 
-// count shows a large median with its spread in percent of it.
+// count shows a large median with its quartiles in percent of it.
 func count(s *spread) string {
 	if s == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f (%+.0f%% %+.0f%%)", s.Median, 100*(s.Min/s.Median-1), 100*(s.Max/s.Median-1))
+	return fmt.Sprintf("%.0f (%+.0f%% %+.0f%%)", s.Median, 100*(s.Q1/s.Median-1), 100*(s.Q3/s.Median-1))
 }
 
 // writeText writes the tables for a terminal.

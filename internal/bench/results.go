@@ -11,6 +11,7 @@ type results struct {
 	CPUs      int            `json:"cpus"`
 	Started   time.Time      `json:"started"`
 	Rounds    int            `json:"rounds"`
+	Foreign   float64        `json:"foreign_cpu_share"` // of the CPU time used while hops were loaded, by programs that are no part of this
 	Load      []loadResult   `json:"load,omitempty"`
 	Paced     []pacedResult  `json:"paced,omitempty"`
 	Memory    []memoryResult `json:"memory,omitempty"`

@@ -146,7 +146,7 @@ func (sc *script) writeWhole(call bool) {
 		message, finish = `"content":null,"tool_calls":[{"id":"call_`+seedField+
 			`abcdefghijkl","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"./src/main.go\"}"}}]`, "tool_calls"
 	}
-	body := `{"id":"chatcmpl-Bench` + seedField + `kQ7vXw2LrT9s","object":"chat.completion","created":1795000000,"model":"gpt-bench-2026-08-07",` +
+	body := `{"id":"chatcmpl-` + seedField + `kQ7vXw","object":"chat.completion","created":1795000000,"model":"gpt-bench-1",` +
 		`"choices":[{"index":0,"message":{"role":"assistant",` + message + `,"refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"` +
 		finish + `"}],"usage":{"prompt_tokens":412,"completion_tokens":231,"total_tokens":643,"prompt_tokens_details":{"cached_tokens":0}},` +
 		`"service_tier":"default","system_fingerprint":"fp_3bbd9e2b1c"}`

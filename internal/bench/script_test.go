@@ -80,7 +80,7 @@ func TestPromptsHaveTheirSize(t *testing.T) {
 			t.Fatalf("the prompt of %d bytes: %v", size, err)
 		}
 		if got.Model != "bench-whole-0" || got.Seed != firstSeed+7 || len(got.Messages) < 2 || len(got.Tools) != 2 {
-			t.Errorf("the prompt of %d bytes: model %q, seed %d, %d messages, %d tools", size, got.Model, got.Seed, len(got.Messages), len(got.Tools))
+			t.Errorf("the prompt of %d bytes: %q, seed %d, %d messages, %d tools", size, got.Model, got.Seed, len(got.Messages), len(got.Tools))
 		}
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"slices"
 )
 
-// spread is a figure over the rounds: its median and its extremes.
+// spread is a figure over the rounds. Half of the rounds lie between Q1 and Q3.
 type spread struct {
 	Median float64 `json:"median"`
+	Q1     float64 `json:"q1"`
+	Q3     float64 `json:"q3"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
@@ -18,11 +20,17 @@ func spreadOf(rounds []float64) *spread {
 		return nil
 	}
 	s := slices.Sorted(slices.Values(rounds))
-	mid := s[len(s)/2]
-	if len(s)%2 == 0 {
-		mid = (s[len(s)/2-1] + mid) / 2
+	return &spread{Median: quantile(s, 0.5), Q1: quantile(s, 0.25), Q3: quantile(s, 0.75), Min: s[0], Max: s[len(s)-1]}
+}
+
+// quantile interpolates between the two nearest of a few sorted figures.
+func quantile(sorted []float64, q float64) float64 {
+	at := q * float64(len(sorted)-1)
+	i := int(at)
+	if i == len(sorted)-1 {
+		return sorted[i]
 	}
-	return &spread{Median: mid, Min: s[0], Max: s[len(s)-1]}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
 // ratios divides two figures round by round: noise that lasts longer than a round hits both and falls out. A round without a

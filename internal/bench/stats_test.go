@@ -14,10 +14,13 @@ func TestSpreadOf(t *testing.T) {
 		}
 	}
 	f(nil, nil)
-	f([]float64{7}, &spread{7, 7, 7})
-	f([]float64{9, 1, 2}, &spread{2, 1, 9})
-	f([]float64{4, 1, 3, 2}, &spread{2.5, 1, 4})
+	f([]float64{7}, constant(7))
+	f([]float64{9, 1, 2}, &spread{Median: 2, Q1: 1.5, Q3: 5.5, Min: 1, Max: 9})
+	f([]float64{4, 1, 3, 2}, &spread{Median: 2.5, Q1: 1.75, Q3: 3.25, Min: 1, Max: 4})
 }
+
+// constant is a figure that was the same in all rounds.
+func constant(x float64) *spread { return &spread{x, x, x, x, x} }
 
 func TestSpreadOfLeavesItsInputAlone(t *testing.T) {
 	rounds := []float64{3, 1, 2}
@@ -64,22 +67,26 @@ func TestLoadResultTakesRatiosWithinARound(t *testing.T) {
 	slow := second
 	slow.Elapsed = 2e9
 	// The second round is twice as slow for both: heldcall is at half of fasthttp in each.
+	half := func(s sample) sample {
+		s.Units, s.Latencies = s.Units/2, []int64{2000}
+		return s
+	}
 	samples := map[string][]sample{
 		hopFasthttp: {second, slow},
-		hopHeldcall: {{Units: 50, Elapsed: 1e9, HopCPU: 2e6, Latencies: []int64{2000}}, {Units: 50, Elapsed: 2e9, HopCPU: 2e6, Latencies: []int64{2000}}},
+		hopHeldcall: {half(second), half(slow)},
 	}
 	r := newLoadResult(workload{}, []string{hopFasthttp, hopHeldcall}, samples)
 	h := r.find(hopHeldcall)
-	if diff := cmp.Diff(&spread{0.5, 0.5, 0.5}, h.VsFasthttp); diff != "" {
+	if diff := cmp.Diff(constant(0.5), h.VsFasthttp); diff != "" {
 		t.Errorf("throughput ratio (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(&spread{2, 2, 2}, h.CPUVs); diff != "" {
+	if diff := cmp.Diff(constant(2), h.CPUVs); diff != "" {
 		t.Errorf("CPU ratio (-want +got):\n%s", diff)
 	}
 	if h.VsTCP != nil {
 		t.Errorf("a ratio to a hop that did not run: %v", h.VsTCP)
 	}
-	if diff := cmp.Diff(&spread{2, 2, 2}, h.P50); diff != "" {
+	if diff := cmp.Diff(constant(2), h.P50); diff != "" {
 		t.Errorf("median exchange in us (-want +got):\n%s", diff)
 	}
 }
@@ -98,10 +105,10 @@ func TestPacedResultSubtractsTheDirectMedianOfTheSameRound(t *testing.T) {
 		hopHeldcall: {us(160, 160, 910), us(190, 190, 940)},
 	})
 	h := r.find(hopHeldcall)
-	if diff := cmp.Diff(&spread{1.5, 1.5, 1.5}, h.AddedP50Vs); diff != "" {
+	if diff := cmp.Diff(constant(1.5), h.AddedP50Vs); diff != "" {
 		t.Errorf("added p50 of the TCP copy's (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(&spread{3, 3, 3}, h.AddedP99Vs); diff != "" {
+	if diff := cmp.Diff(constant(3), h.AddedP99Vs); diff != "" {
 		t.Errorf("added p99 of the TCP copy's (-want +got):\n%s", diff)
 	}
 }

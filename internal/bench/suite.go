@@ -39,6 +39,7 @@ type suite struct {
 	upstream *process
 	hops     []*hop // the ones at full speed; heldcall's policy allows everything
 	profiler profiler
+	noise    noise
 	results  results
 }
 
@@ -74,6 +75,7 @@ func runSuite(o options) (results, error) {
 		s.hops = append(s.hops, h)
 	}
 	s.measure()
+	s.results.Foreign = s.noise.foreign()
 	s.results.Targets = judge(&s.results)
 	return s.results, nil
 }
@@ -81,10 +83,12 @@ func runSuite(o options) (results, error) {
 // measure runs the steps in order.
 func (s *suite) measure() {
 	for _, w := range workloads() {
-		s.step(w.Name, func() error { return s.load(w) })
+		s.step(w.Name, func() error { return s.noise.listen(s.hops, s.upstream, func() error { return s.load(w) }) })
 	}
 	for _, streams := range []int{50, 200} {
-		s.step(fmt.Sprintf("paced, %d streams", streams), func() error { return s.paced(streams) })
+		s.step(fmt.Sprintf("paced, %d streams", streams), func() error {
+			return s.noise.listen(s.hops, s.upstream, func() error { return s.paced(streams) })
+		})
 	}
 	s.step("memory, open streams", s.memory)
 	s.step("held", s.held)

@@ -15,11 +15,10 @@ func verdicts(r results) map[string]bool {
 }
 
 func TestTargetsAreJudgedOnTheRightSide(t *testing.T) {
-	at := func(x float64) *spread { return &spread{x, x, x} }
 	load := func(s shape, of, cpu, cpuVs float64) results {
 		return results{Load: []loadResult{{
 			Workload: workload{Name: "w", Shape: s, Prompt: promptSize},
-			Hops:     []hopLoad{{Hop: hopHeldcall, VsFasthttp: at(of), CPU: at(cpu), CPUVs: at(cpuVs)}},
+			Hops:     []hopLoad{{Hop: hopHeldcall, VsFasthttp: constant(of), CPU: constant(cpu), CPUVs: constant(cpuVs)}},
 		}}}
 	}
 	f := func(figure string, want bool, r results) {
