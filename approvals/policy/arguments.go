@@ -1,0 +1,246 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits of what is judged; what is larger is never allowed.
+const (
+	MaxArguments = 4 << 20 // bytes
+	MaxDepth     = 100     // objects and arrays within each other
+)
+
+// CheckArguments says, one sentence each, why programs could read a call's
+// arguments differently; none: there is one reading. Blank text counts as {}.
+func CheckArguments(text string) []string {
+	if len(text) > MaxArguments {
+		return []string{fmt.Sprintf("The arguments are larger than the %d MiB that are judged.", MaxArguments>>20)}
+	}
+	c := argumentsCheck{dec: jsontext.NewDecoder(bytes.NewBufferString(orEmptyObject(text)))}
+	if c.dec.PeekKind() != '{' {
+		return []string{"The arguments are not a JSON object."}
+	}
+	if err := c.walk(); err != nil {
+		problem := visible(strings.TrimPrefix(err.Error(), "jsontext: "))
+		return append(c.doubts, "The arguments are not strict JSON: "+problem+".")
+	}
+	return c.doubts
+}
+
+// orEmptyObject is the arguments' text, or {} where it is blank, as some
+// providers send it for a call without arguments.
+func orEmptyObject(text string) string {
+	if strings.Trim(text, " \t\r\n") == "" {
+		return "{}"
+	}
+	return text
+}
+
+// argumentsCheck walks through arguments token by token. What the strict decoder
+// lets pass but programs still differ in is a doubt.
+type argumentsCheck struct {
+	dec    *jsontext.Decoder
+	names  []map[string]struct{} // folded, one map an open object or array
+	doubts []string
+}
+
+// walk reads one value and finds that nothing follows it.
+func (c *argumentsCheck) walk() error {
+	for {
+		if err := c.token(); err != nil {
+			return err
+		}
+		switch depth := c.dec.StackDepth(); {
+		case depth > MaxDepth:
+			return fmt.Errorf("nested deeper than %d", MaxDepth)
+		case depth == 0:
+			if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {
+				return errors.New("something follows the object")
+			}
+			return nil
+		}
+	}
+}
+
+func (c *argumentsCheck) token() error {
+	in, index := c.dec.StackIndex(c.dec.StackDepth())
+	isName := in == '{' && index%2 == 0
+	t, err := c.dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	switch t.Kind() {
+	case '{', '[':
+		c.names = append(c.names, nil)
+	case '}', ']':
+		c.names = c.names[:len(c.names)-1]
+	case '"':
+		if isName {
+			c.name(t.String())
+		}
+	case '0':
+		c.number(t.String())
+	}
+	return nil
+}
+
+// name notes a member's name. Some decoders match names without regard to
+// case, so two that differ only in it are two readings.
+func (c *argumentsCheck) name(name string) {
+	seen := &c.names[len(c.names)-1]
+	if *seen == nil {
+		*seen = map[string]struct{}{}
+	}
+	folded := foldCase(name)
+	if _, twice := (*seen)[folded]; twice {
+		c.doubt(fmt.Sprintf("The arguments name %s twice in different letter case.", strconv.Quote(name)))
+	}
+	(*seen)[folded] = struct{}{}
+}
+
+// number notes a number that does not survive in a double, as which many
+// programs read every number.
+func (c *argumentsCheck) number(text string) {
+	f, err := strconv.ParseFloat(text, 64)
+	whole := !strings.ContainsAny(text, ".eE")
+	if err != nil || whole && math.Abs(f) >= 1<<53 && strconv.FormatFloat(f, 'f', 0, 64) != text {
+		c.doubt("The arguments hold the number " + shorten(text, 40) + ", which programs read differently.")
+	}
+}
+
+// doubt adds a doubt, up to a number that a reviewer would read.
+func (c *argumentsCheck) doubt(text string) {
+	if len(c.doubts) < 8 {
+		c.doubts = append(c.doubts, text)
+	}
+}
+
+// foldCase maps names that differ only in letter case, in any script, to one.
+func foldCase(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf {
+			return unicode.ToLower(r)
+		}
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return unicode.ToLower(least)
+	}, s)
+}
+
+// canonical is strict arguments on one line: names sorted, numbers as written.
+func canonical(text string) string {
+	v := jsontext.Value(orEmptyObject(text))
+	if err := v.Format(jsontext.ReorderRawObjects(true)); err != nil {
+		return text
+	}
+	return string(v)
+}
+
+// maxReadings bounds how many texts of one call deny and ask patterns are
+// compared with.
+const maxReadings = 64
+
+// valuesAt are all the values that any program could find in a field, however
+// it reads names that stand twice or in another case. It stops at what is not
+// JSON. Strings are unquoted, null counts as absent.
+func valuesAt(text string, field []string) []value {
+	dec := jsontext.NewDecoder(bytes.NewBufferString(orEmptyObject(text)),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	var found []value
+	if dec.PeekKind() == '{' {
+		_ = collect(dec, field, &found)
+	}
+	return found
+}
+
+// value is one JSON value: text is the content of a string, else its JSON.
+type value struct {
+	text   string
+	kind   jsontext.Kind
+	folded bool // found under a name in another letter case
+}
+
+// collect reads the object that comes next and takes the values at the field.
+func collect(dec *jsontext.Decoder, field []string, found *[]value) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		exact := name.String() == field[0]
+		if !exact && foldCase(name.String()) != foldCase(field[0]) {
+			if err := dec.SkipValue(); err != nil {
+				return err
+			}
+			continue
+		}
+		before := len(*found)
+		if err := collectValue(dec, field[1:], found); err != nil {
+			return err
+		}
+		for i := range (*found)[before:] {
+			(*found)[before+i].folded = (*found)[before+i].folded || !exact
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+func collectValue(dec *jsontext.Decoder, rest []string, found *[]value) error {
+	k := dec.PeekKind()
+	if len(rest) > 0 {
+		if k == '{' {
+			return collect(dec, rest, found)
+		}
+		return dec.SkipValue()
+	}
+	if k == '"' {
+		t, err := dec.ReadToken()
+		if err == nil {
+			*found = append(*found, value{text: t.String(), kind: k})
+		}
+		return err
+	}
+	raw, err := dec.ReadValue()
+	if err == nil && k != 'n' {
+		v := raw.Clone()
+		_ = v.Format(jsontext.ReorderRawObjects(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		*found = append(*found, value{text: string(v), kind: k})
+	}
+	return err
+}
+
+// stringsIn are the strings among the values of arguments, up to what is not
+// JSON, and whether those are all.
+func stringsIn(text string) (found []string, all bool) {
+	dec := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		in, index := dec.StackIndex(dec.StackDepth())
+		t, err := dec.ReadToken()
+		if err != nil {
+			return found, errors.Is(err, io.EOF)
+		}
+		if t.Kind() != '"' || in == '{' && index%2 == 0 {
+			continue
+		}
+		if len(found) == maxReadings {
+			return found, false
+		}
+		found = append(found, t.String())
+	}
+}

@@ -1,0 +1,150 @@
+package policy
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/heldcall/heldcall/approvals"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const shellPolicy = `
+tools: {bash: {resource: command, as: shell}}
+rules:
+  - allow: ["bash(ls *)", "bash(git status)", "bash(npm run test:*)", "bash(echo *)", "bash(cat ./src/*)", "bash(sudo reboot)", "bash(git log --format=* *)"]
+`
+
+// mustHaveCorpus fails where a fuzz target would run without its corpus.
+func mustHaveCorpus(f *testing.F) {
+	if files, err := os.ReadDir("testdata/fuzz/" + f.Name()); err != nil || len(files) == 0 {
+		f.Fatalf("no corpus: %v", err)
+	}
+}
+
+// FuzzShellAllow: an allowed script is a list of simple commands of programs
+// that are allowed, and with anything appended that runs or writes something
+// else it is no longer allowed.
+func FuzzShellAllow(f *testing.F) {
+	mustHaveCorpus(f)
+	p := mustParse(f, shellPolicy)
+	allowed := func(script string) bool {
+		return p.Judge(Call{Tool: "bash", Arguments: script, FreeText: true}).Action == Allow
+	}
+	f.Fuzz(func(t *testing.T, script string) {
+		if !allowed(script) {
+			return
+		}
+		for _, more := range []string{
+			"; evil", " && evil", " || evil", " | evil", " |& evil", " & evil", "\nevil", " $(evil)", " `evil`", " <(evil)", " ${x:-$(evil)}", "; evil #",
+			" > f", " >> f", " < f", " 2>&1", " <<EOF\n$(evil)\nEOF", " &", " $X", " # x", " \\", " \\\nevil", "\revil", "; X=1", "; (evil)", "; { evil; }", "; ! evil", "\x00",
+		} {
+			if allowed(script + more) {
+				t.Errorf("%q is allowed, and still is with %q after it", script, more)
+			}
+		}
+		for _, before := range []string{"evil; ", "evil && ", "evil | ", "X=1 ", "$(evil) ", "! ", "> f ", "evil\n", "sudo ", "env ", "( ", "/bin/"} {
+			if allowed(before + script) {
+				t.Errorf("%q is allowed, and still is with %q before it", script, before)
+			}
+		}
+		onlyPlainCommands(t, script)
+	})
+}
+
+// onlyPlainCommands looks at an allowed script with nothing of the package.
+func onlyPlainCommands(t *testing.T, script string) {
+	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
+	if err != nil {
+		t.Fatalf("%q is allowed and does not parse: %v", script, err)
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case nil, *syntax.File, *syntax.Stmt, *syntax.BinaryCmd, *syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted:
+		case *syntax.CallExpr:
+			name := n.Args[0]
+			for len(name.Parts) == 1 {
+				if quoted, ok := name.Parts[0].(*syntax.DblQuoted); ok {
+					name = &syntax.Word{Parts: quoted.Parts}
+					continue
+				}
+				if quoted, ok := name.Parts[0].(*syntax.SglQuoted); ok {
+					name = &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: quoted.Value}}}
+				}
+				break
+			}
+			known := " ls git npm echo cat sudo "
+			if len(name.Parts) == 1 && !strings.Contains(known, " "+name.Lit()+" ") {
+				t.Errorf("%q is allowed and runs %q", script, name.Lit())
+			}
+		default:
+			t.Errorf("%q is allowed and has a %T", script, n)
+		}
+		return true
+	})
+}
+
+// FuzzJudge: whatever the call, there is one complete verdict, and nothing that
+// has more than one reading is allowed or approved by silence.
+func FuzzJudge(f *testing.F) {
+	mustHaveCorpus(f)
+	policies := []*Policy{
+		mustParse(f, "default: allow"),
+		mustParse(f, "rules: [{allow: ['*']}]"),
+		mustParse(f, "rules: [{ask: ['*'], on_timeout: approve}]"),
+		mustParse(f, generous), mustParse(f, lenient), mustParse(f, designPolicy), Default(),
+	}
+	f.Fuzz(func(t *testing.T, tool, arguments string, freeText bool) {
+		ambiguous := !freeText && strings.Trim(arguments, " \t\r\n") != "" &&
+			(!jsontext.Value(arguments).IsValid() || jsontext.Value(arguments).Kind() != '{')
+		for i, p := range policies {
+			c := Call{Tool: tool, Arguments: arguments, FreeText: freeText}
+			v := p.Judge(c)
+			switch {
+			case v.Rule == "" || v.Reason == "" || v.Risk == "" || strings.ContainsAny(v.Preview, "\n\x1b"):
+				t.Errorf("policy %d: incomplete: %+v", i, v)
+			case v.Action == Ask && (v.Timeout <= 0 || v.OnTimeout == "" || v.RequiredApprovals < 1 || v.Suggested == nil):
+				t.Errorf("policy %d: an incomplete question: %+v", i, v)
+			case v.Action != Ask && v.Action != Allow && v.Action != Deny:
+				t.Errorf("policy %d: %+v", i, v)
+			case ambiguous && (v.Action == Allow || v.OnTimeout == approvals.OnTimeoutApprove || v.Action == Ask && len(v.Flags) == 0):
+				t.Errorf("policy %d: more than one reading: %+v", i, v)
+			}
+			if by, ok := p.AllowsByName(approvals.Principal{}, tool); ok && !freeText && len(CheckArguments(arguments)) == 0 && (v.Action != Allow || v.Rule != by.Rule) {
+				t.Errorf("policy %d: allowed by name, and not: %+v", i, v)
+			}
+			if _, denied := p.DeniedEdit(c); denied != (v.Action == Deny && !strings.HasPrefix(v.Rule, "tool ") && v.Rule != "default") {
+				t.Errorf("policy %d: denied edit %v: %+v", i, denied, v)
+			}
+			twice := c
+			twice.FreeText, twice.Arguments = false, strings.Replace(arguments, "{", `{"twice":1,"twice":2,`, 1)
+			if twice.Arguments != arguments && p.Judge(twice).Action == Allow {
+				t.Errorf("policy %d: allowed with a name twice: %s", i, twice.Arguments)
+			}
+			c.Ambiguous = []string{"Cut off."}
+			if p.Judge(c).Action == Allow {
+				t.Errorf("policy %d: allowed though ambiguous", i)
+			}
+		}
+	})
+}
+
+// FuzzParse: whatever the file, it is a policy or there is at least one error
+// that says where.
+func FuzzParse(f *testing.F) {
+	mustHaveCorpus(f)
+	f.Fuzz(func(t *testing.T, src string) {
+		p, err := Parse("p.yaml", []byte(src))
+		if (p == nil) == (err == nil) {
+			t.Fatalf("%v, %v", p, err)
+		}
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "p.yaml") {
+				t.Errorf("says not where: %v", err)
+			}
+			return
+		}
+		p.Judge(Call{Tool: "bash", Arguments: `{"command":"ls; $(x)","path":"../a"}`})
+	})
+}

@@ -1,0 +1,198 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// location is a cleaned path: from where it counts, how far up it leads first,
+// and what follows.
+type location struct {
+	anchor string // "" the agent's folder, "/", "~", "~user" or a drive such as "c:"
+	up     int    // leading ..
+	body   string // the rest, without a leading slash
+}
+
+// locate cleans a path. The problem says why it cannot be told what programs
+// take it for, or is "".
+func locate(text string) (l location, problem string) {
+	anchor, rest := "", text
+	switch {
+	case strings.HasPrefix(text, "/"):
+		anchor = "/"
+	case strings.HasPrefix(text, "~"):
+		anchor, rest, _ = strings.Cut(text, "/")
+	case hasDrive(text):
+		anchor, rest = strings.ToLower(text[:2]), text[2:]
+	}
+	if anchor == "/" || hasDrive(anchor) && strings.HasPrefix(rest, "/") {
+		rest = strings.TrimPrefix(path.Clean("/"+rest), "/")
+	} else {
+		rest = path.Clean(rest)
+	}
+	l = location{anchor: anchor, body: rest}
+	for l.body == ".." || strings.HasPrefix(l.body, "../") {
+		l.up++
+		l.body = strings.TrimPrefix(l.body[2:], "/")
+	}
+	if l.body == "." {
+		l.body = ""
+	}
+	problem = pathProblem(text)
+	if problem == "" && l.inProc() {
+		problem = "The path leads through /proc, where folders stand for others."
+	}
+	return l, problem
+}
+
+func (l location) inProc() bool {
+	return l.anchor == "/" && (l.body == "proc" || strings.HasPrefix(l.body, "proc/"))
+}
+
+func pathProblem(text string) string {
+	switch {
+	case text == "":
+		return "The path is empty."
+	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "The path holds characters that cannot be seen."
+	case strings.TrimSpace(text) != text:
+		return "The path begins or ends with space, which some programs drop."
+	case strings.Contains(text, `\`):
+		return "The path holds a backslash, which some systems take for a slash."
+	case hasDrive(text) && !strings.HasPrefix(text[2:], "/"):
+		return "The path is relative to the current folder of a drive."
+	case !hasDrive(text) && hasScheme(text):
+		return "The path looks like a URL."
+	case strings.HasPrefix(text, "$") || strings.HasPrefix(text, "%"):
+		return "The path begins with what may be a variable."
+	}
+	return ""
+}
+
+func hasDrive(text string) bool {
+	return len(text) >= 2 && text[1] == ':' && isLetter(text[0])
+}
+
+// hasScheme reports whether a text begins as a URL does.
+func hasScheme(text string) bool {
+	name, _, found := strings.Cut(text, ":")
+	return found && name != "" && isLetter(name[0]) && !strings.ContainsFunc(name, func(r rune) bool {
+		return r > unicode.MaxASCII || !isLetter(byte(r)) && !strings.ContainsRune("0123456789+.-", r)
+	})
+}
+
+func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+
+// otherPaths are other paths that programs may take a text for.
+func otherPaths(text string) []string {
+	var others []string
+	if t := strings.ReplaceAll(strings.TrimSpace(text), `\`, "/"); t != text {
+		others = append(others, t)
+	}
+	if i := strings.Index(text, "://"); i >= 0 {
+		others = append(others, text[i+len("://"):])
+	}
+	return others
+}
+
+// pathGlob is the argument of a pattern compared with a path. Only * and ** are
+// special in it.
+type pathGlob struct {
+	location        // its body is a doublestar pattern
+	lower    string // the body in lower case
+	anywhere bool   // begins with **
+}
+
+func newPathGlob(text string) (*pathGlob, error) {
+	if strings.HasSuffix(text, "/") && text != "/" {
+		text += "**"
+	}
+	l, _ := locate(text)
+	if problem := pathProblem(text); problem != "" {
+		return nil, errors.New("cannot be compared with a path: " + strings.ToLower(problem[:1]) + strings.TrimSuffix(problem[1:], "."))
+	}
+	wild := false
+	for segment := range strings.SplitSeq(text, "/") {
+		if segment == ".." && wild {
+			return nil, errors.New("has a .. after a *: what it leads to cannot be told")
+		}
+		if strings.Contains(segment, "**") && segment != "**" {
+			return nil, fmt.Errorf("has %q: ** must stand alone between slashes", segment)
+		}
+		wild = wild || strings.Contains(segment, "*")
+	}
+	l.body = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`).Replace(l.body) // special to doublestar only
+	if !doublestar.ValidatePattern(l.body) {
+		return nil, errors.New("is not a path pattern")
+	}
+	return &pathGlob{
+		location: l,
+		lower:    strings.ToLower(l.body),
+		anywhere: l.anchor == "" && l.up == 0 && strings.HasPrefix(text, "**"),
+	}, nil
+}
+
+// covers reports whether a path is among those that the glob means, for an
+// allow.
+func (g *pathGlob) covers(l location) bool {
+	return g.anchor == l.anchor && g.up == l.up && doublestar.MatchUnvalidated(g.body, l.body)
+}
+
+// match says the same for a deny or ask: maybe where it depends on the agent's
+// folder or on whether its file system minds letter case.
+func (g *pathGlob) match(l location) match {
+	if g.covers(l) || g.anywhere && doublestar.MatchUnvalidated(g.body, l.body) {
+		return yes
+	}
+	body := strings.ToLower(l.body)
+	if (g.anywhere || g.anchor == l.anchor && g.up == l.up) && doublestar.MatchUnvalidated(g.lower, body) {
+		return maybe
+	}
+	if g.anchor == l.anchor && g.up == l.up {
+		return no
+	}
+	if endsLike(body, func(end string) bool { return doublestar.MatchUnvalidated(g.lower, end) }) {
+		return maybe
+	}
+	if endsLike(g.lower, func(end string) bool {
+		first, _, _ := strings.Cut(end, "/")
+		return !strings.Contains(first, "*") && doublestar.MatchUnvalidated(end, body)
+	}) {
+		return maybe
+	}
+	return no
+}
+
+// endsLike reports whether what any slash of a path leaves behind it is like
+// that, the whole path included.
+func endsLike(body string, like func(string) bool) bool {
+	for {
+		if like(body) {
+			return true
+		}
+		_, rest, more := strings.Cut(body, "/")
+		if !more {
+			return false
+		}
+		body = rest
+	}
+}
+
+// invisible says that a text holds characters which a reviewer cannot see, or
+// "". Line ends and tabs are no surprise.
+func invisible(text string) string {
+	if i := strings.IndexFunc(text, hidden); i >= 0 {
+		return "The call holds characters that cannot be seen."
+	}
+	return ""
+}
+
+func hidden(r rune) bool {
+	return !unicode.IsPrint(r) && !slices.Contains([]rune{'\n', '\t', '\r'}, r)
+}

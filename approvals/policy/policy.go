@@ -1,0 +1,150 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Call is one tool call as policy sees it.
+type Call struct {
+	Tool      string // name as the model wrote it
+	Arguments string // exact text the model wrote; blank counts as {}
+	FreeText  bool   // the tool's input is free text by contract: the text is the resource
+
+	// Ambiguous holds the reasons, one sentence each, why whoever read the
+	// call off the wire does not trust that there is only one reading of it.
+	Ambiguous []string
+
+	Principal approvals.Principal
+	Session   string
+	Run       string
+	Model     string
+	Dialect   string
+}
+
+// Action is what policy says of a call. The zero value is not an action and
+// must never be taken for [Allow].
+type Action string
+
+// The actions. Rewrite is reserved: no policy yields it yet.
+const (
+	Allow   Action = "allow"
+	Deny    Action = "deny"
+	Ask     Action = "ask"
+	Rewrite Action = "rewrite"
+)
+
+// DefaultTimeout is how long people have to answer where no rule says.
+const DefaultTimeout = 300 * time.Second
+
+// Verdict is what policy says of one call. The fields from Suggested to
+// AllowRemember are set where Action is [Ask].
+type Verdict struct {
+	Action   Action
+	Rule     string // "policy.yaml:12", "tool bash (policy.yaml:4)" or "default"
+	Reason   string // one sentence
+	Risk     approvals.Risk
+	Resource string // what patterns were compared with
+	Preview  string // the resource on one short line, control characters made visible
+
+	// Suggested are patterns that would have allowed the call, from exact to a
+	// little more general. Of a script of several commands they are one exact
+	// pattern for each; of what no pattern can allow there are none.
+	Suggested []string
+
+	Timeout           time.Duration // never 0 where people are asked
+	OnTimeout         string        // approvals.OnTimeoutDeny or approvals.OnTimeoutApprove
+	Reviewers         []string      // groups that may decide; none: any reviewer
+	RequiredApprovals int           // at least 1 where people are asked
+	AllowRemember     bool
+
+	// Flags warn the reviewer, each in one sentence.
+	Flags []string
+}
+
+// Policy judges calls. It is immutable and safe for concurrent use.
+type Policy struct {
+	fallback Action // where nothing else says anything
+	tools    []tool // by falling specificity
+	deny     []*pattern
+	ask      []*pattern
+	allow    []*pattern
+}
+
+// Default is the policy where there is no file: people are asked about
+// everything.
+func Default() *Policy { return &Policy{fallback: Ask} }
+
+// Judge says what is to be done with a call.
+func (p *Policy) Judge(c Call) Verdict {
+	s := p.newSubject(c)
+	denied := s.findDeny(p.deny)
+	if denied.match == yes {
+		return s.deny(denied.pattern)
+	}
+	if asks := s.findAsks(p.ask); len(asks) > 0 {
+		return s.askByRules(asks, denied)
+	}
+	by, byRule := s.findAllow(p.allow)
+	if !byRule {
+		by = p.byDefault(s.tool)
+	}
+	if by.action != Allow {
+		if by.action == Deny {
+			return s.verdict(by)
+		}
+		return s.question(by, denied)
+	}
+	if why := s.whyNotAllow(by, byRule, denied); why != "" {
+		by.reason = why
+		return s.question(by, denied)
+	}
+	return s.verdict(by)
+}
+
+// AllowsByName reports whether every call of a tool is allowed, whatever its
+// arguments as long as they are strictly valid, and by what. It is false where
+// any deny or ask rule has a pattern for the tool, and of a tool that runs shell
+// scripts unless a rule allows it by name.
+func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
+	s := p.newSubject(Call{Tool: name, Principal: principal})
+	if nameDoubt(name) != "" || anyFor(p.deny, name) || anyFor(p.ask, name) {
+		return Verdict{}, false
+	}
+	by, ok := s.allowedByName(p.allow)
+	if !ok {
+		by = p.byDefault(s.tool)
+	}
+	if by.action != Allow || !ok && s.kind == asShell {
+		return Verdict{}, false
+	}
+	s.text = ""
+	return s.verdict(by), true
+}
+
+// DeniedEdit judges a call whose arguments a reviewer has changed: by the deny
+// rules alone, as a person has already looked at it. The verdict is [Deny] where
+// it reports true, and the zero verdict otherwise.
+func (p *Policy) DeniedEdit(c Call) (Verdict, bool) {
+	s := p.newSubject(c)
+	if denied := s.findDeny(p.deny); denied.match == yes {
+		return s.deny(denied.pattern), true
+	}
+	return Verdict{}, false
+}
+
+// byDefault is what is said of a tool's calls that no rule covers.
+func (p *Policy) byDefault(t *tool) ground {
+	if t != nil && t.fallback != "" {
+		return ground{action: t.fallback, rule: t.where, risk: t.risk, reason: t.reason()}
+	}
+	if t != nil && t.risk != "" {
+		by := ground{action: Ask, rule: t.where, risk: t.risk, reason: t.riskReason()}
+		if t.risk == approvals.RiskLow {
+			by.action = Allow
+		}
+		return by
+	}
+	return ground{action: p.fallback, rule: "default", reason: defaultReason(p.fallback)}
+}
