@@ -90,7 +90,9 @@ func run(o options, out outputs) error {
 	}
 	ts := tables(r)
 	fmt.Printf("%s, %d CPUs, %d rounds: medians over the rounds, with quartiles; ratios are taken within a round.\n", r.Go, r.CPUs, r.Rounds)
-	fmt.Printf("Of the CPU time used, %.0f%% went to programs that are no part of this.\n", 100*r.Foreign)
+	if len(r.Load)+len(r.Paced) > 0 {
+		fmt.Printf("Of the CPU time used, %.0f%% went to programs that are no part of this.\n", 100*r.Foreign)
+	}
 	if err := writeText(os.Stdout, ts); err != nil {
 		return err
 	}
