@@ -161,8 +161,8 @@ func TestListRequests(t *testing.T) {
 	}
 
 	gate.page = approvals.Page{NextCursor: "c2", Items: []approvals.Request{{ID: "A", ToolName: "<b>&", Arguments: []byte(`{"a": "<\u0041>", "n": 1.0}`)}}}
-	_, header, body := ask(t, "GET", url+"/api/v1/requests?status=pending&kind=permission&session_id=s&run_id=r&risk=high&cursor=c1&limit=7", "")
-	want := approvals.Filter{Status: "pending", Kind: "permission", SessionID: "s", RunID: "r", Risk: "high", Cursor: "c1", Limit: 7}
+	_, header, body := ask(t, "GET", url+"/api/v1/requests?status=pending&kind=permission&session_id=s&run_id=r&risk=high&cursor=01ARZ3NDEKTSV4RRFFQ69G5FAV&limit=7", "")
+	want := approvals.Filter{Status: "pending", Kind: "permission", SessionID: "s", RunID: "r", Risk: "high", Cursor: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Limit: 7}
 	if diff := cmp.Diff(want, gate.filter); diff != "" {
 		t.Error(diff)
 	}
@@ -179,12 +179,12 @@ func TestListRequests(t *testing.T) {
 func TestListRequestsRefusesWhatItDoesNotKnow(t *testing.T) {
 	gate := &scriptedGate{}
 	url := start(t, gate, nil)
-	for _, query := range []string{"statuss=pending", "status=open", "kind=x", "risk=x", "limit=0", "limit=501", "limit=x", "status=pending&status=denied", "a=%zz"} {
+	for _, query := range []string{"statuss=pending", "status=open", "kind=x", "risk=x", "cursor=x", "limit=0", "limit=501", "limit=x", "status=pending&status=denied", "a=%zz"} {
 		status, header, body := ask(t, "GET", url+"/api/v1/requests?"+query, "")
 		wantProblem(t, status, header, body, 400, problem.CodeBadRequest)
 	}
 	gate.err = &approvals.InvalidError{Field: "cursor", Reason: "is not one of ours"}
-	status, header, body := ask(t, "GET", url+"/api/v1/requests?cursor=x", "")
+	status, header, body := ask(t, "GET", url+"/api/v1/requests?cursor=01ARZ3NDEKTSV4RRFFQ69G5FAV", "")
 	wantProblem(t, status, header, body, 400, problem.CodeBadRequest)
 }
 

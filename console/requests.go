@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/oklog/ulid/v2"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
@@ -67,6 +68,9 @@ func parseFilter(query string) (approvals.Filter, error) {
 			f.RunID = value
 		case "cursor":
 			f.Cursor = value
+			if _, parseErr := ulid.ParseStrict(value); value != "" && parseErr != nil {
+				err = errors.New("cursor: is not a next_cursor of this list; leave it out to begin again")
+			}
 		case "limit":
 			f.Limit, err = strconv.Atoi(value)
 			if err != nil || f.Limit < 1 || f.Limit > maxLimit {

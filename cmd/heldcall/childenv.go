@@ -1,0 +1,84 @@
+package main
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/app"
+)
+
+// childEnvironment points the usual clients of a model at the proxy. The
+// console's address is not told: a command must not find where to approve its
+// own calls.
+func childEnvironment(environment []string, proxy string, config *app.Config) []string {
+	root := "http://" + reachable(proxy)
+	openAI := root + openAIPrefix(config.Proxy.Upstreams)
+	set := map[string]string{
+		"OPENAI_BASE_URL":    openAI,
+		"OPENAI_API_BASE":    openAI,
+		"ANTHROPIC_BASE_URL": root, // its clients add /v1 themselves
+	}
+	if behindHTTPProxy(environment) {
+		set["NO_PROXY"] = addHosts(environment, "NO_PROXY")
+		set["no_proxy"] = addHosts(environment, "no_proxy")
+	}
+	result := slices.DeleteFunc(slices.Clone(environment), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		_, replaced := set[name]
+		return replaced || name == "HELDCALL_CONSOLE"
+	})
+	for name, value := range set {
+		result = append(result, name+"="+value)
+	}
+	slices.Sort(result[len(result)-len(set):])
+	return result
+}
+
+// reachable is how this machine reaches an address that is listened on.
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return address
+}
+
+// openAIPrefix is /v1 if that is served, else the first prefix.
+func openAIPrefix(upstreams []app.Upstream) string {
+	first := ""
+	for i, u := range upstreams {
+		if u.Prefix == "/v1" {
+			return u.Prefix
+		}
+		if i == 0 {
+			first = strings.TrimRight(u.Prefix, "/")
+		}
+	}
+	return first
+}
+
+// behindHTTPProxy reports whether clients would send even requests to loopback
+// to another proxy first.
+func behindHTTPProxy(environment []string) bool {
+	return slices.ContainsFunc(environment, func(entry string) bool {
+		name, value, _ := strings.Cut(entry, "=")
+		name = strings.ToUpper(name)
+		return value != "" && (name == "HTTP_PROXY" || name == "ALL_PROXY")
+	})
+}
+
+// addHosts adds loopback to a list of hosts in the environment.
+func addHosts(environment []string, name string) string {
+	const loopback = "127.0.0.1,localhost"
+	for _, entry := range environment {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok && value != "" {
+			return value + "," + loopback
+		}
+	}
+	return loopback
+}

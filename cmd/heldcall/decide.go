@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/client"
+)
+
+type approveCommand struct {
+	connection
+	outputFlag
+	Note string   `help:"What to record with it." placeholder:"TEXT"`
+	IDs  []string `arg:"" name:"id" help:"Ids of the requests, or their beginnings."`
+}
+
+// Run approves each request.
+func (c *approveCommand) Run(ctx context.Context, s *streams) error {
+	return decideEach(ctx, s, c.connection, c.outputFlag, c.IDs, approvals.Decision{Action: approvals.ActionApprove, Note: c.Note})
+}
+
+type denyCommand struct {
+	connection
+	outputFlag
+	Note string   `help:"Why; the model is told." placeholder:"WHY"`
+	IDs  []string `arg:"" name:"id" help:"Ids of the requests, or their beginnings."`
+}
+
+// Run denies each request.
+func (c *denyCommand) Run(ctx context.Context, s *streams) error {
+	return decideEach(ctx, s, c.connection, c.outputFlag, c.IDs, approvals.Decision{Action: approvals.ActionDeny, Note: c.Note})
+}
+
+// decideEach takes the same decision on several requests. None is decided if an
+// id is not known; after that each stands for itself.
+func decideEach(ctx context.Context, s *streams, at connection, output outputFlag, ids []string, decision approvals.Decision) error {
+	console, err := at.dial()
+	if err != nil {
+		return err
+	}
+	requests := make([]approvals.Request, len(ids))
+	for i, id := range ids {
+		if requests[i], err = resolve(ctx, console, id); err != nil {
+			return err
+		}
+	}
+	var failures []error
+	for i := range requests {
+		decision.RequestID = requests[i].ID
+		failures = append(failures, decideOne(ctx, s, console, output, decision))
+	}
+	return errors.Join(failures...)
+}
+
+// decideOne takes one decision and prints what it was about.
+func decideOne(ctx context.Context, s *streams, console *client.Client, output outputFlag, decision approvals.Decision) error {
+	request, err := console.Decide(ctx, decision)
+	if decided := (*approvals.DecidedError)(nil); errors.As(err, &decided) {
+		return &tooLate{decided}
+	}
+	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) {
+		return fmt.Errorf("request %s still waits: the decision is not valid: %w", decision.RequestID, invalid)
+	}
+	if err != nil {
+		return fmt.Errorf("request %s: %w", decision.RequestID, err)
+	}
+	if output.json() {
+		return printJSON(s.out, request)
+	}
+	arguments := request.Arguments
+	if last, ok := request.FinalDecision(); ok && last.ModifiedArgs != nil {
+		arguments = last.ModifiedArgs
+	}
+	_, err = fmt.Fprintf(s.out, "%s %s: %s %s\n", printable(string(request.Status)), printable(request.ID),
+		printable(request.ToolName), escapeJSON(compactJSON(arguments)))
+	return err
+}
+
+// tooLate says who decided before, what, and why.
+type tooLate struct{ decided *approvals.DecidedError }
+
+func (e *tooLate) Error() string {
+	text := e.decided.Error()
+	if d, ok := e.decided.Request.FinalDecision(); ok {
+		text += " (" + describeDecision(&d) + ")"
+	}
+	return text
+}
+
+func (e *tooLate) Unwrap() error { return e.decided }

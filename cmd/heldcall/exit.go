@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/client"
+)
+
+// The exit codes. `heldcall run` has those of its command.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitDecided     = 3 // already decided, or no such request
+	exitUnreachable = 4 // no heldcall answers
+)
+
+// usageError is a command that cannot be carried out as it was given.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// childError is the end of the command that `heldcall run` ran. It said itself
+// what was wrong.
+type childError struct{ code int }
+
+func (e *childError) Error() string { return fmt.Sprintf("the command exited with %d", e.code) }
+
+// exitCode says in a number how a command ended. Of several errors the first
+// counts.
+func exitCode(err error) int {
+	var (
+		child       *childError
+		usage       *usageError
+		decided     *approvals.DecidedError
+		unreachable *client.UnreachableError
+	)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &child):
+		return child.code
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &unreachable):
+		return exitUnreachable
+	case errors.As(err, &decided), errors.Is(err, approvals.ErrUnknownRequest):
+		return exitDecided
+	}
+	return exitFailed
+}

@@ -1,0 +1,74 @@
+// Command heldcall holds the tool calls of LLM agents until policy or people
+// allow them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+const description = `heldcall stands between an agent and its model and holds every tool call that policy does not already decide.
+
+Exit codes: 0 done; 1 failed; 2 wrong usage; 3 already decided, or no such request; 4 no heldcall answers. 'heldcall run' exits as its command does.`
+
+// program is the command line.
+type program struct {
+	Serve    serveCommand    `cmd:"" help:"Run the proxy and the console until interrupted."`
+	Run      runCommand      `cmd:"" help:"Run a command with heldcall between it and its model."`
+	Requests requestsCommand `cmd:"" help:"List requests, or show one."`
+	Approve  approveCommand  `cmd:"" help:"Release calls."`
+	Deny     denyCommand     `cmd:"" help:"Refuse calls and tell the model why."`
+	Modify   modifyCommand   `cmd:"" help:"Edit the arguments of a call, then release it."`
+	Policy   policyCommand   `cmd:"" help:"Work with policy files."`
+	Config   configCommand   `cmd:"" help:"Work with configuration files."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
+}
+
+// streams are what a command reads and writes. What is not heldcall's own text
+// goes through printable or escapeJSON first.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills at once
+	os.Exit(execute(ctx, os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// execute runs one command and returns its exit code.
+func execute(ctx context.Context, args []string, s *streams) int {
+	parser, err := kong.New(&program{},
+		kong.Name("heldcall"),
+		kong.Description(description),
+		kong.UsageOnError(),
+		kong.Writers(s.out, s.err),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(s),
+	)
+	if err != nil {
+		panic("internal error: the command line is not well formed: " + err.Error())
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		err = &usageError{err}
+	} else {
+		err = parsed.Run()
+	}
+	if err != nil && !errors.As(err, new(*childError)) {
+		fmt.Fprintf(s.err, "heldcall: %s\n", printableLines(err.Error()))
+		if failed := (*kong.ParseError)(nil); errors.As(err, &failed) {
+			fmt.Fprintln(s.err, "Run `heldcall --help`, or `heldcall COMMAND --help`.")
+		}
+	}
+	return exitCode(err)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+const (
+	pageSize     = 500 // requests a page, the most that the console gives
+	previewWidth = 60  // of a list, in runes; `requests show` shows the whole
+)
+
+type requestsCommand struct {
+	List listCommand `cmd:"" default:"withargs" help:"List what waits for an answer (the default)."`
+	Show showCommand `cmd:"" help:"Show one request, whole."`
+}
+
+type listCommand struct {
+	connection
+	outputFlag
+	All       bool   `help:"List those that have ended too." xor:"status"`
+	Status    string `help:"Only this status: pending, approved, denied, answered, expired or cancelled." xor:"status" placeholder:"STATUS"`
+	Kind      string `help:"Only this kind of request." placeholder:"KIND"`
+	Risk      string `help:"Only this risk: low, medium, high or critical." placeholder:"RISK"`
+	SessionID string `name:"session" help:"Only this session." placeholder:"ID"`
+	RunID     string `name:"run" help:"Only this run." placeholder:"ID"`
+	Limit     int    `help:"The most to list." default:"100"`
+}
+
+// AfterApply checks the flags.
+func (c *listCommand) AfterApply() error {
+	if c.Limit < 1 {
+		return fmt.Errorf("--limit: %d is less than 1", c.Limit)
+	}
+	return nil
+}
+
+// Run lists requests, newest first.
+func (c *listCommand) Run(ctx context.Context, s *streams) error {
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	filter := approvals.Filter{
+		Status: approvals.Status(c.Status), Kind: approvals.Kind(c.Kind), Risk: approvals.Risk(c.Risk),
+		SessionID: c.SessionID, RunID: c.RunID,
+	}
+	if !c.All && c.Status == "" {
+		filter.Status = approvals.StatusPending
+	}
+	list := approvals.Page{Items: []approvals.Request{}}
+	for {
+		filter.Limit = min(pageSize, c.Limit-len(list.Items))
+		page, err := console.Requests(ctx, filter)
+		if err != nil {
+			return err
+		}
+		list.Items = append(list.Items, page.Items...)
+		list.NextCursor, filter.Cursor = page.NextCursor, page.NextCursor
+		if page.NextCursor == "" || len(list.Items) >= c.Limit {
+			break
+		}
+	}
+	if c.json() {
+		return printJSON(s.out, list)
+	}
+	return printTable(s.out, list, filter.Status, time.Now())
+}
+
+// printTable writes a list for people. LEFT is how a request ended where it has.
+func printTable(w io.Writer, list approvals.Page, status approvals.Status, now time.Time) error {
+	if len(list.Items) == 0 {
+		nothing := "No requests."
+		if status == approvals.StatusPending {
+			nothing = "Nothing waits for an answer."
+		}
+		_, err := fmt.Fprintln(w, nothing)
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tAGE\tRISK\tTOOL\tPREVIEW\tLEFT")
+	for _, r := range list.Items {
+		rest := string(r.Status)
+		if !r.Status.Final() {
+			rest = left(r.ExpiresAt.Sub(now))
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), ago(now.Sub(r.CreatedAt)), printable(string(r.RiskLevel)),
+			printable(r.ToolName), shorten(printable(r.ArgsPreview), previewWidth), printable(rest))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if list.NextCursor != "" {
+		_, err := fmt.Fprintln(w, "There are more; list them with --limit.")
+		return err
+	}
+	return nil
+}
+
+type showCommand struct {
+	connection
+	outputFlag
+	ID string `arg:"" help:"Id of the request, or its beginning."`
+}
+
+// Run shows one request.
+func (c *showCommand) Run(ctx context.Context, s *streams) error {
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	request, err := resolve(ctx, console, c.ID)
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return printJSON(s.out, request)
+	}
+	return printRequest(s.out, &request, time.Now())
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"github.com/heldcall/heldcall/app"
+)
+
+// Exit codes of a command that could not be started, as shells have them.
+const (
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+type runCommand struct {
+	Config  string   `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"The configuration file. Without one the defaults hold."`
+	LogFile string   `placeholder:"FILE" help:"Append heldcall's own log to this file, not to standard error."`
+	Command []string `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
+}
+
+// Run starts heldcall, runs the command with its model's address pointing at
+// it, and stops heldcall when the command has ended. It fails with a
+// [*childError] if the command did.
+func (c *runCommand) Run(ctx context.Context, s *streams) error {
+	command := c.Command
+	if command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		return usagef("name the command to run: heldcall run -- COMMAND ARG...")
+	}
+	config, err := app.LoadConfig(c.Config, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	logTo, closeLog, err := c.openLog(s.err)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	log, err := newLog(logTo, config.Log)
+	if err != nil {
+		return err
+	}
+	if err := freePorts(&config, s.err); err != nil {
+		return err
+	}
+	heldcall, err := app.New(app.Options{Config: config, Log: log, Version: version()})
+	if err != nil {
+		return err
+	}
+	// The command decides when to end, so signals to heldcall do not stop it.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- heldcall.Run(serving) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("start heldcall: %w", err)
+	case <-heldcall.Started():
+	}
+	ended := runChild(command, childEnvironment(os.Environ(), heldcall.ProxyAddr(), &config), s)
+	stop()
+	if err := <-served; err != nil {
+		log.Error("heldcall did not stop in order", "error", err)
+	}
+	return ended
+}
+
+func (c *runCommand) openLog(stderr io.Writer) (io.Writer, func(), error) {
+	if c.LogFile == "" {
+		return stderr, func() {}, nil
+	}
+	file, err := os.OpenFile(c.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the log: %w", err)
+	}
+	return file, func() { file.Close() }, nil
+}
+
+// freePorts replaces each port that another program holds by a free one, and
+// says so.
+func freePorts(config *app.Config, notes io.Writer) error {
+	listeners := []struct {
+		key     string
+		address *string
+		hint    string
+	}{
+		{"proxy.listen", &config.Proxy.Listen, "the command is told which"},
+		{"console.listen", &config.Console.Listen, "give it to the other commands with --console; heldcall's log names it"},
+		{"nats.listen", &config.NATS.Listen, "heldcall's log names it"},
+	}
+	for _, l := range listeners {
+		if *l.address == "" || l.key == "nats.listen" && config.NATS.URL != "" {
+			continue
+		}
+		ln, err := net.Listen("tcp", *l.address)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			host, _, _ := net.SplitHostPort(*l.address)
+			fmt.Fprintf(notes, "heldcall: %s %s is taken; this run uses a free port (%s)\n", l.key, *l.address, l.hint)
+			*l.address = net.JoinHostPort(host, "0")
+		case err != nil:
+			return fmt.Errorf("%s: %w", l.key, err)
+		default:
+			ln.Close()
+		}
+	}
+	return nil
+}
+
+// runChild runs the command with heldcall's standard streams and hands signals
+// on to it.
+func runChild(command, environment []string, s *streams) error {
+	child := exec.Command(command[0], command[1:]...)
+	child.Stdin, child.Stdout, child.Stderr = s.in, s.out, s.err
+	child.Env = environment
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, passedOn...)
+	defer signal.Stop(signals)
+	if err := child.Start(); err != nil {
+		fmt.Fprintf(s.err, "heldcall: the command cannot be run: %s\n", printable(err.Error()))
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+			return &childError{exitNotFound}
+		}
+		return &childError{exitNotExecutable}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	for {
+		select {
+		case sig := <-signals:
+			if !sentByTerminal(sig) {
+				_ = child.Process.Signal(sig) // fails only if the child has just ended
+			}
+		case err := <-ended:
+			if child.ProcessState == nil {
+				return fmt.Errorf("wait for the command: %w", err)
+			}
+			if code := exitStatus(child.ProcessState); code != 0 {
+				return &childError{code}
+			}
+			return nil
+		}
+	}
+}

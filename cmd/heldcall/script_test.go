@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/console"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"heldcall": main})
+}
+
+// Each script in testdata runs the real program. Beside testscript's own
+// commands there are
+//
+//	gate FILE...    start a gate with a console and ask each FILE, a request in
+//	                JSON; sets HELDCALL_CONSOLE, ID1, ID2... and SHORT1, SHORT2...,
+//	                the shortest beginnings of the ids that are unique
+//	exits CODE CMD  run CMD, which must exit with CODE
+//	eventually CMD  run CMD until it succeeds, for a while
+//
+// and PORT1 to PORT3, ports that are free, and ESC, the escape character.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("NO_COLOR", "1")
+			env.Setenv("ESC", "\x1b")
+			for _, name := range []string{"PORT1", "PORT2", "PORT3"} {
+				ln, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					return err
+				}
+				defer ln.Close()
+				_, port, _ := net.SplitHostPort(ln.Addr().String())
+				env.Setenv(name, port)
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"gate": startGate, "exits": exits, "eventually": eventually,
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		failed := (*exec.ExitError)(nil)
+		if !errors.As(err, &failed) {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
+		got = failed.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("the exit code is %d, want %d", got, want)
+	}
+}
+
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: eventually COMMAND ARG...")
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for ts.Exec(args[0], args[1:]...) != nil {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s did not succeed", strings.Join(args, " "))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// startGate runs the real gate on the real store behind the real console.
+func startGate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: gate FILE...")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := store.Open(ctx, store.Options{Dir: ts.MkAbs("gate-data"), Listen: "-"})
+	ts.Check(err)
+	gate := approvals.NewGate(approvals.GateOptions{Store: s})
+	ran := make(chan error, 1)
+	go func() { ran <- gate.Run(ctx) }()
+	<-gate.Ready()
+	server, err := console.New(console.Options{Listen: "127.0.0.1:0", Gate: gate})
+	ts.Check(err)
+	ts.Check(server.Start())
+	ts.Defer(func() {
+		ts.Check(server.Shutdown(context.Background()))
+		cancel()
+		ts.Check(<-ran)
+		ts.Check(s.Close())
+	})
+	ts.Setenv("HELDCALL_CONSOLE", "http://"+server.Addr())
+
+	ids := make([]string, len(args))
+	for i, file := range args {
+		var r approvals.Request
+		content := os.Expand(ts.ReadFile(file), func(name string) string { return hostile[name] })
+		ts.Check(json.Unmarshal([]byte(content), &r))
+		hold, err := gate.Open(ctx, []approvals.Request{r})
+		ts.Check(err)
+		ids[i] = hold.Requests()[0].ID
+	}
+	for i, id := range ids {
+		short := 1
+		for j := 0; j < len(ids); j++ {
+			for j != i && strings.HasPrefix(ids[j], id[:short]) {
+				short++
+			}
+		}
+		ts.Setenv("ID"+strconv.Itoa(i+1), id)
+		ts.Setenv("SHORT"+strconv.Itoa(i+1), strings.ToLower(id[:short]))
+	}
+}
+
+// hostile is text that must not reach a terminal as it is; a script's file
+// cannot hold it legibly.
+var hostile = map[string]string{
+	"CLEAR": `\u001b[2J`,
+	"BIDI":  "\u202e",
+	"ZERO":  "\u200b",
+	"CSI":   "\u009b",
+}

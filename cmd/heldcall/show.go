@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// printRequest shows a request to the person who decides it: nothing is cut.
+func printRequest(w io.Writer, r *approvals.Request, now time.Time) error {
+	var page strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&page, "%-12s %s\n", name, indentMore(printableLines(value), 13))
+		}
+	}
+	line("Request", r.ID)
+	line("Status", standing(r, now))
+	line("Title", r.Title)
+	line("Tool", r.ToolName)
+	line("", r.Tool.Description)
+	line("Risk", string(r.RiskLevel))
+	line("Asked by", joinFilled(": ", r.Rule, r.Reason))
+	line("Description", r.Description)
+	line("Principal", joinFilled(" / ", r.Principal.Tenant, r.Principal.User, r.Principal.Agent))
+	line("Session", r.SessionID)
+	line("Run", r.RunID)
+	line("Model", r.Model)
+	line("User said", r.Context.LastUserMessage)
+	line("Model said", r.Context.AssistantText)
+	for _, flag := range r.Details.Flags {
+		line("Warning", flag)
+	}
+	line("Resource", r.Resource)
+	page.WriteString("Arguments\n  " + indentMore(indentJSON(r.Arguments), 2) + "\n")
+	if r.Details.RawArguments != "" {
+		page.WriteString("Arguments as the model wrote them\n  " + indentMore(printableLines(r.Details.RawArguments), 2) + "\n")
+	}
+	for _, d := range r.Decisions {
+		line("Decision", describeDecision(&d))
+		if d.ModifiedArgs != nil {
+			page.WriteString("Edited arguments\n  " + indentMore(indentJSON(d.ModifiedArgs), 2) + "\n")
+		}
+	}
+	if !r.Status.Final() {
+		fmt.Fprintf(&page, "\nheldcall approve %[1]s\nheldcall deny %[1]s --note WHY\nheldcall modify %[1]s\n", printable(r.ID))
+	}
+	_, err := io.WriteString(w, page.String())
+	return err
+}
+
+// standing says where a request stands and what comes next.
+func standing(r *approvals.Request, now time.Time) string {
+	if r.Status.Final() {
+		return joinFilled(": ", string(r.Status), r.Details.CancelReason)
+	}
+	return fmt.Sprintf("%s, asked %s ago; if nobody answers: %s in %s", r.Status, ago(now.Sub(r.CreatedAt)), r.OnTimeout, left(r.ExpiresAt.Sub(now)))
+}
+
+func describeDecision(d *approvals.Decision) string {
+	text := fmt.Sprintf("%s by %s, %s", d.Action, d.ReviewerID, d.DecidedAt.UTC().Format(time.RFC3339))
+	if d.Channel != "" {
+		text += " over " + d.Channel
+	}
+	return joinFilled(": ", text, d.Note)
+}
+
+// indentJSON writes JSON over several lines, safe for a terminal.
+func indentJSON(value json.RawMessage) string {
+	var indented bytes.Buffer
+	if json.Indent(&indented, value, "", "  ") != nil {
+		return printableLines(string(value))
+	}
+	return escapeJSON(indented.Bytes())
+}
+
+// indentMore moves every line but the first to the right.
+func indentMore(text string, by int) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", by))
+}
+
+// joinFilled joins what is not empty.
+func joinFilled(separator string, parts ...string) string {
+	var filled []string
+	for _, part := range parts {
+		if part != "" {
+			filled = append(filled, part)
+		}
+	}
+	return strings.Join(filled, separator)
+}

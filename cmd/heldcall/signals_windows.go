@@ -1,0 +1,11 @@
+package main
+
+import "os"
+
+// passedOn is what must not end heldcall before its command.
+var passedOn = []os.Signal{os.Interrupt}
+
+// sentByTerminal is true: Windows tells every process of the console.
+func sentByTerminal(os.Signal) bool { return true }
+
+func exitStatus(state *os.ProcessState) int { return state.ExitCode() }
