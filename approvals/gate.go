@@ -51,6 +51,7 @@ type Gate struct {
 	metrics   *gateMetrics
 	ids       ulidSource
 	due       agenda
+	started   time.Time
 	ready     chan struct{}
 
 	mu      sync.Mutex
@@ -93,6 +94,7 @@ func NewGate(o GateOptions) *Gate {
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
+	g.started = g.now()
 	g.metrics = newGateMetrics(o.Registerer, g)
 	return g
 }

@@ -112,11 +112,17 @@ func (g *Gate) endMove(id string) {
 }
 
 // adoptForeign takes over what another gate wrote. Should that gate have died
-// right after, its event is missing: this one looks after a while.
+// right after, its event is missing: this one looks after a while, or at once
+// if the record is from before the start.
 func (g *Gate) adoptForeign(s Stored) {
-	if news := g.adopt(s); news {
-		g.due.add(&job{kind: jobRepair, id: s.Request.ID, at: g.now().Add(repairDelay)})
+	if news := g.adopt(s); !news {
+		return
 	}
+	at := g.now()
+	if s.At.After(g.started) {
+		at = at.Add(repairDelay)
+	}
+	g.due.add(&job{kind: jobRepair, id: s.Request.ID, at: at})
 }
 
 // adopt takes over how a request stands: a pending one is kept in mind with its

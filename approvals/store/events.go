@@ -19,8 +19,6 @@ import (
 
 // AppendEvents adds to the audit chain.
 func (s *Store) AppendEvents(ctx context.Context, events ...approvals.Event) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*opTimeout)
-	defer cancel()
 	err := s.chain.Append(ctx, events...)
 	if err == nil || errors.Is(err, approvals.ErrTooLarge) || errors.Is(err, approvals.ErrStoreUnavailable) {
 		return err

@@ -28,6 +28,11 @@ func encode(v any) ([]byte, error) {
 // reads what became of the write: our very bytes at a later revision are ours.
 func (s *Store) compareAndSet(ctx context.Context, kv jetstream.KeyValue, key string, value []byte, revision uint64) (uint64, error) {
 	doing := "write " + kv.Bucket() + "/" + key
+	done, err := s.turn(ctx)
+	if err != nil {
+		return 0, s.fail(opWrite, doing, err)
+	}
+	defer done()
 	write, cancel := bounded(ctx)
 	written, err := kv.Update(write, key, value, revision)
 	cancel()

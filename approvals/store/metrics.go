@@ -23,8 +23,14 @@ const (
 	opProbe   = "probe"
 )
 
-// opTimeout bounds an operation whose caller set no deadline.
-const opTimeout = 5 * time.Second
+const (
+	// opTimeout bounds an operation whose caller set no deadline.
+	opTimeout = 5 * time.Second
+	// maxWrites is how many writes are on their way at the same time. More wait
+	// their turn here, where their time-out does not run: a burst must not fail
+	// because the disk syncs one write after the other.
+	maxWrites = 128
+)
 
 type metrics struct {
 	errors *prometheus.CounterVec
@@ -47,6 +53,16 @@ func (s *Store) fail(op, doing string, err error) error {
 		s.metrics.errors.WithLabelValues(op).Inc()
 	}
 	return fmt.Errorf("%s: %w: %w", doing, approvals.ErrStoreUnavailable, err)
+}
+
+// turn waits for the right to write. The caller calls done after it.
+func (s *Store) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case s.writing <- struct{}{}:
+		return func() { <-s.writing }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // bounded gives the context of one operation a deadline.

@@ -131,6 +131,11 @@ func (s *Store) PublishRequest(ctx context.Context, r approvals.Request) error {
 	if err != nil {
 		return fmt.Errorf("encode request %s: %w", r.ID, err)
 	}
+	done, err := s.turn(ctx)
+	if err != nil {
+		return s.fail(opPublish, "publish request "+r.ID, err)
+	}
+	defer done()
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	_, err = s.js.Publish(ctx, requestSubject(r), payload,

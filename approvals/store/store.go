@@ -69,6 +69,7 @@ type Store struct {
 	index     requestIndex
 	turnIndex turnIndex
 	linked    reconnects
+	writing   chan struct{} // as many as write just now
 
 	stop    context.CancelFunc
 	workers sync.WaitGroup
@@ -80,7 +81,7 @@ var _ approvals.Store = (*Store)(nil)
 // loads the index of turns. Another process that uses the same folder is an
 // error that names the folder.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{opts: o.withDefaults(), metrics: newMetrics(o.Registerer)}
+	s := &Store{opts: o.withDefaults(), metrics: newMetrics(o.Registerer), writing: make(chan struct{}, maxWrites)}
 	s.log = s.opts.Log
 	s.linked.init()
 	s.index.init()

@@ -23,6 +23,11 @@ func (s *Store) PutTurn(ctx context.Context, session, id string, value []byte) e
 	if limit := s.maxRecord() - decisionRoom; len(value) > limit {
 		return fmt.Errorf("hidden turn %s has %d bytes, the limit is %d: %w", id, len(value), limit, approvals.ErrTooLarge)
 	}
+	done, err := s.turn(ctx)
+	if err != nil {
+		return s.fail(opWrite, "write hidden turn "+id, err)
+	}
+	defer done()
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	s.turnIndex.put(Token(session)) // first: who asks meanwhile must look

@@ -1,0 +1,227 @@
+package approvals_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// A gate whose process dies between a decision and its event leaves a log that
+// lacks it; the next start adds it, once.
+func TestPromise4_RecordedFirst_MissingEventIsAddedAtStart(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	var down atomic.Bool
+	dying := &faulty{Store: s, appendFails: down.Load, publishFails: down.Load}
+	id := func() string {
+		g := approvals.NewGate(approvals.GateOptions{Store: dying}) // never runs: nothing is retried
+		h := open(t, g, request("x"))
+		down.Store(true)
+		id := h.Requests()[0].ID
+		if r, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionDeny, ReviewerID: "bob", Note: "why"}); err != nil || r.Status != approvals.StatusDenied {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		await(t, h.Done(), "the hold: the decision is durable")
+		return id
+	}()
+	if got := eventTypes(eventsOf(t, s, id)); len(got) != 1 {
+		t.Fatalf("before the restart: %v", got)
+	}
+	for range 2 { // two replicas find it missing at the same time
+		runGate(t, approvals.GateOptions{Store: s})
+	}
+	eventually(t, "the event is in the log", func() bool { return len(eventsOf(t, s, id)) > 1 })
+	runGate(t, approvals.GateOptions{Store: s})
+	time.Sleep(100 * time.Millisecond) // for what must not happen
+	events := eventsOf(t, s, id)
+	want := []approvals.EventType{approvals.EventApprovalRequired, approvals.EventApprovalDecision}
+	if diff := cmp.Diff(want, eventTypes(events)); diff != "" {
+		t.Fatal(diff)
+	}
+	if e := events[1]; e.ReviewerID != "bob" || e.Note != "why" || e.Action != approvals.ActionDeny {
+		t.Fatalf("the event says %+v", e)
+	}
+}
+
+// A replica that dies inside Open leaves a request that nobody was told of.
+func TestPromise4_RecordedFirst_UntoldRequestIsToldByAnother(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	ctx := t.Context()
+	r := request("x")
+	r.ID, r.Status = "01M7YQ38SZD730M2NG76HCR132", approvals.StatusPending
+	r.CreatedAt, r.ExpiresAt = time.Now().UTC(), time.Now().UTC().Add(time.Hour)
+	if _, err := s.CreateRequest(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	published := make(chan string, 10)
+	runGate(t, approvals.GateOptions{Store: &publishSpy{s, published}})
+	select {
+	case id := <-published:
+		if id != r.ID {
+			t.Fatal(id)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody was told")
+	}
+	if got := eventTypes(eventsOf(t, s, r.ID)); !cmp.Equal(got, []approvals.EventType{approvals.EventApprovalRequired}) {
+		t.Fatalf("events %v", got)
+	}
+}
+
+type publishSpy struct {
+	approvals.Store
+	published chan<- string
+}
+
+func (p *publishSpy) PublishRequest(ctx context.Context, r approvals.Request) error {
+	err := p.Store.PublishRequest(ctx, r)
+	p.published <- r.ID
+	return err
+}
+
+func TestPromise3_FailClosed_OpenThatCannotBeRecorded(t *testing.T) {
+	for name, fault := range map[string]func(*faulty, func() bool){
+		"create":  func(f *faulty, now func() bool) { f.createFails = now },
+		"event":   func(f *faulty, now func() bool) { f.appendFails = now },
+		"publish": func(f *faulty, now func() bool) { f.publishFails = now },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, t.TempDir())
+			f := &faulty{Store: s}
+			g := runGate(t, approvals.GateOptions{Store: f})
+			var calls atomic.Int32
+			fault(f, func() bool { return calls.Add(1) == 1 }) // the first of two fails
+			h, err := g.Open(t.Context(), []approvals.Request{request("a"), request("b")})
+			if h != nil || !errors.Is(err, approvals.ErrStoreUnavailable) {
+				t.Fatalf("%v, %v", h, err)
+			}
+			eventually(t, "nothing is pending", func() bool {
+				page, err := g.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending})
+				return err == nil && len(page.Items) == 0
+			})
+			page, err := g.Requests(t.Context(), approvals.Filter{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page.Items {
+				if r.Status != approvals.StatusCancelled || r.Details.CancelReason != approvals.CancelNotRecorded {
+					t.Errorf("%s: %s (%s)", r.ToolName, r.Status, r.Details.CancelReason)
+				}
+			}
+		})
+	}
+}
+
+// While the store is away nothing is decided; when it is back, deadlines are
+// caught up on.
+func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	var down atomic.Bool
+	f := &faulty{Store: s, getFails: down.Load}
+	g := runGate(t, approvals.GateOptions{Store: f})
+	r := request("x")
+	r.ExpiresAt = time.Now().Add(200 * time.Millisecond)
+	h := open(t, g, r)
+	down.Store(true)
+	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: h.Requests()[0].ID, Action: approvals.ActionApprove, ReviewerID: "bob"}); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Fatalf("decide: %v", err)
+	}
+	time.Sleep(time.Until(r.ExpiresAt) + 50*time.Millisecond)
+	select {
+	case <-h.Done():
+		t.Fatal("ended although nobody knows how")
+	default:
+	}
+	down.Store(false)
+	await(t, h.Done(), "the deadline")
+	if got := h.Requests()[0].Status; got != approvals.StatusExpired || h.Err() != nil {
+		t.Fatalf("%s, %v", got, h.Err())
+	}
+}
+
+// A store that stays away must not keep an agent for ever: the hold ends and
+// says that nobody knows.
+func TestPromise7_NothingHangs_StoreNeverComesBack(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	var down atomic.Bool
+	var ahead atomic.Int64
+	f := &faulty{Store: s, getFails: down.Load}
+	g := runGate(t, approvals.GateOptions{Store: f, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	h := open(t, g, request("x"))
+	down.Store(true)
+	ahead.Store(int64(time.Hour))
+	await(t, h.Done(), "the hold to be given up")
+	if err := h.Err(); !errors.Is(err, approvals.ErrStoreUnavailable) || h.Requests()[0].Status.Final() {
+		t.Fatalf("%v, %+v", err, h.Requests()[0])
+	}
+}
+
+func TestPromise7_NothingHangs_CancelIsRetried(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	var down atomic.Bool
+	f := &faulty{Store: s, getFails: down.Load}
+	g := runGate(t, approvals.GateOptions{Store: f})
+	h := open(t, g, request("x"))
+	down.Store(true)
+	if err := h.Cancel(t.Context(), "agent_gone"); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Fatal(err)
+	}
+	down.Store(false)
+	await(t, h.Done(), "the cancellation")
+	if r := h.Requests()[0]; r.Status != approvals.StatusCancelled || r.Details.CancelReason != "agent_gone" {
+		t.Fatalf("%+v", r)
+	}
+}
+
+func TestPromise7_NothingHangs_TwoThousandHolds(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	g := runGate(t, approvals.GateOptions{Store: s})
+	const n = 2000
+	holds := make([]*approvals.Hold, n)
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() {
+			h, err := g.Open(t.Context(), []approvals.Request{request("x")})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			holds[i] = h
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		return
+	}
+	for i := range n {
+		group.Go(func() {
+			action := approvals.ActionApprove
+			if i%3 == 0 {
+				action = approvals.ActionDeny
+			}
+			if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: holds[i].Requests()[0].ID, Action: action, ReviewerID: "bob"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for i, h := range holds {
+		await(t, h.Done(), "a hold")
+		want := approvals.StatusApproved
+		if i%3 == 0 {
+			want = approvals.StatusDenied
+		}
+		if got := h.Requests()[0].Status; got != want {
+			t.Fatalf("hold %d: %s, want %s", i, got, want)
+		}
+	}
+	if page, err := g.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending}); err != nil || len(page.Items) != 0 {
+		t.Fatalf("%d pending, %v", len(page.Items), err)
+	}
+}
