@@ -1,0 +1,138 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/console"
+	"github.com/heldcall/heldcall/internal/telemetry"
+	"github.com/heldcall/heldcall/notify/nats"
+	"github.com/heldcall/heldcall/proxy"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// stopWithin bounds the orderly stop of all parts.
+const stopWithin = 30 * time.Second
+
+// Options is what an [App] is made of.
+type Options struct {
+	Config  Config
+	Log     *slog.Logger
+	Version string
+}
+
+// App is a whole heldcall: store, gate, channels, console and proxy.
+type App struct {
+	config   Config
+	log      *slog.Logger
+	version  string
+	registry *prometheus.Registry
+	policy   atomic.Pointer[policy.Policy]
+	started  chan struct{}
+
+	store   *store.Store
+	gate    *approvals.Gate
+	bots    *nats.Service
+	console *console.Console
+	proxy   *proxy.Proxy
+	canary  canaryResult
+}
+
+// New reads the policy. Nothing runs yet.
+func New(o Options) (*App, error) {
+	a := &App{
+		config: o.Config, log: o.Log, version: o.Version,
+		registry: telemetry.NewRegistry(o.Version),
+		started:  make(chan struct{}),
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	rules, err := loadPolicy(o.Config.Policy)
+	if err != nil {
+		return nil, err
+	}
+	a.policy.Store(rules)
+	return a, nil
+}
+
+// Started is closed when agents and reviewers are being served.
+func (a *App) Started() <-chan struct{} { return a.started }
+
+// ProxyAddr is the host:port that agents connect to, once started.
+func (a *App) ProxyAddr() string { return a.proxy.Addr() }
+
+// ConsoleURL is the address of the console, once started.
+func (a *App) ConsoleURL() string { return "http://" + a.console.Addr() }
+
+// NATSAddr is the host:port of the embedded NATS server for bots, "" without
+// one, once started.
+func (a *App) NATSAddr() string { return a.store.ListenAddr() }
+
+// Run starts every part in order, serves until the context ends or a part
+// fails, and stops in the reverse order: first what takes work in, last the
+// store.
+func (a *App) Run(ctx context.Context) (err error) {
+	var running lifecycle
+	defer func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+		defer cancel()
+		err = errors.Join(err, running.stop(stop))
+	}()
+	if err := a.start(ctx, &running); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped while starting
+		}
+		return err
+	}
+	a.announce()
+	close(a.started)
+	select {
+	case <-ctx.Done():
+		a.log.Info("stopping")
+		return nil
+	case err := <-a.proxy.Served():
+		return fmt.Errorf("the proxy has stopped: %w", err)
+	case err := <-a.console.Served():
+		return fmt.Errorf("the console has stopped: %w", err)
+	case err := <-running.failed:
+		return err
+	}
+}
+
+func (a *App) start(ctx context.Context, running *lifecycle) error {
+	steps := []func(context.Context, *lifecycle) error{a.startStore, a.startGate, a.startBots, a.startProxy, a.startConsole}
+	for _, step := range steps {
+		if err := step(ctx, running); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *App) announce() {
+	for _, u := range a.config.Proxy.Upstreams {
+		a.log.Info("agents: set base_url", "base_url", "http://"+a.ProxyAddr()+u.Prefix, "upstream", redactURL(u.URL))
+	}
+	a.log.Info("reviewers: the console has no sign-in yet; whoever reaches loopback on this machine is the reviewer \"local\"", "console", a.ConsoleURL())
+	if addr := a.NATSAddr(); addr != "" {
+		a.log.Info("bots: connect to NATS", "url", "nats://"+addr)
+	}
+}
+
+// redactURL drops what may be secret in a URL.
+func redactURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "invalid URL"
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}

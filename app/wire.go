@@ -1,0 +1,168 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"sync/atomic"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/console"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat"
+	"github.com/heldcall/heldcall/notify/nats"
+	"github.com/heldcall/heldcall/proxy"
+)
+
+// dialects is the one list of wire APIs that are gated.
+func dialects() []intercept.Dialect { return []intercept.Dialect{chat.Dialect{}} }
+
+// loadPolicy reads the policy file. One that the operator has not named need
+// not be there: then everything is asked.
+func loadPolicy(c PolicyConfig) (*policy.Policy, error) {
+	rules, err := policy.Load(c.File)
+	switch {
+	case err == nil:
+		return rules, nil
+	case errors.Is(err, fs.ErrNotExist) && !c.FileNamed:
+		return policy.Default(), nil
+	}
+	return nil, fmt.Errorf("policy: %w", err)
+}
+
+func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
+	c := a.config.NATS
+	listen := c.Listen
+	if listen == "" {
+		listen = "-"
+	}
+	a.store, err = store.Open(ctx, store.Options{
+		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
+		Replicas: c.Replicas, Listen: listen, Dir: c.Dir, Retention: a.config.Audit.Retention,
+		Log: a.log.With("component", "store"), Registerer: a.registry,
+	})
+	if err != nil {
+		return err
+	}
+	running.started("store", func(context.Context) error { return a.store.Close() })
+	return nil
+}
+
+func (a *App) startGate(ctx context.Context, running *lifecycle) error {
+	a.gate = approvals.NewGate(approvals.GateOptions{
+		Store: a.store, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.checkEdit,
+	})
+	running.background("gate", a.gate.Run)
+	select {
+	case <-a.gate.Ready():
+		return nil
+	case err := <-running.failed:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// checkEdit lets the deny rules judge arguments that a reviewer has changed.
+func (a *App) checkEdit(r approvals.Request, args json.RawMessage) error {
+	call := policy.Call{
+		Tool: r.ToolName, Arguments: string(args), FreeText: r.Details.FreeText,
+		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Model: r.Model, Dialect: r.Dialect,
+	}
+	if r.Details.FreeText {
+		if err := json.Unmarshal(args, &call.Arguments); err != nil {
+			return &approvals.InvalidError{Field: "modified_args", Reason: "the tool takes free text: give it as a JSON string"}
+		}
+	}
+	if v, denied := a.policy.Load().DeniedEdit(call); denied {
+		return &approvals.InvalidError{Field: "modified_args", Reason: fmt.Sprintf("the rule at %s denies them: %s", v.Rule, v.Reason)}
+	}
+	return nil
+}
+
+func (a *App) startBots(_ context.Context, running *lifecycle) (err error) {
+	a.bots, err = nats.Start(nats.Options{Conn: a.store.Conn(), Gate: a.gate, Version: serviceVersion(a.version), Log: a.log.With("component", "nats")})
+	if err != nil {
+		return err
+	}
+	running.started("nats", func(context.Context) error { return a.bots.Stop() })
+	return nil
+}
+
+var release = regexp.MustCompile(`^v?(\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?)`)
+
+// serviceVersion is the version as a NATS micro service must have it: semantic,
+// without the v. A build that is no release has none.
+func serviceVersion(version string) string {
+	if m := release.FindStringSubmatch(version); m != nil {
+		return m[1]
+	}
+	return "0.0.0"
+}
+
+func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
+	c := a.config.Proxy
+	o := proxy.Options{
+		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
+		MaxBody: int(c.MaxBody), MaxContinuations: c.MaxContinuations, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
+		Dialects: dialects(), Policy: func() proxy.Policy { return a.policy.Load() }, Gate: a.gate, Turns: a.store,
+		Log: a.log.With("component", "proxy"), Registerer: a.registry,
+	}
+	for _, u := range c.Upstreams {
+		o.Upstreams = append(o.Upstreams, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey)})
+	}
+	for _, k := range c.Clients {
+		o.Clients = append(o.Clients, proxy.Client{KeySHA256: k.digest(), Principal: approvals.Principal{Tenant: k.Tenant, User: k.User, Agent: k.Agent}})
+	}
+	if a.proxy, err = proxy.New(o); err != nil {
+		return err
+	}
+	a.canary.run(ctx, a)
+	if err := a.proxy.Start(ctx); err != nil {
+		return err
+	}
+	running.started("proxy", a.proxy.Shutdown)
+	return nil
+}
+
+// canaryResult is what the canary found at the start.
+type canaryResult struct{ err atomic.Pointer[error] }
+
+func (c *canaryResult) run(ctx context.Context, a *App) {
+	err := a.proxy.Canary(ctx)
+	c.err.Store(&err)
+	if err != nil {
+		a.log.Error("a canary call would have passed unheld: heldcall reports that it is not ready", "error", err)
+	}
+}
+
+func (c *canaryResult) check(context.Context) error {
+	if err := c.err.Load(); err != nil {
+		return *err
+	}
+	return errors.New("the canary has not run yet")
+}
+
+func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
+	a.console, err = console.New(console.Options{
+		Listen: a.config.Console.Listen, Gate: a.gate,
+		Checks: []console.Check{
+			{Name: "store", Check: a.store.Healthy},
+			{Name: "canary", Check: a.canary.check},
+		},
+		Log: a.log.With("component", "console"), Registerer: a.registry, Gatherer: a.registry,
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.console.Start(); err != nil {
+		return err
+	}
+	running.started("console", a.console.Shutdown)
+	return nil
+}

@@ -1,0 +1,307 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	smallBlock = 4 << 10  // while waiting for an idle stream
+	bigBlock   = 32 << 10 // while a stream keeps coming
+)
+
+var (
+	smallBlocks = sync.Pool{New: func() any { b := make([]byte, smallBlock); return &b }}
+	bigBlocks   = sync.Pool{New: func() any { b := make([]byte, bigBlock); return &b }}
+)
+
+// body reads the body of an upstream's answer block by block: all that one read
+// brought, with the chunked coding taken out in place, so that what goes on to
+// the agent is one write too. It is not safe for concurrent use.
+type body struct {
+	conn     net.Conn
+	early    []byte // came with the head
+	block    *[]byte
+	full     bool // the last read filled its block
+	coding   chunked
+	framing  framing
+	left     int64 // bytes of a body of known length
+	reusable bool  // the connection may be used again after the body
+	ended    bool
+	release  func(reusable bool)
+}
+
+type framing int
+
+const (
+	byLength framing = iota
+	byChunks
+	byClose
+)
+
+// begin prepares reading the body that follows head.
+func (b *body) begin(conn net.Conn, head *fasthttp.ResponseHeader, early []byte) {
+	b.conn, b.early = conn, bytes.Clone(early)
+	b.reusable = !head.ConnectionClose() && head.IsHTTP11()
+	switch n := head.ContentLength(); {
+	case head.StatusCode() == fasthttp.StatusNoContent, head.StatusCode() == fasthttp.StatusNotModified:
+		b.framing, b.left = byLength, 0
+	case n >= 0:
+		b.framing, b.left = byLength, int64(n)
+	case n == -1:
+		b.framing = byChunks
+	default:
+		b.framing, b.reusable = byClose, false
+	}
+}
+
+// none says that the answer has no body, whatever its head says (HEAD).
+func (b *body) none() { b.framing, b.left = byLength, 0 }
+
+// framed reports whether the framing itself says where the body ends.
+func (b *body) framed() bool { return b.framing != byClose }
+
+// next returns the next block, valid until the next call. At the end it returns
+// io.EOF; a body that ends before its framing says so is [io.ErrUnexpectedEOF].
+func (b *body) next() ([]byte, error) {
+	for {
+		if b.ended || b.framing == byLength && b.left == 0 {
+			b.ended = true
+			return nil, io.EOF
+		}
+		raw, err := b.read()
+		if len(raw) > 0 {
+			p, decodeErr := b.decode(raw)
+			if decodeErr != nil {
+				return nil, decodeErr
+			}
+			if len(p) > 0 {
+				return p, nil
+			}
+		}
+		if err != nil {
+			return nil, b.end(err)
+		}
+	}
+}
+
+// end translates the error of a read.
+func (b *body) end(err error) error {
+	if b.ended {
+		return io.EOF
+	}
+	b.reusable = false
+	if errors.Is(err, io.EOF) {
+		if b.framing == byClose {
+			b.ended = true
+			return io.EOF
+		}
+		return io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("read the answer's body: %w", err)
+}
+
+func (b *body) read() ([]byte, error) {
+	if len(b.early) > 0 {
+		p := b.early
+		b.early = nil
+		return p, nil
+	}
+	b.drop()
+	pool := &smallBlocks
+	if b.full {
+		pool = &bigBlocks
+	}
+	b.block = pool.Get().(*[]byte)
+	n, err := b.conn.Read(*b.block)
+	b.full = n >= smallBlock
+	return (*b.block)[:n], err
+}
+
+// drop gives the block back.
+func (b *body) drop() {
+	if b.block == nil {
+		return
+	}
+	if len(*b.block) == smallBlock {
+		smallBlocks.Put(b.block)
+	} else {
+		bigBlocks.Put(b.block)
+	}
+	b.block = nil
+}
+
+func (b *body) decode(p []byte) ([]byte, error) {
+	switch b.framing {
+	case byLength:
+		if int64(len(p)) > b.left {
+			p, b.reusable = p[:b.left], false
+		}
+		b.left -= int64(len(p))
+		return p, nil
+	case byChunks:
+		out, rest, err := b.coding.decode(p)
+		if err != nil {
+			return nil, err
+		}
+		if b.coding.done() {
+			b.ended = true
+			b.reusable = b.reusable && len(rest) == 0
+		}
+		return out, nil
+	}
+	return p, nil
+}
+
+// close ends reading. The connection is kept only after the whole body.
+func (b *body) close() {
+	b.drop()
+	if b.release != nil {
+		b.release(b.reusable && (b.ended || b.framing == byLength && b.left == 0))
+		b.release = nil
+	}
+}
+
+// chunked takes the chunked transfer coding (RFC 9112 section 7.1) out of a byte
+// stream in place. Trailers are dropped.
+type chunked struct {
+	state   chunkState
+	size    int64 // bytes left of the current chunk
+	digits  int
+	trailer int // bytes of the current trailer line
+}
+
+type chunkState int
+
+const (
+	chunkSize chunkState = iota
+	chunkExtension
+	chunkSizeLF
+	chunkData
+	chunkCR
+	chunkLF
+	chunkTrailer
+	chunkTrailerLF
+	chunkDone
+)
+
+var errChunk = errors.New("the chunked coding of the answer is broken")
+
+func (c *chunked) done() bool { return c.state == chunkDone }
+
+// decode returns the data in p, moved to its front, and what stands behind the
+// end of the coding.
+func (c *chunked) decode(p []byte) (data, rest []byte, err error) {
+	n := 0
+	for i := 0; i < len(p); {
+		if c.state == chunkData {
+			k := int(min(c.size, int64(len(p)-i)))
+			if n != i {
+				copy(p[n:], p[i:i+k])
+			}
+			n, i, c.size = n+k, i+k, c.size-int64(k)
+			if c.size == 0 {
+				c.state = chunkCR
+			}
+			continue
+		}
+		if c.state == chunkDone {
+			return p[:n], p[i:], nil
+		}
+		if !c.step(p[i]) {
+			return nil, nil, errChunk
+		}
+		i++
+	}
+	return p[:n], nil, nil
+}
+
+// step takes one byte of the coding itself.
+func (c *chunked) step(b byte) bool {
+	switch c.state {
+	case chunkSize:
+		return c.sizeByte(b)
+	case chunkExtension:
+		if b == '\r' {
+			c.state = chunkSizeLF
+		} else if b == '\n' {
+			c.afterSize()
+		}
+	case chunkSizeLF:
+		if b != '\n' {
+			return false
+		}
+		c.afterSize()
+	case chunkCR:
+		if b == '\n' {
+			c.state = chunkSize
+			return true
+		}
+		c.state = chunkLF
+		return b == '\r'
+	case chunkLF:
+		c.state = chunkSize
+		return b == '\n'
+	case chunkTrailer:
+		c.trailerByte(b)
+	case chunkTrailerLF:
+		return b == '\n' && c.endLine()
+	}
+	return true
+}
+
+func (c *chunked) sizeByte(b byte) bool {
+	if d := unhex(b); d >= 0 {
+		c.size = c.size<<4 | int64(d)
+		c.digits++
+		return c.digits <= 15
+	}
+	if c.digits == 0 {
+		return false
+	}
+	switch b {
+	case ';', ' ', '\t':
+		c.state = chunkExtension
+	case '\r':
+		c.state = chunkSizeLF
+	case '\n':
+		c.afterSize()
+	default:
+		return false
+	}
+	return true
+}
+
+func (c *chunked) afterSize() {
+	c.state = chunkData
+	if c.size == 0 {
+		c.state = chunkTrailer
+	}
+	c.digits = 0
+}
+
+func (c *chunked) trailerByte(b byte) {
+	switch b {
+	case '\r':
+		c.state = chunkTrailerLF
+	case '\n':
+		c.endLine()
+	default:
+		c.trailer++
+	}
+}
+
+func (c *chunked) endLine() bool {
+	c.state = chunkTrailer
+	if c.trailer == 0 {
+		c.state = chunkDone
+	}
+	c.trailer = 0
+	return true
+}

@@ -1,0 +1,198 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttputil"
+)
+
+// canaryFor bounds one canary request.
+const canaryFor = 10 * time.Second
+
+// Canary sends a tool call through every gated route of every dialect, in many
+// spellings, streamed and whole, against an upstream in this process, with a
+// policy that denies it. It returns an error for each call that would have
+// reached an agent, or that nobody was asked about: heldcall is then not ready.
+// The handlers, routes and dialects are those that serve agents.
+func (p *Proxy) Canary(ctx context.Context) error {
+	c := canary{tool: "canary_" + strings.ToLower(rand.Text())}
+	defer c.close()
+	if err := c.start(p); err != nil {
+		return fmt.Errorf("canary: %w", err)
+	}
+	var errs []error
+	for _, u := range p.router.upstreams {
+		for _, d := range p.options.Dialects {
+			for _, r := range d.Routes() {
+				for _, path := range spellings(u.prefix + r.Path) {
+					for _, streamed := range []bool{true, false} {
+						if err := c.send(ctx, d, r.Method, path, streamed); err != nil {
+							errs = append(errs, fmt.Errorf("canary: %s %s (%s, streamed %t): %w", r.Method, path, d.Name(), streamed, err))
+						}
+					}
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// spellings are ways to write a path that servers may take for the same one.
+func spellings(path string) []string {
+	cut := strings.LastIndexByte(path, '/')
+	head, tail := path[:cut], path[cut+1:]
+	return []string{
+		path,
+		path + "/",
+		"/" + path,
+		head + "//" + tail,
+		head + "/./" + tail,
+		head + "/x/../" + tail,
+		head + "/x/%2e%2e/" + tail,
+		head + "/" + tail + ";x=1",
+		head + "/" + fmt.Sprintf("%%%02x", tail[0]) + tail[1:],
+		strings.ToUpper(path),
+	}
+}
+
+// canary is a proxy like the one that serves agents, between an agent and an
+// upstream that live in this process only.
+type canary struct {
+	tool     string
+	proxy    *Proxy
+	answer   atomic.Pointer[[]byte]
+	asked    atomic.Int64
+	agents   *fasthttputil.InmemoryListener
+	upstream *fasthttputil.InmemoryListener
+	servers  []*fasthttp.Server
+}
+
+func (c *canary) start(p *Proxy) error {
+	o := p.options
+	o.Registerer, o.Log = nil, nil
+	o.MaxContinuations, o.Clients = 0, nil
+	o.Policy = func() Policy { return canaryPolicy{c} }
+	o.Gate, o.Turns = canaryState{}, canaryState{}
+	o.Upstreams = nil
+	for _, u := range p.options.Upstreams {
+		o.Upstreams = append(o.Upstreams, Upstream{Prefix: u.Prefix, URL: "http://canary.invalid"})
+	}
+	var err error
+	if c.proxy, err = New(o); err != nil {
+		return err
+	}
+	c.agents, c.upstream = fasthttputil.NewInmemoryListener(), fasthttputil.NewInmemoryListener()
+	for _, u := range c.proxy.router.upstreams {
+		u.dial = func(context.Context, string, string) (net.Conn, error) { return c.upstream.Dial() }
+	}
+	model := &fasthttp.Server{Handler: c.model, MaxRequestBodySize: o.MaxBody}
+	c.servers = []*fasthttp.Server{c.proxy.server, model}
+	go c.proxy.server.Serve(c.agents) //nolint:errcheck // ends with close
+	go model.Serve(c.upstream)        //nolint:errcheck // ends with close
+	return nil
+}
+
+func (c *canary) close() {
+	if c.proxy == nil {
+		return
+	}
+	c.proxy.stop(errShuttingDown)
+	for _, u := range c.proxy.router.upstreams {
+		u.close()
+	}
+	if c.agents != nil {
+		c.agents.Close()
+		c.upstream.Close()
+	}
+	for _, s := range c.servers {
+		_ = s.Shutdown()
+	}
+}
+
+// model is the upstream: it calls the canary tool.
+func (c *canary) model(ctx *fasthttp.RequestCtx) {
+	body := *c.answer.Load()
+	ctx.SetContentType("application/json")
+	if bytes.HasPrefix(body, []byte("data:")) || bytes.HasPrefix(body, []byte("event:")) {
+		ctx.SetContentType("text/event-stream")
+	}
+	ctx.SetBody(body)
+}
+
+func (c *canary) send(ctx context.Context, d intercept.Dialect, method, path string, streamed bool) error {
+	request, answer := d.Canary(c.tool, streamed)
+	c.answer.Store(&answer)
+	asked := c.asked.Load()
+	body, status, err := c.ask(ctx, method, path, request)
+	switch {
+	case err != nil:
+		return err
+	case bytes.Contains(body, []byte(c.tool)):
+		return errors.New("the call reached the agent although it was denied")
+	case status == http.StatusOK && c.asked.Load() == asked:
+		return errors.New("the answer passed and policy was never asked")
+	case status != http.StatusOK && path == strings.TrimRight(path, "/") && !strings.ContainsAny(path, "%;") && !strings.Contains(path, "//") && !strings.Contains(path, "/.") && path == strings.ToLower(path):
+		return fmt.Errorf("the route is not served (status %d)", status)
+	}
+	return nil
+}
+
+func (c *canary) ask(ctx context.Context, method, path string, request []byte) (body []byte, status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, canaryFor)
+	defer cancel()
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return c.agents.Dial() }, DisableKeepAlives: true}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, method, "http://canary.invalid", bytes.NewReader(request))
+	if err != nil {
+		return nil, 0, err
+	}
+	req.URL.Opaque = path
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer resp.Body.Close()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(resp.Body); err != nil {
+		return nil, 0, err
+	}
+	return b.Bytes(), resp.StatusCode, nil
+}
+
+// canaryPolicy denies everything and counts that it was asked.
+type canaryPolicy struct{ *canary }
+
+func (c canaryPolicy) Judge(policy.Call) policy.Verdict {
+	c.asked.Add(1)
+	return policy.Verdict{Action: policy.Deny, Reason: "canary"}
+}
+
+func (c canaryPolicy) AllowsByName(approvals.Principal, string) (policy.Verdict, bool) {
+	return policy.Verdict{}, false
+}
+
+// canaryState keeps nothing: the canary leaves no trace in the audit log.
+type canaryState struct{}
+
+func (canaryState) Open(context.Context, []approvals.Request) (*approvals.Hold, error) {
+	return nil, approvals.ErrStoreUnavailable
+}
+func (canaryState) Record(context.Context, ...approvals.Event) error      { return nil }
+func (canaryState) RunState(string) approvals.RunState                    { return approvals.RunRunning }
+func (canaryState) AwaitResume(context.Context, string) error             { return nil }
+func (canaryState) HasTurns(string) bool                                  { return false }
+func (canaryState) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
+func (canaryState) PutTurn(context.Context, string, string, []byte) error { return nil }

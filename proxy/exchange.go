@@ -1,0 +1,332 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/valyala/fasthttp"
+)
+
+// exchange is one agent request with all upstream requests it takes to answer
+// it. It is a machine of states, because fasthttp writes the answer's head when
+// the handler has returned: the states run in the handler until the agent has to
+// get a byte, and go on from there while the body is written. All of it is one
+// goroutine.
+type exchange struct {
+	p        *Proxy
+	fasthttp *fasthttp.RequestCtx
+	route    route
+	who      identity
+	model    string
+	req      intercept.Request
+	answer   intercept.Answer
+	began    time.Time
+
+	ctx     context.Context // ends when the agent leaves, or at shutdown
+	cancel  context.CancelCauseFunc
+	unwatch func()
+
+	up    *response
+	next  state
+	body  []byte // of the upstream request
+	turns int    // upstream requests so far
+
+	w       io.Writer // the agent, nil while the handler runs
+	begun   bool      // the agent has to get the head now
+	pending []byte    // for the agent, once w is there
+	broken  error     // the connection must end without a proper end
+	outcome string    // for metrics
+
+	docket docket
+}
+
+// state is one step; it returns the next one, nil at the end.
+type state func(*exchange) state
+
+// serve runs the exchange in the handler.
+func (x *exchange) serve() {
+	x.body = x.req.Body()
+	x.next = (*exchange).send
+	x.p.metrics.overhead.Observe(time.Since(x.began).Seconds())
+	if !x.run() {
+		x.p.metrics.openStreams.Inc()
+		x.fasthttp.Response.ImmediateHeaderFlush = len(x.pending) == 0
+		x.fasthttp.Response.SetBodyStream(&relay{x}, -1)
+		return
+	}
+	x.close()
+	if x.broken != nil {
+		x.fasthttp.Response.Reset()
+		x.fasthttp.Response.Header.SetConnectionClose()
+		x.p.answerError(x.fasthttp, x.route.dialect, x.why(x.broken))
+	}
+}
+
+// run takes steps until the end, or until the agent has to get a byte and is
+// not being written to yet.
+func (x *exchange) run() (ended bool) {
+	for x.next != nil {
+		if x.begun && x.w == nil {
+			return false
+		}
+		x.next = x.next(x)
+	}
+	return true
+}
+
+// close gives up everything that the exchange holds.
+func (x *exchange) close() {
+	x.unwatch()
+	x.cancel(nil)
+	if x.up != nil {
+		x.up.body.close()
+		x.up = nil
+	}
+	x.p.metrics.turns.WithLabelValues(x.route.label, x.outcome).Inc()
+}
+
+// relay is the body of an answer that goes on while it is written. fasthttp
+// sends each Write as one chunk at once.
+type relay struct{ x *exchange }
+
+// SupportsBodyWriteTo lets fasthttp use WriteTo: each Write is flushed as read.
+func (r *relay) SupportsBodyWriteTo() bool { return true }
+
+// WriteTo runs the rest of the exchange. An error ends the connection without
+// the end of the chunked coding, so that no client takes a cut answer for a
+// whole one.
+func (r *relay) WriteTo(w io.Writer) (int64, error) {
+	x := r.x
+	defer x.p.metrics.openStreams.Dec()
+	defer x.close()
+	x.w = w
+	if len(x.pending) > 0 {
+		pending := x.pending
+		x.pending = nil
+		if !x.emit(pending) {
+			return 0, x.broken
+		}
+	}
+	x.run()
+	return 0, x.broken
+}
+
+// Read is never used; see [relay.WriteTo].
+func (r *relay) Read([]byte) (int, error) { return 0, errors.New("the relay is written, not read") }
+
+// emit gives the agent bytes. It reports false when the agent has left.
+func (x *exchange) emit(p []byte) bool {
+	if len(p) == 0 {
+		return true
+	}
+	x.begun = true
+	if x.w == nil {
+		x.pending = append(x.pending, p...)
+		return true
+	}
+	if _, err := x.w.Write(p); err != nil {
+		x.cancel(errAgentGone)
+		x.broken = errAgentGone
+		return false
+	}
+	return true
+}
+
+// send makes the upstream request of the turn.
+func (x *exchange) send() state {
+	asked := time.Now()
+	h := &x.fasthttp.Request.Header
+	head := x.route.upstream.appendRequestHead(nil, h, []byte(x.route.path), x.fasthttp.URI().QueryString(), true, len(x.body))
+	up, err := x.route.upstream.do(x.ctx, head, x.body)
+	if err != nil {
+		if x.ctx.Err() != nil {
+			return x.gone()
+		}
+		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err})
+	}
+	x.up = up
+	x.turns++
+	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(asked).Seconds())
+	status := up.head.StatusCode()
+	switch {
+	case status < 200 || status > 299:
+		return x.upstreamError(status)
+	case !plain(up.head.ContentEncoding()):
+		return x.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
+	}
+	if x.turns == 1 {
+		copyResponseHead(&x.fasthttp.Response.Header, &up.head)
+	}
+	x.answer.Begin(string(up.head.ContentType()))
+	return (*exchange).read
+}
+
+func plain(encoding []byte) bool {
+	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity")
+}
+
+// upstreamError passes upstream's own error on, unless the agent has begun to
+// read a good answer.
+func (x *exchange) upstreamError(status int) state {
+	if x.begun {
+		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + fasthttp.StatusMessage(status) + ")"})
+	}
+	x.outcome = "upstream_error"
+	x.fasthttp.Response.Reset()
+	copyResponseHead(&x.fasthttp.Response.Header, &x.up.head)
+	x.begun = true
+	return (*exchange).copyOn
+}
+
+// copyOn hands the upstream's body on as it is.
+func (x *exchange) copyOn() state {
+	p, err := x.up.body.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		x.broken = err
+		return nil
+	case !x.emit(p):
+		return nil
+	}
+	return (*exchange).copyOn
+}
+
+// read takes one block of the answer.
+func (x *exchange) read() state {
+	body := &x.up.body
+	if x.w == nil && !x.begun && len(body.early) == 0 && isEventStream(x.up.head.ContentType()) {
+		x.begun = true // the agent need not wait for the first event to see the head
+		return (*exchange).read
+	}
+	p, err := body.next()
+	if err != nil {
+		return x.endOfBody(err)
+	}
+	out, refused := x.answer.Write(p)
+	if !x.emit(out) {
+		return x.gone()
+	}
+	if refused != nil {
+		return x.fail(asError(refused, intercept.CodeAnswerNotUnderstood))
+	}
+	if x.answer.Streamed() && x.w == nil {
+		x.begun = true
+	}
+	if x.answer.Complete() && x.answer.Holding() {
+		_ = body.conn.SetReadDeadline(time.Now().Add(drainFor))
+	}
+	return (*exchange).read
+}
+
+// drainFor is how long an upstream may take to end a body that has said its
+// last word, before the connection is given up.
+const drainFor = time.Second
+
+func (x *exchange) endOfBody(err error) state {
+	framed := x.up.body.framed() || x.answer.Complete()
+	if !errors.Is(err, io.EOF) && !x.answer.Complete() {
+		if x.ctx.Err() != nil {
+			return x.gone()
+		}
+		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void", Err: err})
+	}
+	out, refused := x.answer.End(framed)
+	if !x.emit(out) {
+		return x.gone()
+	}
+	if refused != nil {
+		return x.fail(asError(refused, intercept.CodeAnswerNotUnderstood))
+	}
+	_ = x.up.body.conn.SetReadDeadline(time.Time{})
+	x.up.body.close()
+	x.up = nil
+	return (*exchange).judge
+}
+
+func isEventStream(contentType []byte) bool {
+	return strings.HasPrefix(strings.ToLower(string(contentType)), "text/event-stream")
+}
+
+// finish gives the agent the last bytes. A whole answer that has not begun gets
+// its length.
+func (x *exchange) finish(last []byte) state {
+	if x.outcome == "" {
+		x.outcome = "passed"
+	}
+	if x.w == nil && !x.begun {
+		x.fasthttp.Response.SetBodyRaw(last)
+		return nil
+	}
+	if !x.emit(last) {
+		return x.gone()
+	}
+	return (*exchange).end
+}
+
+func (x *exchange) end() state { return nil }
+
+// fail ends the exchange with an error that the agent can read: a status where
+// nothing has gone out, an event in a stream that has begun.
+func (x *exchange) fail(e *intercept.Error) state {
+	x.p.metrics.failedClosed.WithLabelValues(string(e.Code)).Inc()
+	x.p.log.Warn("answer refused", "turn", x.who.turn, "session", x.who.session, "code", e.Code, "error", e)
+	x.outcome = "failed"
+	if !x.begun && x.w == nil {
+		x.fasthttp.Response.Reset()
+		x.p.answerError(x.fasthttp, x.route.dialect, e)
+		return nil
+	}
+	last := x.answer.Fail(e)
+	if !x.answer.Streamed() && (x.up == nil || !isEventStream(x.up.head.ContentType())) {
+		last = x.route.dialect.Error(e)
+	}
+	if !x.emit(last) {
+		return x.gone()
+	}
+	return (*exchange).end
+}
+
+// gone ends the exchange without a word: nobody reads it, or heldcall stops.
+func (x *exchange) gone() state {
+	cause := context.Cause(x.ctx)
+	if errors.Is(cause, errShuttingDown) && x.broken == nil {
+		return x.shutDown()
+	}
+	x.outcome = "agent_gone"
+	x.broken = errAgentGone
+	return nil
+}
+
+func (x *exchange) shutDown() state {
+	return x.fail(x.why(errShuttingDown))
+}
+
+// why is the error for the agent behind an end that was not asked for.
+func (x *exchange) why(err error) *intercept.Error {
+	if errors.Is(err, errShuttingDown) {
+		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is shutting down; the request stays with the reviewers"}
+	}
+	return &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the answer ended early", Err: err}
+}
+
+func asError(err error, code intercept.Code) *intercept.Error {
+	var e *intercept.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &intercept.Error{Code: code, Reason: "the answer could not be processed", Err: err}
+}
+
+func storeError(err error) *intercept.Error {
+	if errors.Is(err, approvals.ErrTooLarge) {
+		return intercept.NotUnderstood("a call is too large to be recorded")
+	}
+	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "what was asked cannot be recorded, so nothing is released; try again", Err: err}
+}

@@ -1,0 +1,128 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"runtime/debug"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/oklog/ulid/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// serve takes one request, top to bottom: route, identify, read, splice, and
+// then the exchange with upstream, as far as it goes before the agent gets its
+// first byte. The rest of it runs while the body is written.
+func (p *Proxy) serve(ctx *fasthttp.RequestCtx) {
+	began := time.Now()
+	turn := ulid.Make().String()
+	where := route{label: "unknown"}
+	defer func() {
+		if r := recover(); r != nil {
+			p.log.Error("panic while serving a request", "turn", turn, "panic", r, "stack", string(debug.Stack()))
+			ctx.Response.Reset()
+			p.answerError(ctx, nil, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
+		}
+		ctx.Response.Header.Set(headerTurn, turn)
+		p.metrics.request(where.label, ctx.Response.StatusCode())
+	}()
+
+	where, refusal := p.route(ctx)
+	if refusal != nil {
+		p.refuse(ctx, where.dialect, refusal)
+		return
+	}
+	if where.dialect == nil {
+		p.passUngated(ctx, where)
+		return
+	}
+	x, refusal := p.newExchange(ctx, where, turn, began)
+	if refusal != nil {
+		p.refuse(ctx, where.dialect, refusal)
+		return
+	}
+	x.serve()
+}
+
+func (p *Proxy) refuse(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *intercept.Error) {
+	p.metrics.refused(e.Code)
+	p.log.Debug("request refused", "code", e.Code, "error", e)
+	p.answerError(ctx, d, e)
+}
+
+// route finds where a request goes. Requests whose framing or target two servers
+// could read in different ways go nowhere.
+func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route, *intercept.Error) {
+	none := route{label: "unknown"}
+	h := &ctx.Request.Header
+	switch {
+	case !bytes.Equal(h.Protocol(), []byte("HTTP/1.1")) && !bytes.Equal(h.Protocol(), []byte("HTTP/1.0")):
+		return none, badRequest("the protocol is not HTTP/1.1")
+	case len(h.PeekAll("Transfer-Encoding")) > 0 && len(h.PeekAll("Content-Length")) > 0:
+		return none, badRequest("the request has both Transfer-Encoding and Content-Length")
+	case len(h.Peek("Upgrade")) > 0:
+		return none, &intercept.Error{Code: intercept.CodeRouteNotGated, Reason: "protocol upgrades (WebSocket) can carry tool calls that heldcall does not gate; use HTTP streaming"}
+	case len(h.Peek("Content-Encoding")) > 0:
+		return none, badRequest("the request body is compressed; send it as it is")
+	}
+	path, err := normalise(string(ctx.URI().PathOriginal()))
+	if err != nil {
+		return none, badRequest(err.Error())
+	}
+	return p.router.find(string(h.Method()), path)
+}
+
+func badRequest(reason string) *intercept.Error {
+	return &intercept.Error{Code: intercept.CodeBadRequest, Reason: reason}
+}
+
+// newExchange reads the agent's request and puts hidden turns back into it.
+func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, began time.Time) (*exchange, *intercept.Error) {
+	select {
+	case <-p.draining:
+		return nil, &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is shutting down; send the request again"}
+	default:
+	}
+	req, err := where.dialect.Request(ctx.Request.Body())
+	if err != nil {
+		return nil, asError(err, intercept.CodeBadRequest)
+	}
+	info := req.Info()
+	x := &exchange{
+		p: p, fasthttp: ctx, route: where, req: req, model: info.Model, began: began,
+		who: identify(&ctx.Request.Header, p.principal(&ctx.Request.Header), info, turn),
+	}
+	if p.options.Gate.RunState(x.who.run) == approvals.RunAborted {
+		return nil, &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + x.who.run + " was stopped by a reviewer; start a new one"}
+	}
+	x.ctx, x.cancel = context.WithCancelCause(p.base)
+	x.unwatch = func() {}
+	if conn, ok := ctx.Conn().(*agentConn); ok {
+		x.unwatch = conn.during(x.cancel)
+	}
+	if refusal := x.splice(); refusal != nil {
+		x.close()
+		return nil, refusal
+	}
+	x.answer = req.Answer(intercept.Limits{
+		Pass: x.passByName, MaxBytes: p.options.MaxBody, MaxContinuations: p.options.MaxContinuations, TurnID: turn,
+	})
+	return x, nil
+}
+
+// splice puts back what earlier turns of the conversation hid from the agent.
+func (x *exchange) splice() *intercept.Error {
+	key := x.who.turnsKey()
+	if !x.p.options.Turns.HasTurns(key) {
+		return nil
+	}
+	records, err := x.p.options.Turns.Turns(x.ctx, key)
+	if err != nil {
+		x.p.metrics.storeErrors.WithLabelValues("turns").Inc()
+		return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the hidden turns of this conversation cannot be read; try again", Err: err}
+	}
+	x.p.metrics.spliced.Add(float64(x.req.Splice(records)))
+	return nil
+}

@@ -1,0 +1,98 @@
+package proxy
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Headers that heldcall reads from agents and strips.
+const (
+	headerSession = "X-Heldcall-Session"
+	headerRun     = "X-Heldcall-Run"
+	headerUser    = "X-Heldcall-User"
+	headerAgent   = "X-Heldcall-Agent"
+	headerTenant  = "X-Heldcall-Tenant"
+	headerTurn    = "X-Heldcall-Turn" // on every response
+	ownPrefix     = "x-heldcall-"
+)
+
+// hopByHop are the headers of one connection (RFC 9110 section 7.6.1), with
+// those that frame a message, which each leg writes anew.
+var hopByHop = map[string]bool{
+	"connection": true, "keep-alive": true, "proxy-connection": true, "proxy-authenticate": true, "proxy-authorization": true,
+	"te": true, "trailer": true, "transfer-encoding": true, "upgrade": true, "content-length": true, "expect": true,
+}
+
+// endToEnd walks the headers of a message that go on: all but those of the
+// connection and those it names.
+func endToEnd(all func(yield func(k, v []byte) bool), connection string, yield func(lower string, k, v []byte)) {
+	var named map[string]bool
+	if connection != "" {
+		named = make(map[string]bool)
+		for name := range strings.SplitSeq(connection, ",") {
+			named[strings.ToLower(strings.TrimSpace(name))] = true
+		}
+	}
+	var scratch [64]byte
+	all(func(k, v []byte) bool {
+		lower := string(appendLower(scratch[:0], k))
+		if !hopByHop[lower] && !named[lower] && bytes.IndexByte(v, '\n') < 0 && bytes.IndexByte(v, '\r') < 0 {
+			yield(lower, k, v)
+		}
+		return true
+	})
+}
+
+func appendLower(dst, k []byte) []byte {
+	for _, c := range k {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// appendRequestHead writes the head of the upstream request: the agent's headers
+// in their order, spelling and number.
+func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, path, query []byte, gated bool, length int) []byte {
+	dst = append(append(dst, req.Method()...), ' ')
+	dst = append(append(dst, u.base...), path...)
+	if len(query) > 0 {
+		dst = append(append(dst, '?'), query...)
+	}
+	dst = append(append(append(dst, " HTTP/1.1\r\nHost: "...), u.host...), "\r\n"...)
+	endToEnd(req.AllInOrder(), string(req.Peek("Connection")), func(lower string, k, v []byte) {
+		switch {
+		case lower == "host", strings.HasPrefix(lower, ownPrefix), lower == "accept-encoding" && gated,
+			u.apiKey != "" && (lower == "authorization" || lower == "api-key" || lower == "x-api-key"):
+			return
+		}
+		dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
+	})
+	if gated {
+		dst = append(dst, "Accept-Encoding: identity\r\n"...)
+	}
+	if u.apiKey != "" {
+		dst = append(append(append(dst, "Authorization: Bearer "...), u.apiKey...), "\r\n"...)
+	}
+	if length > 0 || !req.IsGet() && !req.IsHead() {
+		dst = append(fasthttp.AppendUint(append(dst, "Content-Length: "...), length), "\r\n"...)
+	}
+	return append(dst, "\r\n"...)
+}
+
+// copyResponseHead passes upstream's head on. Framing is the server's own.
+func copyResponseHead(to, from *fasthttp.ResponseHeader) {
+	to.SetStatusCode(from.StatusCode())
+	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
+		to.SetStatusMessage(message)
+	}
+	endToEnd(from.All(), string(from.Peek("Connection")), func(lower string, k, v []byte) {
+		if lower != "x-heldcall-turn" {
+			to.AddBytesKV(k, v)
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package proxy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/valyala/fasthttp"
+)
+
+// identity is who asks, and in which conversation and task.
+type identity struct {
+	principal approvals.Principal
+	session   string
+	run       string
+	turn      string
+}
+
+// turnsKey is the key of the conversation's hidden turns. Two principals never
+// share one.
+func (id *identity) turnsKey() string {
+	return strings.Join([]string{id.principal.Tenant, id.principal.User, id.principal.Agent, id.session}, "\x00")
+}
+
+// defaultPrincipal is who an agent acts for that the configuration does not know.
+var defaultPrincipal = approvals.Principal{Tenant: "default"}
+
+// principal finds who the agent acts for: by its key, else by headers where they
+// are trusted. What the model wrote never counts.
+func (p *Proxy) principal(h *fasthttp.RequestHeader) approvals.Principal {
+	who := defaultPrincipal
+	if len(p.clients) > 0 {
+		if known, ok := p.clients[keyDigest(h)]; ok {
+			who = known
+		}
+	}
+	if p.options.TrustHeaders {
+		for header, field := range map[string]*string{headerUser: &who.User, headerAgent: &who.Agent, headerTenant: &who.Tenant} {
+			if v := h.Peek(header); len(v) > 0 {
+				*field = string(v)
+			}
+		}
+	}
+	if who.Tenant == "" {
+		who.Tenant = defaultPrincipal.Tenant
+	}
+	return who
+}
+
+// keyDigest is the SHA-256 of the agent's API key, in hex, "" without one.
+func keyDigest(h *fasthttp.RequestHeader) string {
+	key := string(h.Peek("Authorization"))
+	if len(key) > 7 && strings.EqualFold(key[:7], "bearer ") {
+		key = strings.TrimSpace(key[7:])
+	} else {
+		key = ""
+	}
+	for _, header := range []string{"X-Api-Key", "Api-Key"} {
+		if key == "" {
+			key = string(h.Peek(header))
+		}
+	}
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// identify completes the identity with what the request says of its session.
+func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept.Info, turn string) identity {
+	id := identity{principal: who, turn: turn, session: string(h.Peek(headerSession)), run: string(h.Peek(headerRun))}
+	if id.session == "" {
+		id.session = info.Session
+	}
+	if id.session == "" {
+		sum := sha256.Sum256([]byte(info.Opening))
+		id.session = "s-" + hex.EncodeToString(sum[:8])
+	}
+	if id.run == "" {
+		id.run = id.session
+	}
+	return id
+}

@@ -1,0 +1,278 @@
+package proxy
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// docket is the calls of one turn with what is known of their fate.
+type docket struct {
+	cases   []*hearing
+	hold    *approvals.Hold   // nil when nobody is asked
+	asked   []*hearing        // in the order of the hold's requests
+	since   time.Time         // when people were asked
+	decided time.Time         // when the last of them answered
+	refused map[string]string // calls denied earlier in this answer, with the note
+}
+
+// hearing is one call before judgement.
+type hearing struct {
+	call    intercept.Call
+	verdict policy.Verdict
+	ruling  intercept.Ruling
+	outcome approvals.Outcome
+	request approvals.Request // as it ended, where people were asked
+}
+
+// callOf is the call as policy reads it.
+func (x *exchange) callOf(c intercept.Call) policy.Call {
+	return policy.Call{
+		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Ambiguous: c.Ambiguous,
+		Principal: x.who.principal, Session: x.who.session, Run: x.who.run, Model: x.model, Dialect: x.route.dialect.Name(),
+	}
+}
+
+// passByName decides whether the fragments of a call may pass unbuffered: its
+// tool is allowed by name, nobody has paused the run, and the release is in the
+// audit log.
+func (x *exchange) passByName(c intercept.Call) bool {
+	verdict, ok := x.p.options.Policy().AllowsByName(x.who.principal, c.Name)
+	if !ok || x.p.options.Gate.RunState(x.who.run) != approvals.RunRunning {
+		return false
+	}
+	e := x.event(approvals.EventCallAllowed, &hearing{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule})
+	e.Note = "allowed by name; the arguments pass as they stream"
+	if err := x.p.options.Gate.Record(x.ctx, e); err != nil {
+		x.p.metrics.storeErrors.WithLabelValues("record").Inc()
+		return false
+	}
+	x.p.metrics.verdict(verdict.Action)
+	x.p.metrics.outcome(approvals.OutcomeAllowedByRule)
+	return true
+}
+
+// judge asks policy about every call of the turn and, where it does not decide,
+// people.
+func (x *exchange) judge() state {
+	x.docket = docket{refused: x.docket.refused}
+	var requests []approvals.Request
+	judged := x.p.options.Policy()
+	for _, c := range x.answer.Calls() {
+		h := &hearing{call: c, verdict: judged.Judge(x.callOf(c))}
+		x.docket.cases = append(x.docket.cases, h)
+		x.p.metrics.verdict(h.verdict.Action)
+		switch note, again := x.docket.refused[c.Name+"\x00"+c.Arguments]; {
+		case again:
+			h.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedAgain(c.Name, note))
+		case h.verdict.Action == policy.Allow:
+			h.rule(intercept.Release, approvals.OutcomeAllowedByRule, "")
+		case h.verdict.Action == policy.Deny:
+			h.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(c.Name, h.verdict.Reason))
+		default:
+			x.docket.asked = append(x.docket.asked, h)
+			requests = append(requests, x.request(h))
+		}
+	}
+	if len(requests) == 0 {
+		return (*exchange).proceed
+	}
+	return x.ask(requests)
+}
+
+func (h *hearing) rule(fate intercept.Fate, outcome approvals.Outcome, told string) {
+	h.ruling = intercept.Ruling{Fate: fate, Told: told}
+	h.outcome = outcome
+}
+
+// request is the question about one call. This is where the wire's call becomes
+// the domain's request.
+func (x *exchange) request(h *hearing) approvals.Request {
+	now := time.Now().UTC()
+	timeout := h.verdict.Timeout
+	if x.p.options.MaxWait > 0 {
+		timeout = min(timeout, x.p.options.MaxWait)
+	}
+	r := approvals.Request{
+		Kind: approvals.KindPermission, Principal: x.who.principal,
+		SessionID: x.who.session, RunID: x.who.run, TurnID: x.who.turn,
+		Dialect: x.route.dialect.Name(), Model: x.model,
+		ToolCallID: h.call.ID, ToolName: h.call.Name, Arguments: argumentsValue(h.call),
+		Resource: h.verdict.Resource, ArgsPreview: h.verdict.Preview,
+		Title:     "Allow " + cmp.Or(h.call.Name, "a call without a name") + "?",
+		RiskLevel: h.verdict.Risk, Reason: h.verdict.Reason, Rule: h.verdict.Rule,
+		SuggestedPatterns: h.verdict.Suggested,
+		Context:           approvals.Context{LastUserMessage: x.req.LastUser(), AssistantText: x.answer.Text()},
+		AllowRemember:     h.verdict.AllowRemember,
+		Reviewers:         h.verdict.Reviewers, RequiredApprovals: h.verdict.RequiredApprovals,
+		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: h.verdict.OnTimeout,
+		Details: approvals.Details{Flags: h.verdict.Flags, FreeText: h.call.FreeText},
+	}
+	if tool, ok := x.req.Tool(h.call.Name); ok {
+		r.Tool = approvals.Tool{Description: tool.Description, Parameters: tool.Parameters}
+		r.Description = tool.Description
+	}
+	if r.Arguments[0] != '{' || string(r.Arguments) != h.call.Arguments {
+		r.Details.RawArguments = h.call.Arguments
+	}
+	return r
+}
+
+// argumentsValue is the arguments as a JSON value: the object where they are one
+// in strict JSON, else the text as a string.
+func argumentsValue(c intercept.Call) json.RawMessage {
+	if text := []byte(c.Arguments); !c.FreeText && intercept.Strict(text) == nil && isObject(text) {
+		return text
+	}
+	return quoteJSON(c.Arguments)
+}
+
+func isObject(text []byte) bool {
+	for _, b := range text {
+		switch b {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		return b == '{'
+	}
+	return false
+}
+
+// proceed is where every call has a ruling: what follows is recorded before a
+// byte of it leaves.
+func (x *exchange) proceed() state {
+	began := time.Now()
+	if stop := x.checkRun(); stop != nil {
+		return stop
+	}
+	rulings := make([]intercept.Ruling, 0, len(x.docket.cases))
+	for _, h := range x.docket.cases {
+		rulings = append(rulings, h.ruling)
+	}
+	settled, err := x.answer.Settle(rulings)
+	if err != nil {
+		return x.fail(asError(err, intercept.CodeAnswerNotUnderstood))
+	}
+	if err := x.record(settled); err != nil {
+		x.p.metrics.storeErrors.WithLabelValues("record").Inc()
+		return x.fail(storeError(err))
+	}
+	x.count()
+	x.p.metrics.overhead.Observe(time.Since(began).Seconds())
+	if settled.Next == nil {
+		return x.finish(settled.Bytes)
+	}
+	x.p.metrics.continuations.Inc()
+	x.remember()
+	if !x.emit(settled.Bytes) {
+		return x.gone()
+	}
+	x.body = settled.Next
+	return (*exchange).send
+}
+
+// record makes durable what is about to happen: the hidden turns, then the
+// events of each call.
+func (x *exchange) record(settled intercept.Settlement) error {
+	for i, hidden := range settled.Hidden {
+		if err := x.p.options.Turns.PutTurn(x.ctx, x.who.turnsKey(), x.who.turn+suffix(i), hidden); err != nil {
+			return err
+		}
+	}
+	var events []approvals.Event
+	for _, h := range x.docket.cases {
+		events = append(events, x.events(h, settled.Next != nil)...)
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	return x.p.options.Gate.Record(x.ctx, events...)
+}
+
+func suffix(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return "-" + string(rune('a'+i%26)) + suffix(i/26)
+}
+
+// events tells the story of one call to the audit log.
+func (x *exchange) events(h *hearing, continued bool) (events []approvals.Event) {
+	add := func(t approvals.EventType) *approvals.Event {
+		events = append(events, x.event(t, h))
+		return &events[len(events)-1]
+	}
+	switch h.ruling.Fate {
+	case intercept.Release, intercept.Edit:
+		if h.outcome == approvals.OutcomeAllowedByRule {
+			add(approvals.EventCallAllowed).Before = argumentsValue(h.call)
+		}
+		if h.ruling.Fate == intercept.Edit {
+			e := add(approvals.EventCallModified)
+			e.Before, e.After = argumentsValue(h.call), h.edited()
+		}
+		add(approvals.EventCallReleased)
+	default:
+		e := add(approvals.EventCallDenied)
+		e.Before, e.Note = argumentsValue(h.call), h.ruling.Told
+		if continued {
+			add(approvals.EventDenialTold)
+		}
+	}
+	return events
+}
+
+func (h *hearing) edited() json.RawMessage {
+	c := h.call
+	c.Arguments = h.ruling.Arguments
+	return argumentsValue(c)
+}
+
+func (x *exchange) event(t approvals.EventType, h *hearing) approvals.Event {
+	e := approvals.Event{
+		Type: t, Tenant: x.who.principal.Tenant, Principal: x.who.principal, RequestID: h.request.ID,
+		SessionID: x.who.session, RunID: x.who.run, TurnID: x.who.turn, Dialect: x.route.dialect.Name(), Model: x.model,
+		ToolCallID: h.call.ID, ToolName: h.call.Name, Rule: h.verdict.Rule, Outcome: string(h.outcome),
+	}
+	if d, ok := h.request.FinalDecision(); ok {
+		e.ReviewerID, e.Channel, e.Action = d.ReviewerID, d.Channel, d.Action
+	}
+	return e
+}
+
+// remember keeps what people denied, so that the same call is not asked about
+// again within this answer.
+func (x *exchange) remember() {
+	for _, h := range x.docket.cases {
+		if h.outcome != approvals.OutcomeDeniedByPerson {
+			continue
+		}
+		if x.docket.refused == nil {
+			x.docket.refused = make(map[string]string)
+		}
+		d, _ := h.request.FinalDecision()
+		x.docket.refused[h.call.Name+"\x00"+h.call.Arguments] = d.Note
+	}
+}
+
+// checkRun looks once more whether the run may go on, before anything of it
+// leaves.
+func (x *exchange) checkRun() state {
+	switch x.p.options.Gate.RunState(x.who.run) {
+	case approvals.RunPaused:
+		return x.awaitResume
+	case approvals.RunAborted:
+		x.abort("")
+	}
+	return nil
+}
+
+func (x *exchange) abort(note string) {
+	for _, h := range x.docket.cases {
+		h.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(note))
+	}
+}

@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// listener accepts agents' connections and knows when one of them has left, on
+// the socket itself: a held answer has nothing to write that could fail.
+type listener struct {
+	net.Listener
+	leaving leaving
+}
+
+// listen opens the data plane's socket. Dead peers are found by TCP keep-alive
+// within 30 seconds.
+func listen(ctx context.Context, address string) (*listener, error) {
+	config := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
+	config.SetMultipathTCP(false)
+	ln, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for agents on %s (proxy.listen): %w", address, err)
+	}
+	l := &listener{Listener: ln}
+	if err := l.leaving.start(); err != nil {
+		ln.Close()
+		return nil, fmt.Errorf("watch agents' connections: %w", err)
+	}
+	return l, nil
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	a := &agentConn{Conn: conn, leaving: &l.leaving}
+	l.leaving.watch(a)
+	return a, nil
+}
+
+// Close ends accepting; connections stay watched until they are closed.
+func (l *listener) Close() error { return l.Listener.Close() }
+
+// agentConn is an agent's connection.
+type agentConn struct {
+	net.Conn
+	leaving *leaving
+	cookie  uint64
+	gone    atomic.Bool
+	onGone  atomic.Pointer[context.CancelCauseFunc]
+	once    sync.Once
+}
+
+// during lets cancel be called when the agent leaves, at once if it has left
+// already, until the returned function is called.
+func (a *agentConn) during(cancel context.CancelCauseFunc) (end func()) {
+	a.onGone.Store(&cancel)
+	if a.gone.Load() {
+		cancel(errAgentGone)
+	}
+	return func() { a.onGone.Store(nil) }
+}
+
+// left marks that the agent has closed its side. A half-closed connection counts
+// as left, as it does in net/http.
+func (a *agentConn) left() {
+	a.gone.Store(true)
+	if cancel := a.onGone.Load(); cancel != nil {
+		(*cancel)(errAgentGone)
+	}
+}
+
+func (a *agentConn) Close() error {
+	a.once.Do(func() { a.leaving.forget(a) })
+	return a.Conn.Close()
+}

@@ -1,0 +1,114 @@
+// Package proxy is the data plane: it takes an agent's request, lets the model
+// answer it, holds the calls that policy does not decide, and releases, rewrites
+// or denies them. It is the only place where the wire (package intercept) and
+// the domain (package approvals) meet, and the only importer of fasthttp.
+//
+// Read it from handler.go (one request, top to bottom) by exchange.go (the turn
+// loop as a small state machine) and judge.go (calls become requests, requests
+// become rulings) to upstream.go and body.go (the own upstream leg).
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Options is what a [Proxy] is made of.
+type Options struct {
+	Listen           string // host:port
+	Upstreams        []Upstream
+	Clients          []Client
+	TrustHeaders     bool // believe X-Heldcall-User, -Agent and -Tenant
+	Keepalive        time.Duration
+	Heartbeat        Heartbeat
+	MaxBody          int           // bytes of a request, and of what is buffered of an answer
+	MaxContinuations int           // how often one answer goes on after a denial
+	MaxWait          time.Duration // longest hold, 0 for as long as policy says
+	Routes           []string      // further path patterns that pass ungated
+	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 10 s
+
+	Dialects []intercept.Dialect
+	Policy   func() Policy // the policy in force
+	Gate     Gate
+	Turns    Turns
+
+	Log        *slog.Logger          // nil: discards
+	Registerer prometheus.Registerer // nil: metrics are not exported
+}
+
+// Upstream is one model API.
+type Upstream struct {
+	Prefix string // path that agents use, such as /v1
+	URL    string // what the prefix stands for
+	APIKey string // replaces the agent's key; empty: the agent's own passes on
+}
+
+// Client ties an API key to who the agent acts for.
+type Client struct {
+	KeySHA256 string // hex
+	Principal approvals.Principal
+}
+
+// Heartbeat is the form of what is sent while an answer is held.
+type Heartbeat string
+
+// The forms of a heartbeat.
+const (
+	HeartbeatAuto    Heartbeat = "auto"
+	HeartbeatComment Heartbeat = "comment"
+	HeartbeatEvent   Heartbeat = "event"
+	HeartbeatOff     Heartbeat = "off"
+)
+
+// Policy judges calls. [policy.Policy] implements it.
+type Policy interface {
+	Judge(policy.Call) policy.Verdict
+	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
+}
+
+// Gate asks people and writes the audit log. [approvals.Gate] implements it.
+type Gate interface {
+	Open(ctx context.Context, requests []approvals.Request) (*approvals.Hold, error)
+	Record(ctx context.Context, events ...approvals.Event) error
+	RunState(id string) approvals.RunState
+	AwaitResume(ctx context.Context, id string) error
+}
+
+// Turns keeps hidden turns by session.
+type Turns interface {
+	HasTurns(session string) bool
+	Turns(ctx context.Context, session string) ([][]byte, error)
+	PutTurn(ctx context.Context, session, id string, value []byte) error
+}
+
+func (o *Options) validate() error {
+	var errs []error
+	if len(o.Upstreams) == 0 {
+		errs = append(errs, errors.New("no upstream is configured"))
+	}
+	for _, u := range o.Upstreams {
+		if parsed, err := url.Parse(u.URL); err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+			errs = append(errs, fmt.Errorf("upstream %s: %q is not an http or https URL", u.Prefix, u.URL))
+		}
+		if !strings.HasPrefix(u.Prefix, "/") {
+			errs = append(errs, fmt.Errorf("upstream prefix %q does not begin with /", u.Prefix))
+		}
+	}
+	if o.Keepalive <= 0 || o.MaxBody <= 0 || o.MaxContinuations < 0 {
+		errs = append(errs, errors.New("keepalive and max_body must be positive, max_continuations not negative"))
+	}
+	if o.Policy == nil || o.Gate == nil || o.Turns == nil || len(o.Dialects) == 0 {
+		errs = append(errs, errors.New("dialects, policy, gate and turns are needed"))
+	}
+	return errors.Join(errs...)
+}

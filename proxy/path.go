@@ -1,0 +1,66 @@
+package proxy
+
+import (
+	"errors"
+	"path"
+	"strings"
+)
+
+var errPath = errors.New("the path has an encoding that servers read in different ways")
+
+// normalise gives a path its one spelling: percent-escapes undone, empty and dot
+// segments resolved, path parameters (;x) and a trailing slash removed. It is
+// done once, before routing, and the result is what goes upstream, so that no
+// spelling of a gated route means another route here than there. What is still
+// ambiguous after that is refused.
+func normalise(raw string) (string, error) {
+	if !strings.HasPrefix(raw, "/") {
+		return "", errPath
+	}
+	decoded, err := unescape(raw)
+	if err != nil {
+		return "", err
+	}
+	segments := strings.Split(decoded, "/")
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return path.Clean(strings.Join(segments, "/")), nil
+}
+
+// unescape undoes one layer of percent-escapes. A path that then has another
+// one, or bytes that no path of a model API has, is refused.
+func unescape(raw string) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		if c == '%' {
+			if i+2 >= len(raw) {
+				return "", errPath
+			}
+			high, low := unhex(raw[i+1]), unhex(raw[i+2])
+			if high < 0 || low < 0 {
+				return "", errPath
+			}
+			c = byte(high<<4 | low)
+			i += 2
+		}
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`%\?#"<>^{|}`+"`", c) >= 0 {
+			return "", errPath
+		}
+		b.WriteByte(c)
+	}
+	return b.String(), nil
+}
+
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}

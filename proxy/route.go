@@ -1,0 +1,109 @@
+package proxy
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// ungated are the routes known to carry no tool calls, as patterns of the path
+// behind the upstream's prefix. Everything that is neither here, in
+// proxy.routes.allow, nor gated by a dialect is refused.
+var ungated = []string{
+	"/models", "/models/**",
+	"/embeddings",
+	"/files", "/files/**", "/uploads", "/uploads/**",
+	"/images/**",
+	"/audio/**",
+	"/moderations",
+	"/rerank", "/tokenize", "/detokenize",
+	"/completions",
+	"/messages/count_tokens",
+}
+
+// route is where a request goes.
+type route struct {
+	upstream *upstream
+	dialect  intercept.Dialect // nil: the route carries no calls
+	path     string            // normalised, behind the upstream's prefix
+	label    string            // for metrics, bounded
+}
+
+// router finds routes. It is immutable.
+type router struct {
+	upstreams []*upstream // longest prefix first
+	dialects  []intercept.Dialect
+	allowed   []string
+}
+
+// find routes a normalised path. Letter case does not matter for a gated route,
+// whose canonical spelling goes upstream.
+func (r *router) find(method, path string) (route, *intercept.Error) {
+	u, rest, ok := r.upstream(path)
+	if !ok {
+		return route{label: "unknown"}, &intercept.Error{Code: intercept.CodeRouteNotGated,
+			Reason: fmt.Sprintf("no upstream is configured for this path; base_url must end in one of: %s", strings.Join(r.prefixes(), ", "))}
+	}
+	lower := strings.ToLower(rest)
+	for _, d := range r.dialects {
+		if d.Gates(method, lower) {
+			return route{u, d, lower, d.Name()}, nil
+		}
+	}
+	for _, pattern := range ungated {
+		if match(pattern, rest) && !r.gatedOtherwise(lower) {
+			return route{u, nil, rest, "ungated"}, nil
+		}
+	}
+	for _, pattern := range r.allowed {
+		if match(pattern, rest) && !r.gatedOtherwise(lower) {
+			return route{u, nil, rest, "allowed"}, nil
+		}
+	}
+	return route{upstream: u, label: "refused"}, &intercept.Error{Code: intercept.CodeRouteNotGated,
+		Reason: "this route can carry tool calls that heldcall does not gate, or is unknown to it; if it carries none, add its path to proxy.routes.allow"}
+}
+
+// gatedOtherwise reports whether a dialect gates the path under its own method:
+// no setting lets such a path pass under another one.
+func (r *router) gatedOtherwise(path string) bool {
+	for _, d := range r.dialects {
+		if d.Gates(http.MethodPost, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// upstream finds the upstream with the longest prefix of whole segments.
+func (r *router) upstream(path string) (u *upstream, rest string, ok bool) {
+	for _, u := range r.upstreams {
+		if rest, ok := cutPrefix(path, u.prefix); ok {
+			return u, rest, true
+		}
+	}
+	return nil, "", false
+}
+
+func cutPrefix(path, prefix string) (rest string, ok bool) {
+	if len(path) < len(prefix) || !strings.EqualFold(path[:len(prefix)], prefix) {
+		return "", false
+	}
+	rest = path[len(prefix):]
+	return rest, rest == "" || rest[0] == '/'
+}
+
+func (r *router) prefixes() (list []string) {
+	for _, u := range r.upstreams {
+		list = append(list, u.prefix+"/")
+	}
+	return list
+}
+
+func match(pattern, path string) bool {
+	ok, err := doublestar.Match(pattern, path)
+	return ok && err == nil
+}

@@ -1,0 +1,185 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	headerBuffer   = 16 << 10          // also the limit of a request's head
+	readTimeout    = 120 * time.Second // for one request to arrive
+	idleTimeout    = 120 * time.Second // between two requests
+	defaultGrace   = 10 * time.Second
+	forceCloseWait = 2 * time.Second
+)
+
+var (
+	errAgentGone    = errors.New("the agent has left")
+	errShuttingDown = errors.New("heldcall is shutting down")
+)
+
+// Proxy is the data plane.
+type Proxy struct {
+	options Options
+	router  router
+	clients map[string]approvals.Principal // by SHA-256 of the key
+	log     *slog.Logger
+	metrics *metrics
+	server  *fasthttp.Server
+	ln      *listener
+	served  chan error
+
+	base     context.Context // ends every exchange
+	stop     context.CancelCauseFunc
+	draining chan struct{} // closed when holds have to end
+	drain    sync.Once
+}
+
+// New makes a proxy that is not listening yet.
+func New(o Options) (*Proxy, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, defaultGrace)
+	p := &Proxy{
+		options:  o,
+		clients:  make(map[string]approvals.Principal, len(o.Clients)),
+		log:      o.Log,
+		metrics:  newMetrics(o.Registerer),
+		served:   make(chan error, 1),
+		draining: make(chan struct{}),
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	p.router = router{dialects: o.Dialects, allowed: o.Routes}
+	for _, c := range o.Clients {
+		p.clients[strings.ToLower(c.KeySHA256)] = c.Principal
+	}
+	for _, u := range o.Upstreams {
+		up, err := newUpstream(u)
+		if err != nil {
+			return nil, fmt.Errorf("proxy: %w", err)
+		}
+		p.router.upstreams = append(p.router.upstreams, up)
+	}
+	slices.SortStableFunc(p.router.upstreams, func(a, b *upstream) int { return len(b.prefix) - len(a.prefix) })
+	p.base, p.stop = context.WithCancelCause(context.Background())
+	p.server = p.newServer()
+	return p, nil
+}
+
+// newServer configures fasthttp so that none of its defaults cuts a long hold, a
+// large prompt or a slow model, and nothing is added to what passes.
+func (p *Proxy) newServer() *fasthttp.Server {
+	return &fasthttp.Server{
+		Handler:                       p.serve,
+		ErrorHandler:                  p.refuseUnreadable,
+		NoDefaultServerHeader:         true,
+		NoDefaultDate:                 true,
+		NoDefaultContentType:          true,
+		DisableHeaderNamesNormalizing: true,
+		DisablePreParseMultipartForm:  true,
+		SecureErrorLogMessage:         true,
+		ReduceMemoryUsage:             true,
+		CloseOnShutdown:               true,
+		MaxRequestBodySize:            p.options.MaxBody,
+		ReadBufferSize:                headerBuffer,
+		ReadTimeout:                   readTimeout,
+		IdleTimeout:                   idleTimeout,
+		Logger:                        quietLogger{p.log},
+	}
+}
+
+// quietLogger takes fasthttp's own log to debug level: what matters is logged
+// where it is handled.
+type quietLogger struct{ log *slog.Logger }
+
+func (q quietLogger) Printf(format string, args ...any) {
+	q.log.Debug("fasthttp", "message", fmt.Sprintf(format, args...))
+}
+
+// Start listens and serves until [Proxy.Shutdown].
+func (p *Proxy) Start(ctx context.Context) error {
+	ln, err := listen(ctx, p.options.Listen)
+	if err != nil {
+		return err
+	}
+	p.ln = ln
+	go func() { p.served <- p.server.Serve(ln) }()
+	return nil
+}
+
+// Served yields the error that ended serving, if it ended by itself.
+func (p *Proxy) Served() <-chan error { return p.served }
+
+// Addr is the address that agents connect to.
+func (p *Proxy) Addr() string { return p.ln.Addr().String() }
+
+// Shutdown stops accepting, ends every hold with an error that tells the agent
+// (the requests stay pending in the store), lets streams end for the grace
+// period, and then cuts what is left.
+func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.drain.Do(func() { close(p.draining) })
+	grace, cancel := context.WithTimeout(ctx, p.options.ShutdownGrace)
+	defer cancel()
+	err := p.server.ShutdownWithContext(grace)
+	p.stop(errShuttingDown)
+	if err != nil {
+		force, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceCloseWait)
+		defer cancel()
+		err = p.server.ShutdownWithContext(force)
+	}
+	for _, u := range p.router.upstreams {
+		u.close()
+	}
+	if p.ln != nil {
+		p.ln.leaving.stop()
+	}
+	if err != nil {
+		return fmt.Errorf("proxy: connections were cut at shutdown: %w", err)
+	}
+	return nil
+}
+
+// refuseUnreadable answers what fasthttp could not read as a request. The text
+// never quotes the bytes.
+func (p *Proxy) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
+	e := &intercept.Error{Code: intercept.CodeBadRequest, Reason: "the request is not readable HTTP/1.1"}
+	var small *fasthttp.ErrSmallBuffer
+	var network net.Error
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		e = &intercept.Error{Code: intercept.CodeRequestTooLarge, Reason: fmt.Sprintf("the request body is larger than proxy.max_body (%d bytes)", p.options.MaxBody)}
+	case errors.As(err, &small):
+		e.Reason = fmt.Sprintf("the request's head is larger than %d bytes", headerBuffer)
+	case errors.As(err, &network) && network.Timeout():
+		e.Reason = fmt.Sprintf("the request did not arrive within %s", readTimeout)
+	}
+	p.metrics.refused(e.Code)
+	p.answerError(ctx, nil, e)
+}
+
+// answerError writes an error in the shape of the dialect, or of OpenAI's API
+// where the route has none.
+func (p *Proxy) answerError(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *intercept.Error) {
+	if d == nil {
+		d = p.options.Dialects[0]
+	}
+	ctx.Response.ResetBody()
+	ctx.SetStatusCode(e.Status())
+	ctx.Response.Header.SetContentType("application/json")
+	ctx.SetBody(d.Error(e))
+}

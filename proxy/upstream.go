@@ -1,0 +1,225 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	dialTimeout     = 15 * time.Second
+	idlePerUpstream = 256
+	idleFor         = 55 * time.Second // shorter than most servers keep a connection
+	headLimit       = 64 << 10
+)
+
+// upstream is the leg to one model API: own connections on fasthttp's public
+// codec, because its client cannot be cancelled before the headers, hides a
+// body that was cut at a chunk boundary and hands on one chunk at a time.
+type upstream struct {
+	prefix string
+	base   string // path of the URL, no trailing slash
+	host   string // Host header
+	addr   string // host:port to dial
+	tls    *tls.Config
+	apiKey string
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	mu     sync.Mutex
+	idle   []*upstreamConn // most recently used last
+	closed bool
+}
+
+// upstreamConn is one connection to an upstream.
+type upstreamConn struct {
+	net.Conn
+	used time.Time // when it became idle
+}
+
+func newUpstream(u Upstream) (*upstream, error) {
+	parsed, err := url.Parse(u.URL)
+	if err != nil {
+		return nil, fmt.Errorf("upstream %s: %w", u.Prefix, err)
+	}
+	port := parsed.Port()
+	up := &upstream{
+		prefix: strings.TrimSuffix(u.Prefix, "/"),
+		base:   strings.TrimSuffix(parsed.EscapedPath(), "/"),
+		host:   parsed.Host,
+		apiKey: u.APIKey,
+		dial: (&net.Dialer{
+			Timeout:         dialTimeout,
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
+		}).DialContext,
+	}
+	if parsed.Scheme == "https" {
+		up.tls = &tls.Config{ServerName: parsed.Hostname(), MinVersion: tls.VersionTLS12}
+		if port == "" {
+			port = "443"
+		}
+	}
+	if port == "" {
+		port = "80"
+	}
+	up.addr = net.JoinHostPort(parsed.Hostname(), port)
+	return up, nil
+}
+
+// response is the head of an upstream's answer with its body still to come.
+type response struct {
+	head fasthttp.ResponseHeader
+	body body
+}
+
+// errNoAnswer is returned when an upstream closed the connection without a byte
+// of an answer.
+var errNoAnswer = errors.New("upstream closed the connection without an answer")
+
+// do sends one request and reads the head of its answer. A request is sent once;
+// only a connection that turns out to be closed before anything was written to
+// it is replaced. Cancelling the context closes the connection.
+func (u *upstream) do(ctx context.Context, head, body []byte) (*response, error) {
+	conn, err := u.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	r, err := u.roundTrip(conn, head, body)
+	if err != nil {
+		stop()
+		conn.Close()
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	r.body.release = func(reusable bool) {
+		if stop() && reusable {
+			u.put(conn)
+			return
+		}
+		conn.Close()
+	}
+	return r, nil
+}
+
+func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, error) {
+	writeErr := send(conn.Conn, head, body)
+	r := &response{}
+	br := readers.Get().(*bufio.Reader)
+	br.Reset(conn.Conn)
+	defer func() {
+		br.Reset(nil)
+		readers.Put(br)
+	}()
+	r.head.DisableNormalizing()
+	r.head.SetNoDefaultContentType(true)
+	for {
+		if err := r.head.Read(br); err != nil {
+			if writeErr != nil {
+				err = writeErr
+			}
+			if errors.Is(err, io.EOF) {
+				err = errNoAnswer
+			}
+			return nil, fmt.Errorf("read the head of the answer: %w", err)
+		}
+		if code := r.head.StatusCode(); code >= http.StatusOK {
+			break
+		} else if code == http.StatusSwitchingProtocols {
+			return nil, errors.New("upstream switched protocols")
+		}
+	}
+	early, _ := br.Peek(br.Buffered())
+	r.body.begin(conn.Conn, &r.head, early)
+	if writeErr != nil {
+		r.body.reusable = false
+	}
+	return r, nil
+}
+
+// send writes head and body in one go where the connection can.
+func send(conn net.Conn, head, body []byte) error {
+	if len(body) == 0 {
+		_, err := conn.Write(head)
+		return err
+	}
+	buffers := net.Buffers{head, body}
+	_, err := buffers.WriteTo(conn)
+	return err
+}
+
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, headLimit) }}
+
+// get returns an idle connection that is still open, or a new one.
+func (u *upstream) get(ctx context.Context) (*upstreamConn, error) {
+	for {
+		u.mu.Lock()
+		n := len(u.idle)
+		if n == 0 {
+			u.mu.Unlock()
+			break
+		}
+		conn := u.idle[n-1]
+		u.idle[n-1] = nil
+		u.idle = u.idle[:n-1]
+		u.mu.Unlock()
+		if time.Since(conn.used) < idleFor && quiet(conn.Conn) {
+			return conn, nil
+		}
+		conn.Close()
+	}
+	return u.connect(ctx)
+}
+
+func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := u.dial(ctx, "tcp", u.addr)
+	if err != nil {
+		return nil, fmt.Errorf("connect to upstream: %w", err)
+	}
+	if u.tls == nil {
+		return &upstreamConn{Conn: conn}, nil
+	}
+	secure := tls.Client(conn, u.tls)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("TLS with upstream: %w", err)
+	}
+	return &upstreamConn{Conn: secure}, nil
+}
+
+// put keeps a connection for the next request.
+func (u *upstream) put(conn *upstreamConn) {
+	conn.used = time.Now()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed || len(u.idle) >= idlePerUpstream {
+		conn.Close()
+		return
+	}
+	u.idle = append(u.idle, conn)
+}
+
+// close drops the idle connections and keeps no more.
+func (u *upstream) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
+	for _, conn := range u.idle {
+		conn.Close()
+	}
+	u.idle = nil
+}

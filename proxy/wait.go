@@ -1,0 +1,208 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// cancelFor bounds the cancellation of requests whose agent has left.
+const cancelFor = 5 * time.Second
+
+// cancelledAgentGone is the reason of a request whose agent has left.
+const cancelledAgentGone = "agent_gone"
+
+// ask puts the questions to people.
+func (x *exchange) ask(requests []approvals.Request) state {
+	hold, err := x.p.options.Gate.Open(x.ctx, requests)
+	if err != nil {
+		x.p.metrics.storeErrors.WithLabelValues("open").Inc()
+		return x.fail(storeError(err))
+	}
+	x.docket.hold, x.docket.since = hold, time.Now()
+	x.outcome = "held"
+	return (*exchange).wait
+}
+
+// wait lets one keep-alive period pass, or less: until people have decided, the
+// agent leaves, or heldcall stops.
+func (x *exchange) wait() state {
+	tick := time.NewTimer(x.p.options.Keepalive)
+	defer tick.Stop()
+	hold := x.docket.hold
+	select {
+	case <-hold.Done():
+		return (*exchange).decided
+	case <-x.p.draining:
+		hold.Detach()
+		return x.shutDown()
+	case <-x.ctx.Done():
+		return x.leave()
+	case <-tick.C:
+		return x.beat((*exchange).wait)
+	}
+}
+
+// beat sends a heartbeat, and the answer's head before the first one.
+func (x *exchange) beat(then state) state {
+	if x.p.options.Heartbeat == HeartbeatOff {
+		return then
+	}
+	if !x.emit(x.answer.Heartbeat(x.p.options.Heartbeat == HeartbeatEvent)) {
+		return x.leave()
+	}
+	return then
+}
+
+// leave ends the hold of an agent that has gone. What was asked is cancelled;
+// at shutdown it stays with the reviewers.
+func (x *exchange) leave() state {
+	if errors.Is(context.Cause(x.ctx), errShuttingDown) {
+		x.docket.hold.Detach()
+		return x.gone()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), cancelFor)
+	defer cancel()
+	if err := x.docket.hold.Cancel(ctx, cancelledAgentGone); err != nil {
+		x.p.log.Error("requests of an agent that has left could not be cancelled", "turn", x.who.turn, "error", err)
+		x.p.metrics.storeErrors.WithLabelValues("cancel").Inc()
+	}
+	x.docket.hold.Detach()
+	for range x.docket.asked {
+		x.p.metrics.outcome(approvals.OutcomeCancelled)
+	}
+	return x.gone()
+}
+
+// decided turns what people answered into rulings.
+func (x *exchange) decided() state {
+	if err := x.docket.hold.Err(); err != nil {
+		return x.fail(storeError(err))
+	}
+	judged := x.p.options.Policy()
+	for i, r := range x.docket.hold.Requests() {
+		h := x.docket.asked[i]
+		h.request = r
+		x.decide(h, judged)
+	}
+	for _, h := range x.docket.asked {
+		if h.ruling.Fate == intercept.Abort {
+			d, _ := h.request.FinalDecision()
+			x.abort(d.Note)
+			break
+		}
+	}
+	return (*exchange).proceed
+}
+
+// decide reads one answer. Deny rules are asked once more: they may be newer
+// than the question.
+func (x *exchange) decide(h *hearing, judged Policy) {
+	d, _ := h.request.FinalDecision()
+	if d.DecidedAt.After(x.docket.decided) {
+		x.docket.decided = d.DecidedAt
+	}
+	name := h.call.Name
+	switch h.request.Status {
+	case approvals.StatusApproved:
+		x.approved(h, d, judged)
+	case approvals.StatusDenied:
+		h.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedByPerson(name, d.Note))
+		if d.Action == approvals.ActionAbortRun {
+			h.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(d.Note))
+		}
+	case approvals.StatusExpired:
+		h.rule(intercept.Deny, approvals.OutcomeExpired, intercept.NobodyAnswered(name))
+	default:
+		h.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(d.Note))
+	}
+}
+
+func (x *exchange) approved(h *hearing, d approvals.Decision, judged Policy) {
+	c := h.call
+	outcome := approvals.OutcomeAllowedByPerson
+	fate := intercept.Release
+	told := ""
+	switch {
+	case d.Action == approvals.ActionModifyArgs:
+		c.Arguments = editedText(c, d)
+		outcome, fate, told = approvals.OutcomeModified, intercept.Edit, intercept.ArgumentsChanged(c.Name, d.Note)
+	case d.ReviewerID == "timeout":
+		outcome = approvals.OutcomeAllowedByTimeout
+	}
+	if v := judged.Judge(x.callOf(c)); v.Action == policy.Deny {
+		h.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(c.Name, v.Reason))
+		return
+	}
+	h.rule(fate, outcome, told)
+	h.ruling.Arguments = c.Arguments
+}
+
+// editedText is the text of the edited arguments as the agent gets it. Those of
+// a free-text tool are a JSON string in the decision.
+func editedText(c intercept.Call, d approvals.Decision) string {
+	if !c.FreeText {
+		return string(d.ModifiedArgs)
+	}
+	text, err := jsontext.AppendUnquote(nil, d.ModifiedArgs)
+	if err != nil {
+		return string(d.ModifiedArgs)
+	}
+	return string(text)
+}
+
+// awaitResume waits until a paused run goes on, with heartbeats.
+func (x *exchange) awaitResume(*exchange) state {
+	ctx, cancel := context.WithTimeout(x.ctx, x.p.options.Keepalive)
+	defer cancel()
+	err := x.p.options.Gate.AwaitResume(ctx, x.who.run)
+	switch {
+	case err == nil, errors.Is(err, approvals.ErrRunAborted):
+		return (*exchange).proceed
+	case x.ctx.Err() != nil:
+		return x.gone()
+	case x.isDraining():
+		return x.shutDown()
+	}
+	return x.beat(x.awaitResume)
+}
+
+func (x *exchange) isDraining() bool {
+	select {
+	case <-x.p.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// count is what the metrics keep of a settled turn.
+func (x *exchange) count() {
+	for _, h := range x.docket.cases {
+		x.p.metrics.outcome(h.outcome)
+		switch {
+		case h.ruling.Fate == intercept.Abort:
+			x.outcome = "aborted"
+		case h.ruling.Fate != intercept.Release && x.outcome != "aborted":
+			x.outcome = "changed"
+		}
+	}
+	if !x.docket.decided.IsZero() {
+		x.p.metrics.release.Observe(time.Since(x.docket.decided).Seconds())
+	}
+}
+
+// quoteJSON renders text as a JSON string.
+func quoteJSON(text string) []byte {
+	quoted, err := jsontext.AppendQuote(nil, text)
+	if err != nil { // invalid UTF-8 was replaced; the raw text stands in details
+		quoted, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(text, "\uFFFD"))
+	}
+	return quoted
+}
