@@ -73,6 +73,8 @@ type Store struct {
 
 	stop    context.CancelFunc
 	workers sync.WaitGroup
+	closing sync.Once
+	closed  error
 }
 
 var _ approvals.Store = (*Store)(nil)
@@ -138,8 +140,14 @@ func (s *Store) open(ctx context.Context) error {
 }
 
 // Close ends the connection and the embedded server, in this order, after what
-// is being written. The store cannot be used afterwards.
+// is being written. The store cannot be used afterwards. Calls after the first
+// return what that returned.
 func (s *Store) Close() error {
+	s.closing.Do(func() { s.closed = s.close() })
+	return s.closed
+}
+
+func (s *Store) close() error {
 	if s.stop != nil {
 		s.stop()
 	}

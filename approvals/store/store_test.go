@@ -1,0 +1,275 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t testing.TB, o store.Options) *store.Store {
+	t.Helper()
+	if o.Listen == "" {
+		o.Listen = "-"
+	}
+	s, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestFolderIsLocked(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, store.Options{Dir: dir})
+	_, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "another heldcall") {
+		t.Fatalf("a second store on the folder: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, store.Options{Dir: dir})
+}
+
+func TestListenIsLoopbackOnly(t *testing.T) {
+	for _, listen := range []string{"0.0.0.0:0", "192.0.2.1:4143", ":4143", "example.com:1", "127.0.0.1", "127.0.0.1:x"} {
+		if _, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Listen: listen}); err == nil || !strings.Contains(err.Error(), "nats.listen") {
+			t.Errorf("%s: %v", listen, err)
+		}
+	}
+	s := open(t, store.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
+	if _, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Listen: s.ListenAddr()}); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("an address in use: %v", err)
+	}
+}
+
+func TestTurns(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, store.Options{Dir: dir})
+	ctx := t.Context()
+	sessions := []string{"plain", "with space/and.dots", "=odd", strings.Repeat("long", 200), ""}
+	for _, session := range sessions {
+		if s.HasTurns(session) {
+			t.Errorf("%.20q has turns from the start", session)
+		}
+		for _, id := range []string{"02", "01", "03"} {
+			if err := s.PutTurn(ctx, session, id, []byte(session+id)); err != nil {
+				t.Fatalf("%.20q: %v", session, err)
+			}
+		}
+		if !s.HasTurns(session) {
+			t.Errorf("%.20q has no turns right after the write", session)
+		}
+	}
+	if err := s.PutTurn(ctx, "plain", "02", []byte("replaced")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Healthy(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, store.Options{Dir: dir})
+	for i, session := range sessions {
+		turns, err := s.Turns(ctx, session)
+		if err != nil || len(turns) != 3 || string(turns[0]) != session+"01" || string(turns[2]) != session+"03" {
+			t.Errorf("%.20q: %q, %v", session, turns, err)
+		}
+		if i == 0 && string(turns[1]) != "replaced" {
+			t.Errorf("turn 02: %q", turns[1])
+		}
+		if !s.HasTurns(session) {
+			t.Errorf("%.20q has no turns after the restart", session)
+		}
+	}
+	if turns, err := s.Turns(ctx, "none"); err != nil || len(turns) != 0 || s.HasTurns("none") || s.HasTurns("=probe") {
+		t.Errorf("%q, %v", turns, err)
+	}
+	if err := s.PutTurn(ctx, "plain", "04", make([]byte, 9<<20)); !errors.Is(err, approvals.ErrTooLarge) {
+		t.Errorf("too large: %v", err)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range []string{"", "a", "A-b_9", "a.b", "a b", "*", ">", "=", "==", "=YQ", "é", "\x00", strings.Repeat("x", 128), strings.Repeat("x", 129), strings.Repeat("x", 256), strings.Repeat("x", 257)} {
+		token := store.Token(name)
+		if token == "" || strings.ContainsAny(token, " .*>\x00") {
+			t.Errorf("%.20q: token %q", name, token)
+		}
+		if other, taken := seen[token]; taken {
+			t.Errorf("%.20q and %.20q share the token %q", name, other, token)
+		}
+		seen[token] = name
+		back, err := store.ParseToken(token)
+		if readable := len(name) <= 256; readable && (err != nil || back != name) || !readable && err == nil {
+			t.Errorf("%.20q: read back as %.20q, %v", name, back, err)
+		}
+	}
+	for _, token := range []string{"=YQ", "=!", "=YQ==", "a.b", "==00"} { // not how Token writes anything
+		if name, err := store.ParseToken(token); err == nil {
+			t.Errorf("%q read as %q", token, name)
+		}
+	}
+}
+
+func TestRequestsBeyondTheLimit(t *testing.T) {
+	s := open(t, store.Options{Dir: t.TempDir()})
+	g := approvals.NewGate(approvals.GateOptions{Store: s})
+	big := approvals.Request{Kind: approvals.KindPermission, ToolName: "write_file", Arguments: []byte(`{"text":"` + strings.Repeat("x", 5<<20) + `"}`)}
+	_, err := g.Open(t.Context(), []approvals.Request{big})
+	if !errors.Is(err, approvals.ErrTooLarge) || !strings.Contains(err.Error(), "write_file") {
+		t.Fatalf("%v", err)
+	}
+	// The largest request can be decided with arguments of the same size.
+	big.Arguments = big.Arguments[len(big.Arguments)-3<<20:]
+	big.Arguments = append([]byte(`{"text":"`), big.Arguments...)
+	h, err := g.Open(t.Context(), []approvals.Request{big})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := h.Requests()[0].ID
+	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionModifyArgs, ModifiedArgs: big.Arguments, ReviewerID: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	// Too large an edit is refused, and the request stays decidable.
+	h, err = g.Open(t.Context(), []approvals.Request{big})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id = h.Requests()[0].ID
+	huge := []byte(`{"text":"` + strings.Repeat("x", 6<<20) + `"}`)
+	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionModifyArgs, ModifiedArgs: huge, ReviewerID: "bob"}); !errors.Is(err, approvals.ErrTooLarge) {
+		t.Fatalf("%v", err)
+	}
+	if r, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil || r.Status != approvals.StatusDenied {
+		t.Fatalf("%v", err)
+	}
+}
+
+// Many appends at once from two stores make one chain, and share disk syncs.
+func TestAuditChain_TwoWriters(t *testing.T) {
+	external := startExternal(t, 0, t.TempDir())
+	stores := []*store.Store{open(t, store.Options{URL: external.url}), open(t, store.Options{URL: external.url})}
+	const writers, each = 20, 25
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				name := fmt.Sprintf("w%d-%d", w, i)
+				pair := []approvals.Event{{ID: name + "a", Type: approvals.EventCallAllowed}, {ID: name + "b", Type: approvals.EventCallReleased}}
+				if err := stores[w%2].AppendEvents(t.Context(), pair...); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	ids := map[string]int{}
+	last := ""
+	report, err := audit.Verify(func(yield func(audit.Entry, error) bool) {
+		for entry, err := range stores[0].Entries(t.Context(), 1) {
+			ids[entry.Event.ID]++
+			if name, second := strings.CutSuffix(entry.Event.ID, "b"); second && last != name+"a" {
+				t.Errorf("%s follows %s", entry.Event.ID, last)
+			}
+			last = entry.Event.ID
+			if !yield(entry, err) {
+				return
+			}
+		}
+	})
+	if err != nil || report.Count != 2*writers*each || len(ids) != 2*writers*each {
+		t.Fatalf("%+v, %d ids, %v", report, len(ids), err)
+	}
+	again := approvals.Event{ID: "w0-0a", Type: approvals.EventCallAllowed}
+	if err := stores[1].AppendEvents(t.Context(), again, approvals.Event{ID: "new", Type: approvals.EventCallAllowed}); err != nil {
+		t.Fatal(err)
+	}
+	if err := stores[0].EnsureEvent(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	grown, err := audit.Verify(stores[1].Entries(t.Context(), report.Last.Seq))
+	if err != nil || grown.Count != 2 {
+		t.Fatalf("an event that is there was appended again: %+v, %v", grown, err)
+	}
+}
+
+func TestRetentionKeepsTheChain(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, store.Options{Dir: dir})
+	for i := range 5 {
+		if err := s.AppendEvents(t.Context(), approvals.Event{ID: fmt.Sprint(i), Type: approvals.EventCallAllowed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(150 * time.Millisecond)
+	s = open(t, store.Options{Dir: dir, Retention: 100 * time.Millisecond})
+	var report audit.Report
+	for start := time.Now(); report.First.Seq != 5 && time.Since(start) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
+		var err error
+		if report, err = audit.Verify(s.Entries(t.Context(), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if report.First.Seq != 5 || report.Count != 1 {
+		t.Fatalf("after retention: %+v", report)
+	}
+	if err := s.AppendEvents(t.Context(), approvals.Event{ID: "next", Type: approvals.EventCallAllowed}); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := audit.Verify(s.Entries(t.Context(), 1)); err != nil || report.Count != 2 || report.Last.Seq != 6 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+}
+
+func TestAppendRefusesWhatSpoilsABatch(t *testing.T) {
+	s := open(t, store.Options{Dir: t.TempDir()})
+	if err := s.AppendEvents(t.Context(), approvals.Event{ID: "1", Before: []byte(`{`)}); err == nil {
+		t.Error("an event that is not JSON was taken")
+	}
+	if err := s.AppendEvents(t.Context(), approvals.Event{ID: "2", Note: strings.Repeat("x", 9<<20)}); !errors.Is(err, approvals.ErrTooLarge) {
+		t.Errorf("too large: %v", err)
+	}
+}
+
+func TestMetricsAreThereFromTheStart(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	s := open(t, store.Options{Dir: t.TempDir(), Registerer: reg})
+	approvals.NewGate(approvals.GateOptions{Store: s, Registerer: reg})
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range families {
+		names = append(names, f.GetName())
+	}
+	want := []string{"heldcall_hold_duration_seconds", "heldcall_request_oldest_pending_age_seconds", "heldcall_requests_pending", "heldcall_store_errors_total"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+}
