@@ -11,17 +11,24 @@ import (
 // something in it, an object that has both a tool's name and its input, a type
 // that names a call. It returns "" for what is harmless. The value must be
 // strict JSON.
-func Suspect(key string, v gjson.Result) string {
+func Suspect(key string, v gjson.Result) string { return suspect(key, v, 0) }
+
+// maxDepth bounds the search: each level reads all that is below it again.
+const maxDepth = 32
+
+func suspect(key string, v gjson.Result, depth int) string {
 	if reason := suspectKey(key, v); reason != "" {
 		return reason
 	}
 	switch {
+	case !v.IsArray() && !v.IsObject():
+		return ""
+	case depth == maxDepth:
+		return "it has an unknown field that is nested too deeply"
 	case v.IsArray():
-		return first(v, func(_, item gjson.Result) string { return Suspect("", item) })
-	case v.IsObject():
-		return suspectObject(v)
+		return first(v, func(_, item gjson.Result) string { return suspect("", item, depth+1) })
 	}
-	return ""
+	return suspectObject(v, depth)
 }
 
 func suspectKey(key string, v gjson.Result) string {
@@ -31,7 +38,7 @@ func suspectKey(key string, v gjson.Result) string {
 	return "it has an unknown field that speaks of a call"
 }
 
-func suspectObject(v gjson.Result) string {
+func suspectObject(v gjson.Result, depth int) string {
 	if NamedInput(v) {
 		return "it has an unknown object with a name and an input"
 	}
@@ -41,7 +48,7 @@ func suspectObject(v gjson.Result) string {
 				return "it has an object of an unknown type that speaks of a call"
 			}
 		}
-		return Suspect(k.Str, item)
+		return suspect(k.Str, item, depth+1)
 	})
 }
 
@@ -50,11 +57,9 @@ func suspectObject(v gjson.Result) string {
 func NamedInput(v gjson.Result) bool {
 	named, input := false, false
 	v.ForEach(func(k, item gjson.Result) bool {
-		switch strings.ToLower(k.Str) {
-		case "name":
-			named = item.Type == gjson.String
-		case "arguments", "input", "parameters", "action":
-			input = true
+		named = named || strings.EqualFold(k.Str, "name") && item.Type == gjson.String
+		for _, name := range [...]string{"arguments", "input", "parameters", "action"} {
+			input = input || strings.EqualFold(k.Str, name)
 		}
 		return !named || !input
 	})

@@ -34,6 +34,7 @@ type answer struct {
 
 	mode   mode
 	buffer []byte // whole answers: the body so far
+	heard  int    // bytes of what the model said that are remembered
 	split  sse.Splitter
 	shapes shapes
 	out    gather
@@ -52,13 +53,16 @@ type past struct {
 	form          mode // of the first body
 	head          head
 	continuations int
-	hidden        []string // messages of whole turns the agent does not see
-	text          string   // what the agent has read
-	spent         []byte   // usage so far
-	roleSent      bool
-	finishSent    bool
-	separated     bool // what was said before a denial is set off from what follows
+	hidden        []string     // messages of whole turns the agent does not see
+	text          string       // what the agent has read
+	spent         []byte       // usage so far
+	sent          map[int]sent // by choice index
+	separated     bool         // what was said before a denial is set off from what follows
+	unended       string       // what the last event that went out lacks of its end
 }
+
+// sent is what of a choice's message has gone out.
+type sent struct{ role, finish bool }
 
 // choice is one of the answers of a turn.
 type choice struct {
@@ -71,57 +75,87 @@ type choice struct {
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {
-	return &answer{req: r, limits: limits, body: r.body, split: sse.Splitter{Max: limits.MaxBytes}}
+	return &answer{req: r, limits: limits, body: r.body, past: past{sent: make(map[int]sent)}}
 }
 
 // Begin implements [intercept.Answer].
 func (a *answer) Begin(string) {
 	a.turn, a.units = turn{}, units{}
-	a.mode, a.buffer = modeUnknown, nil
+	a.mode, a.buffer, a.heard = modeUnknown, nil, 0
 	a.split = sse.Splitter{Max: a.limits.MaxBytes}
 	a.shapes = shapes{}
 }
 
 // Write implements [intercept.Answer].
 func (a *answer) Write(p []byte) ([]byte, error) {
-	if a.mode == modeUnknown {
-		if blank, err := a.sniff(p); blank || err != nil {
-			return p, err
-		}
-	}
-	if a.mode == modeWhole {
-		if a.buffer = append(a.buffer, p...); a.limits.MaxBytes > 0 && len(a.buffer) > a.limits.MaxBytes {
-			return nil, tooLong()
-		}
-		return nil, nil
+	switch a.mode {
+	case modeUnknown:
+		return a.open(p)
+	case modeWhole:
+		return nil, a.collect(p)
 	}
 	return a.stream(p)
 }
 
+// open takes bytes while the form of the body is not known. Blank lines before
+// it pass: they are how some servers keep the connection alive.
+func (a *answer) open(p []byte) ([]byte, error) {
+	if len(a.buffer) > 0 {
+		p = append(a.buffer, p...)
+	}
+	text := bytes.TrimLeft(p, " \t\r\n")
+	lines := 1 + bytes.LastIndexAny(p[:len(p)-len(text)], "\r\n")
+	err := a.sniff(text)
+	switch {
+	case err != nil:
+		return p[:lines], err
+	case a.mode == modeUnknown:
+		a.buffer = bytes.Clone(p[lines:])
+		if a.limits.MaxBytes > 0 && len(a.buffer) > a.limits.MaxBytes {
+			err = tooLong()
+		}
+		return p[:lines], err
+	case a.mode == modeWhole:
+		a.buffer = nil
+		return p[:lines], a.collect(p[lines:])
+	}
+	a.buffer = nil
+	a.out.add(p[:lines])
+	return a.stream(p[lines:])
+}
+
+// collect takes a block of a whole answer.
+func (a *answer) collect(p []byte) error {
+	if a.buffer = append(a.buffer, p...); a.limits.MaxBytes > 0 && len(a.buffer) > a.limits.MaxBytes {
+		return tooLong()
+	}
+	return nil
+}
+
 func tooLong() error { return intercept.NotUnderstood("it is larger than proxy.max_body") }
 
-// sniff tells the form of the body by its first byte that is not blank. Blanks
-// before it pass: they are how some servers keep the connection alive.
-func (a *answer) sniff(p []byte) (blank bool, err error) {
-	p = bytes.TrimLeft(bytes.TrimPrefix(p, []byte("\xef\xbb\xbf")), " \t\r\n")
-	if len(p) == 0 {
-		return true, nil
+var bom = []byte("\xef\xbb\xbf")
+
+// sniff tells the form of the body by its first byte that is not blank, if that
+// is there.
+func (a *answer) sniff(text []byte) error {
+	if bytes.HasPrefix(bom, text) {
+		return nil // nothing, or the beginning of a byte order mark
 	}
-	switch c := p[0]; {
+	form := modeUnknown
+	switch c := bytes.TrimPrefix(text, bom)[0]; {
 	case c == '{' || c == '[':
-		a.mode = modeWhole
-	case c == ':' || c >= 'a' && c <= 'z':
-		a.mode = modeStream
-	case c == 0xef: // the first bytes of a byte order mark
-		a.mode = modeStream
+		form = modeWhole
+	case c == ':' || c == ' ' || c == '\r' || c == '\n' || c >= 'a' && c <= 'z':
+		form = modeStream
 	default:
-		return false, intercept.NotUnderstood("it is neither JSON nor an event stream")
+		return intercept.NotUnderstood("it is neither JSON nor an event stream")
 	}
-	if a.continuations > 0 && a.mode != a.form {
-		return false, intercept.NotUnderstood("after a denial it goes on in another form than it began in")
+	if a.continuations > 0 && form != a.form {
+		return intercept.NotUnderstood("after a denial it goes on in another form than it began in")
 	}
-	a.form = a.mode
-	return false, nil
+	a.mode, a.form = form, form
+	return nil
 }
 
 // End implements [intercept.Answer].
@@ -132,7 +166,7 @@ func (a *answer) End(framed bool) ([]byte, error) {
 	if a.mode == modeStream {
 		return a.endStream(framed)
 	}
-	return nil, nil
+	return a.buffer, nil
 }
 
 // Streamed implements [intercept.Answer].
@@ -175,7 +209,7 @@ func (a *answer) Text() string {
 	if len(a.choices) > 0 {
 		said = a.choices[0].said().text()
 	}
-	return strings.TrimSpace(a.text + said)
+	return strings.TrimSpace(a.text + paragraph(a.text, said))
 }
 
 // Heartbeat implements [intercept.Answer]: a comment that ends in one newline,
@@ -193,8 +227,14 @@ func (a *answer) Heartbeat(event bool) []byte {
 	return nil
 }
 
-// Fail implements [intercept.Answer].
-func (a *answer) Fail(e *intercept.Error) []byte { return sse.AppendData(nil, "", errorBody(e)) }
+// Fail implements [intercept.Answer]. A whole answer whose head has gone out is
+// failed by an error for its body.
+func (a *answer) Fail(e *intercept.Error) []byte {
+	if a.form == modeWhole {
+		return errorBody(e)
+	}
+	return sse.AppendData([]byte(a.unended), "", errorBody(e))
+}
 
 // choice returns the choice with an index, made when it is new.
 func (a *answer) choice(index int) (*choice, error) {
@@ -245,7 +285,7 @@ func (c *choice) twin(other *call) *call {
 
 // said is what the model said in the choice.
 func (c *choice) said() *utterance {
-	if d := &c.says[inDelta]; len(d.content) > 0 || len(d.parts) > 0 || len(d.order) > 0 {
+	if d := &c.says[inDelta]; d.any() {
 		return d
 	}
 	return &c.says[inMessage]

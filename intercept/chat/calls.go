@@ -64,6 +64,12 @@ func (r *roster) take(f *fragment) (c *call, opened bool) {
 		c = r.open(f)
 		opened = true
 	}
+	if c.kind != f.kind && (f.name != "" || f.args != "") {
+		if c.name != "" || c.args.Len() > 0 {
+			c.doubt("It begins as one kind of call and goes on as another.")
+		}
+		c.kind = f.kind
+	}
 	if c.id == "" {
 		c.id = strings.Clone(f.id)
 	}
@@ -74,9 +80,19 @@ func (r *roster) take(f *fragment) (c *call, opened bool) {
 		c.doubt("Its arguments came partly as text and partly as an object.")
 	}
 	c.object = c.object || f.object
+	if !opened && c.repeatedBy(f) {
+		c.args.Reset()
+	}
 	c.args.WriteString(f.args)
 	c.keep(f.own)
 	return c, opened
+}
+
+// repeatedBy reports whether a fragment says the whole call so far again: where
+// `message` stands beside `delta`, some providers send in it what has come so
+// far.
+func (c *call) repeatedBy(f *fragment) bool {
+	return f.place == inMessage && f.name != "" && f.name == c.name && f.id == c.id && !f.object && !c.object && strings.HasPrefix(f.args, c.args.String())
 }
 
 // find returns the call that the fragment continues, nil when it opens one.

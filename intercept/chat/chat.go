@@ -1,7 +1,7 @@
 // Package chat is the Chat Completions dialect: streamed and whole answers of
 // OpenAI's API and of the many servers that imitate it.
 //
-// Read it from chunk.go (what one payload says) by calls.go (which fragment
+// Read it from chunk.go and fragment.go (what one payload says) by calls.go (which fragment
 // belongs to which call) and message.go (what the model said) to stream.go and
 // whole.go (what passes and what is held), settle.go (what follows from the
 // rulings), rewrite.go (the bytes that change) and hidden.go (what is put back

@@ -7,37 +7,6 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// place is where in a choice a call stands.
-type place int
-
-const (
-	inDelta   place = iota // choices[].delta
-	inMessage              // choices[].message: whole answers, and beside delta at some providers
-)
-
-// kind is the form of a call.
-type kind int
-
-const (
-	kindFunction kind = iota
-	kindCustom        // type "custom": free text input
-	kindLegacy        // function_call: no id, one a choice
-)
-
-// fragment is one entry of tool_calls, or one function_call: a whole call or a
-// part of one.
-type fragment struct {
-	place    place
-	kind     kind
-	raw      string
-	index    int
-	hasIndex bool
-	id, name string
-	args     string   // text to append to the arguments
-	object   bool     // args is a JSON object that stood there instead of a string
-	own      []string // other fields, as raw name and value
-}
-
 // choiceDelta is what a chunk says of one choice.
 type choiceDelta struct {
 	index    int
@@ -88,9 +57,40 @@ func (c *chunk) announces() bool {
 	return false
 }
 
-// decode reads a payload that is strict JSON. It refuses what it has no meaning
-// for and what could be a call.
+// decode reads a payload of a stream that is strict JSON. It refuses what it has
+// no meaning for and what could be a call.
 func decode(payload string) (*chunk, error) {
+	c, err := read(payload)
+	if err == nil && c.repeats() {
+		return nil, intercept.NotUnderstood("two choices of an event have the same index")
+	}
+	return c, err
+}
+
+// decodeWhole reads a whole answer as [decode] does an event. Where choices
+// repeat an index they count by their place, as clients read them.
+func decodeWhole(payload string) (*chunk, error) {
+	c, err := read(payload)
+	if err == nil && c.repeats() {
+		for i := range c.choices {
+			c.choices[i].index = i
+		}
+	}
+	return c, err
+}
+
+func (c *chunk) repeats() bool {
+	for i := range c.choices {
+		for j := range i {
+			if c.choices[i].index == c.choices[j].index {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func read(payload string) (*chunk, error) {
 	c := &chunk{raw: payload}
 	root := gjson.Parse(payload)
 	if !root.IsObject() {
@@ -149,11 +149,10 @@ func (d *decoder) top(key string, v gjson.Result) bool {
 		}
 	case "error":
 		d.chunk.failed = v.Type != gjson.Null
-		return d.unknown("", v)
 	default:
 		return d.unknown(key, v, "choices", "error")
 	}
-	return true
+	return d.unknown("", v)
 }
 
 // looksLikeACall catches payloads without choices that are events of another
@@ -175,6 +174,9 @@ func (d *decoder) choices(v gjson.Result) bool {
 	}
 	position := 0
 	v.ForEach(func(_, c gjson.Result) bool {
+		if position == maxChoices {
+			return d.refuse("it has too many choices")
+		}
 		if !c.IsObject() || intercept.NamedInput(c) {
 			return d.refuse("a choice is not an object, or is a call itself")
 		}
@@ -189,16 +191,15 @@ func (d *decoder) choice(c *choiceDelta, v gjson.Result) bool {
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch key := k.Str; key {
 		case "index":
-			if v.Type == gjson.Number {
-				c.index = int(v.Int())
+			if v.Type != gjson.Null {
+				return d.number(&c.index, v, "the index of a choice")
 			}
 		case "finish_reason":
-			c.finish = v.String()
+			return d.str(&c.finish, v, "a finish reason")
 		case "delta":
 			return d.message(c, inDelta, v)
 		case "message":
 			return d.message(c, inMessage, v)
-		case "logprobs":
 		default:
 			return d.unknown(key, v, "index", "finish_reason", "delta", "message")
 		}
@@ -218,6 +219,7 @@ func (d *decoder) message(c *choiceDelta, at place, v gjson.Result) bool {
 		switch key := k.Str; key {
 		case "role":
 			c.role = c.role || v.Type == gjson.String
+			return d.unknown("", v)
 		case "tool_calls":
 			return d.toolCalls(c, at, v)
 		case "function_call":
@@ -243,117 +245,4 @@ func (d *decoder) text(c *choiceDelta, at place, key string, v gjson.Result) {
 		c.contents = true
 	}
 	c.texts = append(c.texts, text{key, v, at})
-}
-
-func (d *decoder) toolCalls(c *choiceDelta, at place, v gjson.Result) bool {
-	if v.Type == gjson.Null {
-		return true
-	}
-	if !v.IsArray() {
-		return d.refuse("tool_calls is not an array")
-	}
-	v.ForEach(func(_, v gjson.Result) bool {
-		f := fragment{place: at, raw: v.Raw}
-		if !v.IsObject() {
-			return d.refuse("a tool call is not an object")
-		}
-		if !d.toolCall(&f, v) {
-			return false
-		}
-		c.calls = append(c.calls, f)
-		return true
-	})
-	return d.reason == ""
-}
-
-func (d *decoder) toolCall(f *fragment, v gjson.Result) bool {
-	var function, custom fragment
-	v.ForEach(func(k, v gjson.Result) bool {
-		switch key := k.Str; key {
-		case "index":
-			if v.Type == gjson.Number && v.Num == float64(int(v.Num)) {
-				f.index, f.hasIndex = int(v.Num), true
-			} else if v.Type != gjson.Null {
-				return d.refuse("the index of a tool call is not a whole number")
-			}
-		case "id":
-			return d.str(&f.id, v, "the id of a tool call")
-		case "type":
-			return d.callType(v)
-		case "function":
-			return d.body(&function, v, "arguments")
-		case "custom":
-			return d.body(&custom, v, "input")
-		default:
-			if v.Type != gjson.Null {
-				f.own = append(f.own, quote(key)+":"+v.Raw)
-			}
-			return d.unknown(key, v, "index", "id", "type", "function", "custom")
-		}
-		return true
-	})
-	if d.reason != "" {
-		return false
-	}
-	body := function
-	if custom.name != "" || custom.args != "" {
-		if function.name != "" || function.args != "" {
-			return d.refuse("a tool call has both a function and a custom part")
-		}
-		body, f.kind = custom, kindCustom
-	}
-	f.name, f.args, f.object = body.name, body.args, body.object
-	return true
-}
-
-func (d *decoder) callType(v gjson.Result) bool {
-	if v.Type == gjson.Null || v.Str == "" || v.Str == "function" || v.Str == "custom" {
-		return true
-	}
-	return d.refuse("a tool call has an unknown type")
-}
-
-// body reads a function or custom object.
-func (d *decoder) body(f *fragment, v gjson.Result, input string) bool {
-	if v.Type == gjson.Null {
-		return true
-	}
-	if !v.IsObject() {
-		return d.refuse("the body of a tool call is not an object")
-	}
-	v.ForEach(func(k, v gjson.Result) bool {
-		switch key := k.Str; {
-		case key == "name":
-			return d.str(&f.name, v, "the name of a tool call")
-		case key == input && v.IsObject():
-			f.args, f.object = v.Raw, true
-		case key == input:
-			return d.str(&f.args, v, "the arguments of a tool call")
-		default:
-			return d.unknown(key, v, "name", input)
-		}
-		return true
-	})
-	return d.reason == ""
-}
-
-// functionCall reads the legacy form. Some providers send an empty one beside
-// tool_calls, which is no call.
-func (d *decoder) functionCall(c *choiceDelta, at place, v gjson.Result) bool {
-	f := fragment{place: at, kind: kindLegacy, raw: v.Raw}
-	if !d.body(&f, v, "arguments") {
-		return false
-	}
-	if f.name != "" || f.args != "" {
-		c.calls = append(c.calls, f)
-	}
-	return true
-}
-
-func (d *decoder) str(into *string, v gjson.Result, what string) bool {
-	if v.Type != gjson.String && v.Type != gjson.Null {
-		return d.refuse(what + " is not a string")
-	}
-	*into = v.Str
-	return true
 }

@@ -68,22 +68,16 @@ func (r *request) ending() string {
 // Splice implements [intercept.Request]. Only the messages that change are
 // written anew; all other bytes of the body stay where they are.
 func (r *request) Splice(records [][]byte) int {
-	pending := make([]*record, 0, len(records))
-	for _, raw := range records {
-		rec := &record{}
-		if json.Unmarshal(raw, rec) == nil {
-			pending = append(pending, rec)
-		}
-	}
-	s := splicer{pending: pending, notes: make(map[string]string)}
-	at := 0 // how far of the array has been written
-	for _, m := range gjson.ParseBytes(r.messages).Array() {
-		s.out = append(s.out, r.messages[at:m.Index]...)
-		s.take(m)
-		at = m.Index + len(m.Raw)
-	}
-	if s.spliced == 0 {
+	messages := gjson.ParseBytes(r.messages).Array()
+	s := splicer{records: match(messages, records), notes: make(map[string]string)}
+	if len(s.records) == 0 {
 		return 0
+	}
+	at := 0 // how far of the array has been written
+	for i, m := range messages {
+		s.out = append(s.out, r.messages[at:m.Index]...)
+		s.take(i, m)
+		at = m.Index + len(m.Raw)
 	}
 	s.out = append(s.out, r.messages[at:]...)
 	body := make([]byte, 0, len(r.body)+len(s.out)-len(r.messages))
@@ -94,26 +88,76 @@ func (r *request) Splice(records [][]byte) int {
 	if err != nil {
 		return 0
 	}
-	again.before = s.before
+	again.before = r.ending()
 	*r = *again
-	return s.spliced
+	return len(s.records)
+}
+
+// match finds the assistant message of each record, by its place in messages.
+// What the agent saw of the answer has to stand there. Ids repeat at many
+// providers, so of several such messages it is the one that follows the message
+// that the answer followed; without one, because agents shorten and rewrite
+// their history, a message with calls counts if it is the only one.
+func match(messages []gjson.Result, records [][]byte) map[int]*record {
+	found := make(map[int]*record)
+	var late []*record
+	for _, raw := range records {
+		rec := &record{}
+		if json.Unmarshal(raw, rec) != nil {
+			continue
+		}
+		if at := rec.follows(messages, found); at >= 0 {
+			found[at] = rec
+		} else {
+			late = append(late, rec)
+		}
+	}
+	for _, rec := range late {
+		if at := rec.only(messages, found); at >= 0 {
+			found[at] = rec
+		}
+	}
+	return found
+}
+
+func (rec *record) follows(messages []gjson.Result, found map[int]*record) int {
+	for i, m := range messages {
+		if found[i] == nil && rec.saw(m) && i > 0 && fingerprint(messages[i-1].Raw) == rec.Before {
+			return i
+		}
+	}
+	return -1
+}
+
+func (rec *record) only(messages []gjson.Result, found map[int]*record) int {
+	at := -1
+	for i, m := range messages {
+		if len(rec.Calls) == 0 || !rec.saw(m) {
+			continue
+		}
+		if at >= 0 {
+			return -1
+		}
+		at = i
+	}
+	if found[at] != nil {
+		return -1
+	}
+	return at
 }
 
 // splicer rewrites a history message by message.
 type splicer struct {
-	pending []*record
+	records map[int]*record // by the place of their assistant message
 	out     []byte
-	before  string            // fingerprint of the agent's message before
 	notes   map[string]string // what stands before the result of an edited call
-	spliced int
 }
 
-func (s *splicer) take(m gjson.Result) {
+func (s *splicer) take(i int, m gjson.Result) {
 	messages := []string{m.Raw}
 	switch m.Get("role").Str {
 	case "assistant":
-		if rec := s.match(m); rec != nil {
-			s.spliced++
+		if rec := s.records[i]; rec != nil {
 			messages = s.assistant(rec, m)
 		}
 	case "tool":
@@ -122,28 +166,19 @@ func (s *splicer) take(m gjson.Result) {
 		messages[0] = s.annotate(m, m.Get("name").Str)
 	}
 	s.out = append(s.out, strings.Join(messages, ",")...)
-	s.before = fingerprint(m.Raw)
 }
 
-// match finds the record of an assistant message and takes it out of the list.
-func (s *splicer) match(m gjson.Result) *record {
-	text := strings.TrimSpace(contentText(m.Get("content")))
-	for i, rec := range s.pending {
-		if !rec.saw(m) {
-			continue
-		}
-		sameText := text == strings.TrimSpace(rec.Text)
-		sameCalls := len(rec.Calls) > 0 && (sameText || text == "")
-		if sameCalls || sameText && s.before == rec.Before {
-			s.pending = append(s.pending[:i:i], s.pending[i+1:]...)
-			return rec
-		}
-	}
-	return nil
-}
-
-// saw reports whether a message has just the calls that the agent saw.
+// saw reports whether a message is what the agent saw of the answer. Some agents
+// leave out the text beside calls.
 func (rec *record) saw(m gjson.Result) bool {
+	if m.Get("role").Str != "assistant" {
+		return false
+	}
+	text := strings.TrimSpace(contentText(m.Get("content")))
+	return rec.sawCalls(m) && (text == strings.TrimSpace(rec.Text) || text == "" && len(rec.Calls) > 0)
+}
+
+func (rec *record) sawCalls(m gjson.Result) bool {
 	calls := m.Get("tool_calls").Array()
 	if legacy := m.Get("function_call"); legacy.IsObject() {
 		return len(rec.Calls) == 1 && len(calls) == 0 && rec.Calls[0].Name == legacy.Get("name").Str
@@ -174,12 +209,13 @@ func (s *splicer) assistant(rec *record, m gjson.Result) []string {
 	seen := m.Get("tool_calls").Array()
 	var entries, denials []string
 	for _, c := range rec.LastCalls {
-		if c.Seen >= 0 && c.Seen < len(seen) {
+		switch {
+		case c.Seen < 0:
+			entries = append(entries, c.Entry)
+			denials = append(denials, c.Denial)
+		case c.Seen < len(seen):
 			entries = append(entries, seen[c.Seen].Raw)
-			continue
 		}
-		entries = append(entries, c.Entry)
-		denials = append(denials, c.Denial)
 	}
 	if len(denials) > 0 {
 		if next, err := sjson.SetRaw(raw, "tool_calls", "["+strings.Join(entries, ",")+"]"); err == nil {

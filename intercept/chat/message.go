@@ -6,23 +6,22 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 )
 
 // utterance is the assistant message of one turn as its fragments have built it
 // so far, but for its calls.
 type utterance struct {
 	content []byte           // JSON string contents, still escaped
-	parts   []string         // content that came as an array: raw parts
+	parts   []item           // content that came as an array
 	extras  map[string]*said // other fields that have to come back, by name
 	order   []string         // names of extras in the order they came
 }
 
 // said is one field of a message that came in pieces.
 type said struct {
-	escaped []byte   // strings: JSON string contents, concatenated
-	items   []string // arrays: raw items, merged by index
-	raw     string   // anything else: the last value
+	escaped []byte // strings: JSON string contents, concatenated
+	items   []item // arrays
+	raw     string // anything else: the last value
 }
 
 // returns reports the fields of an answer that providers want back in the
@@ -31,6 +30,9 @@ func returns(field string) bool {
 	return field == "refusal" || field == "extra_content" ||
 		strings.HasPrefix(field, "reasoning") || strings.HasPrefix(field, "thinking") || strings.HasPrefix(field, "thought")
 }
+
+// any reports whether anything was said.
+func (u *utterance) any() bool { return len(u.content) > 0 || len(u.parts) > 0 || len(u.order) > 0 }
 
 // add takes one field of a delta.
 func (u *utterance) add(field string, v gjson.Result) {
@@ -73,6 +75,9 @@ func (s *said) add(v gjson.Result) {
 	case v.Type == gjson.String:
 		s.escaped = append(s.escaped, v.Raw[1:len(v.Raw)-1]...)
 	case v.IsArray():
+		if s.items == nil {
+			s.items = []item{}
+		}
 		s.items = mergeItems(s.items, v)
 	default:
 		s.raw = v.Raw
@@ -82,63 +87,17 @@ func (s *said) add(v gjson.Result) {
 func (s *said) value() string {
 	switch {
 	case s.items != nil:
-		return "[" + strings.Join(s.items, ",") + "]"
+		return joinItems(s.items)
 	case s.escaped != nil:
 		return `"` + string(s.escaped) + `"`
 	}
 	return s.raw
 }
 
-// mergeItems adds the items of a streamed array. An item of the same index and
-// type as the last one continues it: its texts are appended, its other fields
-// replace (OpenRouter's reasoning_details, Mistral's content parts).
-func mergeItems(items []string, more gjson.Result) []string {
-	more.ForEach(func(_, item gjson.Result) bool {
-		if n := len(items); n > 0 && continues(gjson.Parse(items[n-1]), item) {
-			items[n-1] = mergeItem(items[n-1], item)
-		} else {
-			items = append(items, item.Raw)
-		}
-		return true
-	})
-	return items
-}
-
-func continues(last, item gjson.Result) bool {
-	if !last.IsObject() || !item.IsObject() || last.Get("type").Raw != item.Get("type").Raw {
-		return false
-	}
-	if item.Get("index").Exists() || last.Get("index").Exists() {
-		return last.Get("index").Raw == item.Get("index").Raw
-	}
-	return item.Get("type").Str == "text"
-}
-
-func mergeItem(last string, item gjson.Result) string {
-	item.ForEach(func(k, v gjson.Result) bool {
-		path := gjson.Escape(k.Str)
-		old := gjson.Get(last, path)
-		raw := v.Raw
-		switch k.Str {
-		case "text", "summary", "data":
-			if old.Type == gjson.String && v.Type == gjson.String {
-				raw = old.Raw[:len(old.Raw)-1] + v.Raw[1:]
-			}
-		}
-		if v.Type != gjson.Null || !old.Exists() {
-			if merged, err := sjson.SetRaw(last, path, raw); err == nil {
-				last = merged
-			}
-		}
-		return true
-	})
-	return last
-}
-
 // text is what the message says to the user.
 func (u *utterance) text() string {
 	if len(u.parts) > 0 {
-		return contentText(gjson.Parse("[" + strings.Join(u.parts, ",") + "]"))
+		return contentText(gjson.Parse(joinItems(u.parts)))
 	}
 	return gjson.Parse(`"` + string(u.content) + `"`).String()
 }
@@ -150,7 +109,7 @@ func (u *utterance) message(calls []*call, id func(*call) string) string {
 	b.WriteString(`{"role":"assistant","content":`)
 	switch {
 	case len(u.parts) > 0:
-		b.WriteString("[" + strings.Join(u.parts, ",") + "]")
+		b.WriteString(joinItems(u.parts))
 	case len(u.content) > 0:
 		b.WriteString(`"` + string(u.content) + `"`)
 	default:
@@ -166,16 +125,18 @@ func (u *utterance) message(calls []*call, id func(*call) string) string {
 
 func callFields(calls []*call, id func(*call) string) string {
 	var list []string
+	fields := ""
 	for _, c := range calls {
 		if c.kind == kindLegacy {
-			return `,"function_call":` + c.legacyObject()
+			fields = `,"function_call":` + c.legacyObject()
+			continue
 		}
 		list = append(list, c.entry(id(c)))
 	}
-	if list == nil {
-		return ""
+	if list != nil {
+		fields += `,"tool_calls":[` + strings.Join(list, ",") + "]"
 	}
-	return `,"tool_calls":[` + strings.Join(list, ",") + "]"
+	return fields
 }
 
 // entry renders the call as an entry of tool_calls in a request, with the
@@ -204,11 +165,12 @@ func (c *call) legacyObject() string {
 	return `{"name":` + quote(c.name) + `,"arguments":` + quote(c.args.String()) + `}`
 }
 
-// result renders the message that answers the call.
-func (c *call) result(id, content string) string {
-	if c.kind == kindLegacy {
-		return `{"role":"function","name":` + quote(c.name) + `,"content":` + quote(content) + `}`
-	}
+func (c *call) legacyResult(content string) string {
+	return `{"role":"function","name":` + quote(c.name) + `,"content":` + quote(content) + `}`
+}
+
+// toolResult renders the message that answers a call.
+func toolResult(id, content string) string {
 	return `{"role":"tool","tool_call_id":` + quote(id) + `,"content":` + quote(content) + `}`
 }
 

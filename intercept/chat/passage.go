@@ -15,6 +15,7 @@ type passage struct {
 	chunks   []*chunk
 	refs     []ref
 	done     bool
+	last     bool // the stream has ended within it
 }
 
 func (p *passage) run() error {
@@ -73,9 +74,10 @@ func (p *passage) choice(d *choiceDelta) error {
 		return err
 	}
 	c.announced = c.announced || d.finish != ""
-	for _, t := range d.texts {
-		c.says[t.place].add(t.field, t.value)
+	if err := p.listen(c, d.texts); err != nil {
+		return err
 	}
+	first := len(p.refs)
 	for i := range d.calls {
 		f := &d.calls[i]
 		r := &c.rosters[f.place]
@@ -84,21 +86,56 @@ func (p *passage) choice(d *choiceDelta) error {
 		}
 		fits := p.streams(c, f)
 		call, opened := r.take(f)
-		if !fits && call.passed {
-			p.interrupt(c, call)
-		}
-		p.refs = append(p.refs, ref{call, opened})
-		if fits && call.check == nil {
-			call.check = intercept.NewArgumentsCheck()
-		}
-		if call.check != nil {
-			if err := call.check.Add(f.args); err != nil {
-				call.check = nil
-				p.interrupt(c, call)
+		for _, before := range p.refs[first:] {
+			if before.call == call {
+				fits = false
+				call.doubt("Two entries of one event are read as one call.")
 			}
 		}
+		p.refs = append(p.refs, ref{call, opened})
+		p.check(c, call, f, fits)
 	}
 	return nil
+}
+
+// listen remembers what the model says. A message beside delta repeats it.
+func (p *passage) listen(c *choice, texts []text) error {
+	streamed := c.says[inDelta].any()
+	for _, t := range texts {
+		streamed = streamed || t.place == inDelta
+	}
+	for _, t := range texts {
+		if t.place == inMessage && streamed {
+			continue
+		}
+		if err := p.hear(len(t.value.Raw)); err != nil {
+			return err
+		}
+		c.says[t.place].add(t.field, t.value)
+	}
+	return nil
+}
+
+// hear bounds what is remembered of what the model says.
+func (a *answer) hear(n int) error {
+	if a.heard += n; a.limits.MaxBytes > 0 && a.heard > a.limits.MaxBytes {
+		return tooLong()
+	}
+	return nil
+}
+
+// check follows the arguments of a call that may pass unbuffered.
+func (p *passage) check(c *choice, call *call, f *fragment, fits bool) {
+	if !fits {
+		p.interrupt(c, call)
+		return
+	}
+	if call.check == nil {
+		call.check = intercept.NewArgumentsCheck()
+	}
+	if err := call.check.Add(f.args); err != nil {
+		p.interrupt(c, call)
+	}
 }
 
 // interrupt takes a call out of those that pass: what is left of it is held and
@@ -150,12 +187,12 @@ func (p *passage) allowedByName() bool {
 		}
 	}
 	for _, r := range p.refs {
-		if !r.call.passed {
-			if !p.limits.Pass(r.call.call()) {
-				return false
-			}
-			r.call.passed = true
+		if !r.call.passed && !p.limits.Pass(r.call.call()) {
+			return false
 		}
+	}
+	for _, r := range p.refs {
+		r.call.passed = true
 	}
 	return true
 }
@@ -164,11 +201,11 @@ func (p *passage) allowedByName() bool {
 // stands before it in the same choice for the reader: text is not delayed
 // behind a held call.
 func (p *passage) overtakes() bool {
-	if p.done || len(p.chunks) == 0 {
+	if p.done || p.last || len(p.chunks) == 0 {
 		return false
 	}
 	for _, c := range p.chunks {
-		if c.usage != "" || len(c.choices) == 0 {
+		if len(c.choices) == 0 {
 			return false
 		}
 		for i := range c.choices {
@@ -182,10 +219,11 @@ func (p *passage) overtakes() bool {
 	return true
 }
 
-// closes reports whether the part announces the end of a choice or the usage.
+// closes reports whether the part announces the end of a choice or, after all
+// of them, the usage.
 func (p *passage) closes() bool {
 	for _, c := range p.chunks {
-		if c.usage != "" {
+		if c.usage != "" && len(c.choices) == 0 {
 			return true
 		}
 		for i := range c.choices {
@@ -234,8 +272,11 @@ func (p *passage) pass() error {
 func (a *answer) note(chunks []*chunk) {
 	for _, c := range chunks {
 		for i := range c.choices {
-			a.roleSent = a.roleSent || c.choices[i].role
-			a.finishSent = a.finishSent || c.choices[i].finish != ""
+			d := &c.choices[i]
+			s := a.sent[d.index]
+			if d.role || d.finish != "" {
+				a.sent[d.index] = sent{s.role || d.role, s.finish || d.finish != ""}
+			}
 		}
 	}
 }
@@ -255,7 +296,7 @@ func (p *passage) keep() error {
 			}
 		}
 	}
-	if err := p.hold(p.part, p.refs, p.done); err != nil {
+	if err := p.hold(p.part, p.refs); err != nil {
 		return err
 	}
 	p.learn()

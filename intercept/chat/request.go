@@ -193,7 +193,7 @@ func extend(body []byte, messages []string) ([]byte, error) {
 	end := r.at + len(r.messages) - 1 // before the closing bracket
 	out := make([]byte, 0, len(body)+256)
 	out = append(out, body[:end]...)
-	out = append(out, joinAfter(len(bytes.TrimSpace(r.messages)) > 2, messages)...)
+	out = append(out, joinAfter(len(bytes.TrimSpace(r.messages[1:len(r.messages)-1])) > 0, messages)...)
 	out = append(out, body[end:]...)
 	return relax(out, r)
 }
@@ -209,6 +209,10 @@ func joinAfter(comma bool, messages []string) string {
 func relax(body []byte, r *request) ([]byte, error) {
 	for _, field := range []string{"tool_choice", "function_call"} {
 		v := gjson.ParseBytes(r.fields[field])
+		if v.Get("allowed_tools.mode").Exists() { // stays bound to some of the tools
+			field += ".allowed_tools.mode"
+			v = v.Get("allowed_tools.mode")
+		}
 		if v.IsObject() || v.Str == "required" || v.Str == "any" {
 			relaxed, err := sjson.SetBytes(body, field, "auto")
 			if err != nil {

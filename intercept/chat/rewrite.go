@@ -1,7 +1,9 @@
 package chat
 
 import (
+	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -15,6 +17,7 @@ type plan struct {
 	drop  func(*call) bool
 	edits map[*call]string // new arguments
 	notes map[int]string   // by choice index: what stands in place of its calls
+	noted map[int]bool     // which notes have gone out
 	open  bool             // the answer goes on: its end is left out
 }
 
@@ -23,34 +26,43 @@ type plan struct {
 // It is empty when nothing is left of the part.
 func (a *answer) recast(part []byte, refs []ref, p plan) ([]byte, error) {
 	payloads, err := payloads(part)
-	if err != nil {
-		return nil, err
+	if err != nil || len(payloads) == 0 {
+		return part, err
 	}
-	event := sse.Parse(part)
+	name := string(sse.Parse(part).Name)
 	var out []byte
 	changed := false
 	for _, payload := range payloads {
-		if isDone(payload) || len(payload) == 0 {
-			out = sse.AppendData(out, string(event.Name), payload)
+		if len(bytes.TrimSpace(payload)) == 0 {
+			out = sse.AppendData(out, name, payload)
+			continue
+		}
+		if isDone(payload) {
+			last := a.farewells(p)
+			changed = changed || p.open || len(last) > 0
+			if out = append(out, last...); !p.open {
+				out = sse.AppendData(out, name, payload)
+			}
 			continue
 		}
 		c, err := decode(string(payload))
 		if err != nil {
 			return nil, err
 		}
+		before := a.farewellsBefore(p, c)
 		e := edit{answer: a, plan: p, chunk: c, json: c.raw, refs: refs}
 		if err := e.run(); err != nil {
 			return nil, fmt.Errorf("rewrite an event: %w", err)
 		}
 		refs = e.refs
-		changed = changed || e.json != c.raw
-		if !e.hollow {
-			out = sse.AppendData(out, string(event.Name), []byte(e.json))
+		changed = changed || e.hollow || len(before) > 0 || e.json != c.raw
+		if out = append(out, before...); !e.hollow {
+			out = sse.AppendData(out, name, []byte(e.json))
 			a.note([]*chunk{c})
 		}
 	}
-	if !changed && len(out) > 0 || len(payloads) == 0 {
-		return part, nil
+	if !changed {
+		return append(part[:len(part):len(part)], lacks(part)...), nil
 	}
 	return out, nil
 }
@@ -98,7 +110,8 @@ func (e *edit) choice(position int, d *choiceDelta) {
 	if e.finishReason(path, d) {
 		left = true
 	}
-	if d.role && e.roleSent && e.continuations > 0 {
+	_, noted := e.plan.notes[d.index]
+	if d.role && e.sent[d.index].role && (e.continuations > 0 || noted) {
 		e.delete(path + "delta.role")
 	} else if d.role && !e.plan.open && len(d.calls) == 0 {
 		left = true
@@ -112,36 +125,33 @@ func (e *edit) choice(position int, d *choiceDelta) {
 }
 
 // calls rewrites the calls of a choice and reports whether one is left.
-func (e *edit) calls(path string, d *choiceDelta) bool {
+func (e *edit) calls(path string, d *choiceDelta) (left bool) {
 	refs := e.refs[:len(d.calls)]
 	e.refs = e.refs[len(d.calls):]
-	delta := e.callsOf(path+"delta.", d, inDelta, refs)
-	message := e.callsOf(path+"message.", d, inMessage, refs)
-	return delta || message
+	for _, field := range [...]string{"delta.tool_calls", "delta.function_call", "message.tool_calls", "message.function_call"} {
+		left = e.entries(path, field, d, refs) || left
+	}
+	return left
 }
 
-func (e *edit) callsOf(path string, d *choiceDelta, at place, refs []ref) bool {
+// entries rewrites the calls of one field of a choice.
+func (e *edit) entries(path, field string, d *choiceDelta, refs []ref) (left bool) {
 	var entries []string
-	touched, legacy := false, false
+	touched := false
 	for i := range d.calls {
-		if f := &d.calls[i]; f.place == at {
+		if f := &d.calls[i]; f.field() == field {
 			entry := e.entry(f, refs[i])
 			touched = touched || entry != f.raw
-			legacy = legacy || f.kind == kindLegacy
 			if entry != "" {
 				entries = append(entries, entry)
 			}
 		}
 	}
-	field := "tool_calls"
-	if legacy {
-		field = "function_call"
-	}
 	switch {
 	case !touched:
 	case len(entries) == 0:
 		e.delete(path + field)
-	case legacy:
+	case strings.HasSuffix(field, "function_call"):
 		e.set(path+field, entries[0])
 	default:
 		e.set(path+field, "["+strings.Join(entries, ",")+"]")
@@ -156,14 +166,14 @@ func (e *edit) entry(f *fragment, r ref) string {
 		return ""
 	}
 	raw := f.raw
-	if edited, ok := e.plan.edits[c]; ok {
+	if arguments, ok := e.plan.edits[c]; ok {
 		if !r.opened {
 			return ""
 		}
-		raw = e.replaceArguments(raw, c, edited)
+		raw = e.edited(f, c, arguments)
 	}
 	if number := e.number(c); f.hasIndex && number >= 0 && number != f.index {
-		raw = e.setIn(raw, "index", fmt.Sprint(number))
+		raw = e.setIn(raw, "index", strconv.Itoa(number))
 	}
 	return raw
 }
@@ -177,13 +187,31 @@ func (e *edit) setIn(raw, path, value string) string {
 	return next
 }
 
-func (e *edit) replaceArguments(raw string, c *call, arguments string) string {
+// edited returns the fragment that opens a call with other arguments, and with
+// what later fragments, which go, have added to the call.
+func (e *edit) edited(f *fragment, c *call, arguments string) string {
+	body, input := "function.", "arguments"
+	switch c.kind {
+	case kindCustom:
+		body, input = "custom.", "input"
+	case kindLegacy:
+		body = ""
+	}
+	raw := f.raw
+	if f.id == "" && c.id != "" {
+		raw = e.setIn(raw, "id", quote(c.id))
+	}
+	if f.name == "" && c.name != "" {
+		raw = e.setIn(raw, body+"name", quote(c.name))
+	}
+	for _, field := range c.own[min(len(f.own), len(c.own)):] {
+		raw = raw[:strings.LastIndexByte(raw, '}')] + "," + field + "}"
+	}
 	value := quote(arguments)
-	if c.object {
+	if c.object && intercept.Strict([]byte(arguments)) == nil {
 		value = arguments
 	}
-	path := map[kind]string{kindFunction: "function.arguments", kindCustom: "custom.input", kindLegacy: "arguments"}[c.kind]
-	return e.setIn(raw, path, value)
+	return e.setIn(raw, body+input, value)
 }
 
 // owner maps a call to the one whose ruling counts.
@@ -196,24 +224,26 @@ func (e *edit) owner(c *call) *call {
 	return c
 }
 
-// number is the place of a call among those that the agent gets, so that the
-// numbers have no gap where one was taken out; -1 leaves upstream's numbers,
-// when none was.
+// number is the place of a call among those that the agent gets: they are
+// numbered anew where one was taken out, so that there is no gap, and where two
+// have the same number. -1 leaves upstream's numbers.
 func (e *edit) number(c *call) int {
 	for _, choice := range e.choices {
-		n, dropped, found := 0, false, -1
+		n, found, anew := 0, -1, false
+		taken := make(map[int]bool)
 		for _, other := range choice.calls() {
-			switch {
-			case e.plan.drop != nil && e.plan.drop(other) && !other.passed:
-				dropped = true
-			case other == c:
-				found = n
-				n++
-			default:
-				n++
+			if e.plan.drop != nil && e.plan.drop(other) {
+				anew = true
+				continue
 			}
+			if other == c {
+				found = n
+			}
+			anew = anew || taken[other.index]
+			taken[other.index] = true
+			n++
 		}
-		if found >= 0 && dropped {
+		if found >= 0 && anew {
 			return found
 		}
 	}
@@ -280,67 +310,4 @@ func (e *edit) rehead() {
 			e.set(f.name, f.first)
 		}
 	}
-}
-
-// finishStream renders what was held of a stream, at its end.
-func (s *settling) finishStream() (out []byte, err error) {
-	noted := make(map[int]bool)
-	for i := range s.list {
-		if s.list[i].done {
-			out = append(out, s.farewells(noted, nil)...)
-			out = append(out, s.at(i)...)
-			continue
-		}
-		part, err := s.recast(s.at(i), s.list[i].refs, s.plan)
-		if err != nil {
-			return nil, err
-		}
-		if len(part) > 0 {
-			out = append(out, s.farewells(noted, part)...)
-		}
-		out = append(out, part...)
-	}
-	return append(out, s.farewells(noted, nil)...), nil
-}
-
-// farewells renders the notes of the choices that end in the next part; with
-// none, of all that are left, with an end of their own.
-func (s *settling) farewells(noted map[int]bool, next []byte) (out []byte) {
-	ends := make(map[int]bool)
-	if next != nil {
-		lines, _ := payloads(next)
-		for _, payload := range lines {
-			if c, err := decode(string(payload)); err == nil && !isDone(payload) {
-				for i := range c.choices {
-					ends[c.choices[i].index] = ends[c.choices[i].index] || c.choices[i].finish != ""
-				}
-			}
-		}
-	}
-	for _, c := range s.choices {
-		note, ok := s.plan.notes[c.index]
-		if !ok || noted[c.index] || next != nil && !ends[c.index] {
-			continue
-		}
-		noted[c.index] = true
-		if s.finishSent && next == nil {
-			continue // nothing can stand behind the end
-		}
-		out = append(out, s.farewellChunk(c, note, next == nil)...)
-	}
-	return out
-}
-
-func (s *settling) farewellChunk(c *choice, note string, end bool) []byte {
-	role := ""
-	if !s.roleSent {
-		role = `"role":"assistant",`
-		s.roleSent = true
-	}
-	text := paragraph(s.text+c.said().text(), note)
-	out := sse.AppendData(nil, "", []byte(s.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, c.index, role, quote(text)))))
-	if end {
-		out = sse.AppendData(out, "", []byte(s.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":"stop"}]`, c.index))))
-	}
-	return out
 }

@@ -90,7 +90,7 @@ func (s *settling) reaches(c *call) bool {
 // continuable returns the choice whose calls were all denied and that heldcall
 // can go on with by itself, nil if there is none.
 func (s *settling) continuable() *choice {
-	if s.aborted != nil || len(s.choices) != 1 || s.finishSent || s.continuations >= s.limits.MaxContinuations {
+	if s.aborted != nil || len(s.choices) != 1 || s.sent[s.choices[0].index].finish || s.continuations >= s.limits.MaxContinuations {
 		return nil
 	}
 	c := s.choices[0]
@@ -106,18 +106,21 @@ func (s *settling) continuable() *choice {
 }
 
 // identify returns the function that names the calls of a choice towards the
-// model: by their own ids, or made-up ones where upstream gave none.
+// model: by their own ids, or made-up ones where upstream gave none or gave one
+// twice.
 func (s *settling) identify(c *choice) func(*call) string {
 	return func(call *call) string {
-		if call.id != "" {
-			return call.id
-		}
+		taken := call.id == ""
 		for i, other := range c.calls() {
-			if other == call {
-				return madeUpID(s.limits.TurnID, s.continuations*maxCalls+i)
+			if other == call && taken {
+				return madeUpID(s.limits.TurnID, 2*s.continuations*maxCalls+i)
 			}
+			if other == call {
+				break
+			}
+			taken = taken || other.id == call.id
 		}
-		return madeUpID(s.limits.TurnID, 0)
+		return call.id
 	}
 }
 
@@ -126,10 +129,15 @@ func (s *settling) identify(c *choice) func(*call) string {
 func (s *settling) told(c *choice) []string {
 	id := s.identify(c)
 	messages := []string{c.said().message(c.calls(), id)}
+	var legacy []string // behind the others: role tool has to follow the calls at once
 	for _, call := range c.calls() {
-		messages = append(messages, call.result(id(call), s.fates[call].Told))
+		if call.kind == kindLegacy {
+			legacy = append(legacy, call.legacyResult(s.fates[call].Told))
+			continue
+		}
+		messages = append(messages, toolResult(id(call), s.fates[call].Told))
 	}
-	return messages
+	return append(messages, legacy...)
 }
 
 // proceed tells the model of the denials and lets it go on.
@@ -158,9 +166,6 @@ func (s *settling) proceed(c *choice) (intercept.Settlement, error) {
 func (s *settling) remains() (out []byte, err error) {
 	s.plan = plan{drop: func(*call) bool { return true }, open: true}
 	for i := range s.list {
-		if s.list[i].done {
-			continue
-		}
 		part, err := s.recast(s.at(i), s.list[i].refs, s.plan)
 		if err != nil {
 			return nil, err
@@ -191,22 +196,26 @@ func (s *settling) finish() (intercept.Settlement, error) {
 }
 
 func (s *settling) finalPlan() plan {
-	p := plan{drop: func(c *call) bool { return !s.reaches(c) }, edits: make(map[*call]string), notes: make(map[int]string)}
+	p := plan{drop: func(c *call) bool { return !s.reaches(c) }, edits: make(map[*call]string), notes: make(map[int]string), noted: make(map[int]bool)}
 	for call, r := range s.fates {
 		if r.Fate == intercept.Edit && s.aborted == nil {
 			p.edits[call] = r.Arguments
 		}
 	}
 	for _, c := range s.choices {
-		if note := s.farewell(c); note != "" {
+		if note := s.lastWord(c); note != "" {
 			p.notes[c.index] = note
 		}
 	}
 	return p
 }
 
-// farewell is what the agent reads in a choice that lost all its calls.
-func (s *settling) farewell(c *choice) string {
+// lastWord is what the agent reads in a choice that lost all its calls. Nothing
+// can stand behind an end that has gone out.
+func (s *settling) lastWord(c *choice) string {
+	if s.sent[c.index].finish {
+		return ""
+	}
 	if s.aborted != nil {
 		return s.aborted.Told
 	}
@@ -258,7 +267,7 @@ func (s *settling) record(c *choice) *record {
 	for _, call := range c.calls() {
 		if !s.reaches(call) {
 			changed = true
-			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: call.result(id(call), s.fates[call].Told)})
+			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), s.fates[call].Told)})
 			continue
 		}
 		seen := seenCall{ID: call.id, Name: call.name}

@@ -56,6 +56,9 @@ func (a *answer) known(part []byte) (bool, error) {
 		}
 		for slot, field := range s.fields {
 			if field != "" {
+				if err := a.hear(len(texts[slot])); err != nil {
+					return true, err
+				}
 				s.choice.says[inDelta].addEscaped(field, texts[slot])
 			}
 		}
@@ -82,7 +85,7 @@ func (a *answer) knownArguments(s *shape, part, payload []byte) (bool, error) {
 	}
 	texts, _ := s.Match(payload, a.shapes.texts[:0])
 	s.call.args.WriteString(gjson.Parse(`"` + string(texts[0]) + `"`).Str)
-	return true, a.hold(part, []ref{{call: s.call}}, false)
+	return true, a.hold(part, []ref{{call: s.call}})
 }
 
 // learn remembers the shape of a part that was just decoded.

@@ -13,7 +13,6 @@ import (
 type unit struct {
 	start, end int
 	refs       []ref
-	done       bool // it is [DONE]
 }
 
 // ref ties a fragment to its call.
@@ -31,13 +30,13 @@ type units struct {
 func (u *units) holding() bool { return len(u.list) > 0 }
 
 // hold keeps a part back.
-func (a *answer) hold(part []byte, refs []ref, done bool) error {
+func (a *answer) hold(part []byte, refs []ref) error {
 	start := len(a.kept)
 	if a.limits.MaxBytes > 0 && start+len(part) > a.limits.MaxBytes {
 		return tooLong()
 	}
 	a.kept = append(a.kept, part...)
-	a.list = append(a.list, unit{start, len(a.kept), refs, done})
+	a.list = append(a.list, unit{start, len(a.kept), refs})
 	return nil
 }
 
@@ -79,7 +78,7 @@ func (a *answer) stream(block []byte) ([]byte, error) {
 		if !ok {
 			return a.out.take(), nil
 		}
-		if err := a.part(part); err != nil {
+		if err := a.part(part, false); err != nil {
 			return a.out.take(), err
 		}
 	}
@@ -89,14 +88,32 @@ func (a *answer) stream(block []byte) ([]byte, error) {
 // stream ended where it may.
 func (a *answer) endStream(framed bool) ([]byte, error) {
 	if rest := a.split.Rest(); len(rest) > 0 {
-		if err := a.part(rest); err != nil {
+		if err := a.part(rest, true); err != nil {
 			return a.out.take(), err
+		}
+		if !a.holding() {
+			a.unended = lacks(rest)
 		}
 	}
 	if !framed && !a.done && !a.failed && !a.finished() {
 		return a.out.take(), &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void"}
 	}
 	return a.out.take(), nil
+}
+
+// lacks returns what an event needs so that another one can follow it.
+func lacks(part []byte) string {
+	line := bytes.TrimSuffix(part, []byte("\n"))
+	if len(line) == len(part) || bytes.HasSuffix(line, []byte("\r")) {
+		line = bytes.TrimSuffix(line, []byte("\r"))
+	}
+	switch {
+	case len(line) == len(part):
+		return "\n\n"
+	case bytes.HasSuffix(line, []byte("\n")) || bytes.HasSuffix(line, []byte("\r")):
+		return ""
+	}
+	return "\n"
 }
 
 // finished reports whether every choice has announced its end.
@@ -110,8 +127,8 @@ func (a *answer) finished() bool {
 }
 
 // part takes one part of the stream: it passes or is held.
-func (a *answer) part(part []byte) error {
-	if a.continuations == 0 {
+func (a *answer) part(part []byte, last bool) error {
+	if a.continuations == 0 && !last {
 		if known, err := a.known(part); known {
 			return err
 		}
@@ -120,7 +137,7 @@ func (a *answer) part(part []byte) error {
 	if err != nil {
 		return err
 	}
-	p := passage{answer: a, part: part, payloads: payloads}
+	p := passage{answer: a, part: part, payloads: payloads, last: last}
 	return p.run()
 }
 

@@ -9,15 +9,14 @@ import (
 
 // readWhole reads an answer that is one JSON body.
 func (a *answer) readWhole(framed bool) error {
-	body := bytes.TrimPrefix(a.buffer, []byte("\xef\xbb\xbf"))
+	body := a.payload()
 	if err := intercept.Strict(body); err != nil {
 		if !framed {
 			return &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end"}
 		}
 		return intercept.NotUnderstood("its body is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
 	}
-	a.buffer = body
-	c, err := decode(string(body))
+	c, err := decodeWhole(string(body))
 	if err != nil {
 		return err
 	}
@@ -35,6 +34,9 @@ func (a *answer) readWhole(framed bool) error {
 	}
 	return nil
 }
+
+// payload is the body of a whole answer without its byte order mark.
+func (a *answer) payload() []byte { return bytes.TrimPrefix(bytes.TrimLeft(a.buffer, " \t\r\n"), bom) }
 
 // wholeChoice takes the message of a choice. Here every entry is a call of its
 // own, whatever its number.
@@ -65,7 +67,7 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 // finishWhole renders a whole answer whose calls were changed, or that comes
 // after hidden turns.
 func (s *settling) finishWhole() ([]byte, error) {
-	c, err := decode(string(s.buffer))
+	c, err := decodeWhole(string(s.payload()))
 	if err != nil {
 		return nil, err
 	}

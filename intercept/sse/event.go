@@ -6,13 +6,14 @@ var bom = []byte("\xef\xbb\xbf")
 
 // Event is what one part of a stream says. Its slices alias the part.
 type Event struct {
-	// Name is the value of the last event field.
+	// Name is the value of the event field.
 	Name []byte
 	// Data holds the value of each data line. A reader that follows the standard
 	// joins them with LF; some readers take each for itself.
 	Data [][]byte
 	// Stray holds the lines that no reader that follows the standard looks at as
-	// data: comments, id, retry and unknown fields. Lenient readers may.
+	// data: comments, id, retry and unknown fields, and event
+	// fields but for the first. Lenient readers may.
 	Stray [][]byte
 }
 
@@ -22,7 +23,7 @@ func Parse(part []byte) Event {
 	var e Event
 	part = bytes.TrimPrefix(part, bom)
 	for len(part) > 0 {
-		line, length := nextLine(part)
+		line, length := nextLine(part, 0)
 		if length == 0 { // the last line of a stream that ends without terminator
 			line, length = bytes.TrimSuffix(part, []byte("\r")), len(part)
 		}
@@ -41,7 +42,7 @@ func (e *Event) add(line []byte) {
 	switch {
 	case string(field) == "data" && (colon || len(line) == len(field)):
 		e.Data = append(e.Data, value)
-	case string(field) == "event" && line[0] != ' ' && line[0] != '\t':
+	case string(field) == "event" && line[0] == 'e' && e.Name == nil && bytes.IndexByte(value, '{') < 0:
 		e.Name = value
 	default:
 		e.Stray = append(e.Stray, line)

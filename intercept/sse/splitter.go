@@ -30,8 +30,9 @@ type Splitter struct {
 	cur     []byte // what Next reads: the caller's block or buf
 	buf     []byte // bytes carried over between blocks
 	spare   []byte // the buffer before: parts that were returned lie in it
-	scanned int    // how far into cur the part that begins there was searched
-	begun   bool   // a line of an event was seen before scanned
+	line    int    // where in cur the line begins that is being searched
+	scanned int    // how far behind that the line is known not to end
+	begun   bool   // a line of an event was seen before line
 }
 
 // Write hands over the next block of the stream. All parts of the block before
@@ -50,13 +51,14 @@ func (s *Splitter) Write(p []byte) {
 // part aliases the block given to Write, or memory that the next Write reuses.
 // The error is [ErrPartTooLong] or nil.
 func (s *Splitter) Next() (part []byte, ok bool, err error) {
-	if end := s.find(); end > 0 {
-		part, s.cur = s.cur[:end], s.cur[end:]
-		s.scanned, s.begun = 0, false
-		return part, true, nil
-	}
-	if s.Max > 0 && len(s.cur) > s.Max {
+	end := s.find()
+	if s.Max > 0 && (end > s.Max || end == 0 && len(s.cur) > s.Max) {
 		return nil, false, ErrPartTooLong
+	}
+	if end > 0 {
+		part, s.cur = s.cur[:end], s.cur[end:]
+		s.line, s.scanned, s.begun = 0, 0, false
+		return part, true, nil
 	}
 	s.carry()
 	return nil, false, nil
@@ -66,7 +68,7 @@ func (s *Splitter) Next() (part []byte, ok bool, err error) {
 // them. It is called when the stream has ended.
 func (s *Splitter) Rest() []byte {
 	rest := s.buf
-	s.buf, s.cur, s.scanned, s.begun = nil, nil, 0, false
+	s.buf, s.cur, s.line, s.scanned, s.begun = nil, nil, 0, 0, false
 	return rest
 }
 
@@ -93,16 +95,18 @@ func (s *Splitter) carry() {
 // ended yet.
 func (s *Splitter) find() int {
 	for {
-		line, end := nextLine(s.cur[s.scanned:])
+		rest := s.cur[s.line:]
+		line, end := nextLine(rest, s.scanned)
 		if end == 0 {
+			s.scanned = max(0, len(rest)-1) // a CR at the end is looked at again
 			return 0
 		}
-		s.scanned += end
+		s.line, s.scanned = s.line+end, 0
 		switch {
 		case len(line) == 0:
-			return s.scanned // ends the event, or stands alone between events
+			return s.line // ends the event, or stands alone between events
 		case !s.begun && line[0] == ':':
-			return s.scanned
+			return s.line
 		}
 		s.begun = true
 	}
@@ -110,15 +114,16 @@ func (s *Splitter) find() int {
 
 // nextLine returns the line at the front of b without its terminator, and its
 // length with it; 0 while the terminator is not there. A CR at the very end of
-// b is no terminator yet: an LF that belongs to it may follow.
-func nextLine(b []byte) (line []byte, length int) {
-	lf := bytes.IndexByte(b, '\n')
-	head := b
+// b is no terminator yet: an LF that belongs to it may follow. There is none
+// before from.
+func nextLine(b []byte, from int) (line []byte, length int) {
+	head, lf := b, bytes.IndexByte(b[from:], '\n')
 	if lf >= 0 {
+		lf += from
 		head = b[:lf]
 	}
-	if cr := bytes.IndexByte(head, '\r'); cr >= 0 {
-		switch {
+	if cr := bytes.IndexByte(head[from:], '\r'); cr >= 0 {
+		switch cr += from; {
 		case cr+1 == lf:
 			return b[:cr], cr + 2
 		case cr+1 < len(b):

@@ -1,0 +1,306 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Two clients read what the agent got. The lenient one takes everything for a
+// call that any client could; the strict one accumulates as the SDKs do and
+// complains of what they complain of.
+
+// node is a JSON value as lenient parsers see it: duplicate names and invalid
+// UTF-8 are kept.
+type node struct {
+	kind    jsontext.Kind
+	text    string
+	members []member
+	items   []node
+}
+
+type member struct {
+	name  string
+	value node
+}
+
+// lenient reads one JSON value from the front of b, whatever stands behind it.
+func lenient(b []byte) (node, bool) {
+	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	n, err := readNode(dec)
+	return n, err == nil
+}
+
+func readNode(dec *jsontext.Decoder) (n node, err error) {
+	tok, err := dec.ReadToken()
+	if err != nil {
+		return n, err
+	}
+	switch n.kind = tok.Kind(); n.kind {
+	case '{':
+		for dec.PeekKind() != '}' {
+			name, err := dec.ReadToken()
+			if err != nil {
+				return n, err
+			}
+			m := member{name: name.String()}
+			if m.value, err = readNode(dec); err != nil {
+				return n, err
+			}
+			n.members = append(n.members, m)
+		}
+		_, err = dec.ReadToken()
+	case '[':
+		for dec.PeekKind() != ']' {
+			item, err := readNode(dec)
+			if err != nil {
+				return n, err
+			}
+			n.items = append(n.items, item)
+		}
+		_, err = dec.ReadToken()
+	default:
+		n.text = tok.String()
+	}
+	return n, err
+}
+
+// all returns the values of every member that a decoder which ignores letter
+// case takes for one of names, duplicates too.
+func (n node) all(names ...string) (values []node) {
+	for _, m := range n.members {
+		for _, name := range names {
+			if strings.EqualFold(m.name, name) {
+				values = append(values, m.value)
+			}
+		}
+	}
+	return values
+}
+
+func (n node) filled() bool {
+	switch n.kind {
+	case '{':
+		return len(n.members) > 0
+	case '[':
+		return len(n.items) > 0
+	case 'n':
+		return false
+	}
+	return n.text != ""
+}
+
+// calls reports whether the object is what holds calls: a delta or message with
+// an entry that has a name or arguments.
+func (n node) calls() bool {
+	var entries []node
+	for _, list := range n.all("tool_calls") {
+		entries = append(append(entries, list), list.items...)
+		for _, m := range list.members {
+			entries = append(entries, m.value)
+		}
+	}
+	entries = append(entries, n.all("function_call")...)
+	for _, entry := range entries {
+		bodies := append(entry.all("function", "custom"), entry)
+		for _, body := range bodies {
+			for _, v := range body.all("name", "arguments", "input") {
+				if v.filled() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// leak looks for a call in what the agent got. Every brace begins an object for
+// it: behind data:, in a comment, inside other objects, over several lines, in
+// the joined data of an event. It returns the object that holds the call.
+func leak(out []byte) string {
+	streams := [][]byte{out, bytes.ReplaceAll(out, []byte("data:"), nil)}
+	for _, b := range streams {
+		for i, c := range b {
+			if c != '{' {
+				continue
+			}
+			if n, ok := lenient(b[i:]); ok && n.calls() {
+				return string(b[i:])
+			}
+		}
+	}
+	return ""
+}
+
+// message is what the strict client made of an answer.
+type message struct {
+	id      string
+	choices map[int]*choiceSeen
+	usage   json.RawMessage
+	failed  bool
+}
+
+type choiceSeen struct {
+	role, content, finish string
+	calls                 []callSeen
+}
+
+type callSeen struct{ id, name, args string }
+
+type wireCall struct {
+	Index    *int    `json:"index"`
+	ID       *string `json:"id"`
+	Function *struct{ Name, Arguments *string }
+	Custom   *struct{ Name, Input *string }
+}
+
+type wireDelta struct {
+	Role, Content *string
+	Calls         []wireCall                         `json:"tool_calls"`
+	Legacy        *struct{ Name, Arguments *string } `json:"function_call"`
+}
+
+type wireChunk struct {
+	ID      *string
+	Error   json.RawMessage
+	Usage   json.RawMessage
+	Choices []struct {
+		Index          int
+		Delta, Message *wireDelta
+		Finish         *string `json:"finish_reason"`
+	}
+}
+
+func str(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// foldStrict accumulates a stream by choice and tool index. What an SDK would
+// throw at is an error: a gap in the numbers, a call that opens without a name,
+// an event without its blank line, a chunk with another id, text behind the end.
+func foldStrict(out string) (*message, error) {
+	m := &message{choices: make(map[int]*choiceSeen)}
+	out = strings.ReplaceAll(strings.TrimPrefix(out, "\ufeff"), "\r\n", "\n")
+	ended := false
+	for out != "" {
+		event, rest, blank := strings.Cut(out, "\n\n")
+		if !blank {
+			return nil, fmt.Errorf("an event without its end: %q", event)
+		}
+		out = rest
+		var data []string
+		for line := range strings.SplitSeq(event, "\n") {
+			if v, ok := strings.CutPrefix(line, "data:"); ok {
+				data = append(data, strings.TrimPrefix(v, " "))
+			}
+		}
+		payload := strings.Join(data, "\n")
+		switch {
+		case len(data) == 0 || strings.TrimSpace(payload) == "":
+		case payload == "[DONE]":
+			ended = true
+		case ended:
+			return nil, fmt.Errorf("something stands behind [DONE]: %q", payload)
+		default:
+			if err := m.chunk(payload); err != nil {
+				return nil, fmt.Errorf("%w in %s", err, payload)
+			}
+		}
+	}
+	return m, nil
+}
+
+func (m *message) chunk(payload string) error {
+	if err := intercept.Strict([]byte(payload)); err != nil {
+		return err
+	}
+	var c wireChunk
+	if err := json.Unmarshal([]byte(payload), &c); err != nil {
+		return err
+	}
+	m.failed = m.failed || len(c.Error) > 0 && string(c.Error) != "null"
+	if id := str(c.ID); id != "" && m.id != "" && id != m.id {
+		return fmt.Errorf("the id changes from %q to %q", m.id, id)
+	} else if id != "" {
+		m.id = id
+	}
+	if len(c.Usage) > 0 && string(c.Usage) != "null" {
+		m.usage = c.Usage
+	}
+	for _, w := range c.Choices {
+		seen := m.choices[w.Index]
+		if seen == nil {
+			seen = &choiceSeen{}
+			m.choices[w.Index] = seen
+		}
+		d := w.Delta
+		if d == nil {
+			d = w.Message
+		}
+		if d != nil {
+			if seen.finish != "" && (str(d.Content) != "" || len(d.Calls) > 0) {
+				return fmt.Errorf("choice %d goes on behind its end", w.Index)
+			}
+			if err := seen.delta(d); err != nil {
+				return err
+			}
+		}
+		if f := str(w.Finish); f != "" {
+			seen.finish = f
+		}
+	}
+	return nil
+}
+
+func (s *choiceSeen) delta(d *wireDelta) error {
+	s.content += str(d.Content)
+	if r := str(d.Role); r != "" {
+		s.role = r
+	}
+	if d.Legacy != nil {
+		if len(s.calls) == 0 {
+			s.calls = append(s.calls, callSeen{})
+		}
+		s.calls[0].name += str(d.Legacy.Name)
+		s.calls[0].args += str(d.Legacy.Arguments)
+	}
+	for i := range d.Calls {
+		if err := s.call(&d.Calls[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *choiceSeen) call(w *wireCall) error {
+	var c callSeen
+	c.id = str(w.ID)
+	if w.Function != nil {
+		c.name, c.args = str(w.Function.Name), str(w.Function.Arguments)
+	}
+	if w.Custom != nil {
+		c.name, c.args = str(w.Custom.Name), str(w.Custom.Input)
+	}
+	at := len(s.calls)
+	if w.Index != nil {
+		at = *w.Index
+	}
+	switch {
+	case at > len(s.calls):
+		return fmt.Errorf("call %d where %d were expected", at, len(s.calls))
+	case at == len(s.calls) && c.name == "":
+		return fmt.Errorf("call %d opens without a name", at)
+	case at == len(s.calls):
+		s.calls = append(s.calls, c)
+	default:
+		s.calls[at].args += c.args
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package chat
+
+import (
+	"strconv"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// place is where in a choice a call stands.
+type place int
+
+const (
+	inDelta   place = iota // choices[].delta
+	inMessage              // choices[].message: whole answers, and beside delta at some providers
+)
+
+// kind is the form of a call.
+type kind int
+
+const (
+	kindFunction kind = iota
+	kindCustom        // type "custom": free text input
+	kindLegacy        // function_call: no id, one a choice
+)
+
+// field is where in a choice the fragment stands.
+func (f *fragment) field() string {
+	field := [...]string{inDelta: "delta.", inMessage: "message."}[f.place]
+	if f.kind == kindLegacy {
+		return field + "function_call"
+	}
+	return field + "tool_calls"
+}
+
+// fragment is one entry of tool_calls, or one function_call: a whole call or a
+// part of one.
+type fragment struct {
+	place    place
+	kind     kind
+	raw      string
+	index    int
+	hasIndex bool
+	id, name string
+	args     string   // text to append to the arguments
+	object   bool     // args is a JSON object that stood there instead of a string
+	own      []string // other fields, as raw name and value
+}
+
+func (d *decoder) toolCalls(c *choiceDelta, at place, v gjson.Result) bool {
+	if v.Type == gjson.Null {
+		return true
+	}
+	if !v.IsArray() {
+		return d.refuse("tool_calls is not an array")
+	}
+	v.ForEach(func(_, v gjson.Result) bool {
+		f := fragment{place: at, raw: v.Raw}
+		if !v.IsObject() || intercept.NamedInput(v) {
+			return d.refuse("a tool call is not an object, or has its name where none should be")
+		}
+		if !d.toolCall(&f, v) {
+			return false
+		}
+		c.calls = append(c.calls, f)
+		return true
+	})
+	return d.reason == ""
+}
+
+func (d *decoder) toolCall(f *fragment, v gjson.Result) bool {
+	var function, custom fragment
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch key := k.Str; key {
+		case "index":
+			if f.hasIndex = v.Type != gjson.Null; f.hasIndex {
+				return d.number(&f.index, v, "the index of a tool call")
+			}
+		case "id":
+			return d.str(&f.id, v, "the id of a tool call")
+		case "type":
+			return d.callType(f, v)
+		case "function":
+			return d.body(&function, v, "arguments")
+		case "custom":
+			return d.body(&custom, v, "input")
+		default:
+			if v.Type != gjson.Null {
+				f.own = append(f.own, quote(key)+":"+v.Raw)
+			}
+			return d.unknown(key, v, "index", "id", "type", "function", "custom")
+		}
+		return true
+	})
+	if d.reason != "" {
+		return false
+	}
+	body := function
+	if f.kind == kindCustom || custom.name != "" || custom.args != "" {
+		if function.name != "" || function.args != "" {
+			return d.refuse("a tool call has both a function and a custom part")
+		}
+		body, f.kind = custom, kindCustom
+	}
+	f.name, f.args, f.object = body.name, body.args, body.object
+	return true
+}
+
+func (d *decoder) callType(f *fragment, v gjson.Result) bool {
+	if v.Type == gjson.String && v.Str == "custom" {
+		f.kind = kindCustom
+	}
+	if v.Type == gjson.Null || v.Type == gjson.String && (v.Str == "" || v.Str == "function" || v.Str == "custom") {
+		return true
+	}
+	return d.refuse("a tool call has an unknown type")
+}
+
+// body reads a function or custom object.
+func (d *decoder) body(f *fragment, v gjson.Result, input string) bool {
+	if v.Type == gjson.Null {
+		return true
+	}
+	if !v.IsObject() {
+		return d.refuse("the body of a tool call is not an object")
+	}
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch key := k.Str; {
+		case key == "name":
+			return d.str(&f.name, v, "the name of a tool call")
+		case key == input && v.IsObject():
+			f.args, f.object = v.Raw, true
+		case key == input:
+			return d.str(&f.args, v, "the arguments of a tool call")
+		default:
+			return d.unknown(key, v, "name", input)
+		}
+		return true
+	})
+	return d.reason == ""
+}
+
+// functionCall reads the legacy form. Some providers send an empty one beside
+// tool_calls, which is no call.
+func (d *decoder) functionCall(c *choiceDelta, at place, v gjson.Result) bool {
+	f := fragment{place: at, kind: kindLegacy, raw: v.Raw}
+	if !d.body(&f, v, "arguments") {
+		return false
+	}
+	if f.name != "" || f.args != "" {
+		c.calls = append(c.calls, f)
+	}
+	return true
+}
+
+// number reads an index. All clients read whole numbers without a sign alike.
+func (d *decoder) number(into *int, v gjson.Result, what string) bool {
+	n, err := strconv.ParseUint(v.Raw, 10, 31)
+	if err != nil {
+		return d.refuse(what + " is not a whole number")
+	}
+	*into = int(n)
+	return true
+}
+
+func (d *decoder) str(into *string, v gjson.Result, what string) bool {
+	if v.Type != gjson.String && v.Type != gjson.Null {
+		return d.refuse(what + " is not a string")
+	}
+	*into = v.Str
+	return true
+}

@@ -1,0 +1,324 @@
+package chat
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/tidwall/gjson"
+)
+
+// played is one answer as its agent and its upstream saw it.
+type played struct {
+	before  []byte // what reached the agent before the last ruling
+	after   []byte // what the last ruling released
+	calls   [][]intercept.Call
+	hidden  [][]byte
+	nexts   []string
+	err     error
+	rulings int
+}
+
+func (p *played) out() []byte { return append(bytes.Clone(p.before), p.after...) }
+
+// ruler rules on the n-th call of an answer.
+type ruler func(n int, c intercept.Call) intercept.Ruling
+
+func denyAll(int, intercept.Call) intercept.Ruling {
+	return intercept.Ruling{Told: "No."}
+}
+
+func releaseAll(int, intercept.Call) intercept.Ruling {
+	return intercept.Ruling{Fate: intercept.Release}
+}
+
+// play drives an answer from the first body to its end; a continuation is
+// answered with the next body, the last of them again and again. Sizes cut the
+// bodies into blocks; each block is wiped when the agent has its bytes.
+func play(t testing.TB, request string, bodies [][]byte, sizes []byte, limits intercept.Limits, rule ruler) *played {
+	t.Helper()
+	r, err := Dialect{}.Request([]byte(request))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits.TurnID = "t1"
+	if limits.MaxBytes == 0 {
+		limits.MaxBytes = 1 << 20
+	}
+	if limits.MaxContinuations == 0 {
+		limits.MaxContinuations = 2
+	}
+	a := r.Answer(limits)
+	p := &played{}
+	for i := 0; ; i++ {
+		body := bodies[min(i, len(bodies)-1)]
+		if p.err = p.feed(a, body, sizes); p.err != nil {
+			break
+		}
+		more, err := p.settle(a, rule)
+		if p.err = err; err != nil || !more {
+			break
+		}
+		if i > limits.MaxContinuations {
+			t.Fatal("the answer has no end")
+		}
+	}
+	if p.err != nil {
+		e, ok := p.err.(*intercept.Error)
+		if !ok {
+			t.Fatalf("%v is not an *intercept.Error", p.err)
+		}
+		p.before = append(p.before, a.Fail(e)...)
+	}
+	return p
+}
+
+func (p *played) feed(a intercept.Answer, body, sizes []byte) error {
+	a.Begin("text/event-stream")
+	for i := 0; len(body) > 0; i++ {
+		n := len(body)
+		if len(sizes) > 0 {
+			n = min(n, 1+int(sizes[i%len(sizes)]))
+		}
+		block := bytes.Clone(body[:n])
+		out, err := a.Write(block)
+		p.before = append(p.before, out...)
+		for j := range block {
+			block[j] = '~'
+		}
+		if err != nil {
+			return err
+		}
+		body = body[n:]
+	}
+	out, err := a.End(true)
+	p.before = append(p.before, out...)
+	return err
+}
+
+func (p *played) settle(a intercept.Answer, rule ruler) (more bool, err error) {
+	calls := a.Calls()
+	p.calls = append(p.calls, calls)
+	var rulings []intercept.Ruling
+	for _, c := range calls {
+		rulings = append(rulings, rule(p.rulings, c))
+		p.rulings++
+	}
+	s, err := a.Settle(rulings)
+	if err != nil {
+		return false, err
+	}
+	p.hidden = append(p.hidden, s.Hidden...)
+	if s.Next == nil {
+		p.after = bytes.Clone(s.Bytes)
+		return false, nil
+	}
+	p.before = append(p.before, s.Bytes...)
+	p.nexts = append(p.nexts, string(s.Next))
+	return true, nil
+}
+
+// FuzzDenyAll: whatever upstream sends and however it is cut, nothing that any
+// client would take for a call reaches the agent when every call is denied.
+func FuzzDenyAll(f *testing.F) {
+	for _, s := range hostile {
+		f.Add([]byte(s), []byte(listed), []byte{6, 200})
+		f.Add([]byte(listed), []byte(s), []byte{})
+	}
+	f.Fuzz(func(t *testing.T, first, second, sizes []byte) { checkDenied(t, first, second, sizes) })
+}
+
+func checkDenied(t *testing.T, first, second, sizes []byte) {
+	p := play(t, request1, [][]byte{first, second, first}, sizes, intercept.Limits{}, denyAll)
+	if found := leak(p.out()); found != "" {
+		t.Fatalf("a denied call reached the agent: %q\nin %q", found, p.out())
+	}
+	for _, next := range p.nexts {
+		if err := intercept.Strict([]byte(next)); err != nil {
+			t.Fatalf("the model is told in broken JSON: %v: %s", err, next)
+		}
+		checkAnswered(t, next)
+	}
+}
+
+// checkAnswered: each call of an assistant message is followed by its result.
+func checkAnswered(t *testing.T, body string) {
+	messages := gjson.Get(body, "messages").Array()
+	for i, m := range messages {
+		var want []string
+		for _, c := range m.Get("tool_calls").Array() {
+			want = append(want, c.Get("id").Str)
+		}
+		for j := range want {
+			if i+1+j >= len(messages) || messages[i+1+j].Get("role").Str != "tool" || messages[i+1+j].Get("tool_call_id").Str != want[j] {
+				t.Fatalf("call %d has no result behind it: %s", j, body)
+			}
+		}
+	}
+}
+
+// FuzzAllowAll: an answer whose calls are all released is the upstream's bytes,
+// or the agent gets an error.
+func FuzzAllowAll(f *testing.F) {
+	for _, s := range hostile {
+		f.Add([]byte(s), []byte{6, 200}, false)
+		f.Add([]byte(s), []byte{}, true)
+	}
+	f.Fuzz(func(t *testing.T, body, sizes []byte, pass bool) { checkReleased(t, body, sizes, pass) })
+}
+
+func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
+	limits := intercept.Limits{}
+	if pass {
+		limits.Pass = func(intercept.Call) bool { return true }
+	}
+	p := play(t, request1, [][]byte{body}, sizes, limits, releaseAll)
+	if found := leak(p.before); found != "" && !pass {
+		t.Fatalf("a call reached the agent before its ruling: %q", found)
+	}
+	if p.err != nil || bytes.Contains(body, []byte(`error`)) { // an error inside voids what is held
+		return
+	}
+	got := p.out()
+	if bytes.Equal(got, body) {
+		return
+	}
+	// Text for the user overtakes what is held. Everything else keeps its order,
+	// and nothing is lost or added.
+	gotText, gotRest := overtaking(got)
+	wantText, wantRest := overtaking(body)
+	if d := cmp.Diff(wantRest, gotRest); d != "" {
+		t.Fatalf("not what upstream sent (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(wantText, gotText); d != "" {
+		t.Fatalf("text is not what upstream sent (-want +got):\n%s", d)
+	}
+}
+
+// overtaking splits a stream into the parts that may overtake held ones - each
+// of their payloads has text in every choice, and neither call nor end - and
+// the others. The first keep their order in each choice; a part that speaks for
+// several choices is counted for the lowest.
+func overtaking(stream []byte) (text map[string][]string, rest []string) {
+	text = make(map[string][]string)
+	var s sse.Splitter
+	s.Write(stream)
+	for {
+		part, ok, _ := s.Next()
+		if !ok {
+			if left := s.Rest(); len(left) > 0 {
+				rest = append(rest, string(left))
+			}
+			return text, rest
+		}
+		if key := textOnly(part); key != "" {
+			text[key] = append(text[key], string(part))
+			continue
+		}
+		rest = append(rest, string(part))
+	}
+}
+
+func textOnly(part []byte) (key string) {
+	for _, data := range sse.Parse(part).Data {
+		choices := gjson.GetBytes(data, "choices").Array()
+		if len(choices) == 0 {
+			return ""
+		}
+		for _, c := range choices {
+			said := c.Get("delta.content").Exists() || c.Get("delta.refusal").Exists() || c.Get("message.content").Exists() || c.Get("message.refusal").Exists()
+			if !said || c.Get("finish_reason").String() != "" || strings.Contains(c.Raw, "call") {
+				return ""
+			}
+		}
+		key = "choice"
+	}
+	return key
+}
+
+// FuzzChunking: blocks make no difference.
+func FuzzChunking(f *testing.F) {
+	for _, s := range hostile {
+		f.Add([]byte(s), []byte{0}, 300)
+		f.Add([]byte(s), []byte{6, 200}, 4000)
+	}
+	f.Fuzz(func(t *testing.T, body, sizes []byte, limit int) { checkChunking(t, body, sizes, limit) })
+}
+
+func checkChunking(t *testing.T, body, sizes []byte, limit int) {
+	limits := intercept.Limits{MaxBytes: max(limit, 64), Pass: func(c intercept.Call) bool { return strings.HasPrefix(c.Name, "b") }}
+	one := play(t, request1, [][]byte{body}, nil, limits, mixed)
+	cut := play(t, request1, [][]byte{body}, sizes, limits, mixed)
+	if got, want := fmt.Sprint(cut.err), fmt.Sprint(one.err); got != want {
+		t.Fatalf("in blocks: %s, in one: %s", got, want)
+	}
+	if !bytes.Equal(one.before, cut.before) {
+		t.Fatalf("before the ruling:\n%q in blocks,\n%q in one", cut.before, one.before)
+	}
+	if !bytes.Equal(one.after, cut.after) {
+		t.Fatalf("after the ruling:\n%q in blocks,\n%q in one", cut.after, one.after)
+	}
+	if d := cmp.Diff(one.calls, cut.calls); d != "" {
+		t.Fatalf("calls (-one +blocks):\n%s", d)
+	}
+}
+
+const editedArguments = `{"edited":true}`
+
+// mixed releases, denies and edits in turn.
+func mixed(n int, _ intercept.Call) intercept.Ruling {
+	switch n % 3 {
+	case 0:
+		return intercept.Ruling{Fate: intercept.Release}
+	case 1:
+		return intercept.Ruling{Told: "No."}
+	}
+	return intercept.Ruling{Fate: intercept.Edit, Arguments: editedArguments, Told: "Changed."}
+}
+
+// FuzzSplice: hidden turns go into any history the same way each time, and
+// nothing but the messages changes.
+func FuzzSplice(f *testing.F) {
+	echo := `{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.\n\nVery well."},{"role":"user","content":"next"}`
+	calls := `{"role":"user","content":"hi"}, {"role":"assistant","content":null,"tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_a","content":[]}`
+	for _, s := range []string{listed, two, legacyStream} {
+		for kind := range byte(4) {
+			f.Add([]byte(s), []byte(`{"model":"m","messages":[`+echo+`],"x":1}`), []byte(`{"before":"","text":"hi"}`), kind)
+			f.Add([]byte(s), []byte(` {"messages" : [ `+calls+` ] } `), []byte(`{"calls":[{"id":"call_a","name":"bash","note":"n"}],"last_calls":[{"seen":-1},{"seen":7}]}`), kind)
+		}
+	}
+	f.Fuzz(func(t *testing.T, answer, body, hostileRecord []byte, kind byte) {
+		rule := []ruler{mixed, denyAll, func(n int, c intercept.Call) intercept.Ruling { return mixed(n+1, c) }, func(n int, c intercept.Call) intercept.Ruling { return mixed(n+2, c) }}[kind%4]
+		p := play(t, request1, [][]byte{answer, []byte(finalWord)}, nil, intercept.Limits{}, rule)
+		checkSpliced(t, body, append([][]byte{hostileRecord}, p.hidden...))
+	})
+}
+
+func checkSpliced(t *testing.T, body []byte, records [][]byte) {
+	var results []string
+	for range 2 {
+		r, err := parseRequest(bytes.Clone(body))
+		if err != nil {
+			return
+		}
+		n := r.Splice(records)
+		if err := intercept.Strict(r.Body()); err != nil {
+			t.Fatalf("spliced into broken JSON: %v: %s", err, r.Body())
+		}
+		if n == 0 && !bytes.Equal(r.Body(), body) {
+			t.Fatalf("changed without splicing: %s", r.Body())
+		}
+		old, _ := parseRequest(body)
+		if before, after := body[:old.at], body[old.at+len(old.messages):]; !bytes.HasPrefix(r.Body(), before) || !bytes.HasSuffix(r.Body(), after) {
+			t.Fatalf("what is outside messages changed: %s", r.Body())
+		}
+		results = append(results, string(r.Body()))
+	}
+	if results[0] != results[1] {
+		t.Fatalf("two splices of the same differ:\n%s\n%s", results[0], results[1])
+	}
+}

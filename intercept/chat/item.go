@@ -1,0 +1,116 @@
+package chat
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// item is one element of an array that comes in pieces (reasoning_details of
+// OpenRouter, content parts of Mistral): an object whose texts grow, or any
+// other value.
+type item struct {
+	raw    string // what is not an object
+	fields []itemField
+}
+
+type itemField struct {
+	name string // raw
+	raw  string // "" for a string
+	text []byte // string contents, still escaped
+}
+
+// mergeItems adds the elements of a streamed array. One of the same index and
+// type as the last one continues it.
+func mergeItems(items []item, more gjson.Result) []item {
+	more.ForEach(func(_, v gjson.Result) bool {
+		if n := len(items); n == 0 || !items[n-1].continuedBy(v) {
+			items = append(items, item{raw: v.Raw})
+		}
+		if v.IsObject() {
+			items[len(items)-1].merge(v)
+		}
+		return true
+	})
+	return items
+}
+
+func (m *item) continuedBy(v gjson.Result) bool {
+	if m.fields == nil || !v.IsObject() || m.value(`"type"`) != v.Get("type").Raw {
+		return false
+	}
+	if index := v.Get("index"); index.Exists() || m.value(`"index"`) != "" {
+		return m.value(`"index"`) == index.Raw
+	}
+	return m.value(`"type"`) == `"text"`
+}
+
+// merge adds the fields of a piece: texts are appended, others replaced.
+func (m *item) merge(v gjson.Result) {
+	v.ForEach(func(k, v gjson.Result) bool {
+		f := m.field(k.Raw)
+		switch {
+		case v.Type == gjson.Null && (f.raw != "" || f.text != nil):
+		case v.Type != gjson.String:
+			f.raw, f.text = strings.Clone(v.Raw), nil
+		case f.raw != "" || !grows(k.Str):
+			f.raw, f.text = "", []byte(v.Raw[1:len(v.Raw)-1])
+		default:
+			f.text = append(f.text, v.Raw[1:len(v.Raw)-1]...)
+		}
+		return true
+	})
+}
+
+func grows(field string) bool { return field == "text" || field == "summary" || field == "data" }
+
+func (m *item) field(name string) *itemField {
+	for i := range m.fields {
+		if m.fields[i].name == name {
+			return &m.fields[i]
+		}
+	}
+	m.fields = append(m.fields, itemField{name: name})
+	return &m.fields[len(m.fields)-1]
+}
+
+func (m *item) value(name string) string {
+	for i := range m.fields {
+		if m.fields[i].name == name {
+			return m.fields[i].value()
+		}
+	}
+	return ""
+}
+
+func (f *itemField) value() string {
+	if f.raw != "" {
+		return f.raw
+	}
+	return `"` + string(f.text) + `"`
+}
+
+func (m *item) render(b *strings.Builder) {
+	if m.fields == nil {
+		b.WriteString(m.raw)
+		return
+	}
+	for i := range m.fields {
+		b.WriteByte("{,"[min(i, 1)])
+		b.WriteString(m.fields[i].name + ":" + m.fields[i].value())
+	}
+	b.WriteByte('}')
+}
+
+func joinItems(items []item) string {
+	var b strings.Builder
+	b.WriteByte('[')
+	for i := range items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		items[i].render(&b)
+	}
+	b.WriteByte(']')
+	return b.String()
+}
