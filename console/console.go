@@ -148,7 +148,7 @@ func (c *Console) Start() error {
 		c.served <- err
 		close(c.served)
 	}()
-	c.log.Info("console listens; whoever reaches it decides as the reviewer local", "url", "http://"+c.Addr())
+	c.log.Debug("console listens", "url", "http://"+c.Addr())
 	return nil
 }
 

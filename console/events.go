@@ -21,6 +21,11 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead {
+		return nil
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer context.AfterFunc(c.streams, cancel)()
 	feed := c.subscribe(ctx, from)
@@ -32,8 +37,6 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) error {
 
 	c.metrics.streams.Inc()
 	defer c.metrics.streams.Dec()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	c.stream(ctx, newEventWriter(w), feed)
 	return nil

@@ -91,6 +91,9 @@ func TestEventsBeginWhereAsked(t *testing.T) {
 		}
 	}
 	url := start(t, &scriptedGate{}, nil)
+	if status, header, _ := ask(t, "HEAD", url+"/api/v1/events", ""); status != 200 || header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("HEAD answers %d %v", status, header)
+	}
 	for _, last := range []string{"x", "-1", "18446744073709551615"} {
 		status, header, body := ask(t, "GET", url+"/api/v1/events", "", "Last-Event-ID", last)
 		wantProblem(t, status, header, body, 400, problem.CodeBadRequest)

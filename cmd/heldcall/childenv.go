@@ -9,9 +9,8 @@ import (
 	"github.com/heldcall/heldcall/app"
 )
 
-// childEnvironment points the usual clients of a model at the proxy. The
-// console's address is not told: a command must not find where to approve its
-// own calls.
+// childEnvironment points the usual clients of a model at the proxy. Where the
+// console is, and so where calls are approved, the command is not told.
 func childEnvironment(environment []string, proxy string, config *app.Config) []string {
 	root := "http://" + reachable(proxy)
 	openAI := root + openAIPrefix(config.Proxy.Upstreams)

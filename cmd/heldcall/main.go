@@ -49,7 +49,6 @@ func execute(ctx context.Context, args []string, s *streams) int {
 	parser, err := kong.New(&program{},
 		kong.Name("heldcall"),
 		kong.Description(description),
-		kong.UsageOnError(),
 		kong.Writers(s.out, s.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)),

@@ -62,7 +62,13 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	served := make(chan error, 1)
-	go func() { served <- heldcall.Run(serving) }()
+	go func() {
+		err := heldcall.Run(serving)
+		if err != nil {
+			log.Error("heldcall has stopped", "error", err)
+		}
+		served <- err
+	}()
 	select {
 	case err := <-served:
 		return fmt.Errorf("start heldcall: %w", err)
@@ -70,9 +76,7 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	}
 	ended := runChild(command, childEnvironment(os.Environ(), heldcall.ProxyAddr(), &config), s)
 	stop()
-	if err := <-served; err != nil {
-		log.Error("heldcall did not stop in order", "error", err)
-	}
+	<-served // its error is in the log; the command's outcome is what counts
 	return ended
 }
 

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPrintable(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain, ä 漢 🙂":              "plain, ä 漢 🙂",
+		"\x1b[31m\a\r\x7f":          `\x1b[31m\x07\x0d\x7f`,
+		"a\nb\tc":                   `a\x0ab\x09c`,
+		"\u202egnp.exe\u2066":       `\u202egnp.exe\u2066`,
+		"r\u200bm\u00ad\ufeff":      `r\u200bm\u00ad\ufeff`,
+		"\u009b2J":                  `\u009b2J`,
+		"\xff\xc0":                  `\xff\xc0`,
+		"\U000e0041\ufe0f\u3164":    `\U000e0041\ufe0f\u3164`,
+		"line\u2028break\u00a0wide": `line\u2028break\u00a0wide`,
+	} {
+		if got := printable(text); got != want {
+			t.Errorf("printable(%q) = %s, want %s", text, got, want)
+		}
+	}
+	if got := printableLines("a\nb\t\x1b"); got != "a\nb\t\\x1b" {
+		t.Errorf("printableLines gives %q", got)
+	}
+}
+
+// Whatever a model wrote, only what is visible is printed, and JSON stays the
+// same JSON.
+func FuzzPrintable(f *testing.F) {
+	f.Add("\x1b[2J\u202e\xff\u2028\U000e0041")
+	f.Add(`{"a": "\u0000"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		encoded, err := json.Marshal(map[string]string{text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped := escapeJSON(encoded)
+		for _, shown := range []string{printable(text), escaped, indentJSON(encoded), indentJSON(json.RawMessage(text))} {
+			for _, r := range shown {
+				if !visible(r) && r != '\n' && r != '\t' {
+					t.Fatalf("%q is printed with %U: %q", text, r, shown)
+				}
+			}
+			if !utf8.ValidString(shown) {
+				t.Fatalf("%q is printed as invalid UTF-8", text)
+			}
+		}
+		var before, after map[string]string
+		if json.Unmarshal(encoded, &before) != nil || json.Unmarshal([]byte(escaped), &after) != nil || !cmp.Equal(before, after) {
+			t.Fatalf("%s became %s", encoded, escaped)
+		}
+	})
+}
+
+func TestPrintJSONKeepsArguments(t *testing.T) {
+	var out bytes.Buffer
+	if err := printJSON(&out, map[string]any{"a": json.RawMessage(`{"x":"<&>\u202e","n":1.0}`)}); err != nil {
+		t.Fatal(err)
+	}
+	want := "{\n  \"a\": {\n    \"x\": \"<&>\\u202e\",\n    \"n\": 1.0\n  }\n}\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDurationsAreShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m01s", 5 * time.Minute: "5m00s",
+		12*time.Minute + 3*time.Second: "12m", 47 * time.Hour: "47h", 72 * time.Hour: "3d",
+	} {
+		if got := left(d); got != want {
+			t.Errorf("left(%s) = %s, want %s", d, got, want)
+		}
+	}
+	if got := ago(90 * time.Second); got != "1m" {
+		t.Errorf("ago(90s) = %s", got)
+	}
+}
+
+func TestShortenSaysThatItCut(t *testing.T) {
+	for text, want := range map[string]string{"äöü": "äöü", "äöüß": "äö…"} {
+		if got := shorten(text, 3); got != want {
+			t.Errorf("shorten(%s) = %s, want %s", text, got, want)
+		}
+	}
+}
