@@ -21,7 +21,9 @@ var (
 // then stands: still pending where more approvals are required.
 //
 // It fails with [*DecidedError] when the request had ended before, its deadline
-// included; [ErrUnknownRequest]; [*InvalidError]; or [ErrStoreUnavailable].
+// included; [ErrUnknownRequest]; [*InvalidError]; [ErrTooLarge] for an edit or note
+// that does not fit a record; or [ErrStoreUnavailable], when nothing is known of
+// the outcome.
 func (g *Gate) Decide(ctx context.Context, d Decision) (Request, error) {
 	if err := checkDecision(d); err != nil {
 		return Request{}, err
@@ -41,6 +43,9 @@ func (g *Gate) Decide(ctx context.Context, d Decision) (Request, error) {
 	}
 	if err == nil && d.Action == ActionAbortRun {
 		_, err = g.Signal(ctx, Signal{RunID: r.RunID, Action: SignalAbort, ReviewerID: d.ReviewerID})
+		if err != nil { // the request says that the run is aborted: make it so
+			g.due.add(&job{kind: jobRepair, id: r.ID, at: g.now().Add(retryDelay)})
+		}
 	}
 	return r, err
 }

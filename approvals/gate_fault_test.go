@@ -66,7 +66,7 @@ func TestPromise4_RecordedFirst_UntoldRequestIsToldByAnother(t *testing.T) {
 		if id != r.ID {
 			t.Fatal(id)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("nobody was told")
 	}
 	if got := eventTypes(eventsOf(t, s, r.ID)); !cmp.Equal(got, []approvals.EventType{approvals.EventApprovalRequired}) {

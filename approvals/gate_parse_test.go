@@ -1,6 +1,7 @@
 package approvals_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -66,6 +67,21 @@ func FuzzParseDecision(f *testing.F) {
 			t.Fatal("read without an action")
 		case err == nil && d.ReviewerID != "":
 			t.Fatal("the reviewer was taken from the payload")
+		case err == nil && d.Action == approvals.ActionApprove:
+			var words map[string]any
+			if err := json.Unmarshal(payload, &words); err != nil {
+				t.Fatalf("read as approve, but it is not JSON: %v", err)
+			}
+			yes := words["action"] == "approve" || words["action"] == "allow"
+			for _, word := range []string{"allow", "approved", "confirmed"} {
+				if words[word] == false {
+					t.Fatalf("read as approve with %s false", word)
+				}
+				yes = yes || words[word] == true
+			}
+			if !yes {
+				t.Fatal("read as approve without a yes")
+			}
 		}
 	})
 }

@@ -59,7 +59,7 @@ func await(t testing.TB, c <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("waited in vain for %s", what)
 	}
 }
@@ -68,7 +68,7 @@ func await(t testing.TB, c <-chan struct{}, what string) {
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for start := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(start) > 20*time.Second {
+		if time.Since(start) > 2*time.Minute {
 			t.Fatalf("waited in vain until %s", what)
 		}
 	}

@@ -14,7 +14,7 @@ const duplicateWindow = 10 * time.Minute
 
 // provision makes or updates the buckets and streams.
 func (s *Store) provision(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	replicas := s.opts.Replicas
 	if replicas == 0 {
@@ -39,7 +39,22 @@ func notEnoughServers(err error) bool {
 }
 
 func (s *Store) provisionWith(ctx context.Context, replicas int) error {
-	buckets := []struct {
+	if err := s.provisionBuckets(ctx, replicas); err != nil {
+		return err
+	}
+	if err := s.provisionStreams(ctx, replicas); err != nil {
+		return err
+	}
+	var err error
+	if s.turnStream, err = s.js.Stream(ctx, "KV_"+BucketTurns); err != nil {
+		return fmt.Errorf("open the bucket %s: %w", BucketTurns, err)
+	}
+	return nil
+}
+
+func (s *Store) provisionBuckets(ctx context.Context, replicas int) error {
+	var grants jetstream.KeyValue
+	for _, b := range []struct {
 		name string
 		ttl  time.Duration
 		into *jetstream.KeyValue
@@ -47,9 +62,8 @@ func (s *Store) provisionWith(ctx context.Context, replicas int) error {
 		{BucketRequests, s.opts.Retention, &s.requests},
 		{BucketTurns, TurnTTL, &s.turns},
 		{BucketRuns, s.opts.Retention, &s.runs},
-		{BucketGrants, 0, new(jetstream.KeyValue)},
-	}
-	for _, b := range buckets {
+		{BucketGrants, 0, &grants},
+	} {
 		kv, err := s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:   b.name,
 			History:  1,
@@ -60,49 +74,65 @@ func (s *Store) provisionWith(ctx context.Context, replicas int) error {
 		if err != nil {
 			return fmt.Errorf("make the bucket %s: %w", b.name, err)
 		}
+		if replicas > 1 {
+			if kv, err = s.readFromLeader(ctx, b.name); err != nil {
+				return err
+			}
+		}
 		*b.into = kv
 	}
-	streams := []struct {
-		config jetstream.StreamConfig
-		into   *jetstream.Stream
-	}{
-		{jetstream.StreamConfig{
-			Name:               StreamEvents,
-			Description:        "heldcall: audit log",
-			Subjects:           []string{"heldcall.v1.events.>"},
-			Storage:            jetstream.FileStorage,
-			Replicas:           replicas,
-			Duplicates:         duplicateWindow,
-			DenyDelete:         true,
-			AllowDirect:        replicas == 1,
-			AllowAtomicPublish: true,
-		}, &s.events},
-		{jetstream.StreamConfig{
-			Name:        StreamRequests,
-			Description: "heldcall: new requests",
-			Subjects:    []string{"heldcall.v1.requests.>"},
-			Storage:     jetstream.FileStorage,
-			Replicas:    replicas,
-			MaxAge:      s.opts.Retention,
-			AllowDirect: true,
-		}, new(jetstream.Stream)},
+	return nil
+}
+
+func (s *Store) provisionStreams(ctx context.Context, replicas int) error {
+	events, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name:               StreamEvents,
+		Description:        "heldcall: audit log",
+		Subjects:           []string{"heldcall.v1.events.>"},
+		Storage:            jetstream.FileStorage,
+		Replicas:           replicas,
+		Duplicates:         duplicateWindow,
+		DenyDelete:         true,
+		AllowDirect:        replicas == 1,
+		AllowAtomicPublish: true,
+	})
+	if err != nil {
+		return fmt.Errorf("make the stream %s: %w", StreamEvents, err)
 	}
-	for _, st := range streams {
-		stream, err := s.js.CreateOrUpdateStream(ctx, st.config)
-		if err != nil {
-			return fmt.Errorf("make the stream %s: %w", st.config.Name, err)
-		}
-		*st.into = stream
-	}
-	if !s.events.CachedInfo().Config.AllowAtomicPublish {
+	if !events.CachedInfo().Config.AllowAtomicPublish {
 		return fmt.Errorf("the NATS server %s is %s: heldcall needs 2.12 or newer (atomic batches)", s.conn.ConnectedUrlRedacted(), s.conn.ConnectedServerVersion())
 	}
-	var err error
-	if s.requestStream, err = s.js.Stream(ctx, "KV_"+BucketRequests); err != nil {
-		return fmt.Errorf("open the bucket %s: %w", BucketRequests, err)
-	}
-	if s.turnStream, err = s.js.Stream(ctx, "KV_"+BucketTurns); err != nil {
-		return fmt.Errorf("open the bucket %s: %w", BucketTurns, err)
+	s.events = events
+	_, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name:        StreamRequests,
+		Description: "heldcall: new requests",
+		Subjects:    []string{"heldcall.v1.requests.>"},
+		Storage:     jetstream.FileStorage,
+		Replicas:    replicas,
+		MaxAge:      s.opts.Retention,
+		AllowDirect: replicas == 1,
+	})
+	if err != nil {
+		return fmt.Errorf("make the stream %s: %w", StreamRequests, err)
 	}
 	return nil
+}
+
+// readFromLeader makes reads of a replicated bucket see every write that was
+// acknowledged before: a follower may lag behind.
+func (s *Store) readFromLeader(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
+	stream, err := s.js.Stream(ctx, "KV_"+bucket)
+	if err != nil {
+		return nil, fmt.Errorf("open the bucket %s: %w", bucket, err)
+	}
+	config := stream.CachedInfo().Config
+	config.AllowDirect = false
+	if _, err := s.js.UpdateStream(ctx, config); err != nil {
+		return nil, fmt.Errorf("make reads of the bucket %s consistent: %w", bucket, err)
+	}
+	kv, err := s.js.KeyValue(ctx, bucket)
+	if err != nil {
+		return nil, fmt.Errorf("open the bucket %s: %w", bucket, err)
+	}
+	return kv, nil
 }

@@ -61,7 +61,6 @@ type Store struct {
 	js      jetstream.JetStream
 
 	requests, turns, runs jetstream.KeyValue
-	requestStream         jetstream.Stream // behind the bucket
 	turnStream            jetstream.Stream // behind the bucket
 	events                jetstream.Stream
 	chain                 *audit.Log

@@ -64,7 +64,9 @@ func start(t *testing.T) stack {
 func dial(t *testing.T, s *store.Store, options ...natsgo.Option) *natsgo.Conn {
 	t.Helper()
 	closed := make(chan struct{})
-	conn, err := natsgo.Connect("nats://"+s.ListenAddr(), append(options, natsgo.ClosedHandler(func(*natsgo.Conn) { close(closed) }))...)
+	conn, err := natsgo.Connect("nats://"+s.ListenAddr(), append(options,
+		natsgo.ErrorHandler(func(*natsgo.Conn, *natsgo.Subscription, error) {}), // it prints what bots may not do
+		natsgo.ClosedHandler(func(*natsgo.Conn) { close(closed) }))...)
 	if err != nil {
 		t.Fatal(err)
 	}
