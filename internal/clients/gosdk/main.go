@@ -1,0 +1,89 @@
+// Command gosdk runs the jobs of a client test with one of two Go SDKs, which
+// its argument names: openai-go or go-openai. Jobs come in on standard input,
+// each is run at the same time as the others, and what it accumulated goes out
+// as one line of JSON.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// job is one conversation to have. Mode is "whole" or "stream".
+type job struct {
+	Name string `json:"name"`
+	Mode string `json:"mode"`
+}
+
+// call is a tool call as the SDK accumulated it.
+type call struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func (c call) result() string { return "ran " + c.Name + " with " + c.Arguments }
+
+type usage struct {
+	Prompt     int64 `json:"prompt"`
+	Completion int64 `json:"completion"`
+}
+
+// report is what a job accumulated. Next is the text of the answer to the
+// results of the calls.
+type report struct {
+	Job    string `json:"job"`
+	Text   string `json:"text"`
+	Calls  []call `json:"calls"`
+	Finish string `json:"finish"`
+	Usage  *usage `json:"usage"`
+	Next   string `json:"next"`
+	Error  string `json:"error,omitempty"`
+}
+
+// parameters are the tools' JSON Schemas by name.
+var parameters = map[string]map[string]any{
+	"transfer": {
+		"type": "object", "required": []string{"job", "amount"}, "additionalProperties": false,
+		"properties": map[string]any{"job": map[string]any{"type": "string"}, "amount": map[string]any{"type": "number"}},
+	},
+	"lookup": {
+		"type": "object", "required": []string{"job"}, "additionalProperties": false,
+		"properties": map[string]any{"job": map[string]any{"type": "string"}},
+	},
+}
+
+func main() {
+	ask := map[string]func(context.Context, string, job) (report, error){
+		"openai-go": askOpenAI, "go-openai": askGoOpenAI,
+	}[os.Args[1]]
+	var work struct {
+		BaseURL string `json:"base_url"`
+		Jobs    []job  `json:"jobs"`
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&work); err != nil {
+		fmt.Fprintln(os.Stderr, "gosdk: reading the jobs:", err)
+		os.Exit(1)
+	}
+	var running sync.WaitGroup
+	var writing sync.Mutex
+	out := json.NewEncoder(os.Stdout)
+	for _, j := range work.Jobs {
+		running.Go(func() {
+			got, err := ask(context.Background(), work.BaseURL, j)
+			got.Job = j.Name
+			if err != nil {
+				got.Error = err.Error()
+			}
+			writing.Lock()
+			defer writing.Unlock()
+			if err := out.Encode(got); err != nil {
+				fmt.Fprintln(os.Stderr, "gosdk:", err)
+			}
+		})
+	}
+	running.Wait()
+}

@@ -1,0 +1,52 @@
+// The official OpenAI SDK for JavaScript: whole answers, raw chunks, and its
+// own stream helper.
+import OpenAI from 'openai';
+import { result, run, tools } from './jobs.mjs';
+
+const functions = tools.map((tool) => ({ type: 'function', function: tool }));
+
+async function complete(client, mode, messages) {
+  const body = { model: 'gpt-test', messages, tools: functions };
+  if (mode === 'whole') {
+    return client.chat.completions.create(body);
+  }
+  const streamed = { ...body, stream_options: { include_usage: true } };
+  if (mode === 'helper') {
+    return client.chat.completions.stream(streamed).finalChatCompletion();
+  }
+  const message = { role: 'assistant', content: '', tool_calls: [] };
+  const completion = { choices: [{ message }] };
+  for await (const chunk of await client.chat.completions.create({ ...streamed, stream: true })) {
+    completion.usage = chunk.usage ?? completion.usage;
+    for (const choice of chunk.choices) {
+      message.content += choice.delta.content ?? '';
+      completion.choices[0].finish_reason = choice.finish_reason ?? completion.choices[0].finish_reason;
+      for (const part of choice.delta.tool_calls ?? []) {
+        const call = (message.tool_calls[part.index] ??= { type: 'function', function: { name: '', arguments: '' } });
+        call.id = part.id ?? call.id;
+        call.function.name += part.function?.name ?? '';
+        call.function.arguments += part.function?.arguments ?? '';
+      }
+    }
+  }
+  if (message.tool_calls.length === 0) delete message.tool_calls;
+  return completion;
+}
+
+await run(async (baseURL, job) => {
+  const client = new OpenAI({ baseURL, apiKey: 'test' });
+  const messages = [{ role: 'user', content: job.name }];
+  const completion = await complete(client, job.mode, messages);
+  const { message, finish_reason: finish } = completion.choices[0];
+  const calls = (message.tool_calls ?? []).map((call) => ({ id: call.id, ...call.function }));
+  const answers = calls.map((call) => ({ role: 'tool', tool_call_id: call.id, content: result(call) }));
+  if (answers.length === 0) answers.push({ role: 'user', content: 'go on' });
+  const next = await complete(client, job.mode, [...messages, message, ...answers]);
+  return {
+    text: message.content ?? '',
+    calls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
+    finish,
+    usage: completion.usage && { prompt: completion.usage.prompt_tokens, completion: completion.usage.completion_tokens },
+    next: next.choices[0].message.content,
+  };
+});

@@ -1,0 +1,53 @@
+// Vercel's AI SDK over Chat Completions. The argument names the provider:
+// openai or openai-compatible.
+import { createOpenAI } from '@ai-sdk/openai';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { generateText, jsonSchema, streamText, tool } from 'ai';
+import { result, run, tools } from './jobs.mjs';
+
+function model(baseURL) {
+  if (process.argv[2] === 'openai') {
+    return createOpenAI({ baseURL, apiKey: 'test' }).chat('gpt-test');
+  }
+  return createOpenAICompatible({ name: 'heldcall', baseURL, apiKey: 'test', includeUsage: true })('gpt-test');
+}
+
+// Without execute the SDK hands the calls out instead of running them.
+const set = Object.fromEntries(
+  tools.map(({ name, description, parameters }) => [name, tool({ description, inputSchema: jsonSchema(parameters) })]),
+);
+
+async function complete(baseURL, mode, messages) {
+  const options = { model: model(baseURL), messages, tools: set };
+  if (mode === 'whole') return generateText(options);
+  let failed;
+  const stream = streamText({ ...options, onError: ({ error }) => (failed = error) });
+  await stream.consumeStream();
+  if (failed) throw failed;
+  return {
+    text: await stream.text,
+    toolCalls: await stream.toolCalls,
+    finishReason: await stream.finishReason,
+    usage: await stream.usage,
+    response: await stream.response,
+  };
+}
+
+await run(async (baseURL, job) => {
+  const messages = [{ role: 'user', content: job.name }];
+  const got = await complete(baseURL, job.mode, messages);
+  const calls = got.toolCalls.map((call) => ({ id: call.toolCallId, name: call.toolName, arguments: JSON.stringify(call.input) }));
+  const answers = calls.map((call) => ({
+    role: 'tool',
+    content: [{ type: 'tool-result', toolCallId: call.id, toolName: call.name, output: { type: 'text', value: result(call) } }],
+  }));
+  if (answers.length === 0) answers.push({ role: 'user', content: 'go on' });
+  const next = await complete(baseURL, job.mode, [...messages, ...got.response.messages, ...answers]);
+  return {
+    text: got.text,
+    calls,
+    finish: got.finishReason,
+    usage: { prompt: got.usage.inputTokens, completion: got.usage.outputTokens },
+    next: next.text,
+  };
+});

@@ -1,0 +1,120 @@
+"""The official OpenAI SDK for Python: whole answers, raw chunks, and its own
+stream helper.
+
+Jobs come in on standard input, each is run at the same time as the others, and
+what it accumulated goes out as one line of JSON.
+"""
+
+import asyncio
+import json
+import sys
+import traceback
+
+from openai import AsyncOpenAI
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "transfer",
+            "description": "Moves money",
+            "strict": True,
+            "parameters": {
+                "type": "object",
+                "properties": {"job": {"type": "string"}, "amount": {"type": "number"}},
+                "required": ["job", "amount"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    {
+        "type": "function",
+        "function": {
+            "name": "lookup",
+            "description": "Looks an account up",
+            "strict": True,
+            "parameters": {
+                "type": "object",
+                "properties": {"job": {"type": "string"}},
+                "required": ["job"],
+                "additionalProperties": False,
+            },
+        },
+    },
+]
+
+
+async def complete(client, mode, messages):
+    """Returns text, calls, finish reason and usage of one answer."""
+    body = {"model": "gpt-test", "messages": messages, "tools": TOOLS}
+    if mode == "raw":
+        return await accumulate(client, body)
+    if mode == "whole":
+        completion = await client.chat.completions.create(**body)
+    else:
+        async with client.chat.completions.stream(**body, stream_options={"include_usage": True}) as stream:
+            completion = await stream.get_final_completion()
+    choice = completion.choices[0]
+    calls = [
+        {"id": call.id, "name": call.function.name, "arguments": call.function.arguments}
+        for call in choice.message.tool_calls or []
+    ]
+    return choice.message.content or "", calls, choice.finish_reason, completion.usage
+
+
+async def accumulate(client, body):
+    text, calls, finish, usage = "", {}, None, None
+    async for chunk in await client.chat.completions.create(
+        **body, stream=True, stream_options={"include_usage": True}
+    ):
+        usage = chunk.usage or usage
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            finish = choice.finish_reason or finish
+            for part in choice.delta.tool_calls or []:
+                call = calls.setdefault(part.index, {"id": "", "name": "", "arguments": ""})
+                call["id"] = part.id or call["id"]
+                call["name"] += part.function.name or ""
+                call["arguments"] += part.function.arguments or ""
+    if sorted(calls) != list(range(len(calls))):
+        raise ValueError(f"the calls have the indices {sorted(calls)}")
+    return text, [calls[i] for i in sorted(calls)], finish, usage
+
+
+async def ask(base_url, job):
+    client = AsyncOpenAI(base_url=base_url, api_key="test")
+    messages = [{"role": "user", "content": job["name"]}]
+    text, calls, finish, usage = await complete(client, job["mode"], messages)
+    message = {"role": "assistant", "content": text or None}
+    if calls:
+        message["tool_calls"] = [
+            {"id": c["id"], "type": "function", "function": {"name": c["name"], "arguments": c["arguments"]}}
+            for c in calls
+        ]
+    answers = [
+        {"role": "tool", "tool_call_id": c["id"], "content": f"ran {c['name']} with {c['arguments']}"} for c in calls
+    ] or [{"role": "user", "content": "go on"}]
+    after, _, _, _ = await complete(client, job["mode"], [*messages, message, *answers])
+    return {
+        "text": text,
+        "calls": calls,
+        "finish": finish,
+        "usage": usage and {"prompt": usage.prompt_tokens, "completion": usage.completion_tokens},
+        "next": after,
+    }
+
+
+async def run(base_url, job):
+    try:
+        got = await ask(base_url, job)
+    except Exception:  # what went wrong is what the test wants to know
+        got = {"error": traceback.format_exc()}
+    print(json.dumps({"job": job["name"], **got}), flush=True)
+
+
+async def main():
+    work = json.load(sys.stdin)
+    await asyncio.gather(*(run(work["base_url"], job) for job in work["jobs"]))
+
+
+asyncio.run(main())
