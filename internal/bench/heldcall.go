@@ -15,9 +15,10 @@ import (
 
 // hop is what stands between agents and the upstream.
 type hop struct {
-	name    string
-	addr    string         // where agents connect
-	console *client.Client // of heldcall; nil for the others
+	name     string
+	addr     string         // where agents connect
+	console  *client.Client // of heldcall; nil for the others
+	profiles *profiles      // of heldcall; nil when none are asked for
 	*process
 }
 
@@ -33,7 +34,7 @@ func (h *hop) pid() int {
 type heldcallOptions struct {
 	policy    string        // the policy's default: allow or ask
 	keepalive time.Duration // while held
-	profile   string        // file name start of CPU profiles; empty for none
+	profiles  string        // folder; empty for none
 }
 
 // buildHeldcall builds the real program into dir. With profiling, a file is laid over its source that takes CPU profiles on request:
@@ -93,8 +94,10 @@ log: {level: warn}
 	cmd := exec.Command(bin, "serve", "--config", configFile)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.Env = os.Environ()
-	if o.profile != "" {
-		cmd.Env = append(cmd.Env, profileEnv+"="+o.profile)
+	var taken *profiles
+	if o.profiles != "" {
+		taken = &profiles{dir: o.profiles, prefix: filepath.Join(dir, "profile")}
+		cmd.Env = append(cmd.Env, profileEnv+"="+taken.prefix)
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start heldcall: %w", err)
@@ -109,7 +112,7 @@ log: {level: warn}
 		p.stop()
 		return nil, fmt.Errorf("heldcall's console: %w", err)
 	}
-	h := &hop{name: hopHeldcall, addr: addrs[0], console: console, process: p}
+	h := &hop{name: hopHeldcall, addr: addrs[0], console: console, profiles: taken, process: p}
 	if err := h.waitReady(); err != nil {
 		h.stop()
 		return nil, fmt.Errorf("heldcall is not ready: %w\n%s", err, tail(logFile))

@@ -11,9 +11,15 @@ import (
 // settle is how long memory is left alone before it is read.
 const settle = 2 * time.Second
 
+// memory is what a process has in memory, in bytes.
+type memory struct {
+	Resident int64 `json:"resident"` // all of it
+	Own      int64 `json:"own"`      // without the pages of its program file, which the kernel can drop
+}
+
 // footprint is the memory of one hop.
 type footprint struct {
-	Idle      int64   `json:"idle_bytes"`        // resident, some seconds after the start
+	Idle      memory  `json:"idle_bytes"`        // some seconds after the start
 	PerStream float64 `json:"bytes_per_stream"`  // resident, more per stream
 	Streams   int     `json:"streams,omitempty"` // open at once
 }
@@ -33,26 +39,26 @@ func openStreams(h *hop, n int) (footprint, error) {
 	}
 	defer closeAgents(agents)
 	time.Sleep(settle)
-	open, err := rss(h.pid())
+	open, err := memoryOf(h.pid())
 	if err != nil {
 		return fp, err
 	}
-	fp.PerStream = float64(open-idle.warm) / float64(n)
-	return fp, nil
+	fp.PerStream = float64(open.Resident-idle.warm.Resident) / float64(n)
+	return fp, h.profiles.heap(h, "heap with open streams")
 }
 
 // openEvents is how much a stream says before it goes silent.
 const openEvents = 5
 
 // idleMemory is a hop's memory before its first request and after a few.
-type idleMemory struct{ start, warm int64 }
+type idleMemory struct{ start, warm memory }
 
 // warmMemory reads a fresh hop's memory, makes some requests so that its code and its first buffers are in, and reads it again.
 func warmMemory(h *hop) (idleMemory, error) {
 	var m idleMemory
 	time.Sleep(settle)
 	var err error
-	if m.start, err = rss(h.pid()); err != nil {
+	if m.start, err = memoryOf(h.pid()); err != nil {
 		return m, err
 	}
 	workers, err := newWorkers(h.addr, workload{Shape: shapeCoalesced, Conns: 4, Events: openEvents, Prompt: promptSize})
@@ -66,8 +72,10 @@ func warmMemory(h *hop) (idleMemory, error) {
 		}
 	}
 	time.Sleep(settle / 4)
-	m.warm, err = rss(h.pid())
-	return m, err
+	if m.warm, err = memoryOf(h.pid()); err != nil {
+		return m, err
+	}
+	return m, h.profiles.heap(h, "heap idle")
 }
 
 // holdLimit is how long an agent of a silent stream lives.

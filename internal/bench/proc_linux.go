@@ -46,22 +46,29 @@ func machineTime() (time.Duration, error) {
 	return time.Duration(ticks) * (time.Second / 100), nil // the kernel's unit here is always 10 ms
 }
 
-// rss is the resident memory of a process in bytes.
-func rss(pid int) (int64, error) {
+// memoryOf reads the memory of a process.
+func memoryOf(pid int) (memory, error) {
+	var m memory
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
-		return 0, fmt.Errorf("memory of process %d: %w", pid, err)
+		return m, fmt.Errorf("memory of process %d: %w", pid, err)
 	}
+	fields := map[string]*int64{"Rss:": &m.Resident, "Anonymous:": &m.Own}
 	for line := range bytes.Lines(b) {
-		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "Rss:" {
-			kb, err := strconv.ParseInt(string(f[1]), 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("memory of process %d: %w", pid, err)
-			}
-			return kb << 10, nil
+		f := bytes.Fields(line)
+		if len(f) != 3 || fields[string(f[0])] == nil {
+			continue
 		}
+		kb, err := strconv.ParseInt(string(f[1]), 10, 64)
+		if err != nil {
+			return m, fmt.Errorf("memory of process %d: %w", pid, err)
+		}
+		*fields[string(f[0])] = kb << 10
 	}
-	return 0, fmt.Errorf("memory of process %d: no Rss line", pid)
+	if m.Resident == 0 {
+		return m, fmt.Errorf("memory of process %d: no Rss line", pid)
+	}
+	return m, nil
 }
 
 // checkOpenFiles says whether a process may open n files. Go programs raise the soft limit to the hard one by themselves.

@@ -11,5 +11,5 @@ var errLinuxOnly = errors.New("the benchmark reads CPU time and memory of proces
 
 func cpuTime(int) (time.Duration, error)  { return 0, errLinuxOnly }
 func machineTime() (time.Duration, error) { return 0, errLinuxOnly }
-func rss(int) (int64, error)              { return 0, errLinuxOnly }
 func checkOpenFiles(int) error            { return errLinuxOnly }
+func memoryOf(int) (memory, error)        { return memory{}, errLinuxOnly }

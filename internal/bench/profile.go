@@ -14,7 +14,8 @@ import (
 // profileEnv names the variable that tells a profiled heldcall where its CPU profiles go.
 const profileEnv = "HELDCALL_BENCH_PROFILE"
 
-// profilerSource is laid over cmd/heldcall for a profiled run only: SIGUSR1 starts a CPU profile, SIGUSR2 ends it.
+// profilerSource is laid over cmd/heldcall for a profiled run only: SIGUSR1 starts a CPU profile, SIGUSR2 ends it, or writes the heap
+// if none was started.
 const profilerSource = `package main
 
 import (
@@ -33,16 +34,23 @@ func init() {
 		var f *os.File
 		n := 0
 		for s := range signals {
-			if s == syscall.SIGUSR2 && f != nil {
-				pprof.StopCPUProfile()
-				f.Close()
-				f = nil
+			started := f != nil
+			if !started {
+				f, _ = os.Create(fmt.Sprintf("%s.%03d.part", name, n))
 			}
-			if s == syscall.SIGUSR1 && f == nil {
-				f, _ = os.Create(fmt.Sprintf("%s.%03d.pprof", name, n))
-				n++
+			switch {
+			case s == syscall.SIGUSR1:
 				_ = pprof.StartCPUProfile(f)
+				continue
+			case started:
+				pprof.StopCPUProfile()
+			default:
+				_ = pprof.WriteHeapProfile(f)
 			}
+			f.Close()
+			_ = os.Rename(f.Name(), fmt.Sprintf("%s.%03d.pprof", name, n))
+			f = nil
+			n++
 		}
 	}()
 }
@@ -71,37 +79,50 @@ func profilerOverlay(dir, pkg string) (string, error) {
 	return file, nil
 }
 
-// profiler takes one CPU profile of heldcall per measurement and sorts them by workload.
-type profiler struct {
-	dir    string // where the profiles end up; empty for none
+// profiles takes profiles of one heldcall and names them by what it did meanwhile. A nil one takes none.
+type profiles struct {
+	dir    string // where they end up
 	prefix string // what heldcall writes
 	taken  int
 }
 
-// around runs f under a CPU profile that ends as dir/NAME.NNN.pprof.
-func (p *profiler) around(h *hop, name string, f func() error) error {
-	if p.dir == "" || h.name != hopHeldcall {
+// during runs f under a CPU profile that ends as dir/NAME.NNN.pprof.
+func (p *profiles) during(h *hop, name string, f func() error) error {
+	if p == nil {
 		return f()
 	}
 	if err := h.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
-		return fmt.Errorf("start profile: %w", err)
+		return fmt.Errorf("start a CPU profile: %w", err)
 	}
 	time.Sleep(20 * time.Millisecond)
-	runErr := f()
+	if err := f(); err != nil {
+		return err
+	}
+	return p.finish(h, name)
+}
+
+// heap writes what the heap was at its last collection to dir/NAME.NNN.pprof.
+func (p *profiles) heap(h *hop, name string) error {
+	if p == nil {
+		return nil
+	}
+	return p.finish(h, name)
+}
+
+// finish lets heldcall write its profile and gives the file its name.
+func (p *profiles) finish(h *hop, name string) error {
 	if err := h.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
-		return fmt.Errorf("end profile: %w", err)
+		return fmt.Errorf("write a profile: %w", err)
 	}
-	time.Sleep(300 * time.Millisecond) // the profile is written when its last samples are in
-	file := strings.Map(func(r rune) rune {
-		if r == ' ' || r == ',' {
-			return '-'
-		}
-		return r
-	}, strings.ReplaceAll(name, ", ", "-"))
 	from := fmt.Sprintf("%s.%03d.pprof", p.prefix, p.taken)
-	if err := os.Rename(from, filepath.Join(p.dir, fmt.Sprintf("%s.%03d.pprof", file, p.taken))); err != nil {
-		return fmt.Errorf("keep profile: %w", err)
-	}
+	to := fmt.Sprintf("%s.%03d.pprof", strings.NewReplacer(", ", "-", " ", "-").Replace(name), p.taken)
 	p.taken++
-	return runErr
+	var err error
+	for range 100 {
+		time.Sleep(20 * time.Millisecond)
+		if err = os.Rename(from, filepath.Join(p.dir, to)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("keep a profile: %w", err)
 }

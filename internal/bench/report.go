@@ -81,17 +81,19 @@ func pacedTable(p pacedResult) table {
 func memoryTable(r results) table {
 	t := table{
 		title:  fmt.Sprintf("Memory of a fresh process, resident, at %d streams", r.Memory[0].Streams),
-		header: []string{"hop", "idle MB", "KiB per open stream", "KiB per held stream"},
+		header: []string{"hop", "idle MB", "without its program file", "KiB per open stream", "KiB per held stream"},
 	}
 	for _, m := range r.Memory {
 		held := "-"
 		if m.Hop == hopHeldcall && r.Held != nil {
 			held = fmt.Sprintf("%.1f", r.Held.PerStream/1024)
 		}
-		t.rows = append(t.rows, []string{m.Hop, fmt.Sprintf("%.1f", float64(m.Idle)/1e6), fmt.Sprintf("%.1f", m.PerStream/1024), held})
+		t.rows = append(t.rows, []string{m.Hop, megabytes(m.Idle.Resident), megabytes(m.Idle.Own), fmt.Sprintf("%.1f", m.PerStream/1024), held})
 	}
 	return t
 }
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f", float64(n)/1e6) }
 
 func decisionTable(h *heldResult) table {
 	row := func(held int, l latency) []string {

@@ -52,11 +52,15 @@ func (s *suite) held() error {
 			return err
 		}
 		time.Sleep(settle)
-		full, err := rss(h.pid())
+		full, err := memoryOf(h.pid())
 		if err != nil {
 			return err
 		}
-		r.footprint = footprint{Idle: idle.start, PerStream: float64(full-idle.warm) / float64(s.streams), Streams: s.streams}
+		r.footprint = footprint{Idle: idle.start, Streams: s.streams}
+		r.PerStream = float64(full.Resident-idle.warm.Resident) / float64(s.streams)
+		if err := h.profiles.heap(h, "heap with held streams"); err != nil {
+			return err
+		}
 		more, err := holdStreams(h, total-s.streams)
 		held := &heldCalls{agents: append(more, agents...)}
 		defer closeAgents(held.agents)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -38,7 +37,6 @@ type suite struct {
 	dir      string // temporary
 	upstream *process
 	hops     []*hop // the ones at full speed; heldcall's policy allows everything
-	profiler profiler
 	noise    noise
 	results  results
 }
@@ -65,9 +63,8 @@ func runSuite(o options) (results, error) {
 			return s.results, err
 		}
 	}
-	s.profiler = profiler{dir: o.profiles, prefix: filepath.Join(dir, "cpu")}
 	for _, name := range o.hopNames {
-		h, err := s.start(name, heldcallOptions{policy: "allow", keepalive: defaultKeepalive, profile: s.profiler.prefix})
+		h, err := s.start(name, heldcallOptions{policy: "allow", keepalive: defaultKeepalive})
 		if err != nil {
 			return s.results, err
 		}
@@ -122,6 +119,7 @@ func (s *suite) start(name string, o heldcallOptions) (*hop, error) {
 	case hopDirect:
 		return &hop{name: name, addr: s.upstream.addr}, nil
 	case hopHeldcall:
+		o.profiles = s.profiles
 		return startHeldcall(s.heldcall, s.dir, s.upstream.addr, o)
 	}
 	p, err := startRole(name, s.upstream.addr)
@@ -151,7 +149,7 @@ func (s *suite) load(w workload) error {
 	samples := map[string][]sample{}
 	for r := range s.rounds {
 		for _, h := range s.round(r) {
-			err := s.profiler.around(h, w.Name, func() error {
+			err := h.profiles.during(h, w.Name, func() error {
 				one, err := drive(h, s.upstream, w, s.duration)
 				samples[h.name] = append(samples[h.name], one)
 				return err
@@ -171,7 +169,7 @@ func (s *suite) paced(streams int) error {
 	for r := range max(1, (s.rounds+1)/2) {
 		for _, h := range s.round(r) {
 			name := fmt.Sprintf("paced-%d", streams)
-			err := s.profiler.around(h, name, func() error {
+			err := h.profiles.during(h, name, func() error {
 				one, err := drivePaced(h, s.upstream, streams, 3*s.duration)
 				samples[h.name] = append(samples[h.name], one)
 				return err

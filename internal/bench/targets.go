@@ -42,7 +42,7 @@ func judge(r *results) []target {
 	}
 	for _, m := range r.Memory {
 		if m.Hop == hopHeldcall {
-			ts = append(ts, atMost("idle memory", float64(m.Idle)/1e6, idleBytes/1e6, "%.1f MB"),
+			ts = append(ts, atMost("idle memory, resident", float64(m.Idle.Resident)/1e6, idleBytes/1e6, "%.1f MB"),
 				atMost(fmt.Sprintf("memory per open stream at %d", m.Streams), m.PerStream/1024, openStreamBytes/1024, "%.1f KiB"))
 		}
 	}
