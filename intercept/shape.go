@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -58,7 +59,11 @@ func (s *Shape) Match(payload []byte, texts [][]byte) ([][]byte, bool) {
 func plainString(b []byte) int {
 	ascii := true
 	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
+		c := b[i]
+		if ordinary[c] {
+			continue
+		}
+		switch {
 		case c == '"':
 			if !ascii && !utf8.Valid(b[:i]) {
 				return -1
@@ -70,10 +75,18 @@ func plainString(b []byte) int {
 			ascii = false
 		case c == '\\':
 			i++
-			if i == len(b) || bytes.IndexByte([]byte(`"\/bfnrt`), b[i]) < 0 {
+			if i == len(b) || strings.IndexByte(`"\/bfnrt`, b[i]) < 0 {
 				return -1
 			}
 		}
 	}
 	return -1
 }
+
+// ordinary marks the bytes that stand for themselves in a JSON string.
+var ordinary = func() (t [256]bool) {
+	for c := 0x20; c < utf8.RuneSelf; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()

@@ -65,10 +65,11 @@ func (r *roster) take(f *fragment) (c *call, opened bool) {
 		opened = true
 	}
 	if c.kind != f.kind && (f.name != "" || f.args != "") {
-		if c.name != "" || c.args.Len() > 0 {
+		if c.name == "" && c.args.Len() == 0 {
+			c.kind = f.kind
+		} else {
 			c.doubt("It begins as one kind of call and goes on as another.")
 		}
-		c.kind = f.kind
 	}
 	if c.id == "" {
 		c.id = strings.Clone(f.id)

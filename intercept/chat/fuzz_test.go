@@ -201,8 +201,8 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 
 // overtaking splits a stream into the parts that may overtake held ones - each
 // of their payloads has text in every choice, and neither call nor end - and
-// the others. The first keep their order in each choice; a part that speaks for
-// several choices is counted for the lowest.
+// the others. The first keep their order in each choice; those that speak for
+// several choices, or for one twice, are counted together.
 func overtaking(stream []byte) (text map[string][]string, rest []string) {
 	text = make(map[string][]string)
 	var s sse.Splitter
@@ -210,9 +210,9 @@ func overtaking(stream []byte) (text map[string][]string, rest []string) {
 	for {
 		part, ok, _ := s.Next()
 		if !ok {
-			if left := s.Rest(); len(left) > 0 {
-				rest = append(rest, string(left))
-			}
+			part = s.Rest()
+		}
+		if len(part) == 0 {
 			return text, rest
 		}
 		if key := textOnly(part); key != "" {
@@ -224,18 +224,27 @@ func overtaking(stream []byte) (text map[string][]string, rest []string) {
 }
 
 func textOnly(part []byte) (key string) {
-	for _, data := range sse.Parse(part).Data {
+	list, _ := payloads(part)
+	for _, data := range list {
 		choices := gjson.GetBytes(data, "choices").Array()
 		if len(choices) == 0 {
 			return ""
 		}
 		for _, c := range choices {
-			said := c.Get("delta.content").Exists() || c.Get("delta.refusal").Exists() || c.Get("message.content").Exists() || c.Get("message.refusal").Exists()
+			said := c.Get("delta.content").String()+c.Get("delta.refusal").String()+c.Get("message.content").String()+c.Get("message.refusal").String() != ""
 			if !said || c.Get("finish_reason").String() != "" || strings.Contains(c.Raw, "call") {
 				return ""
 			}
 		}
-		key = "choice"
+		index := int64(0)
+		if n := choices[0].Get("index"); n.Exists() {
+			index = n.Int()
+		}
+		if len(choices) > 1 || key != "" {
+			key = "several"
+			continue
+		}
+		key = fmt.Sprint("choice ", index)
 	}
 	return key
 }

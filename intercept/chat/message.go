@@ -148,12 +148,7 @@ func (c *call) entry(id string) string {
 	}
 	var b strings.Builder
 	b.WriteString(`{"id":` + quote(id) + `,"type":` + quote(body) + `,` + quote(body) + `:{"name":` + quote(c.name) + `,` + quote(input) + `:`)
-	if c.object {
-		b.WriteString(c.args.String())
-	} else {
-		b.WriteString(quote(c.args.String()))
-	}
-	b.WriteString("}")
+	b.WriteString(c.input() + "}")
 	for _, field := range c.own {
 		b.WriteString("," + field)
 	}
@@ -162,7 +157,16 @@ func (c *call) entry(id string) string {
 }
 
 func (c *call) legacyObject() string {
-	return `{"name":` + quote(c.name) + `,"arguments":` + quote(c.args.String()) + `}`
+	return `{"name":` + quote(c.name) + `,"arguments":` + c.input() + `}`
+}
+
+// input renders the arguments as they stood there: as a string or, at some
+// servers, as an object.
+func (c *call) input() string {
+	if c.object && c.whole() {
+		return c.args.String()
+	}
+	return quote(c.args.String())
 }
 
 func (c *call) legacyResult(content string) string {

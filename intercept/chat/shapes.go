@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
@@ -21,6 +22,7 @@ type shape struct {
 	choice *choice
 	fields []string // by slot: the field of the message, "" for one that nobody keeps
 	call   *call    // the one slot is a fragment of this call's arguments
+	refs   []ref    // to the call
 }
 
 var dataPrefix = []byte("data: ")
@@ -49,7 +51,7 @@ func (a *answer) known(part []byte) (bool, error) {
 			continue
 		}
 		if s.call != nil {
-			return a.knownArguments(s, part, payload)
+			return a.knownArguments(s, part, texts[0])
 		}
 		if a.holding() && (s.choice.textHeld || !s.contents()) {
 			return false, nil
@@ -79,13 +81,31 @@ func (s *shape) contents() bool {
 
 // knownArguments takes a further fragment of a call that is held. Those of a
 // call that passes go the long way, because each has to be checked.
-func (a *answer) knownArguments(s *shape, part, payload []byte) (bool, error) {
+func (a *answer) knownArguments(s *shape, part, fragment []byte) (bool, error) {
 	if s.call.passed || s.call.check != nil || !a.holding() || s.choice.rosters[inDelta].last() != s.call || a.done {
 		return false, nil
 	}
-	texts, _ := s.Match(payload, a.shapes.texts[:0])
-	s.call.args.WriteString(gjson.Parse(`"` + string(texts[0]) + `"`).Str)
-	return true, a.hold(part, []ref{{call: s.call}})
+	writePlain(&s.call.args, fragment)
+	return true, a.hold(part, s.refs)
+}
+
+// writePlain writes string contents that a shape has matched: they have no
+// escapes but the short ones.
+func writePlain(b *strings.Builder, escaped []byte) {
+	for {
+		i := bytes.IndexByte(escaped, '\\')
+		if i < 0 {
+			b.Write(escaped)
+			return
+		}
+		b.Write(escaped[:i])
+		c := escaped[i+1]
+		if j := strings.IndexByte("bfnrt", c); j >= 0 {
+			c = "\b\f\n\r\t"[j]
+		}
+		b.WriteByte(c)
+		escaped = escaped[i+2:]
+	}
 }
 
 // learn remembers the shape of a part that was just decoded.
@@ -127,6 +147,7 @@ func (p *passage) argumentSlot(s *shape, payload []byte) []intercept.Span {
 		return nil
 	}
 	s.call = p.refs[0].call
+	s.refs = []ref{{call: s.call}}
 	s.fields = []string{""}
 	return []intercept.Span{inner(args)}
 }
