@@ -8,7 +8,9 @@ import (
 	"github.com/heldcall/heldcall/internal/conformance"
 )
 
-func delta(d string) string { return `data: {"id":"a","choices":[{"index":0,"delta":` + d + `}]}` + "\n\n" }
+func delta(d string) string {
+	return `data: {"id":"a","choices":[{"index":0,"delta":` + d + `}]}` + "\n\n"
+}
 
 func TestFoldFindsTheCallsAClientFinds(t *testing.T) {
 	f := func(body string, want ...conformance.Call) {
