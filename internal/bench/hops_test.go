@@ -38,7 +38,7 @@ func TestHopsPassEveryByte(t *testing.T) {
 		go func() { _ = serve(ln, up) }() // ends with the listener
 	}
 	for name, addr := range addrs {
-		for _, w := range append(workloads(), workload{"split", shapeSplit, 4, streamLen, promptSize}) {
+		for _, w := range append(workloads(), workload{"split", shapeSplitTool, 4, streamLen, promptSize}) {
 			workers, err := newWorkers(addr, w)
 			if err != nil {
 				t.Fatal(err)

@@ -35,7 +35,7 @@ func tables(r results) []table {
 	}
 	if i := r.Integrity; i != nil {
 		ts = append(ts, table{
-			title:  "Correctness: streams cut at random bytes, a tool call at the end, 32 at once",
+			title:  "Correctness: 32 streams at once, cut at random bytes, some with a tool call at the end",
 			header: []string{"hop", "events", "lost", "torn", "reordered", "seconds"},
 			rows: [][]string{{i.Hop, fmt.Sprint(i.Events), fmt.Sprint(i.Lost), fmt.Sprint(i.Torn), fmt.Sprint(i.Reordered),
 				fmt.Sprintf("%.1f", i.Seconds)}},

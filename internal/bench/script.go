@@ -15,7 +15,8 @@ const (
 	shapeCoalesced shape = "coalesced" // a stream, handed to the kernel in writes of 16 KiB
 	shapePackets   shape = "packets"   // a stream, one event per write and packet
 	shapeTool      shape = "tool"      // as coalesced, with a tool call at the end
-	shapeSplit     shape = "split"     // as tool, cut into writes at random bytes
+	shapeSplit     shape = "split"     // a stream, cut into writes at random bytes
+	shapeSplitTool shape = "splittool" // the same, with a tool call at the end
 	shapePaced     shape = "paced"     // a stream, one event each 5 ms, each with the time it was sent
 	shapeOpen      shape = "open"      // a few events, then silence until the other side closes
 	shapeHeld      shape = "held"      // a little text, then a tool call: a short stream
@@ -69,7 +70,7 @@ func newScript(s shape, events int) *script {
 
 // streamEvents renders the SSE events of a stream, [DONE] included.
 func streamEvents(s shape, events int) []string {
-	calls := s == shapeTool || s == shapeSplit || s == shapeHeld
+	calls := s == shapeTool || s == shapeSplitTool || s == shapeHeld
 	text, finish := events-2, "stop"
 	if calls {
 		text, finish = events-2-callEvents, "tool_calls"

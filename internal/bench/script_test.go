@@ -7,7 +7,7 @@ import (
 )
 
 func TestScriptsAreWhatProvidersSend(t *testing.T) {
-	for _, s := range []shape{shapeCoalesced, shapePackets, shapeTool, shapeSplit, shapePaced} {
+	for _, s := range []shape{shapeCoalesced, shapePackets, shapeTool, shapeSplit, shapeSplitTool, shapePaced} {
 		sc := newScript(s, streamLen)
 		events := splitEvents(sc.body)
 		if len(events) != streamLen+1 || len(sc.ends) != len(events) {
@@ -22,7 +22,7 @@ func TestScriptsAreWhatProvidersSend(t *testing.T) {
 		if mean := len(sc.body) / len(events); mean < 200 || mean > 300 {
 			t.Errorf("%s: %d bytes an event, want 200 to 300", s, mean)
 		}
-		if calls := bytes.Contains(sc.body, []byte("tool_calls")); calls != (s == shapeTool || s == shapeSplit) {
+		if calls := bytes.Contains(sc.body, []byte("tool_calls")); calls != (s == shapeTool || s == shapeSplitTool) {
 			t.Errorf("%s: calls a tool: %v", s, calls)
 		}
 		if len(sc.bodySeeds) < streamLen || len(sc.wireSeeds) != len(sc.bodySeeds) {

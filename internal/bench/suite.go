@@ -160,6 +160,11 @@ func (s *suite) load(w workload) error {
 		}
 	}
 	s.results.Load = append(s.results.Load, newLoadResult(w, s.names(), samples))
+	for _, h := range s.hops {
+		if err := h.profiles.heap(h, "heap after "+w.Name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -195,7 +195,7 @@ func (s *scriptedConn) play(sc *script, seed int64, gone <-chan struct{}) error 
 	switch sc.shape {
 	case shapePackets:
 		return s.write(wire, sc.ends)
-	case shapeSplit:
+	case shapeSplit, shapeSplitTool:
 		return s.write(wire, randomCuts(seed, len(wire)))
 	case shapePaced:
 		return s.playPaced(sc, wire, gone)
