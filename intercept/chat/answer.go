@@ -71,6 +71,7 @@ type choice struct {
 	says      [2]utterance // by place
 	textHeld  bool         // a held part carries text or role: later text must wait
 	announced bool         // a finish reason was there
+	cut       bool         // the finish reason was length
 	broken    bool         // part of a call passed before it became doubtful
 }
 
@@ -180,8 +181,14 @@ func (a *answer) Holding() bool { return a.mode == modeWhole || a.holding() }
 
 // Calls implements [intercept.Answer].
 func (a *answer) Calls() []intercept.Call {
+	for _, c := range a.choices {
+		if calls := c.calls(); c.cut && len(calls) > 0 {
+			calls[len(calls)-1].doubt("The answer was cut off by its length; this call may be longer than it looks.")
+		}
+	}
 	var list []intercept.Call
 	for _, c := range a.pending() {
+		c.judge()
 		list = append(list, c.call())
 	}
 	return list
@@ -249,6 +256,12 @@ func (a *answer) choice(index int) (*choice, error) {
 	c := &choice{index: index}
 	a.choices = append(a.choices, c)
 	return c, nil
+}
+
+// finish notes that a delta ends the choice.
+func (c *choice) finish(d *choiceDelta) {
+	c.announced = c.announced || d.finish != ""
+	c.cut = c.cut || d.finish == "length"
 }
 
 // calls lists the calls of the choice. Where a provider sends `message` beside

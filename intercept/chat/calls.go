@@ -31,6 +31,20 @@ func (c *call) doubt(reason string) {
 	c.ambiguous = append(c.ambiguous, reason)
 }
 
+// judge doubts arguments that are not one strict JSON object. None at all are
+// no arguments.
+func (c *call) judge() {
+	switch args := c.args.String(); {
+	case c.kind == kindCustom || args == "":
+	case c.object:
+		c.doubt("Its arguments came as an object instead of as text, which clients read in different ways.")
+	case !c.whole():
+		c.doubt("Its arguments are not strict JSON (cut off, a name twice, several values or invalid text).")
+	case !strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{"):
+		c.doubt("Its arguments are not a JSON object.")
+	}
+}
+
 // keep remembers fields of a fragment (thought signatures) that have to come
 // back with the call; the first of each name counts.
 func (c *call) keep(own []string) {

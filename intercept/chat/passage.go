@@ -73,7 +73,7 @@ func (p *passage) choice(d *choiceDelta) error {
 	if err != nil {
 		return err
 	}
-	c.announced = c.announced || d.finish != ""
+	c.finish(d)
 	if err := p.listen(c, d.texts); err != nil {
 		return err
 	}

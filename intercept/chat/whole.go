@@ -48,7 +48,7 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 	if len(d.calls) > maxCalls {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
-	c.announced = d.finish != ""
+	c.finish(d)
 	for _, t := range d.texts {
 		c.says[t.place].add(t.field, t.value)
 	}
