@@ -49,6 +49,7 @@ func main() {
 		exitOn(runRole(*role, *upstreamAddr))
 		return
 	}
+	o.settle = 2 * time.Second
 	o.hopNames, o.progress = strings.Split(*hops, ","), os.Stderr
 	if *only != "" {
 		var err error
@@ -63,7 +64,7 @@ func main() {
 
 // shorten makes the run fit in a minute.
 func (o *options) shorten() {
-	o.rounds, o.duration = 2, 150*time.Millisecond
+	o.rounds, o.duration, o.settle = 2, 150*time.Millisecond, 500*time.Millisecond
 	o.streams = min(o.streams, 500)
 	o.events = min(o.events, 500_000)
 }

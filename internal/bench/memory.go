@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// settle is how long memory is left alone before it is read.
-const settle = 2 * time.Second
-
 // memory is what a process has in memory, in bytes.
 type memory struct {
 	Resident int64 `json:"resident"` // all of it
@@ -25,9 +22,10 @@ type footprint struct {
 }
 
 // openStreams measures a fresh hop: its memory idle, then what each of n streams that have begun and gone silent adds.
-func openStreams(h *hop, n int) (footprint, error) {
+// settle is how long memory is left alone before it is read.
+func openStreams(h *hop, n int, settle time.Duration) (footprint, error) {
 	fp := footprint{Streams: n}
-	idle, err := warmMemory(h)
+	idle, err := warmMemory(h, settle)
 	if err != nil {
 		return fp, err
 	}
@@ -54,7 +52,7 @@ const openEvents = 5
 type idleMemory struct{ start, warm memory }
 
 // warmMemory reads a fresh hop's memory, makes some requests so that its code and its first buffers are in, and reads it again.
-func warmMemory(h *hop) (idleMemory, error) {
+func warmMemory(h *hop, settle time.Duration) (idleMemory, error) {
 	var m idleMemory
 	time.Sleep(settle)
 	var err error

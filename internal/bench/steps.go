@@ -12,7 +12,7 @@ func (s *suite) memory() error {
 			continue
 		}
 		err := s.fresh(name, heldcallOptions{policy: "allow", keepalive: defaultKeepalive}, func(h *hop) error {
-			fp, err := openStreams(h, s.streams)
+			fp, err := openStreams(h, s.streams, s.settle)
 			if err == nil {
 				s.results.Memory = append(s.results.Memory, memoryResult{name, fp})
 			}
@@ -41,7 +41,7 @@ func (s *suite) held() error {
 	}
 	r := &heldResult{Keepalive: defaultKeepalive}
 	err := s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
-		idle, err := warmMemory(h)
+		idle, err := warmMemory(h, s.settle)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (s *suite) held() error {
 		if err != nil {
 			return err
 		}
-		time.Sleep(settle)
+		time.Sleep(s.settle)
 		full, err := memoryOf(h.pid())
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ type options struct {
 	rounds   int
 	duration time.Duration
 	streams  int           // open and held at once
+	settle   time.Duration // how long memory is left alone before it is read
 	events   int64         // of the correctness run
 	limit    time.Duration // of the correctness run
 	only     *regexp.Regexp
