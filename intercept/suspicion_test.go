@@ -1,6 +1,7 @@
 package intercept
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -24,6 +25,9 @@ func TestSuspect(t *testing.T) {
 		{`{"type":"function_call"}`, true},
 		{`{"type":"text","text":"please call me"}`, false},
 		{`"call"`, false},
+		{`{"NAME":"bash","argument\u017f":"{}"}`, true},
+		{strings.Repeat(`[`, 20) + strings.Repeat(`]`, 20), false},
+		{strings.Repeat(`{"a":`, 9000) + `1` + strings.Repeat(`}`, 9000), true},
 	}
 	for _, tt := range tests {
 		if got := Suspect("", gjson.Parse(tt.json)); (got != "") != tt.bad {

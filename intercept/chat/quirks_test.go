@@ -96,6 +96,7 @@ var quirks = []quirk{
 	{name: "4.14 absent", body: role + entries(`{"index":0,"id":"a","function":{"name":"x"}}`) + finish + done, calls: []string{"x()"}},
 	{name: "4.14 absent, whole", body: whole(callList(`{"id":"a","type":"function","function":{"name":"x"}}`), "tool_calls"), calls: []string{"x()"}},
 	{name: "4.15 an object", body: role + entries(`{"index":0,"id":"a","function":{"name":"x","arguments":{"c":0}}}`) + finish + done, calls: []string{`x({"c":0})?`}},
+	{name: "4.15 an object, then text", body: role + entries(`{"index":0,"id":"a","function":{"name":"x","arguments":{"c":0}}}`) + more(0, "{}") + finish + done, calls: []string{`x({"c":0}{})?`}},
 	{name: "4.15 an object, whole", body: whole(callList(`{"id":"a","type":"function","function":{"name":"x","arguments":{"c":0}}}`), "tool_calls"), calls: []string{`x({"c":0})?`}},
 	{name: "4.16 pretty-printed", body: role + opening(0, "a", "x", "{\n  \"c\": 0\n}") + finish + done, calls: []string{"x({\n  \"c\": 0\n})"}},
 	{name: "4.16 duplicate keys", body: role + opening(0, "a", "x", `{"c":0,"c":1}`) + finish + done, calls: []string{`x({"c":0,"c":1})?`}},

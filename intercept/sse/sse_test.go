@@ -67,10 +67,27 @@ func TestSplitter(t *testing.T) {
 }
 
 func TestSplitterLimit(t *testing.T) {
-	s := Splitter{Max: 16}
-	s.Write([]byte("data: " + strings.Repeat("x", 64)))
-	if _, _, err := s.Next(); !errors.Is(err, ErrPartTooLong) {
-		t.Fatalf("got %v, want ErrPartTooLong", err)
+	for _, end := range []string{"", "\n", "\n\n", "\n\ndata: y\n\n"} {
+		s := Splitter{Max: 16}
+		s.Write([]byte("data: " + strings.Repeat("x", 64) + end))
+		if _, _, err := s.Next(); !errors.Is(err, ErrPartTooLong) {
+			t.Fatalf("end %q: got %v, want ErrPartTooLong", end, err)
+		}
+	}
+}
+
+// A line that comes in many blocks is not searched from its beginning each time.
+func BenchmarkLongLine(b *testing.B) {
+	block := bytes.Repeat([]byte("x"), 4<<10)
+	b.SetBytes(16 << 20)
+	for b.Loop() {
+		var s Splitter
+		for range 4 << 10 {
+			s.Write(block)
+			if _, ok, _ := s.Next(); ok {
+				b.Fatal("a part without an end")
+			}
+		}
 	}
 }
 
@@ -89,6 +106,8 @@ func TestParse(t *testing.T) {
 		{"field without colon", "data\n\n", "", []string{""}, nil},
 		{"comment, id and unknown", ": c\nid: 1\nfoo: bar\ndata: a\n\n", "", []string{"a"}, []string{": c", "id: 1", "foo: bar"}},
 		{"crlf", "data: a\r\n\r\n", "", []string{"a"}, nil},
+		{"two events", "event: x\nevent: y\ndata: a\n\n", "x", []string{"a"}, []string{"event: y"}},
+		{"event with an object", "event: {}\n\n", "", nil, []string{"event: {}"}},
 		{"unterminated", "data: a\r", "", []string{"a"}, nil},
 	}
 	for _, tt := range tests {

@@ -1,0 +1,62 @@
+package chat
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Ids and texts repeat: a hidden turn goes where the answer stood, and where
+// that cannot be told it goes nowhere.
+func TestSpliceWhereIdsRepeat(t *testing.T) {
+	p := play(t, `{"messages":[{"role":"user","content":"second"}]}`, bodies(role+opening(0, "call_0", "x", "{}")+opening(1, "call_1", "y", "{}")+finish+done), nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
+		return intercept.Ruling{Fate: intercept.Fate(1 - n), Told: "No."} // release, deny
+	})
+	turn := `{"role":"assistant","content":null,"tool_calls":[{"id":"call_0","type":"function","function":{"name":"x","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_0","content":"ok"}`
+	first, second, changed := `{"role":"user","content":"first"},`+turn, `{"role":"user","content":"second"},`+turn, `{"role":"user","content":"second","x":1},`+turn
+	for _, tt := range []struct {
+		name, history string
+		want          int // where the denial stands, 0 for nowhere
+	}{
+		{"the second of two", first + "," + second, 1},
+		{"the only one, behind a changed message", changed, 1},
+		{"one of two, behind a changed message", first + "," + changed, 0},
+	} {
+		r, err := parseRequest([]byte(`{"messages":[` + tt.history + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := r.Splice(p.hidden); n != tt.want {
+			t.Errorf("%s: %d spliced", tt.name, n)
+			continue
+		}
+		if before, after, found := strings.Cut(string(r.Body()), `"content":"No."`); found != (tt.want > 0) || strings.Contains(after, "second") || found && !strings.Contains(before, "second") {
+			t.Errorf("%s: spliced %s", tt.name, r.Body())
+		}
+	}
+}
+
+// A denied function_call beside a released tool call, and the reverse, leave a
+// history that providers accept.
+func TestSpliceOfBothForms(t *testing.T) {
+	body := delta(0, `{"role":"assistant","tool_calls":[`+fn(`"index":0,"id":"a"`, "x", "{}")+`],"function_call":{"name":"y","arguments":"{}"}}`) + end
+	for n, echo := range []string{
+		`{"role":"assistant","content":null,"function_call":{"name":"y","arguments":"{}"}}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}}]}`,
+	} {
+		p := play(t, request1, bodies(body), nil, intercept.Limits{}, func(i int, _ intercept.Call) intercept.Ruling {
+			if i == n {
+				return intercept.Ruling{Told: "No."}
+			}
+			return intercept.Ruling{Fate: intercept.Release}
+		})
+		r, err := parseRequest([]byte(`{"messages":[{"role":"user","content":"hi"},` + echo + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Splice(p.hidden) != 1 || strings.Count(string(r.Body()), `"content":"No."`) != 1 {
+			t.Errorf("call %d denied: spliced %s", n, r.Body())
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package chat
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+func edit1(int, intercept.Call) intercept.Ruling {
+	return intercept.Ruling{Fate: intercept.Edit, Arguments: editedArguments}
+}
+
+func bodies(list ...string) (b [][]byte) {
+	for _, s := range list {
+		b = append(b, []byte(s))
+	}
+	return b
+}
+
+// A continuation that is refused at its first byte must not pass that block.
+func TestContinuationInAnotherForm(t *testing.T) {
+	for _, second := range []string{whole(callList(fn(`"id":"b"`, "secret", "{}")), "tool_calls"), "<html>secret"} {
+		p := play(t, request1, bodies(listed, second), nil, intercept.Limits{}, denyAll)
+		if p.err == nil || strings.Contains(string(p.out()), "secret") {
+			t.Errorf("error %v, agent got %s", p.err, p.out())
+		}
+	}
+}
+
+// The whole stream is one part where events are separated by one newline; its
+// calls and its [DONE] stand in the same part.
+func TestDeniedBesideDone(t *testing.T) {
+	body := strings.ReplaceAll(role+opening(0, "a", "secret", "{}")+finish+done, "\n\n", "\n") + "\n"
+	p := play(t, request1, bodies(body), nil, intercept.Limits{MaxContinuations: -1}, denyAll)
+	m, err := foldStrict(strings.ReplaceAll(string(p.out()), "}\ndata", "}\n\ndata"))
+	if err != nil || strings.Contains(string(p.out()), "secret") {
+		t.Fatalf("%v in %s", err, p.out())
+	}
+	if c := m.choices[0]; c.finish != "stop" || c.role != "assistant" || !strings.Contains(c.content, "denied") || !strings.HasSuffix(string(p.out()), done) {
+		t.Errorf("got %s", p.out())
+	}
+}
+
+func TestEditKeepsWhatLaterFragmentsBrought(t *testing.T) {
+	body := role + entries(`{"index":0,"type":"function"}`) + entries(`{"index":0,"id":"a","extra_content":{"s":"sig"},"function":{"name":"x","arguments":"{}"}}`) + finish + done
+	p := play(t, request1, bodies(body), nil, intercept.Limits{}, edit1)
+	want := role + entries(`{"index":0,"type":"function","id":"a","function":{"name":"x","arguments":`+quote(editedArguments)+`},"extra_content":{"s":"sig"}}`) + finish + done
+	got, err := foldStrict(string(p.out()))
+	if err != nil || got.choices[0].calls[0] != (callSeen{"a", "x", editedArguments}) || !strings.Contains(string(p.out()), `"extra_content":{"s":"sig"}`) {
+		t.Errorf("%v: got\n%s\nwant\n%s", err, p.out(), want)
+	}
+}
+
+func TestCallsOfOneNumberAreTakenApart(t *testing.T) {
+	body := role + opening(0, "a", "x", "{}") + opening(0, "b", "y", "{}") + opening(0, "c", "z", "{}") + finish + done
+	p := play(t, request1, bodies(body), nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
+		if n == 0 {
+			return intercept.Ruling{Told: "No."}
+		}
+		return edit1(0, intercept.Call{})
+	})
+	m, err := foldStrict(string(p.out()))
+	if err != nil || len(m.choices[0].calls) != 2 || m.choices[0].calls[1].id != "c" {
+		t.Errorf("%v in %s", err, p.out())
+	}
+}
+
+func TestEditedCallsOfOneNumberAreTakenApart(t *testing.T) {
+	p := play(t, request1, bodies(role+opening(0, "a", "x", "{}")+opening(0, "b", "y", "{}")+finish+done), nil, intercept.Limits{}, edit1)
+	m, err := foldStrict(string(p.out()))
+	if err != nil || len(m.choices[0].calls) != 2 || m.choices[0].calls[1] != (callSeen{"b", "y", editedArguments}) {
+		t.Errorf("%v in %s", err, p.out())
+	}
+}
+
+// Text stays behind text, and behind the role, that is held with a call.
+func TestTextStaysBehindHeldText(t *testing.T) {
+	for _, held := range []string{`{"role":"assistant","tool_calls":[` + aCall + `]}`, `{"content":"First.","tool_calls":[` + aCall + `]}`} {
+		body := delta(0, held) + speech + speech + finish + done
+		p := newPlayer(t, request1, 9, intercept.Limits{})
+		if err := p.feed(body); err != nil || p.out.Len() > 0 {
+			t.Errorf("%v: passed %q", err, p.out.String())
+		}
+	}
+}
+
+// What a strict reader would glue to the next event must not stand before one.
+func TestUnendedEvent(t *testing.T) {
+	word := strings.TrimSuffix(speech, "\n\n")
+	p := play(t, request1, bodies(role+opening(0, "a", "x", "{}")+word), nil, intercept.Limits{}, releaseAll)
+	if got, want := string(p.out()), role+opening(0, "a", "x", "{}")+word; got != want {
+		t.Errorf("released: got %q, want %q", got, want)
+	}
+	p = play(t, request1, bodies(role+opening(0, "a", "x", "{}")+word, finalWord), nil, intercept.Limits{}, denyAll)
+	if m, err := foldStrict(string(p.out())); err != nil || m.choices[0].content != "Let me look.\n\nVery well." {
+		t.Errorf("denied: %v in %s", err, p.out())
+	}
+}
+
+func TestFailFitsTheForm(t *testing.T) {
+	e := intercept.NotUnderstood("why")
+	for _, tt := range []struct{ body, want string }{
+		{whole(`{"content":"x"}`, "stop"), string(errorBody(e))},
+		{role + strings.TrimSuffix(speech, "\n\n"), "\n\n" + data(string(errorBody(e)))},
+		{role + strings.TrimSuffix(speech, "\n"), "\n" + data(string(errorBody(e)))},
+		{role + speech, data(string(errorBody(e)))},
+	} {
+		p := newPlayer(t, request1, 7, intercept.Limits{})
+		if err := p.feed(tt.body); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(p.a.Fail(e)); got != tt.want {
+			t.Errorf("behind %q: got %q, want %q", tt.body, got, tt.want)
+		}
+	}
+}
+
+func TestIdsInAContinuation(t *testing.T) {
+	body := role + opening(0, "0", "x", "{}") + opening(1, "0", "y", "{}") + opening(2, "", "z", "{}") + finish + done
+	p := play(t, request1, bodies(body, finalWord), nil, intercept.Limits{}, denyAll)
+	checkAnswered(t, p.nexts[0])
+	if got := gjson.Get(p.nexts[0], "messages.1.tool_calls.#.id").Raw; got != `["0","call_t1_1","call_t1_2"]` {
+		t.Errorf("ids %s", got)
+	}
+}
+
+func TestContinuationRequest(t *testing.T) {
+	for _, tt := range []struct{ body, path, want string }{
+		{`{"messages":[ ]}`, "messages.#", "2"},
+		{`{"messages":[],"tool_choice":{"type":"function","function":{"name":"x"}}}`, "tool_choice", `"auto"`},
+		{`{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[1]}}}`, "tool_choice", `{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[1]}}`},
+		{`{"messages":[],"tool_choice":"none"}`, "tool_choice", `"none"`},
+		{`{"messages":[],"function_call":{"name":"x"}}`, "function_call", `"auto"`},
+		{`{"messages":[],"tool\u005fchoice":"any"}`, "tool_choice", `"auto"`},
+	} {
+		next, err := extend([]byte(tt.body), []string{"{}", "{}"})
+		if err != nil || intercept.Strict(next) != nil {
+			t.Errorf("%s: %v: %s", tt.body, err, next)
+			continue
+		}
+		if got := gjson.GetBytes(next, tt.path); got.Raw != tt.want && got.String() != tt.want {
+			t.Errorf("%s: %s is %s, want %s", tt.body, tt.path, got, tt.want)
+		}
+	}
+}
+
+// Usage on every chunk does not hold text back, in a continuation neither.
+func TestUsageOnEveryChunk(t *testing.T) {
+	word := func(s string) string {
+		return data(`{"id":"c1","choices":[{"index":0,"delta":{"content":"` + s + `"}}],"usage":{"total_tokens":2}}`)
+	}
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
+	p.turn(role+opening(0, "a", "x", "{}")+word("one")+finish+done, deny)
+	if !strings.Contains(p.out.String(), "one") {
+		t.Error("text was held back behind a call")
+	}
+	if err := p.feed(word("two")); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(p.out.String(), "two") {
+		t.Error("text of the continuation was held back")
+	}
+}
+
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1000})
+	if err := p.feed(role + strings.Repeat(speech, 200)); err == nil {
+		t.Error("no limit")
+	}
+	// `message` beside `delta` says again what was said; it is not remembered.
+	p = newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1000})
+	if err := p.feed(strings.Repeat(both(`{"content":"x"}`, `{"content":"`+strings.Repeat("x", 50)+`"}`), 100)); err != nil {
+		t.Error(err)
+	}
+}
