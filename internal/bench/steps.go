@@ -112,8 +112,11 @@ func (s *suite) leaveStreaming() error {
 	}{{"silent stream", shapeOpen}, {"stream of an event each 5 ms", shapePaced}}
 	for _, h := range s.hops {
 		n, limit := 5, time.Second
-		if h.name == hopHeldcall {
+		switch {
+		case h.name == hopHeldcall:
 			n, limit = 30, 5*time.Second
+		case s.short:
+			n = 1
 		}
 		for _, k := range kinds {
 			l, err := leaveStreams(h, s.upstream, k.shape, n, limit)
