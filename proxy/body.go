@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +26,8 @@ var (
 // the agent is one write too. It is not safe for concurrent use.
 type body struct {
 	conn     net.Conn
-	early    []byte // came with the head
+	early    []byte        // came with the head, lies in reader
+	reader   *bufio.Reader // that the head was read with, until early is used up
 	block    *[]byte
 	full     bool // the last read filled its block
 	coding   chunked
@@ -45,9 +46,10 @@ const (
 	byClose
 )
 
-// begin prepares reading the body that follows head.
-func (b *body) begin(conn net.Conn, head *fasthttp.ResponseHeader, early []byte) {
-	b.conn, b.early = conn, bytes.Clone(early)
+// begin prepares reading the body that follows head. It takes the reader over.
+func (b *body) begin(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio.Reader) {
+	b.conn, b.reader = conn, reader
+	b.early, _ = reader.Peek(reader.Buffered())
 	b.reusable = !head.ConnectionClose() && head.IsHTTP11()
 	switch n := head.ContentLength(); {
 	case head.StatusCode() == fasthttp.StatusNoContent, head.StatusCode() == fasthttp.StatusNotModified:
@@ -124,8 +126,12 @@ func (b *body) read() ([]byte, error) {
 	return (*b.block)[:n], err
 }
 
-// drop gives the block back.
+// drop gives the memory of the last block back.
 func (b *body) drop() {
+	if b.reader != nil {
+		putReader(b.reader)
+		b.reader = nil
+	}
 	if b.block == nil {
 		return
 	}

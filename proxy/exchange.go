@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,7 +127,12 @@ func (x *exchange) emit(p []byte) bool {
 	}
 	x.begun = true
 	if x.w == nil {
-		x.pending = append(x.pending, p...)
+		// The bytes stay valid: nothing is read before they are written.
+		if x.pending == nil {
+			x.pending = p
+		} else {
+			x.pending = slices.Concat(x.pending, p)
+		}
 		return true
 	}
 	if _, err := x.w.Write(p); err != nil {

@@ -21,7 +21,7 @@ const (
 	dialTimeout     = 15 * time.Second
 	idlePerUpstream = 256
 	idleFor         = 55 * time.Second // shorter than most servers keep a connection
-	headLimit       = 64 << 10
+	headLimit       = 32 << 10
 )
 
 // upstream is the leg to one model API: own connections on fasthttp's public
@@ -119,10 +119,6 @@ func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, 
 	r := &response{}
 	br := readers.Get().(*bufio.Reader)
 	br.Reset(conn.Conn)
-	defer func() {
-		br.Reset(nil)
-		readers.Put(br)
-	}()
 	r.head.DisableNormalizing()
 	r.head.SetNoDefaultContentType(true)
 	for {
@@ -133,16 +129,17 @@ func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, 
 			if errors.Is(err, io.EOF) {
 				err = errNoAnswer
 			}
+			putReader(br)
 			return nil, fmt.Errorf("read the head of the answer: %w", err)
 		}
 		if code := r.head.StatusCode(); code >= http.StatusOK {
 			break
 		} else if code == http.StatusSwitchingProtocols {
+			putReader(br)
 			return nil, errors.New("upstream switched protocols")
 		}
 	}
-	early, _ := br.Peek(br.Buffered())
-	r.body.begin(conn.Conn, &r.head, early)
+	r.body.begin(conn.Conn, &r.head, br)
 	if writeErr != nil {
 		r.body.reusable = false
 	}
@@ -161,6 +158,11 @@ func send(conn net.Conn, head, body []byte) error {
 }
 
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, headLimit) }}
+
+func putReader(br *bufio.Reader) {
+	br.Reset(nil)
+	readers.Put(br)
+}
 
 // get returns an idle connection that is still open, or a new one.
 func (u *upstream) get(ctx context.Context) (*upstreamConn, error) {

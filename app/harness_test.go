@@ -1,0 +1,339 @@
+package app_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+// soon bounds every wait of a test. It is generous: nothing is timed with it.
+const soon = 30 * time.Second
+
+// world is a heldcall between a scripted upstream and the test, which plays
+// agent and reviewer.
+type world struct {
+	t        *testing.T
+	app      *app.App
+	upstream *scripted.Server
+	console  *client.Client
+	stop     func() error
+}
+
+// build makes a world. Configure may change the configuration before the start.
+func build(t *testing.T, policy string, script scripted.Script, configure ...func(*app.Config)) *world {
+	t.Helper()
+	upstream, err := scripted.New(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(upstream.Close)
+	dir := t.TempDir()
+	c := app.DefaultConfig(func(string) (string, bool) { return "", false })
+	c.Proxy.Listen, c.Console.Listen, c.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	c.Proxy.Upstreams = []app.Upstream{{Prefix: "/v1", URL: upstream.URL()}}
+	c.Proxy.Keepalive = 50 * time.Millisecond
+	c.NATS.Dir = filepath.Join(dir, "data")
+	c.Policy.File, c.Policy.FileNamed = filepath.Join(dir, "policy.yaml"), true
+	if err := os.WriteFile(c.Policy.File, []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range configure {
+		f(&c)
+	}
+	w := &world{t: t, upstream: upstream}
+	w.start(c)
+	return w
+}
+
+func (w *world) start(c app.Config) {
+	w.t.Helper()
+	a, err := app.New(app.Options{Config: c, Version: "test"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	stopped := false
+	w.stop = func() error {
+		if stopped {
+			return nil
+		}
+		stopped = true
+		cancel()
+		return <-ended
+	}
+	w.t.Cleanup(func() {
+		if err := w.stop(); err != nil {
+			w.t.Errorf("heldcall ended with: %v", err)
+		}
+	})
+	select {
+	case <-a.Started():
+	case err := <-ended:
+		stopped = true
+		w.t.Fatalf("heldcall did not start: %v", err)
+	case <-time.After(soon):
+		w.t.Fatal("heldcall did not start")
+	}
+	w.app = a
+	if w.console, err = client.New(a.ConsoleURL()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) url(path string) string { return "http://" + w.app.ProxyAddr() + path }
+
+// pending waits until n requests are pending and returns them, oldest first.
+func (w *world) pending(n int) []approvals.Request {
+	w.t.Helper()
+	deadline := time.Now().Add(soon)
+	for {
+		page, err := w.console.Requests(w.t.Context(), approvals.Filter{Status: approvals.StatusPending})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if len(page.Items) == n {
+			for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
+				page.Items[i], page.Items[j] = page.Items[j], page.Items[i]
+			}
+			return page.Items
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%d requests are pending, want %d", len(page.Items), n)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// status waits until a request has a status and returns it.
+func (w *world) status(id string, want approvals.Status) approvals.Request {
+	w.t.Helper()
+	deadline := time.Now().Add(soon)
+	for {
+		r, err := w.console.Request(w.t.Context(), id)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if r.Status == want {
+			return r
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("request %s is %s, want %s", id, r.Status, want)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (w *world) decide(id string, d approvals.Decision) {
+	w.t.Helper()
+	d.RequestID = id
+	if _, err := w.console.Decide(w.t.Context(), d); err != nil {
+		w.t.Fatalf("decide %s: %v", id, err)
+	}
+}
+
+// call is an agent's request in flight.
+type call struct {
+	t      *testing.T
+	resp   *http.Response
+	reader *bufio.Reader
+	cancel context.CancelFunc
+}
+
+// post sends a request and returns when the answer's head is there.
+func (w *world) post(path, body string, header ...string) *call {
+	w.t.Helper()
+	c, err := w.tryPost(path, body, header...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+func (w *world) tryPost(path, body string, header ...string) (*call, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url(path), strings.NewReader(body))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Add(header[i], header[i+1])
+	}
+	transport := &http.Transport{DisableCompression: true, DisableKeepAlives: true}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	w.t.Cleanup(func() { cancel(); resp.Body.Close() })
+	return &call{t: w.t, resp: resp, reader: bufio.NewReader(resp.Body), cancel: cancel}, nil
+}
+
+// rest reads to the end.
+func (c *call) rest() string {
+	c.t.Helper()
+	b, err := io.ReadAll(c.reader)
+	if err != nil {
+		c.t.Fatalf("read the answer: %v (so far %q)", err, b)
+	}
+	return string(b)
+}
+
+// until reads until the answer so far contains text.
+func (c *call) until(text string) string {
+	c.t.Helper()
+	var got bytes.Buffer
+	for !strings.Contains(got.String(), text) {
+		b, err := c.reader.ReadByte()
+		if err != nil {
+			c.t.Fatalf("read the answer: %v (so far %q, waiting for %q)", err, got.String(), text)
+		}
+		got.WriteByte(b)
+	}
+	return got.String()
+}
+
+// raw sends bytes as they are and returns all that comes back until the other
+// side closes or falls silent.
+func (w *world) raw(request string) string {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", w.app.ProxyAddr())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, request); err != nil {
+		w.t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(soon))
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		w.t.Fatalf("raw request: %v (so far %q)", err, answer)
+	}
+	return string(answer)
+}
+
+// rawPost is a request in bytes that asks for the connection to be closed.
+func rawPost(path, body, header string) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", path, header, len(body), body)
+}
+
+// errorCode is the code of an error in OpenAI's shape, "" if it is none.
+func errorCode(body string) string {
+	var e struct {
+		Error struct{ Message, Type, Code string }
+	}
+	body = strings.TrimPrefix(strings.TrimSpace(body), "data: ")
+	if json.Unmarshal([]byte(body), &e) != nil || e.Error.Message == "" || e.Error.Type == "" {
+		return ""
+	}
+	return e.Error.Code
+}
+
+const (
+	askAll   = "default: ask\n"
+	allowAll = "default: allow\n"
+	denyAll  = "default: deny\n"
+)
+
+const (
+	streamedRequest = `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash","description":"runs a command","parameters":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"],"additionalProperties":false}}}]}`
+	wholeRequest    = `{"model":"m","messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash","parameters":{"type":"object"}}}]}`
+)
+
+// lsCall is one tool call whose parts are easy to look for in a leak.
+var lsCall = scripted.Call{ID: "call_sesame", Name: "bash", Arguments: `{"command":"ls -la /opensesame"}`}
+
+// secretsOf are the byte strings of lsCall that must not leak.
+var secretsOf = []string{"call_sesame", "bash", "opensesame", "tool_calls"}
+
+func leaks(answer string) string {
+	for _, s := range secretsOf {
+		if strings.Contains(answer, s) {
+			return s
+		}
+	}
+	return ""
+}
+
+// callThenText is an upstream that calls the tool, and after any tool message
+// answers with text.
+func callThenText(r *scripted.Request) scripted.Reply {
+	if strings.Contains(string(r.Body), `"role":"tool"`) {
+		return scripted.Answer{ID: "chatcmpl-2", Text: "Understood.", Fragment: 100, Usage: scripted.Usage{Prompt: 7, Completion: 3}}.Reply(r)
+	}
+	return scripted.Answer{ID: "chatcmpl-1", Text: "Let me look.", Calls: []scripted.Call{lsCall}, Usage: scripted.Usage{Prompt: 5, Completion: 2}}.Reply(r)
+}
+
+// rawConn is an agent's connection in the test's hand.
+type rawConn struct {
+	*net.TCPConn
+	t *testing.T
+}
+
+func (w *world) dial() rawConn {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", w.app.ProxyAddr())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return rawConn{conn.(*net.TCPConn), w.t}
+}
+
+func (c rawConn) send(request string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c, request); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (w *world) get(url string) string {
+	w.t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// events returns the first n events of the audit log as JSON.
+func (w *world) events(n int) string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), soon)
+	defer cancel()
+	var b strings.Builder
+	for e, err := range w.console.Events(ctx, 0) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		text, _ := json.Marshal(e)
+		b.Write(text)
+		if n--; n == 0 {
+			break
+		}
+	}
+	return b.String()
+}

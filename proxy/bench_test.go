@@ -1,0 +1,145 @@
+package proxy_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat"
+	"github.com/heldcall/heldcall/proxy"
+)
+
+// stateless is a gate and turn store that keeps nothing, so that a benchmark
+// measures the data plane alone.
+type stateless struct{}
+
+func (stateless) Open(context.Context, []approvals.Request) (*approvals.Hold, error) {
+	return nil, approvals.ErrStoreUnavailable
+}
+func (stateless) Record(context.Context, ...approvals.Event) error      { return nil }
+func (stateless) RunState(string) approvals.RunState                    { return approvals.RunRunning }
+func (stateless) AwaitResume(context.Context, string) error             { return nil }
+func (stateless) HasTurns(string) bool                                  { return false }
+func (stateless) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
+func (stateless) PutTurn(context.Context, string, string, []byte) error { return nil }
+
+// canned serves the same bytes to every request of fixed length on its
+// connections.
+func canned(b *testing.B, answer []byte) string {
+	b.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				r := bufio.NewReader(conn)
+				for {
+					if err := skipRequest(r); err != nil {
+						return
+					}
+					if _, err := conn.Write(answer); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+func skipRequest(r *bufio.Reader) error {
+	length := 0
+	for {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if len(line) <= 2 {
+			_, err = io.CopyN(io.Discard, r, int64(length))
+			return err
+		}
+		if bytes.HasPrefix(line, []byte("Content-Length: ")) {
+			fmt.Sscan(string(line[16:]), &length)
+		}
+	}
+}
+
+func benchmarkProxy(b *testing.B, answer []byte, end string) {
+	o := proxy.Options{
+		Listen: "127.0.0.1:0", Upstreams: []proxy.Upstream{{Prefix: "/v1", URL: "http://" + canned(b, answer) + "/v1"}},
+		Keepalive: time.Minute, MaxBody: 64 << 20, MaxContinuations: 8, Dialects: []intercept.Dialect{chat.Dialect{}},
+		Gate: stateless{}, Turns: stateless{},
+	}
+	rules, err := policy.Parse("policy.yaml", []byte("default: allow\n"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	o.Policy = func() proxy.Policy { return rules }
+	p, err := proxy.New(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := p.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	defer p.Shutdown(context.Background())
+	body := `{"model":"gpt-4o-mini","stream":true,"messages":[{"role":"system","content":"You are helpful."},{"role":"user","content":"` + strings.Repeat("word ", 100) + `"}]}`
+	request := fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-x\r\nUser-Agent: bench\r\nAccept: application/json\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	conn, err := net.Dial("tcp", p.Addr())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	block := make([]byte, 64<<10)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		if _, err := conn.Write(request); err != nil {
+			b.Fatal(err)
+		}
+		var tail []byte
+		for !bytes.HasSuffix(tail, []byte(end)) {
+			n, err := conn.Read(block)
+			if err != nil {
+				b.Fatal(err)
+			}
+			tail = append(tail, block[:n]...)
+			tail = tail[max(0, len(tail)-len(end)):]
+		}
+	}
+}
+
+// BenchmarkWhole is one whole answer of 1.5 KB on one connection.
+func BenchmarkWhole(b *testing.B) {
+	body := `{"id":"chatcmpl-1","object":"chat.completion","created":1763712000,"model":"gpt-4o-mini","choices":[{"index":0,"message":{"role":"assistant","content":"` + strings.Repeat("word ", 240) + `","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":5,"total_tokens":17}}`
+	benchmarkProxy(b, fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-Id: req_1\r\nContent-Length: %d\r\n\r\n%s", len(body), body), body[len(body)-40:])
+}
+
+// BenchmarkStream is a stream of 200 events in one write of upstream.
+func BenchmarkStream(b *testing.B) {
+	var chunks strings.Builder
+	for i := range 200 {
+		event := fmt.Sprintf(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1763712000,"model":"gpt-4o-mini","service_tier":"default","system_fingerprint":"fp_5c1ed0ca11","choices":[{"index":0,"delta":{"content":" word%d"},"logprobs":null,"finish_reason":null}],"obfuscation":"x%d"}`, i, i) + "\n\n"
+		fmt.Fprintf(&chunks, "%x\r\n%s\r\n", len(event), event)
+	}
+	const done = "data: [DONE]\n\n"
+	fmt.Fprintf(&chunks, "%x\r\n%s\r\n0\r\n\r\n", len(done), done)
+	benchmarkProxy(b, []byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"+chunks.String()), "\r\n0\r\n\r\n")
+}
