@@ -1,0 +1,54 @@
+# `make` lists what there is.
+
+GO        ?= go
+TOOL      := $(GO) tool -modfile=tools/go.mod
+FUZZTIME  ?= 1m
+FUZZPKGS  ?= ./...
+ARGS      ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients bench
+
+help: ## this list
+	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+
+run: ## build and run the demo: hold a call, and answer it
+	$(GO) run ./cmd/heldcall demo $(ARGS)
+
+build: ## the program, as bin/heldcall
+	$(GO) build -trimpath -o bin/ ./cmd/heldcall
+
+test: ## all tests with the race detector; needs Go only
+	$(GO) test -race ./...
+
+check: format vet lint test tidy vuln ## everything that must be clean before a commit
+
+fmt: ## format the code
+	$(TOOL) golangci-lint fmt ./...
+
+format: ## is the code formatted
+	$(TOOL) golangci-lint fmt --diff ./...
+
+vet: ## go vet, the tests of other languages' clients included
+	$(GO) vet -tags clients ./...
+
+lint: ## golangci-lint with .golangci.yml
+	$(TOOL) golangci-lint run ./...
+
+tidy: ## are go.mod and go.sum as `go mod tidy` would have them
+	$(GO) mod tidy -diff
+
+vuln: ## known vulnerabilities; VULN_DB_REQUIRED=1 fails if their list cannot be fetched
+	.ci/vuln
+
+fuzz: ## every fuzz target for FUZZTIME (1m each); FUZZPKGS narrows it
+	FUZZTIME=$(FUZZTIME) .ci/fuzz $(FUZZPKGS)
+
+conformance: ## recorded answers of many providers through the real proxy; needs ../shared/streams
+	HELDCALL_CONFORMANCE=1 $(GO) test ./internal/conformance -run TestConformance -count=1 -v -timeout 20m
+
+clients: ## official SDKs of Go, Node and Python, and the example bots; installs them
+	$(GO) test -tags clients ./internal/clients ./examples -count=1 -v -timeout 30m
+
+bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes a minute
+	$(GO) run ./internal/bench $(ARGS)

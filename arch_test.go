@@ -1,0 +1,144 @@
+// Package heldcall_test holds the shape of the code: which package stands on
+// which floor, and which of them may use which library.
+package heldcall_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/heldcall/heldcall"
+
+// floors are the packages from bottom to top. A package imports only what stands
+// on a lower floor. A name that ends in /... stands for a whole tree.
+var floors = [][]string{
+	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded"},
+	{"intercept", "approvals/policy", "approvals/audit", "console/problem", "internal/scripted"},
+	{"intercept/chat", "approvals/store", "console", "console/client"},
+	{"notify/nats"},
+	{"proxy"},
+	{"app"},
+	{"cmd/heldcall"},
+	{"internal/bench", "internal/clients/...", "internal/conformance", "examples/..."},
+}
+
+// programs are what nobody imports: examples, and the checks that measure
+// heldcall from outside and bring plain servers and clients of their own.
+const programs = 7
+
+// tied are libraries that only some packages use, besides the programs.
+var tied = []struct {
+	library string
+	users   []string
+}{
+	{"github.com/valyala/fasthttp", []string{"proxy"}},
+	{"github.com/nats-io", []string{"approvals/store", "notify/nats"}},
+	{"mvdan.cc/sh", []string{"approvals/policy"}},
+	{"cel.dev", []string{"approvals/policy"}},
+	{"github.com/google/cel-go", []string{"approvals/policy"}},
+}
+
+// listed is what the Go tool says of a package. Imports are those of the package
+// itself; its tests may import anything.
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsPointDownwards(t *testing.T) {
+	for _, p := range packages(t) {
+		name := local(p.ImportPath)
+		floor := floorOf(name)
+		if floor < 0 {
+			t.Errorf("%s stands on no floor; add it to floors in arch_test.go, above all that it imports", name)
+			continue
+		}
+		for _, path := range p.Imports {
+			if !strings.HasPrefix(path, module+"/") {
+				continue
+			}
+			if imported := local(path); floorOf(imported) >= floor {
+				t.Errorf("%s (floor %d) imports %s (floor %d); imports go to lower floors only", name, floor, imported, floorOf(imported))
+			}
+		}
+	}
+}
+
+func TestLibrariesStayWhereTheyBelong(t *testing.T) {
+	for _, p := range packages(t) {
+		name := local(p.ImportPath)
+		if floorOf(name) == programs {
+			continue
+		}
+		for _, rule := range tied {
+			uses := slices.ContainsFunc(p.Imports, func(path string) bool {
+				return path == rule.library || strings.HasPrefix(path, rule.library+"/")
+			})
+			if uses && !slices.Contains(rule.users, name) {
+				t.Errorf("%s imports %s; only %s may", name, rule.library, strings.Join(rule.users, " and "))
+			}
+		}
+	}
+}
+
+// A floor that names a package which is gone would let one of that name in.
+func TestFloorsNameWhatThereIs(t *testing.T) {
+	var names []string
+	for _, p := range packages(t) {
+		names = append(names, local(p.ImportPath))
+	}
+	for _, floor := range floors {
+		for _, entry := range floor {
+			if !slices.ContainsFunc(names, func(name string) bool { return stands(entry, name) }) {
+				t.Errorf("floors names %s, and there is no such package", entry)
+			}
+		}
+	}
+}
+
+// packages lists those of this module, with the tags that any of them need.
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "-tags=clients", "./...").Output()
+	if err != nil {
+		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+			t.Fatalf("go list: %v\n%s", err, failed.Stderr)
+		}
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listed
+		switch err := decoder.Decode(&p); {
+		case errors.Is(err, io.EOF):
+			return all
+		case err != nil:
+			t.Fatalf("go list: %v", err)
+		case p.ImportPath != module: // the folder of this test has no package to build
+			all = append(all, p)
+		}
+	}
+}
+
+func local(path string) string { return strings.TrimPrefix(path, module+"/") }
+
+// floorOf is the floor of a package, counted from 0, or -1.
+func floorOf(name string) int {
+	return slices.IndexFunc(floors, func(floor []string) bool {
+		return slices.ContainsFunc(floor, func(entry string) bool { return stands(entry, name) })
+	})
+}
+
+// stands reports whether an entry of floors stands for a package.
+func stands(entry, name string) bool {
+	if tree, ok := strings.CutSuffix(entry, "/..."); ok {
+		return name == tree || strings.HasPrefix(name, tree+"/")
+	}
+	return name == entry
+}

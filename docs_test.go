@@ -1,0 +1,226 @@
+package heldcall_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals/policy"
+)
+
+// Every key of the configuration is documented, and nothing else is.
+func TestConfigurationIsDocumented(t *testing.T) {
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9_.\\[\\]]+)` \\|").FindAllStringSubmatch(read(t, "docs/configuration.md"), -1) {
+		documented = append(documented, row[1])
+	}
+	keys := configKeys(reflect.TypeFor[app.Config](), "")
+	for _, key := range keys {
+		if !slices.Contains(documented, key) {
+			t.Errorf("docs/configuration.md does not have the key %s", key)
+		}
+	}
+	for _, key := range documented {
+		if !slices.Contains(keys, key) {
+			t.Errorf("docs/configuration.md has the key %s, which there is not", key)
+		}
+	}
+}
+
+// configKeys are the paths of all keys but those that only hold others.
+func configKeys(t reflect.Type, path string) []string {
+	if t.Kind() == reflect.Struct && t != reflect.TypeFor[app.Unsupported]() {
+		var keys []string
+		for field := range t.Fields() {
+			if key := field.Tag.Get("yaml"); key != "-" {
+				keys = append(keys, configKeys(field.Type, strings.TrimPrefix(path+"."+key, "."))...)
+			}
+		}
+		return keys
+	}
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+		return append(configKeys(t.Elem(), path+"[]"), path)
+	}
+	return []string{path}
+}
+
+// What the documentation shows as a file is one that works, and the one that
+// shows the defaults has them.
+func TestFilesInTheDocumentationAreValid(t *testing.T) {
+	lookup := func(name string) (string, bool) { return "key", name == "OPENAI_API_KEY" }
+	files := 0
+	for _, page := range pages(t) {
+		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, page), -1) {
+			files++
+			if strings.Contains(block[1], "rules:") {
+				if _, err := policy.Parse(page, []byte(block[1])); err != nil {
+					t.Errorf("%s shows a policy that is not valid: %v", page, err)
+				}
+				continue
+			}
+			dir := t.TempDir()
+			for name, content := range map[string]string{"heldcall.yaml": block[1], "policy.yaml": ""} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := app.LoadConfig(filepath.Join(dir, "heldcall.yaml"), lookup)
+			if err != nil {
+				t.Errorf("%s shows a configuration that is not valid: %v", page, err)
+			}
+			if want := app.DefaultConfig(lookup); strings.Contains(block[1], "retention") {
+				got.NATS.Dir, got.Policy.File = want.NATS.Dir, want.Policy.File // relative to the file
+				got.Proxy.Clients, got.Proxy.Routes.Allow = nil, nil
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s shows other defaults than there are:\n got %+v\nwant %+v", page, got, want)
+				}
+			}
+		}
+	}
+	if files < 4 {
+		t.Errorf("the documentation shows %d files; the test did not find them", files)
+	}
+}
+
+// Every metric that a running heldcall exports is documented, and nothing else.
+func TestMetricsAreDocumented(t *testing.T) {
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(heldcall_[a-z_]+)` \\|").FindAllStringSubmatch(read(t, "docs/metrics.md"), -1) {
+		documented = append(documented, row[1])
+	}
+	var exported []string
+	for _, line := range regexp.MustCompile(`(?m)^# TYPE (heldcall_[a-z_]+) `).FindAllStringSubmatch(metrics(t), -1) {
+		exported = append(exported, line[1])
+	}
+	for _, metric := range exported {
+		if !slices.Contains(documented, metric) {
+			t.Errorf("docs/metrics.md does not have %s", metric)
+		}
+	}
+	for _, metric := range documented {
+		if !slices.Contains(exported, metric) && metric != untilItFails {
+			t.Errorf("docs/metrics.md has %s, which heldcall does not export", metric)
+		}
+	}
+}
+
+// untilItFails is a metric that shows only when the store has failed.
+const untilItFails = "heldcall_proxy_store_errors_total"
+
+// metrics are what a heldcall exports that has served one agent.
+func metrics(t *testing.T) string {
+	t.Helper()
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`)
+	}))
+	defer model.Close()
+	config := app.DefaultConfig(func(string) (string, bool) { return "", false })
+	config.Proxy.Listen, config.Console.Listen, config.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", ""
+	config.Proxy.Upstreams[0].URL = model.URL
+	config.NATS.Dir = t.TempDir()
+	heldcall, err := app.New(app.Options{Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- heldcall.Run(ctx) }()
+	defer func() {
+		stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	}()
+	select {
+	case <-heldcall.Started():
+	case err := <-stopped:
+		stopped <- nil
+		t.Fatalf("heldcall did not start: %v", err)
+	}
+	answer(t, func() (*http.Response, error) {
+		return http.Post("http://"+heldcall.ProxyAddr()+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[]}`))
+	})
+	export := func() (*http.Response, error) { return http.Get(heldcall.ConsoleURL() + "/metrics") }
+	answer(t, export) // it counts in the second
+	return answer(t, export)
+}
+
+// answer is the body of an answer that went well.
+func answer(t *testing.T, send func() (*http.Response, error)) string {
+	t.Helper()
+	resp, err := send()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", resp.Status, body, err)
+	}
+	return string(body)
+}
+
+// No link leads nowhere.
+func TestLinksLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#]*)(#[^)]*)?\)`)
+	for _, page := range pages(t) {
+		for _, found := range link.FindAllStringSubmatch(read(t, page), -1) {
+			file, heading := found[1], strings.TrimPrefix(found[2], "#")
+			if strings.Contains(file, "://") {
+				continue
+			}
+			target := page
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", page, file, err)
+			} else if heading != "" && !slices.Contains(headings(read(t, target)), heading) {
+				t.Errorf("%s links to the heading %s of %s, which there is not", page, heading, target)
+			}
+		}
+	}
+}
+
+// headings are the names under which headings are linked to.
+func headings(page string) []string {
+	var names []string
+	for _, line := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		plain := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(line[1]), "")
+		names = append(names, strings.ReplaceAll(plain, " ", "-"))
+	}
+	return names
+}
+
+// pages are all Markdown files for users and developers.
+func pages(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inDocs, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(pages, inDocs...)
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
