@@ -77,8 +77,10 @@ func (r *configReader) readStruct(node *yaml.Node, key string, target reflect.Va
 		name, value := node.Content[i], node.Content[i+1]
 		path := joinKey(key, name.Value)
 		if first := r.lines[path]; first > 0 {
-			r.problems = append(r.problems, ConfigProblem{Line: name.Line, Key: path,
-				Reason: fmt.Sprintf("is given twice, first in line %d; remove one", first)})
+			r.problems = append(r.problems, ConfigProblem{
+				Line: name.Line, Key: path,
+				Reason: fmt.Sprintf("is given twice, first in line %d; remove one", first),
+			})
 			continue
 		}
 		r.lines[path] = name.Line

@@ -199,8 +199,11 @@ func (r *configReader) validateNATS(n *NATSConfig) {
 			r.problem("nats.dir", "is empty; name a folder for the embedded server, or give nats.url")
 		}
 		for _, external := range []struct{ key, value string }{
-			{"creds", n.Creds}, {"nkey", n.NKey},
-			{"tls.ca", n.TLS.CA}, {"tls.cert", n.TLS.Cert}, {"tls.key", n.TLS.Key},
+			{"creds", n.Creds},
+			{"nkey", n.NKey},
+			{"tls.ca", n.TLS.CA},
+			{"tls.cert", n.TLS.Cert},
+			{"tls.key", n.TLS.Key},
 		} {
 			if external.value != "" {
 				r.problem("nats."+external.key, "is for an external server; give nats.url too, or remove it")
@@ -218,8 +221,11 @@ func (r *configReader) validateNATS(n *NATSConfig) {
 		r.problem("nats.tls", "cert and key belong together; give both")
 	}
 	for _, file := range []struct{ key, path string }{
-		{"nats.creds", n.Creds}, {"nats.nkey", n.NKey},
-		{"nats.tls.ca", n.TLS.CA}, {"nats.tls.cert", n.TLS.Cert}, {"nats.tls.key", n.TLS.Key},
+		{"nats.creds", n.Creds},
+		{"nats.nkey", n.NKey},
+		{"nats.tls.ca", n.TLS.CA},
+		{"nats.tls.cert", n.TLS.Cert},
+		{"nats.tls.key", n.TLS.Key},
 	} {
 		if file.path != "" {
 			r.validateFile(file.key, file.path)

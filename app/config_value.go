@@ -25,7 +25,7 @@ func (s Secret) String() string {
 }
 
 // Format keeps the value from every verb of fmt.
-func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // MarshalText keeps the value from JSON and other text encodings.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -56,9 +56,12 @@ var sizeUnits = []struct {
 	binary bool
 }{
 	{"B", 1, true},
-	{"kB", 1e3, false}, {"KiB", 1 << 10, true},
-	{"MB", 1e6, false}, {"MiB", 1 << 20, true},
-	{"GB", 1e9, false}, {"GiB", 1 << 30, true},
+	{"kB", 1e3, false},
+	{"KiB", 1 << 10, true},
+	{"MB", 1e6, false},
+	{"MiB", 1 << 20, true},
+	{"GB", 1e9, false},
+	{"GiB", 1 << 30, true},
 }
 
 // parseSize reads 64MiB, 500kB or 1048576B.

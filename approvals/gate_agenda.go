@@ -87,7 +87,7 @@ func (a agenda) next(now time.Time) (*job, time.Duration) {
 func (g *Gate) keepAgenda(ctx context.Context) error {
 	var workers errgroup.Group
 	workers.SetLimit(agendaWorkers)
-	defer workers.Wait()
+	defer func() { _ = workers.Wait() }() // they return no errors
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {

@@ -70,9 +70,11 @@ func TestEventsCarryTheirSequenceNumber(t *testing.T) {
 	lines := follow(t, start(t, gate, nil), "41")
 	take(t, lines, 2)
 	gate.events <- approvals.Event{Seq: 42, Type: approvals.EventCallReleased, ToolName: "a\nb<", Before: []byte("{\n}")}
-	want := []string{"id: 42", "event: call_released",
+	want := []string{
+		"id: 42", "event: call_released",
 		`data: {"id":"","type":"call_released","time":"0001-01-01T00:00:00Z","tenant":"","principal":{"tenant":"","user":"","agent":""},` +
-			`"tool_name":"a\nb<","before":{},"seq":42,"prev_hash":"","hash":""}`, ""}
+			`"tool_name":"a\nb<","before":{},"seq":42,"prev_hash":"","hash":""}`, "",
+	}
 	if diff := cmp.Diff(want, take(t, lines, 4)); diff != "" {
 		t.Error(diff)
 	}

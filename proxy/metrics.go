@@ -40,18 +40,30 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		outcomes:     counter("calls_total", "How tool calls ended.", "outcome"),
 		failedClosed: counter("failed_closed_total", "Answers that were not released, by code.", "code"),
 		storeErrors:  counter("proxy_store_errors_total", "Operations on durable state that failed in the data plane.", "operation"),
-		continuations: f.NewCounter(prometheus.CounterOpts{Name: "heldcall_continuations_total",
-			Help: "Upstream requests that heldcall made itself to tell the model of a denial."}),
-		spliced: f.NewCounter(prometheus.CounterOpts{Name: "heldcall_spliced_turns_total",
-			Help: "Hidden turns put back into agents' requests."}),
-		openStreams: f.NewGauge(prometheus.GaugeOpts{Name: "heldcall_open_streams",
-			Help: "Answers that are being written to agents, held ones included."}),
-		firstByte: f.NewHistogramVec(prometheus.HistogramOpts{Name: "heldcall_upstream_first_byte_seconds",
-			Help: "Time from the request to upstream to the head of its answer.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 14)}, []string{"dialect"}),
-		overhead: f.NewHistogram(prometheus.HistogramOpts{Name: "heldcall_overhead_seconds",
-			Help: "Time that heldcall's own work added: before the upstream request, and from the last ruling to the release.", Buckets: prometheus.ExponentialBuckets(0.00001, 2.5, 14)}),
-		release: f.NewHistogram(prometheus.HistogramOpts{Name: "heldcall_decision_to_release_seconds",
-			Help: "Time from a turn's last decision to its release.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14)}),
+		continuations: f.NewCounter(prometheus.CounterOpts{
+			Name: "heldcall_continuations_total",
+			Help: "Upstream requests that heldcall made itself to tell the model of a denial.",
+		}),
+		spliced: f.NewCounter(prometheus.CounterOpts{
+			Name: "heldcall_spliced_turns_total",
+			Help: "Hidden turns put back into agents' requests.",
+		}),
+		openStreams: f.NewGauge(prometheus.GaugeOpts{
+			Name: "heldcall_open_streams",
+			Help: "Answers that are being written to agents, held ones included.",
+		}),
+		firstByte: f.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "heldcall_upstream_first_byte_seconds",
+			Help: "Time from the request to upstream to the head of its answer.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
+		}, []string{"dialect"}),
+		overhead: f.NewHistogram(prometheus.HistogramOpts{
+			Name: "heldcall_overhead_seconds",
+			Help: "Time that heldcall's own work added: before the upstream request, and from the last ruling to the release.", Buckets: prometheus.ExponentialBuckets(0.00001, 2.5, 14),
+		}),
+		release: f.NewHistogram(prometheus.HistogramOpts{
+			Name: "heldcall_decision_to_release_seconds",
+			Help: "Time from a turn's last decision to its release.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
+		}),
 	}
 	m.zero()
 	return m

@@ -44,8 +44,10 @@ type router struct {
 func (r *router) find(method, path string) (route, *intercept.Error) {
 	u, rest, ok := r.upstream(path)
 	if !ok {
-		return route{label: "unknown"}, &intercept.Error{Code: intercept.CodeRouteNotGated,
-			Reason: fmt.Sprintf("no upstream is configured for this path; base_url must end in one of: %s", strings.Join(r.prefixes(), ", "))}
+		return route{label: "unknown"}, &intercept.Error{
+			Code:   intercept.CodeRouteNotGated,
+			Reason: fmt.Sprintf("no upstream is configured for this path; base_url must end in one of: %s", strings.Join(r.prefixes(), ", ")),
+		}
 	}
 	lower := strings.ToLower(rest)
 	for _, d := range r.dialects {
@@ -63,8 +65,10 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 			return route{u, nil, rest, "allowed"}, nil
 		}
 	}
-	return route{upstream: u, label: "refused"}, &intercept.Error{Code: intercept.CodeRouteNotGated,
-		Reason: "this route can carry tool calls that heldcall does not gate, or is unknown to it; if it carries none, add its path to proxy.routes.allow"}
+	return route{upstream: u, label: "refused"}, &intercept.Error{
+		Code:   intercept.CodeRouteNotGated,
+		Reason: "this route can carry tool calls that heldcall does not gate, or is unknown to it; if it carries none, add its path to proxy.routes.allow",
+	}
 }
 
 // gatedOtherwise reports whether a dialect gates the path under its own method:

@@ -76,7 +76,7 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	}
 	ended := runChild(command, childEnvironment(os.Environ(), heldcall.ProxyAddr(), &config), s)
 	stop()
-	<-served // its error is in the log; the command's outcome is what counts
+	<-served //nolint:errcheck // its error is in the log; the command's outcome is what counts
 	return ended
 }
 

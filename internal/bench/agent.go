@@ -221,7 +221,7 @@ func parseHex(b []byte) (int, error) {
 }
 
 func unexpected(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	return fmt.Errorf("agent: body: %w", err)
@@ -237,7 +237,7 @@ func (a *agent) step() error {
 // finish reads the body to its end.
 func (a *agent) finish() error {
 	for {
-		if err := a.step(); err == io.EOF {
+		if err := a.step(); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
@@ -248,7 +248,7 @@ func (a *agent) finish() error {
 // await reads until body satisfies enough; an end before that is errEnded.
 func (a *agent) await(enough func(body []byte) bool) error {
 	for !enough(a.body) {
-		if err := a.step(); err == io.EOF {
+		if err := a.step(); errors.Is(err, io.EOF) {
 			return errEnded
 		} else if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -102,7 +103,7 @@ func leaveHeld(h *hop, kind leaveKind, n int, limit time.Duration) (leaving, err
 	for range n {
 		r := <-results
 		switch {
-		case r.err == errNotInTime:
+		case errors.Is(r.err, errNotInTime):
 			l.Missed++
 		case r.err != nil:
 			err = fmt.Errorf("%s: %w", kind.Name, r.err)

@@ -37,8 +37,10 @@ func tables(r results) []table {
 		ts = append(ts, table{
 			title:  "Correctness: 32 streams at once, cut at random bytes, some with a tool call at the end",
 			header: []string{"hop", "events", "lost", "torn", "reordered", "seconds"},
-			rows: [][]string{{i.Hop, fmt.Sprint(i.Events), fmt.Sprint(i.Lost), fmt.Sprint(i.Torn), fmt.Sprint(i.Reordered),
-				fmt.Sprintf("%.1f", i.Seconds)}},
+			rows: [][]string{{
+				i.Hop, fmt.Sprint(i.Events), fmt.Sprint(i.Lost), fmt.Sprint(i.Torn), fmt.Sprint(i.Reordered),
+				fmt.Sprintf("%.1f", i.Seconds),
+			}},
 		})
 	}
 	if len(r.Targets) > 0 {
@@ -51,8 +53,10 @@ func loadTable(l loadResult) table {
 	unit := l.Workload.unit()
 	t := table{
 		title: strings.ToUpper(l.Workload.Name[:1]) + l.Workload.Name[1:],
-		header: []string{"hop", unit + "s/s", "of fasthttp", "of TCP copy", "CPU us/" + unit, "of fasthttp's CPU", "exchange p50 us", "p99 us",
-			"rest's CPU us/" + unit},
+		header: []string{
+			"hop", unit + "s/s", "of fasthttp", "of TCP copy", "CPU us/" + unit, "of fasthttp's CPU", "exchange p50 us", "p99 us",
+			"rest's CPU us/" + unit,
+		},
 	}
 	for _, h := range l.Hops {
 		t.rows = append(t.rows, []string{

@@ -67,7 +67,7 @@ func TestModelAnswersTheSameRequestAlike(t *testing.T) {
 		_, body := post(t, s.URL()+"/chat/completions", `{"stream":true,"messages":[{"role":"user","content":"`+text+`"}]}`)
 		return body
 	}
-	if ask("x") != ask("x") {
+	if first, second := ask("x"), ask("x"); first != second {
 		t.Error("the same request was answered differently")
 	}
 	if ask("x") == ask("y") {

@@ -64,7 +64,7 @@ func TestRequestIsRecordedAsItCame(t *testing.T) {
 }
 
 func TestReplyIsSentAsScripted(t *testing.T) {
-	body := []scripted.Write{{Bytes: []byte("one")}, {Bytes: []byte("fourty")}}
+	body := []scripted.Write{{Bytes: []byte("one")}, {Bytes: []byte("eleven")}}
 	f := func(reply scripted.Reply, wantBody string, wantErr error) {
 		t.Helper()
 		reply.Body = body
@@ -79,11 +79,11 @@ func TestReplyIsSentAsScripted(t *testing.T) {
 			t.Errorf("got head %q and body %q, want body %q", head, got, wantBody)
 		}
 	}
-	f(scripted.Reply{}, "3\r\none\r\n6\r\nfourty\r\n0\r\n\r\n", nil)
-	f(scripted.Reply{Framing: scripted.ContentLength}, "onefourty", nil)
-	f(scripted.Reply{Framing: scripted.CloseDelimited}, "onefourty", nil)
-	f(scripted.Reply{End: scripted.EndAtBoundary}, "3\r\none\r\n6\r\nfourty\r\n", nil)
-	f(scripted.Reply{End: scripted.EndMidChunk}, "3\r\none\r\n46\r\nfourty", nil)
+	f(scripted.Reply{}, "3\r\none\r\n6\r\neleven\r\n0\r\n\r\n", nil)
+	f(scripted.Reply{Framing: scripted.ContentLength}, "oneeleven", nil)
+	f(scripted.Reply{Framing: scripted.CloseDelimited}, "oneeleven", nil)
+	f(scripted.Reply{End: scripted.EndAtBoundary}, "3\r\none\r\n6\r\neleven\r\n", nil)
+	f(scripted.Reply{End: scripted.EndMidChunk}, "3\r\none\r\n46\r\neleven", nil)
 }
 
 func TestResetIsSeenAsReset(t *testing.T) {

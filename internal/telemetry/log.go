@@ -43,7 +43,7 @@ func NewLogger(w io.Writer, level slog.Level, format string) *slog.Logger {
 	case format == FormatJSON:
 		return slog.New(slog.NewJSONHandler(w, options))
 	case isTerminal(w) && os.Getenv("NO_COLOR") == "":
-		return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly}))
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly}))
 	default:
 		return slog.New(slog.NewTextHandler(w, options))
 	}
