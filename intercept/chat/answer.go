@@ -55,6 +55,7 @@ type past struct {
 	continuations int
 	hidden        []string     // messages of whole turns the agent does not see
 	text          string       // what the agent has read
+	goesOn        int          // the index of the choice that said it
 	spent         []byte       // usage so far
 	sent          map[int]sent // by choice index
 	separated     bool         // what was said before a denial is set off from what follows

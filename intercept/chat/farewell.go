@@ -50,9 +50,9 @@ func (a *answer) farewell(p plan, index int, end bool) []byte {
 	a.sent[index] = sent{role: true, finish: end}
 	said := ""
 	if c, err := a.choice(index); err == nil {
-		said = c.said().text()
+		said = a.before(c) + c.said().text()
 	}
-	text := paragraph(a.text+said, note)
+	text := paragraph(said, note)
 	out := sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, index, role, quote(text)))))
 	if end {
 		out = sse.AppendData(out, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":"stop"}]`, index))))

@@ -270,6 +270,9 @@ func (e *edit) finishReason(path string, d *choiceDelta) bool {
 // separate puts an empty line between what the model said before a denial and
 // after it.
 func (e *edit) separate(path string, d *choiceDelta) {
+	if d.index != e.goesOn {
+		return
+	}
 	for _, t := range d.texts {
 		if t.field != "content" || t.value.Type != gjson.String {
 			continue

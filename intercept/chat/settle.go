@@ -154,6 +154,7 @@ func (s *settling) proceed(c *choice) (intercept.Settlement, error) {
 		}
 	}
 	s.text += paragraph(s.text, c.said().text())
+	s.goesOn = c.index
 	s.hidden = append(s.hidden, messages...)
 	s.spent = intercept.AddUsage(s.spent, []byte(s.usage))
 	s.body, s.separated = next, false
@@ -256,10 +257,19 @@ func (s *settling) records() (list [][]byte, err error) {
 	return list, nil
 }
 
+// before is what the agent has read in the choice in earlier turns.
+func (a *answer) before(c *choice) string {
+	if c.index != a.goesOn {
+		return ""
+	}
+	return a.text
+}
+
 func (s *settling) record(c *choice) *record {
 	said := c.said().text()
-	rec := &record{Before: s.req.ending(), LastText: said, Text: s.text + paragraph(s.text, said)}
-	if c == s.choices[0] {
+	before := s.before(c)
+	rec := &record{Before: s.req.ending(), LastText: said, Text: before + paragraph(before, said)}
+	if c.index == s.goesOn {
 		rec.Turns = append(rec.Turns, s.hidden...)
 	}
 	id := s.identify(c)

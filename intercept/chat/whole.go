@@ -112,8 +112,8 @@ func (s *settling) wholeText(e *edit, path string, d *choiceDelta) {
 	}
 	own := c.said().text()
 	text := own
-	if s.text != "" && c == s.choices[0] {
-		text = s.text + paragraph(s.text, own)
+	if before := s.before(c); before != "" {
+		text = before + paragraph(before, own)
 	}
 	if note := s.plan.notes[d.index]; note != "" {
 		text += paragraph(text, note)
