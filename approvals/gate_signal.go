@@ -165,6 +165,13 @@ func (g *Gate) RunState(id string) RunState {
 	return RunRunning
 }
 
+// Steered reports from memory whether anybody has steered any run.
+func (g *Gate) Steered() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.runs) > 0
+}
+
 // Runs are the runs that somebody steered, the latest first.
 func (g *Gate) Runs() []Run {
 	g.mu.Lock()

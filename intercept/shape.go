@@ -54,8 +54,8 @@ func (s *Shape) Match(payload []byte, texts [][]byte) ([][]byte, bool) {
 }
 
 // plainString returns the length of the string contents at the front of b up to
-// its closing quote, or -1 when they are not plain: control bytes, invalid
-// UTF-8, \u escapes (left to the decoder) or no closing quote.
+// its closing quote, or -1 when they are not strict JSON: control bytes, invalid
+// UTF-8, unknown escapes, halves of surrogate pairs, or no closing quote.
 func plainString(b []byte) int {
 	ascii := true
 	for i := 0; i < len(b); i++ {
@@ -74,10 +74,11 @@ func plainString(b []byte) int {
 		case c >= utf8.RuneSelf:
 			ascii = false
 		case c == '\\':
-			i++
-			if i == len(b) || strings.IndexByte(`"\/bfnrt`, b[i]) < 0 {
+			n := escape(b[i+1:])
+			if n == 0 {
 				return -1
 			}
+			i += n
 		}
 	}
 	return -1
@@ -90,3 +91,49 @@ var ordinary = func() (t [256]bool) {
 	}
 	return t
 }()
+
+// escape returns the length of the escape sequence at the front of b, without
+// its backslash; 0 when it is none. A surrogate counts with its other half.
+func escape(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	if b[0] != 'u' {
+		return 1 + min(0, strings.IndexByte(`"\/bfnrt`, b[0]))
+	}
+	first, ok := hex4(b[1:])
+	switch {
+	case !ok || first >= 0xdc00 && first <= 0xdfff:
+		return 0
+	case first < 0xd800 || first > 0xdbff:
+		return 5
+	case len(b) < 11 || b[5] != '\\' || b[6] != 'u':
+		return 0
+	}
+	second, ok := hex4(b[7:])
+	if !ok || second < 0xdc00 || second > 0xdfff {
+		return 0
+	}
+	return 11
+}
+
+// hex4 reads four hexadecimal digits.
+func hex4(b []byte) (value uint16, ok bool) {
+	if len(b) < 4 {
+		return 0, false
+	}
+	for _, c := range b[:4] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		value = value<<4 | uint16(c)
+	}
+	return value, true
+}

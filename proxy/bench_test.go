@@ -28,6 +28,8 @@ func (stateless) Open(context.Context, []approvals.Request) (*approvals.Hold, er
 func (stateless) Record(context.Context, ...approvals.Event) error      { return nil }
 func (stateless) RunState(string) approvals.RunState                    { return approvals.RunRunning }
 func (stateless) AwaitResume(context.Context, string) error             { return nil }
+func (stateless) Steered() bool                                         { return false }
+func (stateless) AnyTurns() bool                                        { return false }
 func (stateless) HasTurns(string) bool                                  { return false }
 func (stateless) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
 func (stateless) PutTurn(context.Context, string, string, []byte) error { return nil }
@@ -120,7 +122,7 @@ func benchmarkProxy(b *testing.B, answer []byte, end string) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			tail = append(tail, block[:n]...)
+			tail = append(tail, block[max(0, n-len(end)):n]...)
 			tail = tail[max(0, len(tail)-len(end)):]
 		}
 	}

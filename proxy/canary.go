@@ -193,6 +193,8 @@ func (canaryState) Open(context.Context, []approvals.Request) (*approvals.Hold, 
 func (canaryState) Record(context.Context, ...approvals.Event) error      { return nil }
 func (canaryState) RunState(string) approvals.RunState                    { return approvals.RunRunning }
 func (canaryState) AwaitResume(context.Context, string) error             { return nil }
+func (canaryState) Steered() bool                                         { return false }
+func (canaryState) AnyTurns() bool                                        { return false }
 func (canaryState) HasTurns(string) bool                                  { return false }
 func (canaryState) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
 func (canaryState) PutTurn(context.Context, string, string, []byte) error { return nil }

@@ -22,8 +22,8 @@ type exchange struct {
 	p        *Proxy
 	fasthttp *fasthttp.RequestCtx
 	route    route
-	who      identity
-	model    string
+	who      identity // once it was needed: see identity
+	turn     string
 	req      intercept.Request
 	answer   intercept.Answer
 	began    time.Time
@@ -38,10 +38,12 @@ type exchange struct {
 	turns int    // upstream requests so far
 
 	w       io.Writer // the agent, nil while the handler runs
-	begun   bool      // the agent has to get the head now
-	pending []byte    // for the agent, once w is there
-	broken  error     // the connection must end without a proper end
-	outcome string    // for metrics
+	agent   chunkWriter
+	begun   bool   // the agent has to get the head now
+	chunked bool   // the answer goes out in chunks
+	pending []byte // for the agent, once w is there
+	broken  error  // the connection must end without a proper end
+	outcome string // for metrics
 
 	docket docket
 }
@@ -57,6 +59,7 @@ func (x *exchange) serve() {
 	if !x.run() {
 		x.p.metrics.openStreams.Inc()
 		x.fasthttp.Response.ImmediateHeaderFlush = len(x.pending) == 0
+		x.chunked = true
 		x.fasthttp.Response.SetBodyStream(&relay{x}, -1)
 		return
 	}
@@ -135,12 +138,25 @@ func (x *exchange) emit(p []byte) bool {
 		}
 		return true
 	}
-	if _, err := x.w.Write(p); err != nil {
+	if err := x.write(p); err != nil {
 		x.cancel(errAgentGone)
 		x.broken = errAgentGone
 		return false
 	}
 	return true
+}
+
+// write sends the first bytes together with the head, through fasthttp, and all
+// that follow straight to the agent's connection.
+func (x *exchange) write(p []byte) error {
+	if x.agent.conn != nil {
+		return x.agent.write(p)
+	}
+	_, err := x.w.Write(p)
+	if conn, ok := x.fasthttp.Conn().(*agentConn); ok && err == nil && x.chunked {
+		x.agent.conn = conn.Conn
+	}
+	return err
 }
 
 // send makes the upstream request of the turn.
@@ -282,7 +298,7 @@ func (x *exchange) end() state { return nil }
 // nothing has gone out, an event in a stream that has begun.
 func (x *exchange) fail(e *intercept.Error) state {
 	x.p.metrics.failedClosed.WithLabelValues(string(e.Code)).Inc()
-	x.p.log.Warn("answer refused", "turn", x.who.turn, "session", x.who.session, "code", e.Code, "error", e)
+	x.p.log.Warn("answer refused", "turn", x.turn, "session", x.who.session, "code", e.Code, "error", e)
 	x.outcome = "failed"
 	if !x.begun && x.w == nil {
 		x.fasthttp.Response.Reset()

@@ -89,12 +89,8 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, 
 	if err != nil {
 		return nil, asError(err, intercept.CodeBadRequest)
 	}
-	info := req.Info()
-	x := &exchange{
-		p: p, fasthttp: ctx, route: where, req: req, model: info.Model, began: began,
-		who: identify(&ctx.Request.Header, p.principal(&ctx.Request.Header), info, turn),
-	}
-	if p.options.Gate.RunState(x.who.run) == approvals.RunAborted {
+	x := &exchange{p: p, fasthttp: ctx, route: where, req: req, turn: turn, began: began}
+	if p.options.Gate.Steered() && p.options.Gate.RunState(x.identity().run) == approvals.RunAborted {
 		return nil, &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + x.who.run + " was stopped by a reviewer; start a new one"}
 	}
 	x.ctx, x.cancel = context.WithCancelCause(p.base)
@@ -114,7 +110,10 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, 
 
 // splice puts back what earlier turns of the conversation hid from the agent.
 func (x *exchange) splice() *intercept.Error {
-	key := x.who.turnsKey()
+	if !x.p.options.Turns.AnyTurns() {
+		return nil
+	}
+	key := x.identity().turnsKey()
 	if !x.p.options.Turns.HasTurns(key) {
 		return nil
 	}

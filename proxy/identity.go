@@ -16,6 +16,7 @@ type identity struct {
 	session   string
 	run       string
 	turn      string
+	model     string
 }
 
 // turnsKey is the key of the conversation's hidden turns. Two principals never
@@ -69,9 +70,18 @@ func keyDigest(h *fasthttp.RequestHeader) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// identify completes the identity with what the request says of its session.
+// identity says who asks, and what the request says of its session. It is worked
+// out when it is first needed: for most requests nobody wants to know.
+func (x *exchange) identity() *identity {
+	if x.who.session == "" {
+		h := &x.fasthttp.Request.Header
+		x.who = identify(h, x.p.principal(h), x.req.Info(), x.turn)
+	}
+	return &x.who
+}
+
 func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept.Info, turn string) identity {
-	id := identity{principal: who, turn: turn, session: string(h.Peek(headerSession)), run: string(h.Peek(headerRun))}
+	id := identity{principal: who, turn: turn, model: info.Model, session: string(h.Peek(headerSession)), run: string(h.Peek(headerRun))}
 	if id.session == "" {
 		id.session = info.Session
 	}

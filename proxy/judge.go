@@ -31,9 +31,10 @@ type hearing struct {
 
 // callOf is the call as policy reads it.
 func (x *exchange) callOf(c intercept.Call) policy.Call {
+	who := x.identity()
 	return policy.Call{
 		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Ambiguous: c.Ambiguous,
-		Principal: x.who.principal, Session: x.who.session, Run: x.who.run, Model: x.model, Dialect: x.route.dialect.Name(),
+		Principal: who.principal, Session: who.session, Run: who.run, Model: who.model, Dialect: x.route.dialect.Name(),
 	}
 }
 
@@ -41,8 +42,9 @@ func (x *exchange) callOf(c intercept.Call) policy.Call {
 // tool is allowed by name, nobody has paused the run, and the release is in the
 // audit log.
 func (x *exchange) passByName(c intercept.Call) bool {
-	verdict, ok := x.p.options.Policy().AllowsByName(x.who.principal, c.Name)
-	if !ok || x.p.options.Gate.RunState(x.who.run) != approvals.RunRunning {
+	who := x.identity()
+	verdict, ok := x.p.options.Policy().AllowsByName(who.principal, c.Name)
+	if !ok || x.p.options.Gate.RunState(who.run) != approvals.RunRunning {
 		return false
 	}
 	e := x.event(approvals.EventCallAllowed, &hearing{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule})
@@ -92,15 +94,15 @@ func (h *hearing) rule(fate intercept.Fate, outcome approvals.Outcome, told stri
 // request is the question about one call. This is where the wire's call becomes
 // the domain's request.
 func (x *exchange) request(h *hearing) approvals.Request {
-	now := time.Now().UTC()
+	who, now := x.identity(), time.Now().UTC()
 	timeout := h.verdict.Timeout
 	if x.p.options.MaxWait > 0 {
 		timeout = min(timeout, x.p.options.MaxWait)
 	}
 	r := approvals.Request{
-		Kind: approvals.KindPermission, Principal: x.who.principal,
-		SessionID: x.who.session, RunID: x.who.run, TurnID: x.who.turn,
-		Dialect: x.route.dialect.Name(), Model: x.model,
+		Kind: approvals.KindPermission, Principal: who.principal,
+		SessionID: who.session, RunID: who.run, TurnID: x.turn,
+		Dialect: x.route.dialect.Name(), Model: who.model,
 		ToolCallID: h.call.ID, ToolName: h.call.Name, Arguments: argumentsValue(h.call),
 		Resource: h.verdict.Resource, ArgsPreview: h.verdict.Preview,
 		Title:     "Allow " + cmp.Or(h.call.Name, "a call without a name") + "?",
@@ -179,7 +181,7 @@ func (x *exchange) proceed() state {
 // events of each call.
 func (x *exchange) record(settled intercept.Settlement) error {
 	for i, hidden := range settled.Hidden {
-		if err := x.p.options.Turns.PutTurn(x.ctx, x.who.turnsKey(), x.who.turn+suffix(i), hidden); err != nil {
+		if err := x.p.options.Turns.PutTurn(x.ctx, x.identity().turnsKey(), x.turn+suffix(i), hidden); err != nil {
 			return err
 		}
 	}
@@ -233,9 +235,10 @@ func (h *hearing) edited() json.RawMessage {
 }
 
 func (x *exchange) event(t approvals.EventType, h *hearing) approvals.Event {
+	who := x.identity()
 	e := approvals.Event{
-		Type: t, Tenant: x.who.principal.Tenant, Principal: x.who.principal, RequestID: h.request.ID,
-		SessionID: x.who.session, RunID: x.who.run, TurnID: x.who.turn, Dialect: x.route.dialect.Name(), Model: x.model,
+		Type: t, Tenant: who.principal.Tenant, Principal: who.principal, RequestID: h.request.ID,
+		SessionID: who.session, RunID: who.run, TurnID: x.turn, Dialect: x.route.dialect.Name(), Model: who.model,
 		ToolCallID: h.call.ID, ToolName: h.call.Name, Rule: h.verdict.Rule, Outcome: string(h.outcome),
 	}
 	if d, ok := h.request.FinalDecision(); ok {
@@ -262,7 +265,10 @@ func (x *exchange) remember() {
 // checkRun looks once more whether the run may go on, before anything of it
 // leaves.
 func (x *exchange) checkRun() state {
-	switch x.p.options.Gate.RunState(x.who.run) {
+	if !x.p.options.Gate.Steered() {
+		return nil
+	}
+	switch x.p.options.Gate.RunState(x.identity().run) {
 	case approvals.RunPaused:
 		return x.awaitResume
 	case approvals.RunAborted:

@@ -81,11 +81,13 @@ type Gate interface {
 	Open(ctx context.Context, requests []approvals.Request) (*approvals.Hold, error)
 	Record(ctx context.Context, events ...approvals.Event) error
 	RunState(id string) approvals.RunState
+	Steered() bool // whether any run is anything but running
 	AwaitResume(ctx context.Context, id string) error
 }
 
 // Turns keeps hidden turns by session.
 type Turns interface {
+	AnyTurns() bool
 	HasTurns(session string) bool
 	Turns(ctx context.Context, session string) ([][]byte, error)
 	PutTurn(ctx context.Context, session, id string, value []byte) error

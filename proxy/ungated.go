@@ -47,6 +47,7 @@ func (p *Proxy) passUngated(fctx *fasthttp.RequestCtx, where route) {
 	x.begun, x.next = true, (*exchange).copyOn
 	p.metrics.openStreams.Inc()
 	fctx.Response.ImmediateHeaderFlush = true
+	x.chunked = length < 0
 	fctx.Response.SetBodyStream(&relay{x}, int(length))
 }
 

@@ -20,7 +20,8 @@ import (
 const (
 	dialTimeout     = 15 * time.Second
 	idlePerUpstream = 256
-	idleFor         = 55 * time.Second // shorter than most servers keep a connection
+	idleFor         = 55 * time.Second      // shorter than most servers keep a connection
+	trustedFor      = 20 * time.Millisecond // after its last answer a connection is not looked at again
 	headLimit       = 32 << 10
 )
 
@@ -177,7 +178,7 @@ func (u *upstream) get(ctx context.Context) (*upstreamConn, error) {
 		u.idle[n-1] = nil
 		u.idle = u.idle[:n-1]
 		u.mu.Unlock()
-		if time.Since(conn.used) < idleFor && quiet(conn.Conn) {
+		if idle := time.Since(conn.used); idle < trustedFor || idle < idleFor && quiet(conn.Conn) {
 			return conn, nil
 		}
 		conn.Close()

@@ -15,12 +15,19 @@ import (
 // cancelFor bounds the cancellation of requests whose agent has left.
 const cancelFor = 5 * time.Second
 
+// openFor bounds the recording of requests before anybody is asked.
+const openFor = 15 * time.Second
+
 // cancelledAgentGone is the reason of a request whose agent has left.
 const cancelledAgentGone = "agent_gone"
 
 // ask puts the questions to people.
 func (x *exchange) ask(requests []approvals.Request) state {
-	hold, err := x.p.options.Gate.Open(x.ctx, requests)
+	// An agent that leaves meanwhile is noticed in wait: what was asked is then
+	// recorded and cancelled, not half recorded.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), openFor)
+	defer cancel()
+	hold, err := x.p.options.Gate.Open(ctx, requests)
 	if err != nil {
 		x.p.metrics.storeErrors.WithLabelValues("open").Inc()
 		return x.fail(storeError(err))
@@ -70,7 +77,7 @@ func (x *exchange) leave() state {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), cancelFor)
 	defer cancel()
 	if err := x.docket.hold.Cancel(ctx, cancelledAgentGone); err != nil {
-		x.p.log.Error("requests of an agent that has left could not be cancelled", "turn", x.who.turn, "error", err)
+		x.p.log.Error("requests of an agent that has left could not be cancelled", "turn", x.turn, "error", err)
 		x.p.metrics.storeErrors.WithLabelValues("cancel").Inc()
 	}
 	x.docket.hold.Detach()
@@ -161,7 +168,7 @@ func editedText(c intercept.Call, d approvals.Decision) string {
 func (x *exchange) awaitResume(*exchange) state {
 	ctx, cancel := context.WithTimeout(x.ctx, x.p.options.Keepalive)
 	defer cancel()
-	err := x.p.options.Gate.AwaitResume(ctx, x.who.run)
+	err := x.p.options.Gate.AwaitResume(ctx, x.identity().run)
 	switch {
 	case err == nil, errors.Is(err, approvals.ErrRunAborted):
 		return (*exchange).proceed

@@ -67,6 +67,12 @@ func (s *Store) HasTurns(session string) bool {
 	return !s.linked.isUp() || s.turnIndex.has(Token(session))
 }
 
+// AnyTurns reports, as [Store.HasTurns] does, whether any session may have
+// hidden turns.
+func (s *Store) AnyTurns() bool {
+	return !s.linked.isUp() || s.turnIndex.any()
+}
+
 // turnIndex knows which sessions have hidden turns.
 type turnIndex struct {
 	mu       sync.RWMutex
@@ -90,6 +96,12 @@ func (x *turnIndex) has(session string) bool {
 	defer x.mu.RUnlock()
 	_, has := x.sessions[session]
 	return has
+}
+
+func (x *turnIndex) any() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.sessions) > 0
 }
 
 // removeBefore forgets the sessions whose turns have all expired.

@@ -11,7 +11,7 @@ import (
 // utterance is the assistant message of one turn as its fragments have built it
 // so far, but for its calls.
 type utterance struct {
-	content []byte           // JSON string contents, still escaped
+	content rope             // JSON string contents, still escaped
 	parts   []item           // content that came as an array
 	extras  map[string]*said // other fields that have to come back, by name
 	order   []string         // names of extras in the order they came
@@ -32,13 +32,13 @@ func returns(field string) bool {
 }
 
 // any reports whether anything was said.
-func (u *utterance) any() bool { return len(u.content) > 0 || len(u.parts) > 0 || len(u.order) > 0 }
+func (u *utterance) any() bool { return u.content.size > 0 || len(u.parts) > 0 || len(u.order) > 0 }
 
 // add takes one field of a delta.
 func (u *utterance) add(field string, v gjson.Result) {
 	switch {
 	case field == "content" && v.Type == gjson.String:
-		u.content = append(u.content, v.Raw[1:len(v.Raw)-1]...)
+		u.content.add([]byte(v.Raw[1 : len(v.Raw)-1]))
 	case field == "content" && v.IsArray():
 		u.parts = mergeItems(u.parts, v)
 	case returns(field):
@@ -50,7 +50,7 @@ func (u *utterance) add(field string, v gjson.Result) {
 func (u *utterance) addEscaped(field string, escaped []byte) {
 	switch {
 	case field == "content":
-		u.content = append(u.content, escaped...)
+		u.content.add(escaped)
 	case returns(field):
 		s := u.extra(field)
 		s.escaped = append(s.escaped, escaped...)
@@ -99,7 +99,7 @@ func (u *utterance) text() string {
 	if len(u.parts) > 0 {
 		return contentText(gjson.Parse(joinItems(u.parts)))
 	}
-	return gjson.Parse(`"` + string(u.content) + `"`).String()
+	return gjson.Parse(`"` + u.content.String() + `"`).String()
 }
 
 // message renders the assistant message with its calls, as it goes back to the
@@ -110,8 +110,8 @@ func (u *utterance) message(calls []*call, id func(*call) string) string {
 	switch {
 	case len(u.parts) > 0:
 		b.WriteString(joinItems(u.parts))
-	case len(u.content) > 0:
-		b.WriteString(`"` + string(u.content) + `"`)
+	case u.content.size > 0:
+		b.WriteString(`"` + u.content.String() + `"`)
 	default:
 		b.WriteString("null")
 	}
@@ -191,4 +191,32 @@ func quote(s string) string {
 // the model. It depends on turn and position only.
 func madeUpID(turn string, position int) string {
 	return "call_" + turn + "_" + strconv.Itoa(position)
+}
+
+// rope is text that grows by small pieces without being copied as it grows.
+type rope struct {
+	full [][]byte
+	last []byte
+	size int
+}
+
+func (r *rope) add(p []byte) {
+	if len(r.last)+len(p) > cap(r.last) {
+		if len(r.last) > 0 {
+			r.full = append(r.full, r.last)
+		}
+		r.last = make([]byte, 0, max(len(p), min(2*cap(r.last), 8<<10), 128))
+	}
+	r.last = append(r.last, p...)
+	r.size += len(p)
+}
+
+func (r *rope) String() string {
+	var b strings.Builder
+	b.Grow(r.size)
+	for _, p := range r.full {
+		b.Write(p)
+	}
+	b.Write(r.last)
+	return b.String()
 }

@@ -89,9 +89,12 @@ func (a *answer) knownArguments(s *shape, part, fragment []byte) (bool, error) {
 	return true, a.hold(part, s.refs)
 }
 
-// writePlain writes string contents that a shape has matched: they have no
-// escapes but the short ones.
+// writePlain writes string contents that a shape has matched, unescaped.
 func writePlain(b *strings.Builder, escaped []byte) {
+	if bytes.Contains(escaped, []byte(`\u`)) {
+		b.WriteString(gjson.Parse(`"` + string(escaped) + `"`).Str)
+		return
+	}
 	for {
 		i := bytes.IndexByte(escaped, '\\')
 		if i < 0 {

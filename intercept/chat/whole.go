@@ -16,6 +16,9 @@ func (a *answer) readWhole(framed bool) error {
 		}
 		return intercept.NotUnderstood("its body is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
 	}
+	if a.continuations == 0 && !intercept.MayHoldCall(body) {
+		return nil
+	}
 	c, err := decodeWhole(string(body))
 	if err != nil {
 		return err

@@ -10,13 +10,18 @@ package sse
 import (
 	"bytes"
 	"errors"
+	"sync"
 )
 
 // ErrPartTooLong is returned when one event grows beyond the splitter's limit.
 var ErrPartTooLong = errors.New("an event of the stream is longer than the limit")
 
-// retain is the largest buffer that a splitter with nothing to keep holds on to.
-const retain = 4 << 10
+const (
+	retain = 4 << 10  // the largest buffer that a splitter keeps between blocks
+	pooled = 40 << 10 // the size of those it borrows while a stream keeps coming
+)
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, pooled); return &b }}
 
 // Splitter cuts a stream into parts. A part is one event with the blank line
 // that ends it, or a comment line or blank line that stands between events
@@ -27,24 +32,38 @@ type Splitter struct {
 	// Max is the longest part in bytes, 0 for no limit.
 	Max int
 
-	cur     []byte // what Next reads: the caller's block or buf
-	buf     []byte // bytes carried over between blocks
-	spare   []byte // the buffer before: parts that were returned lie in it
-	line    int    // where in cur the line begins that is being searched
-	scanned int    // how far behind that the line is known not to end
-	begun   bool   // a line of an event was seen before line
+	cur     []byte  // what Next reads: the caller's block or buf
+	buf     []byte  // bytes carried over between blocks
+	spare   []byte  // the buffer before: parts that were returned lie in it
+	lent    *[]byte // a borrowed buffer, as long as buf or returned parts lie in it
+	line    int     // where in cur the line begins that is being searched
+	scanned int     // how far behind that the line is known not to end
+	begun   bool    // a line of an event was seen before line
 }
 
 // Write hands over the next block of the stream. All parts of the block before
 // must have been taken with Next. The block must not change until Next has
 // returned false.
 func (s *Splitter) Write(p []byte) {
+	s.giveBack()
 	if len(s.buf) == 0 {
 		s.cur = p
 		return
 	}
+	if need := len(s.buf) + len(p); need > cap(s.buf) && need > retain && need <= pooled {
+		s.lent = buffers.Get().(*[]byte)
+		s.buf = append((*s.lent)[:0], s.buf...)
+	}
 	s.buf = append(s.buf, p...)
 	s.cur = s.buf
+}
+
+// giveBack returns a borrowed buffer once the parts in it are no longer needed.
+func (s *Splitter) giveBack() {
+	if s.lent != nil && cap(s.buf) != pooled {
+		buffers.Put(s.lent)
+		s.lent = nil
+	}
 }
 
 // Next returns the next whole part, or false when more bytes are needed. The
@@ -67,8 +86,9 @@ func (s *Splitter) Next() (part []byte, ok bool, err error) {
 // Rest returns the bytes of a part that was begun and not ended, and forgets
 // them. It is called when the stream has ended.
 func (s *Splitter) Rest() []byte {
+	s.giveBack()
 	rest := s.buf
-	s.buf, s.cur, s.line, s.scanned, s.begun = nil, nil, 0, 0, false
+	*s = Splitter{Max: s.Max}
 	return rest
 }
 
