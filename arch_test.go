@@ -23,13 +23,14 @@ var floors = [][]string{
 	{"notify/nats"},
 	{"proxy"},
 	{"app"},
+	{"internal/demo"},
 	{"cmd/heldcall"},
 	{"internal/bench", "internal/clients/...", "internal/conformance", "examples/..."},
 }
 
 // programs are what nobody imports: examples, and the checks that measure
 // heldcall from outside and bring plain servers and clients of their own.
-const programs = 7
+const programs = 8
 
 // tied are libraries that only some packages use, besides the programs.
 var tied = []struct {
@@ -37,7 +38,7 @@ var tied = []struct {
 	users   []string
 }{
 	{"github.com/valyala/fasthttp", []string{"proxy"}},
-	{"github.com/nats-io", []string{"approvals/store", "notify/nats"}},
+	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "internal/demo"}}, // the demo has a bot
 	{"mvdan.cc/sh", []string{"approvals/policy"}},
 	{"cel.dev", []string{"approvals/policy"}},
 	{"github.com/google/cel-go", []string{"approvals/policy"}},

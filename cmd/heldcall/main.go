@@ -22,6 +22,7 @@ Exit codes: 0 done; 1 failed; 2 wrong usage; 3 already decided, or no such reque
 type program struct {
 	Serve    serveCommand    `cmd:"" help:"Run the proxy and the console until interrupted."`
 	Run      runCommand      `cmd:"" help:"Run a command with heldcall between it and its model."`
+	Demo     demoCommand     `cmd:"" help:"Show how it works, with a scripted model and a small agent."`
 	Requests requestsCommand `cmd:"" help:"List requests, or show one."`
 	Approve  approveCommand  `cmd:"" help:"Release calls."`
 	Deny     denyCommand     `cmd:"" help:"Refuse calls and tell the model why."`

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/internal/demo"
+)
+
+type demoCommand struct {
+	Auto bool `help:"Play every way a call can end, unattended, and check what each side saw."`
+}
+
+const demoIntroduction = `This is a real heldcall. The model behind it is scripted: it is no AI, it follows
+a few fixed rules. The agent before it is small but real: it runs the calls that
+it gets, in a folder that is removed at the end.
+
+  agents     base_url = %s
+  reviewers  %s
+  bots       %s
+  folder     %s
+`
+
+// Run plays until the end or until a signal ends the context.
+func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
+	config := app.DefaultConfig(func(string) (string, bool) { return "", false })
+	if c.Auto {
+		config.Proxy.Listen, config.Console.Listen, config.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	} else if err := freePorts(&config, io.Discard); err != nil { // where it listens is said below
+		return err
+	}
+	stage, err := demo.Open(ctx, demo.Options{Config: config, Version: version()})
+	if err != nil {
+		if ctx.Err() != nil && !c.Auto {
+			return nil
+		}
+		return err
+	}
+	defer func() {
+		if closed := stage.Close(); err == nil {
+			err = closed
+		}
+	}()
+	fmt.Fprintf(s.out, demoIntroduction, stage.Proxy, stage.Console, stage.NATS, stage.Folder)
+	t := &transcript{out: s.out}
+	if c.Auto {
+		return stage.PlayAll(ctx, t.tell)
+	}
+	return playWithPerson(ctx, stage, s, t)
+}
+
+// labelWidth is that of the widest speaker.
+const labelWidth = 11
+
+// transcript prints what is said. What models and reviewers wrote is escaped.
+type transcript struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (t *transcript) tell(line demo.Line) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if line.Who == demo.Heading {
+		fmt.Fprintf(t.out, "\n== %s\n", printableLines(line.Text))
+		return
+	}
+	text := indentMore(printableLines(strings.TrimSpace(line.Text)), labelWidth+1)
+	fmt.Fprintf(t.out, "%-*s %s\n", labelWidth, line.Who, text)
+}
+
+// say prints the demo's own words.
+func (t *transcript) say(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.out, format, args...)
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/demo"
+)
+
+const demoSession = "demo"
+
+const demoAnswers = `
+Answer here:
+  a          approve it
+  d WHY      deny it; the model is told why. Try: d keep the drafts
+  e JSON     edit the arguments, then release it. Try: e {"command":"rm -r cache"}
+  q          quit
+or in another terminal:
+  heldcall approve %[1]s --console %[2]s
+  heldcall deny %[1]s --note 'keep the drafts' --console %[2]s
+  heldcall modify %[1]s --args '{"command":"rm -r cache"}' --console %[2]s
+  curl %[2]s/api/v1/requests/%[1]s/decision -H 'Content-Type: application/json' -d '{"action":"approve"}'
+  nats --server %[3]s request heldcall.v1.decide.local.%[1]s '{"action":"approve"}'
+`
+
+// errQuit says that the person has had enough.
+var errQuit = errors.New("quit")
+
+// playWithPerson lets an agent do one task whose held calls the person answers,
+// then shows what each side saw.
+func playWithPerson(ctx context.Context, stage *demo.Stage, s *streams, t *transcript) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	agent, err := stage.NewAgent(demoSession, t.tell)
+	if err != nil {
+		return err
+	}
+	defer agent.Close()
+	t.tell(demo.Line{Who: demo.Heading, Text: "An agent gets to work in " + agent.Folder()})
+	p := &prompt{stage: stage, t: t, lines: readLines(ctx, s.in), done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		if p.failed = agent.Ask(ctx, demo.TaskTidy); p.failed == nil {
+			p.failed = agent.Ask(ctx, demo.TaskAccount)
+		}
+	}()
+	err = p.review(ctx)
+	cancel()
+	<-p.done
+	if err != nil {
+		if errors.Is(err, errQuit) || errors.Is(err, context.Canceled) {
+			t.say("\nThe demo has ended.\n")
+			return nil
+		}
+		return err
+	}
+	known, err := stage.LastConversation()
+	if err != nil {
+		return err
+	}
+	for _, line := range demo.WhoSaw(agent.History[:len(agent.History)-1], known) {
+		t.tell(line)
+	}
+	t.say("\nThe folder now holds: %s\nRun it again to answer in another way, or `heldcall demo --auto` to see them all.\n", strings.Join(agent.Files(), ", "))
+	return nil
+}
+
+// prompt asks the person about each call that is held.
+type prompt struct {
+	stage  *demo.Stage
+	t      *transcript
+	lines  <-chan string // closed at the end of the input
+	done   chan struct{} // closed when the agent is done
+	failed error         // how it ended, set before
+}
+
+// readLines reads the input until it or the context ends. A read that is under
+// way ends with the program.
+func readLines(ctx context.Context, in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(in); scanner.Scan(); {
+			select {
+			case lines <- scanner.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// review follows the audit log until the agent is done.
+func (p *prompt) review(ctx context.Context) error {
+	events := p.follow(ctx)
+	var held *approvals.Request
+	for {
+		var lines <-chan string
+		if held != nil {
+			lines = p.lines
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.done:
+			return p.failed
+		case event, ok := <-events:
+			if !ok {
+				return errors.New("heldcall does not tell any more what happens")
+			}
+			next, err := p.take(ctx, event, held)
+			if err != nil {
+				return err
+			}
+			held = next
+		case line, ok := <-lines:
+			if !ok {
+				p.t.say("(the input has ended: answer in another terminal, or press Ctrl-C)\n")
+				p.lines = nil
+				continue
+			}
+			decided, err := p.answer(ctx, line, held.ID)
+			if err != nil {
+				return err
+			}
+			if decided {
+				held = nil // what is typed next is about the next call
+			}
+		}
+	}
+}
+
+// follow hands on the events of the audit log until the context ends.
+func (p *prompt) follow(ctx context.Context) <-chan approvals.Event {
+	events := make(chan approvals.Event)
+	go func() {
+		defer close(events)
+		for i := 0; ; i++ {
+			event, err := p.stage.Ledger.At(ctx, i)
+			if err != nil {
+				return
+			}
+			select {
+			case events <- event:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return events
+}
+
+// take looks at what happened and returns the request that is held now.
+func (p *prompt) take(ctx context.Context, event approvals.Event, held *approvals.Request) (*approvals.Request, error) {
+	switch event.Type {
+	case approvals.EventApprovalRequired:
+		request, err := p.stage.Client.Request(ctx, event.RequestID)
+		if err != nil {
+			return nil, fmt.Errorf("read what is held: %w", err)
+		}
+		if request.Status.Final() {
+			return held, nil
+		}
+		return &request, p.show(&request)
+	case approvals.EventApprovalDecision:
+		text := fmt.Sprintf("%s by %s over %s", event.Action, event.ReviewerID, event.Channel)
+		if event.After != nil {
+			text += " " + string(event.After)
+		}
+		p.t.say("\n")
+		p.t.tell(demo.Line{Who: demo.Reviewer, Text: joinFilled(": ", text, event.Note)})
+		return nil, nil
+	case approvals.EventApprovalExpired:
+		p.t.say("\n")
+		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "nobody answered in time"})
+		return nil, nil
+	case approvals.EventCallAllowed:
+		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "lets " + event.ToolName + " pass: policy allows it"})
+	}
+	return held, nil
+}
+
+// show tells of the call that is held and how to answer.
+func (p *prompt) show(request *approvals.Request) error {
+	var page strings.Builder
+	if err := printRequest(&page, request, time.Now()); err != nil {
+		return err
+	}
+	about, _, _ := strings.Cut(page.String(), "\n\nheldcall approve") // said below, with the console
+	p.t.tell(demo.Line{Who: demo.Heading, Text: "heldcall holds a call: the agent knows nothing of it yet"})
+	p.t.say("%s\n", about)
+	p.t.say(demoAnswers+"> ", request.ID, p.stage.Console, p.stage.NATS)
+	return nil
+}
+
+// answer decides as a line of input says, and reports whether the request is
+// decided now. What was not understood is asked for again.
+func (p *prompt) answer(ctx context.Context, line, id string) (decided bool, err error) {
+	decision, err := parseAnswer(line)
+	if errors.Is(err, errQuit) {
+		return false, err
+	}
+	if err == nil {
+		decision.RequestID = id
+		_, err = p.stage.Client.Decide(ctx, decision)
+	}
+	switch {
+	case err == nil, errors.As(err, new(*approvals.DecidedError)): // by whom, the audit log tells
+		return true, nil
+	case errors.As(err, new(*client.UnreachableError)):
+		return false, err
+	}
+	p.t.say("%s\n> ", printableLines(err.Error()))
+	return false, nil
+}
+
+// parseAnswer reads a line of input.
+func parseAnswer(line string) (approvals.Decision, error) {
+	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	rest = strings.TrimSpace(rest)
+	switch cmp.Or(strings.ToLower(word), "?") {
+	case "a", "approve":
+		return approvals.Decision{Action: approvals.ActionApprove, Note: rest}, nil
+	case "d", "deny":
+		return approvals.Decision{Action: approvals.ActionDeny, Note: rest}, nil
+	case "e", "edit":
+		if err := checkJSON([]byte(rest)); err != nil {
+			return approvals.Decision{}, fmt.Errorf("the arguments behind e are not valid JSON: %w", err)
+		}
+		return approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(rest)}, nil
+	case "q", "quit":
+		return approvals.Decision{}, errQuit
+	}
+	return approvals.Decision{}, errors.New("write a, d WHY, e JSON or q")
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The commands that the demo prints for another terminal do what it says.
+func TestDemoIsAnsweredFromAnotherTerminal(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	input, typed := io.Pipe()
+	defer typed.Close()
+	screen := &screen{grown: make(chan struct{})}
+	ended := make(chan int, 1)
+	go func() { ended <- execute(ctx, []string{"demo"}, &streams{input, screen, screen}) }()
+
+	for _, c := range []struct {
+		printed string
+		command func(match []string) []string
+	}{
+		{`(?m)^  heldcall deny (\S+) --note 'keep the drafts' --console (\S+)$`, func(m []string) []string {
+			return []string{"deny", m[1], "--note", "keep the drafts", "--console", m[2]}
+		}},
+		{`(?s)leave the drafts.*\n  heldcall approve (\S+) --console (\S+)\n`, func(m []string) []string {
+			return []string{"approve", m[1], "--console", m[2]}
+		}},
+	} {
+		command := c.command(screen.await(ctx, t, c.printed))
+		var out bytes.Buffer
+		if code := execute(ctx, command, &streams{nil, &out, &out}); code != exitDone {
+			t.Fatalf("heldcall %q exits with %d: %s", command, code, out.String())
+		}
+	}
+	screen.await(ctx, t, `(?m)^reviewer +approve by local over rest$`)
+	screen.await(ctx, t, `(?m)^The folder now holds: .env, drafts/plan.txt, notes.txt, report.txt$`)
+	if code := <-ended; code != exitDone {
+		t.Errorf("the demo exits with %d", code)
+	}
+}
+
+// screen is what a terminal shows.
+type screen struct {
+	mu    sync.Mutex
+	text  []byte
+	grown chan struct{} // closed and replaced with every write
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text = append(s.text, p...)
+	close(s.grown)
+	s.grown = make(chan struct{})
+	return len(p), nil
+}
+
+// await waits until the screen shows what the pattern matches.
+func (s *screen) await(ctx context.Context, t *testing.T, pattern string) []string {
+	t.Helper()
+	expression := regexp.MustCompile(pattern)
+	for {
+		s.mu.Lock()
+		match, grown := expression.FindStringSubmatch(string(s.text)), s.grown
+		s.mu.Unlock()
+		if match != nil {
+			return match
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			t.Fatalf("the screen does not show %s:\n%s", pattern, s.text)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+// A bot that answers for people: reading is fine, removing is not, the rest
+// waits for somebody. It is a NATS client and nothing else.
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// request is what the bot needs of a request.
+type request struct {
+	ID        string          `json:"id"`
+	Tool      string          `json:"tool_name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+var (
+	removes = regexp.MustCompile(`\b(rm|rmdir|del|delete|remove)\b`)
+	reads   = regexp.MustCompile(`^(read|list|get)_\w+$`)
+)
+
+// decide is the payload of a decision, "" where people have to answer.
+func (r request) decide() string {
+	switch {
+	case removes.MatchString(r.Tool + " " + string(r.Arguments)):
+		return `{"action":"deny","note":"Nothing is removed here. Move it to trash/ instead."}`
+	case reads.MatchString(r.Tool):
+		return `{"action":"approve"}`
+	}
+	return ""
+}
+
+func main() {
+	fmt.Fprintln(os.Stderr, run())
+	os.Exit(1)
+}
+
+// run answers until something fails.
+func run() error {
+	nc, err := nats.Connect(cmp.Or(os.Getenv("NATS_URL"), "nats://127.0.0.1:4143"))
+	if err != nil {
+		return err
+	}
+	requests, err := nc.SubscribeSync("heldcall.v1.requests.>")
+	if err != nil {
+		return err
+	}
+	if err := nc.Flush(); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	for {
+		m, err := requests.NextMsgWithContext(context.Background())
+		if err != nil {
+			return err
+		}
+		var r request
+		if err := json.Unmarshal(m.Data, &r); err != nil {
+			return err
+		}
+		decision := r.decide()
+		fmt.Printf("%s %q %q -> %s\n", r.ID, r.Tool, r.Arguments, cmp.Or(decision, "waits for people"))
+		if decision == "" {
+			continue
+		}
+		reply, err := nc.Request("heldcall.v1.decide.local."+r.ID, []byte(decision), 10*time.Second)
+		if err != nil {
+			return err
+		}
+		var now struct{ Status, Code, Message string } // the request as it now stands, or {"code", "message"}
+		if err := json.Unmarshal(reply.Data, &now); err != nil {
+			return err
+		}
+		fmt.Println(r.ID, now.Status, now.Code, now.Message)
+	}
+}

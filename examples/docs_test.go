@@ -1,0 +1,230 @@
+package examples_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/demo"
+)
+
+// Every line for the nats command in docs/nats.md does what it says, sent as
+// that command sends it: a subject and a payload, over a bot's connection.
+func TestDocumentedNATSLines(t *testing.T) {
+	page, err := os.ReadFile("../docs/nats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	stage := openStage(ctx, t)
+	conn, err := nats.Connect(stage.NATS, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		t.Errorf("NATS: %v", err)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	subscriptions := regexp.MustCompile(`(?m)^nats sub '([^']+)'`).FindAllSubmatch(page, -1)
+	requests := regexp.MustCompile(`(?m)^nats request (\S+) '([^']*)'`).FindAllSubmatch(page, -1)
+	if len(subscriptions) != 2 || len(requests) != 11 {
+		t.Fatalf("found %d subscriptions and %d requests", len(subscriptions), len(requests))
+	}
+	var live []*nats.Subscription
+	for _, line := range subscriptions {
+		subscription, err := conn.SubscribeSync(string(line[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		live = append(live, subscription)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range requests {
+		t.Run(string(line[1])+string(line[2]), func(t *testing.T) {
+			sendLine(ctx, t, stage, conn, string(line[1]), string(line[2]))
+		})
+	}
+	for _, subscription := range live {
+		if _, err := subscription.NextMsg(10 * time.Second); err != nil {
+			t.Errorf("%s: %v", subscription.Subject, err)
+		}
+	}
+	if _, err := conn.Request("$SRV.INFO.heldcall", nil, 10*time.Second); err != nil { // nats micro info heldcall
+		t.Errorf("the micro service: %v", err)
+	}
+}
+
+// sendLine sends one line about a call that is held.
+func sendLine(ctx context.Context, t *testing.T, stage *demo.Stage, conn *nats.Conn, subject, payload string) {
+	t.Helper()
+	held, leave := hold(ctx, t, stage)
+	defer leave()
+	fill := strings.NewReplacer("RUN", held.RunID, "ID", held.ID)
+	if strings.HasSuffix(subject, "runs.get") { // which knows the runs that somebody has steered
+		sendLine(ctx, t, stage, conn, "heldcall.v1.signal.local."+held.RunID, `{"action":"pause_run"}`)
+	}
+	reply, err := conn.Request(fill.Replace(subject), []byte(fill.Replace(payload)), 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Code, Message, ID, Status, State string
+		Items                            []any
+	}
+	if err := json.Unmarshal(reply.Data, &got); err != nil || got.Code != "" {
+		t.Fatalf("%s: %v", reply.Data, err)
+	}
+	var action struct{ Action string }
+	if payload != "" {
+		if err := json.Unmarshal([]byte(payload), &action); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]string{
+		"approve": "approved", "deny": "denied", "modify_args": "approved", "abort_run": "cancelled",
+		"pause_run": "paused", "resume_run": "running",
+	}[action.Action]
+	if strings.Contains(subject, ".signal.") && action.Action == "abort_run" {
+		want = "aborted"
+	}
+	if want != "" && got.Status != want && got.State != want {
+		t.Errorf("it is %q%q, not %q", got.Status, got.State, want)
+	}
+	if strings.HasSuffix(subject, "requests.list") && len(got.Items) == 0 {
+		t.Errorf("nothing waits: %s", reply.Data)
+	}
+}
+
+// hold starts an agent whose call is held, in a run of its own.
+func hold(ctx context.Context, t *testing.T, stage *demo.Stage) (approvals.Request, func()) {
+	t.Helper()
+	session := strings.ToLower(strings.NewReplacer("/", "-", ".", "-").Replace(t.Name()))
+	session = regexp.MustCompile(`[^a-z0-9-]`).ReplaceAllString(session, "")
+	agent, err := stage.NewAgent(session, func(demo.Line) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := stage.Ledger.Len()
+	asking, leave := context.WithCancel(ctx)
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		_ = agent.Ask(asking, demo.TaskBackUp) // how it ends depends on the line
+	}()
+	end := func() {
+		leave()
+		<-asked
+		if err := agent.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := began; ; i++ {
+		event, err := stage.Ledger.At(ctx, i)
+		if err != nil {
+			end()
+			t.Fatal(err)
+		}
+		if event.Type == approvals.EventApprovalRequired && event.SessionID == session {
+			request, err := stage.Client.Request(ctx, event.RequestID)
+			if err != nil {
+				end()
+				t.Fatal(err)
+			}
+			return request, end
+		}
+	}
+}
+
+// The permissions for a bot on an external server are enough for what bots do,
+// and for nothing else.
+func TestDocumentedPermissions(t *testing.T) {
+	page, err := os.ReadFile("../docs/nats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```\n(\\{\n  user: my-bot.*?\n\\}\n)```").FindSubmatch(page)
+	if block == nil {
+		t.Fatal("docs/nats.md shows no permissions")
+	}
+	t.Setenv("MY_BOT_PASSWORD", "for-the-test")
+	url := startServer(t, "authorization: {users: [{user: heldcall, password: own}, "+string(block[1])+"]}")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := loopback()
+	c.NATS.URL = strings.Replace(url, "//", "//heldcall:own@", 1)
+	stage, err := demo.Open(ctx, demo.Options{Config: c, Policy: "default: ask\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Close()
+	connect := func(options ...nats.Option) (*nats.Conn, jetstream.JetStream) {
+		conn, err := nats.Connect(url, append(options, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		js, err := jetstream.New(conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn, js
+	}
+	_, operator := connect(nats.UserInfo("heldcall", "own"))
+	durable := jetstream.ConsumerConfig{Durable: "my-bot", AckPolicy: jetstream.AckExplicitPolicy}
+	if _, err := operator.CreateConsumer(ctx, "HELDCALL_REQUESTS", durable); err != nil {
+		t.Fatal(err)
+	}
+	bot, js := connect(nats.UserInfo("my-bot", "for-the-test"), nats.CustomInboxPrefix("_INBOX_my-bot"))
+	held, leave := hold(ctx, t, stage)
+	defer leave()
+	consumer, err := js.Consumer(ctx, "HELDCALL_REQUESTS", "my-bot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, err := consumer.Next()
+	if err != nil || !strings.HasSuffix(message.Subject(), held.ID) {
+		t.Fatalf("%v, %v", message, err)
+	}
+	for _, subject := range []string{"$KV.heldcall_requests." + held.ID, message.Subject(), "heldcall.v1.decide.ann." + held.ID, "$JS.API.STREAM.PURGE.HELDCALL_EVENTS"} {
+		if reply, err := bot.Request(subject, []byte(`{"action":"approve"}`), 200*time.Millisecond); err == nil {
+			t.Errorf("%s answers %s", subject, reply.Data)
+		}
+	}
+	reply, err := bot.Request("heldcall.v1.decide.local."+held.ID, []byte(`{"action":"approve"}`), 10*time.Second)
+	if err != nil || !strings.Contains(string(reply.Data), `"status":"approved"`) {
+		t.Fatalf("%v, %v", reply, err)
+	}
+	if err := message.DoubleAck(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// startServer runs a NATS server with JetStream until the test ends.
+func startServer(t *testing.T, config string) (url string) {
+	t.Helper()
+	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+	if err := options.ProcessConfigString(config); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the NATS server does not start")
+	}
+	return srv.ClientURL()
+}

@@ -1,0 +1,121 @@
+package demo
+
+import (
+	"encoding/json"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// What the model asks for, as reviewers see it.
+const (
+	listFiles   = `list_files {}`
+	removeBoth  = `run_command {"command":"rm -r cache drafts"}`
+	removeCache = `run_command {"command":"rm -r cache"}`
+	writeNotes  = `write_file {"path":"notes.txt","content":"The cache was removed.\n"}`
+	copyReport  = `run_command {"command":"cp report.txt report.bak"}`
+	readSecret  = `read_file {"path":".env"}`
+
+	letThrough = "call_allowed list_files allowed_by_rule" // in the audit log
+)
+
+var (
+	untouched    = []string{".env", "cache/index.bin", "cache/thumbs.bin", "drafts/plan.txt", "notes.txt", "report.txt"}
+	withoutCache = []string{".env", "drafts/plan.txt", "notes.txt", "report.txt"}
+	approve      = approvals.Decision{Action: approvals.ActionApprove}
+)
+
+// acts are every way a call can end. Each is followed up by a question that the
+// model can answer only if it still knows what the agent never saw.
+func acts() []act { return append(answered(), unasked()...) }
+
+// answered are the acts in which a person decides.
+func answered() []act {
+	return []act{{
+		name: "approved", title: "1. A person approves: the call goes on as if nothing had happened",
+		says:    []string{TaskTidy, TaskAccount},
+		rulings: map[string]ruling{removeBoth: {Decision: approve}},
+		want: outcome{
+			received: []string{listFiles, removeBoth}, files: []string{".env", "notes.txt", "report.txt"},
+			made: []string{listFiles, removeBoth}, told: []string{"cache/index.bin", "ran rm -r cache drafts"},
+			says: `- run_command: done. ({"command":"rm -r cache drafts"})`,
+			events: []string{
+				letThrough, "approval_required run_command", "approval_decision run_command approve by local over rest",
+				"call_released run_command allowed_by_person",
+			},
+		},
+	}, {
+		name: "denied", title: "2. A person denies and says why: the model goes on within the same answer, and its next call is judged too",
+		says: []string{TaskTidy, TaskAccount},
+		rulings: map[string]ruling{
+			removeBoth:  {Decision: approvals.Decision{Action: approvals.ActionDeny, Note: "Keep the drafts."}},
+			removeCache: {Decision: approve, overNATS: true},
+		},
+		want: outcome{
+			received: []string{listFiles, removeCache}, files: withoutCache,
+			made: []string{listFiles, removeBoth, removeCache}, told: []string{"cache/index.bin", "Keep the drafts.", "ran rm -r cache"},
+			says: `- run_command: refused, so I leave it. ({"command":"rm -r cache drafts"})`,
+			events: []string{
+				letThrough, "approval_required run_command", "approval_decision run_command deny by local over rest",
+				"call_denied run_command denied_by_person", "denial_told run_command denied_by_person",
+				"approval_required run_command", "approval_decision run_command approve by local over nats",
+				"call_released run_command allowed_by_person",
+			},
+		},
+	}, {
+		name: "edited", title: "3. A person edits the arguments: what runs is what the reviewer wrote, and the model is told",
+		says: []string{TaskTidy, TaskAccount},
+		rulings: map[string]ruling{removeBoth: {Decision: approvals.Decision{
+			Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(`{"command":"rm -r cache"}`), Note: "The cache only.",
+		}}},
+		want: outcome{
+			received: []string{listFiles, removeCache}, files: withoutCache,
+			made: []string{listFiles, removeCache}, told: []string{"cache/index.bin", "The cache only."},
+			says: `- run_command: done, as the reviewer changed it. ({"command":"rm -r cache"})`,
+			events: []string{
+				letThrough, "approval_required run_command", "approval_decision run_command modify_args by local over rest",
+				"call_modified run_command modified", "call_released run_command modified",
+			},
+		},
+	}, {
+		name: "mixed", title: "4. Two calls at once, one of them denied: the agent gets the other one alone",
+		says: []string{TaskTwo, TaskAccount},
+		rulings: map[string]ruling{
+			removeCache: {Decision: approve},
+			writeNotes:  {Decision: approvals.Decision{Action: approvals.ActionDeny, Note: "The notes are mine."}, overNATS: true},
+		},
+		want: outcome{
+			received: []string{removeCache}, files: withoutCache,
+			made: []string{removeCache, writeNotes}, told: []string{"ran rm -r cache", "The notes are mine."},
+			says: `- write_file: refused, so I leave it. (`,
+			events: []string{
+				"approval_required run_command", "approval_required write_file",
+				"approval_decision run_command approve by local over rest", "approval_decision write_file deny by local over nats",
+				"call_released run_command allowed_by_person", "call_denied write_file denied_by_person",
+			},
+		},
+	}}
+}
+
+// unasked are the acts in which nobody decides.
+func unasked() []act {
+	return []act{{
+		name: "expired", title: "5. Nobody answers within the second that policy gives: silence is not a refusal, and the model is told so",
+		says: []string{TaskBackUp, TaskAccount},
+		want: outcome{
+			files: untouched, made: []string{copyReport}, told: []string{"nobody answered in time"},
+			says: `- run_command: nobody answered, so it was not run. ({"command":"cp report.txt report.bak"})`,
+			events: []string{
+				"approval_required run_command", "approval_expired run_command expired",
+				"call_denied run_command expired", "denial_told run_command expired",
+			},
+		},
+	}, {
+		name: "rule", title: "6. Policy denies: nobody is asked",
+		says: []string{TaskSettings, TaskAccount},
+		want: outcome{
+			files: untouched, made: []string{readSecret}, told: []string{"Secrets stay where they are."},
+			says:   `- read_file: refused, so I leave it. ({"path":".env"})`,
+			events: []string{"call_denied read_file denied_by_rule", "denial_told read_file denied_by_rule"},
+		},
+	}}
+}

@@ -1,0 +1,94 @@
+package demo
+
+import (
+	"slices"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+// Speaker says whose a line of the transcript is.
+type Speaker string
+
+// The speakers.
+const (
+	Heading    Speaker = "#"
+	User       Speaker = "user"
+	Model      Speaker = "model" // as the agent receives it
+	AgentRuns  Speaker = "agent runs"
+	ToolResult Speaker = "result"
+	Heldcall   Speaker = "heldcall"
+	Reviewer   Speaker = "reviewer"
+	Audit      Speaker = "audit log"
+	Passed     Speaker = "ok"
+	Failed     Speaker = "FAILED"
+)
+
+// Line is one entry of the transcript. Its text holds what models and reviewers
+// wrote: escape it before it reaches a terminal.
+type Line struct {
+	Who  Speaker
+	Text string
+}
+
+// Tell takes the lines of the transcript as they come, from several goroutines.
+type Tell func(Line)
+
+// WhoSaw are the two conversations one after the other. What stands in one of
+// them only is marked with a star.
+func WhoSaw(agent, model []scripted.Message) (lines []Line) {
+	lines = append(lines, Line{Heading, "What the agent saw; what the model did not see has a star"})
+	lines = append(lines, sawOf(agent, model)...)
+	lines = append(lines, Line{Heading, "What the model saw; what the agent did not see has a star"})
+	return append(lines, sawOf(model, agent)...)
+}
+
+func sawOf(messages, others []scripted.Message) (lines []Line) {
+	for _, m := range messages {
+		add := func(text string, shared func(scripted.Message) bool) {
+			mark := "  "
+			if !slices.ContainsFunc(others, shared) {
+				mark = "* "
+			}
+			lines = append(lines, Line{Speaker(mark + m.Role), text})
+		}
+		if m.Content != "" {
+			add(m.Content, func(o scripted.Message) bool { return o.Role == m.Role && o.Content == m.Content })
+		}
+		for _, c := range m.Calls {
+			add("calls "+describe(c), func(o scripted.Message) bool { return slices.Contains(o.Calls, c) })
+		}
+	}
+	return lines
+}
+
+// describe is a call on one line.
+func describe(c scripted.Call) string { return c.Name + " " + c.Arguments }
+
+// LastConversation is what the model was sent last.
+func (s *Stage) LastConversation() ([]scripted.Message, error) {
+	requests := s.Model.Requests()
+	if len(requests) == 0 {
+		return nil, nil
+	}
+	conversation, err := scripted.ParseConversation(requests[len(requests)-1].Body)
+	return conversation.Messages, err
+}
+
+// DescribeEvent says in a few words what an event of the audit log is.
+func DescribeEvent(e approvals.Event) string {
+	text := string(e.Type)
+	if e.ToolName != "" {
+		text += " " + e.ToolName
+	}
+	switch e.Type {
+	case approvals.EventApprovalRequired:
+	case approvals.EventApprovalDecision:
+		text += " " + string(e.Action) + " by " + e.ReviewerID + " over " + e.Channel
+	default:
+		if e.Outcome != "" {
+			text += " " + e.Outcome
+		}
+	}
+	return text
+}
