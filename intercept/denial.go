@@ -54,14 +54,18 @@ func TooManyDenials(n int) string {
 }
 
 // ChoiceDenied stands in a choice whose calls were denied and that cannot be
-// continued, because the answer has several choices.
-func ChoiceDenied(texts []string) string {
-	return "The tool calls of this choice were denied and not run. " + strings.Join(texts, " ")
+// continued, because the answer has several choices. The agent reads it, so it
+// names no tool.
+func ChoiceDenied() string {
+	return "The tool calls of this choice were denied and not run. Please tell me how to go on."
 }
 
 func denial(what, label, note string) string {
 	if note = strings.TrimSpace(note); note != "" {
 		what += " " + label + ": " + note
+		if !strings.ContainsAny(note[len(note)-1:], ".!?") {
+			what += "."
+		}
 	}
 	return what + " Do not repeat the call unchanged: ask the user, or take another way that does not need it."
 }

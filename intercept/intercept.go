@@ -41,6 +41,8 @@ type Request interface {
 	Info() Info
 	// LastUser is the text of the last message that the user wrote.
 	LastUser() string
+	// UserSpoke reports whether the user's message is the last one.
+	UserSpoke() bool
 	// Tool looks up what the request tells the model about a tool.
 	Tool(name string) (Tool, bool)
 	// Splice puts hidden turns back where the agent's history shows their
@@ -61,8 +63,6 @@ type Info struct {
 	// names none, Opening is its first user message.
 	Session string
 	Opening string
-	// LastUser is the text of the last message that the user wrote.
-	LastUser string
 }
 
 // Tool is a tool as the agent's request offers it to the model.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -163,7 +164,9 @@ func (x *exchange) write(p []byte) error {
 func (x *exchange) send() state {
 	asked := time.Now()
 	h := &x.fasthttp.Request.Header
-	head := x.route.upstream.appendRequestHead(nil, h, []byte(x.route.path), x.fasthttp.URI().QueryString(), true, len(x.body))
+	buffer := heads.Get().(*[]byte)
+	defer heads.Put(buffer)
+	head := x.route.upstream.appendRequestHead((*buffer)[:0], h, []byte(x.route.path), x.fasthttp.URI().QueryString(), true, len(x.body))
 	up, err := x.route.upstream.do(x.ctx, head, x.body)
 	if err != nil {
 		if x.ctx.Err() != nil {
@@ -187,6 +190,9 @@ func (x *exchange) send() state {
 	x.answer.Begin(string(up.head.ContentType()))
 	return (*exchange).read
 }
+
+// heads are buffers for the heads of upstream requests, and small bodies.
+var heads = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
 
 func plain(encoding []byte) bool {
 	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity")

@@ -90,7 +90,7 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, 
 		return nil, asError(err, intercept.CodeBadRequest)
 	}
 	x := &exchange{p: p, fasthttp: ctx, route: where, req: req, turn: turn, began: began}
-	if p.options.Gate.Steered() && p.options.Gate.RunState(x.identity().run) == approvals.RunAborted {
+	if x.aborted() {
 		return nil, &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + x.who.run + " was stopped by a reviewer; start a new one"}
 	}
 	x.ctx, x.cancel = context.WithCancelCause(p.base)
@@ -106,6 +106,13 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, 
 		Pass: x.passByName, MaxBytes: p.options.MaxBody, MaxContinuations: p.options.MaxContinuations, TurnID: turn,
 	})
 	return x, nil
+}
+
+// aborted reports whether a reviewer has stopped the request's run. Where the
+// agent names no run, a new message of the user begins a new one.
+func (x *exchange) aborted() bool {
+	gate := x.p.options.Gate
+	return gate.Steered() && gate.RunState(x.identity().run) == approvals.RunAborted && !(x.who.derived && x.req.UserSpoke())
 }
 
 // splice puts back what earlier turns of the conversation hid from the agent.

@@ -18,27 +18,31 @@ const (
 	ownPrefix     = "x-heldcall-"
 )
 
-// hopByHop are the headers of one connection (RFC 9110 section 7.6.1), with
+// hopByHop reports the headers of one connection (RFC 9110 section 7.6.1), and
 // those that frame a message, which each leg writes anew.
-var hopByHop = map[string]bool{
-	"connection": true, "keep-alive": true, "proxy-connection": true, "proxy-authenticate": true, "proxy-authorization": true,
-	"te": true, "trailer": true, "transfer-encoding": true, "upgrade": true, "content-length": true, "expect": true,
+func hopByHop(lower []byte) bool {
+	switch string(lower) {
+	case "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
+		"te", "trailer", "transfer-encoding", "upgrade", "content-length", "expect":
+		return true
+	}
+	return false
 }
 
 // endToEnd walks the headers of a message that go on: all but those of the
 // connection and those it names.
-func endToEnd(all func(yield func(k, v []byte) bool), connection string, yield func(lower string, k, v []byte)) {
+func endToEnd(all func(yield func(k, v []byte) bool), connection []byte, yield func(lower, k, v []byte)) {
 	var named map[string]bool
-	if connection != "" {
+	if len(connection) > 0 {
 		named = make(map[string]bool)
-		for name := range strings.SplitSeq(connection, ",") {
+		for name := range strings.SplitSeq(string(connection), ",") {
 			named[strings.ToLower(strings.TrimSpace(name))] = true
 		}
 	}
 	var scratch [64]byte
 	all(func(k, v []byte) bool {
-		lower := string(appendLower(scratch[:0], k))
-		if !hopByHop[lower] && !named[lower] && bytes.IndexByte(v, '\n') < 0 && bytes.IndexByte(v, '\r') < 0 {
+		lower := appendLower(scratch[:0], k)
+		if !hopByHop(lower) && !named[string(lower)] && bytes.IndexByte(v, '\n') < 0 && bytes.IndexByte(v, '\r') < 0 {
 			yield(lower, k, v)
 		}
 		return true
@@ -64,10 +68,8 @@ func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, pa
 		dst = append(append(dst, '?'), query...)
 	}
 	dst = append(append(append(dst, " HTTP/1.1\r\nHost: "...), u.host...), "\r\n"...)
-	endToEnd(req.AllInOrder(), string(req.Peek("Connection")), func(lower string, k, v []byte) {
-		switch {
-		case lower == "host", strings.HasPrefix(lower, ownPrefix), lower == "accept-encoding" && gated,
-			u.apiKey != "" && (lower == "authorization" || lower == "api-key" || lower == "x-api-key"):
+	endToEnd(req.AllInOrder(), req.Peek("Connection"), func(lower, k, v []byte) {
+		if u.replaces(lower, gated) {
 			return
 		}
 		dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
@@ -84,14 +86,27 @@ func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, pa
 	return append(dst, "\r\n"...)
 }
 
+// replaces reports the agent's headers that do not go upstream as they are.
+func (u *upstream) replaces(lower []byte, gated bool) bool {
+	switch string(lower) {
+	case "host":
+		return true
+	case "accept-encoding":
+		return gated
+	case "authorization", "api-key", "x-api-key":
+		return u.apiKey != ""
+	}
+	return bytes.HasPrefix(lower, []byte(ownPrefix))
+}
+
 // copyResponseHead passes upstream's head on. Framing is the server's own.
 func copyResponseHead(to, from *fasthttp.ResponseHeader) {
 	to.SetStatusCode(from.StatusCode())
 	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
 		to.SetStatusMessage(message)
 	}
-	endToEnd(from.All(), string(from.Peek("Connection")), func(lower string, k, v []byte) {
-		if lower != "x-heldcall-turn" {
+	endToEnd(from.All(), from.Peek("Connection"), func(lower, k, v []byte) {
+		if string(lower) != "x-heldcall-turn" {
 			to.AddBytesKV(k, v)
 		}
 	})

@@ -15,6 +15,7 @@ type identity struct {
 	principal approvals.Principal
 	session   string
 	run       string
+	derived   bool // run is the session, for want of a header
 	turn      string
 	model     string
 }
@@ -86,11 +87,11 @@ func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept
 		id.session = info.Session
 	}
 	if id.session == "" {
-		sum := sha256.Sum256([]byte(info.Opening))
+		sum := sha256.Sum256([]byte(strings.Join([]string{who.Tenant, who.User, who.Agent, info.Opening}, "\x00")))
 		id.session = "s-" + hex.EncodeToString(sum[:8])
 	}
 	if id.run == "" {
-		id.run = id.session
+		id.run, id.derived = id.session, true
 	}
 	return id
 }

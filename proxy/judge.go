@@ -268,11 +268,11 @@ func (x *exchange) checkRun() state {
 	if !x.p.options.Gate.Steered() {
 		return nil
 	}
-	switch x.p.options.Gate.RunState(x.identity().run) {
-	case approvals.RunPaused:
-		return x.awaitResume
-	case approvals.RunAborted:
+	switch {
+	case x.aborted():
 		x.abort("")
+	case x.p.options.Gate.RunState(x.identity().run) == approvals.RunPaused:
+		return x.awaitResume
 	}
 	return nil
 }

@@ -81,6 +81,9 @@ func (m *metrics) zero() {
 	} {
 		m.outcomes.WithLabelValues(string(o))
 	}
+	for _, operation := range []string{"open", "record", "cancel", "turns"} {
+		m.storeErrors.WithLabelValues(operation)
+	}
 	for _, c := range []intercept.Code{
 		intercept.CodeUpstreamUnreachable, intercept.CodeUpstreamCut, intercept.CodeAnswerNotUnderstood, intercept.CodeStoreUnavailable, intercept.CodeShuttingDown,
 	} {

@@ -61,7 +61,7 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 		}
 	}
 	for _, pattern := range r.allowed {
-		if match(pattern, rest) && !r.gatedOtherwise(lower) {
+		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(lower) {
 			return route{u, nil, rest, "allowed"}, nil
 		}
 	}

@@ -147,10 +147,10 @@ func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, 
 	return r, nil
 }
 
-// send writes head and body in one go where the connection can.
+// send writes head and body in one go. A small body is copied behind the head.
 func send(conn net.Conn, head, body []byte) error {
-	if len(body) == 0 {
-		_, err := conn.Write(head)
+	if len(head)+len(body) <= cap(head) {
+		_, err := conn.Write(append(head, body...))
 		return err
 	}
 	buffers := net.Buffers{head, body}

@@ -53,9 +53,7 @@ func (p *passage) observe() error {
 	p.answer.done = p.answer.done || p.done
 	for _, c := range p.chunks {
 		p.failed = p.failed || c.failed
-		if p.head.id == "" && c.head.id != `""` {
-			p.head = c.head
-		}
+		p.learnHead(c.head)
 		if c.usage != "" {
 			p.usage = c.usage
 		}
@@ -66,6 +64,14 @@ func (p *passage) observe() error {
 		}
 	}
 	return nil
+}
+
+// learnHead keeps the head of the answer's first chunk; an empty id, which Azure
+// sends before the real one, counts only until there is another.
+func (p *passage) learnHead(h head) {
+	if p.continuations == 0 && h.id != "" && (p.head.id == "" || p.head.id == `""`) {
+		p.head = h
+	}
 }
 
 func (p *passage) choice(d *choiceDelta) error {

@@ -132,6 +132,15 @@ func (r *request) LastUser() (last string) {
 	return last
 }
 
+// UserSpoke implements [intercept.Request].
+func (r *request) UserSpoke() (spoke bool) {
+	gjson.ParseBytes(r.messages).ForEach(func(_, m gjson.Result) bool {
+		spoke = m.Get("role").Str == "user"
+		return true
+	})
+	return spoke
+}
+
 // contentText is the text of a content field: a string, or the text parts of an
 // array.
 func contentText(content gjson.Result) string {

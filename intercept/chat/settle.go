@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -220,20 +221,13 @@ func (s *settling) lastWord(c *choice) string {
 	if s.aborted != nil {
 		return s.aborted.Told
 	}
-	var denials []string
-	for _, call := range c.calls() {
-		if s.reaches(call) {
-			return ""
-		}
-		denials = append(denials, s.fates[call].Told)
-	}
-	switch {
-	case len(denials) == 0:
+	if len(c.calls()) == 0 || slices.ContainsFunc(c.calls(), s.reaches) {
 		return ""
-	case s.continuations >= s.limits.MaxContinuations && len(s.choices) == 1:
+	}
+	if s.continuations >= s.limits.MaxContinuations && len(s.choices) == 1 {
 		return intercept.TooManyDenials(s.continuations + 1)
 	}
-	return intercept.ChoiceDenied(denials)
+	return intercept.ChoiceDenied()
 }
 
 // records describes what the agent did not see, a record for each choice, for
