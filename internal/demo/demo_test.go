@@ -52,7 +52,7 @@ func TestOpenThatFailsLeavesNothing(t *testing.T) {
 	}
 	defer taken.Close()
 	config := app.DefaultConfig(func(string) (string, bool) { return "", false })
-	config.Proxy.Listen, config.NATS.Listen, config.Console.Listen = "127.0.0.1:0", "127.0.0.1:0", taken.Addr().String()
+	config.Proxy.Listen, config.NATS.Listen, config.Console.Listen = taken.Addr().String(), "127.0.0.1:0", "127.0.0.1:0"
 	if stage, err := Open(t.Context(), Options{Config: config}); err == nil || stage != nil {
 		t.Fatalf("opened %v, %v", stage, err)
 	}
