@@ -29,16 +29,13 @@ func hopByHop(lower []byte) bool {
 	return false
 }
 
+// headers iterates over the headers of a message, duplicates included.
+type headers = func(yield func(k, v []byte) bool)
+
 // endToEnd walks the headers of a message that go on: all but those of the
-// connection and those it names.
-func endToEnd(all func(yield func(k, v []byte) bool), connection []byte, yield func(lower, k, v []byte)) {
-	var named map[string]bool
-	if len(connection) > 0 {
-		named = make(map[string]bool)
-		for name := range strings.SplitSeq(string(connection), ",") {
-			named[strings.ToLower(strings.TrimSpace(name))] = true
-		}
-	}
+// connection and those that a Connection header names.
+func endToEnd(all headers, yield func(lower, k, v []byte)) {
+	named := connectionNames(all)
 	var scratch [64]byte
 	all(func(k, v []byte) bool {
 		lower := appendLower(scratch[:0], k)
@@ -47,6 +44,24 @@ func endToEnd(all func(yield func(k, v []byte) bool), connection []byte, yield f
 		}
 		return true
 	})
+}
+
+// connectionNames are the names that all Connection headers together list, in
+// lower case.
+func connectionNames(all headers) (named map[string]bool) {
+	all(func(k, v []byte) bool {
+		if len(k) != len("Connection") || !strings.EqualFold(string(k), "Connection") {
+			return true
+		}
+		if named == nil {
+			named = make(map[string]bool)
+		}
+		for name := range strings.SplitSeq(string(v), ",") {
+			named[strings.ToLower(strings.TrimSpace(name))] = true
+		}
+		return true
+	})
+	return named
 }
 
 func appendLower(dst, k []byte) []byte {
@@ -68,7 +83,7 @@ func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, pa
 		dst = append(append(dst, '?'), query...)
 	}
 	dst = append(append(append(dst, " HTTP/1.1\r\nHost: "...), u.host...), "\r\n"...)
-	endToEnd(req.AllInOrder(), req.Peek("Connection"), func(lower, k, v []byte) {
+	endToEnd(headers(req.AllInOrder()), func(lower, k, v []byte) {
 		if u.replaces(lower, gated) {
 			return
 		}
@@ -105,7 +120,7 @@ func copyResponseHead(to, from *fasthttp.ResponseHeader) {
 	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
 		to.SetStatusMessage(message)
 	}
-	endToEnd(from.All(), from.Peek("Connection"), func(lower, k, v []byte) {
+	endToEnd(headers(from.All()), func(lower, k, v []byte) {
 		if string(lower) != "x-heldcall-turn" {
 			to.AddBytesKV(k, v)
 		}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,7 @@ type agentConn struct {
 	gone    atomic.Bool
 	onGone  atomic.Pointer[context.CancelCauseFunc]
 	once    sync.Once
+	linger  atomic.Bool // the agent may still be sending when it is answered
 }
 
 // during lets cancel be called when the agent leaves, at once if it has left
@@ -76,6 +78,27 @@ func (a *agentConn) left() {
 }
 
 func (a *agentConn) Close() error {
-	a.once.Do(func() { a.leaving.forget(a) })
+	a.once.Do(func() {
+		a.leaving.forget(a)
+		if a.linger.Load() {
+			a.drain()
+		}
+	})
 	return a.Conn.Close()
+}
+
+const (
+	lingerFor   = 2 * time.Second
+	lingerBytes = 1 << 30
+)
+
+// drain lets an agent that is still sending read the answer first: closing with
+// unread bytes would reset the connection and the answer with it.
+func (a *agentConn) drain() {
+	half, ok := a.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_ = a.Conn.SetReadDeadline(time.Now().Add(lingerFor))
+	_, _ = io.CopyN(io.Discard, a.Conn, lingerBytes)
 }

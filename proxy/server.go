@@ -19,6 +19,7 @@ import (
 
 const (
 	headerBuffer   = 16 << 10          // also the limit of a request's head
+	writeBuffer    = 2 << 10           // held as long as an answer is written; streams go around it
 	readTimeout    = 120 * time.Second // for one request to arrive
 	idleTimeout    = 120 * time.Second // between two requests
 	defaultGrace   = 10 * time.Second
@@ -97,6 +98,7 @@ func (p *Proxy) newServer() *fasthttp.Server {
 		CloseOnShutdown:               true,
 		MaxRequestBodySize:            p.options.MaxBody,
 		ReadBufferSize:                headerBuffer,
+		WriteBufferSize:               writeBuffer,
 		ReadTimeout:                   readTimeout,
 		IdleTimeout:                   idleTimeout,
 		Logger:                        quietLogger{p.log},
@@ -133,6 +135,9 @@ func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 // period, and then cuts what is left.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.drain.Do(func() { close(p.draining) })
+	if p.ln != nil {
+		_ = p.ln.Close() // fasthttp does not, if Serve has only just begun
+	}
 	grace, cancel := context.WithTimeout(ctx, p.options.ShutdownGrace)
 	defer cancel()
 	err := p.server.ShutdownWithContext(grace)
@@ -167,6 +172,9 @@ func (p *Proxy) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
 		e.Reason = fmt.Sprintf("the request's head is larger than %d bytes", headerBuffer)
 	case errors.As(err, &network) && network.Timeout():
 		e.Reason = fmt.Sprintf("the request did not arrive within %s", readTimeout)
+	}
+	if conn, ok := ctx.Conn().(*agentConn); ok {
+		conn.linger.Store(true)
 	}
 	p.metrics.refused(e.Code)
 	p.answerError(ctx, nil, e)

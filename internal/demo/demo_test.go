@@ -52,9 +52,12 @@ func TestOpenThatFailsLeavesNothing(t *testing.T) {
 	}
 	defer taken.Close()
 	config := app.DefaultConfig(func(string) (string, bool) { return "", false })
-	config.Proxy.Listen, config.NATS.Listen, config.Console.Listen = taken.Addr().String(), "127.0.0.1:0", "127.0.0.1:0"
-	if stage, err := Open(t.Context(), Options{Config: config}); err == nil || stage != nil {
-		t.Fatalf("opened %v, %v", stage, err)
+	for _, listen := range []*string{&config.Proxy.Listen, &config.Console.Listen} {
+		config.Proxy.Listen, config.NATS.Listen, config.Console.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+		*listen = taken.Addr().String()
+		if stage, err := Open(t.Context(), Options{Config: config}); err == nil || stage != nil {
+			t.Fatalf("opened %v, %v", stage, err)
+		}
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
