@@ -286,6 +286,6 @@ func TestAbortedRunAnswers403(t *testing.T) {
 	if got := c.rest(); c.resp.StatusCode != 403 || errorCode(got) != "run_aborted" {
 		t.Errorf("later request: %d %s", c.resp.StatusCode, got)
 	}
-	go w.tryPost("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "run-2") //nolint:errcheck // that it is asked about is enough
+	go w.tryPost("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "run-2")
 	w.pending(1)
 }

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http/httputil"
 	"strings"
@@ -94,8 +93,21 @@ func TestNormalise(t *testing.T) {
 		{"/v1/files/file-AbC", "/v1/files/file-AbC"},
 		{"/../../v1", "/v1"},
 		{"/", "/"},
-		{"", ""}, {"v1", ""}, {"http://x/v1", ""}, {"/v1/%", ""}, {"/v1/%4", ""}, {"/v1/%zz", ""},
-		{"/v1/%2563hat", ""}, {"/v1/a%00", ""}, {"/v1/a%0d%0ab", ""}, {"/v1\\chat", ""}, {"/v1/%5c", ""}, {"/v1/a b", ""}, {"/v1/ü", ""}, {"/v1/%3f", ""}, {"/v1/%23", ""},
+		{"", ""},
+		{"v1", ""},
+		{"http://x/v1", ""},
+		{"/v1/%", ""},
+		{"/v1/%4", ""},
+		{"/v1/%zz", ""},
+		{"/v1/%2563hat", ""},
+		{"/v1/a%00", ""},
+		{"/v1/a%0d%0ab", ""},
+		{"/v1\\chat", ""},
+		{"/v1/%5c", ""},
+		{"/v1/a b", ""},
+		{"/v1/ü", ""},
+		{"/v1/%3f", ""},
+		{"/v1/%23", ""},
 	}
 	for _, tt := range tests {
 		got, err := normalise(tt.in)
@@ -143,6 +155,6 @@ func TestSuffix(t *testing.T) {
 		seen[s] = true
 	}
 	if suffix(0) != "" {
-		t.Error(fmt.Sprintf("the first suffix is %q", suffix(0)))
+		t.Errorf("the first suffix is %q", suffix(0))
 	}
 }

@@ -144,7 +144,7 @@ func (a *answer) sniff(text []byte) error {
 	if bytes.HasPrefix(bom, text) {
 		return nil // nothing, or the beginning of a byte order mark
 	}
-	form := modeUnknown
+	var form mode
 	switch c := bytes.TrimPrefix(text, bom)[0]; {
 	case c == '{' || c == '[':
 		form = modeWhole

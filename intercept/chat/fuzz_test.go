@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -68,8 +69,8 @@ func play(t testing.TB, request string, bodies [][]byte, sizes []byte, limits in
 		}
 	}
 	if p.err != nil {
-		e, ok := p.err.(*intercept.Error)
-		if !ok {
+		var e *intercept.Error
+		if !errors.As(p.err, &e) {
 			t.Fatalf("%v is not an *intercept.Error", p.err)
 		}
 		p.before = append(p.before, a.Fail(e)...)

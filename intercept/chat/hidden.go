@@ -44,7 +44,7 @@ type lastCall struct {
 	Denial string `json:"denial,omitempty"`
 }
 
-func (r *record) encode() ([]byte, error) { return json.Marshal(r) }
+func (rec *record) encode() ([]byte, error) { return json.Marshal(rec) }
 
 // fingerprint identifies a message by its bytes.
 func fingerprint(message string) string {
