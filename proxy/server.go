@@ -19,7 +19,6 @@ import (
 
 const (
 	headerBuffer   = 16 << 10          // also the limit of a request's head
-	writeBuffer    = 2 << 10           // held as long as an answer is written; streams go around it
 	readTimeout    = 120 * time.Second // for one request to arrive
 	idleTimeout    = 120 * time.Second // between two requests
 	defaultGrace   = 10 * time.Second
@@ -98,7 +97,6 @@ func (p *Proxy) newServer() *fasthttp.Server {
 		CloseOnShutdown:               true,
 		MaxRequestBodySize:            p.options.MaxBody,
 		ReadBufferSize:                headerBuffer,
-		WriteBufferSize:               writeBuffer,
 		ReadTimeout:                   readTimeout,
 		IdleTimeout:                   idleTimeout,
 		Logger:                        quietLogger{p.log},

@@ -36,7 +36,7 @@ func (Dialect) Routes() []intercept.Route {
 
 // Request implements [intercept.Dialect].
 func (Dialect) Request(body []byte) (intercept.Request, error) {
-	r, err := parseRequest(body)
+	r, err := acceptRequest(body)
 	if err != nil {
 		return nil, err
 	}

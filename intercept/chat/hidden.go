@@ -56,7 +56,7 @@ func fingerprint(message string) string {
 func (r *request) ending() string {
 	if r.before == "" {
 		last := ""
-		gjson.ParseBytes(r.messages).ForEach(func(_, m gjson.Result) bool {
+		gjson.ParseBytes(r.look().messages).ForEach(func(_, m gjson.Result) bool {
 			last = m.Raw
 			return true
 		})
@@ -68,7 +68,7 @@ func (r *request) ending() string {
 // Splice implements [intercept.Request]. Only the messages that change are
 // written anew; all other bytes of the body stay where they are.
 func (r *request) Splice(records [][]byte) int {
-	messages := gjson.ParseBytes(r.messages).Array()
+	messages := gjson.ParseBytes(r.look().messages).Array()
 	s := splicer{records: match(messages, records), notes: make(map[string]string)}
 	if len(s.records) == 0 {
 		return 0

@@ -12,10 +12,11 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// request is an agent's request. Its fields are stretches of the body, found in
-// one strict pass.
+// request is an agent's request. Its fields are stretches of the body, and are
+// looked for when the first of them is needed: most requests pass unread.
 type request struct {
 	body     []byte
+	looked   bool   // the fields below were looked for
 	messages []byte // the array, aliases the body as it came
 	at       int    // where messages stands in the body
 	fields   map[string][]byte
@@ -25,8 +26,18 @@ type request struct {
 // kept are the fields whose values are looked at later.
 var kept = []string{"model", "stream", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}
 
+// acceptRequest checks that the body is one that every parser reads alike, and
+// leaves its fields for later.
+func acceptRequest(body []byte) (*request, error) {
+	if !bytes.Contains(body, []byte(`"messages"`)) || intercept.Strict(body) != nil {
+		return parseRequest(body) // knows what is wrong
+	}
+	return &request{body: body}, nil
+}
+
+// parseRequest reads the fields of a body.
 func parseRequest(body []byte) (*request, error) {
-	r := &request{body: body, fields: make(map[string][]byte, len(kept))}
+	r := &request{body: body, looked: true}
 	if err := r.read(); err != nil {
 		return nil, &intercept.Error{
 			Code:   intercept.CodeBadRequest,
@@ -36,7 +47,18 @@ func parseRequest(body []byte) (*request, error) {
 	return r, nil
 }
 
+// look makes sure that the fields were looked for. A body that has no messages
+// after all has no fields; it can be passed on, and not continued.
+func (r *request) look() *request {
+	if !r.looked {
+		r.looked = true
+		_ = r.read()
+	}
+	return r
+}
+
 func (r *request) read() error {
+	r.fields = make(map[string][]byte, len(kept))
 	dec := jsontext.NewDecoder(bytes.NewBuffer(r.body))
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
 		return errors.New("it is not one JSON object")
@@ -86,7 +108,7 @@ func (r *request) keep(field string, value jsontext.Value, end int) {
 func (r *request) Info() intercept.Info {
 	info := intercept.Info{
 		Model:    r.text("model"),
-		Streamed: string(r.fields["stream"]) == "true",
+		Streamed: string(r.look().fields["stream"]) == "true",
 		Session:  r.session(),
 	}
 	if info.Session == "" {
@@ -95,12 +117,12 @@ func (r *request) Info() intercept.Info {
 	return info
 }
 
-func (r *request) text(field string) string { return gjson.ParseBytes(r.fields[field]).String() }
+func (r *request) text(field string) string { return gjson.ParseBytes(r.look().fields[field]).String() }
 
 // session looks for an id of the conversation in the fields that agents use for
 // one.
 func (r *request) session() string {
-	metadata := gjson.ParseBytes(r.fields["metadata"])
+	metadata := gjson.ParseBytes(r.look().fields["metadata"])
 	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
 		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
 			return v.Str
@@ -112,7 +134,7 @@ func (r *request) session() string {
 // opening is the first user message, with the user it is for: what stays the
 // same over a conversation that names itself nowhere.
 func (r *request) opening() (opening string) {
-	gjson.ParseBytes(r.messages).ForEach(func(_, m gjson.Result) bool {
+	gjson.ParseBytes(r.look().messages).ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str != "user" {
 			return true
 		}
@@ -123,7 +145,7 @@ func (r *request) opening() (opening string) {
 }
 
 func (r *request) LastUser() (last string) {
-	gjson.ParseBytes(r.messages).ForEach(func(_, m gjson.Result) bool {
+	gjson.ParseBytes(r.look().messages).ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "user" {
 			last = contentText(m.Get("content"))
 		}
@@ -134,7 +156,7 @@ func (r *request) LastUser() (last string) {
 
 // UserSpoke implements [intercept.Request].
 func (r *request) UserSpoke() (spoke bool) {
-	gjson.ParseBytes(r.messages).ForEach(func(_, m gjson.Result) bool {
+	gjson.ParseBytes(r.look().messages).ForEach(func(_, m gjson.Result) bool {
 		spoke = m.Get("role").Str == "user"
 		return true
 	})
@@ -156,7 +178,7 @@ func contentText(content gjson.Result) string {
 }
 
 func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
-	gjson.ParseBytes(r.fields["tools"]).ForEach(func(_, t gjson.Result) bool {
+	gjson.ParseBytes(r.look().fields["tools"]).ForEach(func(_, t gjson.Result) bool {
 		def := t.Get("function")
 		free := t.Get("type").Str == "custom"
 		if free {
@@ -170,7 +192,7 @@ func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
 	if found {
 		return tool, true
 	}
-	gjson.ParseBytes(r.fields["functions"]).ForEach(func(_, def gjson.Result) bool {
+	gjson.ParseBytes(r.look().fields["functions"]).ForEach(func(_, def gjson.Result) bool {
 		if def.Get("name").Str == name && name != "" {
 			tool, found = newTool(def, false), true
 		}
