@@ -63,7 +63,7 @@ func TestUpstreamErrorsPassUnchanged(t *testing.T) {
 			return r
 		})
 		c := w.post("/v1/chat/completions", streamedRequest)
-		if got := c.rest(); got != body || c.resp.StatusCode != status || c.resp.Header.Get("Retry-After") != "3" {
+		if got := c.rest(); got != body || c.resp.StatusCode != status || c.resp.Header.Get("Retry-After") != "3" || c.resp.Header.Get("Date") != "" {
 			t.Errorf("%d: got %d %q", status, c.resp.StatusCode, got)
 		}
 	}
@@ -101,7 +101,7 @@ func TestUpstreamFaultsAreClearErrors(t *testing.T) {
 		w := build(t, allowAll, callThenText)
 		w.upstream.Close()
 		c := w.post("/v1/chat/completions", wholeRequest)
-		if got := c.rest(); errorCode(got) != "upstream_unreachable" || c.resp.StatusCode != 502 {
+		if got := c.rest(); errorCode(got) != "upstream_unreachable" || c.resp.StatusCode != 502 || c.resp.Header.Get("Date") != "" || c.resp.Header.Get("X-Heldcall-Turn") == "" {
 			t.Errorf("got %d %s", c.resp.StatusCode, got)
 		}
 	})
@@ -140,6 +140,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	for name, raw := range map[string]string{
 		"both framings": "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
 		"head too long": "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 20<<10) + "\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.0":      "POST /v1/chat/completions HTTP/1.0\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
 		"absolute form": "POST http://x/v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
 	} {
 		if got := w.raw(raw); !strings.HasPrefix(got, "HTTP/1.1 400") {

@@ -66,7 +66,7 @@ func (x *exchange) serve() {
 	}
 	x.close()
 	if x.broken != nil {
-		x.fasthttp.Response.Reset()
+		clearResponse(&x.fasthttp.Response)
 		x.fasthttp.Response.Header.SetConnectionClose()
 		x.p.answerError(x.fasthttp, x.route.dialect, x.why(x.broken))
 	}
@@ -205,7 +205,7 @@ func (x *exchange) upstreamError(status int) state {
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + fasthttp.StatusMessage(status) + ")"})
 	}
 	x.outcome = "upstream_error"
-	x.fasthttp.Response.Reset()
+	clearResponse(&x.fasthttp.Response)
 	copyResponseHead(&x.fasthttp.Response.Header, &x.up.head)
 	x.begun = true
 	return (*exchange).copyOn
@@ -307,7 +307,7 @@ func (x *exchange) fail(e *intercept.Error) state {
 	x.p.log.Warn("answer refused", "turn", x.turn, "session", x.who.session, "code", e.Code, "error", e)
 	x.outcome = "failed"
 	if !x.begun && x.w == nil {
-		x.fasthttp.Response.Reset()
+		clearResponse(&x.fasthttp.Response)
 		x.p.answerError(x.fasthttp, x.route.dialect, e)
 		return nil
 	}

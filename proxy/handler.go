@@ -22,7 +22,7 @@ func (p *Proxy) serve(ctx *fasthttp.RequestCtx) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.log.Error("panic while serving a request", "turn", turn, "panic", r, "stack", string(debug.Stack()))
-			ctx.Response.Reset()
+			clearResponse(&ctx.Response)
 			p.answerError(ctx, nil, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
 		}
 		ctx.Response.Header.Set(headerTurn, turn)
@@ -58,8 +58,8 @@ func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route, *intercept.Error) {
 	none := route{label: "unknown"}
 	h := &ctx.Request.Header
 	switch {
-	case !bytes.Equal(h.Protocol(), []byte("HTTP/1.1")) && !bytes.Equal(h.Protocol(), []byte("HTTP/1.0")):
-		return none, badRequest("the protocol is not HTTP/1.1")
+	case !bytes.Equal(h.Protocol(), []byte("HTTP/1.1")):
+		return none, badRequest("the protocol is not HTTP/1.1, which streamed answers need (nginx: proxy_http_version 1.1)")
 	case len(h.PeekAll("Transfer-Encoding")) > 0 && len(h.PeekAll("Content-Length")) > 0:
 		return none, badRequest("the request has both Transfer-Encoding and Content-Length")
 	case len(h.Peek("Upgrade")) > 0:

@@ -101,6 +101,22 @@ func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, pa
 	return append(dst, "\r\n"...)
 }
 
+// clearResponse takes back what was set of a response. fasthttp's own Reset would
+// also bring its default headers back.
+func clearResponse(resp *fasthttp.Response) {
+	var names []string
+	for k := range resp.Header.All() {
+		names = append(names, string(k))
+	}
+	for _, name := range names {
+		resp.Header.Del(name)
+	}
+	resp.Header.SetStatusMessage(nil)
+	resp.SetStatusCode(fasthttp.StatusOK)
+	resp.ImmediateHeaderFlush = false
+	resp.ResetBody()
+}
+
 // replaces reports the agent's headers that do not go upstream as they are.
 func (u *upstream) replaces(lower []byte, gated bool) bool {
 	switch string(lower) {

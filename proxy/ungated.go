@@ -61,7 +61,7 @@ func (x *exchange) passWhole() {
 			break
 		}
 		if err != nil {
-			x.fasthttp.Response.Reset()
+			clearResponse(&x.fasthttp.Response)
 			x.p.refuse(x.fasthttp, nil, &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end", Err: err})
 			return
 		}
