@@ -25,6 +25,9 @@ type Dialect interface {
 	// Request reads an agent's request. The error is an [*Error] with code
 	// bad_request.
 	Request(body []byte) (Request, error)
+	// Harmless reports whether the body of an answer that is no success can hold
+	// no call, so that it may go on unread.
+	Harmless(body []byte) bool
 	// Error renders e as the body of a whole answer.
 	Error(e *Error) []byte
 	// Canary is a request and the answer of an upstream that calls a tool with
@@ -41,8 +44,8 @@ type Request interface {
 	Info() Info
 	// LastUser is the text of the last message that the user wrote.
 	LastUser() string
-	// UserSpoke reports whether the user's message is the last one.
-	UserSpoke() bool
+	// Task is a text that stays the same until the user speaks again.
+	Task() string
 	// Tool looks up what the request tells the model about a tool.
 	Tool(name string) (Tool, bool)
 	// Splice puts hidden turns back where the agent's history shows their
@@ -145,6 +148,9 @@ type Answer interface {
 	Calls() []Call
 	// Settle takes the rulings, in the order of Calls.
 	Settle([]Ruling) (Settlement, error)
+	// Passed lists the calls that went on unbuffered because their tool is allowed
+	// by name, after End.
+	Passed() []Call
 	// Text is what the model has said to the user in this answer.
 	Text() string
 	// Heartbeat is what keeps a client waiting between two events: a comment, or

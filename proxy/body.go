@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 
 	"github.com/valyala/fasthttp"
@@ -61,10 +62,22 @@ func (b *body) begin(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio
 	default:
 		b.framing, b.reusable = byClose, false
 	}
+	b.checkEmpty()
+}
+
+// checkEmpty gives up a connection on which something stands behind an answer
+// without a body: it would be taken for the next answer.
+func (b *body) checkEmpty() {
+	if b.framing == byLength && b.left == 0 && len(b.early) > 0 {
+		b.reusable = false
+	}
 }
 
 // none says that the answer has no body, whatever its head says (HEAD).
-func (b *body) none() { b.framing, b.left = byLength, 0 }
+func (b *body) none() {
+	b.framing, b.left = byLength, 0
+	b.checkEmpty()
+}
 
 // framed reports whether the framing itself says where the body ends.
 func (b *body) framed() bool { return b.framing != byClose }
@@ -98,6 +111,9 @@ func (b *body) end(err error) error {
 	if b.ended {
 		return io.EOF
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return err // nothing is lost: the next read goes on
+	}
 	b.reusable = false
 	if errors.Is(err, io.EOF) {
 		if b.framing == byClose {
@@ -124,6 +140,23 @@ func (b *body) read() ([]byte, error) {
 	n, err := b.conn.Read(*b.block)
 	b.full = n >= smallBlock
 	return (*b.block)[:n], err
+}
+
+// whole reads the rest of the body, up to a limit.
+func (b *body) whole(limit int) ([]byte, error) {
+	var all []byte
+	for {
+		p, err := b.next()
+		all = append(all, p...)
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		case len(all) > limit:
+			return nil, fmt.Errorf("the body is larger than %d bytes", limit)
+		}
+	}
 }
 
 // drop gives the memory of the last block back.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +38,8 @@ type exchange struct {
 	next  state
 	body  []byte // of the upstream request
 	turns int    // upstream requests so far
+
+	draining bool // the body has said its last word; it has drainFor to end
 
 	w       io.Writer // the agent, nil while the handler runs
 	agent   chunkWriter
@@ -87,11 +90,11 @@ func (x *exchange) run() (ended bool) {
 // close gives up everything that the exchange holds.
 func (x *exchange) close() {
 	x.unwatch()
-	x.cancel(nil)
 	if x.up != nil {
 		x.up.body.close()
 		x.up = nil
 	}
+	x.cancel(nil)
 	x.p.metrics.turns.WithLabelValues(x.route.label, x.outcome).Inc()
 }
 
@@ -167,14 +170,14 @@ func (x *exchange) send() state {
 	buffer := heads.Get().(*[]byte)
 	defer heads.Put(buffer)
 	head := x.route.upstream.appendRequestHead((*buffer)[:0], h, []byte(x.route.path), x.fasthttp.URI().QueryString(), true, len(x.body))
-	up, err := x.route.upstream.do(x.ctx, head, x.body)
+	up, err := x.roundTrip(head)
 	if err != nil {
 		if x.ctx.Err() != nil {
 			return x.gone()
 		}
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err})
 	}
-	x.up = up
+	x.up, x.draining = up, false
 	x.turns++
 	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(asked).Seconds())
 	status := up.head.StatusCode()
@@ -191,6 +194,33 @@ func (x *exchange) send() state {
 	return (*exchange).read
 }
 
+// roundTrip makes the upstream request. While an agent that has begun to read
+// waits for the continuation of its answer, heartbeats go out.
+func (x *exchange) roundTrip(head []byte) (*response, error) {
+	if !x.begun || x.w == nil {
+		return x.route.upstream.do(x.ctx, head, x.body)
+	}
+	type result struct {
+		up  *response
+		err error
+	}
+	answered := make(chan result, 1)
+	go func() {
+		up, err := x.route.upstream.do(x.ctx, head, x.body)
+		answered <- result{up, err}
+	}()
+	tick := time.NewTicker(x.p.options.Keepalive)
+	defer tick.Stop()
+	for {
+		select {
+		case r := <-answered:
+			return r.up, r.err
+		case <-tick.C:
+			x.beat(nil) // an agent that has left ends the request by its context
+		}
+	}
+}
+
 // heads are buffers for the heads of upstream requests, and small bodies.
 var heads = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
 
@@ -204,11 +234,18 @@ func (x *exchange) upstreamError(status int) state {
 	if x.begun {
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + fasthttp.StatusMessage(status) + ")"})
 	}
+	body, err := x.up.body.whole(x.p.options.MaxBody)
+	switch {
+	case err != nil:
+		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
+	case !plain(x.up.head.ContentEncoding()) || !x.route.dialect.Harmless(body):
+		return x.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
+	}
 	x.outcome = "upstream_error"
 	clearResponse(&x.fasthttp.Response)
 	copyResponseHead(&x.fasthttp.Response.Header, &x.up.head)
-	x.begun = true
-	return (*exchange).copyOn
+	x.fasthttp.Response.SetBodyRaw(body)
+	return nil
 }
 
 // copyOn hands the upstream's body on as it is.
@@ -233,7 +270,14 @@ func (x *exchange) read() state {
 		x.begun = true // the agent need not wait for the first event to see the head
 		return (*exchange).read
 	}
+	beats := x.begun && (x.answer.Holding() || x.turns > 1) && !x.draining
+	if beats {
+		_ = body.conn.SetReadDeadline(time.Now().Add(x.p.options.Keepalive))
+	}
 	p, err := body.next()
+	if beats && errors.Is(err, os.ErrDeadlineExceeded) {
+		return x.beat((*exchange).read)
+	}
 	if err != nil {
 		return x.endOfBody(err)
 	}
@@ -247,7 +291,8 @@ func (x *exchange) read() state {
 	if x.answer.Streamed() && x.w == nil {
 		x.begun = true
 	}
-	if x.answer.Complete() && x.answer.Holding() {
+	if x.answer.Complete() && x.answer.Holding() && !x.draining {
+		x.draining = true
 		_ = body.conn.SetReadDeadline(time.Now().Add(drainFor))
 	}
 	return (*exchange).read
@@ -353,6 +398,9 @@ func asError(err error, code intercept.Code) *intercept.Error {
 }
 
 func storeError(err error) *intercept.Error {
+	if errors.Is(err, approvals.ErrRunAborted) {
+		return &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run was stopped by a reviewer; a new message of the user begins another one"}
+	}
 	if errors.Is(err, approvals.ErrTooLarge) {
 		return intercept.NotUnderstood("a call is too large to be recorded")
 	}

@@ -60,11 +60,11 @@ func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route, *intercept.Error) {
 	switch {
 	case !bytes.Equal(h.Protocol(), []byte("HTTP/1.1")):
 		return none, badRequest("the protocol is not HTTP/1.1, which streamed answers need (nginx: proxy_http_version 1.1)")
-	case len(h.PeekAll("Transfer-Encoding")) > 0 && len(h.PeekAll("Content-Length")) > 0:
+	case hasHeader(h, "Transfer-Encoding") && hasHeader(h, "Content-Length"):
 		return none, badRequest("the request has both Transfer-Encoding and Content-Length")
-	case len(h.Peek("Upgrade")) > 0:
+	case hasHeader(h, "Upgrade"):
 		return none, &intercept.Error{Code: intercept.CodeRouteNotGated, Reason: "protocol upgrades (WebSocket) can carry tool calls that heldcall does not gate; use HTTP streaming"}
-	case len(h.Peek("Content-Encoding")) > 0:
+	case hasHeader(h, "Content-Encoding"):
 		return none, badRequest("the request body is compressed; send it as it is")
 	}
 	path, err := normalise(string(ctx.URI().PathOriginal()))
@@ -91,7 +91,7 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, 
 	}
 	x := &exchange{p: p, fasthttp: ctx, route: where, req: req, turn: turn, began: began}
 	if x.aborted() {
-		return nil, &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + x.who.run + " was stopped by a reviewer; start a new one"}
+		return nil, &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + x.who.run + " was stopped by a reviewer; a new message of the user begins another one"}
 	}
 	x.ctx, x.cancel = context.WithCancelCause(p.base)
 	x.unwatch = func() {}
@@ -109,10 +109,10 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, 
 }
 
 // aborted reports whether a reviewer has stopped the request's run. Where the
-// agent names no run, a new message of the user begins a new one.
+// agent names no run, each message of the user begins one.
 func (x *exchange) aborted() bool {
 	gate := x.p.options.Gate
-	return gate.Steered() && gate.RunState(x.identity().run) == approvals.RunAborted && !(x.who.derived && x.req.UserSpoke())
+	return gate.Steered() && gate.RunState(x.identity().run) == approvals.RunAborted
 }
 
 // splice puts back what earlier turns of the conversation hid from the agent.
@@ -126,6 +126,7 @@ func (x *exchange) splice() *intercept.Error {
 	}
 	records, err := x.p.options.Turns.Turns(x.ctx, key)
 	if err != nil {
+		x.outcome = "failed"
 		x.p.metrics.storeErrors.WithLabelValues("turns").Inc()
 		return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the hidden turns of this conversation cannot be read; try again", Err: err}
 	}

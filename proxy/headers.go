@@ -29,6 +29,21 @@ func hopByHop(lower []byte) bool {
 	return false
 }
 
+// header is the value of the first header with a name, in any letter case. It
+// stands in for fasthttp's Peek, which compares bytes when names are kept as
+// they came: many clients send lower-case names.
+func header(h *fasthttp.RequestHeader, name string) []byte {
+	for k, v := range h.AllInOrder() {
+		if len(k) == len(name) && strings.EqualFold(string(k), name) {
+			return v
+		}
+	}
+	return nil
+}
+
+// hasHeader reports whether there is a header with a name, in any letter case.
+func hasHeader(h *fasthttp.RequestHeader, name string) bool { return header(h, name) != nil }
+
 // headers iterates over the headers of a message, duplicates included.
 type headers = func(yield func(k, v []byte) bool)
 

@@ -15,7 +15,6 @@ type identity struct {
 	principal approvals.Principal
 	session   string
 	run       string
-	derived   bool // run is the session, for want of a header
 	turn      string
 	model     string
 }
@@ -39,8 +38,8 @@ func (p *Proxy) principal(h *fasthttp.RequestHeader) approvals.Principal {
 		}
 	}
 	if p.options.TrustHeaders {
-		for header, field := range map[string]*string{headerUser: &who.User, headerAgent: &who.Agent, headerTenant: &who.Tenant} {
-			if v := h.Peek(header); len(v) > 0 {
+		for name, field := range map[string]*string{headerUser: &who.User, headerAgent: &who.Agent, headerTenant: &who.Tenant} {
+			if v := header(h, name); len(v) > 0 {
 				*field = string(v)
 			}
 		}
@@ -53,15 +52,15 @@ func (p *Proxy) principal(h *fasthttp.RequestHeader) approvals.Principal {
 
 // keyDigest is the SHA-256 of the agent's API key, in hex, "" without one.
 func keyDigest(h *fasthttp.RequestHeader) string {
-	key := string(h.Peek("Authorization"))
+	key := string(header(h, "Authorization"))
 	if len(key) > 7 && strings.EqualFold(key[:7], "bearer ") {
 		key = strings.TrimSpace(key[7:])
 	} else {
 		key = ""
 	}
-	for _, header := range []string{"X-Api-Key", "Api-Key"} {
+	for _, name := range []string{"X-Api-Key", "Api-Key"} {
 		if key == "" {
-			key = string(h.Peek(header))
+			key = string(header(h, name))
 		}
 	}
 	if key == "" {
@@ -78,20 +77,21 @@ func (x *exchange) identity() *identity {
 		h := &x.fasthttp.Request.Header
 		x.who = identify(h, x.p.principal(h), x.req.Info(), x.turn)
 	}
+	if x.who.run == "" {
+		sum := sha256.Sum256([]byte(x.req.Task()))
+		x.who.run = x.who.session + "-" + hex.EncodeToString(sum[:4])
+	}
 	return &x.who
 }
 
 func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept.Info, turn string) identity {
-	id := identity{principal: who, turn: turn, model: info.Model, session: string(h.Peek(headerSession)), run: string(h.Peek(headerRun))}
+	id := identity{principal: who, turn: turn, model: info.Model, session: string(header(h, headerSession)), run: string(header(h, headerRun))}
 	if id.session == "" {
 		id.session = info.Session
 	}
 	if id.session == "" {
 		sum := sha256.Sum256([]byte(strings.Join([]string{who.Tenant, who.User, who.Agent, info.Opening}, "\x00")))
 		id.session = "s-" + hex.EncodeToString(sum[:8])
-	}
-	if id.run == "" {
-		id.run, id.derived = id.session, true
 	}
 	return id
 }

@@ -3,6 +3,8 @@ package proxy
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -50,7 +52,9 @@ func (x *exchange) passByName(c intercept.Call) bool {
 	e := x.event(approvals.EventCallAllowed, &hearing{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule})
 	e.Note = "allowed by name; the arguments pass as they stream"
 	if err := x.p.options.Gate.Record(x.ctx, e); err != nil {
-		x.p.metrics.storeErrors.WithLabelValues("record").Inc()
+		if x.ctx.Err() == nil {
+			x.p.metrics.storeErrors.WithLabelValues("record").Inc()
+		}
 		return false
 	}
 	x.p.metrics.verdict(verdict.Action)
@@ -108,7 +112,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		Title:     "Allow " + cmp.Or(h.call.Name, "a call without a name") + "?",
 		RiskLevel: h.verdict.Risk, Reason: h.verdict.Reason, Rule: h.verdict.Rule,
 		SuggestedPatterns: h.verdict.Suggested,
-		Context:           approvals.Context{LastUserMessage: x.req.LastUser(), AssistantText: x.answer.Text()},
+		Context:           approvals.Context{LastUserMessage: excerpt(x.req.LastUser()), AssistantText: excerpt(x.answer.Text())},
 		AllowRemember:     h.verdict.AllowRemember,
 		Reviewers:         h.verdict.Reviewers, RequiredApprovals: h.verdict.RequiredApprovals,
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: h.verdict.OnTimeout,
@@ -122,6 +126,20 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		r.Details.RawArguments = h.call.Arguments
 	}
 	return r
+}
+
+// excerptLength is how much of what user and model said a request carries: enough
+// to understand a call, and never so much that a request cannot be recorded.
+const excerptLength = 8 << 10
+
+// excerpt cuts a text that is longer, in the middle, and says so.
+func excerpt(text string) string {
+	if len(text) <= excerptLength {
+		return text
+	}
+	const half = excerptLength / 2
+	left := len(text) - excerptLength
+	return strings.ToValidUTF8(text[:half], "") + fmt.Sprintf(" […%d bytes left out…] ", left) + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
 // argumentsValue is the arguments as a JSON value: the object where they are one
@@ -160,6 +178,9 @@ func (x *exchange) proceed() state {
 		return x.fail(asError(err, intercept.CodeAnswerNotUnderstood))
 	}
 	if err := x.record(settled); err != nil {
+		if x.ctx.Err() != nil {
+			return x.gone()
+		}
 		x.p.metrics.storeErrors.WithLabelValues("record").Inc()
 		return x.fail(storeError(err))
 	}
@@ -188,6 +209,11 @@ func (x *exchange) record(settled intercept.Settlement) error {
 	var events []approvals.Event
 	for _, h := range x.docket.cases {
 		events = append(events, x.events(h, settled.Next != nil)...)
+	}
+	for _, c := range x.answer.Passed() {
+		e := x.event(approvals.EventCallReleased, &hearing{call: c, outcome: approvals.OutcomeAllowedByRule})
+		e.Before, e.Note = argumentsValue(c), "passed as it streamed"
+		events = append(events, e)
 	}
 	if len(events) == 0 {
 		return nil
@@ -257,8 +283,11 @@ func (x *exchange) remember() {
 		if x.docket.refused == nil {
 			x.docket.refused = make(map[string]string)
 		}
-		d, _ := h.request.FinalDecision()
-		x.docket.refused[h.call.Name+"\x00"+h.call.Arguments] = d.Note
+		key := h.call.Name + "\x00" + h.call.Arguments
+		if _, known := x.docket.refused[key]; !known {
+			d, _ := h.request.FinalDecision()
+			x.docket.refused[key] = d.Note
+		}
 	}
 }
 

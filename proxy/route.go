@@ -10,18 +10,25 @@ import (
 )
 
 // ungated are the routes known to carry no tool calls, as patterns of the path
-// behind the upstream's prefix. Everything that is neither here, in
-// proxy.routes.allow, nor gated by a dialect is refused.
-var ungated = []string{
-	"/models", "/models/**",
-	"/embeddings",
-	"/files", "/files/**", "/uploads", "/uploads/**",
-	"/images/**",
-	"/audio/**",
-	"/moderations",
-	"/rerank", "/tokenize", "/detokenize",
-	"/completions",
-	"/messages/count_tokens",
+// behind the upstream's prefix, with their methods. Everything that is neither
+// here, in proxy.routes.allow, nor gated by a dialect is refused: POST below
+// /models generates at some providers.
+var ungated = []struct{ methods, pattern string }{
+	{"GET HEAD DELETE", "/models"},
+	{"GET HEAD DELETE", "/models/**"},
+	{"POST", "/embeddings"},
+	{"GET HEAD POST DELETE", "/files"},
+	{"GET HEAD POST DELETE", "/files/**"},
+	{"POST", "/uploads"},
+	{"POST", "/uploads/**"},
+	{"POST", "/images/{generations,edits,variations}"},
+	{"POST", "/audio/{speech,transcriptions,translations}"},
+	{"POST", "/moderations"},
+	{"POST", "/rerank"},
+	{"POST", "/tokenize"},
+	{"POST", "/detokenize"},
+	{"POST", "/completions"},
+	{"POST", "/messages/count_tokens"},
 }
 
 // route is where a request goes.
@@ -55,8 +62,8 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 			return route{u, d, lower, d.Name()}, nil
 		}
 	}
-	for _, pattern := range ungated {
-		if match(pattern, rest) && !r.gatedOtherwise(lower) {
+	for _, known := range ungated {
+		if match(known.pattern, rest) && strings.Contains(known.methods, method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(lower) {
 			return route{u, nil, rest, "ungated"}, nil
 		}
 	}

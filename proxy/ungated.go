@@ -2,8 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
-	"io"
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -53,18 +51,11 @@ func (p *Proxy) passUngated(fctx *fasthttp.RequestCtx, where route) {
 
 func (x *exchange) passWhole() {
 	defer x.close()
-	var whole []byte
-	for {
-		p, err := x.up.body.next()
-		whole = append(whole, p...)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			clearResponse(&x.fasthttp.Response)
-			x.p.refuse(x.fasthttp, nil, &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end", Err: err})
-			return
-		}
+	whole, err := x.up.body.whole(wholeUpTo)
+	if err != nil {
+		clearResponse(&x.fasthttp.Response)
+		x.p.refuse(x.fasthttp, nil, &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end", Err: err})
+		return
 	}
 	x.fasthttp.Response.SetBodyRaw(whole)
 }

@@ -20,8 +20,7 @@ import (
 const (
 	dialTimeout     = 15 * time.Second
 	idlePerUpstream = 256
-	idleFor         = 55 * time.Second      // shorter than most servers keep a connection
-	trustedFor      = 20 * time.Millisecond // after its last answer a connection is not looked at again
+	idleFor         = 55 * time.Second // shorter than most servers keep a connection
 	headLimit       = 32 << 10
 )
 
@@ -178,7 +177,7 @@ func (u *upstream) get(ctx context.Context) (*upstreamConn, error) {
 		u.idle[n-1] = nil
 		u.idle = u.idle[:n-1]
 		u.mu.Unlock()
-		if idle := time.Since(conn.used); idle < trustedFor || idle < idleFor && quiet(conn.Conn) {
+		if time.Since(conn.used) < idleFor && quiet(conn.Conn) {
 			return conn, nil
 		}
 		conn.Close()
@@ -207,6 +206,10 @@ func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 // put keeps a connection for the next request.
 func (u *upstream) put(conn *upstreamConn) {
 	conn.used = time.Now()
+	if conn.SetDeadline(time.Time{}) != nil {
+		conn.Close()
+		return
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed || len(u.idle) >= idlePerUpstream {

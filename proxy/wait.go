@@ -61,10 +61,13 @@ func (x *exchange) beat(then state) state {
 	if x.p.options.Heartbeat == HeartbeatOff {
 		return then
 	}
-	if !x.emit(x.answer.Heartbeat(x.p.options.Heartbeat == HeartbeatEvent)) {
+	if x.emit(x.answer.Heartbeat(x.p.options.Heartbeat == HeartbeatEvent)) {
+		return then
+	}
+	if x.docket.hold != nil {
 		return x.leave()
 	}
-	return then
+	return x.gone()
 }
 
 // leave ends the hold of an agent that has gone. What was asked is cancelled;
@@ -93,7 +96,9 @@ func (x *exchange) decided() state {
 		return x.fail(storeError(err))
 	}
 	judged := x.p.options.Policy()
-	for i, r := range x.docket.hold.Requests() {
+	requests := x.docket.hold.Requests()
+	x.docket.hold = nil
+	for i, r := range requests {
 		h := x.docket.asked[i]
 		h.request = r
 		x.decide(h, judged)
@@ -168,6 +173,15 @@ func editedText(c intercept.Call, d approvals.Decision) string {
 func (x *exchange) awaitResume(*exchange) state {
 	ctx, cancel := context.WithTimeout(x.ctx, x.p.options.Keepalive)
 	defer cancel()
+	drained := make(chan struct{})
+	defer close(drained)
+	go func() {
+		select {
+		case <-x.p.draining:
+			cancel()
+		case <-drained:
+		}
+	}()
 	err := x.p.options.Gate.AwaitResume(ctx, x.identity().run)
 	switch {
 	case err == nil, errors.Is(err, approvals.ErrRunAborted):

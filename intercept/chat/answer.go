@@ -161,14 +161,19 @@ func (a *answer) sniff(text []byte) error {
 }
 
 // End implements [intercept.Answer].
-func (a *answer) End(framed bool) ([]byte, error) {
-	if a.mode == modeWhole {
-		return nil, a.readWhole(framed)
+func (a *answer) End(framed bool) (out []byte, err error) {
+	switch a.mode {
+	case modeWhole:
+		err = a.readWhole(framed)
+	case modeStream:
+		out, err = a.endStream(framed)
+	default:
+		out = a.buffer
 	}
-	if a.mode == modeStream {
-		return a.endStream(framed)
+	if err == nil && a.continuations > 0 && len(a.choices) == 0 && !a.failed {
+		err = intercept.NotUnderstood("after a denial it says nothing")
 	}
-	return a.buffer, nil
+	return out, err
 }
 
 // Streamed implements [intercept.Answer].
@@ -191,6 +196,18 @@ func (a *answer) Calls() []intercept.Call {
 	for _, c := range a.pending() {
 		c.judge()
 		list = append(list, c.call())
+	}
+	return list
+}
+
+// Passed implements [intercept.Answer].
+func (a *answer) Passed() (list []intercept.Call) {
+	for _, c := range a.choices {
+		for _, call := range c.calls() {
+			if call.passed {
+				list = append(list, call.call())
+			}
+		}
 	}
 	return list
 }

@@ -46,18 +46,20 @@ type lastCall struct {
 
 func (rec *record) encode() ([]byte, error) { return json.Marshal(rec) }
 
-// fingerprint identifies a message by its bytes.
-func fingerprint(message string) string {
-	sum := sha256.Sum256([]byte(message))
+// fingerprint identifies a message by what it says, because agents render the
+// messages of a history anew (cache marks come and go).
+func fingerprint(m gjson.Result) string {
+	said := strings.Join([]string{m.Get("role").Str, m.Get("tool_call_id").Str, contentText(m.Get("content"))}, "\x00")
+	sum := sha256.Sum256([]byte(said))
 	return hex.EncodeToString(sum[:16])
 }
 
 // ending is the fingerprint of the message that the agent's request ends with.
 func (r *request) ending() string {
 	if r.before == "" {
-		last := ""
+		var last gjson.Result
 		gjson.ParseBytes(r.look().messages).ForEach(func(_, m gjson.Result) bool {
-			last = m.Raw
+			last = m
 			return true
 		})
 		r.before = fingerprint(last)
@@ -122,7 +124,7 @@ func match(messages []gjson.Result, records [][]byte) map[int]*record {
 
 func (rec *record) follows(messages []gjson.Result, found map[int]*record) int {
 	for i, m := range messages {
-		if found[i] == nil && rec.saw(m) && i > 0 && fingerprint(messages[i-1].Raw) == rec.Before {
+		if found[i] == nil && rec.saw(m) && i > 0 && fingerprint(messages[i-1]) == rec.Before {
 			return i
 		}
 	}

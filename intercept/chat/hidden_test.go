@@ -14,7 +14,7 @@ func TestSpliceWhereIdsRepeat(t *testing.T) {
 		return intercept.Ruling{Fate: intercept.Fate(1 - n), Told: "No."} // release, deny
 	})
 	turn := `{"role":"assistant","content":null,"tool_calls":[{"id":"call_0","type":"function","function":{"name":"x","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_0","content":"ok"}`
-	first, second, changed := `{"role":"user","content":"first"},`+turn, `{"role":"user","content":"second"},`+turn, `{"role":"user","content":"second","x":1},`+turn
+	first, second, changed := `{"role":"user","content":"first"},`+turn, `{"role":"user","content":"second"},`+turn, `{"role":"user","content":"second, changed"},`+turn
 	for _, tt := range []struct {
 		name, history string
 		want          int // where the denial stands, 0 for nowhere

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -78,7 +79,7 @@ func (r *request) read() error {
 	if _, err := dec.ReadToken(); err != nil {
 		return positioned(dec)
 	}
-	if len(bytes.TrimSpace(r.body[dec.InputOffset():])) > 0 {
+	if len(bytes.Trim(r.body[dec.InputOffset():], " \t\r\n")) > 0 {
 		return errors.New("something stands behind the JSON object")
 	}
 	if r.messages == nil {
@@ -138,7 +139,7 @@ func (r *request) opening() (opening string) {
 		if m.Get("role").Str != "user" {
 			return true
 		}
-		opening = r.text("user") + "\n" + m.Get("content").Raw
+		opening = r.text("user") + "\n" + contentText(m.Get("content"))
 		return false
 	})
 	return opening
@@ -154,13 +155,17 @@ func (r *request) LastUser() (last string) {
 	return last
 }
 
-// UserSpoke implements [intercept.Request].
-func (r *request) UserSpoke() (spoke bool) {
+// Task implements [intercept.Request]: the user's last message and its number.
+func (r *request) Task() string {
+	n, last := 0, ""
 	gjson.ParseBytes(r.look().messages).ForEach(func(_, m gjson.Result) bool {
-		spoke = m.Get("role").Str == "user"
+		if m.Get("role").Str == "user" {
+			n++
+			last = contentText(m.Get("content"))
+		}
 		return true
 	})
-	return spoke
+	return strconv.Itoa(n) + "\n" + last
 }
 
 // contentText is the text of a content field: a string, or the text parts of an

@@ -38,6 +38,24 @@ func (a *answer) readWhole(framed bool) error {
 	return nil
 }
 
+// Harmless implements [intercept.Dialect]. An error body passes unless it could
+// be an answer with calls; the words of an error message alone do not stop it.
+func (Dialect) Harmless(body []byte) bool {
+	if !intercept.MayHoldCall(body) {
+		return true
+	}
+	lower := bytes.ToLower(body)
+	couldAnswer := bytes.Contains(lower, []byte("choices")) || bytes.Contains(lower, []byte(`\u00`))
+	if intercept.Strict(body) != nil {
+		return !couldAnswer
+	}
+	c, err := decodeWhole(string(body))
+	if err != nil {
+		return !couldAnswer
+	}
+	return !c.hasCalls()
+}
+
 // payload is the body of a whole answer without its byte order mark.
 func (a *answer) payload() []byte { return bytes.TrimPrefix(bytes.TrimLeft(a.buffer, " \t\r\n"), bom) }
 

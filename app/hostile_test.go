@@ -1,0 +1,188 @@
+package app_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+// What a hostile review found, each as the test that shows it.
+
+func TestNoAnswerStatusCarriesACall(t *testing.T) {
+	for _, status := range []int{300, 302, 400, 404, 422, 500} {
+		w := build(t, denyAll, func(*scripted.Request) scripted.Reply {
+			return scripted.Whole(status, scripted.Answer{Calls: []scripted.Call{lsCall}}.Whole())
+		})
+		if got := w.raw(rawPost("/v1/chat/completions", wholeRequest, "")); leaks(got) != "" || !strings.HasPrefix(got, "HTTP/1.1 502") {
+			t.Errorf("status %d: %.200s", status, got)
+		}
+	}
+}
+
+func TestGeneratingBelowModelsIsRefused(t *testing.T) {
+	w := build(t, denyAll, callThenText)
+	for _, path := range []string{"/v1/models/gemini-2.5-pro:generateContent", "/v1/models/x:streamGenerateContent?alt=sse", "/v1/models/x/predictions", "/v1/models/x"} {
+		if got := w.raw(rawPost(path, wholeRequest, "")); !strings.HasPrefix(got, "HTTP/1.1 501") {
+			t.Errorf("%s: %.100s", path, got)
+		}
+	}
+	if n := len(w.upstream.Requests()); n != 0 {
+		t.Errorf("%d reached upstream", n)
+	}
+}
+
+func TestHeaderNamesInAnyLetterCase(t *testing.T) {
+	w := build(t, askAll, callThenText, func(c *app.Config) {
+		c.Proxy.Clients = []app.Client{{Key: "hc-key", Tenant: "acme", Agent: "coder"}}
+	})
+	go w.raw(rawPost("/v1/chat/completions", streamedRequest, "authorization: Bearer hc-key\r\nx-heldcall-session: s1\r\nx-heldcall-run: r1\r\n"))
+	r := w.pending(1)[0]
+	if r.Principal.Tenant != "acme" || r.SessionID != "s1" || r.RunID != "r1" {
+		t.Errorf("principal %+v, session %q, run %q", r.Principal, r.SessionID, r.RunID)
+	}
+	w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
+	if got := w.raw(rawPost("/v1/chat/completions", wholeRequest, "upgrade: websocket\r\n")); !strings.HasPrefix(got, "HTTP/1.1 501") {
+		t.Errorf("upgrade: %.100s", got)
+	}
+}
+
+func TestUngatedRoutesReuseConnections(t *testing.T) {
+	w := build(t, denyAll, func(*scripted.Request) scripted.Reply { return scripted.Whole(200, []byte(`{"data":[]}`)) })
+	for range 10 {
+		resp, err := http.Get(w.url("/v1/models"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	if opened, _ := w.upstream.Connections(); opened > 2 {
+		t.Errorf("%d connections for ten requests one after the other", opened)
+	}
+}
+
+func TestEmptyContinuationIsAnError(t *testing.T) {
+	for name, reply := range map[string]scripted.Reply{
+		"no body":   scripted.Whole(200, nil),
+		"done only": scripted.Events(scripted.Write{Bytes: []byte("data: [DONE]\n\n")}),
+		"comment":   scripted.Events(scripted.Write{Bytes: []byte(": x\n\n")}),
+		"no choice": scripted.Whole(200, []byte(`{"choices":[]}`)),
+	} {
+		for kind, body := range bodies() {
+			w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+				if strings.Contains(string(r.Body), `"role":"tool"`) {
+					return reply
+				}
+				return callThenText(r)
+			})
+			got := w.post("/v1/chat/completions", body).rest()
+			events := strings.Split(strings.TrimSpace(got), "\n\n")
+			if leaks(got) != "" || errorCode(events[len(events)-1]) == "" {
+				t.Errorf("%s, %s: %q", name, kind, got)
+			}
+		}
+	}
+}
+
+func TestHeartbeatsWhileTheModelWorks(t *testing.T) {
+	gate := make(chan struct{})
+	t.Run("on the arguments of a held call", func(t *testing.T) {
+		w := build(t, allowArguments, func(*scripted.Request) scripted.Reply {
+			writes := (&scripted.Stream{}).Role().Text("hi").Call(0, "call_sesame", "bash").Arguments(0, `{"command":`).Writes()
+			rest := (&scripted.Stream{}).Arguments(0, `"ls"}`).Finish("tool_calls").Done().Writes()
+			rest[0].Gate = gate
+			return scripted.Events(append(writes, rest...)...)
+		})
+		c := w.post("/v1/chat/completions", streamedRequest)
+		if before := c.until(": keepalive\n: keepalive\n"); leaks(before) != "" {
+			t.Errorf("leak: %s", before)
+		}
+		close(gate)
+		if rest := c.rest(); !strings.Contains(rest, "call_sesame") {
+			t.Errorf("got %s", rest)
+		}
+	})
+	t.Run("on a continuation", func(t *testing.T) {
+		gate := make(chan struct{})
+		w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+			reply := callThenText(r)
+			if strings.Contains(string(r.Body), `"role":"tool"`) {
+				reply.HeadGate = gate
+			}
+			return reply
+		})
+		c := w.post("/v1/chat/completions", streamedRequest)
+		c.until(": keepalive\n: keepalive\n")
+		close(gate)
+		if rest := c.rest(); !strings.Contains(rest, "Understood.") {
+			t.Errorf("got %s", rest)
+		}
+	})
+}
+
+func TestAbortEndsWithTheUsersNextMessage(t *testing.T) {
+	w := build(t, askAll, callThenText)
+	answer := make(chan string, 1)
+	go func() { answer <- w.post("/v1/chat/completions", streamedRequest).rest() }()
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionAbortRun})
+	<-answer
+	again := w.post("/v1/chat/completions", streamedRequest)
+	if got := again.rest(); again.resp.StatusCode != 403 {
+		t.Errorf("the same task: %d %s", again.resp.StatusCode, got)
+	}
+	next := strings.Replace(streamedRequest, `{"role":"user","content":"do it"}`, `{"role":"user","content":"do it"},{"role":"assistant","content":"stopped"},{"role":"user","content":"now this"}`, 1)
+	go func() { answer <- w.post("/v1/chat/completions", next).rest() }()
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
+	if got := <-answer; !strings.Contains(got, "call_sesame") {
+		t.Errorf("the next task: %s", got)
+	}
+}
+
+func TestAskWithAHugePrompt(t *testing.T) {
+	w := build(t, askAll, callThenText)
+	go w.tryPost("/v1/chat/completions", strings.Replace(wholeRequest, "do it", strings.Repeat("word ", 24<<20/5), 1))
+	r := w.pending(1)[0]
+	if n := len(r.Context.LastUserMessage); n > 10<<10 || !strings.Contains(r.Context.LastUserMessage, "left out") {
+		t.Errorf("%d bytes of the user's message are in the request", n)
+	}
+}
+
+func TestPausedRunIsReleasedAtShutdown(t *testing.T) {
+	w := build(t, askAll, callThenText, func(c *app.Config) { c.Proxy.Keepalive = time.Hour })
+	answer := make(chan string, 1)
+	go func() {
+		if c, err := w.tryPost("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "r1"); err == nil {
+			answer <- c.rest()
+		}
+	}()
+	r := w.pending(1)[0]
+	if _, err := w.console.Signal(t.Context(), approvals.Signal{RunID: "r1", Action: approvals.SignalPause}); err != nil {
+		t.Fatal(err)
+	}
+	w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
+	if err := w.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answer; leaks(got) != "" || !strings.Contains(got, "shutting_down") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestSpliceSurvivesRenderedHistory(t *testing.T) {
+	w := build(t, denyAll, callThenText)
+	first := w.post("/v1/chat/completions", wholeRequest, "X-Heldcall-Session", "s").rest()
+	_, content, _ := strings.Cut(first, `"content": `)
+	content, _, _ = strings.Cut(content, ",\n")
+	follow := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"do it","cache_control":{"type":"ephemeral"}}]},{"role":"assistant","content":%s},{"role":"user","content":"go on"}]}`, content)
+	w.post("/v1/chat/completions", follow, "X-Heldcall-Session", "s").rest()
+	if sent := string(w.upstream.Requests()[2].Body); !strings.Contains(sent, "policy refused") {
+		t.Errorf("the model has forgotten the denial: %s", sent)
+	}
+}
