@@ -42,7 +42,9 @@ func TestHeaderNamesInAnyLetterCase(t *testing.T) {
 	w := build(t, askAll, callThenText, func(c *app.Config) {
 		c.Proxy.Clients = []app.Client{{Key: "hc-key", Tenant: "acme", Agent: "coder"}}
 	})
-	go w.raw(rawPost("/v1/chat/completions", streamedRequest, "authorization: Bearer hc-key\r\nx-heldcall-session: s1\r\nx-heldcall-run: r1\r\n"))
+	conn := w.dial()
+	defer conn.Close()
+	conn.send(rawPost("/v1/chat/completions", streamedRequest, "authorization: Bearer hc-key\r\nx-heldcall-session: s1\r\nx-heldcall-run: r1\r\n"))
 	r := w.pending(1)[0]
 	if r.Principal.Tenant != "acme" || r.SessionID != "s1" || r.RunID != "r1" {
 		t.Errorf("principal %+v, session %q, run %q", r.Principal, r.SessionID, r.RunID)
