@@ -15,7 +15,9 @@ const (
 	copyReport  = `run_command {"command":"cp report.txt report.bak"}`
 	readSecret  = `read_file {"path":".env"}`
 
-	letThrough = "call_allowed list_files allowed_by_rule" // in the audit log
+	// In the audit log: a call that passes as it streams, and then what it was.
+	letThrough = "call_allowed list_files allowed_by_rule"
+	passedOn   = "call_released list_files allowed_by_rule"
 )
 
 var (
@@ -39,7 +41,7 @@ func answered() []act {
 			made: []string{listFiles, removeBoth}, told: []string{"cache/index.bin", "ran rm -r cache drafts"},
 			says: `- run_command: done. ({"command":"rm -r cache drafts"})`,
 			events: []string{
-				letThrough, "approval_required run_command", "approval_decision run_command approve by local over rest",
+				letThrough, passedOn, "approval_required run_command", "approval_decision run_command approve by local over rest",
 				"call_released run_command allowed_by_person",
 			},
 		},
@@ -55,7 +57,7 @@ func answered() []act {
 			made: []string{listFiles, removeBoth, removeCache}, told: []string{"cache/index.bin", "Keep the drafts.", "ran rm -r cache"},
 			says: `- run_command: refused, so I leave it. ({"command":"rm -r cache drafts"})`,
 			events: []string{
-				letThrough, "approval_required run_command", "approval_decision run_command deny by local over rest",
+				letThrough, passedOn, "approval_required run_command", "approval_decision run_command deny by local over rest",
 				"call_denied run_command denied_by_person", "denial_told run_command denied_by_person",
 				"approval_required run_command", "approval_decision run_command approve by local over nats",
 				"call_released run_command allowed_by_person",
@@ -72,7 +74,7 @@ func answered() []act {
 			made: []string{listFiles, removeCache}, told: []string{"cache/index.bin", "The cache only."},
 			says: `- run_command: done, as the reviewer changed it. ({"command":"rm -r cache"})`,
 			events: []string{
-				letThrough, "approval_required run_command", "approval_decision run_command modify_args by local over rest",
+				letThrough, passedOn, "approval_required run_command", "approval_decision run_command modify_args by local over rest",
 				"call_modified run_command modified", "call_released run_command modified",
 			},
 		},
