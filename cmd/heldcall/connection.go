@@ -47,6 +47,9 @@ func resolve(ctx context.Context, c *client.Client, id string) (approvals.Reques
 	if len(id) >= idLength {
 		return c.Request(ctx, id)
 	}
+	if len(id) < shortestID {
+		return approvals.Request{}, usagef("id %q is too short; give its first %d characters or more", id, shortestID)
+	}
 	for _, status := range []approvals.Status{approvals.StatusPending, ""} {
 		matches, err := withPrefix(ctx, c, approvals.Filter{Status: status, Limit: pageSize}, id)
 		if err != nil {
@@ -62,6 +65,10 @@ func resolve(ctx context.Context, c *client.Client, id string) (approvals.Reques
 	}
 	return approvals.Request{}, &unknownID{id}
 }
+
+// shortestID is how much of an id names a request: an empty variable in a script
+// must not decide about whatever waits.
+const shortestID = 4
 
 // withPrefix lists the requests whose ids begin alike, two at most.
 func withPrefix(ctx context.Context, c *client.Client, filter approvals.Filter, prefix string) ([]approvals.Request, error) {
