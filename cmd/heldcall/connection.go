@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -40,18 +41,44 @@ func (c connection) dial() (*client.Client, error) {
 	return found, nil
 }
 
-// resolve finds the request that an id, or the beginning of one, means: among
-// those that wait for an answer, else among all.
+// oneRequest is what a command takes that is about one request.
+type oneRequest struct {
+	connection
+	outputFlag
+	ID string `arg:"" help:"Request, as its ${id}."`
+}
+
+// find returns the request, and the console that has it.
+func (o oneRequest) find(ctx context.Context) (*client.Client, approvals.Request, error) {
+	console, err := o.dial()
+	if err != nil {
+		return nil, approvals.Request{}, err
+	}
+	request, err := resolve(ctx, console, o.ID)
+	return console, request, err
+}
+
+const (
+	// shortestID is how much of an id names a request: an empty variable in a
+	// script must not decide about whatever waits.
+	shortestID = 4
+	// mostCandidates is how many requests an id that names several is told of.
+	mostCandidates = 10
+)
+
+// resolve finds the request that an id means, or as much of its beginning or end
+// as no other shares: among those that wait for an answer, else among all. Ids
+// begin with the time, so their ends tell them apart sooner.
 func resolve(ctx context.Context, c *client.Client, id string) (approvals.Request, error) {
 	id = strings.ToUpper(id)
 	if len(id) >= idLength {
 		return c.Request(ctx, id)
 	}
 	if len(id) < shortestID {
-		return approvals.Request{}, usagef("id %q is too short; give its first %d characters or more", id, shortestID)
+		return approvals.Request{}, usagef("id %q is too short; give %d characters or more of its beginning or end", id, shortestID)
 	}
 	for _, status := range []approvals.Status{approvals.StatusPending, ""} {
-		matches, err := withPrefix(ctx, c, approvals.Filter{Status: status, Limit: pageSize}, id)
+		matches, err := alike(ctx, c, approvals.Filter{Status: status, Limit: pageSize}, id)
 		if err != nil {
 			return approvals.Request{}, err
 		}
@@ -61,17 +88,14 @@ func resolve(ctx context.Context, c *client.Client, id string) (approvals.Reques
 		case 1:
 			return matches[0], nil
 		}
-		return approvals.Request{}, usagef("%s is the beginning of several requests, %s and %s among them; give more of the id", id, matches[0].ID, matches[1].ID)
+		return approvals.Request{}, &usageError{&ambiguousID{id, status, matches}}
 	}
 	return approvals.Request{}, &unknownID{id}
 }
 
-// shortestID is how much of an id names a request: an empty variable in a script
-// must not decide about whatever waits.
-const shortestID = 4
-
-// withPrefix lists the requests whose ids begin alike, two at most.
-func withPrefix(ctx context.Context, c *client.Client, filter approvals.Filter, prefix string) ([]approvals.Request, error) {
+// alike lists the requests whose ids begin or end with a text, and no more than
+// one beyond mostCandidates.
+func alike(ctx context.Context, c *client.Client, filter approvals.Filter, part string) ([]approvals.Request, error) {
 	var matches []approvals.Request
 	for {
 		page, err := c.Requests(ctx, filter)
@@ -79,15 +103,43 @@ func withPrefix(ctx context.Context, c *client.Client, filter approvals.Filter, 
 			return nil, err
 		}
 		for _, r := range page.Items {
-			if strings.HasPrefix(strings.ToUpper(r.ID), prefix) {
+			if id := strings.ToUpper(r.ID); strings.HasPrefix(id, part) || strings.HasSuffix(id, part) {
 				matches = append(matches, r)
 			}
+			if len(matches) > mostCandidates {
+				return matches, nil
+			}
 		}
-		if len(matches) > 1 || page.NextCursor == "" {
+		if page.NextCursor == "" {
 			return matches, nil
 		}
 		filter.Cursor = page.NextCursor
 	}
+}
+
+// ambiguousID says which requests an id may mean.
+type ambiguousID struct {
+	id      string
+	status  approvals.Status // of all of them, or ""
+	matches []approvals.Request
+}
+
+func (e *ambiguousID) Error() string {
+	var text strings.Builder
+	what := "have ids that begin or end"
+	if e.status == approvals.StatusPending {
+		what = "wait whose ids begin or end"
+	}
+	fmt.Fprintf(&text, "several requests %s with %s:\n", what, e.id)
+	for i, r := range e.matches {
+		if i == mostCandidates {
+			text.WriteString("  and more\n")
+			break
+		}
+		fmt.Fprintf(&text, "  %s  %s  %s\n", r.ID, printable(r.ToolName), shorten(printable(r.ArgsPreview), previewWidth))
+	}
+	text.WriteString("Give one of them, or as much of its beginning or end as no other shares.")
+	return text.String()
 }
 
 // unknownID says which id is not that of a request.

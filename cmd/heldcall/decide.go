@@ -10,38 +10,41 @@ import (
 )
 
 type approveCommand struct {
-	connection
-	outputFlag
-	Note string   `help:"What to record with it." placeholder:"TEXT"`
-	IDs  []string `arg:"" name:"id" help:"Ids of the requests, or their beginnings."`
+	severalRequests
+	Note string `help:"What to record with it." placeholder:"TEXT"`
 }
 
 // Run approves each request.
 func (c *approveCommand) Run(ctx context.Context, s *streams) error {
-	return decideEach(ctx, s, c.connection, c.outputFlag, c.IDs, approvals.Decision{Action: approvals.ActionApprove, Note: c.Note})
+	return c.decide(ctx, s, approvals.Decision{Action: approvals.ActionApprove, Note: c.Note})
 }
 
 type denyCommand struct {
-	connection
-	outputFlag
-	Note string   `help:"Why; the model is told." placeholder:"WHY"`
-	IDs  []string `arg:"" name:"id" help:"Ids of the requests, or their beginnings."`
+	severalRequests
+	Note string `help:"Why; the model is told." placeholder:"WHY"`
 }
 
 // Run denies each request.
 func (c *denyCommand) Run(ctx context.Context, s *streams) error {
-	return decideEach(ctx, s, c.connection, c.outputFlag, c.IDs, approvals.Decision{Action: approvals.ActionDeny, Note: c.Note})
+	return c.decide(ctx, s, approvals.Decision{Action: approvals.ActionDeny, Note: c.Note})
 }
 
-// decideEach takes the same decision on several requests. None is decided if an
-// id is not known; after that each stands for itself.
-func decideEach(ctx context.Context, s *streams, at connection, output outputFlag, ids []string, decision approvals.Decision) error {
-	console, err := at.dial()
+// severalRequests is what a command takes that decides requests.
+type severalRequests struct {
+	connection
+	outputFlag
+	IDs []string `arg:"" name:"id" help:"Requests, each as its ${id}."`
+}
+
+// decide takes the same decision on each request. None is decided if an id is
+// not known; after that each stands for itself.
+func (c severalRequests) decide(ctx context.Context, s *streams, decision approvals.Decision) error {
+	console, err := c.dial()
 	if err != nil {
 		return err
 	}
-	requests := make([]approvals.Request, len(ids))
-	for i, id := range ids {
+	requests := make([]approvals.Request, len(c.IDs))
+	for i, id := range c.IDs {
 		if requests[i], err = resolve(ctx, console, id); err != nil {
 			return err
 		}
@@ -49,7 +52,7 @@ func decideEach(ctx context.Context, s *streams, at connection, output outputFla
 	var failures []error
 	for i := range requests {
 		decision.RequestID = requests[i].ID
-		failures = append(failures, decideOne(ctx, s, console, output, decision))
+		failures = append(failures, decideOne(ctx, s, console, c.outputFlag, decision))
 	}
 	return errors.Join(failures...)
 }

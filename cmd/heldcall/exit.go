@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/console/problem"
 )
 
 // The exit codes. `heldcall run` has those of its command.
@@ -39,13 +40,14 @@ func exitCode(err error) int {
 		usage       *usageError
 		decided     *approvals.DecidedError
 		unreachable *client.UnreachableError
+		reported    *problem.Problem
 	)
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &child):
 		return child.code
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &reported) && reported.Code == problem.CodeBadRequest:
 		return exitUsage
 	case errors.As(err, &unreachable):
 		return exitUnreachable

@@ -52,8 +52,10 @@ func execute(ctx context.Context, args []string, s *streams) int {
 		kong.Description(description),
 		kong.Writers(s.out, s.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s),
+		kong.Vars{"id": "ID, or as much of its beginning or end as no other shares"},
 	)
 	if err != nil {
 		panic("internal error: the command line is not well formed: " + err.Error())
@@ -71,4 +73,22 @@ func execute(ctx context.Context, args []string, s *streams) int {
 		}
 	}
 	return exitCode(err)
+}
+
+// printHelp prints a command's help, and that of the command it stands for when
+// none of its own is named: `heldcall requests` takes the flags of its list.
+func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
+		return err
+	}
+	node := ctx.Selected()
+	if node == nil || node.DefaultCmd == nil {
+		return nil
+	}
+	meant, err := kong.Trace(ctx.Kong, []string{node.Name, node.DefaultCmd.Name})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(ctx.Stdout)
+	return kong.DefaultHelpPrinter(options, meant)
 }

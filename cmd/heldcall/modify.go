@@ -17,20 +17,14 @@ import (
 )
 
 type modifyCommand struct {
-	connection
-	outputFlag
+	oneRequest
 	Args string `help:"The arguments to release in place of the model's. Without it, $VISUAL or $EDITOR opens." placeholder:"JSON"`
 	Note string `help:"Why; the model is told." placeholder:"WHY"`
-	ID   string `arg:"" help:"Id of the request, or its beginning."`
 }
 
 // Run releases a call with other arguments.
 func (c *modifyCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
-	if err != nil {
-		return err
-	}
-	request, err := resolve(ctx, console, c.ID)
+	console, request, err := c.find(ctx)
 	if err != nil {
 		return err
 	}

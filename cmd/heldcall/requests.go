@@ -72,25 +72,27 @@ func (c *listCommand) Run(ctx context.Context, s *streams) error {
 	return printTable(s.out, list, filter.Status, time.Now())
 }
 
-// printTable writes a list for people. LEFT is how a request ended where it has.
+// printTable writes a list for people. Of one that holds only what waits the
+// last column is the time left, of any other where each request stands.
 func printTable(w io.Writer, list approvals.Page, status approvals.Status, now time.Time) error {
+	last, nothing := "STATUS", "No requests."
+	if status == approvals.StatusPending {
+		last, nothing = "LEFT", "Nothing waits for an answer."
+	}
 	if len(list.Items) == 0 {
-		nothing := "No requests."
-		if status == approvals.StatusPending {
-			nothing = "Nothing waits for an answer."
-		}
 		_, err := fmt.Fprintln(w, nothing)
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tAGE\tRISK\tTOOL\tPREVIEW\tLEFT")
-	for _, r := range list.Items {
-		rest := string(r.Status)
-		if !r.Status.Final() {
-			rest = left(r.ExpiresAt.Sub(now))
+	fmt.Fprintf(table, "ID\tAGE\tRISK\tTOOL\tPREVIEW\t%s\n", last)
+	for i := range list.Items {
+		r := &list.Items[i]
+		stands := shortStanding(r, now)
+		if status == approvals.StatusPending {
+			stands = left(r.ExpiresAt.Sub(now))
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), ago(now.Sub(r.CreatedAt)), printable(string(r.RiskLevel)),
-			printable(r.ToolName), shorten(printable(r.ArgsPreview), previewWidth), printable(rest))
+			printable(r.ToolName), shorten(printable(r.ArgsPreview), previewWidth), printable(stands))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -102,19 +104,11 @@ func printTable(w io.Writer, list approvals.Page, status approvals.Status, now t
 	return nil
 }
 
-type showCommand struct {
-	connection
-	outputFlag
-	ID string `arg:"" help:"Id of the request, or its beginning."`
-}
+type showCommand struct{ oneRequest }
 
 // Run shows one request.
 func (c *showCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
-	if err != nil {
-		return err
-	}
-	request, err := resolve(ctx, console, c.ID)
+	_, request, err := c.find(ctx)
 	if err != nil {
 		return err
 	}

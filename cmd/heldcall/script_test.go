@@ -27,8 +27,9 @@ func TestMain(m *testing.M) {
 // commands there are
 //
 //	gate FILE...    start a gate with a console and ask each FILE, a request in
-//	                JSON; sets HELDCALL_CONSOLE, ID1, ID2... and SHORT1, SHORT2...,
-//	                the shortest beginnings of the ids that are unique
+//	                JSON; sets HELDCALL_CONSOLE, ID1, ID2... and for each the
+//	                shortest BEGIN and END that no other has, of 4 characters or
+//	                more; ALIKE is what all begin with
 //	exits CODE CMD  run CMD, which must exit with CODE
 //	eventually CMD  run CMD until it succeeds, for a while
 //
@@ -121,15 +122,21 @@ func startGate(ts *testscript.TestScript, neg bool, args []string) {
 		ids[i] = hold.Requests()[0].ID
 	}
 	for i, id := range ids {
-		short := 1
-		for j := 0; j < len(ids); j++ {
-			for j != i && strings.HasPrefix(ids[j], id[:short]) {
-				short++
+		begin, end := 4, 4
+		for j, other := range ids {
+			for j != i && strings.HasPrefix(other, id[:begin]) {
+				begin++
+			}
+			for j != i && strings.HasSuffix(other, id[len(id)-end:]) {
+				end++
 			}
 		}
-		ts.Setenv("ID"+strconv.Itoa(i+1), id)
-		ts.Setenv("SHORT"+strconv.Itoa(i+1), strings.ToLower(id[:short]))
+		number := strconv.Itoa(i + 1)
+		ts.Setenv("ID"+number, id)
+		ts.Setenv("BEGIN"+number, strings.ToLower(id[:begin]))
+		ts.Setenv("END"+number, strings.ToLower(id[len(id)-end:]))
 	}
+	ts.Setenv("ALIKE", ids[0][:4])
 }
 
 // hostile is text that must not reach a terminal as it is; a script's file

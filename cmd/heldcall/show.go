@@ -62,6 +62,17 @@ func standing(r *approvals.Request, now time.Time) string {
 	return fmt.Sprintf("%s, asked %s ago; if nobody answers: %s in %s", r.Status, ago(now.Sub(r.CreatedAt)), r.OnTimeout, left(r.ExpiresAt.Sub(now)))
 }
 
+// shortStanding says where a request stands in a word or two.
+func shortStanding(r *approvals.Request, now time.Time) string {
+	if !r.Status.Final() {
+		return string(r.Status) + ", " + left(r.ExpiresAt.Sub(now)) + " left"
+	}
+	if d, ok := r.FinalDecision(); ok && d.ModifiedArgs != nil {
+		return string(r.Status) + " (edited)"
+	}
+	return string(r.Status)
+}
+
 func describeDecision(d *approvals.Decision) string {
 	text := fmt.Sprintf("%s by %s, %s", d.Action, d.ReviewerID, d.DecidedAt.UTC().Format(time.RFC3339))
 	if d.Channel != "" {
