@@ -8,26 +8,31 @@ import (
 	"strings"
 )
 
-// Signal pauses, resumes or aborts a run, known or not, and returns it as it
-// then stands. A signal that changes nothing succeeds. An abort is final: it
+// Signal pauses, resumes or aborts a run, and returns it as it then stands. It
+// need not be known: a run can be stopped before its first request. A signal that changes nothing succeeds. An abort is final: it
 // also cancels the run's pending requests, and a later pause or resume is an
 // [*InvalidError].
-func (g *Gate) Signal(ctx context.Context, s Signal) (Run, error) {
+func (g *Gate) Signal(ctx context.Context, s Signal) (Steered, error) {
 	state, event, err := checkSignal(s)
 	if err != nil {
-		return Run{}, err
+		return Steered{}, err
+	}
+	page, err := g.store.ListRequests(ctx, Filter{RunID: s.RunID, Limit: 1})
+	if err != nil {
+		return Steered{}, err
 	}
 	run, err := g.steer(ctx, s, state, event)
+	answer := Steered{run, len(page.Items) > 0}
 	if err != nil {
-		return run, err
+		return answer, err
 	}
 	g.runChanged(run)
 	if state == RunAborted {
 		if err := g.cancelRun(ctx, run.ID); err != nil {
-			return run, fmt.Errorf("cancel the requests of run %s: %w", run.ID, err)
+			return answer, fmt.Errorf("cancel the requests of run %s: %w", run.ID, err)
 		}
 	}
-	return run, nil
+	return answer, nil
 }
 
 // checkSignal says what state a signal asks for and what event tells of it.

@@ -9,7 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-func signal(t testing.TB, g *approvals.Gate, run string, action approvals.SignalAction) approvals.Run {
+func signal(t testing.TB, g *approvals.Gate, run string, action approvals.SignalAction) approvals.Steered {
 	t.Helper()
 	r, err := g.Signal(t.Context(), approvals.Signal{RunID: run, Action: action, ReviewerID: "bob"})
 	if err != nil {
@@ -25,7 +25,7 @@ func TestPauseAndResume(t *testing.T) {
 	if err := g.AwaitResume(t.Context(), run); err != nil || g.RunState(run) != approvals.RunRunning || len(g.Runs()) != 0 {
 		t.Fatalf("a run that nobody steered: %v", err)
 	}
-	if r := signal(t, g, run, approvals.SignalPause); r.State != approvals.RunPaused || r.ReviewerID != "bob" || r.ID != run {
+	if r := signal(t, g, run, approvals.SignalPause); r.State != approvals.RunPaused || r.ReviewerID != "bob" || r.ID != run || r.Known {
 		t.Fatalf("%+v", r)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -33,6 +33,14 @@ const (
 	RunAborted RunState = "aborted"
 )
 
+// Steered is the answer to a signal: the run as it then stands.
+type Steered struct {
+	Run
+	// Known is true if any request of the run is recorded. Where it is false the
+	// id may be misspelt, or none of the run's calls was asked about so far.
+	Known bool `json:"known"`
+}
+
 // Run is one task of one agent, as far as people have steered it.
 type Run struct {
 	ID         string    `json:"id"`

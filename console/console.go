@@ -37,7 +37,7 @@ type Gate interface {
 	Request(ctx context.Context, id string) (approvals.Request, error)
 	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
 	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
-	Signal(ctx context.Context, s approvals.Signal) (approvals.Run, error)
+	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
 	Runs() []approvals.Run
 	RunByID(id string) (approvals.Run, error)
 	Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error]

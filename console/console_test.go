@@ -50,9 +50,9 @@ func (g *scriptedGate) Decide(_ context.Context, d approvals.Decision) (approval
 	return g.request, g.err
 }
 
-func (g *scriptedGate) Signal(_ context.Context, s approvals.Signal) (approvals.Run, error) {
+func (g *scriptedGate) Signal(_ context.Context, s approvals.Signal) (approvals.Steered, error) {
 	g.signal = s
-	return g.run, g.err
+	return approvals.Steered{Run: g.run}, g.err
 }
 
 func (g *scriptedGate) Runs() []approvals.Run { return g.runs }
@@ -296,7 +296,7 @@ func TestRuns(t *testing.T) {
 	gate := &scriptedGate{run: approvals.Run{ID: "r 1", State: approvals.RunPaused}}
 	url := start(t, gate, nil)
 	status, _, body := ask(t, "POST", url+"/api/v1/runs/r%201/signal", `{"action":"pause_run","reviewer_id":"mallory"}`)
-	if status != 200 || !strings.Contains(body, `"state":"paused"`) {
+	if status != 200 || !strings.Contains(body, `"state":"paused"`) || !strings.Contains(body, `"known":false`) {
 		t.Errorf("answer is %d %s", status, body)
 	}
 	if diff := cmp.Diff(approvals.Signal{RunID: "r 1", Action: approvals.SignalPause, ReviewerID: "local"}, gate.signal); diff != "" {

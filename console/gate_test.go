@@ -263,8 +263,11 @@ func TestEventsOverRESTResume(t *testing.T) {
 func TestSignalOverREST(t *testing.T) {
 	f := openFront(t)
 	hold := f.hold(t, `{"command":"ls"}`)
-	if run, err := f.Signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalAbort}); err != nil || run.State != approvals.RunAborted || run.ReviewerID != "local" {
+	if run, err := f.Signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalAbort}); err != nil || run.State != approvals.RunAborted || run.ReviewerID != "local" || !run.Known {
 		t.Fatalf("run is %+v, %v", run, err)
+	}
+	if run, err := f.Signal(t.Context(), approvals.Signal{RunID: "misspelt", Action: approvals.SignalAbort}); err != nil || run.State != approvals.RunAborted || run.Known {
+		t.Errorf("a run that nobody knows is %+v, %v", run, err)
 	}
 	awaitEnd(t, hold)
 	if r := hold.Requests()[0]; r.Status != approvals.StatusCancelled {

@@ -77,7 +77,7 @@ func (c *Client) Requests(ctx context.Context, f approvals.Filter) (approvals.Pa
 func (c *Client) Request(ctx context.Context, id string) (approvals.Request, error) {
 	var r approvals.Request
 	err := c.exchange(ctx, http.MethodGet, "/api/v1/requests/"+url.PathEscape(id), nil, &r)
-	return r, notFound(err, approvals.ErrUnknownRequest)
+	return r, notFound(err)
 }
 
 // Decide decides the request d.RequestID and returns it as it then stands. It
@@ -101,19 +101,19 @@ func (c *Client) Decide(ctx context.Context, d approvals.Decision) (approvals.Re
 	add("save", d.Save, d.Save)
 	var r approvals.Request
 	err := c.exchange(ctx, http.MethodPost, "/api/v1/requests/"+url.PathEscape(d.RequestID)+"/decision", payload, &r)
-	return r, notFound(err, approvals.ErrUnknownRequest)
+	return r, notFound(err)
 }
 
 // Signal steers the run s.RunID and returns it as it then stands. It fails with
-// [approvals.ErrUnknownRun] or [*approvals.InvalidError].
-func (c *Client) Signal(ctx context.Context, s approvals.Signal) (approvals.Run, error) {
+// [*approvals.InvalidError].
+func (c *Client) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
 	payload := map[string]any{"action": s.Action}
 	if s.Payload != nil {
 		payload["payload"] = s.Payload
 	}
-	var r approvals.Run
+	var r approvals.Steered
 	err := c.exchange(ctx, http.MethodPost, "/api/v1/runs/"+url.PathEscape(s.RunID)+"/signal", payload, &r)
-	return r, notFound(err, approvals.ErrUnknownRun)
+	return r, err
 }
 
 // Ready asks whether heldcall can hold and release calls. What is not ready is a
@@ -122,10 +122,10 @@ func (c *Client) Ready(ctx context.Context) error {
 	return c.exchange(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
-// notFound says what a 404 of this console is to the caller.
-func notFound(err, unknown error) error {
+// notFound says what the 404 of a request is to the caller.
+func notFound(err error) error {
 	if p := (*problem.Problem)(nil); errors.As(err, &p) && p.Code == problem.CodeNotFound {
-		return unknown
+		return approvals.ErrUnknownRequest
 	}
 	return err
 }

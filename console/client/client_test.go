@@ -60,8 +60,9 @@ func (g *echoGate) Decide(_ context.Context, d approvals.Decision) (approvals.Re
 	return approvals.Request{ID: d.RequestID, Status: approvals.StatusApproved}, nil
 }
 
-func (g *echoGate) Signal(_ context.Context, s approvals.Signal) (approvals.Run, error) {
-	return approvals.Run{ID: s.RunID, State: approvals.RunPaused, ReviewerID: s.ReviewerID}, nil
+func (g *echoGate) Signal(_ context.Context, s approvals.Signal) (approvals.Steered, error) {
+	run := approvals.Run{ID: s.RunID, State: approvals.RunPaused, ReviewerID: s.ReviewerID}
+	return approvals.Steered{Run: run, Known: true}, nil
 }
 
 func (g *echoGate) Runs() []approvals.Run { return nil }
@@ -173,7 +174,7 @@ func TestClientDecides(t *testing.T) {
 func TestClientSignals(t *testing.T) {
 	c, _ := connect(t, &echoGate{})
 	run, err := c.Signal(t.Context(), approvals.Signal{RunID: "a/b", Action: approvals.SignalPause})
-	if err != nil || run.ID != "a/b" || run.ReviewerID != "local" {
+	if err != nil || run.ID != "a/b" || run.ReviewerID != "local" || !run.Known {
 		t.Errorf("run is %+v, %v", run, err)
 	}
 }

@@ -42,7 +42,7 @@ type Gate interface {
 	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
 	Request(ctx context.Context, id string) (approvals.Request, error)
 	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
-	Signal(ctx context.Context, s approvals.Signal) (approvals.Run, error)
+	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
 	Runs() []approvals.Run
 	RunByID(id string) (approvals.Run, error)
 }

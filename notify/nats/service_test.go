@@ -142,8 +142,11 @@ func TestSignal(t *testing.T) {
 	st := start(t)
 	_, h := st.open(t)
 	subject := "heldcall.v1.signal.local." + store.Token("run.1")
-	if run := ask(t, st.bot, subject, `{"action":"pause_run"}`); run["state"] != "paused" {
+	if run := ask(t, st.bot, subject, `{"action":"pause_run"}`); run["state"] != "paused" || run["known"] != true {
 		t.Fatalf("reply %v", run)
+	}
+	if run := ask(t, st.bot, "heldcall.v1.signal.local.misspelt", `{"action":"abort_run"}`); run["state"] != "aborted" || run["known"] != false {
+		t.Fatalf("a run that nobody knows: %v", run)
 	}
 	if run := ask(t, st.bot, subject, `{"action":"abort_run","run_id":"other"}`); run["code"] != "invalid" {
 		t.Fatalf("reply %v", run)
