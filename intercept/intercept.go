@@ -18,21 +18,22 @@ type Dialect interface {
 	// Name is the dialect's name in requests, events and metrics.
 	Name() string
 	// Gates reports whether this route carries calls that the dialect
-	// intercepts. The path is normalised and begins after the upstream's prefix.
-	Gates(method, path string) bool
+	// intercepts, and how it is spelt upstream: letter case does not get a call
+	// past. The path is normalised and begins after the upstream's prefix.
+	Gates(method, path string) (canonical string, ok bool)
 	// Routes lists one method and path for each gated route, for the canary.
 	Routes() []Route
-	// Request reads an agent's request. The error is an [*Error] with code
-	// bad_request.
-	Request(body []byte) (Request, error)
+	// Request reads an agent's request, whose path is canonical. The error is an
+	// [*Error] with code bad_request.
+	Request(Envelope) (Request, error)
 	// Harmless reports whether the body of an answer that is no success can hold
 	// no call, so that it may go on unread.
 	Harmless(body []byte) bool
 	// Error renders e as the body of a whole answer.
 	Error(e *Error) []byte
-	// Canary is a request and the answer of an upstream that calls a tool with
-	// the given name, streamed or whole.
-	Canary(tool string, streamed bool) (request, answer []byte)
+	// Canary is a request for one of Routes and the answer of an upstream that
+	// calls a tool with the given name, streamed or whole.
+	Canary(route Route, tool string, streamed bool) (request Envelope, answer []byte)
 }
 
 // Route is a method and a path after the upstream's prefix.
@@ -48,12 +49,20 @@ type Request interface {
 	Task() string
 	// Tool looks up what the request tells the model about a tool.
 	Tool(name string) (Tool, bool)
+	// Hosted lists the tools that the request offers and that the provider runs
+	// itself: their calls cannot be held, so policy judges the offer.
+	Hosted() []HostedTool
+	// RequireApproval changes the offer of hosted tools that run without being
+	// asked about, where the wire has a word for it, so that each call of them has
+	// to be approved; it returns how many it changed.
+	RequireApproval() (changed int)
 	// Splice puts hidden turns back where the agent's history shows their
 	// visible side, and returns how many it found. Without any the request's
 	// body stays the bytes that it was.
 	Splice(records [][]byte) (spliced int)
-	// Body is what goes upstream: the agent's bytes, or those of the last Splice.
-	Body() []byte
+	// Envelope is what goes upstream: the agent's request, or what Splice and
+	// RequireApproval made of it.
+	Envelope() Envelope
 	// Answer starts reading the upstream's answers to this request.
 	Answer(Limits) Answer
 }
@@ -66,6 +75,17 @@ type Info struct {
 	// names none, Opening is its first user message.
 	Session string
 	Opening string
+	// Refers are the provider's ids of the answers or conversations that the
+	// request goes on from or asks for. What was hidden in them is kept under
+	// these ids, whatever session a request belongs to.
+	Refers []string
+}
+
+// HostedTool is a tool that the provider runs.
+type HostedTool struct {
+	Name string // its type (web_search), for a hosted MCP server mcp:LABEL
+	// Asks reports that the provider asks before each call of it.
+	Asks bool
 }
 
 // Tool is a tool as the agent's request offers it to the model.
@@ -100,6 +120,9 @@ type Call struct {
 	// Ambiguous says, a sentence each, why clients may read this call in
 	// different ways. Such a call is never allowed without asking.
 	Ambiguous []string
+	// Fixed says that the wire has no way to change the arguments: the call is
+	// released or denied as it is.
+	Fixed bool
 }
 
 // Fate is what becomes of a call. The zero value denies.
@@ -153,21 +176,34 @@ type Answer interface {
 	Passed() []Call
 	// Text is what the model has said to the user in this answer.
 	Text() string
-	// Heartbeat is what keeps a client waiting between two events: a comment, or
-	// an event where the client counts events. It is nil when none fits.
-	Heartbeat(event bool) []byte
+	// Heartbeat is what keeps a client waiting between two events, in the given
+	// form. It is nil when none fits.
+	Heartbeat(Pulse) []byte
 	// Fail ends a stream that has begun with e.
 	Fail(e *Error) []byte
 }
 
+// Pulse is the form of a heartbeat.
+type Pulse int
+
+// The forms of a heartbeat.
+const (
+	PulseAuto    Pulse = iota // what suits the clients of the dialect
+	PulseComment              // an SSE comment
+	PulseEvent                // an event, for clients that time a stream by its events
+)
+
 // Settlement is what follows from the rulings.
 type Settlement struct {
-	Bytes []byte // what the agent gets now
-	Next  []byte // the request that continues the answer, nil when it is complete
+	Bytes []byte    // what the agent gets now
+	Next  *Envelope // the request that continues the answer, nil when it is complete
 	// Hidden are the records of what the agent will not see, for
 	// [Request.Splice] of its later requests. They must be durable before Bytes
 	// go out.
 	Hidden [][]byte
+	// Refers are the provider's ids by which later requests may go on from this
+	// answer or ask for it, as in [Info]: Hidden is kept under each of them too.
+	Refers []string
 }
 
 // Code names an error that heldcall answers to an agent.

@@ -39,7 +39,7 @@ func (p *Proxy) Canary(ctx context.Context) error {
 			for _, r := range d.Routes() {
 				for _, path := range spellings(u.prefix + r.Path) {
 					for _, streamed := range []bool{true, false} {
-						if err := c.send(ctx, d, r.Method, path, streamed); err != nil {
+						if err := c.send(ctx, d, r, path, streamed); err != nil {
 							errs = append(errs, fmt.Errorf("canary: %s %s (%s, streamed %t): %w", r.Method, path, d.Name(), streamed, err))
 						}
 					}
@@ -132,11 +132,11 @@ func (c *canary) model(ctx *fasthttp.RequestCtx) {
 	ctx.SetBody(body)
 }
 
-func (c *canary) send(ctx context.Context, d intercept.Dialect, method, path string, streamed bool) error {
-	request, answer := d.Canary(c.tool, streamed)
+func (c *canary) send(ctx context.Context, d intercept.Dialect, route intercept.Route, path string, streamed bool) error {
+	request, answer := d.Canary(route, c.tool, streamed)
 	c.answer.Store(&answer)
 	asked := c.asked.Load()
-	body, status, err := c.ask(ctx, method, path, request)
+	body, status, err := c.ask(ctx, request, path)
 	switch {
 	case err != nil:
 		return err
@@ -150,16 +150,16 @@ func (c *canary) send(ctx context.Context, d intercept.Dialect, method, path str
 	return nil
 }
 
-func (c *canary) ask(ctx context.Context, method, path string, request []byte) (body []byte, status int, err error) {
+func (c *canary) ask(ctx context.Context, request intercept.Envelope, path string) (body []byte, status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, canaryFor)
 	defer cancel()
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return c.agents.Dial() }, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, method, "http://canary.invalid", bytes.NewReader(request))
+	req, err := http.NewRequestWithContext(ctx, request.Method, "http://canary.invalid", bytes.NewReader(request.Body))
 	if err != nil {
 		return nil, 0, err
 	}
-	req.URL.Opaque = path
+	req.URL.Opaque, req.URL.RawQuery = path, request.Query
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return nil, 0, err

@@ -36,8 +36,8 @@ type exchange struct {
 
 	up    *response
 	next  state
-	body  []byte // of the upstream request
-	turns int    // upstream requests so far
+	sends intercept.Envelope // the upstream request
+	turns int                // upstream requests so far
 
 	draining bool // the body has said its last word; it has drainFor to end
 
@@ -57,7 +57,7 @@ type state func(*exchange) state
 
 // serve runs the exchange in the handler.
 func (x *exchange) serve() {
-	x.body = x.req.Body()
+	x.sends = x.req.Envelope()
 	x.next = (*exchange).send
 	x.p.metrics.overhead.Observe(time.Since(x.began).Seconds())
 	if !x.run() {
@@ -169,7 +169,7 @@ func (x *exchange) send() state {
 	h := &x.fasthttp.Request.Header
 	buffer := heads.Get().(*[]byte)
 	defer heads.Put(buffer)
-	head := x.route.upstream.appendRequestHead((*buffer)[:0], h, []byte(x.route.path), x.fasthttp.URI().QueryString(), true, len(x.body))
+	head := x.route.upstream.appendRequestHead((*buffer)[:0], h, x.sends, true)
 	up, err := x.roundTrip(head)
 	if err != nil {
 		if x.ctx.Err() != nil {
@@ -198,7 +198,7 @@ func (x *exchange) send() state {
 // waits for the continuation of its answer, heartbeats go out.
 func (x *exchange) roundTrip(head []byte) (*response, error) {
 	if !x.begun || x.w == nil {
-		return x.route.upstream.do(x.ctx, head, x.body)
+		return x.route.upstream.do(x.ctx, head, x.sends.Body)
 	}
 	type result struct {
 		up  *response
@@ -206,7 +206,7 @@ func (x *exchange) roundTrip(head []byte) (*response, error) {
 	}
 	answered := make(chan result, 1)
 	go func() {
-		up, err := x.route.upstream.do(x.ctx, head, x.body)
+		up, err := x.route.upstream.do(x.ctx, head, x.sends.Body)
 		answered <- result{up, err}
 	}()
 	tick := time.NewTicker(x.p.options.Keepalive)

@@ -85,7 +85,7 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, 
 		return nil, &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is shutting down; send the request again"}
 	default:
 	}
-	req, err := where.dialect.Request(ctx.Request.Body())
+	req, err := where.dialect.Request(where.envelope(ctx))
 	if err != nil {
 		return nil, asError(err, intercept.CodeBadRequest)
 	}

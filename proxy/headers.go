@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"bytes"
+	"net/http"
 	"strings"
 
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/valyala/fasthttp"
 )
 
@@ -91,11 +93,11 @@ func appendLower(dst, k []byte) []byte {
 
 // appendRequestHead writes the head of the upstream request: the agent's headers
 // in their order, spelling and number.
-func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, path, query []byte, gated bool, length int) []byte {
-	dst = append(append(dst, req.Method()...), ' ')
-	dst = append(append(dst, u.base...), path...)
-	if len(query) > 0 {
-		dst = append(append(dst, '?'), query...)
+func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, e intercept.Envelope, gated bool) []byte {
+	dst = append(append(dst, e.Method...), ' ')
+	dst = append(append(dst, u.base...), e.Path...)
+	if len(e.Query) > 0 {
+		dst = append(append(dst, '?'), e.Query...)
 	}
 	dst = append(append(append(dst, " HTTP/1.1\r\nHost: "...), u.host...), "\r\n"...)
 	endToEnd(headers(req.AllInOrder()), func(lower, k, v []byte) {
@@ -110,8 +112,11 @@ func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, pa
 	if u.apiKey != "" {
 		dst = append(append(append(dst, "Authorization: Bearer "...), u.apiKey...), "\r\n"...)
 	}
-	if length > 0 || !req.IsGet() && !req.IsHead() {
-		dst = append(fasthttp.AppendUint(append(dst, "Content-Length: "...), length), "\r\n"...)
+	if e.Method != string(req.Method()) { // heldcall's own: the agent sent no body
+		dst = append(dst, "Content-Type: application/json\r\n"...)
+	}
+	if len(e.Body) > 0 || e.Method != http.MethodGet && e.Method != http.MethodHead {
+		dst = append(fasthttp.AppendUint(append(dst, "Content-Length: "...), len(e.Body)), "\r\n"...)
 	}
 	return append(dst, "\r\n"...)
 }

@@ -194,7 +194,7 @@ func (x *exchange) proceed() state {
 	if !x.emit(settled.Bytes) {
 		return x.gone()
 	}
-	x.body = settled.Next
+	x.sends = *settled.Next
 	return (*exchange).send
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/valyala/fasthttp"
 )
 
 // ungated are the routes known to carry no tool calls, as patterns of the path
@@ -39,6 +40,13 @@ type route struct {
 	label    string            // for metrics, bounded
 }
 
+// envelope is the request as it goes upstream if nothing is changed.
+func (r *route) envelope(ctx *fasthttp.RequestCtx) intercept.Envelope {
+	return intercept.Envelope{
+		Method: string(ctx.Method()), Path: r.path, Query: string(ctx.URI().QueryString()), Body: ctx.Request.Body(),
+	}
+}
+
 // router finds routes. It is immutable.
 type router struct {
 	upstreams []*upstream // longest prefix first
@@ -56,19 +64,18 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 			Reason: fmt.Sprintf("no upstream is configured for this path; base_url must end in one of: %s", strings.Join(r.prefixes(), ", ")),
 		}
 	}
-	lower := strings.ToLower(rest)
 	for _, d := range r.dialects {
-		if d.Gates(method, lower) {
-			return route{u, d, lower, d.Name()}, nil
+		if canonical, ok := d.Gates(method, rest); ok {
+			return route{u, d, canonical, d.Name()}, nil
 		}
 	}
 	for _, known := range ungated {
-		if match(known.pattern, rest) && strings.Contains(known.methods, method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(lower) {
+		if match(known.pattern, rest) && strings.Contains(known.methods, method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(rest) {
 			return route{u, nil, rest, "ungated"}, nil
 		}
 	}
 	for _, pattern := range r.allowed {
-		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(lower) {
+		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(rest) {
 			return route{u, nil, rest, "allowed"}, nil
 		}
 	}
@@ -82,7 +89,7 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 // no setting lets such a path pass under another one.
 func (r *router) gatedOtherwise(path string) bool {
 	for _, d := range r.dialects {
-		if d.Gates(http.MethodPost, path) {
+		if _, gated := d.Gates(http.MethodPost, path); gated {
 			return true
 		}
 	}

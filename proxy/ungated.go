@@ -21,9 +21,8 @@ func (p *Proxy) passUngated(fctx *fasthttp.RequestCtx, where route) {
 	if conn, ok := fctx.Conn().(*agentConn); ok {
 		x.unwatch = conn.during(x.cancel)
 	}
-	body := fctx.Request.Body()
-	head := where.upstream.appendRequestHead(nil, &fctx.Request.Header, []byte(where.path), fctx.URI().QueryString(), false, len(body))
-	up, err := where.upstream.do(x.ctx, head, body)
+	ask := where.envelope(fctx)
+	up, err := where.upstream.do(x.ctx, where.upstream.appendRequestHead(nil, &fctx.Request.Header, ask, false), ask.Body)
 	if err != nil {
 		x.close()
 		p.refuse(fctx, nil, &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err})

@@ -56,12 +56,15 @@ func (x *exchange) wait() state {
 	}
 }
 
+// pulses are the forms of heartbeats by their setting.
+var pulses = map[Heartbeat]intercept.Pulse{HeartbeatComment: intercept.PulseComment, HeartbeatEvent: intercept.PulseEvent}
+
 // beat sends a heartbeat, and the answer's head before the first one.
 func (x *exchange) beat(then state) state {
 	if x.p.options.Heartbeat == HeartbeatOff {
 		return then
 	}
-	if x.emit(x.answer.Heartbeat(x.p.options.Heartbeat == HeartbeatEvent)) {
+	if x.emit(x.answer.Heartbeat(pulses[x.p.options.Heartbeat])) {
 		return then
 	}
 	if x.docket.hold != nil {

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -13,31 +12,20 @@ const (
 	maxCalls   = 512 // in one choice
 )
 
-// mode is the form of an upstream body, told by its first bytes: labels lie.
-type mode int
-
-const (
-	modeUnknown mode = iota
-	modeStream
-	modeWhole
-)
-
 // answer implements [intercept.Answer].
 type answer struct {
 	req    *request
 	limits intercept.Limits
 	body   []byte // the request that upstream is answering
 
-	turn  // what is known of the current upstream body
-	units // what is kept back of it
-	past  // what earlier upstream bodies of the same answer said
+	turn // what is known of the current upstream body
+	past // what earlier upstream bodies of the same answer said
 
-	mode   mode
-	buffer []byte // whole answers: the body so far
-	heard  int    // bytes of what the model said that are remembered
-	split  sse.Splitter
-	shapes shapes
-	out    gather
+	upstream intercept.Body
+	kept     intercept.Kept[[]ref] // with the calls that the fragments of a part belong to
+	heard    int                   // bytes of what the model said that are remembered
+	shapes   shapes
+	out      intercept.Gather
 }
 
 // turn is the state of one upstream body.
@@ -50,7 +38,7 @@ type turn struct {
 
 // past is what outlives a continuation.
 type past struct {
-	form          mode // of the first body
+	form          intercept.Form // of the first body
 	head          head
 	continuations int
 	hidden        []string     // messages of whole turns the agent does not see
@@ -77,98 +65,37 @@ type choice struct {
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {
-	return &answer{req: r, limits: limits, body: r.body, past: past{sent: make(map[int]sent)}}
+	return &answer{req: r, limits: limits, body: r.envelope.Body, past: past{sent: make(map[int]sent)}}
 }
 
 // Begin implements [intercept.Answer].
 func (a *answer) Begin(string) {
-	a.turn, a.units = turn{}, units{}
-	a.mode, a.buffer, a.heard = modeUnknown, nil, 0
-	a.split = sse.Splitter{Max: a.limits.MaxBytes}
-	a.shapes = shapes{}
+	a.turn, a.kept, a.shapes, a.heard = turn{}, intercept.Kept[[]ref]{}, shapes{}, 0
+	a.upstream = intercept.Body{Max: a.limits.MaxBytes, Must: a.form}
 }
 
 // Write implements [intercept.Answer].
 func (a *answer) Write(p []byte) ([]byte, error) {
-	switch a.mode {
-	case modeUnknown:
-		return a.open(p)
-	case modeWhole:
-		return nil, a.collect(p)
+	lead, err := a.upstream.Write(p)
+	if form := a.upstream.Form(); form != intercept.FormUnknown {
+		a.form = form
 	}
-	return a.stream(p)
-}
-
-// open takes bytes while the form of the body is not known. Blank lines before
-// it pass: they are how some servers keep the connection alive.
-func (a *answer) open(p []byte) ([]byte, error) {
-	if len(a.buffer) > 0 {
-		p = append(a.buffer, p...)
+	a.out.Add(lead)
+	if err == nil {
+		err = a.stream()
 	}
-	text := bytes.TrimLeft(p, " \t\r\n")
-	lines := 1 + bytes.LastIndexAny(p[:len(p)-len(text)], "\r\n")
-	err := a.sniff(text)
-	switch {
-	case err != nil:
-		return p[:lines], err
-	case a.mode == modeUnknown:
-		a.buffer = bytes.Clone(p[lines:])
-		if a.limits.MaxBytes > 0 && len(a.buffer) > a.limits.MaxBytes {
-			err = tooLong()
-		}
-		return p[:lines], err
-	case a.mode == modeWhole:
-		a.buffer = nil
-		return p[:lines], a.collect(p[lines:])
-	}
-	a.buffer = nil
-	a.out.add(p[:lines])
-	return a.stream(p[lines:])
-}
-
-// collect takes a block of a whole answer.
-func (a *answer) collect(p []byte) error {
-	if a.buffer = append(a.buffer, p...); a.limits.MaxBytes > 0 && len(a.buffer) > a.limits.MaxBytes {
-		return tooLong()
-	}
-	return nil
-}
-
-func tooLong() error { return intercept.NotUnderstood("it is larger than proxy.max_body") }
-
-var bom = []byte("\xef\xbb\xbf")
-
-// sniff tells the form of the body by its first byte that is not blank, if that
-// is there.
-func (a *answer) sniff(text []byte) error {
-	if bytes.HasPrefix(bom, text) {
-		return nil // nothing, or the beginning of a byte order mark
-	}
-	var form mode
-	switch c := bytes.TrimPrefix(text, bom)[0]; {
-	case c == '{' || c == '[':
-		form = modeWhole
-	case c == ':' || c == ' ' || c == '\r' || c == '\n' || c >= 'a' && c <= 'z':
-		form = modeStream
-	default:
-		return intercept.NotUnderstood("it is neither JSON nor an event stream")
-	}
-	if a.continuations > 0 && form != a.form {
-		return intercept.NotUnderstood("after a denial it goes on in another form than it began in")
-	}
-	a.mode, a.form = form, form
-	return nil
+	return a.out.Take(), err
 }
 
 // End implements [intercept.Answer].
 func (a *answer) End(framed bool) (out []byte, err error) {
-	switch a.mode {
-	case modeWhole:
+	switch a.upstream.Form() {
+	case intercept.FormWhole:
 		err = a.readWhole(framed)
-	case modeStream:
+	case intercept.FormStream:
 		out, err = a.endStream(framed)
 	default:
-		out = a.buffer
+		out = a.upstream.Rest()
 	}
 	if err == nil && a.continuations > 0 && len(a.choices) == 0 && !a.failed {
 		err = intercept.NotUnderstood("after a denial it says nothing")
@@ -177,13 +104,13 @@ func (a *answer) End(framed bool) (out []byte, err error) {
 }
 
 // Streamed implements [intercept.Answer].
-func (a *answer) Streamed() bool { return a.mode == modeStream }
+func (a *answer) Streamed() bool { return a.upstream.Form() == intercept.FormStream }
 
 // Complete implements [intercept.Answer].
 func (a *answer) Complete() bool { return a.done }
 
 // Holding implements [intercept.Answer].
-func (a *answer) Holding() bool { return a.mode == modeWhole || a.holding() }
+func (a *answer) Holding() bool { return a.upstream.Form() == intercept.FormWhole || a.holding() }
 
 // Calls implements [intercept.Answer].
 func (a *answer) Calls() []intercept.Call {
@@ -234,19 +161,19 @@ func (a *answer) Text() string {
 	if len(a.choices) > 0 {
 		said = a.choices[0].said().text()
 	}
-	return strings.TrimSpace(a.text + paragraph(a.text, said))
+	return strings.TrimSpace(a.text + intercept.Paragraph(a.text, said))
 }
 
 // Heartbeat implements [intercept.Answer]: a comment that ends in one newline,
 // which all known clients tolerate, or a chunk without choices that repeats the
 // stream's own id. A whole answer is kept alive by blanks before the JSON.
-func (a *answer) Heartbeat(event bool) []byte {
+func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
 	switch {
-	case a.mode == modeWhole:
+	case a.upstream.Form() == intercept.FormWhole:
 		return []byte("\n")
-	case a.mode == modeStream && event && a.head.id != "":
+	case a.upstream.Form() == intercept.FormStream && pulse == intercept.PulseEvent && a.head.id != "":
 		return sse.AppendData(nil, "", []byte(a.head.chunk("[]")))
-	case a.mode == modeStream:
+	case a.upstream.Form() == intercept.FormStream:
 		return []byte(": keepalive\n")
 	}
 	return nil
@@ -255,7 +182,7 @@ func (a *answer) Heartbeat(event bool) []byte {
 // Fail implements [intercept.Answer]. A whole answer whose head has gone out is
 // failed by an error for its body.
 func (a *answer) Fail(e *intercept.Error) []byte {
-	if a.form == modeWhole {
+	if a.form == intercept.FormWhole {
 		return errorBody(e)
 	}
 	return sse.AppendData([]byte(a.unended), "", errorBody(e))

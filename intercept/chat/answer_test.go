@@ -51,7 +51,7 @@ type player struct {
 
 func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *player {
 	t.Helper()
-	r, err := Dialect{}.Request([]byte(body))
+	r, err := Dialect{}.Request(asked(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +140,9 @@ func TestDeniedIsContinued(t *testing.T) {
 		if p.last.Next == nil {
 			t.Fatal("no continuation")
 		}
-		next := gjson.ParseBytes(p.last.Next)
+		next := gjson.ParseBytes(p.last.Next.Body)
 		wantMessages := `[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]},` +
-			`{"role":"tool","tool_call_id":"call_a","content":` + quote(intercept.DeniedByPerson("bash", "no")) + `}]`
+			`{"role":"tool","tool_call_id":"call_a","content":` + intercept.Quote(intercept.DeniedByPerson("bash", "no")) + `}]`
 		if got := next.Get("messages").Raw; got != wantMessages {
 			t.Fatalf("messages:\n%s\nwant\n%s", got, wantMessages)
 		}
@@ -159,7 +159,7 @@ func TestDeniedIsContinued(t *testing.T) {
 			t.Fatal("nothing is remembered")
 		}
 		follow := `{"model":"m","messages":[{"role":"user","content":"hi"}, {"role":"assistant","content":"Let me look.\n\nVery well."}, {"role":"user","content":"next"}]}`
-		r, err := parseRequest([]byte(follow))
+		r, err := parseRequest(asked(follow))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestDeniedIsContinued(t *testing.T) {
 		}
 		wantMessages = wantMessages[:len(wantMessages)-1] + `,{"role":"assistant","content":"Very well."}, {"role":"user","content":"next"}]`
 		wantMessages = strings.Replace(wantMessages, `"hi"},{`, `"hi"}, {`, 1)
-		if got := gjson.GetBytes(r.Body(), "messages").Raw; got != wantMessages {
+		if got := gjson.GetBytes(r.Envelope().Body, "messages").Raw; got != wantMessages {
 			t.Fatalf("spliced:\n%s\nwant\n%s", got, wantMessages)
 		}
 	}
@@ -187,7 +187,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 	follow := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_b","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
-	r, err := parseRequest([]byte(follow))
+	r, err := parseRequest(asked(follow))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,8 +195,8 @@ func TestMixedIsRenumbered(t *testing.T) {
 		t.Fatalf("%d spliced", n)
 	}
 	wantBody := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},{"id":"call_b","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":` +
-		quote(intercept.DeniedByPerson("bash", "no")) + `},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
-	if got := string(r.Body()); got != wantBody {
+		intercept.Quote(intercept.DeniedByPerson("bash", "no")) + `},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
+	if got := string(r.Envelope().Body); got != wantBody {
 		t.Fatalf("spliced\n%s\nwant\n%s", got, wantBody)
 	}
 }
@@ -211,12 +211,12 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 	follow := `{"messages":[{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"pwd\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":"/tmp"}]}`
-	r, err := parseRequest([]byte(follow))
+	r, err := parseRequest(asked(follow))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Splice(p.last.Hidden)
-	got := gjson.GetBytes(r.Body(), "messages.1.content").Str
+	got := gjson.GetBytes(r.Envelope().Body, "messages.1.content").Str
 	if want := intercept.ArgumentsChanged("bash", "") + "\n/tmp"; got != want {
 		t.Fatalf("tool result %q, want %q", got, want)
 	}
@@ -387,4 +387,9 @@ func TestCutIsNoEnd(t *testing.T) {
 	if _, err := p.a.End(false); err == nil {
 		t.Error("a stream that was cut counts as ended")
 	}
+}
+
+// asked is an agent's request with a body.
+func asked(body string) intercept.Envelope {
+	return intercept.Envelope{Method: "POST", Path: route, Body: []byte(body)}
 }

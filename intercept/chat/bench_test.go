@@ -25,7 +25,7 @@ func BenchmarkStream(b *testing.B) {
 
 // benchmark plays a stream in blocks of n bytes and releases its calls.
 func benchmark(b *testing.B, stream string, n int) {
-	r, err := Dialect{}.Request([]byte(request1))
+	r, err := Dialect{}.Request(asked(request1))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,7 +11,6 @@ package chat
 import (
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -23,8 +22,11 @@ type Dialect struct{}
 func (Dialect) Name() string { return "chat" }
 
 // Gates implements [intercept.Dialect].
-func (Dialect) Gates(method, path string) bool {
-	return method == http.MethodPost && (path == route || strings.HasSuffix(path, route))
+func (Dialect) Gates(method, path string) (canonical string, ok bool) {
+	if method != http.MethodPost {
+		return "", false
+	}
+	return intercept.Canonical(path, route)
 }
 
 const route = "/chat/completions"
@@ -35,8 +37,8 @@ func (Dialect) Routes() []intercept.Route {
 }
 
 // Request implements [intercept.Dialect].
-func (Dialect) Request(body []byte) (intercept.Request, error) {
-	r, err := acceptRequest(body)
+func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
+	r, err := acceptRequest(e)
 	if err != nil {
 		return nil, err
 	}
@@ -52,13 +54,13 @@ func errorBody(e *intercept.Error) []byte {
 		kind = "invalid_request_error"
 	}
 	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":null,"code":%s}}`,
-		quote("heldcall: "+e.Reason), quote(kind), quote(string(e.Code)))
+		intercept.Quote("heldcall: "+e.Reason), intercept.Quote(kind), intercept.Quote(string(e.Code)))
 }
 
 // Canary implements [intercept.Dialect].
-func (Dialect) Canary(tool string, streamed bool) (request, answer []byte) {
-	request = fmt.Appendf(nil, `{"model":"canary","stream":%t,"messages":[{"role":"user","content":"canary"}]}`, streamed)
-	call := fmt.Sprintf(`"tool_calls":[{"index":0,"id":"call_canary","type":"function","function":{"name":%s,"arguments":"{}"}}]`, quote(tool))
+func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (request intercept.Envelope, answer []byte) {
+	request = intercept.Envelope{Method: route.Method, Path: route.Path, Body: fmt.Appendf(nil, `{"model":"canary","stream":%t,"messages":[{"role":"user","content":"canary"}]}`, streamed)}
+	call := fmt.Sprintf(`"tool_calls":[{"index":0,"id":"call_canary","type":"function","function":{"name":%s,"arguments":"{}"}}]`, intercept.Quote(tool))
 	if !streamed {
 		return request, fmt.Appendf(nil, `{"id":"canary","object":"chat.completion","created":1,"model":"canary","choices":[{"index":0,"message":{"role":"assistant","content":null,%s},"finish_reason":"tool_calls"}]}`, call)
 	}

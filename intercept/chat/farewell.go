@@ -3,13 +3,15 @@ package chat
 import (
 	"fmt"
 
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
 )
 
 // finishStream renders what was held of a stream, at its end.
 func (s *settling) finishStream() (out []byte, err error) {
-	for i := range s.list {
-		part, err := s.recast(s.at(i), s.list[i].refs, s.plan)
+	for i := range s.kept.Len() {
+		part, refs := s.kept.At(i)
+		part, err := s.recast(part, refs, s.plan)
 		if err != nil {
 			return nil, err
 		}
@@ -52,8 +54,8 @@ func (a *answer) farewell(p plan, index int, end bool) []byte {
 	if c, err := a.choice(index); err == nil {
 		said = a.before(c) + c.said().text()
 	}
-	text := paragraph(said, note)
-	out := sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, index, role, quote(text)))))
+	text := intercept.Paragraph(said, note)
+	out := sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, index, role, intercept.Quote(text)))))
 	if end {
 		out = sse.AppendData(out, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":"stop"}]`, index))))
 	}

@@ -86,7 +86,7 @@ func (d *decoder) toolCall(f *fragment, v gjson.Result) bool {
 			return d.body(&custom, v, "input")
 		default:
 			if v.Type != gjson.Null {
-				f.own = append(f.own, quote(key)+":"+v.Raw)
+				f.own = append(f.own, intercept.Quote(key)+":"+v.Raw)
 			}
 			return d.unknown(key, v, "index", "id", "type", "function", "custom")
 		}

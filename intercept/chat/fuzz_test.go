@@ -42,7 +42,7 @@ func releaseAll(int, intercept.Call) intercept.Ruling {
 // bodies into blocks; each block is wiped when the agent has its bytes.
 func play(t testing.TB, request string, bodies [][]byte, sizes []byte, limits intercept.Limits, rule ruler) *played {
 	t.Helper()
-	r, err := Dialect{}.Request([]byte(request))
+	r, err := Dialect{}.Request(asked(request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func (p *played) settle(a intercept.Answer, rule ruler) (more bool, err error) {
 		return false, nil
 	}
 	p.before = append(p.before, s.Bytes...)
-	p.nexts = append(p.nexts, string(s.Next))
+	p.nexts = append(p.nexts, string(s.Next.Body))
 	return true, nil
 }
 
@@ -225,7 +225,7 @@ func overtaking(stream []byte) (text map[string][]string, rest []string) {
 }
 
 func textOnly(part []byte) (key string) {
-	list, _ := payloads(part)
+	list, _ := intercept.Payloads(part)
 	for _, data := range list {
 		choices := gjson.GetBytes(data, "choices").Array()
 		if len(choices) == 0 {
@@ -311,22 +311,23 @@ func FuzzSplice(f *testing.F) {
 func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	var results []string
 	for range 2 {
-		r, err := parseRequest(bytes.Clone(body))
+		r, err := parseRequest(asked(string(body)))
 		if err != nil {
 			return
 		}
 		n := r.Splice(records)
-		if err := intercept.Strict(r.Body()); err != nil {
-			t.Fatalf("spliced into broken JSON: %v: %s", err, r.Body())
+		if err := intercept.Strict(r.Envelope().Body); err != nil {
+			t.Fatalf("spliced into broken JSON: %v: %s", err, r.Envelope().Body)
 		}
-		if n == 0 && !bytes.Equal(r.Body(), body) {
-			t.Fatalf("changed without splicing: %s", r.Body())
+		if n == 0 && !bytes.Equal(r.Envelope().Body, body) {
+			t.Fatalf("changed without splicing: %s", r.Envelope().Body)
 		}
-		old, _ := parseRequest(body)
-		if before, after := body[:old.at], body[old.at+len(old.messages):]; !bytes.HasPrefix(r.Body(), before) || !bytes.HasSuffix(r.Body(), after) {
-			t.Fatalf("what is outside messages changed: %s", r.Body())
+		old, _ := parseRequest(asked(string(body)))
+		at, _ := old.fields.At("messages")
+		if before, after := body[:at.Start], body[at.End:]; !bytes.HasPrefix(r.Envelope().Body, before) || !bytes.HasSuffix(r.Envelope().Body, after) {
+			t.Fatalf("what is outside messages changed: %s", r.Envelope().Body)
 		}
-		results = append(results, string(r.Body()))
+		results = append(results, string(r.Envelope().Body))
 	}
 	if results[0] != results[1] {
 		t.Fatalf("two splices of the same differ:\n%s\n%s", results[0], results[1])

@@ -47,9 +47,9 @@ func (d *dice) wild() []byte {
 	entry := func() string {
 		if d.n(2) == 0 {
 			last.id, last.name = d.pick(d.mark("I"), d.mark("I"), last.id, ""), d.pick(d.mark("N"), d.mark("N"), last.name)
-			return d.entry(quote(last.id), quote(last.name))
+			return d.entry(intercept.Quote(last.id), intercept.Quote(last.name))
 		}
-		return d.entry(d.pick("", "", `""`, "null", quote(last.id), quote(d.mark("I"))), d.pick("", "", `""`, "null", quote(last.name), quote(d.mark("N"))))
+		return d.entry(d.pick("", "", `""`, "null", intercept.Quote(last.id), intercept.Quote(d.mark("I"))), d.pick("", "", `""`, "null", intercept.Quote(last.name), intercept.Quote(d.mark("N"))))
 	}
 	message := func() string {
 		var fields []string
@@ -66,7 +66,7 @@ func (d *dice) wild() []byte {
 			fields = append(fields, `"tool_calls":[`+entry()+`,`+entry()+`]`)
 		}
 		if d.n(8) == 0 {
-			fields = append(fields, `"function_call":{"name":`+quote(d.pick(d.mark("N"), "", ""))+`,"arguments":`+quote(d.mark("A"))+`}`)
+			fields = append(fields, `"function_call":{"name":`+intercept.Quote(d.pick(d.mark("N"), "", ""))+`,"arguments":`+intercept.Quote(d.mark("A"))+`}`)
 		}
 		if d.n(2) == 0 {
 			for i, j := 0, len(fields)-1; i < j; i, j = i+1, j-1 {
@@ -104,7 +104,7 @@ func (d *dice) entry(id, name string) string {
 		inner = append(inner, `"name":`+name)
 	}
 	mark := d.mark("A")
-	if args := d.pick(quote(`{"m":"`+mark+`"}`), quote(`{"m":"`+mark), quote(mark+`"}`), `""`, "null", "", `{"m":"`+mark+`"}`, quote(mark)); args != "" {
+	if args := d.pick(intercept.Quote(`{"m":"`+mark+`"}`), intercept.Quote(`{"m":"`+mark), intercept.Quote(mark+`"}`), `""`, "null", "", `{"m":"`+mark+`"}`, intercept.Quote(mark)); args != "" {
 		inner = append(inner, `"`+input+`":`+args)
 	}
 	return "{" + strings.Join(append(fields, `"`+body+`":{`+strings.Join(inner, ",")+`}`), ",") + "}"
@@ -240,7 +240,7 @@ func (d *dice) sane(id string) (stream []byte, said map[int]*choiceSeen) {
 	said = make(map[int]*choiceSeen)
 	line := func(index int, delta, finish string) {
 		if finish != "null" {
-			finish = quote(finish)
+			finish = intercept.Quote(finish)
 		}
 		part := fmt.Sprintf("data: {\"id\":%q,\"choices\":[{\"index\":%d,\"delta\":%s,\"finish_reason\":%s}]}\n\n", id, index, delta, finish)
 		stream = append(stream, part...)
@@ -329,7 +329,7 @@ func FuzzSane(f *testing.F) {
 func follow(before, then *choiceSeen) *choiceSeen {
 	both := *then
 	if both.content = before.content; then.content != "" {
-		both.content += paragraph(before.content, then.content)
+		both.content += intercept.Paragraph(before.content, then.content)
 	}
 	return &both
 }

@@ -23,7 +23,7 @@ func TestSpliceWhereIdsRepeat(t *testing.T) {
 		{"the only one, behind a changed message", changed, 1},
 		{"one of two, behind a changed message", first + "," + changed, 0},
 	} {
-		r, err := parseRequest([]byte(`{"messages":[` + tt.history + `]}`))
+		r, err := parseRequest(asked(`{"messages":[` + tt.history + `]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,8 +31,8 @@ func TestSpliceWhereIdsRepeat(t *testing.T) {
 			t.Errorf("%s: %d spliced", tt.name, n)
 			continue
 		}
-		if before, after, found := strings.Cut(string(r.Body()), `"content":"No."`); found != (tt.want > 0) || strings.Contains(after, "second") || found && !strings.Contains(before, "second") {
-			t.Errorf("%s: spliced %s", tt.name, r.Body())
+		if before, after, found := strings.Cut(string(r.Envelope().Body), `"content":"No."`); found != (tt.want > 0) || strings.Contains(after, "second") || found && !strings.Contains(before, "second") {
+			t.Errorf("%s: spliced %s", tt.name, r.Envelope().Body)
 		}
 	}
 }
@@ -51,12 +51,12 @@ func TestSpliceOfBothForms(t *testing.T) {
 			}
 			return intercept.Ruling{Fate: intercept.Release}
 		})
-		r, err := parseRequest([]byte(`{"messages":[{"role":"user","content":"hi"},` + echo + `]}`))
+		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + echo + `]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Splice(p.hidden) != 1 || strings.Count(string(r.Body()), `"content":"No."`) != 1 {
-			t.Errorf("call %d denied: spliced %s", n, r.Body())
+		if r.Splice(p.hidden) != 1 || strings.Count(string(r.Envelope().Body), `"content":"No."`) != 1 {
+			t.Errorf("call %d denied: spliced %s", n, r.Envelope().Body)
 		}
 	}
 }

@@ -1,17 +1,16 @@
 package chat
 
 import (
-	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
 
 // utterance is the assistant message of one turn as its fragments have built it
 // so far, but for its calls.
 type utterance struct {
-	content rope             // JSON string contents, still escaped
+	content intercept.Rope   // JSON string contents, still escaped
 	parts   []item           // content that came as an array
 	extras  map[string]*said // other fields that have to come back, by name
 	order   []string         // names of extras in the order they came
@@ -32,13 +31,13 @@ func returns(field string) bool {
 }
 
 // any reports whether anything was said.
-func (u *utterance) any() bool { return u.content.size > 0 || len(u.parts) > 0 || len(u.order) > 0 }
+func (u *utterance) any() bool { return u.content.Len() > 0 || len(u.parts) > 0 || len(u.order) > 0 }
 
 // add takes one field of a delta.
 func (u *utterance) add(field string, v gjson.Result) {
 	switch {
 	case field == "content" && v.Type == gjson.String:
-		u.content.add([]byte(v.Raw[1 : len(v.Raw)-1]))
+		u.content.Add([]byte(v.Raw[1 : len(v.Raw)-1]))
 	case field == "content" && v.IsArray():
 		u.parts = mergeItems(u.parts, v)
 	case returns(field):
@@ -50,7 +49,7 @@ func (u *utterance) add(field string, v gjson.Result) {
 func (u *utterance) addEscaped(field string, escaped []byte) {
 	switch {
 	case field == "content":
-		u.content.add(escaped)
+		u.content.Add(escaped)
 	case returns(field):
 		s := u.extra(field)
 		s.escaped = append(s.escaped, escaped...)
@@ -110,13 +109,13 @@ func (u *utterance) message(calls []*call, id func(*call) string) string {
 	switch {
 	case len(u.parts) > 0:
 		b.WriteString(joinItems(u.parts))
-	case u.content.size > 0:
+	case u.content.Len() > 0:
 		b.WriteString(`"` + u.content.String() + `"`)
 	default:
 		b.WriteString("null")
 	}
 	for _, name := range u.order {
-		b.WriteString("," + quote(name) + ":" + u.extras[name].value())
+		b.WriteString("," + intercept.Quote(name) + ":" + u.extras[name].value())
 	}
 	b.WriteString(callFields(calls, id))
 	b.WriteString("}")
@@ -147,7 +146,7 @@ func (c *call) entry(id string) string {
 		body, input = "custom", "input"
 	}
 	var b strings.Builder
-	b.WriteString(`{"id":` + quote(id) + `,"type":` + quote(body) + `,` + quote(body) + `:{"name":` + quote(c.name) + `,` + quote(input) + `:`)
+	b.WriteString(`{"id":` + intercept.Quote(id) + `,"type":` + intercept.Quote(body) + `,` + intercept.Quote(body) + `:{"name":` + intercept.Quote(c.name) + `,` + intercept.Quote(input) + `:`)
 	b.WriteString(c.input() + "}")
 	for _, field := range c.own {
 		b.WriteString("," + field)
@@ -157,7 +156,7 @@ func (c *call) entry(id string) string {
 }
 
 func (c *call) legacyObject() string {
-	return `{"name":` + quote(c.name) + `,"arguments":` + c.input() + `}`
+	return `{"name":` + intercept.Quote(c.name) + `,"arguments":` + c.input() + `}`
 }
 
 // input renders the arguments as they stood there: as a string or, at some
@@ -166,57 +165,14 @@ func (c *call) input() string {
 	if c.object && c.whole() {
 		return c.args.String()
 	}
-	return quote(c.args.String())
+	return intercept.Quote(c.args.String())
 }
 
 func (c *call) legacyResult(content string) string {
-	return `{"role":"function","name":` + quote(c.name) + `,"content":` + quote(content) + `}`
+	return `{"role":"function","name":` + intercept.Quote(c.name) + `,"content":` + intercept.Quote(content) + `}`
 }
 
 // toolResult renders the message that answers a call.
 func toolResult(id, content string) string {
-	return `{"role":"tool","tool_call_id":` + quote(id) + `,"content":` + quote(content) + `}`
-}
-
-// quote renders s as a JSON string without escaping more than JSON asks for.
-func quote(s string) string {
-	q, err := jsontext.AppendQuote(nil, s)
-	if err != nil { // invalid UTF-8 was replaced
-		q, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
-	}
-	return string(q)
-}
-
-// madeUpID is the id of a call that upstream gave none, in what heldcall tells
-// the model. It depends on turn and position only.
-func madeUpID(turn string, position int) string {
-	return "call_" + turn + "_" + strconv.Itoa(position)
-}
-
-// rope is text that grows by small pieces without being copied as it grows.
-type rope struct {
-	full [][]byte
-	last []byte
-	size int
-}
-
-func (r *rope) add(p []byte) {
-	if len(r.last)+len(p) > cap(r.last) {
-		if len(r.last) > 0 {
-			r.full = append(r.full, r.last)
-		}
-		r.last = make([]byte, 0, max(len(p), min(2*cap(r.last), 8<<10), 128))
-	}
-	r.last = append(r.last, p...)
-	r.size += len(p)
-}
-
-func (r *rope) String() string {
-	var b strings.Builder
-	b.Grow(r.size)
-	for _, p := range r.full {
-		b.Write(p)
-	}
-	b.Write(r.last)
-	return b.String()
+	return `{"role":"tool","tool_call_id":` + intercept.Quote(id) + `,"content":` + intercept.Quote(content) + `}`
 }

@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"bytes"
-
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -21,8 +19,8 @@ type passage struct {
 func (p *passage) run() error {
 	for _, payload := range p.payloads {
 		switch {
-		case len(bytes.TrimSpace(payload)) == 0:
-		case isDone(payload):
+		case intercept.IsBlank(payload):
+		case intercept.IsDone(payload):
 			p.done = true
 		default:
 			c, err := decode(string(payload))
@@ -125,7 +123,7 @@ func (p *passage) listen(c *choice, texts []text) error {
 // hear bounds what is remembered of what the model says.
 func (a *answer) hear(n int) error {
 	if a.heard += n; a.limits.MaxBytes > 0 && a.heard > a.limits.MaxBytes {
-		return tooLong()
+		return intercept.TooLong()
 	}
 	return nil
 }
@@ -261,7 +259,7 @@ func (p *passage) announcesUnseen() bool {
 // the answer that the agent has begun to read.
 func (p *passage) pass() error {
 	if p.continuations == 0 {
-		p.out.add(p.part)
+		p.out.Add(p.part)
 		p.note(p.chunks)
 		p.learn()
 		return nil
@@ -270,7 +268,7 @@ func (p *passage) pass() error {
 	if err != nil {
 		return err
 	}
-	p.out.add(recast)
+	p.out.Add(recast)
 	return nil
 }
 
@@ -312,13 +310,13 @@ func (p *passage) keep() error {
 // fault passes an error that upstream reports inside a good answer. What was
 // held is void.
 func (p *passage) fault() error {
-	p.units = units{}
+	p.kept = intercept.Kept[[]ref]{}
 	for _, c := range p.choices {
 		c.rosters = [2]roster{}
 	}
 	if len(p.refs) > 0 {
 		return intercept.NotUnderstood("it reports an error and a call in one event")
 	}
-	p.out.add(p.part)
+	p.out.Add(p.part)
 	return nil
 }

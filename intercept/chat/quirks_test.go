@@ -33,7 +33,7 @@ func fn(fields, name, args string) string {
 	if fields != "" {
 		fields += ","
 	}
-	return `{` + fields + `"type":"function","function":{"name":` + quote(name) + `,"arguments":` + quote(args) + `}}`
+	return `{` + fields + `"type":"function","function":{"name":` + intercept.Quote(name) + `,"arguments":` + intercept.Quote(args) + `}}`
 }
 
 // part is the fragment of a call that goes on.
@@ -41,7 +41,7 @@ func part(fields, args string) string {
 	if fields != "" {
 		fields += ","
 	}
-	return `{` + fields + `"function":{"arguments":` + quote(args) + `}}`
+	return `{` + fields + `"function":{"arguments":` + intercept.Quote(args) + `}}`
 }
 
 var end = data(`{"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`) + done
@@ -269,7 +269,7 @@ func TestThoughtSignatureOutlivesADenial(t *testing.T) {
 	some := play(t, request1, [][]byte{[]byte(body)}, nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
 		return intercept.Ruling{Fate: intercept.Fate(n), Told: "No."} // deny, release
 	})
-	r, err := parseRequest([]byte(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"ok"}]}`))
+	r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"ok"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestThoughtSignatureOutlivesADenial(t *testing.T) {
 		t.Fatalf("%d spliced", n)
 	}
 	want := `[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"},"extra_content":{"google":{"thought_signature":"sig"}}},{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"No."},{"role":"tool","tool_call_id":"b","content":"ok"}]`
-	if got := string(r.messages); got != want {
+	if got := string(r.field("messages")); got != want {
 		t.Errorf("spliced\n%s\nwant\n%s", got, want)
 	}
 }

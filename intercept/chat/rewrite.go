@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,7 +24,7 @@ type plan struct {
 // continuation, made to belong to the answer that the agent has begun to read.
 // It is empty when nothing is left of the part.
 func (a *answer) recast(part []byte, refs []ref, p plan) ([]byte, error) {
-	payloads, err := payloads(part)
+	payloads, err := intercept.Payloads(part)
 	if err != nil || len(payloads) == 0 {
 		return part, err
 	}
@@ -33,11 +32,11 @@ func (a *answer) recast(part []byte, refs []ref, p plan) ([]byte, error) {
 	var out []byte
 	changed := false
 	for _, payload := range payloads {
-		if len(bytes.TrimSpace(payload)) == 0 {
+		if intercept.IsBlank(payload) {
 			out = sse.AppendData(out, name, payload)
 			continue
 		}
-		if isDone(payload) {
+		if intercept.IsDone(payload) {
 			last := a.farewells(p)
 			changed = changed || p.open || len(last) > 0
 			if out = append(out, last...); !p.open {
@@ -62,7 +61,7 @@ func (a *answer) recast(part []byte, refs []ref, p plan) ([]byte, error) {
 		}
 	}
 	if !changed {
-		return append(part[:len(part):len(part)], lacks(part)...), nil
+		return append(part[:len(part):len(part)], intercept.Unended(part)...), nil
 	}
 	return out, nil
 }
@@ -199,15 +198,15 @@ func (e *edit) edited(f *fragment, c *call, arguments string) string {
 	}
 	raw := f.raw
 	if f.id == "" && c.id != "" {
-		raw = e.setIn(raw, "id", quote(c.id))
+		raw = e.setIn(raw, "id", intercept.Quote(c.id))
 	}
 	if f.name == "" && c.name != "" {
-		raw = e.setIn(raw, body+"name", quote(c.name))
+		raw = e.setIn(raw, body+"name", intercept.Quote(c.name))
 	}
 	for _, field := range c.own[min(len(f.own), len(c.own)):] {
 		raw = raw[:strings.LastIndexByte(raw, '}')] + "," + field + "}"
 	}
-	value := quote(arguments)
+	value := intercept.Quote(arguments)
 	if c.object && intercept.Strict([]byte(arguments)) == nil {
 		value = arguments
 	}
@@ -278,8 +277,8 @@ func (e *edit) separate(path string, d *choiceDelta) {
 			continue
 		}
 		place := [...]string{"delta.", "message."}[t.place]
-		if lead := paragraph(e.text, t.value.Str); lead != t.value.Str && !e.separated {
-			e.set(path+place+"content", quote(lead))
+		if lead := intercept.Paragraph(e.text, t.value.Str); lead != t.value.Str && !e.separated {
+			e.set(path+place+"content", intercept.Quote(lead))
 		}
 		e.separated = true
 	}

@@ -3,7 +3,6 @@ package chat
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -57,10 +56,10 @@ func (s *settling) unchanged() bool {
 }
 
 func (s *settling) asItCame() []byte {
-	if s.mode == modeWhole {
-		return s.buffer
+	if s.form == intercept.FormWhole {
+		return s.upstream.Rest()
 	}
-	return s.kept
+	return s.kept.Bytes()
 }
 
 // brokenCall refuses to go on when a call whose beginning has reached the agent
@@ -114,7 +113,7 @@ func (s *settling) identify(c *choice) func(*call) string {
 		taken := call.id == ""
 		for i, other := range c.calls() {
 			if other == call && taken {
-				return madeUpID(s.limits.TurnID, 2*s.continuations*maxCalls+i)
+				return intercept.MadeUpID(s.limits.TurnID, 2*s.continuations*maxCalls+i)
 			}
 			if other == call {
 				break
@@ -144,31 +143,34 @@ func (s *settling) told(c *choice) []string {
 // proceed tells the model of the denials and lets it go on.
 func (s *settling) proceed(c *choice) (intercept.Settlement, error) {
 	messages := s.told(c)
-	next, err := extend(s.body, messages)
+	body, err := extend(s.body, messages)
 	if err != nil {
 		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
 	}
 	var out []byte
-	if s.mode == modeStream {
+	if s.form == intercept.FormStream {
 		if out, err = s.remains(); err != nil {
 			return intercept.Settlement{}, err
 		}
 	}
-	s.text += paragraph(s.text, c.said().text())
+	s.text += intercept.Paragraph(s.text, c.said().text())
 	s.goesOn = c.index
 	s.hidden = append(s.hidden, messages...)
 	s.spent = intercept.AddUsage(s.spent, []byte(s.usage))
-	s.body, s.separated = next, false
+	s.body, s.separated = body, false
 	s.continuations++
-	return intercept.Settlement{Bytes: out, Next: next}, nil
+	next := s.req.envelope
+	next.Body = body
+	return intercept.Settlement{Bytes: out, Next: &next}, nil
 }
 
 // remains is what the agent gets of a stream whose calls were all denied: text
 // that was held with them. The end comes with the continuation.
 func (s *settling) remains() (out []byte, err error) {
 	s.plan = plan{drop: func(*call) bool { return true }, open: true}
-	for i := range s.list {
-		part, err := s.recast(s.at(i), s.list[i].refs, s.plan)
+	for i := range s.kept.Len() {
+		part, refs := s.kept.At(i)
+		part, err := s.recast(part, refs, s.plan)
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +188,7 @@ func (s *settling) finish() (intercept.Settlement, error) {
 		return intercept.Settlement{}, err
 	}
 	var out []byte
-	if s.mode == modeWhole {
+	if s.form == intercept.FormWhole {
 		out, err = s.finishWhole()
 	} else {
 		out, err = s.finishStream()
@@ -262,7 +264,7 @@ func (a *answer) before(c *choice) string {
 func (s *settling) record(c *choice) *record {
 	said := c.said().text()
 	before := s.before(c)
-	rec := &record{Before: s.req.ending(), LastText: said, Text: before + paragraph(before, said)}
+	rec := &record{Seen: intercept.Seen{Before: s.req.ending(), Text: before + intercept.Paragraph(before, said)}, LastText: said}
 	if c.index == s.goesOn {
 		rec.Turns = append(rec.Turns, s.hidden...)
 	}
@@ -274,7 +276,7 @@ func (s *settling) record(c *choice) *record {
 			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), s.fates[call].Told)})
 			continue
 		}
-		seen := seenCall{ID: call.id, Name: call.name}
+		seen := intercept.SeenCall{ID: call.id, Name: call.name}
 		if r := s.fates[call]; r.Fate == intercept.Edit {
 			changed = true
 			seen.Note = r.Told
@@ -289,16 +291,7 @@ func (s *settling) record(c *choice) *record {
 		rec.Turns = append(rec.Turns, s.told(c)...)
 		rec.LastCalls = nil
 		rec.LastText = note
-		rec.Text += paragraph(rec.Text, note)
+		rec.Text += intercept.Paragraph(rec.Text, note)
 	}
 	return rec
-}
-
-// paragraph is text as it stands behind what was said before: after an empty
-// line, unless there already is one or nothing.
-func paragraph(before, text string) string {
-	if before == "" || text == "" || strings.HasSuffix(before, "\n") {
-		return text
-	}
-	return "\n\n" + text
 }

@@ -46,7 +46,7 @@ func TestDeniedBesideDone(t *testing.T) {
 func TestEditKeepsWhatLaterFragmentsBrought(t *testing.T) {
 	body := role + entries(`{"index":0,"type":"function"}`) + entries(`{"index":0,"id":"a","extra_content":{"s":"sig"},"function":{"name":"x","arguments":"{}"}}`) + finish + done
 	p := play(t, request1, bodies(body), nil, intercept.Limits{}, edit1)
-	want := role + entries(`{"index":0,"type":"function","id":"a","function":{"name":"x","arguments":`+quote(editedArguments)+`},"extra_content":{"s":"sig"}}`) + finish + done
+	want := role + entries(`{"index":0,"type":"function","id":"a","function":{"name":"x","arguments":`+intercept.Quote(editedArguments)+`},"extra_content":{"s":"sig"}}`) + finish + done
 	got, err := foldStrict(string(p.out()))
 	if err != nil || got.choices[0].calls[0] != (callSeen{"a", "x", editedArguments}) || !strings.Contains(string(p.out()), `"extra_content":{"s":"sig"}`) {
 		t.Errorf("%v: got\n%s\nwant\n%s", err, p.out(), want)

@@ -1,9 +1,6 @@
 package chat
 
 import (
-	"bytes"
-	"strings"
-
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
@@ -25,21 +22,9 @@ type shape struct {
 	refs   []ref    // to the call
 }
 
-var dataPrefix = []byte("data: ")
-
-// single returns the payload of a part that is one data line and a blank line.
-func single(part []byte) ([]byte, bool) {
-	n := len(part)
-	if n < len(dataPrefix)+2 || !bytes.HasPrefix(part, dataPrefix) || part[n-1] != '\n' || part[n-2] != '\n' {
-		return nil, false
-	}
-	payload := part[len(dataPrefix) : n-2]
-	return payload, bytes.IndexByte(payload, '\n') < 0
-}
-
 // known takes a part of a known shape.
 func (a *answer) known(part []byte) (bool, error) {
-	payload, ok := single(part)
+	payload, ok := intercept.Single(part, "")
 	if !ok {
 		return false, nil
 	}
@@ -64,7 +49,7 @@ func (a *answer) known(part []byte) (bool, error) {
 				s.choice.says[inDelta].addEscaped(field, texts[slot])
 			}
 		}
-		a.out.add(part)
+		a.out.Add(part)
 		return true, nil
 	}
 	return false, nil
@@ -85,35 +70,13 @@ func (a *answer) knownArguments(s *shape, part, fragment []byte) (bool, error) {
 	if s.call.passed || s.call.check != nil || !a.holding() || s.choice.rosters[inDelta].last() != s.call || a.done {
 		return false, nil
 	}
-	writePlain(&s.call.args, fragment)
+	intercept.Unquote(&s.call.args, fragment)
 	return true, a.hold(part, s.refs)
-}
-
-// writePlain writes string contents that a shape has matched, unescaped.
-func writePlain(b *strings.Builder, escaped []byte) {
-	if bytes.Contains(escaped, []byte(`\u`)) {
-		b.WriteString(gjson.Parse(`"` + string(escaped) + `"`).Str)
-		return
-	}
-	for {
-		i := bytes.IndexByte(escaped, '\\')
-		if i < 0 {
-			b.Write(escaped)
-			return
-		}
-		b.Write(escaped[:i])
-		c := escaped[i+1]
-		if j := strings.IndexByte("bfnrt", c); j >= 0 {
-			c = "\b\f\n\r\t"[j]
-		}
-		b.WriteByte(c)
-		escaped = escaped[i+2:]
-	}
 }
 
 // learn remembers the shape of a part that was just decoded.
 func (p *passage) learn() {
-	payload, ok := single(p.part)
+	payload, ok := intercept.Single(p.part, "")
 	if !ok || len(p.chunks) != 1 || len(p.chunks[0].choices) != 1 || p.chunks[0].failed || p.chunks[0].usage != "" {
 		return
 	}
@@ -152,7 +115,7 @@ func (p *passage) argumentSlot(s *shape, payload []byte) []intercept.Span {
 	s.call = p.refs[0].call
 	s.refs = []ref{{call: s.call}}
 	s.fields = []string{""}
-	return []intercept.Span{inner(args)}
+	return []intercept.Span{intercept.Inner(args)}
 }
 
 // textSlots finds the strings of a delta that carry text, and the random
@@ -163,10 +126,10 @@ func (p *passage) textSlots(s *shape, d *choiceDelta, payload []byte) (spans []i
 			return nil
 		}
 		s.fields = append(s.fields, t.field)
-		spans = append(spans, inner(t.value))
+		spans = append(spans, intercept.Inner(t.value))
 	}
 	if pad := gjson.GetBytes(payload, "obfuscation"); pad.Type == gjson.String && len(spans) > 0 {
-		if span := inner(pad); span.Start > spans[len(spans)-1].End {
+		if span := intercept.Inner(pad); span.Start > spans[len(spans)-1].End {
 			s.fields = append(s.fields, "")
 			spans = append(spans, span)
 		}
@@ -177,9 +140,4 @@ func (p *passage) textSlots(s *shape, d *choiceDelta, payload []byte) (spans []i
 		}
 	}
 	return spans
-}
-
-// inner is where the contents of a string value stand, without its quotes.
-func inner(v gjson.Result) intercept.Span {
-	return intercept.Span{Start: v.Index + 1, End: v.Index + len(v.Raw) - 1}
 }

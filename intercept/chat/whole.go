@@ -9,10 +9,10 @@ import (
 
 // readWhole reads an answer that is one JSON body.
 func (a *answer) readWhole(framed bool) error {
-	body := a.payload()
+	body := a.upstream.JSON()
 	if err := intercept.Strict(body); err != nil {
 		if !framed {
-			return &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end"}
+			return intercept.Cut()
 		}
 		return intercept.NotUnderstood("its body is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
 	}
@@ -56,9 +56,6 @@ func (Dialect) Harmless(body []byte) bool {
 	return !c.hasCalls()
 }
 
-// payload is the body of a whole answer without its byte order mark.
-func (a *answer) payload() []byte { return bytes.TrimPrefix(bytes.TrimLeft(a.buffer, " \t\r\n"), bom) }
-
 // wholeChoice takes the message of a choice. Here every entry is a call of its
 // own, whatever its number.
 func (a *answer) wholeChoice(d *choiceDelta) error {
@@ -88,7 +85,7 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 // finishWhole renders a whole answer whose calls were changed, or that comes
 // after hidden turns.
 func (s *settling) finishWhole() ([]byte, error) {
-	c, err := decodeWhole(string(s.payload()))
+	c, err := decodeWhole(string(s.upstream.JSON()))
 	if err != nil {
 		return nil, err
 	}
@@ -134,12 +131,12 @@ func (s *settling) wholeText(e *edit, path string, d *choiceDelta) {
 	own := c.said().text()
 	text := own
 	if before := s.before(c); before != "" {
-		text = before + paragraph(before, own)
+		text = before + intercept.Paragraph(before, own)
 	}
 	if note := s.plan.notes[d.index]; note != "" {
-		text += paragraph(text, note)
+		text += intercept.Paragraph(text, note)
 	}
 	if text != own {
-		e.set(path+"content", quote(text))
+		e.set(path+"content", intercept.Quote(text))
 	}
 }

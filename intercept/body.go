@@ -1,0 +1,141 @@
+package intercept
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/heldcall/heldcall/intercept/sse"
+)
+
+// Form is the form of an upstream body.
+type Form int
+
+// The forms of a body. It is told by the first bytes, because labels lie.
+const (
+	FormUnknown Form = iota
+	FormStream       // server-sent events
+	FormWhole        // one JSON value
+)
+
+// Body takes the bytes of one upstream body apart: a stream into its parts, a
+// whole body into itself. The zero value has no limit and is ready for use.
+type Body struct {
+	// Max bounds what is buffered, in bytes; 0 for no limit.
+	Max int
+	// Must is the form that the body has to have, because the answer of which it
+	// is the continuation has begun in that form.
+	Must Form
+
+	form  Form
+	whole []byte // while the form is unknown, and of a whole body all of it
+	split sse.Splitter
+}
+
+// Form is what the bytes so far tell.
+func (b *Body) Form() Form { return b.form }
+
+// Write takes the next block. Blank lines before the body pass at once, because
+// that is how some servers keep a connection alive; they are returned as lead.
+// The parts of a stream are then taken with [Body.Next]. The error is an
+// [*Error].
+func (b *Body) Write(p []byte) (lead []byte, err error) {
+	switch b.form {
+	case FormUnknown:
+		return b.open(p)
+	case FormWhole:
+		return nil, b.collect(p)
+	}
+	b.split.Write(p)
+	return nil, nil
+}
+
+// open takes bytes while the form is not known.
+func (b *Body) open(p []byte) (lead []byte, err error) {
+	if len(b.whole) > 0 {
+		p = append(b.whole, p...)
+	}
+	text := bytes.TrimLeft(p, " \t\r\n")
+	lines := 1 + bytes.LastIndexAny(p[:len(p)-len(text)], "\r\n")
+	lead, p = p[:lines], p[lines:]
+	b.whole = nil
+	if err := b.sniff(text); err != nil {
+		return lead, err
+	}
+	switch b.form {
+	case FormStream:
+		b.split = sse.Splitter{Max: b.Max}
+		b.split.Write(p)
+		return lead, nil
+	case FormUnknown:
+		p = bytes.Clone(p)
+	}
+	return lead, b.collect(p)
+}
+
+func (b *Body) collect(p []byte) error {
+	if b.whole = append(b.whole, p...); b.Max > 0 && len(b.whole) > b.Max {
+		return TooLong()
+	}
+	return nil
+}
+
+// TooLong is the error for an answer of which more would have to be buffered
+// than the limit allows.
+func TooLong() *Error { return NotUnderstood("it is larger than proxy.max_body") }
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// sniff tells the form by the first byte that is not blank, if that is there.
+func (b *Body) sniff(text []byte) error {
+	if bytes.HasPrefix(byteOrderMark, text) {
+		return nil // nothing, or the beginning of a byte order mark
+	}
+	var form Form
+	switch c := bytes.TrimPrefix(text, byteOrderMark)[0]; {
+	case c == '{' || c == '[':
+		form = FormWhole
+	case c == ':' || c == ' ' || c == '\r' || c == '\n' || c >= 'a' && c <= 'z':
+		form = FormStream
+	default:
+		return NotUnderstood("it is neither JSON nor an event stream")
+	}
+	if b.Must != FormUnknown && form != b.Must {
+		return NotUnderstood("after a denial it goes on in another form than it began in")
+	}
+	b.form = form
+	return nil
+}
+
+// Next returns the next whole part of a stream, or false when more bytes are
+// needed. The part aliases the block written, or memory that the next Write
+// reuses. The error is an [*Error].
+func (b *Body) Next() (part []byte, ok bool, err error) {
+	if b.form != FormStream {
+		return nil, false, nil
+	}
+	part, ok, err = b.split.Next()
+	if errors.Is(err, sse.ErrPartTooLong) {
+		err = TooLong()
+	}
+	return part, ok, err
+}
+
+// Rest is what is left at the end of the body: of a stream a last part without
+// its blank line, of anything else all that was not returned as lead.
+func (b *Body) Rest() []byte {
+	if b.form == FormStream {
+		return b.split.Rest()
+	}
+	return b.whole
+}
+
+// JSON is the rest without blanks and byte order mark before it: of a whole body
+// the value.
+func (b *Body) JSON() []byte {
+	return bytes.TrimPrefix(bytes.TrimLeft(b.whole, " \t\r\n"), byteOrderMark)
+}
+
+// Cut is the error for a body that ended before it was complete.
+func Cut() *Error {
+	return &Error{Code: CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void"}
+}

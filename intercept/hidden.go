@@ -1,0 +1,108 @@
+package intercept
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// Seen is what the agent saw of an answer in which something was hidden from it
+// or changed. It finds the answer again in the history of a later request, by
+// what the agent echoes.
+type Seen struct {
+	// Before is the fingerprint of what the agent's request ended with: the
+	// answer stands right behind it.
+	Before string     `json:"before"`
+	Text   string     `json:"text"`
+	Calls  []SeenCall `json:"calls,omitempty"`
+}
+
+// SeenCall is a call that the agent saw.
+type SeenCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Note string `json:"note,omitempty"` // what the model reads before its result, after an edit
+}
+
+// Echo is one answer in the history that an agent sends.
+type Echo struct {
+	Before string // fingerprint of what stands right before it, "" at the beginning
+	Text   string
+	Calls  []SeenCall
+}
+
+// Fingerprint identifies a message by what it says, because agents render the
+// messages of a history anew (cache marks come and go).
+func Fingerprint(said ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(said, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Match finds the echo of each answer that was seen: it maps places in echoes to
+// places in seen. Ids repeat at many providers, so of several echoes that look
+// alike it is the one that follows what the answer followed; without one, because
+// agents shorten and rewrite their history, an echo with calls counts if it is
+// the only one.
+func Match(echoes []Echo, seen []*Seen) map[int]int {
+	found := make(map[int]int)
+	var late []int
+	for i, s := range seen {
+		if at := s.follows(echoes, found); at >= 0 {
+			found[at] = i
+		} else {
+			late = append(late, i)
+		}
+	}
+	for _, i := range late {
+		if at := seen[i].only(echoes, found); at >= 0 {
+			found[at] = i
+		}
+	}
+	return found
+}
+
+func (s *Seen) follows(echoes []Echo, found map[int]int) int {
+	for at, e := range echoes {
+		if _, taken := found[at]; !taken && e.Before != "" && e.Before == s.Before && s.saw(e) {
+			return at
+		}
+	}
+	return -1
+}
+
+func (s *Seen) only(echoes []Echo, found map[int]int) int {
+	only := -1
+	for at, e := range echoes {
+		if len(s.Calls) == 0 || !s.saw(e) {
+			continue
+		}
+		if only >= 0 {
+			return -1
+		}
+		only = at
+	}
+	if _, taken := found[only]; taken {
+		return -1
+	}
+	return only
+}
+
+// saw reports whether an echo is what the agent saw of the answer. Some agents
+// leave out the text beside calls.
+func (s *Seen) saw(e Echo) bool {
+	text := strings.TrimSpace(e.Text)
+	return s.sawCalls(e) && (text == strings.TrimSpace(s.Text) || text == "" && len(s.Calls) > 0)
+}
+
+func (s *Seen) sawCalls(e Echo) bool {
+	if len(e.Calls) != len(s.Calls) {
+		return false
+	}
+	for i, c := range e.Calls {
+		seen := s.Calls[i]
+		if c.Name != seen.Name || seen.ID != "" && c.ID != seen.ID {
+			return false
+		}
+	}
+	return true
+}

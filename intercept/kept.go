@@ -1,0 +1,64 @@
+package intercept
+
+// Kept are the parts of a stream that are kept back, in the order upstream sent
+// them, each with what the dialect knows of it.
+type Kept[T any] struct {
+	bytes []byte
+	parts []keptPart[T]
+}
+
+type keptPart[T any] struct {
+	start, end int
+	of         T
+}
+
+// Hold keeps a part back, and what is known of it. With limit > 0 it refuses to
+// keep more bytes than that; the error is an [*Error].
+func (k *Kept[T]) Hold(part []byte, of T, limit int) error {
+	start := len(k.bytes)
+	if limit > 0 && start+len(part) > limit {
+		return TooLong()
+	}
+	k.bytes = append(k.bytes, part...)
+	k.parts = append(k.parts, keptPart[T]{start, len(k.bytes), of})
+	return nil
+}
+
+// Len is the number of parts kept.
+func (k *Kept[T]) Len() int { return len(k.parts) }
+
+// At is the i-th part with what is known of it.
+func (k *Kept[T]) At(i int) (part []byte, of T) {
+	p := &k.parts[i]
+	return k.bytes[p.start:p.end:p.end], p.of
+}
+
+// Bytes are all parts as upstream sent them.
+func (k *Kept[T]) Bytes() []byte { return k.bytes }
+
+// Gather collects what passes of a block. Parts that lie side by side stay one
+// stretch of the block and are not copied.
+type Gather struct{ b []byte }
+
+// Add appends a part.
+func (g *Gather) Add(part []byte) {
+	if len(part) == 0 {
+		return
+	}
+	n := len(g.b)
+	switch {
+	case n == 0:
+		g.b = part
+	case cap(g.b) >= n+len(part) && &g.b[:n+1][n] == &part[0]:
+		g.b = g.b[:n+len(part)]
+	default:
+		g.b = append(g.b[:n:n], part...)
+	}
+}
+
+// Take returns what was collected and begins anew.
+func (g *Gather) Take() []byte {
+	b := g.b
+	g.b = nil
+	return b
+}

@@ -1,0 +1,96 @@
+package intercept
+
+import (
+	"bytes"
+
+	"github.com/heldcall/heldcall/intercept/sse"
+)
+
+// Payloads reads the data of a part of a stream. A reader that follows the
+// standard joins the data lines; where that makes no JSON but each line does, the
+// server has separated its events by single newlines and lenient readers take
+// each line. Lines that are not data must not hide an object. Each payload is
+// strict JSON, blank, or the mark that [IsDone] knows; the error is an [*Error].
+func Payloads(part []byte) ([][]byte, error) {
+	event := sse.Parse(part)
+	for _, line := range event.Stray {
+		if !harmlessLine(line) {
+			return nil, NotUnderstood("a line of the event stream is neither data nor a comment")
+		}
+	}
+	if len(event.Data) == 0 {
+		return nil, nil
+	}
+	if joined := event.Joined(); readable(joined) {
+		return [][]byte{joined}, nil
+	}
+	for _, line := range event.Data {
+		if !readable(line) {
+			return nil, NotUnderstood("the data of an event is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
+		}
+	}
+	return event.Data, nil
+}
+
+func harmlessLine(line []byte) bool {
+	if bytes.IndexByte(line, '{') >= 0 {
+		return false
+	}
+	for _, field := range []string{":", "id", "retry", "event"} {
+		if bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte(field)) {
+			return true
+		}
+	}
+	return IsBlank(line)
+}
+
+func readable(payload []byte) bool {
+	return IsBlank(payload) || IsDone(payload) || Strict(payload) == nil
+}
+
+// IsDone reports the payload [DONE], with which OpenAI ends a chat stream and
+// some providers every stream.
+func IsDone(payload []byte) bool { return bytes.Equal(bytes.TrimSpace(payload), doneMark) }
+
+var doneMark = []byte("[DONE]")
+
+// IsBlank reports a payload with nothing in it.
+func IsBlank(payload []byte) bool { return len(bytes.TrimSpace(payload)) == 0 }
+
+// Single returns the payload of a part that is one data line and a blank line,
+// and nothing else but an event line with the given name where name is not "".
+func Single(part []byte, name string) (payload []byte, ok bool) {
+	if name != "" {
+		rest, named := bytes.CutPrefix(part, []byte("event: "))
+		if !named || len(rest) < len(name) || string(rest[:len(name)]) != name {
+			return nil, false
+		}
+		if part, named = bytes.CutPrefix(rest[len(name):], []byte("\n")); !named {
+			return nil, false
+		}
+	}
+	n := len(part)
+	if n < len(dataField)+2 || !bytes.HasPrefix(part, dataField) || part[n-1] != '\n' || part[n-2] != '\n' {
+		return nil, false
+	}
+	payload = part[len(dataField) : n-2]
+	return payload, bytes.IndexByte(payload, '\n') < 0
+}
+
+var dataField = []byte("data: ")
+
+// Unended returns what a part needs so that another event can follow it: "" where
+// it ends in a blank line.
+func Unended(part []byte) string {
+	line := bytes.TrimSuffix(part, []byte("\n"))
+	if len(line) == len(part) || bytes.HasSuffix(line, []byte("\r")) {
+		line = bytes.TrimSuffix(line, []byte("\r"))
+	}
+	switch {
+	case len(line) == len(part):
+		return "\n\n"
+	case bytes.HasSuffix(line, []byte("\n")) || bytes.HasSuffix(line, []byte("\r")):
+		return ""
+	}
+	return "\n"
+}

@@ -1,0 +1,98 @@
+package intercept
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+)
+
+// Quote renders s as a JSON string without escaping more than JSON asks for.
+// Invalid UTF-8 is replaced.
+func Quote(s string) string {
+	q, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		q, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
+	}
+	return string(q)
+}
+
+// Unquote writes the contents of a strict JSON string (without its quotes),
+// unescaped.
+func Unquote(b *strings.Builder, escaped []byte) {
+	if bytes.Contains(escaped, []byte(`\u`)) {
+		b.WriteString(gjson.Parse(`"` + string(escaped) + `"`).Str)
+		return
+	}
+	for {
+		i := bytes.IndexByte(escaped, '\\')
+		if i < 0 {
+			b.Write(escaped)
+			return
+		}
+		b.Write(escaped[:i])
+		c := escaped[i+1]
+		if j := strings.IndexByte("bfnrt", c); j >= 0 {
+			c = "\b\f\n\r\t"[j]
+		}
+		b.WriteByte(c)
+		escaped = escaped[i+2:]
+	}
+}
+
+// Inner is where the contents of a string value stand in the text it was parsed
+// from, without its quotes.
+func Inner(v gjson.Result) Span {
+	return Span{Start: v.Index + 1, End: v.Index + len(v.Raw) - 1}
+}
+
+// Paragraph is text as it stands behind what was said before: after an empty
+// line, unless there already is one or nothing.
+func Paragraph(before, text string) string {
+	if before == "" || text == "" || strings.HasSuffix(before, "\n") {
+		return text
+	}
+	return "\n\n" + text
+}
+
+// MadeUpID is the id of a call that upstream gave none, in what heldcall tells
+// the model. It depends on turn and position only.
+func MadeUpID(turn string, position int) string {
+	return "call_" + turn + "_" + strconv.Itoa(position)
+}
+
+// Rope is text that grows by small pieces without being copied as it grows. The
+// zero value is empty.
+type Rope struct {
+	full [][]byte
+	last []byte
+	size int
+}
+
+// Add appends p, of which it keeps a copy.
+func (r *Rope) Add(p []byte) {
+	if len(r.last)+len(p) > cap(r.last) {
+		if len(r.last) > 0 {
+			r.full = append(r.full, r.last)
+		}
+		r.last = make([]byte, 0, max(len(p), min(2*cap(r.last), 8<<10), 128))
+	}
+	r.last = append(r.last, p...)
+	r.size += len(p)
+}
+
+// Len is the length of the text in bytes.
+func (r *Rope) Len() int { return r.size }
+
+// String is the text.
+func (r *Rope) String() string {
+	var b strings.Builder
+	b.Grow(r.size)
+	for _, p := range r.full {
+		b.Write(p)
+	}
+	b.Write(r.last)
+	return b.String()
+}
