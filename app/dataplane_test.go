@@ -284,9 +284,43 @@ func TestAbortedRunAnswers403(t *testing.T) {
 		t.Fatalf("got %s", got)
 	}
 	c := w.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "run-1")
-	if got := c.rest(); c.resp.StatusCode != 403 || errorCode(got) != "run_aborted" {
+	if got := c.rest(); c.resp.StatusCode != 403 || errorCode(got) != "run_aborted" || !strings.Contains(got, "name it in X-Heldcall-Run") || strings.Contains(got, "message of the user") {
 		t.Errorf("later request: %d %s", c.resp.StatusCode, got)
 	}
 	go w.tryPost("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "run-2")
 	w.pending(1)
+}
+
+func TestAbortWhileTheModelWorks(t *testing.T) {
+	gate := make(chan struct{})
+	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
+		reply := callThenText(r)
+		reply.HeadGate = gate
+		return reply
+	})
+	answer := make(chan string, 1)
+	go func() {
+		answer <- w.raw(rawPost("/v1/chat/completions", wholeRequest, "X-Heldcall-Run: run-1\r\n"))
+	}()
+	if _, err := w.upstream.Await(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.console.Signal(t.Context(), approvals.Signal{RunID: "run-1", Action: approvals.SignalAbort}); err != nil {
+		t.Fatal(err)
+	}
+	close(gate)
+	if got := <-answer; !strings.HasPrefix(got, "HTTP/1.1 403") || leaks(got) != "" || !strings.Contains(got, "name it in X-Heldcall-Run") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestHeadHasItsLength(t *testing.T) {
+	w := build(t, denyAll, func(*scripted.Request) scripted.Reply {
+		return scripted.Reply{Header: []scripted.Field{{Name: "Content-Length", Value: "1234"}}, Framing: scripted.CloseDelimited}
+	})
+	for _, path := range []string{"/v1/models", "/v1/files/f1"} {
+		if got := w.raw("HEAD " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") || !strings.Contains(got, "Content-Length: 1234\r\n") || !strings.HasSuffix(got, "\r\n\r\n") {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
 }

@@ -136,7 +136,7 @@ func TestAbortEndsWithTheUsersNextMessage(t *testing.T) {
 	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionAbortRun})
 	<-answer
 	again := w.post("/v1/chat/completions", streamedRequest)
-	if got := again.rest(); again.resp.StatusCode != 403 {
+	if got := again.rest(); again.resp.StatusCode != 403 || !strings.Contains(got, "new message of the user") {
 		t.Errorf("the same task: %d %s", again.resp.StatusCode, got)
 	}
 	next := strings.Replace(streamedRequest, `{"role":"user","content":"do it"}`, `{"role":"user","content":"do it"},{"role":"assistant","content":"stopped"},{"role":"user","content":"now this"}`, 1)

@@ -397,9 +397,10 @@ func asError(err error, code intercept.Code) *intercept.Error {
 	return &intercept.Error{Code: code, Reason: "the answer could not be processed", Err: err}
 }
 
-func storeError(err error) *intercept.Error {
+// storeError is the error behind an operation on durable state that failed.
+func (x *exchange) storeError(err error) *intercept.Error {
 	if errors.Is(err, approvals.ErrRunAborted) {
-		return &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run was stopped by a reviewer; a new message of the user begins another one"}
+		return x.runAborted()
 	}
 	if errors.Is(err, approvals.ErrTooLarge) {
 		return intercept.NotUnderstood("a call is too large to be recorded")

@@ -91,7 +91,7 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, 
 	}
 	x := &exchange{p: p, fasthttp: ctx, route: where, req: req, turn: turn, began: began}
 	if x.aborted() {
-		return nil, &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + x.who.run + " was stopped by a reviewer; a new message of the user begins another one"}
+		return nil, x.runAborted()
 	}
 	x.ctx, x.cancel = context.WithCancelCause(p.base)
 	x.unwatch = func() {}
@@ -113,6 +113,17 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, 
 func (x *exchange) aborted() bool {
 	gate := x.p.options.Gate
 	return gate.Steered() && gate.RunState(x.identity().run) == approvals.RunAborted
+}
+
+// runAborted is the error for a request of a run that a reviewer has stopped. It
+// says how to begin another one.
+func (x *exchange) runAborted() *intercept.Error {
+	who := x.identity()
+	begin := "a new message of the user begins another one, and so does naming one in " + headerRun
+	if who.named {
+		begin = "to begin another one, name it in " + headerRun
+	}
+	return &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + who.run + " was stopped by a reviewer; " + begin}
 }
 
 // splice puts back what earlier turns of the conversation hid from the agent.

@@ -15,6 +15,7 @@ type identity struct {
 	principal approvals.Principal
 	session   string
 	run       string
+	named     bool // the agent has named the run
 	turn      string
 	model     string
 }
@@ -86,6 +87,7 @@ func (x *exchange) identity() *identity {
 
 func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept.Info, turn string) identity {
 	id := identity{principal: who, turn: turn, model: info.Model, session: string(header(h, headerSession)), run: string(header(h, headerRun))}
+	id.named = id.run != ""
 	if id.session == "" {
 		id.session = info.Session
 	}

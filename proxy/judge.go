@@ -182,7 +182,7 @@ func (x *exchange) proceed() state {
 			return x.gone()
 		}
 		x.p.metrics.storeErrors.WithLabelValues("record").Inc()
-		return x.fail(storeError(err))
+		return x.fail(x.storeError(err))
 	}
 	x.count()
 	x.p.metrics.overhead.Observe(time.Since(began).Seconds())

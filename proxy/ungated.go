@@ -30,10 +30,11 @@ func (p *Proxy) passUngated(fctx *fasthttp.RequestCtx, where route) {
 	}
 	x.up = up
 	copyResponseHead(&fctx.Response.Header, &up.head)
-	length := int64(-1)
 	if fctx.IsHead() {
-		up.body.none()
+		x.passHead()
+		return
 	}
+	length := int64(-1)
 	if up.body.framing == byLength {
 		length = up.body.left
 	}
@@ -57,4 +58,14 @@ func (x *exchange) passWhole() {
 		return
 	}
 	x.fasthttp.Response.SetBodyRaw(whole)
+}
+
+// passHead answers with a head alone. The length in it is that of a body which
+// does not come.
+func (x *exchange) passHead() {
+	defer x.close()
+	if x.up.body.framing == byLength {
+		x.fasthttp.Response.Header.SetContentLength(int(x.up.body.left))
+	}
+	x.up.body.none()
 }

@@ -30,7 +30,7 @@ func (x *exchange) ask(requests []approvals.Request) state {
 	hold, err := x.p.options.Gate.Open(ctx, requests)
 	if err != nil {
 		x.p.metrics.storeErrors.WithLabelValues("open").Inc()
-		return x.fail(storeError(err))
+		return x.fail(x.storeError(err))
 	}
 	x.docket.hold, x.docket.since = hold, time.Now()
 	x.outcome = "held"
@@ -96,7 +96,7 @@ func (x *exchange) leave() state {
 // decided turns what people answered into rulings.
 func (x *exchange) decided() state {
 	if err := x.docket.hold.Err(); err != nil {
-		return x.fail(storeError(err))
+		return x.fail(x.storeError(err))
 	}
 	judged := x.p.options.Policy()
 	requests := x.docket.hold.Requests()
