@@ -2,11 +2,13 @@ package recorded
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -16,7 +18,9 @@ type cassette struct {
 	Interactions     []interaction `yaml:"interactions"`      // VCR.py, go-vcr
 	HTTPInteractions []interaction `yaml:"http_interactions"` // Ruby VCR
 	When             *struct {
-		Body yaml.Node `yaml:"body"`
+		Method string    `yaml:"method"`
+		Path   string    `yaml:"path"`
+		Body   yaml.Node `yaml:"body"`
 	} `yaml:"when"` // httpmock, with then
 	Then *struct {
 		Status int    `yaml:"status"`
@@ -36,6 +40,9 @@ type interaction struct {
 // message is a recorded request or response. Body is text or, in VCR.py and
 // Ruby VCR, a map with the text as string.
 type message struct {
+	Method     string              `yaml:"method"`
+	URI        string              `yaml:"uri"`
+	URL        string              `yaml:"url"` // go-vcr
 	Body       yaml.Node           `yaml:"body"`
 	ParsedBody yaml.Node           `yaml:"parsed_body"` // VCR.py as pydantic-ai keeps it
 	Headers    map[string]nameList `yaml:"headers"`
@@ -102,15 +109,17 @@ func (c *cassette) mocked() (Exchange, error) {
 	for _, field := range c.Then.Header {
 		e.Header.Add(field.Name, field.Value)
 	}
-	var err error
-	if c.When != nil {
-		e.RequestBody, err = recordedText(&c.When.Body)
+	if c.When == nil {
+		return e, nil
 	}
+	e.Method, e.URL = strings.ToUpper(c.When.Method), c.When.Path
+	var err error
+	e.RequestBody, err = recordedText(&c.When.Body)
 	return e, err
 }
 
 func (i *interaction) exchange() (Exchange, error) {
-	e := Exchange{Header: make(http.Header)}
+	e := Exchange{Header: make(http.Header), Method: strings.ToUpper(i.Request.Method), URL: i.Request.URI + i.Request.URL}
 	for name, values := range i.Response.Headers {
 		for _, value := range values {
 			e.Header.Add(name, value)
@@ -153,15 +162,32 @@ func recordedText(node *yaml.Node) ([]byte, error) {
 	case node.Kind == 0 || node.Tag == "!!null":
 		return nil, nil
 	case node.Kind == yaml.MappingNode:
-		var around struct {
-			Text yaml.Node `yaml:"string"`
-		}
-		if err := node.Decode(&around); err != nil {
-			return nil, err
-		}
-		return recordedText(&around.Text)
+		return textWithin(node)
 	}
 	var text string
-	err := node.Decode(&text)
-	return []byte(text), err
+	if err := node.Decode(&text); err != nil {
+		return nil, err
+	}
+	if node.Tag == "!binary" { // as Ruby tags it; !!binary is decoded already
+		return fromBase64(text)
+	}
+	return []byte(text), nil
+}
+
+func textWithin(node *yaml.Node) ([]byte, error) {
+	var around struct {
+		Text   yaml.Node `yaml:"string"`
+		Base64 string    `yaml:"base64_string"` // Ruby VCR, of what is no text
+	}
+	if err := node.Decode(&around); err != nil {
+		return nil, err
+	}
+	if around.Base64 != "" {
+		return fromBase64(around.Base64)
+	}
+	return recordedText(&around.Text)
+}
+
+func fromBase64(text string) ([]byte, error) {
+	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 }

@@ -49,7 +49,10 @@ type Exchange struct {
 	// Encoded is the body as it was on the wire where that had a content
 	// coding, which Header still names; nil otherwise.
 	Encoded []byte
-	// RequestBody is nil where the recording has none.
+	// Method, URL and RequestBody are of the request, empty where the recording
+	// has none. The URL may be its path only.
+	Method      string
+	URL         string
 	RequestBody []byte
 }
 

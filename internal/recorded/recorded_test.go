@@ -24,20 +24,24 @@ var want = []recorded.Exchange{
 	{File: "chat-array.json", Header: stream, Body: []byte("data: {\"n\":1.50}\n\ndata: {\"text\":\"a\\nb\"}\n\ndata: [DONE]\n\n")},
 	{
 		File: "chat-govcr.yaml", Header: http.Header{"Content-Type": {"text/event-stream"}},
-		Body: []byte("data: {\"a\":1}\n\n"), RequestBody: []byte(`{"q":1}`),
+		Body: []byte("data: {\"a\":1}\n\n"), RequestBody: []byte(`{"q":1}`), Method: "POST", URL: "http://example.test/v1/chat/completions",
 	},
 	{
 		File: "chat-httpmock.yaml", Header: http.Header{"Content-Type": {"text/event-stream"}},
-		Body: []byte("data: {\"a\":1}\n\n"), RequestBody: []byte(`{"q":1}`),
+		Body: []byte("data: {\"a\":1}\n\n"), RequestBody: []byte(`{"q":1}`), Method: "POST", URL: "/v1/chat/completions",
 	},
-	{File: "chat-httpmock.yaml", Index: 1, Status: 400, Header: whole, Body: []byte(`{"a":2}`)},
+	{File: "chat-httpmock.yaml", Index: 1, URL: "/v1/chat/completions", Status: 400, Header: whole, Body: []byte(`{"a":2}`)},
 	{File: "chat-raw.sse", Header: stream, Body: []byte("data: {\"a\":1}\n\n: x\n\ndata: [DONE]")},
 	{File: "chat-raw.sse.json", Header: stream, Body: []byte("data: {\"a\":2}\n\n")},
 	{File: "chat-raw.sse.txt", Header: stream, Body: []byte("data: {\"a\":1}\r\n\r\n")},
 	{File: "chat-raw.txt", Header: stream, Body: []byte("data: {\"a\":3}\ndata: {\"a\":4}\n")},
-	{File: "chat-ruby.yaml", Header: whole, Body: []byte(`{"a":1}`), RequestBody: []byte(`{"q":1}`)},
 	{
-		File: "chat-session.sessionrecord.json", RequestBody: []byte(`{"q":1.0}`),
+		File: "chat-ruby.yaml", Header: whole, Body: []byte(`{"a":1}`), RequestBody: []byte(`{"q":1}`),
+		Method: "POST", URL: "http://example.test/v1/chat/completions",
+	},
+	{File: "chat-ruby.yaml", Index: 1, Header: whole, Body: []byte("{\"a\":\"h\xc3\xb6\"}"), RequestBody: []byte(`{"q":2}`)},
+	{
+		File: "chat-session.sessionrecord.json", RequestBody: []byte(`{"q":1.0}`), Method: "POST", URL: "https://example.test/v1/chat/completions",
 		Header: http.Header{"Content-Type": {"text/event-stream"}, "X-Two": {"1", "2"}}, Body: []byte("data: {\"a\":1}\n\n"),
 	},
 	{File: "chat-session.sessionrecord.json", Index: 1, Status: 500, Header: whole, Body: []byte(`{"error":{"code":null}}`)},
@@ -49,11 +53,12 @@ var want = []recorded.Exchange{
 	},
 	{
 		File: "chat-trace.httprr", Status: 429, RequestBody: []byte(`{"q":1}`), Body: []byte("{\"a\":\"h\n\"}"),
+		Method: "POST", URL: "/v1/chat/completions",
 		Header: http.Header{"Content-Type": {"application/json"}, "X-Two": {"1", "2"}},
 	},
-	{File: "chat-trace.httprr", Index: 1, Header: stream, Body: []byte("data: {}\r\n\r\n")},
+	{File: "chat-trace.httprr", Index: 1, Method: "POST", URL: "/v1/chat/completions", Header: stream, Body: []byte("data: {}\r\n\r\n")},
 	{
-		File: "chat-vcrpy.yaml", Status: 201, RequestBody: []byte(`{"q": 1}`),
+		File: "chat-vcrpy.yaml", Status: 201, RequestBody: []byte(`{"q": 1}`), Method: "POST", URL: "http://example.test/v1/chat/completions",
 		Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}, "X-Two": {"1", "2"}},
 		Body:   []byte("data: {\"a\":1}\n\ndata: [DONE]\n\n"),
 	},
@@ -119,6 +124,7 @@ func TestLoadRefusesWhatItCannotRead(t *testing.T) {
 	f("a/chat-x.bin", "", "no format is known")
 	f("a/chat-x.yaml", "other: 1", "holds no response")
 	f("a/chat-x.yaml", "interactions: [", "reading the cassette")
+	f("a/chat-x.yaml", "http_interactions: [{response: {body: {base64_string: '?'}}}]", "interaction 0: response: illegal base64")
 	f("a/chat-x.chunks.txt", "\n", "holds no response")
 	f("a/chat-x.httprr", "HTTP/1.1 200 OK", "does not begin with")
 	f("a/chat-x.httprr", "httprr trace v1\n5 900\nabc", "cut off")

@@ -58,8 +58,11 @@ func readTraced(request, response string) (Exchange, error) {
 	if err != nil {
 		return Exchange{}, fmt.Errorf("reading the response's head: %w", err)
 	}
-	_, asked, _ := strings.Cut(request, "\r\n\r\n")
+	asking, asked, _ := strings.Cut(request, "\r\n\r\n")
+	method, target, _ := strings.Cut(asking, " ")
+	target, _, _ = strings.Cut(target, " ")
 	return Exchange{
+		Method: method, URL: target,
 		Status: code, Header: http.Header(header), Body: []byte(body), RequestBody: []byte(asked),
 	}, nil
 }
@@ -68,6 +71,8 @@ func readTraced(request, response string) (Exchange, error) {
 func readSessionRecord(raw []byte) ([]Exchange, error) {
 	var record struct {
 		Entries []struct {
+			RequestMethod   string
+			RequestURI      string
 			RequestBody     json.RawMessage
 			StatusCode      int
 			ResponseHeaders map[string]nameList
@@ -79,7 +84,7 @@ func readSessionRecord(raw []byte) ([]Exchange, error) {
 	}
 	var exchanges []Exchange
 	for i, entry := range record.Entries {
-		e := Exchange{Status: entry.StatusCode, Header: make(http.Header)}
+		e := Exchange{Method: entry.RequestMethod, URL: entry.RequestURI, Status: entry.StatusCode, Header: make(http.Header)}
 		for name, values := range entry.ResponseHeaders {
 			for _, value := range values {
 				e.Header.Add(name, value)
