@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,19 +31,24 @@ func TestBotGo(t *testing.T) {
 }
 
 // testBot lets a bot answer for one task: it approves what only reads, denies
-// what removes, and leaves the rest to people.
+// what removes, and leaves the rest to people. The first call waits already when
+// the bot starts.
 func testBot(t *testing.T, program string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	withoutNATS(ctx, t, program, args...)
 	stage := openStage(ctx, t)
-	bot := startBot(ctx, t, stage.NATS, program, args...)
 	agent, err := stage.NewAgent("bot", func(demo.Line) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	if err := agent.Ask(ctx, demo.TaskTidy); err != nil {
+	asked := make(chan error, 1)
+	go func() { asked <- agent.Ask(ctx, demo.TaskTidy) }()
+	awaitRequest(ctx, t, stage, "bot", 0)
+	bot := startBot(ctx, t, stage.NATS, program, args...)
+	if err := <-asked; err != nil {
 		t.Fatalf("%v\nthe bot: %s", err, bot)
 	}
 	page, err := stage.Client.Requests(ctx, approvals.Filter{})
@@ -90,6 +96,23 @@ func waitsForPeople(ctx context.Context, t *testing.T, stage *demo.Stage, bot *o
 	leave()
 	if err := <-asked; !errors.Is(err, context.Canceled) {
 		t.Errorf("the held call ended without a decision: %v", err)
+	}
+}
+
+// withoutNATS starts a bot where there is no server.
+func withoutNATS(ctx context.Context, t *testing.T, program string, args ...string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "nats://" + ln.Addr().String()
+	ln.Close()
+	bot := exec.CommandContext(ctx, program, args...)
+	bot.Env = append(os.Environ(), "NATS_URL="+url)
+	out, err := bot.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no NATS at "+url) || strings.Count(string(out), "\n") > 5 {
+		t.Errorf("without a server the bot ends with %v: %s", err, out)
 	}
 }
 

@@ -129,19 +129,23 @@ func hold(ctx context.Context, t *testing.T, stage *demo.Stage) (approvals.Reque
 			t.Error(err)
 		}
 	}
-	for i := began; ; i++ {
+	return awaitRequest(ctx, t, stage, session, began), end
+}
+
+// awaitRequest waits until a call of a session is held, from an event on.
+func awaitRequest(ctx context.Context, t *testing.T, stage *demo.Stage, session string, from int) approvals.Request {
+	t.Helper()
+	for i := from; ; i++ {
 		event, err := stage.Ledger.At(ctx, i)
 		if err != nil {
-			end()
 			t.Fatal(err)
 		}
 		if event.Type == approvals.EventApprovalRequired && event.SessionID == session {
 			request, err := stage.Client.Request(ctx, event.RequestID)
 			if err != nil {
-				end()
 				t.Fatal(err)
 			}
-			return request, end
+			return request
 		}
 	}
 }

@@ -21,6 +21,8 @@ type request struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
+const patience = 10 * time.Second // with a reply
+
 var (
 	removes = regexp.MustCompile(`\b(rm|rmdir|del|delete|remove)\b`)
 	reads   = regexp.MustCompile(`^(read|list|get)_\w+$`)
@@ -44,18 +46,29 @@ func main() {
 
 // run answers until something fails.
 func run() error {
-	nc, err := nats.Connect(cmp.Or(os.Getenv("NATS_URL"), "nats://127.0.0.1:4143"))
+	url := cmp.Or(os.Getenv("NATS_URL"), "nats://127.0.0.1:4143")
+	nc, err := nats.Connect(url)
 	if err != nil {
-		return err
+		return fmt.Errorf("no NATS at %s (%w): is heldcall running? NATS_URL names another server", url, err)
 	}
 	requests, err := nc.SubscribeSync("heldcall.v1.requests.>")
 	if err != nil {
 		return err
 	}
-	if err := nc.Flush(); err != nil {
+	reply, err := nc.Request("heldcall.v1.svc.requests.list", []byte(`{"status":"pending","limit":500}`), patience) // asked before
+	if err != nil {
+		return fmt.Errorf("heldcall does not answer at %s: %w", url, err)
+	}
+	var waiting struct{ Items []request }
+	if err := json.Unmarshal(reply.Data, &waiting); err != nil {
 		return err
 	}
 	fmt.Println("ready")
+	for _, r := range waiting.Items {
+		if err := r.answer(nc); err != nil {
+			return err
+		}
+	}
 	for {
 		m, err := requests.NextMsgWithContext(context.Background())
 		if err != nil {
@@ -65,19 +78,27 @@ func run() error {
 		if err := json.Unmarshal(m.Data, &r); err != nil {
 			return err
 		}
-		decision := r.decide()
-		fmt.Printf("%s %q %q -> %s\n", r.ID, r.Tool, r.Arguments, cmp.Or(decision, "waits for people"))
-		if decision == "" {
-			continue
-		}
-		reply, err := nc.Request("heldcall.v1.decide.local."+r.ID, []byte(decision), 10*time.Second)
-		if err != nil {
+		if err := r.answer(nc); err != nil {
 			return err
 		}
-		var now struct{ Status, Code, Message string } // the request as it now stands, or {"code", "message"}
-		if err := json.Unmarshal(reply.Data, &now); err != nil {
-			return err
-		}
-		fmt.Println(r.ID, now.Status, now.Code, now.Message)
 	}
+}
+
+// answer decides a request, or leaves it to people.
+func (r request) answer(nc *nats.Conn) error {
+	decision := r.decide()
+	fmt.Printf("%s %q %q -> %s\n", r.ID, r.Tool, r.Arguments, cmp.Or(decision, "waits for people"))
+	if decision == "" {
+		return nil
+	}
+	reply, err := nc.Request("heldcall.v1.decide.local."+r.ID, []byte(decision), patience)
+	if err != nil {
+		return err
+	}
+	var now struct{ Status, Code, Message string } // the request as it now stands, or {"code", "message"}
+	if err := json.Unmarshal(reply.Data, &now); err != nil {
+		return err
+	}
+	fmt.Println(r.ID, now.Status, now.Code, now.Message)
+	return nil
 }

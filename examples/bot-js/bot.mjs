@@ -8,16 +8,22 @@ function decide({ tool_name, arguments: args }) {
   if (/^(read|list|get)_\w+$/.test(tool_name)) return { action: "approve" };
 }
 
-const nc = await connect({ servers: process.env.NATS_URL ?? "nats://127.0.0.1:4143" });
-const requests = nc.subscribe("heldcall.v1.requests.>");
-await nc.flush();
-console.log("ready");
-for await (const message of requests) {
-  const { id, tool_name, arguments: args } = message.json();
+async function answer({ id, tool_name, arguments: args }) {
   const decision = decide({ tool_name, arguments: args });
   console.log(id, JSON.stringify(tool_name), JSON.stringify(args), "->", decision ?? "waits for people");
-  if (!decision) continue;
+  if (!decision) return;
   const reply = await nc.request(`heldcall.v1.decide.local.${id}`, JSON.stringify(decision), { timeout: 10_000 });
-  const { status, code, message: why } = reply.json(); // the request as it now stands, or {code, message}
-  console.log(id, status ?? `${code}: ${why}`);
+  const { status, code, message } = reply.json(); // the request as it now stands, or {code, message}
+  console.log(id, status ?? `${code}: ${message}`);
 }
+
+const servers = process.env.NATS_URL ?? "nats://127.0.0.1:4143";
+const nc = await connect({ servers }).catch((error) => {
+  console.error(`no NATS at ${servers} (${error.message}): is heldcall running? NATS_URL names another server`);
+  process.exit(1);
+});
+const requests = nc.subscribe("heldcall.v1.requests.>");
+const waiting = await nc.request("heldcall.v1.svc.requests.list", '{"status":"pending","limit":500}', { timeout: 10_000 }); // asked before
+console.log("ready");
+for (const request of waiting.json().items) await answer(request);
+for await (const message of requests) await answer(message.json());
