@@ -23,6 +23,9 @@ const (
 // tool's own parameter schema, then policy's deny rules.
 func (g *Gate) checkModified(r *Request, args json.RawMessage) error {
 	const field = "modified_args"
+	if r.Details.Fixed {
+		return &InvalidError{field, "the arguments of this call cannot be changed: approve or deny it as it is"}
+	}
 	value := jsontext.Value(args)
 	if !value.IsValid() {
 		return &InvalidError{field, "not strict JSON: one value in UTF-8, no duplicate names, nothing after it"}

@@ -121,6 +121,9 @@ type Details struct {
 	EndedAt *time.Time `json:"ended_at,omitempty"`
 	// FreeText is true where the tool's input is free text by contract.
 	FreeText bool `json:"free_text,omitempty"`
+	// Fixed is true where the arguments cannot be edited: the provider runs the
+	// tool, or the wire has no place for others.
+	Fixed bool `json:"fixed,omitempty"`
 }
 
 // FinalDecision is the decision that ended the request, if one did.

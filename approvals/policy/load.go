@@ -85,7 +85,11 @@ func (r *reader) policy(root *yaml.Node, p *Policy) {
 		{"default", func(n *yaml.Node, path string) { p.fallback = r.action(n, path) }},
 		{"tools", func(n *yaml.Node, path string) { r.tools(n, path, p) }},
 		{"rules", func(n *yaml.Node, _ string) { rules = n }},
-	}, []string{"ambiguous", "denial", "grants", "hosted_tools", "limit", "limits", "mode", "profiles"})
+		{"hosted_tools", func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.hosted) }},
+		{"hosted_mcp", func(n *yaml.Node, path string) {
+			p.hosted.freely = r.oneOf(n, path, []string{string(Ask), string(Allow)}) == string(Allow)
+		}},
+	}, []string{"ambiguous", "denial", "grants", "limit", "limits", "mode", "profiles"})
 	empty := rules != nil && len(rules.Content) == 0 && (rules.Kind == yaml.SequenceNode || rules.ShortTag() == "!!null")
 	if rules != nil && !empty { // after the tools, which say what the patterns' arguments are
 		r.list(rules, "rules", "rules", func(n *yaml.Node, path string) { r.rule(n, path, p) })

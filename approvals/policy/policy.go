@@ -70,11 +70,12 @@ type Policy struct {
 	deny     []*pattern
 	ask      []*pattern
 	allow    []*pattern
+	hosted   hosted
 }
 
 // Default is the policy where there is no file: people are asked about
 // everything.
-func Default() *Policy { return &Policy{fallback: Ask} }
+func Default() *Policy { return &Policy{fallback: Ask, hosted: hosted{rule: "default"}} }
 
 // Judge says what is to be done with a call.
 func (p *Policy) Judge(c Call) Verdict {
