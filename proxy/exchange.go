@@ -25,6 +25,7 @@ type exchange struct {
 	fasthttp *fasthttp.RequestCtx
 	route    route
 	who      identity // once it was needed: see identity
+	followed thread   // what the request goes on from, by the provider's ids
 	turn     string
 	req      intercept.Request
 	answer   intercept.Answer
@@ -87,15 +88,20 @@ func (x *exchange) run() (ended bool) {
 	return true
 }
 
-// close gives up everything that the exchange holds.
+// close ends the exchange and counts how it ended.
 func (x *exchange) close() {
+	x.release()
+	x.p.metrics.turns.WithLabelValues(x.route.label, x.outcome).Inc()
+}
+
+// release gives up everything that the exchange holds.
+func (x *exchange) release() {
 	x.unwatch()
 	if x.up != nil {
 		x.up.body.close()
 		x.up = nil
 	}
 	x.cancel(nil)
-	x.p.metrics.turns.WithLabelValues(x.route.label, x.outcome).Inc()
 }
 
 // relay is the body of an answer that goes on while it is written. fasthttp

@@ -90,22 +90,34 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, 
 		return nil, asError(err, intercept.CodeBadRequest)
 	}
 	x := &exchange{p: p, fasthttp: ctx, route: where, req: req, turn: turn, began: began}
-	if x.aborted() {
-		return nil, x.runAborted()
-	}
 	x.ctx, x.cancel = context.WithCancelCause(p.base)
 	x.unwatch = func() {}
 	if conn, ok := ctx.Conn().(*agentConn); ok {
 		x.unwatch = conn.during(x.cancel)
 	}
-	if refusal := x.splice(); refusal != nil {
-		x.close()
+	if refusal := x.prepare(); refusal != nil {
+		x.release()
 		return nil, refusal
 	}
 	x.answer = req.Answer(intercept.Limits{
 		Pass: x.passByName, MaxBytes: p.options.MaxBody, MaxContinuations: p.options.MaxContinuations, TurnID: turn,
 	})
 	return x, nil
+}
+
+// prepare looks up what the request goes on from, and makes of it what goes
+// upstream.
+func (x *exchange) prepare() *intercept.Error {
+	if refusal := x.follow(); refusal != nil {
+		return refusal
+	}
+	if x.aborted() {
+		return x.runAborted()
+	}
+	if refusal := x.splice(); refusal != nil {
+		return refusal
+	}
+	return x.judgeOffer()
 }
 
 // aborted reports whether a reviewer has stopped the request's run. Where the
@@ -124,23 +136,4 @@ func (x *exchange) runAborted() *intercept.Error {
 		begin = "to begin another one, name it in " + headerRun
 	}
 	return &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + who.run + " was stopped by a reviewer; " + begin}
-}
-
-// splice puts back what earlier turns of the conversation hid from the agent.
-func (x *exchange) splice() *intercept.Error {
-	if !x.p.options.Turns.AnyTurns() {
-		return nil
-	}
-	key := x.identity().turnsKey()
-	if !x.p.options.Turns.HasTurns(key) {
-		return nil
-	}
-	records, err := x.p.options.Turns.Turns(x.ctx, key)
-	if err != nil {
-		x.outcome = "failed"
-		x.p.metrics.storeErrors.WithLabelValues("turns").Inc()
-		return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the hidden turns of this conversation cannot be read; try again", Err: err}
-	}
-	x.p.metrics.spliced.Add(float64(x.req.Splice(records)))
-	return nil
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -23,7 +24,12 @@ type identity struct {
 // turnsKey is the key of the conversation's hidden turns. Two principals never
 // share one.
 func (id *identity) turnsKey() string {
-	return strings.Join([]string{id.principal.Tenant, id.principal.User, id.principal.Agent, id.session}, "\x00")
+	return id.key(id.session)
+}
+
+// key is a key of the principal's own in the store of hidden turns.
+func (id *identity) key(parts ...string) string {
+	return strings.Join(append([]string{id.principal.Tenant, id.principal.User, id.principal.Agent}, parts...), "\x00")
 }
 
 // defaultPrincipal is who an agent acts for that the configuration does not know.
@@ -76,7 +82,10 @@ func keyDigest(h *fasthttp.RequestHeader) string {
 func (x *exchange) identity() *identity {
 	if x.who.session == "" {
 		h := &x.fasthttp.Request.Header
-		x.who = identify(h, x.p.principal(h), x.req.Info(), x.turn)
+		x.who = identify(h, x.p.principal(h), x.req.Info(), x.followed.Session, x.turn)
+	}
+	if x.who.run == "" && x.followed.Run != "" && x.req.LastUser() == "" {
+		x.who.run = x.followed.Run // results of tools go on with the task
 	}
 	if x.who.run == "" {
 		sum := sha256.Sum256([]byte(x.req.Task()))
@@ -85,11 +94,14 @@ func (x *exchange) identity() *identity {
 	return &x.who
 }
 
-func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept.Info, turn string) identity {
+// identify finds the session: the header names it, else the body, else what the
+// request goes on from; else it is told by the opening words.
+func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept.Info, followed, turn string) identity {
 	id := identity{principal: who, turn: turn, model: info.Model, session: string(header(h, headerSession)), run: string(header(h, headerRun))}
 	id.named = id.run != ""
-	if id.session == "" {
-		id.session = info.Session
+	id.session = cmp.Or(id.session, info.Session, followed)
+	if id.session == "" && len(info.Refers) > 0 {
+		info.Opening = info.Refers[0]
 	}
 	if id.session == "" {
 		sum := sha256.Sum256([]byte(strings.Join([]string{who.Tenant, who.User, who.Agent, info.Opening}, "\x00")))

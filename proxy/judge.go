@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,10 +41,40 @@ func (x *exchange) callOf(c intercept.Call) policy.Call {
 	}
 }
 
+// judgeCall asks policy about a call. One that wraps others gets the strictest
+// verdict on them, and is asked about where it cannot be read.
+func (x *exchange) judgeCall(judged Policy, c intercept.Call) policy.Verdict {
+	wrapped, ok := c.Wrapped()
+	if !ok {
+		return judged.Judge(x.callOf(c))
+	}
+	if len(wrapped) == 0 {
+		c.Ambiguous = append(slices.Clip(c.Ambiguous), "It wraps other calls in a way that cannot be read with certainty.")
+		return judged.Judge(x.callOf(c))
+	}
+	strictest := judged.Judge(x.callOf(wrapped[0]))
+	for _, inner := range wrapped[1:] {
+		if v := judged.Judge(x.callOf(inner)); stricter(v, strictest) {
+			strictest = v
+		}
+	}
+	strictest.Flags = append(strictest.Flags, fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(wrapped)))
+	return strictest
+}
+
+// stricter reports whether a holds a call back more than b does.
+func stricter(a, b policy.Verdict) bool {
+	rank := map[policy.Action]int{policy.Allow: 1, policy.Ask: 2, policy.Deny: 3}
+	return rank[a.Action] > rank[b.Action]
+}
+
 // passByName decides whether the fragments of a call may pass unbuffered: its
 // tool is allowed by name, nobody has paused the run, and the release is in the
 // audit log.
 func (x *exchange) passByName(c intercept.Call) bool {
+	if _, wrapper := c.Wrapped(); wrapper {
+		return false
+	}
 	who := x.identity()
 	verdict, ok := x.p.options.Policy().AllowsByName(who.principal, c.Name)
 	if !ok || x.p.options.Gate.RunState(who.run) != approvals.RunRunning {
@@ -69,7 +100,7 @@ func (x *exchange) judge() state {
 	var requests []approvals.Request
 	judged := x.p.options.Policy()
 	for _, c := range x.answer.Calls() {
-		h := &hearing{call: c, verdict: judged.Judge(x.callOf(c))}
+		h := &hearing{call: c, verdict: x.judgeCall(judged, c)}
 		x.docket.cases = append(x.docket.cases, h)
 		x.p.metrics.verdict(h.verdict.Action)
 		switch note, again := x.docket.refused[c.Name+"\x00"+c.Arguments]; {
@@ -116,7 +147,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		AllowRemember:     h.verdict.AllowRemember,
 		Reviewers:         h.verdict.Reviewers, RequiredApprovals: h.verdict.RequiredApprovals,
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: h.verdict.OnTimeout,
-		Details: approvals.Details{Flags: h.verdict.Flags, FreeText: h.call.FreeText},
+		Details: approvals.Details{Flags: h.verdict.Flags, FreeText: h.call.FreeText, Fixed: h.call.Fixed},
 	}
 	if tool, ok := x.req.Tool(h.call.Name); ok {
 		r.Tool = approvals.Tool{Description: tool.Description, Parameters: tool.Parameters}
@@ -201,10 +232,8 @@ func (x *exchange) proceed() state {
 // record makes durable what is about to happen: the hidden turns, then the
 // events of each call.
 func (x *exchange) record(settled intercept.Settlement) error {
-	for i, hidden := range settled.Hidden {
-		if err := x.p.options.Turns.PutTurn(x.ctx, x.identity().turnsKey(), x.turn+suffix(i), hidden); err != nil {
-			return err
-		}
+	if err := x.remembers(settled); err != nil {
+		return err
 	}
 	var events []approvals.Event
 	for _, h := range x.docket.cases {
@@ -219,13 +248,6 @@ func (x *exchange) record(settled intercept.Settlement) error {
 		return nil
 	}
 	return x.p.options.Gate.Record(x.ctx, events...)
-}
-
-func suffix(i int) string {
-	if i == 0 {
-		return ""
-	}
-	return "-" + string(rune('a'+i%26)) + suffix(i/26)
 }
 
 // events tells the story of one call to the audit log.

@@ -17,6 +17,7 @@ type metrics struct {
 	turns         *prometheus.CounterVec
 	verdicts      *prometheus.CounterVec
 	outcomes      *prometheus.CounterVec
+	hosted        *prometheus.CounterVec
 	failedClosed  *prometheus.CounterVec
 	storeErrors   *prometheus.CounterVec
 	continuations prometheus.Counter
@@ -38,6 +39,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		turns:        counter("turns_total", "Answers of gated routes by dialect and how they ended.", "dialect", "outcome"),
 		verdicts:     counter("call_verdicts_total", "What policy said of tool calls.", "verdict"),
 		outcomes:     counter("calls_total", "How tool calls ended.", "outcome"),
+		hosted:       counter("hosted_tools_total", "Tools run by the provider that requests offered, by what policy said of the offer.", "verdict"),
 		failedClosed: counter("failed_closed_total", "Answers that were not released, by code.", "code"),
 		storeErrors:  counter("proxy_store_errors_total", "Operations on durable state that failed in the data plane.", "operation"),
 		continuations: f.NewCounter(prometheus.CounterOpts{
@@ -74,6 +76,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 func (m *metrics) zero() {
 	for _, v := range []policy.Action{policy.Allow, policy.Deny, policy.Ask} {
 		m.verdicts.WithLabelValues(string(v))
+		m.hosted.WithLabelValues(string(v))
 	}
 	for _, o := range []approvals.Outcome{
 		approvals.OutcomeAllowedByRule, approvals.OutcomeAllowedByPerson, approvals.OutcomeAllowedByTimeout, approvals.OutcomeModified,
@@ -90,7 +93,7 @@ func (m *metrics) zero() {
 		m.failedClosed.WithLabelValues(string(c))
 	}
 	for _, c := range []intercept.Code{
-		intercept.CodeBadRequest, intercept.CodeRouteNotGated, intercept.CodeRequestTooLarge, intercept.CodeRunAborted, intercept.CodeShuttingDown,
+		intercept.CodeBadRequest, intercept.CodeRouteNotGated, intercept.CodeRequestTooLarge, intercept.CodeRunAborted, intercept.CodeHostedToolRefused, intercept.CodeShuttingDown,
 	} {
 		m.refusals.WithLabelValues(string(c))
 	}

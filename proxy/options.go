@@ -74,6 +74,7 @@ const (
 type Policy interface {
 	Judge(policy.Call) policy.Verdict
 	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
+	JudgeHosted(approvals.Principal, string) policy.Verdict
 }
 
 // Gate asks people and writes the audit log. [approvals.Gate] implements it.

@@ -30,6 +30,10 @@ var ungated = []struct{ methods, pattern string }{
 	{"POST", "/detokenize"},
 	{"POST", "/completions"},
 	{"POST", "/messages/count_tokens"},
+	{"POST", "/responses/input_tokens"},
+	{"DELETE", "/responses/*"},
+	{"POST", "/conversations"},
+	{"GET POST DELETE", "/conversations/*"},
 }
 
 // route is where a request goes.
@@ -69,8 +73,9 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 			return route{u, d, canonical, d.Name()}, nil
 		}
 	}
+	plain := withoutDeployment(rest)
 	for _, known := range ungated {
-		if match(known.pattern, rest) && strings.Contains(known.methods, method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(rest) {
+		if match(known.pattern, plain) && strings.Contains(known.methods, method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(rest) {
 			return route{u, nil, rest, "ungated"}, nil
 		}
 	}
@@ -94,6 +99,20 @@ func (r *router) gatedOtherwise(path string) bool {
 		}
 	}
 	return false
+}
+
+// withoutDeployment is a path of Azure's API (/deployments/{name}/embeddings,
+// /v1/embeddings below /openai) as the others spell it.
+func withoutDeployment(path string) string {
+	if rest, ok := cutPrefix(path, "/v1"); ok {
+		return rest
+	}
+	if rest, ok := cutPrefix(path, "/deployments"); ok && len(rest) > 1 {
+		if i := strings.IndexByte(rest[1:], '/'); i > 0 {
+			return rest[1+i:]
+		}
+	}
+	return path
 }
 
 // upstream finds the upstream with the longest prefix of whole segments.

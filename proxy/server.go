@@ -37,6 +37,7 @@ type Proxy struct {
 	clients map[string]approvals.Principal // by SHA-256 of the key
 	log     *slog.Logger
 	metrics *metrics
+	offers  offers
 	server  *fasthttp.Server
 	ln      *listener
 	served  chan error

@@ -151,7 +151,7 @@ func (x *exchange) approved(h *hearing, d approvals.Decision, judged Policy) {
 	case d.ReviewerID == "timeout":
 		outcome = approvals.OutcomeAllowedByTimeout
 	}
-	if v := judged.Judge(x.callOf(c)); v.Action == policy.Deny {
+	if v := x.judgeCall(judged, c); v.Action == policy.Deny {
 		h.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(c.Name, v.Reason))
 		return
 	}

@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// thread is where an answer belongs that the agent later refers to by the
+// provider's id of it (previous_response_id), instead of repeating what was said.
+type thread struct {
+	Session string `json:"session"`
+	Run     string `json:"run"`
+}
+
+// threadID is the id under which a thread is kept, of which there is one a key.
+const threadID = "thread"
+
+// threadKey and hiddenKey are the keys of what is kept under a provider's id.
+func (id *identity) threadKey(refer string) string { return id.key("thread", refer) }
+func (id *identity) hiddenKey(refer string) string { return id.key("hidden", refer) }
+
+// follow finds session and run of a request that goes on from an answer by its
+// id.
+func (x *exchange) follow() *intercept.Error {
+	if !x.p.options.Turns.AnyTurns() {
+		return nil
+	}
+	refers := x.req.Info().Refers
+	if len(refers) == 0 {
+		return nil
+	}
+	who := identity{principal: x.p.principal(&x.fasthttp.Request.Header)}
+	for _, refer := range refers {
+		kept, refusal := x.turnsOf(who.threadKey(refer))
+		if refusal != nil {
+			return refusal
+		}
+		if len(kept) > 0 && json.Unmarshal(kept[0], &x.followed) == nil && x.followed.Session != "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// splice puts back what earlier turns of the conversation hid from the agent.
+func (x *exchange) splice() *intercept.Error {
+	if !x.p.options.Turns.AnyTurns() {
+		return nil
+	}
+	keys := []string{x.identity().turnsKey()}
+	for _, refer := range x.req.Info().Refers {
+		keys = append(keys, x.identity().hiddenKey(refer))
+	}
+	var records [][]byte
+	for _, key := range keys {
+		kept, refusal := x.turnsOf(key)
+		if refusal != nil {
+			return refusal
+		}
+		for _, record := range kept {
+			if !slices.ContainsFunc(records, func(known []byte) bool { return bytes.Equal(known, record) }) {
+				records = append(records, record)
+			}
+		}
+	}
+	if len(records) > 0 {
+		x.p.metrics.spliced.Add(float64(x.req.Splice(records)))
+	}
+	return nil
+}
+
+func (x *exchange) turnsOf(key string) ([][]byte, *intercept.Error) {
+	if !x.p.options.Turns.HasTurns(key) {
+		return nil, nil
+	}
+	kept, err := x.p.options.Turns.Turns(x.ctx, key)
+	if err != nil {
+		x.p.metrics.storeErrors.WithLabelValues("turns").Inc()
+		return nil, &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the hidden turns of this conversation cannot be read; try again", Err: err}
+	}
+	return kept, nil
+}
+
+// remembers makes durable what the agent will not see of an answer, and where
+// the answer belongs if the agent can refer to it by an id.
+func (x *exchange) remembers(settled intercept.Settlement) error {
+	who, turns := x.identity(), x.p.options.Turns
+	keys := []string{who.turnsKey()}
+	for _, refer := range settled.Refers {
+		keys = append(keys, who.hiddenKey(refer))
+	}
+	for i, hidden := range settled.Hidden {
+		for _, key := range keys {
+			if err := turns.PutTurn(x.ctx, key, x.turn+suffix(i), hidden); err != nil {
+				return err
+			}
+		}
+	}
+	if len(x.docket.cases) == 0 && len(x.answer.Passed()) == 0 && x.followed.Session == "" {
+		return nil // nobody has heard of the session
+	}
+	value, err := json.Marshal(thread{Session: who.session, Run: who.run})
+	if err != nil {
+		return err
+	}
+	for _, refer := range settled.Refers {
+		if err := turns.PutTurn(x.ctx, who.threadKey(refer), threadID, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func suffix(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return "-" + string(rune('a'+i%26)) + suffix(i/26)
+}

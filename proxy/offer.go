@@ -1,0 +1,88 @@
+package proxy
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// judgeOffer asks policy about the tools that the request offers and that the
+// provider runs itself, whose calls heldcall cannot hold.
+func (x *exchange) judgeOffer() *intercept.Error {
+	offered := x.req.Hosted()
+	if len(offered) == 0 {
+		return nil
+	}
+	judged := x.p.options.Policy()
+	var refused []string
+	asks := false
+	for _, tool := range offered {
+		v := judged.JudgeHosted(x.identity().principal, tool.Name)
+		x.p.metrics.hosted.WithLabelValues(string(v.Action)).Inc()
+		switch {
+		case v.Action == policy.Deny:
+			refused = append(refused, tool.Name)
+		case v.Action == policy.Ask && !tool.Asks:
+			asks = true
+		}
+		if refusal := x.recordOffer(tool, v); refusal != nil {
+			return refusal
+		}
+	}
+	if len(refused) > 0 {
+		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "the request offers the model tools that the provider runs and that policy (hosted_tools) does not allow: " + strings.Join(refused, ", ")}
+	}
+	if asks && x.req.RequireApproval() == 0 {
+		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "the request offers the model hosted MCP tools, calls of which need approval (hosted_mcp), and this API cannot ask for it"}
+	}
+	return nil
+}
+
+// recordOffer writes to the audit log that a hosted tool was offered or refused,
+// once for each run.
+func (x *exchange) recordOffer(tool intercept.HostedTool, v policy.Verdict) *intercept.Error {
+	who := x.identity()
+	if !x.p.offers.first(who.key(who.run, tool.Name, string(v.Action))) {
+		return nil
+	}
+	h := &hearing{call: intercept.Call{Name: tool.Name}, verdict: v, outcome: approvals.OutcomeAllowedByRule}
+	e := x.event(approvals.EventCallAllowed, h)
+	e.Note = "a tool that the provider runs was offered to the model"
+	switch {
+	case v.Action == policy.Deny:
+		e.Type, e.Outcome = approvals.EventCallDenied, string(approvals.OutcomeDeniedByRule)
+		e.Note = "a request that offers the model a tool that the provider runs was refused"
+	case v.Action == policy.Ask:
+		e.Note += "; each call of it needs approval"
+	}
+	if err := x.p.options.Gate.Record(x.ctx, e); err != nil {
+		x.p.metrics.storeErrors.WithLabelValues("record").Inc()
+		return x.storeError(err)
+	}
+	return nil
+}
+
+// offers remembers which offers of hosted tools are in the audit log.
+type offers struct {
+	mu   sync.Mutex
+	seen map[string]struct{}
+}
+
+// maxOffers bounds what is remembered; beyond it an offer is recorded again.
+const maxOffers = 10_000
+
+func (o *offers) first(key string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, seen := o.seen[key]; seen {
+		return false
+	}
+	if o.seen == nil || len(o.seen) >= maxOffers {
+		o.seen = make(map[string]struct{})
+	}
+	o.seen[key] = struct{}{}
+	return true
+}
