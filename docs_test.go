@@ -61,7 +61,7 @@ func TestFilesInTheDocumentationAreValid(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, page), -1) {
 			files++
-			if strings.Contains(block[1], "rules:") {
+			if strings.Contains(block[1], "rules:") || strings.Contains(block[1], "hosted_tools:") {
 				if _, err := policy.Parse(page, []byte(block[1])); err != nil {
 					t.Errorf("%s shows a policy that is not valid: %v", page, err)
 				}
