@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,7 +33,26 @@ type world struct {
 	app      *app.App
 	upstream *scripted.Server
 	console  *client.Client
+	log      logged
 	stop     func() error
+}
+
+// logged is all that heldcall has logged, at every level.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // build makes a world. Configure may change the configuration before the start.
@@ -62,7 +83,8 @@ func build(t *testing.T, policy string, script scripted.Script, configure ...fun
 
 func (w *world) start(c app.Config) {
 	w.t.Helper()
-	a, err := app.New(app.Options{Config: c, Version: "test"})
+	log := slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	a, err := app.New(app.Options{Config: c, Version: "test", Log: log})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -40,8 +40,8 @@ func TestPromise8_SecretsStay(t *testing.T) {
 	metrics := w.get(w.app.ConsoleURL() + "/metrics")
 	events := w.events(3)
 	for _, secret := range []string{upstreamKey, agentKey} {
-		if strings.Contains(metrics, secret) || strings.Contains(events, secret) {
-			t.Errorf("a secret is in metrics or events")
+		if strings.Contains(metrics, secret) || strings.Contains(events, secret) || strings.Contains(w.log.String(), secret) {
+			t.Errorf("a secret is in metrics, events or log")
 		}
 	}
 }

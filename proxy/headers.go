@@ -150,15 +150,16 @@ func (u *upstream) replaces(lower []byte, gated bool) bool {
 	return bytes.HasPrefix(lower, []byte(ownPrefix))
 }
 
-// copyResponseHead passes upstream's head on. Framing is the server's own.
-func copyResponseHead(to, from *fasthttp.ResponseHeader) {
+// copyResponseHead passes upstream's head on, without the key that it may quote.
+// Framing is the server's own.
+func (u *upstream) copyResponseHead(to, from *fasthttp.ResponseHeader) {
 	to.SetStatusCode(from.StatusCode())
 	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
-		to.SetStatusMessage(message)
+		to.SetStatusMessage(u.mask.hide(message))
 	}
 	endToEnd(headers(from.All()), func(lower, k, v []byte) {
-		if string(lower) != "x-heldcall-turn" {
-			to.AddBytesKV(k, v)
+		if string(lower) != "x-heldcall-turn" && !u.mask.shows(k) {
+			to.AddBytesKV(k, u.mask.hide(v))
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
@@ -102,6 +103,9 @@ func (o *Options) validate() error {
 	for _, u := range o.Upstreams {
 		if parsed, err := url.Parse(u.URL); err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
 			errs = append(errs, fmt.Errorf("upstream %s: %q is not an http or https URL", u.Prefix, u.URL))
+		}
+		if strings.ContainsFunc(u.APIKey, unicode.IsControl) {
+			errs = append(errs, fmt.Errorf("upstream %s: api_key has a line break or another control character in it", u.Prefix))
 		}
 		if !strings.HasPrefix(u.Prefix, "/") {
 			errs = append(errs, fmt.Errorf("upstream prefix %q does not begin with /", u.Prefix))

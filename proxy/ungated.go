@@ -13,7 +13,7 @@ import (
 const wholeUpTo = 64 << 10
 
 // passUngated hands a request of a route without calls on, and its answer back,
-// untouched both ways.
+// untouched both ways; but its errors do not show the key.
 func (p *Proxy) passUngated(fctx *fasthttp.RequestCtx, where route) {
 	x := &exchange{p: p, fasthttp: fctx, route: where, began: time.Now(), outcome: "ungated"}
 	x.ctx, x.cancel = context.WithCancelCause(p.base)
@@ -29,35 +29,70 @@ func (p *Proxy) passUngated(fctx *fasthttp.RequestCtx, where route) {
 		return
 	}
 	x.up = up
-	copyResponseHead(&fctx.Response.Header, &up.head)
-	if fctx.IsHead() {
+	where.upstream.copyResponseHead(&fctx.Response.Header, &up.head)
+	switch status := up.head.StatusCode(); {
+	case fctx.IsHead():
 		x.passHead()
-		return
-	}
-	length := int64(-1)
-	if up.body.framing == byLength {
-		length = up.body.left
-	}
-	if length >= 0 && length <= wholeUpTo {
+	case status < 200 || status > 299:
+		x.passError()
+	case up.body.framing == byLength && up.body.left <= wholeUpTo:
 		x.passWhole()
-		return
+	default:
+		x.passOn()
+	}
+}
+
+// passOn writes the body as it comes.
+func (x *exchange) passOn() {
+	length := int64(-1)
+	if x.up.body.framing == byLength {
+		length = x.up.body.left
 	}
 	x.begun, x.next = true, (*exchange).copyOn
-	p.metrics.openStreams.Inc()
-	fctx.Response.ImmediateHeaderFlush = true
+	x.p.metrics.openStreams.Inc()
+	x.fasthttp.Response.ImmediateHeaderFlush = true
 	x.chunked = length < 0
-	fctx.Response.SetBodyStream(&relay{x}, int(length))
+	x.fasthttp.Response.SetBodyStream(&relay{x}, int(length))
 }
 
 func (x *exchange) passWhole() {
 	defer x.close()
 	whole, err := x.up.body.whole(wholeUpTo)
 	if err != nil {
-		clearResponse(&x.fasthttp.Response)
-		x.p.refuse(x.fasthttp, nil, &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end", Err: err})
+		x.refuse(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end", Err: err})
 		return
 	}
 	x.fasthttp.Response.SetBodyRaw(whole)
+}
+
+// passError passes upstream's own error on, but for the key that it may quote.
+func (x *exchange) passError() {
+	defer x.close()
+	resp, mask := &x.fasthttp.Response, x.route.upstream.mask
+	body, err := x.up.body.whole(x.p.options.MaxBody)
+	if err != nil {
+		x.refuse(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
+		return
+	}
+	resp.SetBodyRaw(body)
+	if len(mask) == 0 {
+		return
+	}
+	if !plain(resp.Header.ContentEncoding()) {
+		if body, err = resp.BodyUncompressedWithLimit(x.p.options.MaxBody); err != nil {
+			x.refuse(intercept.NotUnderstood("it is an error (status %d) in a coding that heldcall cannot look into", resp.StatusCode()))
+			return
+		}
+	}
+	if mask.shows(body) {
+		resp.Header.Del("Content-Encoding")
+		resp.SetBodyRaw(mask.hide(body))
+	}
+}
+
+func (x *exchange) refuse(e *intercept.Error) {
+	clearResponse(&x.fasthttp.Response)
+	x.p.refuse(x.fasthttp, nil, e)
 }
 
 // passHead answers with a head alone. The length in it is that of a body which

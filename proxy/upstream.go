@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -35,6 +36,8 @@ type upstream struct {
 	tls    *tls.Config
 	apiKey string
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	mask mask // of apiKey
 
 	mu     sync.Mutex
 	idle   []*upstreamConn // most recently used last
@@ -73,6 +76,7 @@ func newUpstream(u Upstream) (*upstream, error) {
 		port = "80"
 	}
 	up.addr = net.JoinHostPort(parsed.Hostname(), port)
+	up.mask = newMask(u.APIKey)
 	return up, nil
 }
 
@@ -123,14 +127,8 @@ func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, 
 	r.head.SetNoDefaultContentType(true)
 	for {
 		if err := r.head.Read(br); err != nil {
-			if writeErr != nil {
-				err = writeErr
-			}
-			if errors.Is(err, io.EOF) {
-				err = errNoAnswer
-			}
 			putReader(br)
-			return nil, fmt.Errorf("read the head of the answer: %w", err)
+			return nil, headError(cmp.Or(writeErr, err))
 		}
 		if code := r.head.StatusCode(); code >= http.StatusOK {
 			break
@@ -144,6 +142,24 @@ func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, 
 		r.body.reusable = false
 	}
 	return r, nil
+}
+
+// headError is the error behind a head that could not be read. It does not quote
+// what came instead, as fasthttp does.
+func headError(err error) error {
+	var network net.Error
+	var small *fasthttp.ErrSmallBuffer
+	switch {
+	case errors.Is(err, io.EOF):
+		err = errNoAnswer
+	case errors.As(err, &network):
+		err = network
+	case errors.As(err, &small):
+		err = fmt.Errorf("it is larger than %d bytes", headLimit)
+	default:
+		err = errors.New("it is not one of HTTP/1.1, or it was cut off")
+	}
+	return fmt.Errorf("read the head of the answer: %w", err)
 }
 
 // send writes head and body in one go. A small body is copied behind the head.

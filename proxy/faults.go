@@ -1,0 +1,93 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/valyala/fasthttp"
+)
+
+// upstreamError passes upstream's own error on, but for the key that it may quote,
+// unless the agent has begun to read a good answer.
+func (x *exchange) upstreamError(status int) state {
+	if x.begun {
+		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + fasthttp.StatusMessage(status) + ")"})
+	}
+	body, err := x.up.body.whole(x.p.options.MaxBody)
+	switch {
+	case err != nil:
+		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
+	case !plain(x.up.head.ContentEncoding()) || !x.route.dialect.Harmless(body):
+		return x.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
+	}
+	x.outcome = "upstream_error"
+	clearResponse(&x.fasthttp.Response)
+	x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &x.up.head)
+	x.fasthttp.Response.SetBodyRaw(x.route.upstream.mask.hide(body))
+	return nil
+}
+
+// fail ends the exchange with an error that the agent can read: a status where
+// nothing has gone out, an event in a stream that has begun.
+func (x *exchange) fail(e *intercept.Error) state {
+	x.p.metrics.failedClosed.WithLabelValues(string(e.Code)).Inc()
+	x.p.log.Warn("answer refused", "turn", x.turn, "session", x.who.session, "code", e.Code, "error", e)
+	x.outcome = "failed"
+	if !x.begun && x.w == nil {
+		clearResponse(&x.fasthttp.Response)
+		x.p.answerError(x.fasthttp, x.route.dialect, e)
+		return nil
+	}
+	last := x.answer.Fail(e)
+	if !x.answer.Streamed() && (x.up == nil || !isEventStream(x.up.head.ContentType())) {
+		last = x.route.dialect.Error(e)
+	}
+	if !x.emit(last) {
+		return x.gone()
+	}
+	return (*exchange).end
+}
+
+// gone ends the exchange without a word: nobody reads it, or heldcall stops.
+func (x *exchange) gone() state {
+	cause := context.Cause(x.ctx)
+	if errors.Is(cause, errShuttingDown) && x.broken == nil {
+		return x.shutDown()
+	}
+	x.outcome = "agent_gone"
+	x.broken = errAgentGone
+	return nil
+}
+
+func (x *exchange) shutDown() state {
+	return x.fail(x.why(errShuttingDown))
+}
+
+// why is the error for the agent behind an end that was not asked for.
+func (x *exchange) why(err error) *intercept.Error {
+	if errors.Is(err, errShuttingDown) {
+		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is shutting down; the request stays with the reviewers"}
+	}
+	return &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the answer ended early", Err: err}
+}
+
+func asError(err error, code intercept.Code) *intercept.Error {
+	var e *intercept.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &intercept.Error{Code: code, Reason: "the answer could not be processed", Err: err}
+}
+
+// storeError is the error behind an operation on durable state that failed.
+func (x *exchange) storeError(err error) *intercept.Error {
+	if errors.Is(err, approvals.ErrRunAborted) {
+		return x.runAborted()
+	}
+	if errors.Is(err, approvals.ErrTooLarge) {
+		return intercept.NotUnderstood("a call is too large to be recorded")
+	}
+	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "what was asked cannot be recorded, so nothing is released; try again", Err: err}
+}

@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strings"
+	"testing"
+)
+
+func TestMask(t *testing.T) {
+	const key = "sk-proj-aB3/xQ9"
+	m := newMask(key)
+	tests := []struct{ in, want string }{
+		{"", ""},
+		{"no key: sk-proj-aB3/xQ", "no key: sk-proj-aB3/xQ"},
+		{key, masked},
+		{"x" + key + key + "y", "x" + masked + masked + "y"},
+		{`{"key":"sk-proj-aB3\/xQ9"}`, `{"key":"` + masked + `"}`},
+		{"/?k=sk-proj-aB3%2FxQ9&x", "/?k=" + masked + "&x"},
+		{"BBBB" + key, "BBBB" + masked},
+		{"BBsk-proj-aB" + key, "BBsk-proj-aB" + masked},
+	}
+	for _, tt := range tests {
+		in := []byte(tt.in)
+		if got := string(m.hide(in)); got != tt.want || m.shows(in) != (tt.in != tt.want) || string(in) != tt.in {
+			t.Errorf("%q becomes %q, want %q", tt.in, got, tt.want)
+		}
+	}
+	for before := range 7 {
+		for after := range 4 {
+			digits := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("u", before) + key + strings.Repeat("p", after)))
+			if got := m.hide([]byte(digits)); !bytes.Contains(got, []byte(masked)) {
+				t.Errorf("the key after %d bytes and before %d stays in base64: %s", before, after, got)
+			}
+		}
+	}
+	for _, placeholder := range []string{"", "none", "EMPTY"} {
+		if m := newMask(placeholder); m.shows([]byte("none is EMPTY")) {
+			t.Errorf("%q is taken for a secret", placeholder)
+		}
+	}
+}
+
+// FuzzMask: what is hidden is what a plain search finds.
+func FuzzMask(f *testing.F) {
+	f.Add("sk-proj-1234", "a sk-proj-1234 b")
+	f.Add("aaaaaaaa", "aaaaaaaaaaaaaaaaa")
+	f.Add(`q"/\x+==&`, `{"k":"q\"\/\\x+==&"}`)
+	f.Add("not \xff UTF-8", "not \xff UTF-8")
+	f.Fuzz(func(t *testing.T, key, text string) {
+		m := newMask(key)
+		for i := range m {
+			if got, want := m[i].index([]byte(text), 0), strings.Index(text, string(m[i].text)); got != want {
+				t.Fatalf("%q in %q: at %d, want %d", m[i].text, text, got, want)
+			}
+		}
+		if len(key) >= shortestSecret && !m.shows([]byte(key)) {
+			t.Fatalf("%q does not show itself", key)
+		}
+	})
+}
