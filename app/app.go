@@ -1,11 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,14 +27,16 @@ const stopWithin = 30 * time.Second
 
 // Options is what an [App] is made of.
 type Options struct {
-	Config  Config
-	Log     *slog.Logger
-	Version string
+	Config     Config
+	ConfigFile string // as the operator named it, "" if there is none; the log tells
+	Log        *slog.Logger
+	Version    string
 }
 
 // App is a whole heldcall: store, gate, channels, console and proxy.
 type App struct {
 	config   Config
+	file     string // of the configuration
 	log      *slog.Logger
 	version  string
 	registry *prometheus.Registry
@@ -49,7 +54,7 @@ type App struct {
 // New reads the policy. Nothing runs yet.
 func New(o Options) (*App, error) {
 	a := &App{
-		config: o.Config, log: o.Log, version: o.Version,
+		config: o.Config, file: o.ConfigFile, log: o.Log, version: o.Version,
 		registry: telemetry.NewRegistry(o.Version),
 		started:  make(chan struct{}),
 	}
@@ -87,6 +92,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		defer cancel()
 		err = errors.Join(err, running.stop(stop))
 	}()
+	a.logSources()
 	if err := a.start(ctx, &running); err != nil {
 		if ctx.Err() != nil {
 			return nil // stopped while starting
@@ -109,13 +115,44 @@ func (a *App) Run(ctx context.Context) (err error) {
 }
 
 func (a *App) start(ctx context.Context, running *lifecycle) error {
-	steps := []func(context.Context, *lifecycle) error{a.startStore, a.startGate, a.startBots, a.startProxy, a.startConsole}
+	steps := []func(context.Context, *lifecycle) error{a.openStore, a.startGate, a.startBots, a.startProxy, a.startConsole}
 	for _, step := range steps {
 		if err := step(ctx, running); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// openStore names the setting behind what is wrong with an external server; the
+// embedded one does so itself.
+func (a *App) openStore(ctx context.Context, running *lifecycle) error {
+	err := a.startStore(ctx, running)
+	if err != nil && a.config.NATS.URL != "" {
+		return fmt.Errorf("nats.url %s: %w", redactURLs(a.config.NATS.URL), err)
+	}
+	return err
+}
+
+// logSources says what heldcall goes by, and where it keeps its state.
+func (a *App) logSources() {
+	state := slog.String("nats", redactURLs(a.config.NATS.URL))
+	if a.config.NATS.URL == "" {
+		state = slog.String("data", absolute(a.config.NATS.Dir))
+	}
+	rules := a.config.Policy.String()
+	if !a.config.Policy.Absent() {
+		rules = absolute(rules)
+	}
+	a.log.Info("configuration", "file", cmp.Or(a.file, "none, defaults"), "policy", rules, state)
+}
+
+// absolute is the whole path, for who does not know the working directory.
+func absolute(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
 }
 
 func (a *App) announce() {
@@ -126,6 +163,15 @@ func (a *App) announce() {
 	if addr := a.NATSAddr(); addr != "" {
 		a.log.Info("bots: connect to NATS", "url", "nats://"+addr)
 	}
+}
+
+// redactURLs is redactURL for several, separated by commas.
+func redactURLs(list string) string {
+	urls := strings.Split(list, ",")
+	for i, url := range urls {
+		urls[i] = redactURL(strings.TrimSpace(url))
+	}
+	return strings.Join(urls, ",")
 }
 
 // redactURL drops what may be secret in a URL.

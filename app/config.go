@@ -2,7 +2,12 @@
 // every part in order and stops them in the reverse order.
 package app
 
-import "time"
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
 
 // Config is the whole configuration: the YAML file of the operator over the
 // defaults. [LoadConfig] makes a valid one; [DefaultConfig] is one already.
@@ -94,6 +99,21 @@ type PolicyConfig struct {
 	// FileNamed is true if the operator named the file. One that was not named
 	// need not be there.
 	FileNamed bool `yaml:"-"`
+}
+
+// Absent reports whether there is no policy: a file that was not named need not
+// be there.
+func (c PolicyConfig) Absent() bool {
+	_, err := os.Stat(c.File)
+	return errors.Is(err, fs.ErrNotExist) && !c.FileNamed
+}
+
+// String names the policy for people.
+func (c PolicyConfig) String() string {
+	if c.Absent() {
+		return "none, so every call is asked about"
+	}
+	return c.File
 }
 
 // AuditConfig is how long the audit log is kept.

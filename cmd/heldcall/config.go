@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/heldcall/heldcall/app"
@@ -27,13 +25,11 @@ func (c *configCheckCommand) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	rules := config.Policy.File
-	switch _, err := policy.Load(rules); {
-	case errors.Is(err, fs.ErrNotExist) && !config.Policy.FileNamed:
-		rules = "none, so every call is asked about"
-	case err != nil:
-		return err
+	if !config.Policy.Absent() {
+		if _, err := policy.Load(config.Policy.File); err != nil {
+			return err
+		}
 	}
-	_, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n", printable(cmp.Or(file, "defaults")), printable(rules))
+	_, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n", printable(cmp.Or(file, "defaults")), printable(config.Policy.String()))
 	return err
 }

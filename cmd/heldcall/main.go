@@ -8,15 +8,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 )
 
 const description = `heldcall stands between an agent and its model and holds every tool call that policy does not already decide.
 
-Exit codes: 0 done; 1 failed; 2 wrong usage; 3 already decided, or no such request; 4 no heldcall answers. 'heldcall run' exits as its command does.`
+Exit codes: 0 done; 1 failed; 2 wrong usage; 3 already decided, or no such request; 4 no heldcall answers. 'heldcall run' exits as its command does.
+
+An interrupt, SIGTERM or SIGHUP stops 'serve' and 'demo' in order; one more, after a second, at once. 'run' hands signals on to its command, and ends when that has.`
 
 // program is the command line.
 type program struct {
@@ -40,9 +40,7 @@ type streams struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills at once
-	os.Exit(execute(ctx, os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(execute(untilSignal(), os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
 // execute runs one command and returns its exit code.

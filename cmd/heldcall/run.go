@@ -6,13 +6,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/console/problem"
 )
 
 // Exit codes of a command that could not be started, as shells have them.
@@ -51,33 +56,69 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := freePorts(&config, s.err); err != nil {
+	warnOfUnread(log, c.Config)
+	configured := config
+	var notes strings.Builder
+	if err := freePorts(&config, &notes); err != nil {
 		return err
 	}
-	heldcall, err := app.New(app.Options{Config: config, Log: log, Version: version()})
+	heldcall, err := app.New(app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version()})
 	if err != nil {
 		return err
 	}
-	// The command decides when to end, so signals to heldcall do not stop it.
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	stop, err := start(ctx, heldcall, log)
+	if err != nil {
+		return besideAnother(ctx, err, &configured)
+	}
 	defer stop()
+	if _, err := io.WriteString(s.err, notes.String()); err != nil {
+		return err
+	}
+	return runChild(ctx, command, childEnvironment(os.Environ(), heldcall.ProxyAddr(), &config), s)
+}
+
+// start returns what stops heldcall, as soon as it serves. The command decides
+// when to end, so from then on the end of the context does not stop it.
+func start(ctx context.Context, heldcall *app.App, log *slog.Logger) (stop func(), err error) {
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() {
-		err := heldcall.Run(serving)
-		if err != nil {
-			log.Error("heldcall has stopped", "error", err)
-		}
-		served <- err
-	}()
+	go func() { served <- heldcall.Run(serving) }()
 	select {
 	case err := <-served:
-		return fmt.Errorf("start heldcall: %w", err)
+		cancel()
+		return nil, fmt.Errorf("start heldcall: %w", err)
+	case <-ctx.Done():
+		cancel()
+		return nil, errors.Join(errNotStarted, <-served)
 	case <-heldcall.Started():
 	}
-	ended := runChild(command, childEnvironment(os.Environ(), heldcall.ProxyAddr(), &config), s)
-	stop()
-	<-served //nolint:errcheck // its error is in the log; the command's outcome is what counts
-	return ended
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := <-served; err != nil {
+			log.Error("heldcall has stopped", "error", err)
+		}
+	}()
+	return func() { cancel(); <-ended }, nil
+}
+
+// errNotStarted is the end of a command that a signal prevented.
+var errNotStarted = errors.New("stopped before the command was started")
+
+// besideAnother adds to why heldcall did not start what to do if one runs already
+// where the configuration has it.
+func besideAnother(ctx context.Context, failed error, config *app.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	running, err := client.New("http://" + config.Console.Listen)
+	if err != nil {
+		return failed
+	}
+	if err := running.Ready(ctx); err != nil && !errors.As(err, new(*problem.Problem)) {
+		return failed // nobody answers, or another program
+	}
+	return fmt.Errorf("%w\nA heldcall runs already, and `heldcall run` starts one of its own. To use the one that runs:\n  OPENAI_BASE_URL=http://%s%s COMMAND",
+		failed, reachable(config.Proxy.Listen), openAIPrefix(config.Proxy.Upstreams))
 }
 
 func (c *runCommand) openLog(stderr io.Writer) (io.Writer, func(), error) {
@@ -124,13 +165,16 @@ func freePorts(config *app.Config, notes io.Writer) error {
 
 // runChild runs the command with heldcall's standard streams and hands signals
 // on to it.
-func runChild(command, environment []string, s *streams) error {
+func runChild(ctx context.Context, command, environment []string, s *streams) error {
 	child := exec.Command(command[0], command[1:]...)
 	child.Stdin, child.Stdout, child.Stderr = s.in, s.out, s.err
 	child.Env = environment
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, passedOn...)
+	signal.Notify(signals, heeded(passedOn()...)...)
 	defer signal.Stop(signals)
+	if ctx.Err() != nil { // one came before they were listened to
+		return errNotStarted
+	}
 	if err := child.Start(); err != nil {
 		fmt.Fprintf(s.err, "heldcall: the command cannot be run: %s\n", printable(err.Error()))
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {

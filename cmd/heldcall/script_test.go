@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -20,7 +21,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"heldcall": main})
+	testscript.Main(m, map[string]func(){"heldcall": main, "stops-slowly": stopsSlowly})
+}
+
+// stopsSlowly is a program that needs three seconds to stop.
+func stopsSlowly() {
+	ctx := untilSignal()
+	if err := os.WriteFile("ready", []byte("ready"), 0o600); err != nil {
+		panic(err)
+	}
+	<-ctx.Done()
+	time.Sleep(3 * time.Second)
+	fmt.Println("stopped")
 }
 
 // Each script in testdata runs the real program. Beside testscript's own

@@ -24,11 +24,25 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	heldcall, err := app.New(app.Options{Config: config, Log: log, Version: version()})
+	warnOfUnread(log, c.Config)
+	heldcall, err := app.New(app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version()})
 	if err != nil {
 		return err
 	}
 	return heldcall.Run(ctx)
+}
+
+// usualConfig is the name that a configuration file has in the documentation.
+const usualConfig = "heldcall.yaml"
+
+// warnOfUnread warns whoever expects that a file is read for its name.
+func warnOfUnread(log *slog.Logger, given string) {
+	if given != "" {
+		return
+	}
+	if _, err := os.Stat(usualConfig); err == nil {
+		log.Warn(usualConfig + " in this folder is not read: no configuration was named; give --config " + usualConfig + ", or set HELDCALL_CONFIG")
+	}
 }
 
 // newLog makes heldcall's own log as configured.

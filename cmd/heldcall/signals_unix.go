@@ -10,7 +10,9 @@ import (
 )
 
 // passedOn are the signals that `heldcall run` hands on to its command.
-var passedOn = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+func passedOn() []os.Signal {
+	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+}
 
 // sentByTerminal reports whether a signal has reached the command without us: a
 // terminal sends what its keys mean to every process of its foreground group,
