@@ -40,7 +40,10 @@ type ProxyConfig struct {
 type Upstream struct {
 	Prefix string `yaml:"prefix"`  // path that agents use, such as /v1
 	URL    string `yaml:"url"`     // what the prefix stands for; no trailing slash
-	APIKey Secret `yaml:"api_key"` // empty: the agent's own Authorization passes on
+	APIKey Secret `yaml:"api_key"` // empty: the agent's own key passes on
+	// KeyHeader is the header that carries the key. auto: x-api-key at Anthropic,
+	// api-key at Azure, else as the agent names it, else authorization.
+	KeyHeader string `yaml:"key_header" oneof:"auto authorization x-api-key api-key"`
 }
 
 // Client is one agent that is known by its API key. Exactly one of Key and
@@ -127,15 +130,20 @@ type LogConfig struct {
 	Format string `yaml:"format" oneof:"text json"`
 }
 
-// DefaultConfig is what runs without a file. The upstream's key is the
-// OPENAI_API_KEY that lookup finds; without one the agent's own passes on.
+// DefaultConfig is what runs without a file. The upstreams' keys are the
+// OPENAI_API_KEY and ANTHROPIC_API_KEY that lookup finds; without one the agent's
+// own passes on.
 // lookup is [os.LookupEnv] outside tests.
 func DefaultConfig(lookup func(string) (string, bool)) Config {
-	key, _ := lookup("OPENAI_API_KEY")
+	openAI, _ := lookup("OPENAI_API_KEY")
+	anthropic, _ := lookup("ANTHROPIC_API_KEY")
 	return Config{
 		Proxy: ProxyConfig{
-			Listen:           "127.0.0.1:4141",
-			Upstreams:        []Upstream{{Prefix: "/v1", URL: "https://api.openai.com/v1", APIKey: Secret(key)}},
+			Listen: "127.0.0.1:4141",
+			Upstreams: []Upstream{
+				{Prefix: "/v1", URL: "https://api.openai.com/v1", APIKey: Secret(openAI), KeyHeader: "auto"},
+				{Prefix: "/anthropic/v1", URL: "https://api.anthropic.com/v1", APIKey: Secret(anthropic), KeyHeader: "auto"},
+			},
 			Keepalive:        10 * time.Second,
 			Heartbeat:        "auto",
 			MaxBody:          64 << 20,

@@ -85,6 +85,7 @@ log: {level: info, format: text}
 		t.Fatal(err)
 	}
 	want := DefaultConfig(environment("OPENAI_API_KEY", "sk-1"))
+	want.Proxy.Upstreams = want.Proxy.Upstreams[:1] // the design names one
 	want.Proxy.Clients = []Client{}
 	want.NATS.Dir = filepath.Join(folder, "data")
 	want.Policy.File = filepath.Join(folder, "policy.yaml")
@@ -118,8 +119,8 @@ policy: {file: heldcall.yaml}
 	const key = "a}: {b: &x *y\n#'\""
 	want := DefaultConfig(environment())
 	want.Proxy.Upstreams = []Upstream{
-		{Prefix: "/v1", URL: "http://127.0.0.1:8081/v1", APIKey: "Bearer-" + key + "-${KEY}"},
-		{Prefix: "/local", URL: "http://[::1]:8080"},
+		{Prefix: "/v1", URL: "http://127.0.0.1:8081/v1", APIKey: "Bearer-" + key + "-${KEY}", KeyHeader: "auto"},
+		{Prefix: "/local", URL: "http://[::1]:8080", KeyHeader: "auto"},
 	}
 	want.Proxy.Clients = []Client{
 		{Key: key, Tenant: "acme", User: "ann", Agent: "coder"},

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -130,6 +131,7 @@ func (r *configReader) validateUpstreams(p *ProxyConfig) {
 		default:
 			seen[prefix] = i
 		}
+		p.Upstreams[i].KeyHeader = cmp.Or(u.KeyHeader, "auto")
 		target := r.validateURL(key+".url", u.URL, "http", "https")
 		if target == nil {
 			continue

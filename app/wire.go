@@ -114,7 +114,7 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 		Log: a.log.With("component", "proxy"), Registerer: a.registry,
 	}
 	for _, u := range c.Upstreams {
-		o.Upstreams = append(o.Upstreams, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey)})
+		o.Upstreams = append(o.Upstreams, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader})
 	}
 	for _, k := range c.Clients {
 		o.Clients = append(o.Clients, proxy.Client{KeySHA256: k.digest(), Principal: approvals.Principal{Tenant: k.Tenant, User: k.User, Agent: k.Agent}})

@@ -110,7 +110,7 @@ func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, e 
 		dst = append(dst, "Accept-Encoding: identity\r\n"...)
 	}
 	if u.apiKey != "" {
-		dst = append(append(append(dst, "Authorization: Bearer "...), u.apiKey...), "\r\n"...)
+		dst = u.appendKey(dst, req)
 	}
 	if e.Method != string(req.Method()) { // heldcall's own: the agent sent no body
 		dst = append(dst, "Content-Type: application/json\r\n"...)
@@ -119,6 +119,35 @@ func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, e 
 		dst = append(fasthttp.AppendUint(append(dst, "Content-Length: "...), len(e.Body)), "\r\n"...)
 	}
 	return append(dst, "\r\n"...)
+}
+
+// keyHeader is the header in which the provider at a host expects its key, in
+// lower case; empty where the agent's own choice is as good as any.
+func keyHeader(configured, host string) string {
+	host = strings.ToLower(host)
+	switch {
+	case configured != "" && configured != "auto":
+		return configured
+	case host == "anthropic.com" || strings.HasSuffix(host, ".anthropic.com"):
+		return "x-api-key"
+	case strings.HasSuffix(host, ".azure.com") || strings.HasSuffix(host, ".azure-api.net"):
+		return "api-key"
+	}
+	return ""
+}
+
+// appendKey writes the upstream's key in place of the agent's.
+func (u *upstream) appendKey(dst []byte, req *fasthttp.RequestHeader) []byte {
+	name := u.keyHeader
+	for _, own := range [...]string{"x-api-key", "api-key"} {
+		if name == "" && hasHeader(req, own) && !hasHeader(req, "Authorization") {
+			name = own
+		}
+	}
+	if name == "" || name == "authorization" {
+		return append(append(append(dst, "Authorization: Bearer "...), u.apiKey...), "\r\n"...)
+	}
+	return append(append(append(append(dst, name...), ": "...), u.apiKey...), "\r\n"...)
 }
 
 // clearResponse takes back what was set of a response. fasthttp's own Reset would

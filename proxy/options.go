@@ -52,6 +52,8 @@ type Upstream struct {
 	Prefix string // path that agents use, such as /v1
 	URL    string // what the prefix stands for
 	APIKey string // replaces the agent's key; empty: the agent's own passes on
+	// KeyHeader is the header for APIKey in lower case. Empty or auto: see keyHeader.
+	KeyHeader string
 }
 
 // Client ties an API key to who the agent acts for.

@@ -35,7 +35,9 @@ type upstream struct {
 	addr   string // host:port to dial
 	tls    *tls.Config
 	apiKey string
-	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+	// keyHeader carries apiKey; empty: the header that the agent uses for its own
+	keyHeader string
+	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	mask mask // of apiKey
 
@@ -60,7 +62,7 @@ func newUpstream(u Upstream) (*upstream, error) {
 		prefix: strings.TrimSuffix(u.Prefix, "/"),
 		base:   strings.TrimSuffix(parsed.EscapedPath(), "/"),
 		host:   parsed.Host,
-		apiKey: u.APIKey,
+		apiKey: u.APIKey, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
 		dial: (&net.Dialer{
 			Timeout:         dialTimeout,
 			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},

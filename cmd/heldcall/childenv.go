@@ -17,7 +17,7 @@ func childEnvironment(environment []string, proxy string, config *app.Config) []
 	set := map[string]string{
 		"OPENAI_BASE_URL":    openAI,
 		"OPENAI_API_BASE":    openAI,
-		"ANTHROPIC_BASE_URL": root, // its clients add /v1 themselves
+		"ANTHROPIC_BASE_URL": root + anthropicPrefix(config.Proxy.Upstreams), // its clients add /v1 themselves
 	}
 	if behindHTTPProxy(environment) {
 		set["NO_PROXY"] = addHosts(environment, "NO_PROXY")
@@ -59,6 +59,17 @@ func openAIPrefix(upstreams []app.Upstream) string {
 		}
 	}
 	return first
+}
+
+// anthropicPrefix is the prefix of the first upstream at Anthropic, else what
+// openAIPrefix finds, without the /v1 at its end.
+func anthropicPrefix(upstreams []app.Upstream) string {
+	prefix := openAIPrefix(upstreams)
+	i := slices.IndexFunc(upstreams, func(u app.Upstream) bool { return strings.Contains(u.Prefix+u.URL, "anthropic") })
+	if i >= 0 {
+		prefix = upstreams[i].Prefix
+	}
+	return strings.TrimSuffix(strings.TrimRight(prefix, "/"), "/v1")
 }
 
 // behindHTTPProxy reports whether clients would send even requests to loopback
