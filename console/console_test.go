@@ -29,6 +29,7 @@ type scriptedGate struct {
 	signal   approvals.Signal
 	page     approvals.Page
 	request  approvals.Request
+	reading  error // of one request; nil: err
 	run      approvals.Run
 	runs     []approvals.Run
 	err      error
@@ -37,6 +38,9 @@ type scriptedGate struct {
 }
 
 func (g *scriptedGate) Request(context.Context, string) (approvals.Request, error) {
+	if g.reading != nil {
+		return g.request, g.reading
+	}
 	return g.request, g.err
 }
 
@@ -290,6 +294,28 @@ func (g *batchGate) Decide(_ context.Context, d approvals.Decision) (approvals.R
 		return r, &approvals.DecidedError{Request: r}
 	}
 	return r, nil
+}
+
+// A list is answered from memory. With a store that is not there, that it is
+// empty says nothing.
+func TestEmptyListNeedsTheStore(t *testing.T) {
+	gate := &scriptedGate{page: approvals.Page{Items: []approvals.Request{}}, reading: approvals.ErrUnknownRequest}
+	url := start(t, gate, nil) + "/api/v1/requests"
+	if status, _, body := ask(t, "GET", url, ""); status != 200 || body != `{"items":[],"next_cursor":""}`+"\n" {
+		t.Errorf("no requests are %d %s", status, body)
+	}
+	gate.reading = fmt.Errorf("read heldcall_requests/x: %w", approvals.ErrStoreUnavailable)
+	status, header, body := ask(t, "GET", url, "")
+	p := wantProblem(t, status, header, body, 503, problem.CodeStoreUnavailable)
+	if want := "heldcall's store (NATS) cannot be asked just now; its log says why"; p.Detail != want {
+		t.Errorf("the detail is %q", p.Detail)
+	}
+	gate.err = approvals.ErrStoreUnavailable
+	status, header, body = ask(t, "POST", url+"/01A/decision", `{"action":"approve"}`)
+	p = wantProblem(t, status, header, body, 503, problem.CodeStoreUnavailable)
+	if !strings.HasPrefix(p.Detail, "heldcall's store (NATS) does not answer, and it is not known whether this was recorded") {
+		t.Errorf("the detail is %q", p.Detail)
+	}
 }
 
 func TestRuns(t *testing.T) {

@@ -101,7 +101,7 @@ func (c *Console) stream(ctx context.Context, out *eventWriter, feed <-chan feed
 			}
 			if item.err != nil {
 				c.log.Error("event stream failed", "error", item.err)
-				_ = out.event("", "problem", problemOf(item.err)) // the stream ends either way
+				_ = out.event("", "problem", problemOf(http.MethodGet, item.err)) // the stream ends either way
 				return
 			}
 			err = out.event(strconv.FormatUint(item.event.Seq, 10), string(item.event.Type), item.event)

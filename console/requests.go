@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,6 +23,8 @@ const (
 	channel  = "rest" // how a decision came
 	maxLimit = 500    // of a page
 	maxBatch = 100    // decisions in one body
+	// noRequest is no request's id: those are ULIDs.
+	noRequest = "none"
 )
 
 // listRequests answers a page of requests, newest first.
@@ -34,10 +37,23 @@ func (c *Console) listRequests(w http.ResponseWriter, r *http.Request) error {
 	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, invalid.Error())
 	}
+	if err == nil && len(page.Items) == 0 {
+		err = c.storeAnswers(r.Context())
+	}
 	if err != nil {
 		return fmt.Errorf("list requests: %w", err)
 	}
 	return answer(w, page)
+}
+
+// storeAnswers reads a record that there cannot be. Lists are searched in memory,
+// and nothing found there means nothing while the store is out of reach.
+func (c *Console) storeAnswers(ctx context.Context) error {
+	_, err := c.gate.Request(ctx, noRequest)
+	if errors.Is(err, approvals.ErrUnknownRequest) {
+		return nil
+	}
+	return err
 }
 
 // parseFilter reads the query of a list. What it does not know is an error: a
@@ -199,7 +215,7 @@ func (c *Console) decideSeveral(w http.ResponseWriter, r *http.Request) error {
 	for i, payload := range batch.Decisions {
 		request, err := c.take(r, "", payload)
 		if err != nil {
-			p := problemOf(err)
+			p := problemOf(r.Method, err)
 			items[i] = outcome{Status: p.Status, Problem: p}
 			continue
 		}

@@ -45,7 +45,7 @@ func answer(w http.ResponseWriter, value any) error {
 // writeProblem answers with what an error is to a client. An error that is
 // nobody's business is logged and not shown.
 func (c *Console) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
-	p := problemOf(err)
+	p := problemOf(r.Method, err)
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) && p.Code != problem.CodeNotReady {
 		c.log.Error("console request failed", "method", boundedMethod(r.Method), "path", r.URL.Path, "error", err)
 	}
@@ -58,8 +58,9 @@ func (c *Console) writeProblem(w http.ResponseWriter, r *http.Request, err error
 	}
 }
 
-// problemOf translates an error of the domain.
-func problemOf(err error) *problem.Problem {
+// problemOf translates an error of the domain that came of a request with a
+// method.
+func problemOf(method string, err error) *problem.Problem {
 	var (
 		known   *problem.Problem
 		decided *approvals.DecidedError
@@ -86,7 +87,11 @@ func problemOf(err error) *problem.Problem {
 	case errors.Is(err, approvals.ErrTooLarge):
 		return problem.New(http.StatusRequestEntityTooLarge, problem.CodeTooLarge, "the request with this decision is larger than the store takes; send less")
 	case errors.Is(err, approvals.ErrStoreUnavailable):
-		return problem.New(http.StatusServiceUnavailable, problem.CodeStoreUnavailable, "the store is not available, so nothing was decided; try again, and see heldcall's log")
+		detail := "heldcall's store (NATS) cannot be asked just now; its log says why"
+		if method == http.MethodPost {
+			detail = "heldcall's store (NATS) does not answer, and it is not known whether this was recorded; its log says why. Look at the request, and try again if it still waits"
+		}
+		return problem.New(http.StatusServiceUnavailable, problem.CodeStoreUnavailable, detail)
 	}
 	return problem.New(http.StatusInternalServerError, problem.CodeInternal, "heldcall failed at this; its log says why")
 }

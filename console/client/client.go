@@ -204,7 +204,16 @@ func (c *Client) failure(response *http.Response) error {
 	case p.Code == problem.CodeInvalid:
 		return &approvals.InvalidError{Field: p.Field, Reason: p.Reason}
 	case p.Code == problem.CodeStoreUnavailable:
-		return fmt.Errorf("%w: %s", approvals.ErrStoreUnavailable, p.Detail)
+		return &storeError{&p}
 	}
 	return &p
 }
+
+// storeError is [approvals.ErrStoreUnavailable] in the console's words.
+type storeError struct{ problem *problem.Problem }
+
+func (e *storeError) Error() string { return e.problem.Error() }
+
+func (e *storeError) Is(target error) bool { return target == approvals.ErrStoreUnavailable }
+
+func (e *storeError) Unwrap() error { return e.problem }

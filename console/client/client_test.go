@@ -158,7 +158,7 @@ func TestClientDecides(t *testing.T) {
 	if err := decide("unknown"); !errors.Is(err, approvals.ErrUnknownRequest) {
 		t.Errorf("an unknown request gives %v", err)
 	}
-	if err := decide("store"); !errors.Is(err, approvals.ErrStoreUnavailable) {
+	if err := decide("store"); !errors.Is(err, approvals.ErrStoreUnavailable) || strings.Count(err.Error(), "store") != 1 {
 		t.Errorf("a store that is gone gives %v", err)
 	}
 	invalid := (*approvals.InvalidError)(nil)

@@ -57,6 +57,7 @@ func (s *Service) endpoint(answer func(context.Context, []byte) (any, error)) mi
 		if err == nil {
 			err = req.Respond(payload)
 		} else {
+			s.log.Info("a question over NATS cannot be answered", "subject", req.Subject(), "error", err)
 			err = refuse(req, failureOf(err))
 		}
 		if err != nil {

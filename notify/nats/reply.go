@@ -43,11 +43,13 @@ func failureOf(err error) Failure {
 	case errors.Is(err, approvals.ErrTooLarge):
 		f.Code = CodeInvalid
 	case errors.Is(err, approvals.ErrUnknownRequest):
-		f.Code = CodeUnknownRequest
+		f.Code, f.Message = CodeUnknownRequest, "there is no request with this id; heldcall.v1.svc.requests.list lists them"
 	case errors.Is(err, approvals.ErrUnknownRun):
-		f.Code = CodeUnknownRun
+		f.Code, f.Message = CodeUnknownRun, "nobody has steered a run with this id; heldcall.v1.svc.runs.list lists those that were"
 	case errors.Is(err, errUnknownReviewer):
 		f.Code = CodeUnknownReviewer
+	case errors.Is(err, approvals.ErrStoreUnavailable):
+		f.Message = "the store does not answer; heldcall's log says why. Whether a decision was recorded is not known: read the request, and send it again if that is pending"
 	}
 	return f
 }
