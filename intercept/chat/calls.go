@@ -8,27 +8,17 @@ import (
 
 // call is one tool call as its fragments have built it so far.
 type call struct {
-	place     place
-	kind      kind
-	index     int // as upstream numbered it; where it did not, clients read 0
-	id        string
-	name      string
-	args      strings.Builder
-	object    bool     // the arguments stood there as an object, not as a string
-	own       []string // fields that the dialect has no meaning for, as raw name and value
-	ambiguous []string
-	passed    bool // fragments went to the agent unbuffered
-	check     *intercept.ArgumentsCheck
-}
-
-// doubt notes why clients may read the call in different ways.
-func (c *call) doubt(reason string) {
-	for _, r := range c.ambiguous {
-		if r == reason {
-			return
-		}
-	}
-	c.ambiguous = append(c.ambiguous, reason)
+	intercept.Doubts
+	place  place
+	kind   kind
+	index  int // as upstream numbered it; where it did not, clients read 0
+	id     string
+	name   string
+	args   strings.Builder
+	object bool     // the arguments stood there as an object, not as a string
+	own    []string // fields that the dialect has no meaning for, as raw name and value
+	passed bool     // fragments went to the agent unbuffered
+	check  *intercept.ArgumentsCheck
 }
 
 // judge doubts arguments that are not one strict JSON object. None at all are
@@ -37,11 +27,9 @@ func (c *call) judge() {
 	switch args := c.args.String(); {
 	case c.kind == kindCustom || args == "":
 	case c.object:
-		c.doubt("Its arguments came as an object instead of as text, which clients read in different ways.")
-	case !c.whole():
-		c.doubt("Its arguments are not strict JSON (cut off, a name twice, several values or invalid text).")
-	case !strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{"):
-		c.doubt("Its arguments are not a JSON object.")
+		c.Doubt(intercept.DoubtObject)
+	default:
+		c.DoubtArguments(args)
 	}
 }
 
@@ -82,7 +70,7 @@ func (r *roster) take(f *fragment) (c *call, opened bool) {
 		if c.name == "" && c.args.Len() == 0 {
 			c.kind = f.kind
 		} else {
-			c.doubt("It begins as one kind of call and goes on as another.")
+			c.Doubt("It begins as one kind of call and goes on as another.")
 		}
 	}
 	if c.id == "" {
@@ -92,7 +80,7 @@ func (r *roster) take(f *fragment) (c *call, opened bool) {
 		c.name = strings.Clone(f.name)
 	}
 	if f.object && c.args.Len() > 0 || c.object && f.args != "" {
-		c.doubt("Its arguments came partly as text and partly as an object.")
+		c.Doubt("Its arguments came partly as text and partly as an object.")
 	}
 	c.object = c.object || f.object
 	if !opened && c.repeatedBy(f) {
@@ -130,7 +118,7 @@ func (r *roster) legacy(f *fragment) *call {
 	for _, c := range r.calls {
 		if c.kind == kindLegacy {
 			if f.name != "" && c.name != "" && f.name != c.name {
-				c.doubt("Its name changes from one fragment to the next.")
+				c.Doubt("Its name changes from one fragment to the next.")
 			}
 			return c
 		}
@@ -147,9 +135,9 @@ func (r *roster) withoutIndex(f *fragment) *call {
 	case f.name != "" && (f.id == "" || f.id != last.id):
 		return nil
 	case f.name != "" && f.name != last.name:
-		last.doubt("Its name changes from one fragment to the next.")
+		last.Doubt("Its name changes from one fragment to the next.")
 	case f.id != "" && f.id != last.id:
-		last.doubt("Its id changes from one fragment to the next.")
+		last.Doubt("Its id changes from one fragment to the next.")
 	}
 	return last
 }
@@ -162,7 +150,7 @@ func (r *roster) newIndex(f *fragment) *call {
 	if last == nil || f.id != "" || f.name != "" {
 		return nil
 	}
-	last.doubt("A part of its arguments came under the number of another call.")
+	last.Doubt("A part of its arguments came under the number of another call.")
 	return last
 }
 
@@ -171,7 +159,7 @@ func (r *roster) sameIndex(c *call, f *fragment) *call {
 	switch {
 	case f.name == "":
 		if newID {
-			c.doubt("Its id changes from one fragment to the next.")
+			c.Doubt("Its id changes from one fragment to the next.")
 		}
 		return c
 	case newID:
@@ -181,7 +169,7 @@ func (r *roster) sameIndex(c *call, f *fragment) *call {
 	case f.args != "" && c.whole():
 		return r.collide(c)
 	case f.name != c.name:
-		c.doubt("Its name changes from one fragment to the next.")
+		c.Doubt("Its name changes from one fragment to the next.")
 	}
 	return c
 }
@@ -189,7 +177,7 @@ func (r *roster) sameIndex(c *call, f *fragment) *call {
 // collide doubts a call whose number another call takes too: clients that go by
 // the number read both as one.
 func (r *roster) collide(c *call) *call {
-	c.doubt(sharedIndex)
+	c.Doubt(sharedIndex)
 	return nil
 }
 
@@ -202,12 +190,12 @@ func (r *roster) open(f *fragment) *call {
 			continue
 		}
 		if other.index == c.index {
-			other.doubt(sharedIndex)
-			c.doubt(sharedIndex)
+			other.Doubt(sharedIndex)
+			c.Doubt(sharedIndex)
 		}
 		if f.id != "" && other.id == f.id {
-			other.doubt("Another call of the same answer has the same id.")
-			c.doubt("Another call of the same answer has the same id.")
+			other.Doubt(intercept.DoubtSharedID)
+			c.Doubt(intercept.DoubtSharedID)
 		}
 	}
 	r.calls = append(r.calls, c)

@@ -101,34 +101,18 @@ func read(payload string) (*chunk, error) {
 	}
 	d := decoder{chunk: c}
 	root.ForEach(func(k, v gjson.Result) bool { return d.top(k.Str, v) })
-	if d.reason == "" && (intercept.NamedInput(root) || d.looksLikeACall(root)) {
-		d.reason = "an event looks like a call of another API"
+	if intercept.NamedInput(root) || d.looksLikeACall(root) {
+		d.Refuse("an event looks like a call of another API")
 	}
-	if d.reason != "" {
-		return nil, intercept.NotUnderstood("%s", d.reason)
+	if err := d.Err(); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
 type decoder struct {
-	chunk  *chunk
-	reason string // why the payload is refused, "" while it is not
-}
-
-func (d *decoder) refuse(reason string) bool {
-	d.reason = reason
-	return false
-}
-
-// unknown takes a field that the dialect has no meaning for.
-func (d *decoder) unknown(key string, v gjson.Result, known ...string) bool {
-	if intercept.Misspelt(key, known...) {
-		return d.refuse("a known field is spelt in another letter case")
-	}
-	if reason := intercept.Suspect(key, v); reason != "" {
-		return d.refuse(reason)
-	}
-	return true
+	intercept.Reading
+	chunk *chunk
 }
 
 func (d *decoder) top(key string, v gjson.Result) bool {
@@ -150,9 +134,9 @@ func (d *decoder) top(key string, v gjson.Result) bool {
 	case "error":
 		d.chunk.failed = v.Type != gjson.Null
 	default:
-		return d.unknown(key, v, "choices", "error")
+		return d.Unknown(key, v, "choices", "error")
 	}
-	return d.unknown("", v)
+	return d.Unknown("", v)
 }
 
 // looksLikeACall catches payloads without choices that are events of another
@@ -170,21 +154,21 @@ func (d *decoder) choices(v gjson.Result) bool {
 		return true
 	}
 	if !v.IsArray() {
-		return d.refuse("choices is not an array")
+		return d.Refuse("choices is not an array")
 	}
 	position := 0
 	v.ForEach(func(_, c gjson.Result) bool {
 		if position == maxChoices {
-			return d.refuse("it has too many choices")
+			return d.Refuse("it has too many choices")
 		}
 		if !c.IsObject() || intercept.NamedInput(c) {
-			return d.refuse("a choice is not an object, or is a call itself")
+			return d.Refuse("a choice is not an object, or is a call itself")
 		}
 		d.chunk.choices = append(d.chunk.choices, choiceDelta{index: position})
 		position++
 		return d.choice(&d.chunk.choices[len(d.chunk.choices)-1], c)
 	})
-	return d.reason == ""
+	return d.OK()
 }
 
 func (d *decoder) choice(c *choiceDelta, v gjson.Result) bool {
@@ -192,20 +176,20 @@ func (d *decoder) choice(c *choiceDelta, v gjson.Result) bool {
 		switch key := k.Str; key {
 		case "index":
 			if v.Type != gjson.Null {
-				return d.number(&c.index, v, "the index of a choice")
+				return d.Number(&c.index, v, "the index of a choice")
 			}
 		case "finish_reason":
-			return d.str(&c.finish, v, "a finish reason")
+			return d.Text(&c.finish, v, "a finish reason")
 		case "delta":
 			return d.message(c, inDelta, v)
 		case "message":
 			return d.message(c, inMessage, v)
 		default:
-			return d.unknown(key, v, "index", "finish_reason", "delta", "message")
+			return d.Unknown(key, v, "index", "finish_reason", "delta", "message")
 		}
 		return true
 	})
-	return d.reason == ""
+	return d.OK()
 }
 
 func (d *decoder) message(c *choiceDelta, at place, v gjson.Result) bool {
@@ -213,26 +197,26 @@ func (d *decoder) message(c *choiceDelta, at place, v gjson.Result) bool {
 		return true
 	}
 	if !v.IsObject() || intercept.NamedInput(v) {
-		return d.refuse("a message is not an object, or is a call itself")
+		return d.Refuse("a message is not an object, or is a call itself")
 	}
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch key := k.Str; key {
 		case "role":
 			c.role = c.role || v.Type == gjson.String
-			return d.unknown("", v)
+			return d.Unknown("", v)
 		case "tool_calls":
 			return d.toolCalls(c, at, v)
 		case "function_call":
 			return d.functionCall(c, at, v)
 		default:
-			if !d.unknown(key, v, "role", "content", "tool_calls", "function_call") {
+			if !d.Unknown(key, v, "role", "content", "tool_calls", "function_call") {
 				return false
 			}
 			d.text(c, at, key, v)
 		}
 		return true
 	})
-	return d.reason == ""
+	return d.OK()
 }
 
 // text takes a field of a message that is no call.

@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"strconv"
-
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
@@ -52,12 +50,12 @@ func (d *decoder) toolCalls(c *choiceDelta, at place, v gjson.Result) bool {
 		return true
 	}
 	if !v.IsArray() {
-		return d.refuse("tool_calls is not an array")
+		return d.Refuse("tool_calls is not an array")
 	}
 	v.ForEach(func(_, v gjson.Result) bool {
 		f := fragment{place: at, raw: v.Raw}
 		if !v.IsObject() || intercept.NamedInput(v) {
-			return d.refuse("a tool call is not an object, or has its name where none should be")
+			return d.Refuse("a tool call is not an object, or has its name where none should be")
 		}
 		if !d.toolCall(&f, v) {
 			return false
@@ -65,7 +63,7 @@ func (d *decoder) toolCalls(c *choiceDelta, at place, v gjson.Result) bool {
 		c.calls = append(c.calls, f)
 		return true
 	})
-	return d.reason == ""
+	return d.OK()
 }
 
 func (d *decoder) toolCall(f *fragment, v gjson.Result) bool {
@@ -74,10 +72,10 @@ func (d *decoder) toolCall(f *fragment, v gjson.Result) bool {
 		switch key := k.Str; key {
 		case "index":
 			if f.hasIndex = v.Type != gjson.Null; f.hasIndex {
-				return d.number(&f.index, v, "the index of a tool call")
+				return d.Number(&f.index, v, "the index of a tool call")
 			}
 		case "id":
-			return d.str(&f.id, v, "the id of a tool call")
+			return d.Text(&f.id, v, "the id of a tool call")
 		case "type":
 			return d.callType(f, v)
 		case "function":
@@ -88,17 +86,17 @@ func (d *decoder) toolCall(f *fragment, v gjson.Result) bool {
 			if v.Type != gjson.Null {
 				f.own = append(f.own, intercept.Quote(key)+":"+v.Raw)
 			}
-			return d.unknown(key, v, "index", "id", "type", "function", "custom")
+			return d.Unknown(key, v, "index", "id", "type", "function", "custom")
 		}
 		return true
 	})
-	if d.reason != "" {
+	if !d.OK() {
 		return false
 	}
 	body := function
 	if f.kind == kindCustom || custom.name != "" || custom.args != "" {
 		if function.name != "" || function.args != "" {
-			return d.refuse("a tool call has both a function and a custom part")
+			return d.Refuse("a tool call has both a function and a custom part")
 		}
 		body, f.kind = custom, kindCustom
 	}
@@ -113,7 +111,7 @@ func (d *decoder) callType(f *fragment, v gjson.Result) bool {
 	if v.Type == gjson.Null || v.Type == gjson.String && (v.Str == "" || v.Str == "function" || v.Str == "custom") {
 		return true
 	}
-	return d.refuse("a tool call has an unknown type")
+	return d.Refuse("a tool call has an unknown type")
 }
 
 // body reads a function or custom object.
@@ -122,22 +120,22 @@ func (d *decoder) body(f *fragment, v gjson.Result, input string) bool {
 		return true
 	}
 	if !v.IsObject() {
-		return d.refuse("the body of a tool call is not an object")
+		return d.Refuse("the body of a tool call is not an object")
 	}
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch key := k.Str; {
 		case key == "name":
-			return d.str(&f.name, v, "the name of a tool call")
+			return d.Text(&f.name, v, "the name of a tool call")
 		case key == input && v.IsObject():
 			f.args, f.object = v.Raw, true
 		case key == input:
-			return d.str(&f.args, v, "the arguments of a tool call")
+			return d.Text(&f.args, v, "the arguments of a tool call")
 		default:
-			return d.unknown(key, v, "name", input)
+			return d.Unknown(key, v, "name", input)
 		}
 		return true
 	})
-	return d.reason == ""
+	return d.OK()
 }
 
 // functionCall reads the legacy form. Some providers send an empty one beside
@@ -150,23 +148,5 @@ func (d *decoder) functionCall(c *choiceDelta, at place, v gjson.Result) bool {
 	if f.name != "" || f.args != "" {
 		c.calls = append(c.calls, f)
 	}
-	return true
-}
-
-// number reads an index. All clients read whole numbers without a sign alike.
-func (d *decoder) number(into *int, v gjson.Result, what string) bool {
-	n, err := strconv.ParseUint(v.Raw, 10, 31)
-	if err != nil {
-		return d.refuse(what + " is not a whole number")
-	}
-	*into = int(n)
-	return true
-}
-
-func (d *decoder) str(into *string, v gjson.Result, what string) bool {
-	if v.Type != gjson.String && v.Type != gjson.Null {
-		return d.refuse(what + " is not a string")
-	}
-	*into = v.Str
 	return true
 }

@@ -49,14 +49,14 @@ func (a *answer) recast(part []byte, refs []ref, p plan) ([]byte, error) {
 			return nil, err
 		}
 		before := a.farewellsBefore(p, c)
-		e := edit{answer: a, plan: p, chunk: c, json: c.raw, refs: refs}
+		e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: c.raw}, chunk: c, refs: refs}
 		if err := e.run(); err != nil {
 			return nil, fmt.Errorf("rewrite an event: %w", err)
 		}
 		refs = e.refs
-		changed = changed || e.hollow || len(before) > 0 || e.json != c.raw
+		changed = changed || e.hollow || len(before) > 0 || e.JSON != c.raw
 		if out = append(out, before...); !e.hollow {
-			out = sse.AppendData(out, name, []byte(e.json))
+			out = sse.AppendData(out, name, []byte(e.JSON))
 			a.note([]*chunk{c})
 		}
 	}
@@ -66,15 +66,14 @@ func (a *answer) recast(part []byte, refs []ref, p plan) ([]byte, error) {
 	return out, nil
 }
 
-// edit is the work on one chunk. Failures of sjson stick in err.
+// edit is the work on one chunk.
 type edit struct {
 	*answer
+	intercept.Patch
 	plan   plan
 	chunk  *chunk
-	json   string
 	refs   []ref
 	hollow bool // nothing is left that the agent would read
-	err    error
 }
 
 func (e *edit) run() error {
@@ -88,19 +87,7 @@ func (e *edit) run() error {
 	if e.continuations > 0 {
 		e.rehead()
 	}
-	return e.err
-}
-
-func (e *edit) set(path, raw string) {
-	if e.err == nil {
-		e.json, e.err = sjson.SetRaw(e.json, path, raw)
-	}
-}
-
-func (e *edit) delete(path string) {
-	if e.err == nil {
-		e.json, e.err = sjson.Delete(e.json, path)
-	}
+	return e.Err
 }
 
 func (e *edit) choice(position int, d *choiceDelta) {
@@ -111,7 +98,7 @@ func (e *edit) choice(position int, d *choiceDelta) {
 	}
 	_, noted := e.plan.notes[d.index]
 	if d.role && e.sent[d.index].role && (e.continuations > 0 || noted) {
-		e.delete(path + "delta.role")
+		e.Delete(path + "delta.role")
 	} else if d.role && !e.plan.open && len(d.calls) == 0 {
 		left = true
 	}
@@ -149,11 +136,11 @@ func (e *edit) entries(path, field string, d *choiceDelta, refs []ref) (left boo
 	switch {
 	case !touched:
 	case len(entries) == 0:
-		e.delete(path + field)
+		e.Delete(path + field)
 	case strings.HasSuffix(field, "function_call"):
-		e.set(path+field, entries[0])
+		e.Set(path+field, entries[0])
 	default:
-		e.set(path+field, "["+strings.Join(entries, ",")+"]")
+		e.Set(path+field, "["+strings.Join(entries, ",")+"]")
 	}
 	return len(entries) > 0
 }
@@ -180,7 +167,7 @@ func (e *edit) entry(f *fragment, r ref) string {
 func (e *edit) setIn(raw, path, value string) string {
 	next, err := sjson.SetRaw(raw, path, value)
 	if err != nil {
-		e.err = err
+		e.Err = err
 		return raw
 	}
 	return next
@@ -256,12 +243,12 @@ func (e *edit) finishReason(path string, d *choiceDelta) bool {
 		return false
 	}
 	if e.plan.open {
-		e.set(path+"finish_reason", "null")
+		e.Set(path+"finish_reason", "null")
 		return false
 	}
 	_, noted := e.plan.notes[d.index]
 	if noted && d.finish != "length" && d.finish != "content_filter" {
-		e.set(path+"finish_reason", `"stop"`)
+		e.Set(path+"finish_reason", `"stop"`)
 	}
 	return true
 }
@@ -278,7 +265,7 @@ func (e *edit) separate(path string, d *choiceDelta) {
 		}
 		place := [...]string{"delta.", "message."}[t.place]
 		if lead := intercept.Paragraph(e.text, t.value.Str); lead != t.value.Str && !e.separated {
-			e.set(path+place+"content", intercept.Quote(lead))
+			e.Set(path+place+"content", intercept.Quote(lead))
 		}
 		e.separated = true
 	}
@@ -290,13 +277,13 @@ func (e *edit) usageSum() {
 		return
 	}
 	if e.plan.open {
-		e.delete("usage")
+		e.Delete("usage")
 		e.hollow = e.hollow || len(e.chunk.choices) == 0
 		return
 	}
 	e.hollow = false
 	if len(e.spent) > 0 {
-		e.set("usage", string(intercept.AddUsage(e.spent, []byte(e.chunk.usage))))
+		e.Set("usage", string(intercept.AddUsage(e.spent, []byte(e.chunk.usage))))
 	}
 }
 
@@ -309,7 +296,7 @@ func (e *edit) rehead() {
 		{"system_fingerprint", e.head.fingerprint, e.chunk.head.fingerprint},
 	} {
 		if f.first != "" && f.own != "" && f.first != f.own {
-			e.set(f.name, f.first)
+			e.Set(f.name, f.first)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (p *passage) learn() {
 // without doubt.
 func (p *passage) argumentSlot(s *shape, payload []byte) []intercept.Span {
 	args := gjson.GetBytes(payload, "choices.0.delta.tool_calls.0.function.arguments")
-	if args.Type != gjson.String || p.refs[0].call.kind != kindFunction || len(p.refs[0].call.ambiguous) > 0 {
+	if args.Type != gjson.String || p.refs[0].call.kind != kindFunction || len(p.refs[0].call.Doubts) > 0 {
 		return nil
 	}
 	s.call = p.refs[0].call

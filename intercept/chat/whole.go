@@ -89,7 +89,7 @@ func (s *settling) finishWhole() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := edit{answer: s.answer, plan: s.plan, chunk: c, json: c.raw, refs: s.wholeRefs(c)}
+	e := edit{answer: s.answer, plan: s.plan, Patch: intercept.Patch{JSON: c.raw}, chunk: c, refs: s.wholeRefs(c)}
 	for position := range c.choices {
 		d := &c.choices[position]
 		path := fmt.Sprintf("choices.%d.", position)
@@ -101,7 +101,7 @@ func (s *settling) finishWhole() ([]byte, error) {
 	if s.continuations > 0 {
 		e.rehead()
 	}
-	return []byte(e.json), e.err
+	return []byte(e.JSON), e.Err
 }
 
 // wholeRefs ties the entries of the body to their calls again.
@@ -137,6 +137,6 @@ func (s *settling) wholeText(e *edit, path string, d *choiceDelta) {
 		text += intercept.Paragraph(text, note)
 	}
 	if text != own {
-		e.set(path+"content", intercept.Quote(text))
+		e.Set(path+"content", intercept.Quote(text))
 	}
 }

@@ -1,0 +1,24 @@
+package intercept
+
+import "github.com/tidwall/sjson"
+
+// Patch is JSON, strict when it came, that is changed field by field: all other
+// bytes stay. The first error sticks.
+type Patch struct {
+	JSON string
+	Err  error
+}
+
+// Set replaces the value at a path, or adds it. The path is no part of an answer.
+func (p *Patch) Set(path, raw string) {
+	if p.Err == nil {
+		p.JSON, p.Err = sjson.SetRaw(p.JSON, path, raw)
+	}
+}
+
+// Delete takes out the field at a path.
+func (p *Patch) Delete(path string) {
+	if p.Err == nil {
+		p.JSON, p.Err = sjson.Delete(p.JSON, path)
+	}
+}

@@ -1,0 +1,63 @@
+package intercept
+
+import (
+	"strconv"
+
+	"github.com/tidwall/gjson"
+)
+
+// Reading is the reading of one payload. It goes on until something is refused:
+// its methods return false from then on, as gjson's ForEach wants it. The zero
+// value is ready for use.
+type Reading struct{ reason string }
+
+// Refuse notes why the payload is not released, and returns false. The reason
+// must not quote the payload.
+func (r *Reading) Refuse(reason string) bool {
+	if r.reason == "" {
+		r.reason = reason
+	}
+	return false
+}
+
+// OK reports whether nothing was refused.
+func (r *Reading) OK() bool { return r.reason == "" }
+
+// Err is the error for what was refused, nil for nothing; it is an [*Error].
+func (r *Reading) Err() error {
+	if r.reason == "" {
+		return nil
+	}
+	return NotUnderstood("%s", r.reason)
+}
+
+// Unknown takes a field that the dialect has no meaning for. Known are the names
+// that have one where it stands.
+func (r *Reading) Unknown(key string, v gjson.Result, known ...string) bool {
+	if Misspelt(key, known...) {
+		return r.Refuse("a known field is spelt in another letter case")
+	}
+	if reason := Suspect(key, v); reason != "" {
+		return r.Refuse(reason)
+	}
+	return true
+}
+
+// Number reads an index. All clients read whole numbers without a sign alike.
+func (r *Reading) Number(into *int, v gjson.Result, what string) bool {
+	n, err := strconv.ParseUint(v.Raw, 10, 31)
+	if err != nil {
+		return r.Refuse(what + " is not a whole number")
+	}
+	*into = int(n)
+	return true
+}
+
+// Text reads a string; null is an empty one.
+func (r *Reading) Text(into *string, v gjson.Result, what string) bool {
+	if v.Type != gjson.String && v.Type != gjson.Null {
+		return r.Refuse(what + " is not a string")
+	}
+	*into = v.Str
+	return true
+}
