@@ -3,9 +3,11 @@
 // the way a connection ends. Tests, the bench and the demo use it as upstream.
 //
 // [New] starts a [Server]. A script turns a [Request] into a [Reply]; [Answer]
-// and [Stream] build replies in the shape of OpenAI's Chat Completions, and
-// [Model] is a script that follows rules like a small deterministic model.
-// [Reviewer] is the other end of a test: it decides what heldcall asks.
+// builds replies in the shape of OpenAI's Chat Completions and Responses and of
+// Anthropic's Messages, [Stream], [ResponsesStream] and [MessagesStream] build
+// them event by event, and [Model] is a script that follows rules like a small
+// deterministic model, and refuses what the providers refuse. [Reviewer] is the
+// other end of a test: it decides what heldcall asks.
 package scripted
 
 import (

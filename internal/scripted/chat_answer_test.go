@@ -18,7 +18,7 @@ func TestStreamHasOpenAIsShape(t *testing.T) {
 	}
 	a := scripted.Answer{
 		ID: "chatcmpl-1", Model: "m", Created: 7, Text: "höhö",
-		Calls:    []scripted.Call{{"call_1", "run", `{"a":"<b>"}`}, {"call_2", "stop", `{}`}},
+		Calls:    []scripted.Call{{ID: "call_1", Name: "run", Arguments: `{"a":"<b>"}`}, {ID: "call_2", Name: "stop", Arguments: `{}`}},
 		Usage:    scripted.Usage{Prompt: 3, Completion: 4},
 		Fragment: 3,
 	}
@@ -49,7 +49,7 @@ func TestStreamHasOpenAIsShape(t *testing.T) {
 }
 
 func TestCallWithoutTextOpensTheChoice(t *testing.T) {
-	first := string(scripted.Answer{Calls: []scripted.Call{{"call_1", "run", ""}}}.Stream(false).Events()[0])
+	first := string(scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "run", Arguments: ""}}}.Stream(false).Events()[0])
 	want := `"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1",` +
 		`"type":"function","function":{"name":"run","arguments":""}}],"refusal":null}`
 	if !strings.Contains(first, want) || strings.Contains(first, "usage") {
@@ -60,7 +60,7 @@ func TestCallWithoutTextOpensTheChoice(t *testing.T) {
 func TestWholeAnswer(t *testing.T) {
 	a := scripted.Answer{
 		ID: "chatcmpl-1", Text: "wait", Usage: scripted.Usage{Prompt: 3, Completion: 4},
-		Calls: []scripted.Call{{"call_1", "run", `{"a":"<b>"}`}, {"call_2", "stop", `{}`}},
+		Calls: []scripted.Call{{ID: "call_1", Name: "run", Arguments: `{"a":"<b>"}`}, {ID: "call_2", Name: "stop", Arguments: `{}`}},
 	}
 	var got struct {
 		ID      string

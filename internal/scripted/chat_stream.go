@@ -1,10 +1,6 @@
 package scripted
 
-import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-)
+import "fmt"
 
 // Stream builds a streamed Chat Completions answer event by event, byte for
 // byte as OpenAI writes it. Its methods append and return the stream, so that
@@ -15,8 +11,8 @@ type Stream struct {
 	Created      int64
 	IncludeUsage bool // every chunk has a usage field, as with stream_options.include_usage
 
+	eventLog
 	choice int
-	events [][]byte
 }
 
 // The identity of an answer that names none.
@@ -27,21 +23,6 @@ const (
 	defaultFingerprint = "fp_5c1ed0ca11"
 )
 
-// Events returns the stream's events, each with its framing.
-func (s *Stream) Events() [][]byte { return s.events }
-
-// Bytes is the whole body.
-func (s *Stream) Bytes() []byte { return bytes.Join(s.events, nil) }
-
-// Writes is the body with one write an event.
-func (s *Stream) Writes() []Write {
-	writes := make([]Write, len(s.events))
-	for i, event := range s.events {
-		writes[i].Bytes = event
-	}
-	return writes
-}
-
 // Choice makes the events that follow belong to that choice.
 func (s *Stream) Choice(index int) *Stream {
 	s.choice = index
@@ -50,7 +31,7 @@ func (s *Stream) Choice(index int) *Stream {
 
 // Raw appends bytes as they are: a comment, a broken event.
 func (s *Stream) Raw(event string) *Stream {
-	s.events = append(s.events, []byte(event))
+	s.add(event)
 	return s
 }
 
@@ -62,6 +43,11 @@ func (s *Stream) Role() *Stream {
 // Text appends a fragment of text.
 func (s *Stream) Text(fragment string) *Stream {
 	return s.delta(`{"content":`+quote(fragment)+`}`, "")
+}
+
+// Reasoning appends a fragment of reasoning, as DeepSeek and others do.
+func (s *Stream) Reasoning(fragment string) *Stream {
+	return s.delta(`{"reasoning_content":`+quote(fragment)+`}`, "")
 }
 
 // RoleAndCall opens a choice that begins with a call, which OpenAI writes as
@@ -80,12 +66,23 @@ func (s *Stream) Arguments(index int, fragment string) *Stream {
 	return s.delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, index, quote(fragment)), "")
 }
 
+// CustomCall opens a call of a custom tool, Input continues it.
+func (s *Stream) CustomCall(index int, id, name string) *Stream {
+	return s.delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%s,"type":"custom","custom":{"name":%s,"input":""}}]}`,
+		index, quote(id), quote(name)), "")
+}
+
+// Input continues a call of a custom tool with a fragment of its input.
+func (s *Stream) Input(index int, fragment string) *Stream {
+	return s.delta(fmt.Sprintf(`{"tool_calls":[{"index":%d,"custom":{"input":%s}}]}`, index, quote(fragment)), "")
+}
+
 // Finish ends a choice.
 func (s *Stream) Finish(reason string) *Stream { return s.delta(`{}`, reason) }
 
 // Usage appends the chunk that holds nothing but usage.
 func (s *Stream) Usage(u Usage) *Stream {
-	return s.event(s.chunk(`[]`, string(encode(u.object()))))
+	return s.event(s.chunk(`[]`, string(encode(u.chat()))))
 }
 
 // Done appends the end marker.
@@ -120,24 +117,3 @@ func (s *Stream) chunk(choices, usage string) string {
 }
 
 func (s *Stream) event(payload string) *Stream { return s.Raw("data: " + payload + "\n\n") }
-
-func or[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
-}
-
-// quote is a JSON string as OpenAI writes it: without HTML escapes.
-func quote(s string) string { return string(encode(s)) }
-
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprintf("internal error: a scripted value is not JSON: %v", err))
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
-}
