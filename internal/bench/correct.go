@@ -22,21 +22,23 @@ type integrity struct {
 // faultless says that every event that was sent came, whole and in its place.
 func (r integrity) faultless() bool { return r.Lost+r.Torn+r.Reordered == 0 }
 
-// checkEvents sends events through a hop on 32 connections and compares every byte. Each stream has its own number in each event and
-// is cut into writes at random bytes; on 8 of the connections the streams end in a tool call. It stops early after limit.
+// checkEvents sends events through a hop on 33 connections, 11 a dialect, and compares every byte. Each stream has its own number and
+// is cut into writes at random bytes; on 3 of 11 connections the streams end in a tool call. It stops early after limit.
 func checkEvents(h *hop, events int64, limit time.Duration) (integrity, error) {
 	result := integrity{Hop: h.name, Asked: events}
 	var workers []*worker
 	defer func() { closeWorkers(workers) }()
-	for _, w := range []workload{
-		{Shape: shapeSplit, Conns: 24, Events: streamLen, Prompt: promptSize},
-		{Shape: shapeSplitTool, Conns: 8, Events: streamLen, Prompt: promptSize},
-	} {
-		more, err := newWorkers(h.addr, w)
-		if err != nil {
-			return result, err
+	for _, d := range allDialects {
+		for _, w := range []workload{
+			{Dialect: d, Shape: shapeSplit, Conns: 8, Events: streamLen, Prompt: promptSize},
+			{Dialect: d, Shape: shapeSplitTool, Conns: 3, Events: streamLen, Prompt: promptSize},
+		} {
+			more, err := newWorkers(h.addr, w)
+			if err != nil {
+				return result, err
+			}
+			workers = append(workers, more...)
 		}
-		workers = append(workers, more...)
 	}
 	var sent, received atomic.Int64
 	var mu sync.Mutex

@@ -7,7 +7,7 @@ import (
 )
 
 func TestDiagnose(t *testing.T) {
-	sc := newScript(shapeTool, streamLen)
+	sc := newScript(chat, shapeTool, streamLen)
 	stamp(sc.body, sc.bodySeeds, firstSeed+1)
 	events := splitEvents(sc.body)
 	f := func(name string, lost, torn, reordered int, change func([][]byte) [][]byte) {

@@ -10,9 +10,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// heldEvents is the length of a held stream: a role, text, a call, a finish.
-const heldEvents = callEvents + 7
-
 // heldCalls are agents whose calls wait for a decision.
 type heldCalls struct {
 	agents []*agent
@@ -20,20 +17,20 @@ type heldCalls struct {
 }
 
 // holdStreams starts n streams whose upstream has finished and whose calls are held. It asks heldcall nothing.
-func holdStreams(h *hop, n int) ([]*agent, error) {
-	textEnd := newScript(shapeHeld, heldEvents).callAt
-	return beginStreams(h.addr, shapeHeld, heldEvents, n, func(body []byte) bool { return len(body) >= textEnd })
+func holdStreams(h *hop, d *dialect, n int) ([]*agent, error) {
+	textEnd := newScript(d, shapeHeld, d.held).callAt
+	return beginStreams(h.addr, d, shapeHeld, d.held, n, func(body []byte) bool { return len(body) >= textEnd })
 }
 
 // holdWhole sends n requests for whole answers whose calls are held. Nothing comes back while they are.
-func holdWhole(h *hop, n int) ([]*agent, error) {
+func holdWhole(h *hop, d *dialect, n int) ([]*agent, error) {
 	agents, err := openAgents(h.addr, n, 4096)
 	if err != nil {
 		return nil, err
 	}
 	for i, a := range agents {
 		a.seed = seeds.Add(1)
-		if _, err := a.conn.Write(newPrompt(shapeHeldWhole, 0, promptSize, int64(i)).render(a.seed)); err != nil {
+		if _, err := a.conn.Write(newPrompt(d, shapeHeldWhole, 0, promptSize, int64(i)).render(a.seed)); err != nil {
 			closeAgents(agents)
 			return nil, fmt.Errorf("agent: send: %w", err)
 		}
@@ -42,12 +39,12 @@ func holdWhole(h *hop, n int) ([]*agent, error) {
 }
 
 // holdCalls holds n calls and learns their requests' ids.
-func holdCalls(h *hop, s shape, n int) (*heldCalls, error) {
+func holdCalls(h *hop, d *dialect, s shape, n int) (*heldCalls, error) {
 	hold := holdStreams
 	if s == shapeHeldWhole {
 		hold = holdWhole
 	}
-	agents, err := hold(h, n)
+	agents, err := hold(h, d, n)
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +118,11 @@ func (h *hop) awaitStatus(id string, status approvals.Status, limit time.Duratio
 
 // decide approves one held call over REST and gives the time until the call's first bytes were at the agent. The rest of the stream
 // must be what upstream sent.
-func (h *hop) decide(a *agent, id string) (time.Duration, error) {
+func (h *hop) decide(d *dialect, a *agent, id string) (time.Duration, error) {
 	arrived := make(chan time.Time, 1)
 	failed := make(chan error, 1)
 	go func() {
-		err := a.await(func(body []byte) bool { return bytes.Contains(body, []byte(`"tool_calls":[`)) })
+		err := a.await(func(body []byte) bool { return bytes.Contains(body, []byte(d.callMark)) })
 		arrived <- time.Now()
 		if err == nil {
 			err = a.finish()
@@ -141,7 +138,7 @@ func (h *hop) decide(a *agent, id string) (time.Duration, error) {
 	if err := <-failed; err != nil {
 		return 0, fmt.Errorf("approved stream: %w", err)
 	}
-	sc := newScript(shapeHeld, heldEvents)
+	sc := newScript(d, shapeHeld, d.held)
 	stamp(sc.body, sc.bodySeeds, a.seed)
 	if !bytes.HasSuffix(a.body, sc.body[sc.callAt:]) {
 		return 0, fmt.Errorf("approved stream: %w", diagnose(a.body, sc.body))
@@ -150,14 +147,14 @@ func (h *hop) decide(a *agent, id string) (time.Duration, error) {
 }
 
 // decideAll approves n of the held calls one after the other.
-func (h *hop) decideAll(held *heldCalls, n int) ([]int64, error) {
+func (h *hop) decideAll(d *dialect, held *heldCalls, n int) ([]int64, error) {
 	delays := make([]int64, 0, n)
 	for _, a := range held.agents[:n] {
-		d, err := h.decide(a, held.ids[a.seed])
+		took, err := h.decide(d, a, held.ids[a.seed])
 		if err != nil {
 			return delays, err
 		}
-		delays = append(delays, int64(d))
+		delays = append(delays, int64(took))
 	}
 	return delays, nil
 }

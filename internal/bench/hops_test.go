@@ -38,7 +38,7 @@ func TestHopsPassEveryByte(t *testing.T) {
 		go func() { _ = serve(ln, up) }() // ends with the listener
 	}
 	for name, addr := range addrs {
-		for _, w := range append(workloads(), workload{"split", shapeSplitTool, 4, streamLen, promptSize}) {
+		for _, w := range append(workloads(), workload{"split", chat, shapeSplitTool, 4, streamLen, promptSize}) {
 			workers, err := newWorkers(addr, w)
 			if err != nil {
 				t.Fatal(err)
@@ -61,7 +61,7 @@ func TestPacedStreamsAreTimed(t *testing.T) {
 	defer a.close()
 	const events = 12
 	var delays []int64
-	err = a.readPaced(newPrompt(shapePaced, events, promptSize, 1).render(firstSeed+1), events, func(d int64) { delays = append(delays, d) })
+	err = a.readPaced(newPrompt(chat, shapePaced, events, promptSize, 1).render(firstSeed+1), events, func(d int64) { delays = append(delays, d) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestUpstreamTellsWhenAStreamIsLeft(t *testing.T) {
 		t.Fatalf("the first notice is %+v, want the address %s", first, addr)
 	}
 	for _, s := range []shape{shapeOpen, shapePaced} {
-		agents, err := beginStreams(addr, s, 1000, 1, func(body []byte) bool { return len(body) > 700 })
+		agents, err := beginStreams(addr, chat, s, 1000, 1, func(body []byte) bool { return len(body) > 700 })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestAwaitSaysThatTheResponseEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.close()
-	if err := a.begin(newPrompt(shapeWhole, 0, promptSize, 1).render(firstSeed)); err != nil {
+	if err := a.begin(newPrompt(chat, shapeWhole, 0, promptSize, 1).render(firstSeed)); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.await(func([]byte) bool { return false }); !errors.Is(err, errEnded) {

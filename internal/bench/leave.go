@@ -20,12 +20,12 @@ type leaving struct {
 // by then, those of shapePaced flow.
 func leaveStreams(h *hop, upstream *process, s shape, n int, limit time.Duration) (leaving, error) {
 	l := leaving{Limit: limit}
-	events, begun := openEvents, len(newScript(shapeOpen, openEvents).body)
+	events, begun := openEvents, len(newScript(chat, shapeOpen, openEvents).body)
 	if s == shapePaced {
 		events = int(2 * limit / pace)
 	}
 	for range n {
-		agents, err := beginStreams(h.addr, s, events, 1, func(body []byte) bool { return len(body) >= begun })
+		agents, err := beginStreams(h.addr, chat, s, events, 1, func(body []byte) bool { return len(body) >= begun })
 		if err != nil {
 			return l, err
 		}
@@ -77,7 +77,7 @@ func leaveKinds() []leaveKind {
 // leaveHeld lets n agents leave their held calls at once and measures until each request's status is cancelled.
 func leaveHeld(h *hop, kind leaveKind, n int, limit time.Duration) (leaving, error) {
 	l := leaving{Limit: limit}
-	held, err := holdCalls(h, kind.shape, n)
+	held, err := holdCalls(h, chat, kind.shape, n)
 	if err != nil {
 		return l, err
 	}

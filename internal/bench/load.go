@@ -13,11 +13,12 @@ import (
 
 // workload is one way of loading a hop at full speed.
 type workload struct {
-	Name   string
-	Shape  shape
-	Conns  int
-	Events int // of a stream; 0 for whole answers
-	Prompt int // bytes of the request's body
+	Name    string
+	Dialect *dialect `json:"-"` // its name begins Name
+	Shape   shape
+	Conns   int
+	Events  int // of a stream; 0 for whole answers
+	Prompt  int // bytes of the request's body
 }
 
 // unit is what the figures of a workload count.
@@ -38,18 +39,24 @@ const (
 )
 
 // workloads are the full-speed ones, in the order they run.
-func workloads() []workload {
-	return []workload{
-		{"whole answers, 1 connection", shapeWhole, 1, 0, promptSize},
-		{"whole answers, 64 connections", shapeWhole, 64, 0, promptSize},
-		{"coalesced, 1 stream", shapeCoalesced, 1, streamLen, promptSize},
-		{"coalesced, 32 streams", shapeCoalesced, 32, streamLen, promptSize},
-		{"one event per packet, 1 stream", shapePackets, 1, streamLen, promptSize},
-		{"one event per packet, 32 streams", shapePackets, 32, streamLen, promptSize},
-		{"tool call at the end, 1 stream", shapeTool, 1, streamLen, promptSize},
-		{"tool call at the end, 32 streams", shapeTool, 32, streamLen, promptSize},
-		{"200 KB prompt, 16 connections", shapeWhole, 16, 0, longPrompt},
+func workloads() (list []workload) {
+	for _, d := range allDialects {
+		list = append(list,
+			workload{"whole answers, 1 connection", d, shapeWhole, 1, 0, promptSize},
+			workload{"whole answers, 64 connections", d, shapeWhole, 64, 0, promptSize},
+			workload{"coalesced, 1 stream", d, shapeCoalesced, 1, streamLen, promptSize},
+			workload{"coalesced, 32 streams", d, shapeCoalesced, 32, streamLen, promptSize},
+			workload{"one event per packet, 1 stream", d, shapePackets, 1, streamLen, promptSize},
+			workload{"one event per packet, 32 streams", d, shapePackets, 32, streamLen, promptSize},
+			workload{"tool call at the end, 1 stream", d, shapeTool, 1, streamLen, promptSize},
+			workload{"tool call at the end, 32 streams", d, shapeTool, 32, streamLen, promptSize},
+			workload{"200 KB prompt, 16 connections", d, shapeWhole, 16, 0, longPrompt},
+		)
 	}
+	for i := range list {
+		list[i].Name = list[i].Dialect.name + ": " + list[i].Name
+	}
+	return list
 }
 
 // sample is what one hop did with one workload in one round.
@@ -80,7 +87,7 @@ type worker struct {
 
 // newWorkers connects all connections of a workload.
 func newWorkers(addr string, w workload) ([]*worker, error) {
-	sc := newScript(w.Shape, w.Events)
+	sc := newScript(w.Dialect, w.Shape, w.Events)
 	workers := make([]*worker, w.Conns)
 	for i := range workers {
 		a, err := dial(addr, 64<<10)
@@ -90,7 +97,7 @@ func newWorkers(addr string, w workload) ([]*worker, error) {
 		}
 		workers[i] = &worker{
 			agent: a, script: sc, want: bytes.Clone(sc.body),
-			prompt: newPrompt(w.Shape, w.Events, w.Prompt, int64(i)),
+			prompt: newPrompt(w.Dialect, w.Shape, w.Events, w.Prompt, int64(i)),
 		}
 	}
 	return workers, nil

@@ -8,8 +8,8 @@
 // Figures to reach are printed with "reached" or "NOT reached". The program fails only when an event is lost, torn or out of order, or
 // when something does not work; never on a time.
 //
-//	go run ./internal/bench                    the whole run, 6 to 8 minutes
-//	go run ./internal/bench -short             a minute, for a look
+//	go run ./internal/bench                    the whole run
+//	go run ./internal/bench -short             a few minutes, for a look
 //	go run ./internal/bench -only 'coalesced'  the steps whose name matches
 //	go run ./internal/bench -profile /tmp/p    CPU profiles of heldcall by workload
 package main
@@ -41,7 +41,7 @@ func main() {
 	hops := flag.String("hops", strings.Join([]string{hopDirect, hopTCP, hopFasthttp, hopHTTPUtil, hopHeldcall}, ","), "hops to run")
 	flag.StringVar(&o.heldcall, "heldcall", "", "the heldcall binary; built from this module if empty")
 	flag.StringVar(&o.profiles, "profile", "", "folder for CPU profiles of heldcall, which is then built with a profiler")
-	flag.BoolVar(&o.short, "short", false, "a run of about a minute: fewer rounds, streams and events")
+	flag.BoolVar(&o.short, "short", false, "a short run: fewer rounds, streams and events")
 	flag.StringVar(&out.json, "json", "", "write the results to this file")
 	flag.StringVar(&out.markdown, "markdown", "", "write the report to this file in Markdown")
 	flag.Parse()

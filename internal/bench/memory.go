@@ -23,15 +23,15 @@ type footprint struct {
 
 // openStreams measures a fresh hop: its memory idle, then what each of n streams that have begun and gone silent adds.
 // settle is how long memory is left alone before it is read.
-func openStreams(h *hop, n int, settle time.Duration) (footprint, error) {
+func openStreams(h *hop, d *dialect, n int, settle time.Duration) (footprint, error) {
 	fp := footprint{Streams: n}
 	idle, err := warmMemory(h, settle)
 	if err != nil {
 		return fp, err
 	}
 	fp.Idle = idle.start
-	sc := newScript(shapeOpen, openEvents)
-	agents, err := beginStreams(h.addr, shapeOpen, openEvents, n, func(body []byte) bool { return len(body) >= len(sc.body) })
+	sc := newScript(d, shapeOpen, openEvents)
+	agents, err := beginStreams(h.addr, d, shapeOpen, openEvents, n, func(body []byte) bool { return len(body) >= len(sc.body) })
 	if err != nil {
 		return fp, err
 	}
@@ -59,7 +59,7 @@ func warmMemory(h *hop, settle time.Duration) (idleMemory, error) {
 	if m.start, err = memoryOf(h.pid()); err != nil {
 		return m, err
 	}
-	workers, err := newWorkers(h.addr, workload{Shape: shapeCoalesced, Conns: 4, Events: openEvents, Prompt: promptSize})
+	workers, err := newWorkers(h.addr, workload{Dialect: chat, Shape: shapeCoalesced, Conns: 4, Events: openEvents, Prompt: promptSize})
 	if err != nil {
 		return m, err
 	}
@@ -80,7 +80,7 @@ func warmMemory(h *hop, settle time.Duration) (idleMemory, error) {
 const holdLimit = 10 * time.Minute
 
 // beginStreams starts n exchanges and reads each until its body satisfies enough.
-func beginStreams(addr string, s shape, events, n int, enough func([]byte) bool) ([]*agent, error) {
+func beginStreams(addr string, d *dialect, s shape, events, n int, enough func([]byte) bool) ([]*agent, error) {
 	agents, err := openAgents(addr, n, 4096)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func beginStreams(addr string, s shape, events, n int, enough func([]byte) bool)
 	g.SetLimit(64)
 	for i, a := range agents {
 		g.Go(func() error {
-			p := newPrompt(s, events, promptSize, int64(i))
+			p := newPrompt(d, s, events, promptSize, int64(i))
 			a.seed, a.deadline = seeds.Add(1), holdLimit
 			if err := a.begin(p.render(a.seed)); err != nil {
 				return err
@@ -97,7 +97,7 @@ func beginStreams(addr string, s shape, events, n int, enough func([]byte) bool)
 			if err := a.await(enough); err != nil {
 				return err
 			}
-			if bytes.Contains(a.body, []byte("tool_calls")) {
+			if bytes.Contains(a.body, []byte(d.callMark)) {
 				return fmt.Errorf("leak: a held call reached the agent: %.300q", a.body)
 			}
 			return nil

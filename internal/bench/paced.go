@@ -37,7 +37,7 @@ func drivePaced(h *hop, upstream *process, streams int, d time.Duration) (pacedS
 	for i, a := range agents {
 		g.Go(func() error {
 			time.Sleep(pace * time.Duration(i) / time.Duration(streams))
-			p := newPrompt(shapePaced, events, promptSize, int64(i))
+			p := newPrompt(chat, shapePaced, events, promptSize, int64(i))
 			delays[i] = make([]int64, 0, events)
 			return a.readPaced(p.render(seeds.Add(1)), events, func(delay int64) { delays[i] = append(delays[i], delay) })
 		})

@@ -27,7 +27,7 @@ func tables(r results) []table {
 	if len(r.Memory) > 0 {
 		ts = append(ts, memoryTable(r))
 	}
-	if r.Held != nil {
+	if len(r.Held) > 0 {
 		ts = append(ts, decisionTable(r.Held))
 	}
 	if len(r.Leaving) > 0 {
@@ -35,7 +35,7 @@ func tables(r results) []table {
 	}
 	if i := r.Integrity; i != nil {
 		ts = append(ts, table{
-			title:  "Correctness: 32 streams at once, cut at random bytes, some with a tool call at the end",
+			title:  "Correctness: 33 streams at once, of all dialects, cut at random bytes, some with a tool call at the end",
 			header: []string{"hop", "events", "lost", "torn", "reordered", "seconds"},
 			rows: [][]string{{
 				i.Hop, fmt.Sprint(i.Events), fmt.Sprint(i.Lost), fmt.Sprint(i.Torn), fmt.Sprint(i.Reordered),
@@ -85,30 +85,34 @@ func pacedTable(p pacedResult) table {
 func memoryTable(r results) table {
 	t := table{
 		title:  fmt.Sprintf("Memory of a fresh process, resident, at %d streams", r.Memory[0].Streams),
-		header: []string{"hop", "idle MB", "without its program file", "KiB per open stream", "KiB per held stream"},
+		header: []string{"hop", "dialect", "idle MB", "without its program file", "KiB per open stream", "KiB per held stream"},
 	}
 	for _, m := range r.Memory {
 		held := "-"
-		if m.Hop == hopHeldcall && r.Held != nil {
-			held = fmt.Sprintf("%.1f", r.Held.PerStream/1024)
+		for _, h := range r.Held {
+			if m.Hop == hopHeldcall && m.Dialect == h.Dialect {
+				held = fmt.Sprintf("%.1f", h.PerStream/1024)
+			}
 		}
-		t.rows = append(t.rows, []string{m.Hop, megabytes(m.Idle.Resident), megabytes(m.Idle.Own), fmt.Sprintf("%.1f", m.PerStream/1024), held})
+		t.rows = append(t.rows, []string{m.Hop, m.Dialect, megabytes(m.Idle.Resident), megabytes(m.Idle.Own), fmt.Sprintf("%.1f", m.PerStream/1024), held})
 	}
 	return t
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f", float64(n)/1e6) }
 
-func decisionTable(h *heldResult) table {
-	row := func(held int, l latency) []string {
-		return append([]string{fmt.Sprint(held)}, latencyCells(l)...)
-	}
-	return table{
+func decisionTable(held []heldResult) table {
+	t := table{
 		title:  "From a decision (REST, approve) to the call's first bytes at the agent",
-		note:   fmt.Sprintf("keepalive %s; store synced to disk on each write", h.Keepalive),
-		header: []string{"held", "decisions", "p50 ms", "p99 ms", "max ms"},
-		rows:   [][]string{row(1, h.One), row(h.Streams, h.Many)},
+		note:   fmt.Sprintf("keepalive %s; store synced to disk on each write", held[0].Keepalive),
+		header: []string{"dialect", "held", "decisions", "p50 ms", "p99 ms", "max ms"},
 	}
+	for _, h := range held {
+		t.rows = append(t.rows,
+			append([]string{h.Dialect, "1"}, latencyCells(h.One)...),
+			append([]string{h.Dialect, fmt.Sprint(h.Streams)}, latencyCells(h.Many)...))
+	}
+	return t
 }
 
 func leavingTable(ls []leaveResult) table {

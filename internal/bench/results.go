@@ -15,7 +15,7 @@ type results struct {
 	Load      []loadResult   `json:"load,omitempty"`
 	Paced     []pacedResult  `json:"paced,omitempty"`
 	Memory    []memoryResult `json:"memory,omitempty"`
-	Held      *heldResult    `json:"held,omitempty"`
+	Held      []heldResult   `json:"held,omitempty"`
 	Leaving   []leaveResult  `json:"leaving,omitempty"`
 	Integrity *integrity     `json:"integrity,omitempty"`
 	Targets   []target       `json:"targets,omitempty"`
@@ -151,12 +151,14 @@ func newPacedResult(streams int, hops []string, samples map[string][]pacedSample
 
 // memoryResult is the memory of a fresh hop.
 type memoryResult struct {
-	Hop string `json:"hop"`
+	Hop     string `json:"hop"`
+	Dialect string `json:"dialect"`
 	footprint
 }
 
 // heldResult is heldcall with calls held.
 type heldResult struct {
+	Dialect string `json:"dialect"`
 	footprint
 	Keepalive time.Duration `json:"keepalive_ns"`
 	One       latency       `json:"decision_to_bytes_1_held"`

@@ -35,61 +35,47 @@ const (
 // callEvents is how many events of a stream a tool call takes: its head and its argument fragments.
 const callEvents = 21
 
+// calls says whether an answer of the shape ends in a tool call.
+func (s shape) calls() bool {
+	return s == shapeTool || s == shapeSplitTool || s == shapeHeld || s == shapeHeldWhole
+}
+
+// whole says whether an answer of the shape is no stream.
+func (s shape) whole() bool { return s == shapeWhole || s == shapeHeldWhole }
+
 // script is the answer to one request: what the agent must see, and what the upstream sends.
 type script struct {
-	shape  shape
-	events int    // SSE chunks, the closing [DONE] not counted; 0 for a whole answer
-	body   []byte // what the agent must see, byte for byte
-	callAt int    // offset in body of the first byte that belongs to a tool call; len(body) without one
-	wire   []byte // the response as sent: head, and one HTTP chunk per event
-	ends   []int  // offsets in wire after each event; the last is len(wire)
+	shape   shape
+	dialect *dialect
+	events  int    // SSE events of the stream; 0 for a whole answer
+	body    []byte // what the agent must see, byte for byte
+	callAt  int    // offset in body of the first byte that belongs to a tool call; len(body) without one
+	wire    []byte // the response as sent: head, and one HTTP chunk per event
+	ends    []int  // offsets in wire after each event; the last is len(wire)
 
 	bodySeeds, wireSeeds, wireStamps []int
 }
 
-// newScript writes the answer of a shape; events counts its SSE chunks and means nothing for whole answers.
-func newScript(s shape, events int) *script {
-	sc := &script{shape: s}
-	switch s {
-	case shapeWhole, shapeHeldWhole:
-		sc.writeWhole(s == shapeHeldWhole)
-	default:
+// newScript writes the answer of a shape in a dialect; events counts its SSE events (in chat without [DONE]) and means nothing for
+// whole answers.
+func newScript(d *dialect, s shape, events int) *script {
+	sc := &script{shape: s, dialect: d}
+	if s.whole() {
+		sc.writeWhole(d.whole(s.calls()))
+	} else {
+		list := d.stream(events, s.calls(), s == shapeOpen)
 		sc.events = events
-		sc.writeStream(streamEvents(s, events))
+		sc.writeStream(list)
 	}
-	if sc.callAt = bytes.Index(sc.body, []byte(`"tool_calls":[{`)); sc.callAt < 0 {
+	if sc.callAt = bytes.Index(sc.body, []byte(d.callMark)); sc.callAt < 0 {
 		sc.callAt = len(sc.body)
 	} else if sc.events > 0 {
-		sc.callAt = bytes.LastIndex(sc.body[:sc.callAt], []byte("data: "))
+		sc.callAt = bytes.LastIndex(sc.body[:sc.callAt], []byte("\n\n")) + 2
 	}
 	sc.bodySeeds = marks(sc.body, seedField)
 	sc.wireSeeds = marks(sc.wire, seedField)
 	sc.wireStamps = marks(sc.wire, stampField)
 	return sc
-}
-
-// streamEvents renders the SSE events of a stream, [DONE] included.
-func streamEvents(s shape, events int) []string {
-	calls := s == shapeTool || s == shapeSplitTool || s == shapeHeld
-	text, finish := events-2, "stop"
-	if calls {
-		text, finish = events-2-callEvents, "tool_calls"
-	}
-	if s == shapeOpen {
-		text = events - 1
-	}
-	out := []string{sseEvent(`{"role":"assistant","content":"","refusal":null}`, "null")}
-	for i := range text {
-		out = append(out, sseEvent(fmt.Sprintf(`{"content":" %06d %s%s"}`, i+1, stampField, words[i%len(words)]), "null"))
-	}
-	if s == shapeOpen {
-		return out
-	}
-	if calls {
-		out = append(out, callFragments()...)
-	}
-	out = append(out, sseEvent(`{}`, strconv.Quote(finish)))
-	return append(out, "data: [DONE]\n\n")
 }
 
 // words end the text of the events: of several lengths, with what a JSON parser must unescape.
@@ -98,16 +84,14 @@ var words = []string{
 	" I will read the file", " before I change", " anything, then run", " the tests again", ` (see {\"a\": 1})`, " and report.",
 }
 
-// sseEvent renders one chunk of a stream as providers send it.
-func sseEvent(delta, finish string) string {
-	return `data: {"id":"chatcmpl-` + seedField + `kQ7vXw","object":"chat.completion.chunk","created":1795000000,"model":"gpt-bench-1",` +
-		`"system_fingerprint":"fp_3bbd9e2b1c","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + "}]}\n\n"
+// textPiece is the text of the i-th text event, as the contents of a JSON string.
+func textPiece(i int) string {
+	return fmt.Sprintf(" %06d %s%s", i+1, stampField, words[i%len(words)])
 }
 
-// callFragments renders the events of one tool call: its head, then its arguments in pieces.
-func callFragments() []string {
-	out := []string{sseEvent(`{"tool_calls":[{"index":0,"id":"call_`+seedField+
-		`abcdefghijkl","type":"function","function":{"name":"read_file","arguments":""}}]}`, "null")}
+// argumentPieces are the arguments of a tool call in the pieces in which they stream, as contents of JSON strings.
+func argumentPieces() []string {
+	var out []string
 	for i := range callEvents - 1 {
 		piece := fmt.Sprintf("src/part%02d/", i)
 		switch i {
@@ -116,10 +100,13 @@ func callFragments() []string {
 		case callEvents - 2:
 			piece = `main.go\"}`
 		}
-		out = append(out, sseEvent(`{"tool_calls":[{"index":0,"function":{"arguments":"`+piece+`"}}]}`, "null"))
+		out = append(out, piece)
 	}
 	return out
 }
+
+// wholeText is the text of a whole answer.
+var wholeText = strings.Repeat("The build fails because the import path of the second module is wrong. ", 16)
 
 // responseHead is what providers answer with besides the framing.
 const responseHead = "HTTP/1.1 200 OK\r\nDate: Sat, 21 Nov 2026 09:00:00 GMT\r\nContent-Type: %s\r\nopenai-processing-ms: 312\r\n" +
@@ -140,17 +127,7 @@ func (sc *script) writeStream(events []string) {
 	sc.wire = wire.Bytes()
 }
 
-func (sc *script) writeWhole(call bool) {
-	content := strings.Repeat("The build fails because the import path of the second module is wrong. ", 16)
-	message, finish := `"content":"`+content+`"`, "stop"
-	if call {
-		message, finish = `"content":null,"tool_calls":[{"id":"call_`+seedField+
-			`abcdefghijkl","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"./src/main.go\"}"}}]`, "tool_calls"
-	}
-	body := `{"id":"chatcmpl-` + seedField + `kQ7vXw","object":"chat.completion","created":1795000000,"model":"gpt-bench-1",` +
-		`"choices":[{"index":0,"message":{"role":"assistant",` + message + `,"refusal":null,"annotations":[]},"logprobs":null,"finish_reason":"` +
-		finish + `"}],"usage":{"prompt_tokens":412,"completion_tokens":231,"total_tokens":643,"prompt_tokens_details":{"cached_tokens":0}},` +
-		`"service_tier":"default","system_fingerprint":"fp_3bbd9e2b1c"}`
+func (sc *script) writeWhole(body string) {
 	head := fmt.Sprintf(responseHead, "application/json", "Content-Length: "+strconv.Itoa(len(body)))
 	sc.body, sc.wire = []byte(body), []byte(head+body)
 	sc.ends = []int{len(sc.wire)}

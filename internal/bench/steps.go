@@ -11,15 +11,20 @@ func (s *suite) memory() error {
 		if name == hopDirect {
 			continue
 		}
-		err := s.fresh(name, heldcallOptions{policy: "allow", keepalive: defaultKeepalive}, func(h *hop) error {
-			fp, err := openStreams(h, s.streams, s.settle)
-			if err == nil {
-				s.results.Memory = append(s.results.Memory, memoryResult{name, fp})
+		for _, d := range allDialects {
+			if d != chat && name != hopHeldcall {
+				continue // the others do not know dialects
 			}
-			return err
-		})
-		if err != nil {
-			return err
+			err := s.fresh(name, heldcallOptions{policy: "allow", keepalive: defaultKeepalive}, func(h *hop) error {
+				fp, err := openStreams(h, d, s.streams, s.settle)
+				if err == nil {
+					s.results.Memory = append(s.results.Memory, memoryResult{name, d.name, fp})
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -39,7 +44,16 @@ func (s *suite) held() error {
 	if !s.has(hopHeldcall) {
 		return nil
 	}
-	r := &heldResult{Keepalive: defaultKeepalive}
+	for _, d := range allDialects {
+		if err := s.heldIn(d); err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	return nil
+}
+
+func (s *suite) heldIn(d *dialect) error {
+	r := heldResult{Dialect: d.name, Keepalive: defaultKeepalive}
 	err := s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
 		idle, err := warmMemory(h, s.settle)
 		if err != nil {
@@ -47,7 +61,7 @@ func (s *suite) held() error {
 		}
 		// One call more than stay held is decided at a time, so that never fewer than s.streams are held.
 		total := s.streams + s.decisions()
-		agents, err := holdStreams(h, s.streams)
+		agents, err := holdStreams(h, d, s.streams)
 		if err != nil {
 			return err
 		}
@@ -61,7 +75,7 @@ func (s *suite) held() error {
 		if err := h.profiles.heap(h, "heap with held streams"); err != nil {
 			return err
 		}
-		more, err := holdStreams(h, total-s.streams)
+		more, err := holdStreams(h, d, total-s.streams)
 		held := &heldCalls{agents: append(more, agents...)}
 		defer closeAgents(held.agents)
 		if err != nil {
@@ -70,7 +84,7 @@ func (s *suite) held() error {
 		if held.ids, err = h.requestIDs(held.agents, 30*time.Second); err != nil {
 			return err
 		}
-		delays, err := h.decideAll(held, len(more))
+		delays, err := h.decideAll(d, held, len(more))
 		r.Many = newLatency(delays)
 		return err
 	})
@@ -78,23 +92,23 @@ func (s *suite) held() error {
 		return err
 	}
 	err = s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
-		delays, err := s.decideSingly(h)
+		delays, err := s.decideSingly(h, d)
 		r.One = newLatency(delays)
 		return err
 	})
-	s.results.Held = r
+	s.results.Held = append(s.results.Held, r)
 	return err
 }
 
 // decideSingly holds one call at a time and decides it.
-func (s *suite) decideSingly(h *hop) ([]int64, error) {
+func (s *suite) decideSingly(h *hop, d *dialect) ([]int64, error) {
 	var delays []int64
 	for range s.decisions() {
-		held, err := holdCalls(h, shapeHeld, 1)
+		held, err := holdCalls(h, d, shapeHeld, 1)
 		if err != nil {
 			return nil, err
 		}
-		one, err := h.decideAll(held, 1)
+		one, err := h.decideAll(d, held, 1)
 		closeAgents(held.agents)
 		if err != nil {
 			return nil, err

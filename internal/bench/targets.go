@@ -42,13 +42,15 @@ func judge(r *results) []target {
 	}
 	for _, m := range r.Memory {
 		if m.Hop == hopHeldcall {
-			ts = append(ts, atMost("idle memory, resident", float64(m.Idle.Resident)/1e6, idleBytes/1e6, "%.1f MB"),
-				atMost(fmt.Sprintf("memory per open stream at %d", m.Streams), m.PerStream/1024, openStreamBytes/1024, "%.1f KiB"))
+			if m.Dialect == chat.name { // idle is the same process for all
+				ts = append(ts, atMost("idle memory, resident", float64(m.Idle.Resident)/1e6, idleBytes/1e6, "%.1f MB"))
+			}
+			ts = append(ts, atMost(fmt.Sprintf("%s: memory per open stream at %d", m.Dialect, m.Streams), m.PerStream/1024, openStreamBytes/1024, "%.1f KiB"))
 		}
 	}
-	if h := r.Held; h != nil {
-		ts = append(ts, atMost(fmt.Sprintf("memory per held stream at %d", h.Streams), h.PerStream/1024, heldStreamBytes/1024, "%.1f KiB"),
-			atMost(fmt.Sprintf("decision to bytes, %d held, p99", h.Streams), h.Many.P99, decisionMillis, "%.2f ms"))
+	for _, h := range r.Held {
+		ts = append(ts, atMost(fmt.Sprintf("%s: memory per held stream at %d", h.Dialect, h.Streams), h.PerStream/1024, heldStreamBytes/1024, "%.1f KiB"),
+			atMost(fmt.Sprintf("%s: decision to bytes, %d held, p99", h.Dialect, h.Streams), h.Many.P99, decisionMillis, "%.2f ms"))
 	}
 	for _, l := range r.Leaving {
 		if l.Hop == hopHeldcall {

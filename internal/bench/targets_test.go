@@ -47,8 +47,8 @@ func TestTargetsAreJudgedOnTheRightSide(t *testing.T) {
 	f("lost", false, results{Integrity: &integrity{Hop: hopHeldcall, Events: eventsChecked, Torn: 1}})
 	f("closed", true, results{Leaving: []leaveResult{{Hop: hopHeldcall, Until: "closed", Took: latency{Samples: 9, Max: 49}}}})
 	f("closed", false, results{Leaving: []leaveResult{{Hop: hopHeldcall, Until: "closed", Missed: 1, Took: latency{Samples: 9, Max: 1}}}})
-	f("idle", true, results{Memory: []memoryResult{{hopHeldcall, footprint{Idle: memory{Resident: 25e6}, PerStream: 40<<10 + 1, Streams: 9}}}})
-	f("open stream", false, results{Memory: []memoryResult{{hopHeldcall, footprint{Idle: memory{Resident: 25e6}, PerStream: 40<<10 + 1, Streams: 9}}}})
+	f("idle", true, results{Memory: []memoryResult{{hopHeldcall, chat.name, footprint{Idle: memory{Resident: 25e6}, PerStream: 40<<10 + 1, Streams: 9}}}})
+	f("open stream", false, results{Memory: []memoryResult{{hopHeldcall, chat.name, footprint{Idle: memory{Resident: 25e6}, PerStream: 40<<10 + 1, Streams: 9}}}})
 }
 
 func TestTablesShowWhatWasNotReached(t *testing.T) {

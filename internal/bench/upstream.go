@@ -69,19 +69,24 @@ func (u *upstream) notify(n notice) {
 	_ = u.out.Encode(n) // the parent reads it; if it is gone, this process ends too
 }
 
-// script gives the answer that a model name stands for ("coalesced-200"), written once.
+// script gives the answer that a model name stands for ("chat:coalesced-200"), written once.
 func (u *upstream) script(name []byte) (*script, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if sc := u.scripts[string(name)]; sc != nil {
 		return sc, nil
 	}
-	kind, count, ok := bytes.Cut(name, []byte("-"))
+	api, rest, _ := bytes.Cut(name, []byte(":"))
+	kind, count, ok := bytes.Cut(rest, []byte("-"))
 	events, err := strconv.Atoi(string(count))
 	if !ok || err != nil {
 		return nil, fmt.Errorf("model bench-%s is not in the script", name)
 	}
-	sc := newScript(shape(kind), events)
+	d, err := dialectNamed(string(api))
+	if err != nil {
+		return nil, err
+	}
+	sc := newScript(d, shape(kind), events)
 	u.scripts[string(name)] = sc
 	return sc, nil
 }
