@@ -96,3 +96,30 @@ func (r *Rope) String() string {
 	b.Write(r.last)
 	return b.String()
 }
+
+// ContentText is the text of a content field: a string, or the text parts of an
+// array.
+func ContentText(content gjson.Result) string {
+	if !content.IsArray() {
+		return content.String()
+	}
+	var b strings.Builder
+	content.ForEach(func(_, part gjson.Result) bool {
+		b.WriteString(part.Get("text").String())
+		return true
+	})
+	return b.String()
+}
+
+// Annotated is a content field, a string or an array of parts, with a note put
+// before it.
+func Annotated(content gjson.Result, note string) string {
+	if !content.IsArray() {
+		return Quote(note + "\n" + content.String())
+	}
+	items := strings.TrimSpace(content.Raw[1 : len(content.Raw)-1])
+	if items != "" {
+		items = "," + items
+	}
+	return `[{"type":"text","text":` + Quote(note) + "}" + items + "]"
+}

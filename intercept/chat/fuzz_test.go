@@ -323,7 +323,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 			t.Fatalf("changed without splicing: %s", r.Envelope().Body)
 		}
 		old, _ := parseRequest(asked(string(body)))
-		at, _ := old.fields.At("messages")
+		at, _ := old.At("messages")
 		if before, after := body[:at.Start], body[at.End:]; !bytes.HasPrefix(r.Envelope().Body, before) || !bytes.HasSuffix(r.Envelope().Body, after) {
 			t.Fatalf("what is outside messages changed: %s", r.Envelope().Body)
 		}

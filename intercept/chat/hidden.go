@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -36,7 +35,7 @@ func (rec *record) encode() ([]byte, error) { return json.Marshal(rec) }
 
 // fingerprint identifies a message of a history.
 func fingerprint(m gjson.Result) string {
-	return intercept.Fingerprint(m.Get("role").Str, m.Get("tool_call_id").Str, contentText(m.Get("content")))
+	return intercept.Fingerprint(m.Get("role").Str, m.Get("tool_call_id").Str, intercept.ContentText(m.Get("content")))
 }
 
 // ending is the fingerprint of the message that the agent's request ends with.
@@ -60,7 +59,7 @@ func (r *request) Splice(records [][]byte) int {
 	if len(s.records) == 0 {
 		return 0
 	}
-	raw := r.field("messages")
+	raw := r.Field("messages")
 	at := 0 // how far of the array has been written
 	for i, m := range messages {
 		s.out = append(s.out, raw[at:m.Index]...)
@@ -68,10 +67,8 @@ func (r *request) Splice(records [][]byte) int {
 		at = m.Index + len(m.Raw)
 	}
 	s.out = append(s.out, raw[at:]...)
-	where, _ := r.fields.At("messages")
-	again := r.envelope
-	again.Body = intercept.Replace(r.envelope.Body, where, s.out)
-	spliced, err := parseRequest(again)
+	where, _ := r.At("messages")
+	spliced, err := parseRequest(r.With(intercept.Replace(r.Envelope().Body, where, s.out)))
 	if err != nil {
 		return 0
 	}
@@ -107,7 +104,7 @@ func match(messages []gjson.Result, raw [][]byte) map[int]*record {
 // echo is the i-th message, which is the assistant's, as the agent shows it.
 func echo(messages []gjson.Result, i int) intercept.Echo {
 	m := messages[i]
-	e := intercept.Echo{Text: contentText(m.Get("content"))}
+	e := intercept.Echo{Text: intercept.ContentText(m.Get("content"))}
 	if i > 0 {
 		e.Before = fingerprint(messages[i-1])
 	}
@@ -200,16 +197,7 @@ func (s *splicer) annotate(m gjson.Result, key string) string {
 		return m.Raw
 	}
 	delete(s.notes, key)
-	content := m.Get("content")
-	value := intercept.Quote(note + "\n" + content.String())
-	if content.IsArray() {
-		items := strings.TrimSpace(content.Raw[1 : len(content.Raw)-1])
-		if items != "" {
-			items = "," + items
-		}
-		value = fmt.Sprintf(`[{"type":"text","text":%s}%s]`, intercept.Quote(note), items)
-	}
-	if next, err := sjson.SetRaw(m.Raw, "content", value); err == nil {
+	if next, err := sjson.SetRaw(m.Raw, "content", intercept.Annotated(m.Get("content"), note)); err == nil {
 		return next
 	}
 	return m.Raw

@@ -96,7 +96,7 @@ func (s *said) value() string {
 // text is what the message says to the user.
 func (u *utterance) text() string {
 	if len(u.parts) > 0 {
-		return contentText(gjson.Parse(joinItems(u.parts)))
+		return intercept.ContentText(gjson.Parse(joinItems(u.parts)))
 	}
 	return gjson.Parse(`"` + u.content.String() + `"`).String()
 }

@@ -67,7 +67,7 @@ func (p *passage) observe() error {
 // learnHead keeps the head of the answer's first chunk; an empty id, which Azure
 // sends before the real one, counts only until there is another.
 func (p *passage) learnHead(h head) {
-	if p.going == nil && h.id != "" && (p.head.id == "" || p.head.id == `""`) {
+	if p.continuations == 0 && h.id != "" && (p.head.id == "" || p.head.id == `""`) {
 		p.head = h
 	}
 }
@@ -157,7 +157,7 @@ func (p *passage) interrupt(c *choice, call *call) {
 // the next call, or the continuation of the last one.
 func (p *passage) streams(c *choice, f *fragment) bool {
 	r := &c.rosters[inDelta]
-	if f.place != inDelta || f.kind != kindFunction || !f.hasIndex || f.object || p.limits.Pass == nil || p.going != nil {
+	if f.place != inDelta || f.kind != kindFunction || !f.hasIndex || f.object || p.limits.Pass == nil || p.continuations > 0 {
 		return false
 	}
 	last := r.last()
@@ -176,7 +176,7 @@ func (p *passage) passes() bool {
 	if p.holding() {
 		return p.overtakes()
 	}
-	if p.going != nil && (p.done || p.closes()) {
+	if p.continuations > 0 && (p.done || p.closes()) {
 		return false
 	}
 	return !p.announcesUnseen()
@@ -258,13 +258,13 @@ func (p *passage) announcesUnseen() bool {
 // pass lets the part go, as it came or, in a continuation, recast to belong to
 // the answer that the agent has begun to read.
 func (p *passage) pass() error {
-	if p.going == nil {
+	if p.continuations == 0 {
 		p.out.Add(p.part)
 		p.note(p.chunks)
 		p.learn()
 		return nil
 	}
-	recast, err := p.recast(p.part, nil)
+	recast, err := p.recast(p.part, nil, plan{})
 	if err != nil {
 		return err
 	}
@@ -276,9 +276,10 @@ func (p *passage) pass() error {
 func (a *answer) note(chunks []*chunk) {
 	for _, c := range chunks {
 		for i := range c.choices {
-			if d := &c.choices[i]; d.role || d.finish != "" {
-				l := a.lane(d.index)
-				l.role, l.finish = l.role || d.role, l.finish || d.finish != ""
+			d := &c.choices[i]
+			s := a.sent[d.index]
+			if d.role || d.finish != "" {
+				a.sent[d.index] = sent{s.role || d.role, s.finish || d.finish != ""}
 			}
 		}
 	}

@@ -277,7 +277,7 @@ func TestThoughtSignatureOutlivesADenial(t *testing.T) {
 		t.Fatalf("%d spliced", n)
 	}
 	want := `[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"},"extra_content":{"google":{"thought_signature":"sig"}}},{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"No."},{"role":"tool","tool_call_id":"b","content":"ok"}]`
-	if got := string(r.field("messages")); got != want {
+	if got := string(r.Field("messages")); got != want {
 		t.Errorf("spliced\n%s\nwant\n%s", got, want)
 	}
 }

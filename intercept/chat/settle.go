@@ -159,8 +159,7 @@ func (s *settling) proceed(c *choice) (intercept.Settlement, error) {
 	s.spent = intercept.AddUsage(s.spent, []byte(s.usage))
 	s.body, s.separated = body, false
 	s.continuations++
-	next := s.req.envelope
-	next.Body = body
+	next := s.req.With(body)
 	return intercept.Settlement{Bytes: out, Next: &next}, nil
 }
 
