@@ -10,40 +10,55 @@ import (
 type Span struct{ Start, End int }
 
 // Shape recognises a payload that differs from one already decoded only inside
-// string values that carry text. Names, structure and every other value are the
-// same bytes, and each differing string is one that every JSON parser reads
-// alike; so what the decoder found in the first payload is true of the second.
-// It is the test that spares most events of a stream the strict decoder, and it
-// errs in the safe direction only: what it does not recognise is decoded.
+// string values that carry text and in numbers that count. Names, structure and
+// every other value are the same bytes, and each differing value is one that
+// every JSON parser reads alike; so what the decoder found in the first payload
+// is true of the second. It is the test that spares most events of a stream the
+// strict decoder, and it errs in the safe direction only: what it does not
+// recognise is decoded.
 type Shape struct {
 	literals [][]byte // around the slots: one more than there are slots
+	numbers  []bool   // by slot: it is a number
 }
 
 // NewShape remembers payload, which [Strict] has accepted. Slots are the inner
-// bytes of string values in it (without their quotes), in order.
+// bytes of string values in it (without their quotes) and whole numbers without
+// a sign, in order.
 func NewShape(payload []byte, slots []Span) Shape {
 	kept := bytes.Clone(payload)
 	literals := make([][]byte, 0, len(slots)+1)
+	numbers := make([]bool, 0, len(slots))
 	at := 0
 	for _, s := range slots {
-		literals = append(literals, kept[at:s.Start])
+		number := kept[s.Start-1] != '"'
+		if number && plainNumber(kept[s.Start:]) != s.End-s.Start {
+			return Shape{}
+		}
+		literals, numbers = append(literals, kept[at:s.Start]), append(numbers, number)
 		at = s.End
 	}
-	return Shape{append(literals, kept[at:])}
+	return Shape{append(literals, kept[at:]), numbers}
 }
 
 // Match reports whether payload has the shape, and appends the inner bytes of
-// its slots to texts. They are escaped as JSON strings are, and alias payload.
+// its slots to texts. Those of strings are escaped as JSON strings are; all
+// alias payload.
 func (s *Shape) Match(payload []byte, texts [][]byte) ([][]byte, bool) {
 	if len(s.literals) < 2 {
 		return texts, false
 	}
-	for _, literal := range s.literals[:len(s.literals)-1] {
+	for i, number := range s.numbers {
+		literal := s.literals[i]
 		if !bytes.HasPrefix(payload, literal) {
 			return texts, false
 		}
 		payload = payload[len(literal):]
-		n := plainString(payload)
+		n := 0
+		if number {
+			n = plainNumber(payload)
+		} else {
+			n = plainString(payload)
+		}
 		if n < 0 {
 			return texts, false
 		}
@@ -51,6 +66,23 @@ func (s *Shape) Match(payload []byte, texts [][]byte) ([][]byte, bool) {
 		payload = payload[n:]
 	}
 	return texts, bytes.Equal(payload, s.literals[len(s.literals)-1])
+}
+
+// maxDigits bounds a number so that every parser reads it exactly.
+const maxDigits = 15
+
+// plainNumber returns the length of the whole number at the front of b, or -1
+// where there is none. What follows it in a payload is no digit, sign or point,
+// because it is a literal of the shape.
+func plainNumber(b []byte) int {
+	n := 0
+	for n < len(b) && n < maxDigits && b[n] >= '0' && b[n] <= '9' {
+		n++
+	}
+	if n == 0 || b[0] == '0' && n > 1 {
+		return -1
+	}
+	return n
 }
 
 // plainString returns the length of the string contents at the front of b up to
