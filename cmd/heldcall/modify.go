@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/client"
 )
 
 type modifyCommand struct {
@@ -31,17 +27,27 @@ func (c *modifyCommand) Run(ctx context.Context, s *streams) error {
 	if request.Status.Final() {
 		return &tooLate{&approvals.DecidedError{Request: request}}
 	}
-	edited := []byte(c.Args)
-	if c.Args == "" {
-		if edited, err = editArguments(ctx, s, &request); err != nil {
-			return err
-		}
+	if c.Args != "" {
+		return c.release(ctx, s, console, request.ID, []byte(c.Args))
 	}
-	if err := checkJSON(edited); err != nil {
+	draft, err := newDraft(&request)
+	if err != nil {
+		return err
+	}
+	edited, err := draft.edit(s)
+	if err == nil { // the keys of an editor may end the context: they were not meant for us
+		err = c.release(context.WithoutCancel(ctx), s, console, request.ID, edited)
+	}
+	return draft.close(err)
+}
+
+// release has the call go on with these arguments.
+func (c *modifyCommand) release(ctx context.Context, s *streams, console *client.Client, id string, arguments []byte) error {
+	if err := checkJSON(arguments); err != nil {
 		return usagef("the arguments are not valid JSON, so nothing was decided: %w", err)
 	}
 	return decideOne(ctx, s, console, c.outputFlag, approvals.Decision{
-		RequestID: request.ID, Action: approvals.ActionModifyArgs, ModifiedArgs: edited, Note: c.Note,
+		RequestID: id, Action: approvals.ActionModifyArgs, ModifiedArgs: arguments, Note: c.Note,
 	})
 }
 
@@ -55,40 +61,6 @@ func checkJSON(text []byte) error {
 		return fmt.Errorf("%q stands behind the value", shorten(string(rest), previewWidth))
 	}
 	return nil
-}
-
-// editArguments lets the reviewer edit the arguments in a file that only they
-// can read. Text that does not show on a terminal is escaped in it.
-func editArguments(ctx context.Context, s *streams, request *approvals.Request) ([]byte, error) {
-	editor := strings.Fields(os.Getenv("VISUAL"))
-	if len(editor) == 0 {
-		editor = strings.Fields(os.Getenv("EDITOR"))
-	}
-	if len(editor) == 0 {
-		return nil, usagef("give the arguments with --args JSON, or set VISUAL or EDITOR to edit them")
-	}
-	folder, err := os.MkdirTemp("", "heldcall-")
-	if err != nil {
-		return nil, fmt.Errorf("make a folder to edit in: %w", err)
-	}
-	defer os.RemoveAll(folder)
-	file := filepath.Join(folder, "arguments.json")
-	if err := os.WriteFile(file, []byte(indentJSON(request.Arguments)+"\n"), 0o600); err != nil {
-		return nil, fmt.Errorf("write the arguments to edit: %w", err)
-	}
-	command := exec.CommandContext(ctx, editor[0], append(editor[1:], file)...)
-	command.Stdin, command.Stdout, command.Stderr = s.in, s.out, s.err
-	if err := command.Run(); err != nil {
-		return nil, fmt.Errorf("nothing was decided: the editor %s: %w", editor[0], err)
-	}
-	edited, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the edited arguments: %w", err)
-	}
-	if bytes.Equal(compactJSON(edited), compactJSON([]byte(indentJSON(request.Arguments)))) {
-		return nil, errors.New("nothing was changed, so nothing was decided; `heldcall approve` releases the call as it is")
-	}
-	return edited, nil
 }
 
 // compactJSON takes the white space out of JSON; what is none stays as it is.
