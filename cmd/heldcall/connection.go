@@ -41,6 +41,19 @@ func (c connection) dial() (*client.Client, error) {
 	return found, nil
 }
 
+// flags are what another command needs to talk to the same heldcall, with a space
+// before each; what stands in the environment it finds itself.
+func (c connection) flags() string {
+	flags := ""
+	if c.Config != "" && c.Config != os.Getenv("HELDCALL_CONFIG") {
+		flags += " --config " + quoted(c.Config)
+	}
+	if c.Console != "" && c.Console != os.Getenv("HELDCALL_CONSOLE") {
+		flags += " --console " + quoted(c.Console)
+	}
+	return flags
+}
+
 // oneRequest is what a command takes that is about one request.
 type oneRequest struct {
 	connection

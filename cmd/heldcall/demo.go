@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -51,6 +54,38 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 		return stage.PlayAll(ctx, t.tell)
 	}
 	return playWithPerson(ctx, stage, s, t)
+}
+
+// self is how a shell starts this program: by its name where that finds it, else
+// by its path, as with `go run`.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "heldcall"
+	}
+	if found, err := exec.LookPath("heldcall"); err == nil && sameFile(found, path) {
+		return "heldcall"
+	}
+	return quoted(path)
+}
+
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:+-]+$`)
+
+// quoted writes a word for a shell.
+func quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // labelWidth is that of the widest speaker.

@@ -24,11 +24,12 @@ Answer here:
   d WHY      deny it; the model is told why. Try: d keep the drafts
   e JSON     edit the arguments, then release it. Try: e {"command":"rm -r cache"}
   q          quit
-or in another terminal:
-  heldcall approve %[1]s --console %[2]s
-  heldcall deny %[1]s --note 'keep the drafts' --console %[2]s
-  heldcall modify %[1]s --args '{"command":"rm -r cache"}' --console %[2]s
+or in another terminal, while the demo runs:
+  %[4]s approve %[1]s --console %[2]s
+  %[4]s deny %[1]s --note 'keep the drafts' --console %[2]s
+  %[4]s modify %[1]s --args '{"command":"rm -r cache"}' --console %[2]s
   curl %[2]s/api/v1/requests/%[1]s/decision -H 'Content-Type: application/json' -d '{"action":"approve"}'
+or with the command of NATS, if you have that:
   nats --server %[3]s request heldcall.v1.decide.local.%[1]s '{"action":"approve"}'
 `
 
@@ -40,13 +41,13 @@ var errQuit = errors.New("quit")
 func playWithPerson(ctx context.Context, stage *demo.Stage, s *streams, t *transcript) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	agent, err := stage.NewAgent(demoSession, t.tell)
+	p := &prompt{stage: stage, t: t, self: self(), lines: readLines(ctx, s.in), released: make(chan struct{}), done: make(chan struct{})}
+	agent, err := stage.NewAgent(demoSession, func(line demo.Line) { p.tellInOrder(ctx, line) })
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
 	t.tell(demo.Line{Who: demo.Heading, Text: "An agent gets to work in " + agent.Folder()})
-	p := &prompt{stage: stage, t: t, lines: readLines(ctx, s.in), done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
 		if p.failed = agent.Ask(ctx, demo.TaskTidy); p.failed == nil {
@@ -70,17 +71,31 @@ func playWithPerson(ctx context.Context, stage *demo.Stage, s *streams, t *trans
 	for _, line := range demo.WhoSaw(agent.History[:len(agent.History)-1], known) {
 		t.tell(line)
 	}
-	t.say("\nThe folder now holds: %s\nRun it again to answer in another way, or `heldcall demo --auto` to see them all.\n", strings.Join(agent.Files(), ", "))
+	t.say("\nThe folder now holds: %s\nRun it again to answer in another way, or with --auto to see them all.\n", strings.Join(agent.Files(), ", "))
 	return nil
 }
 
 // prompt asks the person about each call that is held.
 type prompt struct {
-	stage  *demo.Stage
-	t      *transcript
-	lines  <-chan string // closed at the end of the input
-	done   chan struct{} // closed when the agent is done
-	failed error         // how it ended, set before
+	stage    *demo.Stage
+	t        *transcript
+	self     string        // how a shell starts this program
+	lines    <-chan string // closed at the end of the input
+	released chan struct{} // receives one value a call that the audit log has as released
+	done     chan struct{} // closed when the agent is done
+	failed   error         // how it ended, set before
+}
+
+// tellInOrder tells what the agent does. That heldcall let a call go on comes
+// another way than the call, and is told first.
+func (p *prompt) tellInOrder(ctx context.Context, line demo.Line) {
+	if line.Who == demo.AgentRuns {
+		select {
+		case <-p.released:
+		case <-ctx.Done():
+		}
+	}
+	p.t.tell(line)
 }
 
 // readLines reads the input until it or the context ends. A read that is under
@@ -186,20 +201,21 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 		return nil, nil
 	case approvals.EventCallAllowed:
 		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "lets " + event.ToolName + " pass: policy allows it"})
+	case approvals.EventCallReleased:
+		select {
+		case p.released <- struct{}{}:
+		case <-p.done:
+		case <-ctx.Done():
+		}
 	}
 	return held, nil
 }
 
 // show tells of the call that is held and how to answer.
 func (p *prompt) show(request *approvals.Request) error {
-	var page strings.Builder
-	if err := printRequest(&page, request, time.Now()); err != nil {
-		return err
-	}
-	about, _, _ := strings.Cut(page.String(), "\n\nheldcall approve") // said below, with the console
 	p.t.tell(demo.Line{Who: demo.Heading, Text: "heldcall holds a call: the agent knows nothing of it yet"})
-	p.t.say("%s\n", about)
-	p.t.say(demoAnswers+"> ", request.ID, p.stage.Console, p.stage.NATS)
+	p.t.say("%s", describeRequest(request, time.Now()))
+	p.t.say(demoAnswers+"> ", request.ID, p.stage.Console, p.stage.NATS, p.self)
 	return nil
 }
 

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,10 +28,10 @@ func TestDemoIsAnsweredFromAnotherTerminal(t *testing.T) {
 		printed string
 		command func(match []string) []string
 	}{
-		{`(?m)^  heldcall deny (\S+) --note 'keep the drafts' --console (\S+)$`, func(m []string) []string {
+		{`(?m)^  \S+ deny (\S+) --note 'keep the drafts' --console (\S+)$`, func(m []string) []string {
 			return []string{"deny", m[1], "--note", "keep the drafts", "--console", m[2]}
 		}},
-		{`(?s)leave the drafts.*\n  heldcall approve (\S+) --console (\S+)\n`, func(m []string) []string {
+		{`(?s)leave the drafts.*\n  \S+ approve (\S+) --console (\S+)\n`, func(m []string) []string {
 			return []string{"approve", m[1], "--console", m[2]}
 		}},
 	} {
@@ -42,6 +45,37 @@ func TestDemoIsAnsweredFromAnotherTerminal(t *testing.T) {
 	screen.await(ctx, t, `(?m)^The folder now holds: .env, drafts/plan.txt, notes.txt, report.txt$`)
 	if code := <-ended; code != exitDone {
 		t.Errorf("the demo exits with %d", code)
+	}
+}
+
+// The demo's commands are found wherever they are typed.
+func TestSelfIsFoundByShells(t *testing.T) {
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if got := self(); strings.Trim(got, "'") != path {
+		t.Errorf("not on the PATH it is %s", got)
+	}
+	other := filepath.Join(os.Getenv("PATH"), "heldcall")
+	if err := os.WriteFile(other, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := self(); strings.Trim(got, "'") != path {
+		t.Errorf("behind another one it is %s", got)
+	}
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, other); err != nil {
+		t.Skip(err)
+	}
+	if got := self(); got != "heldcall" {
+		t.Errorf("on the PATH it is %s", got)
+	}
+	if got := quoted("/tmp/it's/heldcall"); got != `'/tmp/it'\''s/heldcall'` {
+		t.Errorf("quoted as %s", got)
 	}
 }
 

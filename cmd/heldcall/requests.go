@@ -115,5 +115,5 @@ func (c *showCommand) Run(ctx context.Context, s *streams) error {
 	if c.json() {
 		return printJSON(s.out, request)
 	}
-	return printRequest(s.out, &request, time.Now())
+	return printRequest(s.out, &request, c.flags(), time.Now())
 }

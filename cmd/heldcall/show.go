@@ -11,8 +11,19 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// printRequest shows a request to the person who decides it: nothing is cut.
-func printRequest(w io.Writer, r *approvals.Request, now time.Time) error {
+// printRequest shows a request to the person who decides it, and how to. flags
+// are those that the commands need.
+func printRequest(w io.Writer, r *approvals.Request, flags string, now time.Time) error {
+	page := describeRequest(r, now)
+	if !r.Status.Final() {
+		page += fmt.Sprintf("\nheldcall approve %[1]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\nheldcall modify %[1]s%[2]s\n", printable(r.ID), printable(flags))
+	}
+	_, err := io.WriteString(w, page)
+	return err
+}
+
+// describeRequest is all of a request, for a terminal: nothing is cut.
+func describeRequest(r *approvals.Request, now time.Time) string {
 	var page strings.Builder
 	line := func(name, value string) {
 		if value != "" {
@@ -26,7 +37,9 @@ func printRequest(w io.Writer, r *approvals.Request, now time.Time) error {
 	line("", r.Tool.Description)
 	line("Risk", string(r.RiskLevel))
 	line("Asked by", joinFilled(": ", r.Rule, r.Reason))
-	line("Description", r.Description)
+	if r.Description != r.Tool.Description {
+		line("Description", r.Description)
+	}
 	line("Principal", joinFilled(" / ", r.Principal.Tenant, r.Principal.User, r.Principal.Agent))
 	line("Session", r.SessionID)
 	line("Run", r.RunID)
@@ -47,11 +60,7 @@ func printRequest(w io.Writer, r *approvals.Request, now time.Time) error {
 			page.WriteString("Edited arguments\n  " + indentMore(indentJSON(d.ModifiedArgs), 2) + "\n")
 		}
 	}
-	if !r.Status.Final() {
-		fmt.Fprintf(&page, "\nheldcall approve %[1]s\nheldcall deny %[1]s --note WHY\nheldcall modify %[1]s\n", printable(r.ID))
-	}
-	_, err := io.WriteString(w, page.String())
-	return err
+	return page.String()
 }
 
 // standing says where a request stands and what comes next.

@@ -88,7 +88,7 @@ func answered() []act {
 		want: outcome{
 			received: []string{removeCache}, files: withoutCache,
 			made: []string{removeCache, writeNotes}, told: []string{"ran rm -r cache", "The notes are mine."},
-			says: `- write_file: refused, so I leave it. (`,
+			says: `- write_file: refused, so I leave it. ({"path":"notes.txt","content":"The cache was removed.\n"})`,
 			events: []string{
 				"approval_required run_command", "approval_required write_file",
 				"approval_decision run_command approve by local over rest", "approval_decision write_file deny by local over nats",

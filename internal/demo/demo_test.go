@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/internal/scripted"
 )
 
 // fasthttp keeps a clock for ever and ends its workers late.
@@ -116,6 +117,35 @@ func TestPlayAllSeesDifferences(t *testing.T) {
 				t.Errorf("not told that %q: %q", want, told.with(Failed))
 			}
 		})
+	}
+}
+
+// Of a message that one side saw in parts, or with something before it, only
+// what the other side did not see has a star.
+func TestWhoSawTellsLinesApart(t *testing.T) {
+	agent := []scripted.Message{
+		{Role: "assistant", Content: "One.\nTwo.\n"},
+		{Role: "tool", Content: "ran rm"},
+	}
+	model := []scripted.Message{
+		{Role: "assistant", Content: "One.\n"},
+		{Role: "tool", Content: "refused\nfor a reason"},
+		{Role: "assistant", Content: "Two.\n"},
+		{Role: "tool", Content: "edited\nran rm"},
+	}
+	want := []Line{
+		{"  assistant", "One."},
+		{"* tool", "refused\nfor a reason"},
+		{"  assistant", "Two."},
+		{"* tool", "edited"},
+		{"  tool", "ran rm"},
+	}
+	if got := sawOf(model, agent); !slices.Equal(got, want) {
+		t.Errorf("the model saw %q", got)
+	}
+	want = []Line{{"  assistant", "One.\nTwo."}, {"  tool", "ran rm"}}
+	if got := sawOf(agent, model); !slices.Equal(got, want) {
+		t.Errorf("the agent saw %q", got)
 	}
 }
 

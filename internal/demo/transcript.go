@@ -2,6 +2,7 @@ package demo
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/scripted"
@@ -43,19 +44,30 @@ func WhoSaw(agent, model []scripted.Message) (lines []Line) {
 	return append(lines, sawOf(model, agent)...)
 }
 
+// sawOf compares messages line by line, as one side may have got as one message
+// what were several on the other.
 func sawOf(messages, others []scripted.Message) (lines []Line) {
 	for _, m := range messages {
+		first := len(lines)
 		add := func(text string, shared func(scripted.Message) bool) {
-			mark := "  "
+			who := Speaker("  " + m.Role)
 			if !slices.ContainsFunc(others, shared) {
-				mark = "* "
+				who = Speaker("* " + m.Role)
 			}
-			lines = append(lines, Line{Speaker(mark + m.Role), text})
+			if last := len(lines) - 1; last >= first && lines[last].Who == who {
+				lines[last].Text += "\n" + text
+				return
+			}
+			lines = append(lines, Line{who, text})
 		}
-		if m.Content != "" {
-			add(m.Content, func(o scripted.Message) bool { return o.Role == m.Role && o.Content == m.Content })
+		for text := range strings.Lines(m.Content) {
+			text = strings.TrimSuffix(text, "\n")
+			add(text, func(o scripted.Message) bool {
+				return o.Role == m.Role && slices.Contains(strings.Split(o.Content, "\n"), text)
+			})
 		}
 		for _, c := range m.Calls {
+			first = len(lines)
 			add("calls "+describe(c), func(o scripted.Message) bool { return slices.Contains(o.Calls, c) })
 		}
 	}
