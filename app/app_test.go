@@ -59,3 +59,18 @@ func TestUnreachableNATSIsNamed(t *testing.T) {
 		t.Errorf("it fails with %v", err)
 	}
 }
+
+// The NATS service has the version that `heldcall version` prints.
+func TestServiceHasTheVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.2.3":                               "1.2.3",
+		"v0.0.0-devel":                         "0.0.0-devel",
+		"v0.0.0-20261121122034-ab9d05bd14fb":   "0.0.0-20261121122034-ab9d05bd14fb",
+		"v0.0.0-20261121122034-ab9d05bd+dirty": "0.0.0-20261121122034-ab9d05bd",
+		"":                                     "0.0.0",
+	} {
+		if got := serviceVersion(version); got != want {
+			t.Errorf("of %q it is %q, want %q", version, got, want)
+		}
+	}
+}
