@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -111,22 +112,70 @@ func TestHeartbeatsWhileTheModelWorks(t *testing.T) {
 			t.Errorf("got %s", rest)
 		}
 	})
-	t.Run("on a continuation", func(t *testing.T) {
-		gate := make(chan struct{})
-		w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
-			reply := callThenText(r)
-			if strings.Contains(string(r.Body), `"role":"tool"`) {
-				reply.HeadGate = gate
-			}
-			return reply
-		})
-		c := w.post("/v1/chat/completions", streamedRequest)
-		c.until(": keepalive\n: keepalive\n")
-		close(gate)
-		if rest := c.rest(); !strings.Contains(rest, "Understood.") {
-			t.Errorf("got %s", rest)
+	for where, hold := range map[string]func(*scripted.Reply, <-chan struct{}){
+		"head": func(r *scripted.Reply, gate <-chan struct{}) { r.HeadGate = gate },
+		"body": func(r *scripted.Reply, gate <-chan struct{}) { r.Body[0].Gate = gate },
+	} {
+		for kind, body := range bodies() {
+			t.Run("on the "+where+" of a continuation, "+kind, func(t *testing.T) {
+				gate := make(chan struct{})
+				w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+					reply := callThenText(r)
+					if strings.Contains(string(r.Body), `"role":"tool"`) {
+						hold(&reply, gate)
+					}
+					return reply
+				})
+				c := w.post("/v1/chat/completions", body) // has the head
+				beats := "\n\n"
+				if kind == "streamed" {
+					beats = ": keepalive\n: keepalive\n"
+				}
+				before := c.until(beats)
+				close(gate)
+				rest := before + c.rest()
+				if leaks(rest) != "" || !strings.Contains(rest, "Understood.") || c.resp.StatusCode != 200 || c.resp.Header.Get("Content-Type") == "" {
+					t.Errorf("got %s", rest)
+				}
+				if kind == "whole" && !json.Valid([]byte(rest)) {
+					t.Errorf("not JSON: %q", rest)
+				}
+			})
 		}
-	})
+	}
+}
+
+func TestAgentLeavesDuringAContinuation(t *testing.T) {
+	for name, keepalive := range map[string]time.Duration{"before it has the head": time.Hour, "between heartbeats": 20 * time.Millisecond} {
+		for kind, body := range bodies() {
+			never := make(chan struct{})
+			t.Cleanup(func() { close(never) })
+			w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+				reply := callThenText(r)
+				if strings.Contains(string(r.Body), `"role":"tool"`) {
+					reply.HeadGate = never
+				}
+				return reply
+			}, func(c *app.Config) { c.Proxy.Keepalive = keepalive })
+			conn := w.dial()
+			conn.send(rawPost("/v1/chat/completions", body, ""))
+			r, err := w.upstream.Await(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if keepalive < time.Second {
+				if _, err := conn.Read(make([]byte, 1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			conn.Close()
+			select {
+			case <-r.Gone():
+			case <-time.After(soon):
+				t.Errorf("%s, %s: upstream was not cancelled", name, kind)
+			}
+		}
+	}
 }
 
 func TestAbortEndsWithTheUsersNextMessage(t *testing.T) {

@@ -34,18 +34,23 @@ type exchange struct {
 	cancel  context.CancelCauseFunc
 	unwatch func()
 
-	up    *response
 	next  state
 	sends intercept.Envelope // the upstream request
 	turns int                // upstream requests so far
+	sent  time.Time          // when the last of them was
+	asked chan reply         // to the one that is under way beside the exchange
+	up    *response
 
+	unopened bool // the answer does not know of the body yet
 	draining bool // the body has said its last word; it has drainFor to end
 
 	w       io.Writer // the agent, nil while the handler runs
 	agent   chunkWriter
 	begun   bool   // the agent has to get the head now
-	chunked bool   // the answer goes out in chunks
+	streams bool   // the body is written as it comes
+	chunked bool   // and in chunks
 	pending []byte // for the agent, once w is there
+	written int64  // bytes of the body
 	broken  error  // the connection must end without a proper end
 	outcome string // for metrics
 
@@ -61,10 +66,7 @@ func (x *exchange) serve() {
 	x.next = (*exchange).send
 	x.p.metrics.overhead.Observe(time.Since(x.began).Seconds())
 	if !x.run() {
-		x.p.metrics.openStreams.Inc()
-		x.fasthttp.Response.ImmediateHeaderFlush = len(x.pending) == 0
-		x.chunked = true
-		x.fasthttp.Response.SetBodyStream(&relay{x}, -1)
+		x.stream(unknownLength)
 		return
 	}
 	x.close()
@@ -101,6 +103,31 @@ func (x *exchange) release() {
 		x.up = nil
 	}
 	x.cancel(nil)
+	if x.asked != nil { // ends with the context
+		if r := <-x.asked; r.up != nil {
+			r.up.body.close()
+		}
+		x.asked = nil
+	}
+	if x.docket.hold != nil {
+		x.giveUp(cancelledFault)
+	}
+	if x.streams {
+		x.p.metrics.openStreams.Dec()
+		x.streams = false
+	}
+}
+
+// unknownLength is the length of a body that goes out in chunks.
+const unknownLength = -1
+
+// stream lets the rest of the exchange run while the body is written.
+func (x *exchange) stream(length int) {
+	x.p.metrics.openStreams.Inc()
+	x.streams = true
+	x.chunked = length == unknownLength
+	x.fasthttp.Response.ImmediateHeaderFlush = len(x.pending) == 0
+	x.fasthttp.Response.SetBodyStream(&relay{x}, length)
 }
 
 // relay is the body of an answer that goes on while it is written. fasthttp
@@ -110,23 +137,38 @@ type relay struct{ x *exchange }
 // SupportsBodyWriteTo lets fasthttp use WriteTo: each Write is flushed as read.
 func (r *relay) SupportsBodyWriteTo() bool { return true }
 
+// errFault ends the connection of an exchange in which heldcall failed.
+var errFault = errors.New("internal error")
+
 // WriteTo runs the rest of the exchange. An error ends the connection without
 // the end of the chunked coding, so that no client takes a cut answer for a
 // whole one.
-func (r *relay) WriteTo(w io.Writer) (int64, error) {
+func (r *relay) WriteTo(w io.Writer) (n int64, err error) {
 	x := r.x
-	defer x.p.metrics.openStreams.Dec()
-	defer x.close()
-	x.w = w
-	if len(x.pending) > 0 {
-		pending := x.pending
-		x.pending = nil
-		if !x.emit(pending) {
-			return 0, x.broken
+	defer func() {
+		if fault := recover(); fault != nil {
+			x.panicked(fault)
+			err = errFault
 		}
+	}()
+	x.w = w
+	pending := x.pending
+	x.pending = nil
+	if x.emit(pending) {
+		x.run()
 	}
-	x.run()
-	return 0, x.broken
+	x.close()
+	return x.written, x.broken
+}
+
+// Close ends the exchange of an agent that left before its head could be
+// written, so that WriteTo was not called.
+func (r *relay) Close() error {
+	if r.x.streams {
+		r.x.lost()
+		r.x.close()
+	}
+	return nil
 }
 
 // Read is never used; see [relay.WriteTo].
@@ -156,78 +198,88 @@ func (x *exchange) deliver(p []byte) bool {
 		x.broken = errAgentGone
 		return false
 	}
+	x.written += int64(len(p))
 	return true
 }
 
-// write sends the first bytes together with the head, through fasthttp, and all
-// that follow straight to the agent's connection.
+// write sends the first chunk together with the head, through fasthttp, and all
+// that follows straight to the agent's connection.
 func (x *exchange) write(p []byte) error {
 	if x.agent.conn != nil {
 		return x.agent.write(p)
 	}
+	conn, ok := x.fasthttp.Conn().(*agentConn)
+	if ok && !x.chunked {
+		_, err := conn.Conn.Write(p)
+		return err
+	}
 	_, err := x.w.Write(p)
-	if conn, ok := x.fasthttp.Conn().(*agentConn); ok && err == nil && x.chunked {
+	if ok && err == nil {
 		x.agent.conn = conn.Conn
 	}
 	return err
 }
 
-// send makes the upstream request of the turn.
+// reply is how an upstream request ended.
+type reply struct {
+	up  *response
+	err error
+}
+
+// send makes the upstream request of the turn. The first is waited for here; the
+// agent that waits for a continuation must not time out: see await.
 func (x *exchange) send() state {
-	asked := time.Now()
-	h := &x.fasthttp.Request.Header
-	buffer := heads.Get().(*[]byte)
-	defer heads.Put(buffer)
-	head := x.route.upstream.appendRequestHead((*buffer)[:0], h, x.sends, true)
-	up, err := x.roundTrip(head)
-	if err != nil {
+	x.turns++
+	x.sent = time.Now()
+	u, body, buffer := x.route.upstream, x.sends.Body, heads.Get().(*[]byte)
+	head := u.appendRequestHead((*buffer)[:0], &x.fasthttp.Request.Header, x.sends, true)
+	ask := func(ctx context.Context) reply {
+		defer heads.Put(buffer)
+		up, err := u.do(ctx, head, body)
+		return reply{up, err}
+	}
+	if x.turns == 1 {
+		return x.answered(ask(x.ctx))
+	}
+	x.asked = make(chan reply, 1)
+	go func(ctx context.Context, result chan<- reply) { result <- ask(ctx) }(x.ctx, x.asked)
+	return (*exchange).await
+}
+
+// await lets one keep-alive period pass, or less: until the head of a
+// continuation is there.
+func (x *exchange) await() state {
+	tick := time.NewTimer(x.p.options.Keepalive)
+	defer tick.Stop()
+	select {
+	case r := <-x.asked:
+		x.asked = nil
+		return x.answered(r)
+	case <-tick.C:
+		return x.beat((*exchange).await)
+	}
+}
+
+// answered reads the head of an upstream's answer.
+func (x *exchange) answered(r reply) state {
+	if r.err != nil {
 		if x.ctx.Err() != nil {
 			return x.gone()
 		}
-		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err})
+		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: r.err})
 	}
-	x.up, x.draining = up, false
-	x.turns++
-	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(asked).Seconds())
-	status := up.head.StatusCode()
-	switch {
+	x.up, x.unopened, x.draining = r.up, true, false
+	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(x.sent).Seconds())
+	switch status := x.up.head.StatusCode(); {
 	case status < 200 || status > 299:
 		return x.upstreamError(status)
-	case !plain(up.head.ContentEncoding()):
+	case !plain(x.up.head.ContentEncoding()):
 		return x.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
 	}
 	if x.turns == 1 {
-		x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &up.head)
+		x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &x.up.head)
 	}
-	x.answer.Begin(string(up.head.ContentType()))
 	return (*exchange).read
-}
-
-// roundTrip makes the upstream request. While an agent that has begun to read
-// waits for the continuation of its answer, heartbeats go out.
-func (x *exchange) roundTrip(head []byte) (*response, error) {
-	if !x.begun || x.w == nil {
-		return x.route.upstream.do(x.ctx, head, x.sends.Body)
-	}
-	type result struct {
-		up  *response
-		err error
-	}
-	answered := make(chan result, 1)
-	go func() {
-		up, err := x.route.upstream.do(x.ctx, head, x.sends.Body)
-		answered <- result{up, err}
-	}()
-	tick := time.NewTicker(x.p.options.Keepalive)
-	defer tick.Stop()
-	for {
-		select {
-		case r := <-answered:
-			return r.up, r.err
-		case <-tick.C:
-			x.beat(nil) // an agent that has left ends the request by its context
-		}
-	}
 }
 
 // heads are buffers for the heads of upstream requests, and small bodies.
@@ -259,13 +311,17 @@ func (x *exchange) read() state {
 		x.begun = true // the agent need not wait for the first event to see the head
 		return (*exchange).read
 	}
-	beats := x.begun && (x.answer.Holding() || x.turns > 1) && !x.draining
+	beats := (x.turns > 1 || x.begun && x.answer.Holding()) && !x.draining
 	if beats {
 		_ = body.conn.SetReadDeadline(time.Now().Add(x.p.options.Keepalive))
 	}
 	p, err := body.next()
 	if beats && errors.Is(err, os.ErrDeadlineExceeded) {
 		return x.beat((*exchange).read)
+	}
+	if x.unopened { // till now a heartbeat had to suit the body before it
+		x.answer.Begin(string(x.up.head.ContentType()))
+		x.unopened = false
 	}
 	if err != nil {
 		return x.endOfBody(err)

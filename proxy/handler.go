@@ -16,34 +16,54 @@ import (
 // then the exchange with upstream, as far as it goes before the agent gets its
 // first byte. The rest of it runs while the body is written.
 func (p *Proxy) serve(ctx *fasthttp.RequestCtx) {
-	began := time.Now()
-	turn := ulid.Make().String()
-	where := route{label: "unknown"}
+	x := p.newExchange(ctx)
 	defer func() {
 		if r := recover(); r != nil {
-			p.log.Error("panic while serving a request", "turn", turn, "panic", r, "stack", string(debug.Stack()))
+			x.panicked(r)
 			clearResponse(&ctx.Response)
-			p.answerError(ctx, nil, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
+			p.answerError(ctx, x.route.dialect, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
 		}
-		ctx.Response.Header.Set(headerTurn, turn)
-		p.metrics.request(where.label, ctx.Response.StatusCode())
+		ctx.Response.Header.Set(headerTurn, x.turn)
+		p.metrics.request(x.route.label, ctx.Response.StatusCode())
 	}()
+	if refusal := x.start(); refusal != nil {
+		x.release()
+		p.refuse(ctx, x.route.dialect, refusal)
+	}
+}
 
-	where, refusal := p.route(ctx)
-	if refusal != nil {
-		p.refuse(ctx, where.dialect, refusal)
-		return
+// newExchange is the exchange of a request that has not been looked at.
+func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx) *exchange {
+	x := &exchange{p: p, fasthttp: ctx, route: route{label: "unknown"}, turn: ulid.Make().String(), began: time.Now()}
+	x.ctx, x.cancel = context.WithCancelCause(p.base)
+	x.unwatch = func() {}
+	return x
+}
+
+// start finds the request's way and goes it. An error of heldcall's own refuses
+// the request before upstream was asked.
+func (x *exchange) start() (refusal *intercept.Error) {
+	if x.route, refusal = x.p.route(x.fasthttp); refusal != nil {
+		return refusal
 	}
-	if where.dialect == nil {
-		p.passUngated(ctx, where)
-		return
+	if conn, ok := x.fasthttp.Conn().(*agentConn); ok {
+		x.unwatch = conn.during(x.cancel)
 	}
-	x, refusal := p.newExchange(ctx, where, turn, began)
-	if refusal != nil {
-		p.refuse(ctx, where.dialect, refusal)
-		return
+	if x.route.dialect == nil {
+		return x.passUngated()
+	}
+	if refusal := x.prepare(); refusal != nil {
+		return refusal
 	}
 	x.serve()
+	return nil
+}
+
+// panicked ends an exchange at a fault of heldcall's own.
+func (x *exchange) panicked(fault any) {
+	x.p.log.Error("panic while serving a request", "turn", x.turn, "panic", fault, "stack", string(debug.Stack()))
+	x.outcome = "failed"
+	x.close()
 }
 
 func (p *Proxy) refuse(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *intercept.Error) {
@@ -78,36 +98,16 @@ func badRequest(reason string) *intercept.Error {
 	return &intercept.Error{Code: intercept.CodeBadRequest, Reason: reason}
 }
 
-// newExchange reads the agent's request and puts hidden turns back into it.
-func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx, where route, turn string, began time.Time) (*exchange, *intercept.Error) {
-	select {
-	case <-p.draining:
-		return nil, &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is shutting down; send the request again"}
-	default:
-	}
-	req, err := where.dialect.Request(where.envelope(ctx))
-	if err != nil {
-		return nil, asError(err, intercept.CodeBadRequest)
-	}
-	x := &exchange{p: p, fasthttp: ctx, route: where, req: req, turn: turn, began: began}
-	x.ctx, x.cancel = context.WithCancelCause(p.base)
-	x.unwatch = func() {}
-	if conn, ok := ctx.Conn().(*agentConn); ok {
-		x.unwatch = conn.during(x.cancel)
-	}
-	if refusal := x.prepare(); refusal != nil {
-		x.release()
-		return nil, refusal
-	}
-	x.answer = req.Answer(intercept.Limits{
-		Pass: x.passByName, MaxBytes: p.options.MaxBody, MaxContinuations: p.options.MaxContinuations, TurnID: turn,
-	})
-	return x, nil
-}
-
-// prepare looks up what the request goes on from, and makes of it what goes
-// upstream.
+// prepare reads the agent's request, looks up what it goes on from, and makes of
+// it what goes upstream.
 func (x *exchange) prepare() *intercept.Error {
+	if x.isDraining() {
+		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is shutting down; send the request again"}
+	}
+	var err error
+	if x.req, err = x.route.dialect.Request(x.route.envelope(x.fasthttp)); err != nil {
+		return asError(err, intercept.CodeBadRequest)
+	}
 	if refusal := x.follow(); refusal != nil {
 		return refusal
 	}
@@ -117,7 +117,13 @@ func (x *exchange) prepare() *intercept.Error {
 	if refusal := x.splice(); refusal != nil {
 		return refusal
 	}
-	return x.judgeOffer()
+	if refusal := x.judgeOffer(); refusal != nil {
+		return refusal
+	}
+	x.answer = x.req.Answer(intercept.Limits{
+		Pass: x.passByName, MaxBytes: x.p.options.MaxBody, MaxContinuations: x.p.options.MaxContinuations, TurnID: x.turn,
+	})
+	return nil
 }
 
 // aborted reports whether a reviewer has stopped the request's run. Where the

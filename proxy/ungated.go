@@ -1,12 +1,6 @@
 package proxy
 
-import (
-	"context"
-	"time"
-
-	"github.com/heldcall/heldcall/intercept"
-	"github.com/valyala/fasthttp"
-)
+import "github.com/heldcall/heldcall/intercept"
 
 // wholeUpTo is the largest body of known length that is read before it is
 // written, so that it goes out in one piece.
@@ -14,45 +8,31 @@ const wholeUpTo = 64 << 10
 
 // passUngated hands a request of a route without calls on, and its answer back,
 // untouched both ways; but its errors do not show the key.
-func (p *Proxy) passUngated(fctx *fasthttp.RequestCtx, where route) {
-	x := &exchange{p: p, fasthttp: fctx, route: where, began: time.Now(), outcome: "ungated"}
-	x.ctx, x.cancel = context.WithCancelCause(p.base)
-	x.unwatch = func() {}
-	if conn, ok := fctx.Conn().(*agentConn); ok {
-		x.unwatch = conn.during(x.cancel)
-	}
-	ask := where.envelope(fctx)
-	up, err := where.upstream.do(x.ctx, where.upstream.appendRequestHead(nil, &fctx.Request.Header, ask, false), ask.Body)
+func (x *exchange) passUngated() *intercept.Error {
+	x.outcome = "ungated"
+	u, h := x.route.upstream, &x.fasthttp.Request.Header
+	ask := x.route.envelope(x.fasthttp)
+	up, err := u.do(x.ctx, u.appendRequestHead(nil, h, ask, false), ask.Body)
 	if err != nil {
-		x.close()
-		p.refuse(fctx, nil, &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err})
-		return
+		return &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err}
 	}
 	x.up = up
-	where.upstream.copyResponseHead(&fctx.Response.Header, &up.head)
+	u.copyResponseHead(&x.fasthttp.Response.Header, &up.head)
 	switch status := up.head.StatusCode(); {
-	case fctx.IsHead():
+	case x.fasthttp.IsHead():
 		x.passHead()
 	case status < 200 || status > 299:
 		x.passError()
 	case up.body.framing == byLength && up.body.left <= wholeUpTo:
 		x.passWhole()
+	case up.body.framing == byLength:
+		x.begun, x.next = true, (*exchange).copyOn
+		x.stream(int(up.body.left))
 	default:
-		x.passOn()
+		x.begun, x.next = true, (*exchange).copyOn
+		x.stream(unknownLength)
 	}
-}
-
-// passOn writes the body as it comes.
-func (x *exchange) passOn() {
-	length := int64(-1)
-	if x.up.body.framing == byLength {
-		length = x.up.body.left
-	}
-	x.begun, x.next = true, (*exchange).copyOn
-	x.p.metrics.openStreams.Inc()
-	x.fasthttp.Response.ImmediateHeaderFlush = true
-	x.chunked = length < 0
-	x.fasthttp.Response.SetBodyStream(&relay{x}, int(length))
+	return nil
 }
 
 func (x *exchange) passWhole() {

@@ -18,8 +18,11 @@ const cancelFor = 5 * time.Second
 // openFor bounds the recording of requests before anybody is asked.
 const openFor = 15 * time.Second
 
-// cancelledAgentGone is the reason of a request whose agent has left.
-const cancelledAgentGone = "agent_gone"
+// Reasons why a request was cancelled, as details.cancel_reason tells them.
+const (
+	cancelledAgentGone = "agent_gone"
+	cancelledFault     = "internal_error"
+)
 
 // ask puts the questions to people.
 func (x *exchange) ask(requests []approvals.Request) state {
@@ -42,12 +45,11 @@ func (x *exchange) ask(requests []approvals.Request) state {
 func (x *exchange) wait() state {
 	tick := time.NewTimer(x.p.options.Keepalive)
 	defer tick.Stop()
-	hold := x.docket.hold
 	select {
-	case <-hold.Done():
+	case <-x.docket.hold.Done():
 		return (*exchange).decided
 	case <-x.p.draining:
-		hold.Detach()
+		x.detach()
 		return x.shutDown()
 	case <-x.ctx.Done():
 		return x.leave()
@@ -67,6 +69,11 @@ func (x *exchange) beat(then state) state {
 	if x.emit(x.answer.Heartbeat(pulses[x.p.options.Heartbeat])) {
 		return then
 	}
+	return x.lost()
+}
+
+// lost ends the exchange of an agent that cannot be written to.
+func (x *exchange) lost() state {
 	if x.docket.hold != nil {
 		return x.leave()
 	}
@@ -77,30 +84,42 @@ func (x *exchange) beat(then state) state {
 // at shutdown it stays with the reviewers.
 func (x *exchange) leave() state {
 	if errors.Is(context.Cause(x.ctx), errShuttingDown) {
-		x.docket.hold.Detach()
-		return x.gone()
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), cancelFor)
-	defer cancel()
-	if err := x.docket.hold.Cancel(ctx, cancelledAgentGone); err != nil {
-		x.p.log.Error("requests of an agent that has left could not be cancelled", "turn", x.turn, "error", err)
-		x.p.metrics.storeErrors.WithLabelValues("cancel").Inc()
-	}
-	x.docket.hold.Detach()
-	for range x.docket.asked {
-		x.p.metrics.outcome(approvals.OutcomeCancelled)
+		x.detach()
+	} else {
+		x.giveUp(cancelledAgentGone)
 	}
 	return x.gone()
 }
 
+// detach leaves what was asked with the reviewers.
+func (x *exchange) detach() {
+	x.docket.hold.Detach()
+	x.docket.hold = nil
+}
+
+// giveUp cancels what was asked.
+func (x *exchange) giveUp(reason string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), cancelFor)
+	defer cancel()
+	if err := x.docket.hold.Cancel(ctx, reason); err != nil {
+		x.p.log.Error("requests that nobody waits for any more could not be cancelled", "turn", x.turn, "reason", reason, "error", err)
+		x.p.metrics.storeErrors.WithLabelValues("cancel").Inc()
+	}
+	x.detach()
+	for range x.docket.asked {
+		x.p.metrics.outcome(approvals.OutcomeCancelled)
+	}
+}
+
 // decided turns what people answered into rulings.
 func (x *exchange) decided() state {
-	if err := x.docket.hold.Err(); err != nil {
+	hold := x.docket.hold
+	x.docket.hold = nil
+	if err := hold.Err(); err != nil {
 		return x.fail(x.storeError(err))
 	}
 	judged := x.p.options.Policy()
-	requests := x.docket.hold.Requests()
-	x.docket.hold = nil
+	requests := hold.Requests()
 	for i, r := range requests {
 		h := x.docket.asked[i]
 		h.request = r

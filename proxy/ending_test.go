@@ -1,0 +1,254 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat"
+	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// Exchanges that end as nobody planned leave nothing behind: no pending request,
+// no connection, no goroutine, no count of a stream that is open.
+
+const soon = 30 * time.Second
+
+// bed is a proxy with a real gate and store in front of a scripted upstream.
+type bed struct {
+	*Proxy
+	t        *testing.T
+	gate     *approvals.Gate
+	upstream *scripted.Server
+	log      bytes.Buffer // read it when the proxy has stopped
+}
+
+// newBed starts everything but the proxy's own listener.
+func newBed(t *testing.T, d intercept.Dialect, rules string, script scripted.Script) *bed {
+	t.Helper()
+	b := &bed{t: t}
+	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Listen: "-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.gate = approvals.NewGate(approvals.GateOptions{Store: s})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = b.gate.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait(); s.Close() })
+	if b.upstream, err = scripted.New(script); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.upstream.Close)
+	judged, err := policy.Parse("policy.yaml", []byte(rules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Proxy, err = New(Options{
+		Listen: "127.0.0.1:0", Upstreams: []Upstream{{Prefix: "/v1", URL: b.upstream.URL()}},
+		Keepalive: 20 * time.Millisecond, MaxBody: 1 << 20, MaxContinuations: 8, ShutdownGrace: time.Second,
+		Dialects: []intercept.Dialect{d}, Policy: func() Policy { return judged }, Gate: b.gate, Turns: s,
+		Log: slog.New(slog.NewTextHandler(&b.log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// ended checks that nothing is left.
+func (b *bed) ended() {
+	b.t.Helper()
+	page, err := b.gate.Requests(b.t.Context(), approvals.Filter{Status: approvals.StatusPending})
+	if err != nil || len(page.Items) > 0 {
+		b.t.Errorf("%d requests are still pending, %v", len(page.Items), err)
+	}
+	if n := testutil.ToFloat64(b.metrics.openStreams); n != 0 {
+		b.t.Errorf("%v streams are counted as open", n)
+	}
+	b.router.upstreams[0].close() // the idle connections
+	for _, r := range b.upstream.Requests() {
+		select {
+		case <-r.Gone():
+		case <-time.After(soon):
+			b.t.Error("a request is still open upstream")
+		}
+	}
+}
+
+func (b *bed) until(what string, ok func() bool) {
+	b.t.Helper()
+	for deadline := time.Now().Add(soon); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func chatRequest(streamed string) string {
+	return `{"model":"m","stream":` + streamed + `,"messages":[{"role":"user","content":"do it"}]}`
+}
+
+func callBash(r *scripted.Request) scripted.Reply {
+	return scripted.Answer{Text: "Let me look.", Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{}`}}}.Reply(r)
+}
+
+// faulty is a dialect whose answers panic at one place.
+type faulty struct {
+	chat.Dialect
+	at string
+}
+
+func (d faulty) Request(e intercept.Envelope) (intercept.Request, error) {
+	if d.at == "request" {
+		panic("a fault in request")
+	}
+	r, err := d.Dialect.Request(e)
+	return faultyRequest{r, d.at}, err
+}
+
+type faultyRequest struct {
+	intercept.Request
+	at string
+}
+
+func (r faultyRequest) Answer(l intercept.Limits) intercept.Answer {
+	return faultyAnswer{r.Request.Answer(l), r.at}
+}
+
+type faultyAnswer struct {
+	intercept.Answer
+	at string
+}
+
+func (a faultyAnswer) Heartbeat(p intercept.Pulse) []byte {
+	if a.at == "heartbeat" {
+		panic("a fault in heartbeat")
+	}
+	return a.Answer.Heartbeat(p)
+}
+
+func (a faultyAnswer) Write(p []byte) ([]byte, error) {
+	if a.at == "write" {
+		panic("a fault in write")
+	}
+	return a.Answer.Write(p)
+}
+
+func (a faultyAnswer) Settle(r []intercept.Ruling) (intercept.Settlement, error) {
+	if a.at == "settle" {
+		panic("a fault in settle")
+	}
+	return a.Answer.Settle(r)
+}
+
+func TestPanicsLeaveNothingOpen(t *testing.T) {
+	for _, at := range []string{"request", "write", "heartbeat", "settle"} {
+		for _, streamed := range []string{"true", "false"} {
+			t.Run(at+" streamed "+streamed, func(t *testing.T) {
+				rules := "default: ask\n"
+				if at == "settle" {
+					rules = "default: ask\nrules:\n  - allow: [\"bash(*)\"]\n"
+				}
+				b := newBed(t, faulty{at: at}, rules, func(r *scripted.Request) scripted.Reply {
+					reply := callBash(r)
+					if at == "write" {
+						reply.Body, reply.Framing, reply.End = reply.Body[:1], scripted.Chunked, scripted.EndStall
+					}
+					return reply
+				})
+				if err := b.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				resp, err := http.Post("http://"+b.Addr()+"/v1/chat/completions", "application/json", strings.NewReader(chatRequest(streamed)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				switch resp.StatusCode {
+				case http.StatusBadGateway:
+					if err != nil || !bytes.Contains(body, []byte("internal error")) {
+						t.Errorf("got %v %s", err, body)
+					}
+				case http.StatusOK:
+					if !errors.Is(err, io.ErrUnexpectedEOF) || bytes.Contains(body, []byte("bash")) {
+						t.Errorf("the answer ended as if it were whole: %v %s", err, body)
+					}
+				default:
+					t.Errorf("status %d", resp.StatusCode)
+				}
+				b.until("the exchange has ended", func() bool { return testutil.ToFloat64(b.metrics.openStreams) == 0 })
+				b.ended()
+				if err := b.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if log := b.log.String(); !strings.Contains(log, "a fault in "+at) || !strings.Contains(log, "ending_test.go") {
+					t.Errorf("logged %s", log)
+				}
+			})
+		}
+	}
+}
+
+// deaf is a connection on which the agent's bytes arrive and nothing can be
+// written.
+type deaf struct{ net.Conn }
+
+func (d deaf) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// one is a listener of one connection.
+type one struct {
+	conn chan net.Conn
+	done chan struct{}
+}
+
+func (l one) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conn:
+		return conn, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+func (l one) Addr() net.Addr { return &net.TCPAddr{} }
+func (l one) Close() error   { close(l.done); return nil }
+
+func TestHeadThatCannotBeWritten(t *testing.T) {
+	for _, streamed := range []string{"true", "false"} {
+		b := newBed(t, chat.Dialect{}, "default: ask\n", callBash)
+		agent, conn := net.Pipe()
+		l := one{make(chan net.Conn, 1), make(chan struct{})}
+		l.conn <- deaf{conn}
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = b.server.Serve(l) })
+		body := chatRequest(streamed)
+		if _, err := io.WriteString(agent, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body); err != nil {
+			t.Fatal(err)
+		}
+		_, err := agent.Read(make([]byte, 1)) // until it is closed
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("the agent read %v", err)
+		}
+		b.until("the stream is closed", func() bool { return testutil.ToFloat64(b.metrics.openStreams) == 0 })
+		if err := b.server.Shutdown(); err != nil {
+			t.Error(err)
+		}
+		serving.Wait()
+		b.ended()
+	}
+}
