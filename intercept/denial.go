@@ -53,13 +53,6 @@ func TooManyDenials(n int) string {
 	return fmt.Sprintf("The tool calls of this answer were denied %d times in a row. No further attempt is made; please tell me how to go on.", n)
 }
 
-// ChoiceDenied stands in a choice whose calls were denied and that cannot be
-// continued, because the answer has several choices. The agent reads it, so it
-// names no tool.
-func ChoiceDenied() string {
-	return "The tool calls of this choice were denied and not run. Please tell me how to go on."
-}
-
 func denial(what, label, note string) string {
 	if note = strings.TrimSpace(note); note != "" {
 		what += " " + label + ": " + note

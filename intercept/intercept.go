@@ -104,7 +104,7 @@ type Limits struct {
 	// MaxBytes bounds what is buffered of one answer.
 	MaxBytes int
 	// MaxContinuations bounds how often the model is told of denials within one
-	// answer.
+	// choice of an answer.
 	MaxContinuations int
 	// TurnID makes up ids where upstream gave none, so that they are the same
 	// each time.
@@ -198,8 +198,8 @@ type Settlement struct {
 	Bytes []byte    // what the agent gets now
 	Next  *Envelope // the request that continues the answer, nil when it is complete
 	// Hidden are the records of what the agent will not see, for
-	// [Request.Splice] of its later requests. They must be durable before Bytes
-	// go out.
+	// [Request.Splice] of its later requests: all of this answer so far, in the
+	// same order each time. They must be durable before Bytes go out.
 	Hidden [][]byte
 	// Refers are the provider's ids by which later requests may go on from this
 	// answer or ask for it, as in [Info]: Hidden is kept under each of them too.

@@ -16,10 +16,10 @@ const (
 type answer struct {
 	req    *request
 	limits intercept.Limits
-	body   []byte // the request that upstream is answering
 
-	turn // what is known of the current upstream body
-	past // what earlier upstream bodies of the same answer said
+	turn  // what is known of the current upstream body
+	past  // what is known of the answer, over all upstream bodies
+	ruled // what became of its calls
 
 	upstream intercept.Body
 	kept     intercept.Kept[[]ref] // with the calls that the fragments of a part belong to
@@ -31,6 +31,7 @@ type answer struct {
 // turn is the state of one upstream body.
 type turn struct {
 	choices []*choice
+	whole   string // the body, where it is one JSON value and was read
 	usage   string
 	done    bool // [DONE] was there
 	failed  bool // an error was reported inside
@@ -38,34 +39,32 @@ type turn struct {
 
 // past is what outlives a continuation.
 type past struct {
-	form          intercept.Form // of the first body
-	head          head
-	continuations int
-	hidden        []string     // messages of whole turns the agent does not see
-	text          string       // what the agent has read
-	goesOn        int          // the index of the choice that said it
-	spent         []byte       // usage so far
-	sent          map[int]sent // by choice index
-	separated     bool         // what was said before a denial is set off from what follows
-	unended       string       // what the last event that went out lacks of its end
+	form    intercept.Form // of the first body
+	head    head
+	first   string  // the first body, where it is whole and the answer goes on
+	lanes   []*lane // in the order they came
+	going   *lane   // what upstream continues, nil in the first body
+	stored  int     // bytes of earlier bodies that are remembered
+	spent   []byte  // usage of earlier bodies
+	records [][]byte
+	unended string // what the last event that went out lacks of its end
 }
-
-// sent is what of a choice's message has gone out.
-type sent struct{ role, finish bool }
 
 // choice is one of the answers of a turn.
 type choice struct {
-	index     int
+	index     int // in the upstream body
+	lane      *lane
 	rosters   [2]roster    // by place
 	says      [2]utterance // by place
 	textHeld  bool         // a held part carries text or role: later text must wait
+	bound     bool         // more than words has come: what follows keeps its place
 	announced bool         // a finish reason was there
 	cut       bool         // the finish reason was length
 	broken    bool         // part of a call passed before it became doubtful
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {
-	return &answer{req: r, limits: limits, body: r.Envelope().Body, past: past{sent: make(map[int]sent)}}
+	return &answer{req: r, limits: limits}
 }
 
 // Begin implements [intercept.Answer].
@@ -97,7 +96,7 @@ func (a *answer) End(framed bool) (out []byte, err error) {
 	default:
 		out = a.upstream.Rest()
 	}
-	if err == nil && a.continuations > 0 && len(a.choices) == 0 && !a.failed {
+	if err == nil && a.going != nil && len(a.choices) == 0 && !a.failed {
 		err = intercept.NotUnderstood("after a denial it says nothing")
 	}
 	return out, err
@@ -157,11 +156,13 @@ func (a *answer) pending() (list []*call) {
 
 // Text implements [intercept.Answer].
 func (a *answer) Text() string {
-	said := ""
-	if len(a.choices) > 0 {
-		said = a.choices[0].said().text()
+	if a.going != nil {
+		return strings.TrimSpace(a.going.heard())
 	}
-	return strings.TrimSpace(a.text + intercept.Paragraph(a.text, said))
+	if len(a.lanes) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(a.lanes[0].heard())
 }
 
 // Heartbeat implements [intercept.Answer]: a comment that ends in one newline,
@@ -195,10 +196,10 @@ func (a *answer) choice(index int) (*choice, error) {
 			return c, nil
 		}
 	}
-	if len(a.choices) == maxChoices {
-		return nil, intercept.NotUnderstood("it has more than %d choices", maxChoices)
-	}
 	c := &choice{index: index}
+	if err := a.assign(c); err != nil {
+		return nil, err
+	}
 	a.choices = append(a.choices, c)
 	return c, nil
 }
@@ -227,18 +228,17 @@ func (c *choice) calls() []*call {
 	return all
 }
 
-// twin returns the call that stands for another one: a call in `message` that
-// repeats one in `delta` shares its fate.
-func (c *choice) twin(other *call) *call {
+// twins maps each call in `delta` to the one in `message` that repeats it.
+func (c *choice) twins() map[*call]*call {
 	delta, message := &c.rosters[inDelta], &c.rosters[inMessage]
-	if other.place == inMessage && len(delta.calls) > 0 && delta.sameAs(message) {
-		for i, m := range message.calls {
-			if m == other {
-				return delta.calls[i]
-			}
-		}
+	if len(delta.calls) == 0 || !delta.sameAs(message) {
+		return nil
 	}
-	return other
+	twins := make(map[*call]*call, len(delta.calls))
+	for i, call := range delta.calls {
+		twins[call] = message.calls[i]
+	}
+	return twins
 }
 
 // said is what the model said in the choice.

@@ -9,6 +9,7 @@ import (
 
 // choiceDelta is what a chunk says of one choice.
 type choiceDelta struct {
+	raw      string
 	index    int
 	finish   string
 	texts    []text // strings and other values that pass and belong to the message
@@ -164,7 +165,7 @@ func (d *decoder) choices(v gjson.Result) bool {
 		if !c.IsObject() || intercept.NamedInput(c) {
 			return d.Refuse("a choice is not an object, or is a call itself")
 		}
-		d.chunk.choices = append(d.chunk.choices, choiceDelta{index: position})
+		d.chunk.choices = append(d.chunk.choices, choiceDelta{raw: c.Raw, index: position})
 		position++
 		return d.choice(&d.chunk.choices[len(d.chunk.choices)-1], c)
 	})

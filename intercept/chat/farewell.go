@@ -7,57 +7,52 @@ import (
 	"github.com/heldcall/heldcall/intercept/sse"
 )
 
-// finishStream renders what was held of a stream, at its end.
+// finishStream renders what was held of a stream.
 func (s *settling) finishStream() (out []byte, err error) {
 	for i := range s.kept.Len() {
 		part, refs := s.kept.At(i)
-		part, err := s.recast(part, refs, s.plan)
+		part, err := s.recast(part, refs)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, part...)
 	}
-	return append(out, s.farewells(s.plan)...), nil
+	return append(out, s.farewells()...), nil
 }
 
 // farewellsBefore renders the notes of the choices that end in a chunk.
-func (a *answer) farewellsBefore(p plan, next *chunk) (out []byte) {
+func (a *answer) farewellsBefore(next *chunk) (out []byte) {
 	for i := range next.choices {
 		if d := &next.choices[i]; d.finish != "" {
-			out = append(out, a.farewell(p, d.index, false)...)
+			out = append(out, a.farewell(a.lane(d.index), false)...)
 		}
 	}
 	return out
 }
 
 // farewells renders all notes that have not gone out, each with an end.
-func (a *answer) farewells(p plan) (out []byte) {
-	for _, c := range a.choices {
-		out = append(out, a.farewell(p, c.index, true)...)
+func (a *answer) farewells() (out []byte) {
+	for _, l := range a.lanes {
+		out = append(out, a.farewell(l, true)...)
 	}
 	return out
 }
 
 // farewell renders the note of a choice, if it has one that has not gone out.
-func (a *answer) farewell(p plan, index int, end bool) []byte {
-	note, ok := p.notes[index]
-	if !ok || p.noted[index] {
+func (a *answer) farewell(l *lane, end bool) []byte {
+	if l.note == "" || l.noted {
 		return nil
 	}
-	p.noted[index] = true
+	l.noted = true
 	role := ""
-	if !a.sent[index].role {
+	if !l.role {
 		role = `"role":"assistant",`
 	}
-	a.sent[index] = sent{role: true, finish: end}
-	said := ""
-	if c, err := a.choice(index); err == nil {
-		said = a.before(c) + c.said().text()
-	}
-	text := intercept.Paragraph(said, note)
-	out := sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, index, role, intercept.Quote(text)))))
+	l.role, l.finish = true, end
+	text := intercept.Paragraph(l.heard(), l.note)
+	out := sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, l.index, role, intercept.Quote(text)))))
 	if end {
-		out = sse.AppendData(out, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":"stop"}]`, index))))
+		out = sse.AppendData(out, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":"stop"}]`, l.index))))
 	}
 	return out
 }

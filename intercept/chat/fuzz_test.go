@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func play(t testing.TB, request string, bodies [][]byte, sizes []byte, limits in
 		if p.err = err; err != nil || !more {
 			break
 		}
-		if i > limits.MaxContinuations {
+		if i > maxChoices*limits.MaxContinuations {
 			t.Fatal("the answer has no end")
 		}
 	}
@@ -113,7 +114,7 @@ func (p *played) settle(a intercept.Answer, rule ruler) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p.hidden = append(p.hidden, s.Hidden...)
+	p.hidden = s.Hidden
 	if s.Next == nil {
 		p.after = bytes.Clone(s.Bytes)
 		return false, nil
@@ -146,19 +147,30 @@ func checkDenied(t *testing.T, first, second, sizes []byte) {
 	}
 }
 
-// checkAnswered: each call of an assistant message is followed by its result.
+// checkAnswered: each call of an assistant message has its result in the tool
+// messages right behind it, and there is none besides.
 func checkAnswered(t *testing.T, body string) {
+	t.Helper()
 	messages := gjson.Get(body, "messages").Array()
-	for i, m := range messages {
-		var want []string
+	var want []string
+	for _, m := range messages {
+		if m.Get("role").Str == "tool" {
+			at := slices.Index(want, m.Get("tool_call_id").Str)
+			if at < 0 {
+				t.Fatalf("a result without its call: %s", body)
+			}
+			want = slices.Delete(want, at, at+1)
+			continue
+		}
+		if len(want) > 0 {
+			t.Fatalf("call %s has no result behind it: %s", want[0], body)
+		}
 		for _, c := range m.Get("tool_calls").Array() {
 			want = append(want, c.Get("id").Str)
 		}
-		for j := range want {
-			if i+1+j >= len(messages) || messages[i+1+j].Get("role").Str != "tool" || messages[i+1+j].Get("tool_call_id").Str != want[j] {
-				t.Fatalf("call %d has no result behind it: %s", j, body)
-			}
-		}
+	}
+	if len(want) > 0 {
+		t.Fatalf("call %s has no result behind it: %s", want[0], body)
 	}
 }
 
@@ -201,11 +213,13 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 }
 
 // overtaking splits a stream into the parts that may overtake held ones - each
-// of their payloads has text in every choice, and neither call nor end - and
-// the others. The first keep their order in each choice; those that speak for
-// several choices, or for one twice, are counted together.
+// of their payloads has text in every choice, or is the first that there is of
+// it, and neither call nor end - and the others. The first keep their order in
+// each choice; those that speak for several choices, or for one twice, are
+// counted together.
 func overtaking(stream []byte) (text map[string][]string, rest []string) {
 	text = make(map[string][]string)
+	bound := make(map[int64]bool)
 	var s sse.Splitter
 	s.Write(stream)
 	for {
@@ -216,38 +230,41 @@ func overtaking(stream []byte) (text map[string][]string, rest []string) {
 		if len(part) == 0 {
 			return text, rest
 		}
-		if key := textOnly(part); key != "" {
+		key, choices := wordsOnly(part, bound)
+		if key != "" {
 			text[key] = append(text[key], string(part))
 			continue
+		}
+		for _, index := range choices {
+			bound[index] = true
 		}
 		rest = append(rest, string(part))
 	}
 }
 
-func textOnly(part []byte) (key string) {
+func wordsOnly(part []byte, bound map[int64]bool) (key string, indexes []int64) {
 	list, _ := intercept.Payloads(part)
+	words := len(list) > 0
 	for _, data := range list {
 		choices := gjson.GetBytes(data, "choices").Array()
-		if len(choices) == 0 {
-			return ""
-		}
-		for _, c := range choices {
-			said := c.Get("delta.content").String()+c.Get("delta.refusal").String()+c.Get("message.content").String()+c.Get("message.refusal").String() != ""
-			if !said || c.Get("finish_reason").String() != "" || strings.Contains(c.Raw, "call") {
-				return ""
+		words = words && len(choices) > 0
+		for i, c := range choices {
+			index := int64(i)
+			if n := c.Get("index"); n.Type == gjson.Number {
+				index = n.Int()
 			}
+			indexes = append(indexes, index)
+			said := c.Get("delta.content").String()+c.Get("delta.refusal").String()+c.Get("message.content").String()+c.Get("message.refusal").String() != ""
+			words = words && (said || !bound[index]) && c.Get("finish_reason").String() == "" && !strings.Contains(c.Raw, "call")
 		}
-		index := int64(0)
-		if n := choices[0].Get("index"); n.Exists() {
-			index = n.Int()
-		}
-		if len(choices) > 1 || key != "" {
-			key = "several"
-			continue
-		}
-		key = fmt.Sprint("choice ", index)
 	}
-	return key
+	switch {
+	case !words:
+		return "", indexes
+	case len(indexes) > 1:
+		return "several", nil
+	}
+	return fmt.Sprint("choice ", indexes[0]), nil
 }
 
 // FuzzChunking: blocks make no difference.

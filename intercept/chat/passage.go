@@ -14,6 +14,7 @@ type passage struct {
 	refs     []ref
 	done     bool
 	last     bool // the stream has ended within it
+	words    bool // it has nothing but words, or what comes before them: see onlyWords
 }
 
 func (p *passage) run() error {
@@ -34,6 +35,7 @@ func (p *passage) run() error {
 	if err := p.observe(); err != nil {
 		return err
 	}
+	p.words = p.onlyWords()
 	if late && len(p.refs) > 0 {
 		return intercept.NotUnderstood("a call stands behind the end of the stream")
 	}
@@ -67,7 +69,7 @@ func (p *passage) observe() error {
 // learnHead keeps the head of the answer's first chunk; an empty id, which Azure
 // sends before the real one, counts only until there is another.
 func (p *passage) learnHead(h head) {
-	if p.continuations == 0 && h.id != "" && (p.head.id == "" || p.head.id == `""`) {
+	if p.going == nil && h.id != "" && (p.head.id == "" || p.head.id == `""`) {
 		p.head = h
 	}
 }
@@ -157,7 +159,7 @@ func (p *passage) interrupt(c *choice, call *call) {
 // the next call, or the continuation of the last one.
 func (p *passage) streams(c *choice, f *fragment) bool {
 	r := &c.rosters[inDelta]
-	if f.place != inDelta || f.kind != kindFunction || !f.hasIndex || f.object || p.limits.Pass == nil || p.continuations > 0 {
+	if f.place != inDelta || f.kind != kindFunction || !f.hasIndex || f.object || p.limits.Pass == nil || p.going != nil {
 		return false
 	}
 	last := r.last()
@@ -176,7 +178,7 @@ func (p *passage) passes() bool {
 	if p.holding() {
 		return p.overtakes()
 	}
-	if p.continuations > 0 && (p.done || p.closes()) {
+	if p.going != nil && (p.done || p.closes()) {
 		return false
 	}
 	return !p.announcesUnseen()
@@ -201,21 +203,42 @@ func (p *passage) allowedByName() bool {
 	return true
 }
 
-// overtakes reports whether the part is text only, and nothing that is held
-// stands before it in the same choice for the reader: text is not delayed
-// behind a held call.
-func (p *passage) overtakes() bool {
-	if p.done || p.last || len(p.chunks) == 0 {
-		return false
-	}
+// onlyWords reports whether the part says nothing but text for the user, or what
+// stands before anything else in its choice: the role, reasoning. A part with
+// more than that binds its choices to the order in which they came.
+func (p *passage) onlyWords() bool {
+	words := !p.done && len(p.chunks) > 0 && len(p.chunks) == len(p.payloads)
 	for _, c := range p.chunks {
-		if len(c.choices) == 0 {
-			return false
-		}
+		words = words && len(c.choices) > 0
 		for i := range c.choices {
 			d := &c.choices[i]
 			known, err := p.answer.choice(d.index)
-			if err != nil || !d.contents || d.finish != "" || known.textHeld {
+			words = words && err == nil && len(d.calls) == 0 && d.finish == "" && (d.contents || !known.bound)
+		}
+	}
+	if words {
+		return true
+	}
+	for _, c := range p.chunks {
+		for i := range c.choices {
+			if known, err := p.answer.choice(c.choices[i].index); err == nil {
+				known.bound = true
+			}
+		}
+	}
+	return false
+}
+
+// overtakes reports whether the part may go out before those that are held,
+// because nothing that is held stands before it in the same choice for the
+// reader: text is not delayed behind a held call.
+func (p *passage) overtakes() bool {
+	if !p.words || p.last {
+		return false
+	}
+	for _, c := range p.chunks {
+		for i := range c.choices {
+			if known, err := p.answer.choice(c.choices[i].index); err != nil || known.textHeld {
 				return false
 			}
 		}
@@ -258,13 +281,13 @@ func (p *passage) announcesUnseen() bool {
 // pass lets the part go, as it came or, in a continuation, recast to belong to
 // the answer that the agent has begun to read.
 func (p *passage) pass() error {
-	if p.continuations == 0 {
+	if p.going == nil {
 		p.out.Add(p.part)
 		p.note(p.chunks)
 		p.learn()
 		return nil
 	}
-	recast, err := p.recast(p.part, nil, plan{})
+	recast, err := p.recast(p.part, nil)
 	if err != nil {
 		return err
 	}
@@ -276,10 +299,9 @@ func (p *passage) pass() error {
 func (a *answer) note(chunks []*chunk) {
 	for _, c := range chunks {
 		for i := range c.choices {
-			d := &c.choices[i]
-			s := a.sent[d.index]
-			if d.role || d.finish != "" {
-				a.sent[d.index] = sent{s.role || d.role, s.finish || d.finish != ""}
+			if d := &c.choices[i]; d.role || d.finish != "" {
+				l := a.lane(d.index)
+				l.role, l.finish = l.role || d.role, l.finish || d.finish != ""
 			}
 		}
 	}

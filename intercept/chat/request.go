@@ -17,7 +17,7 @@ type request struct {
 
 var form = intercept.RequestForm{
 	API: "Chat Completions", Array: "messages",
-	Fields: []string{"messages", "model", "stream", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"},
+	Fields: []string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"},
 }
 
 // acceptRequest reads a request whose fields may never be needed.
@@ -137,16 +137,22 @@ func (r *request) RequireApproval() int { return 0 }
 // Answer implements [intercept.Request].
 func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
 
-// extend returns body, a chat request, with messages appended and a tool choice
-// that forces a call relaxed, so that the model may take another way. All other
-// bytes stay.
+// extend returns body, a chat request, with messages appended, for one choice,
+// and with a tool choice that forces a call relaxed, so that the model may take
+// another way. All other bytes stay.
 func extend(body []byte, messages []string) ([]byte, error) {
 	r, err := parseRequest(intercept.Envelope{Body: body})
 	if err != nil {
 		return nil, err
 	}
 	at, _ := r.At("messages")
-	return relax(intercept.Replace(body, at, intercept.AppendItems(r.Field("messages"), messages...)), r)
+	body = intercept.Replace(body, at, intercept.AppendItems(r.Field("messages"), messages...))
+	if gjson.ParseBytes(r.Field("n")).Type == gjson.Number {
+		if body, err = sjson.SetRawBytes(body, "n", []byte("1")); err != nil {
+			return nil, fmt.Errorf("ask for one choice: %w", err)
+		}
+	}
+	return relax(body, r)
 }
 
 func relax(body []byte, r *request) ([]byte, error) {

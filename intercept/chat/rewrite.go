@@ -11,19 +11,10 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// plan says how what was kept back goes out.
-type plan struct {
-	drop  func(*call) bool
-	edits map[*call]string // new arguments
-	notes map[int]string   // by choice index: what stands in place of its calls
-	noted map[int]bool     // which notes have gone out
-	open  bool             // the answer goes on: its end is left out
-}
-
-// recast returns a part of the stream changed by the plan and, in a
+// recast returns a part of the stream changed by the rulings and, in a
 // continuation, made to belong to the answer that the agent has begun to read.
 // It is empty when nothing is left of the part.
-func (a *answer) recast(part []byte, refs []ref, p plan) ([]byte, error) {
+func (a *answer) recast(part []byte, refs []ref) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
 	if err != nil || len(payloads) == 0 {
 		return part, err
@@ -37,9 +28,9 @@ func (a *answer) recast(part []byte, refs []ref, p plan) ([]byte, error) {
 			continue
 		}
 		if intercept.IsDone(payload) {
-			last := a.farewells(p)
-			changed = changed || p.open || len(last) > 0
-			if out = append(out, last...); !p.open {
+			last := a.farewells()
+			changed = changed || a.more || len(last) > 0
+			if out = append(out, last...); !a.more {
 				out = sse.AppendData(out, name, payload)
 			}
 			continue
@@ -48,8 +39,8 @@ func (a *answer) recast(part []byte, refs []ref, p plan) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		before := a.farewellsBefore(p, c)
-		e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: c.raw}, chunk: c, refs: refs}
+		before := a.farewellsBefore(c)
+		e := edit{answer: a, Patch: intercept.Patch{JSON: c.raw}, chunk: c, refs: refs}
 		if err := e.run(); err != nil {
 			return nil, fmt.Errorf("rewrite an event: %w", err)
 		}
@@ -70,7 +61,6 @@ func (a *answer) recast(part []byte, refs []ref, p plan) ([]byte, error) {
 type edit struct {
 	*answer
 	intercept.Patch
-	plan   plan
 	chunk  *chunk
 	refs   []ref
 	hollow bool // nothing is left that the agent would read
@@ -84,28 +74,30 @@ func (e *edit) run() error {
 		e.choice(position, &e.chunk.choices[position])
 	}
 	e.usageSum()
-	if e.continuations > 0 {
+	if e.going != nil {
 		e.rehead()
 	}
 	return e.Err
 }
 
+// choice rewrites what the chunk says of one choice. What does not go out with it
+// is taken out of d too.
 func (e *edit) choice(position int, d *choiceDelta) {
+	l := e.lane(d.index)
 	path := fmt.Sprintf("choices.%d.", position)
 	left := e.calls(path, d) || d.carries
-	if e.finishReason(path, d) {
-		left = true
-	}
-	_, noted := e.plan.notes[d.index]
-	if d.role && e.sent[d.index].role && (e.continuations > 0 || noted) {
+	left = e.finishReason(path, d, l) || left
+	if d.role && l.role && (e.going != nil || l.note != "") {
 		e.Delete(path + "delta.role")
-	} else if d.role && !e.plan.open && len(d.calls) == 0 {
-		left = true
+		d.role = false
 	}
-	if e.continuations > 0 {
-		e.separate(path, d)
+	if e.going != nil {
+		e.separate(path, d, l)
 	}
-	if left || len(d.calls) == 0 && !e.plan.open && e.continuations == 0 {
+	if l.index != d.index {
+		e.Set(path+"index", strconv.Itoa(l.index))
+	}
+	if left || d.role || len(d.calls) == 0 && !l.waits && e.going == nil {
 		e.hollow = false
 	}
 }
@@ -147,18 +139,17 @@ func (e *edit) entries(path, field string, d *choiceDelta, refs []ref) (left boo
 
 // entry returns a fragment as the agent gets it, "" where it gets none.
 func (e *edit) entry(f *fragment, r ref) string {
-	c := e.owner(r.call)
-	if e.plan.drop != nil && e.plan.drop(c) {
+	if !e.reaches(r.call) {
 		return ""
 	}
 	raw := f.raw
-	if arguments, ok := e.plan.edits[c]; ok {
+	if ruling := e.fates[r.call]; ruling.Fate == intercept.Edit {
 		if !r.opened {
 			return ""
 		}
-		raw = e.edited(f, c, arguments)
+		raw = e.edited(f, r.call, ruling.Arguments)
 	}
-	if number := e.number(c); f.hasIndex && number >= 0 && number != f.index {
+	if number, anew := e.numbers[r.call]; anew && f.hasIndex && number != f.index {
 		raw = e.setIn(raw, "index", strconv.Itoa(number))
 	}
 	return raw
@@ -200,54 +191,17 @@ func (e *edit) edited(f *fragment, c *call, arguments string) string {
 	return e.setIn(raw, body+input, value)
 }
 
-// owner maps a call to the one whose ruling counts.
-func (e *edit) owner(c *call) *call {
-	for _, choice := range e.choices {
-		if twin := choice.twin(c); twin != c {
-			return twin
-		}
-	}
-	return c
-}
-
-// number is the place of a call among those that the agent gets: they are
-// numbered anew where one was taken out, so that there is no gap, and where two
-// have the same number. -1 leaves upstream's numbers.
-func (e *edit) number(c *call) int {
-	for _, choice := range e.choices {
-		n, found, anew := 0, -1, false
-		taken := make(map[int]bool)
-		for _, other := range choice.calls() {
-			if e.plan.drop != nil && e.plan.drop(other) {
-				anew = true
-				continue
-			}
-			if other == c {
-				found = n
-			}
-			anew = anew || taken[other.index]
-			taken[other.index] = true
-			n++
-		}
-		if found >= 0 && anew {
-			return found
-		}
-	}
-	return -1
-}
-
 // finishReason rewrites the finish reason of a choice without calls, and
 // reports whether the agent reads one.
-func (e *edit) finishReason(path string, d *choiceDelta) bool {
-	if d.finish == "" {
+func (e *edit) finishReason(path string, d *choiceDelta, l *lane) bool {
+	switch {
+	case d.finish == "":
 		return false
-	}
-	if e.plan.open {
+	case l.waits:
 		e.Set(path+"finish_reason", "null")
+		d.finish = ""
 		return false
-	}
-	_, noted := e.plan.notes[d.index]
-	if noted && d.finish != "length" && d.finish != "content_filter" {
+	case l.note != "" && d.finish != "length" && d.finish != "content_filter":
 		e.Set(path+"finish_reason", `"stop"`)
 	}
 	return true
@@ -255,19 +209,16 @@ func (e *edit) finishReason(path string, d *choiceDelta) bool {
 
 // separate puts an empty line between what the model said before a denial and
 // after it.
-func (e *edit) separate(path string, d *choiceDelta) {
-	if d.index != e.goesOn {
-		return
-	}
+func (e *edit) separate(path string, d *choiceDelta, l *lane) {
 	for _, t := range d.texts {
 		if t.field != "content" || t.value.Type != gjson.String {
 			continue
 		}
 		place := [...]string{"delta.", "message."}[t.place]
-		if lead := intercept.Paragraph(e.text, t.value.Str); lead != t.value.Str && !e.separated {
+		if lead := intercept.Paragraph(l.text, t.value.Str); lead != t.value.Str && !l.separated {
 			e.Set(path+place+"content", intercept.Quote(lead))
 		}
-		e.separated = true
+		l.separated = true
 	}
 }
 
@@ -276,7 +227,7 @@ func (e *edit) usageSum() {
 	if e.chunk.usage == "" {
 		return
 	}
-	if e.plan.open {
+	if e.more {
 		e.Delete("usage")
 		e.hollow = e.hollow || len(e.chunk.choices) == 0
 		return

@@ -2,10 +2,17 @@ package chat
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 )
+
+// ruled is what became of the calls of an answer.
+type ruled struct {
+	fates   map[*call]intercept.Ruling
+	numbers map[*call]int     // of calls that are numbered anew
+	aborted *intercept.Ruling // what stopped the run
+	more    bool              // the answer goes on behind the current body: what ends it is left out
+}
 
 // Settle implements [intercept.Answer].
 func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error) {
@@ -13,12 +20,16 @@ func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error
 	if len(rulings) != len(pending) {
 		return intercept.Settlement{}, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
 	}
-	s := settling{answer: a, fates: make(map[*call]intercept.Ruling, len(pending))}
+	if a.fates == nil {
+		a.fates, a.numbers = make(map[*call]intercept.Ruling, len(pending)), make(map[*call]int)
+	}
+	s := settling{answer: a, unchanged: true}
 	for i, c := range pending {
-		s.fates[c] = rulings[i]
-		if rulings[i].Fate == intercept.Abort && s.aborted == nil {
-			s.aborted = &rulings[i]
+		a.fates[c] = rulings[i]
+		if rulings[i].Fate == intercept.Abort && a.aborted == nil {
+			a.aborted = &rulings[i]
 		}
+		s.unchanged = s.unchanged && rulings[i].Fate == intercept.Release
 	}
 	return s.run()
 }
@@ -26,33 +37,28 @@ func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error
 // settling is the work of one Settle.
 type settling struct {
 	*answer
-	fates   map[*call]intercept.Ruling
-	aborted *intercept.Ruling
-	plan    plan
+	unchanged bool // every call of the body goes on as the model made it
 }
 
 func (s *settling) run() (intercept.Settlement, error) {
-	if s.aborted == nil && s.unchanged() {
-		if s.continuations == 0 {
+	if s.unchanged {
+		if s.going == nil {
 			return intercept.Settlement{Bytes: s.asItCame()}, nil
 		}
 	} else if err := s.brokenCall(); err != nil {
 		return intercept.Settlement{}, err
 	}
-	if c := s.continuable(); c != nil {
-		return s.proceed(c)
+	if err := s.conclude(); err != nil {
+		return intercept.Settlement{}, err
 	}
-	return s.finish()
-}
-
-// unchanged reports whether every call goes on as the model made it.
-func (s *settling) unchanged() bool {
-	for _, r := range s.fates {
-		if r.Fate != intercept.Release {
-			return false
-		}
+	out, err := s.render()
+	if err != nil {
+		return intercept.Settlement{}, err
 	}
-	return true
+	if next := s.waiting(); next != nil {
+		return s.proceed(next, out)
+	}
+	return intercept.Settlement{Bytes: out, Hidden: s.records}, nil
 }
 
 func (s *settling) asItCame() []byte {
@@ -79,218 +85,114 @@ func (s *settling) brokenCall() error {
 }
 
 // reaches reports whether the agent gets the call.
-func (s *settling) reaches(c *call) bool {
+func (a *answer) reaches(c *call) bool {
 	if c.passed {
 		return true
 	}
-	fate := s.fates[c].Fate
-	return s.aborted == nil && (fate == intercept.Release || fate == intercept.Edit)
+	fate := a.fates[c].Fate
+	return a.aborted == nil && (fate == intercept.Release || fate == intercept.Edit)
 }
 
-// continuable returns the choice whose calls were all denied and that heldcall
-// can go on with by itself, nil if there is none.
-func (s *settling) continuable() *choice {
-	if s.aborted != nil || len(s.choices) != 1 || s.sent[s.choices[0].index].finish || s.continuations >= s.limits.MaxContinuations {
-		return nil
-	}
-	c := s.choices[0]
-	if len(c.calls()) == 0 {
-		return nil
-	}
-	for _, call := range c.calls() {
-		if s.reaches(call) {
-			return nil
-		}
-	}
-	return c
-}
-
-// identify returns the function that names the calls of a choice towards the
-// model: by their own ids, or made-up ones where upstream gave none or gave one
-// twice.
-func (s *settling) identify(c *choice) func(*call) string {
-	return func(call *call) string {
-		taken := call.id == ""
-		for i, other := range c.calls() {
-			if other == call && taken {
-				return intercept.MadeUpID(s.limits.TurnID, 2*s.continuations*maxCalls+i)
+// conclude decides of each choice of the body whether it goes on, and if not,
+// what the agent reads in it and what is remembered of it.
+func (s *settling) conclude() error {
+	for _, c := range s.choices {
+		s.renumber(c)
+		if s.goesOn(c) {
+			if err := s.tell(c); err != nil {
+				return err
 			}
-			if other == call {
-				break
-			}
-			taken = taken || other.id == call.id
-		}
-		return call.id
-	}
-}
-
-// told lists what the model said in a choice and what it is told about each
-// call, as messages.
-func (s *settling) told(c *choice) []string {
-	id := s.identify(c)
-	messages := []string{c.said().message(c.calls(), id)}
-	var legacy []string // behind the others: role tool has to follow the calls at once
-	for _, call := range c.calls() {
-		if call.kind == kindLegacy {
-			legacy = append(legacy, call.legacyResult(s.fates[call].Told))
 			continue
 		}
-		messages = append(messages, toolResult(id(call), s.fates[call].Told))
-	}
-	return append(messages, legacy...)
-}
-
-// proceed tells the model of the denials and lets it go on.
-func (s *settling) proceed(c *choice) (intercept.Settlement, error) {
-	messages := s.told(c)
-	body, err := extend(s.body, messages)
-	if err != nil {
-		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
-	}
-	var out []byte
-	if s.form == intercept.FormStream {
-		if out, err = s.remains(); err != nil {
-			return intercept.Settlement{}, err
+		c.lane.note = s.lastWord(c)
+		if err := s.remember(c); err != nil {
+			return err
 		}
-	}
-	s.text += intercept.Paragraph(s.text, c.said().text())
-	s.goesOn = c.index
-	s.hidden = append(s.hidden, messages...)
-	s.spent = intercept.AddUsage(s.spent, []byte(s.usage))
-	s.body, s.separated = body, false
-	s.continuations++
-	next := s.req.With(body)
-	return intercept.Settlement{Bytes: out, Next: &next}, nil
-}
-
-// remains is what the agent gets of a stream whose calls were all denied: text
-// that was held with them. The end comes with the continuation.
-func (s *settling) remains() (out []byte, err error) {
-	s.plan = plan{drop: func(*call) bool { return true }, open: true}
-	for i := range s.kept.Len() {
-		part, refs := s.kept.At(i)
-		part, err := s.recast(part, refs, s.plan)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, part...)
-	}
-	return out, nil
-}
-
-// finish ends the answer: the agent gets what was kept, edited or not, and a
-// word about what was not where nothing else would be left.
-func (s *settling) finish() (intercept.Settlement, error) {
-	s.plan = s.finalPlan()
-	hidden, err := s.records()
-	if err != nil {
-		return intercept.Settlement{}, err
-	}
-	var out []byte
-	if s.form == intercept.FormWhole {
-		out, err = s.finishWhole()
-	} else {
-		out, err = s.finishStream()
-	}
-	if err != nil {
-		return intercept.Settlement{}, err
-	}
-	return intercept.Settlement{Bytes: out, Hidden: hidden}, nil
-}
-
-func (s *settling) finalPlan() plan {
-	p := plan{drop: func(c *call) bool { return !s.reaches(c) }, edits: make(map[*call]string), notes: make(map[int]string), noted: make(map[int]bool)}
-	for call, r := range s.fates {
-		if r.Fate == intercept.Edit && s.aborted == nil {
-			p.edits[call] = r.Arguments
-		}
-	}
-	for _, c := range s.choices {
-		if note := s.lastWord(c); note != "" {
-			p.notes[c.index] = note
-		}
-	}
-	return p
-}
-
-// lastWord is what the agent reads in a choice that lost all its calls. Nothing
-// can stand behind an end that has gone out.
-func (s *settling) lastWord(c *choice) string {
-	if s.sent[c.index].finish {
-		return ""
 	}
 	if s.aborted != nil {
-		return s.aborted.Told
+		s.stop()
 	}
-	if len(c.calls()) == 0 || slices.ContainsFunc(c.calls(), s.reaches) {
-		return ""
-	}
-	if s.continuations >= s.limits.MaxContinuations && len(s.choices) == 1 {
-		return intercept.TooManyDenials(s.continuations + 1)
-	}
-	return intercept.ChoiceDenied()
+	s.more = s.waiting() != nil
+	return nil
 }
 
-// records describes what the agent did not see, a record for each choice, for
-// the later requests of the conversation. Choices whose calls all went on
-// unchanged in the first turn need none.
-func (s *settling) records() (list [][]byte, err error) {
-	if s.aborted != nil {
-		return nil, nil // the run is over
-	}
-	for _, c := range s.choices {
-		rec := s.record(c)
-		if rec == nil {
-			continue
-		}
-		raw, err := rec.encode()
-		if err != nil {
-			return nil, fmt.Errorf("describe a hidden turn: %w", err)
-		}
-		list = append(list, raw)
-	}
-	return list, nil
-}
-
-// before is what the agent has read in the choice in earlier turns.
-func (a *answer) before(c *choice) string {
-	if c.index != a.goesOn {
-		return ""
-	}
-	return a.text
-}
-
-func (s *settling) record(c *choice) *record {
-	said := c.said().text()
-	before := s.before(c)
-	rec := &record{Seen: intercept.Seen{Before: s.req.ending(), Text: before + intercept.Paragraph(before, said)}, LastText: said}
-	if c.index == s.goesOn {
-		rec.Turns = append(rec.Turns, s.hidden...)
-	}
-	id := s.identify(c)
-	changed := len(rec.Turns) > 0
+// renumber numbers the calls that the agent gets of a choice anew where one was
+// taken out, so that there is no gap, and where two have the same number. A call
+// in `message` that repeats one in `delta` shares its fate.
+func (s *settling) renumber(c *choice) {
+	var left []*call
+	anew, taken := false, make(map[int]bool)
 	for _, call := range c.calls() {
 		if !s.reaches(call) {
-			changed = true
-			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), s.fates[call].Told)})
+			anew = true
 			continue
 		}
-		seen := intercept.SeenCall{ID: call.id, Name: call.name}
-		if r := s.fates[call]; r.Fate == intercept.Edit {
-			changed = true
-			seen.Note = r.Told
+		anew = anew || taken[call.index]
+		taken[call.index] = true
+		left = append(left, call)
+	}
+	for i, call := range left {
+		if anew {
+			s.numbers[call] = i
 		}
-		rec.LastCalls = append(rec.LastCalls, lastCall{Seen: len(rec.Calls)})
-		rec.Calls = append(rec.Calls, seen)
 	}
-	if !changed {
-		return nil
+	for of, twin := range c.twins() {
+		twin.passed, s.fates[twin] = of.passed, s.fates[of]
+		if n, ok := s.numbers[of]; ok {
+			s.numbers[twin] = n
+		}
 	}
-	if note := s.plan.notes[c.index]; note != "" {
-		rec.Turns = append(rec.Turns, s.told(c)...)
-		rec.LastCalls = nil
-		rec.LastText = note
-		rec.Text += intercept.Paragraph(rec.Text, note)
+}
+
+// goesOn reports whether heldcall continues a choice by itself: its calls were
+// all denied, its end has not gone out, and the bound is not reached.
+func (s *settling) goesOn(c *choice) bool {
+	if s.aborted != nil || s.failed || c.lane.finish || c.lane.turns >= s.limits.MaxContinuations {
+		return false
 	}
-	return rec
+	return s.lostAll(c)
+}
+
+// lostAll reports whether the choice had calls and the agent gets none of them.
+func (a *answer) lostAll(c *choice) bool {
+	calls := c.calls()
+	for _, call := range calls {
+		if a.reaches(call) {
+			return false
+		}
+	}
+	return len(calls) > 0
+}
+
+// lastWord is what the agent reads in a choice that lost all its calls and does
+// not go on. Nothing can stand behind an end that has gone out.
+func (s *settling) lastWord(c *choice) string {
+	if c.lane.finish || !s.lostAll(c) {
+		return ""
+	}
+	return intercept.TooManyDenials(c.lane.turns + 1)
+}
+
+// stop ends every choice that has not ended, because the run was stopped. It is
+// over, so nothing need be remembered of it.
+func (s *settling) stop() {
+	for _, l := range s.lanes {
+		l.waits = false
+		if !l.finish {
+			l.note = s.aborted.Told
+		}
+	}
+	s.records = nil
+}
+
+// render is what the agent gets of what was kept. A whole answer waits until all
+// its choices are done.
+func (s *settling) render() ([]byte, error) {
+	switch {
+	case s.form == intercept.FormStream:
+		return s.finishStream()
+	case s.more:
+		return nil, nil
+	}
+	return s.finishWhole()
 }

@@ -57,7 +57,7 @@ func (a *answer) finished() bool {
 
 // part takes one part of the stream: it passes or is held.
 func (a *answer) part(part []byte, last bool) error {
-	if a.continuations == 0 && !last {
+	if a.going == nil && !last {
 		if known, err := a.known(part); known {
 			return err
 		}

@@ -3,8 +3,11 @@ package chat
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 )
 
 // readWhole reads an answer that is one JSON body.
@@ -16,7 +19,7 @@ func (a *answer) readWhole(framed bool) error {
 		}
 		return intercept.NotUnderstood("its body is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
 	}
-	if a.continuations == 0 && !intercept.MayHoldCall(body) {
+	if a.going == nil && !intercept.MayHoldCall(body) {
 		return nil
 	}
 	c, err := decodeWhole(string(body))
@@ -26,8 +29,11 @@ func (a *answer) readWhole(framed bool) error {
 	if c.failed && c.hasCalls() {
 		return intercept.NotUnderstood("it reports an error and a call at once")
 	}
-	a.usage = c.usage
-	if a.continuations == 0 {
+	if c.failed && a.going != nil {
+		return intercept.NotUnderstood("after a denial it reports an error")
+	}
+	a.whole, a.usage = c.raw, c.usage
+	if a.going == nil {
 		a.head = c.head
 	}
 	for i := range c.choices {
@@ -67,6 +73,7 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
 	c.finish(d)
+	c.lane.raw = d.raw
 	for _, t := range d.texts {
 		c.says[t.place].add(t.field, t.value)
 	}
@@ -85,36 +92,64 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 // finishWhole renders a whole answer whose calls were changed, or that comes
 // after hidden turns.
 func (s *settling) finishWhole() ([]byte, error) {
-	c, err := decodeWhole(string(s.upstream.JSON()))
+	body, err := s.assemble()
+	if err != nil {
+		return nil, fmt.Errorf("put the choices of an answer together: %w", err)
+	}
+	c, err := decodeWhole(body)
 	if err != nil {
 		return nil, err
 	}
-	e := edit{answer: s.answer, plan: s.plan, Patch: intercept.Patch{JSON: c.raw}, chunk: c, refs: s.wholeRefs(c)}
-	for position := range c.choices {
+	e := edit{answer: s.answer, Patch: intercept.Patch{JSON: body}, chunk: c, refs: s.wholeRefs(c)}
+	for position, l := range s.lanes {
 		d := &c.choices[position]
 		path := fmt.Sprintf("choices.%d.", position)
 		e.calls(path, d)
-		e.finishReason(path, d)
-		s.wholeText(&e, path+"message.", d)
+		e.finishReason(path, d, l)
+		e.wholeText(path+"message.", l)
 	}
-	e.usageSum()
-	if s.continuations > 0 {
-		e.rehead()
+	if len(s.spent) > 0 {
+		e.Set("usage", string(intercept.AddUsage(s.spent, []byte(s.usage))))
 	}
 	return []byte(e.JSON), e.Err
 }
 
-// wholeRefs ties the entries of the body to their calls again.
-func (s *settling) wholeRefs(c *chunk) (refs []ref) {
-	for i := range c.choices {
-		known, err := s.choice(c.choices[i].index)
-		if err != nil {
+// assemble is the first body with each choice as its last body has it. The order
+// is that of the lanes.
+func (s *settling) assemble() (body string, err error) {
+	if s.going == nil {
+		return s.whole, nil
+	}
+	body = s.first
+	count := len(gjson.Get(body, "choices").Array())
+	for position, l := range s.lanes {
+		raw := l.raw
+		if index := gjson.Get(raw, "index"); index.Exists() && index.Raw != strconv.Itoa(l.index) && l.turns > 0 {
+			if raw, err = sjson.SetRaw(raw, "index", strconv.Itoa(l.index)); err != nil {
+				return "", err
+			}
+		}
+		path := "choices." + strconv.Itoa(position)
+		if position >= count {
+			path = "choices.-1"
+		}
+		if l.turns == 0 {
 			continue
 		}
+		if body, err = sjson.SetRaw(body, path, raw); err != nil {
+			return "", err
+		}
+	}
+	return body, nil
+}
+
+// wholeRefs ties the entries of the body to their calls again.
+func (s *settling) wholeRefs(c *chunk) (refs []ref) {
+	for position, l := range s.lanes {
 		next := [2]int{}
-		for j := range c.choices[i].calls {
-			at := c.choices[i].calls[j].place
-			refs = append(refs, ref{known.rosters[at].calls[next[at]], true})
+		for i := range c.choices[position].calls {
+			at := c.choices[position].calls[i].place
+			refs = append(refs, ref{l.now.rosters[at].calls[next[at]], true})
 			next[at]++
 		}
 	}
@@ -123,20 +158,10 @@ func (s *settling) wholeRefs(c *chunk) (refs []ref) {
 
 // wholeText puts what was said before a denial, and the note that stands in
 // place of calls, around the message's own text.
-func (s *settling) wholeText(e *edit, path string, d *choiceDelta) {
-	c, err := s.choice(d.index)
-	if err != nil {
-		return
-	}
-	own := c.said().text()
-	text := own
-	if before := s.before(c); before != "" {
-		text = before + intercept.Paragraph(before, own)
-	}
-	if note := s.plan.notes[d.index]; note != "" {
-		text += intercept.Paragraph(text, note)
-	}
-	if text != own {
+func (e *edit) wholeText(path string, l *lane) {
+	text := l.heard()
+	text += intercept.Paragraph(text, l.note)
+	if text != l.now.said().text() {
 		e.Set(path+"content", intercept.Quote(text))
 	}
 }
