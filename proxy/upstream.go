@@ -92,14 +92,27 @@ type response struct {
 // of an answer.
 var errNoAnswer = errors.New("upstream closed the connection without an answer")
 
-// do sends one request and reads the head of its answer. A request is sent once;
-// only a connection that turns out to be closed before anything was written to
-// it is replaced. Cancelling the context closes the connection.
+// errUntaken wraps the failure of a connection that took no byte of a request.
+var errUntaken = errors.New("the connection took nothing")
+
+// do sends one request and reads the head of its answer. A request is sent once:
+// only where a kept connection turns out to be closed, so that no byte of it was
+// taken, another one is used. Cancelling the context closes the connection.
 func (u *upstream) do(ctx context.Context, head, body []byte) (*response, error) {
-	conn, err := u.get(ctx)
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := u.get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r, err := u.doOn(ctx, conn, head, body)
+		if kept := !conn.used.IsZero(); kept && errors.Is(err, errUntaken) {
+			continue
+		}
+		return r, err
 	}
+}
+
+func (u *upstream) doOn(ctx context.Context, conn *upstreamConn, head, body []byte) (*response, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	r, err := u.roundTrip(conn, head, body)
 	if err != nil {
@@ -121,7 +134,10 @@ func (u *upstream) do(ctx context.Context, head, body []byte) (*response, error)
 }
 
 func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, error) {
-	writeErr := send(conn.Conn, head, body)
+	taken, writeErr := send(conn.Conn, head, body)
+	if writeErr != nil && taken == 0 {
+		return nil, fmt.Errorf("%w: %w", errUntaken, writeErr)
+	}
 	r := &response{}
 	br := readers.Get().(*bufio.Reader)
 	br.Reset(conn.Conn)
@@ -164,15 +180,15 @@ func headError(err error) error {
 	return fmt.Errorf("read the head of the answer: %w", err)
 }
 
-// send writes head and body in one go. A small body is copied behind the head.
-func send(conn net.Conn, head, body []byte) error {
+// send writes head and body in one go, a small body copied behind the head, and
+// returns how many bytes the connection took.
+func send(conn net.Conn, head, body []byte) (taken int64, err error) {
 	if len(head)+len(body) <= cap(head) {
-		_, err := conn.Write(append(head, body...))
-		return err
+		n, err := conn.Write(append(head, body...))
+		return int64(n), err
 	}
 	buffers := net.Buffers{head, body}
-	_, err := buffers.WriteTo(conn)
-	return err
+	return buffers.WriteTo(conn)
 }
 
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, headLimit) }}
