@@ -229,6 +229,7 @@ type Error struct {
 	Code   Code
 	Reason string // what is wrong and what to do, for a person
 	Err    error  // cause for the log, may be nil
+	HTTP   int    // status where it is not that of the code, else 0
 }
 
 func (e *Error) Error() string {
@@ -240,9 +241,12 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Status is the HTTP status that goes with the code. None is a status that SDKs
+// Status is the HTTP status that goes with the error. None is a status that SDKs
 // retry as a refusal (408, 409, 422, 429).
 func (e *Error) Status() int {
+	if e.HTTP != 0 {
+		return e.HTTP
+	}
 	switch e.Code {
 	case CodeBadRequest:
 		return http.StatusBadRequest

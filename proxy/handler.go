@@ -3,7 +3,9 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -83,7 +85,7 @@ func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route, *intercept.Error) {
 	case hasHeader(h, "Transfer-Encoding") && hasHeader(h, "Content-Length"):
 		return none, badRequest("the request has both Transfer-Encoding and Content-Length")
 	case hasHeader(h, "Upgrade"):
-		return none, &intercept.Error{Code: intercept.CodeRouteNotGated, Reason: "protocol upgrades (WebSocket) can carry tool calls that heldcall does not gate; use HTTP streaming"}
+		return none, refusedUpgrade(string(ctx.URI().PathOriginal()))
 	case hasHeader(h, "Content-Encoding"):
 		return none, badRequest("the request body is compressed; send it as it is")
 	}
@@ -92,6 +94,17 @@ func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route, *intercept.Error) {
 		return none, badRequest(err.Error())
 	}
 	return p.router.find(string(h.Method()), path)
+}
+
+// refusedUpgrade is the error for an agent that wants to leave HTTP. Codex tries
+// a WebSocket first: 426 lets it go on with POST at once, where any other status
+// makes it try again for seconds.
+func refusedUpgrade(path string) *intercept.Error {
+	e := &intercept.Error{Code: intercept.CodeRouteNotGated, Reason: "protocol upgrades (WebSocket) can carry tool calls that heldcall does not gate; use HTTP streaming"}
+	if strings.HasSuffix(strings.ToLower(strings.TrimRight(path, "/")), "/responses") {
+		e.HTTP = http.StatusUpgradeRequired
+	}
+	return e
 }
 
 func badRequest(reason string) *intercept.Error {
