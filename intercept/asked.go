@@ -8,7 +8,7 @@ import (
 // RequestForm is what a dialect's requests have in common.
 type RequestForm struct {
 	API    string   // its name, for errors
-	Array  string   // the field that has to be there and be an array
+	Array  string   // the field that has to be there and be an array, "" for none
 	Fields []string // the fields whose values are looked at, Array too
 }
 
@@ -24,7 +24,8 @@ type Asked struct {
 // Accept checks that the body is one that every parser reads alike, and leaves
 // its fields for later. The error is an [*Error].
 func (f *RequestForm) Accept(e Envelope) (Asked, error) {
-	if !bytes.Contains(e.Body, []byte(`"`+f.Array+`"`)) || Strict(e.Body) != nil {
+	object := bytes.HasPrefix(bytes.TrimLeft(e.Body, " \t\r\n"), []byte("{"))
+	if !object || f.Array != "" && !bytes.Contains(e.Body, []byte(`"`+f.Array+`"`)) || Strict(e.Body) != nil {
 		return f.Parse(e) // knows what is wrong
 	}
 	return Asked{envelope: e, form: f}, nil
@@ -45,6 +46,9 @@ func (f *RequestForm) Parse(e Envelope) (Asked, error) {
 func (a *Asked) read() (err error) {
 	if a.fields, err = ReadFields(a.envelope.Body, a.form.Fields...); err != nil {
 		return err
+	}
+	if a.form.Array == "" {
+		return nil
 	}
 	if array := a.fields.Raw(a.form.Array); len(array) == 0 || array[0] != '[' {
 		return fmt.Errorf("it has no %s array", a.form.Array)

@@ -41,11 +41,23 @@ func RunAborted(note string) string {
 // ArgumentsChanged stands before the result of a call whose arguments a
 // reviewer changed, so that the model does not run the original too.
 func ArgumentsChanged(tool, note string) string {
-	text := fmt.Sprintf("[A human reviewer changed the arguments of this call of %s before it ran. The arguments shown in the call are the ones that ran; do not run the original ones.", tool)
+	text := fmt.Sprintf("[A human reviewer changed the arguments of this call of %s before it ran. %s", tool, shownRan)
 	if note = strings.TrimSpace(note); note != "" {
 		text += " Reviewer's note: " + note
 	}
 	return text + "]"
+}
+
+const shownRan = "The arguments shown in the call are the ones that ran; do not run the original ones."
+
+// ArgumentsRan is the note of [ArgumentsChanged] where the model is shown the
+// original arguments, because the provider keeps the call as it was made.
+func ArgumentsRan(changed, arguments string) string {
+	ran := "The call still shows the original arguments, which did not run and must not be run. The arguments that ran: " + arguments
+	if strings.Contains(changed, shownRan) {
+		return strings.Replace(changed, shownRan, ran, 1)
+	}
+	return changed + "\n[" + ran + "]"
 }
 
 // TooManyDenials ends an answer in which the model kept making denied calls.

@@ -77,6 +77,24 @@ func Replace(body []byte, at Span, with []byte) []byte {
 	return append(out, body[at.End:]...)
 }
 
+// SetField returns body, which is one strict JSON object, with a field set to a
+// value: in place, or behind the others where it has none. All other bytes stay.
+func SetField(body []byte, name string, raw []byte) ([]byte, error) {
+	f, err := ReadFields(body, name)
+	if err != nil {
+		return nil, err
+	}
+	if at, ok := f.At(name); ok {
+		return Replace(body, at, raw), nil
+	}
+	end := bytes.LastIndexByte(body, '}')
+	field := Quote(name) + ":" + string(raw)
+	if inner := bytes.TrimRight(body[:end], " \t\r\n"); inner[len(inner)-1] != '{' {
+		field = "," + field
+	}
+	return Replace(body, Span{end, end}, []byte(field)), nil
+}
+
 // AppendItems returns the array raw, which is strict JSON, with items put behind
 // those that it has.
 func AppendItems(raw []byte, items ...string) []byte {

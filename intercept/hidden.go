@@ -3,6 +3,7 @@ package intercept
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,9 @@ type Seen struct {
 	Before string     `json:"before"`
 	Text   string     `json:"text"`
 	Calls  []SeenCall `json:"calls,omitempty"`
+	// Items are the provider's ids of what the answer consists of, where the wire
+	// has them.
+	Items []string `json:"items,omitempty"`
 }
 
 // SeenCall is a call that the agent saw.
@@ -29,6 +33,7 @@ type Echo struct {
 	Before string // fingerprint of what stands right before it, "" at the beginning
 	Text   string
 	Calls  []SeenCall
+	Items  []string
 }
 
 // Fingerprint identifies a message by what it says, because agents render the
@@ -41,8 +46,8 @@ func Fingerprint(said ...string) string {
 // Match finds the echo of each answer that was seen: it maps places in echoes to
 // places in seen. Ids repeat at many providers, so of several echoes that look
 // alike it is the one that follows what the answer followed; without one, because
-// agents shorten and rewrite their history, an echo with calls counts if it is
-// the only one.
+// agents shorten and rewrite their history, an echo with calls or with ids of its
+// own counts if it is the only one.
 func Match(echoes []Echo, seen []*Seen) map[int]int {
 	found := make(map[int]int)
 	var late []int
@@ -73,7 +78,7 @@ func (s *Seen) follows(echoes []Echo, found map[int]int) int {
 func (s *Seen) only(echoes []Echo, found map[int]int) int {
 	only := -1
 	for at, e := range echoes {
-		if len(s.Calls) == 0 || !s.saw(e) {
+		if len(s.Calls) == 0 && !s.sawItems(e) || !s.saw(e) {
 			continue
 		}
 		if only >= 0 {
@@ -88,10 +93,20 @@ func (s *Seen) only(echoes []Echo, found map[int]int) int {
 }
 
 // saw reports whether an echo is what the agent saw of the answer. Some agents
-// leave out the text beside calls.
+// leave out the text beside calls, or refer to it by its id.
 func (s *Seen) saw(e Echo) bool {
 	text := strings.TrimSpace(e.Text)
-	return s.sawCalls(e) && (text == strings.TrimSpace(s.Text) || text == "" && len(s.Calls) > 0)
+	return s.sawCalls(e) && (text == strings.TrimSpace(s.Text) || text == "" && (len(s.Calls) > 0 || s.sawItems(e)))
+}
+
+// sawItems reports whether an echo consists of what the answer did, by its ids.
+func (s *Seen) sawItems(e Echo) bool {
+	for _, id := range e.Items {
+		if !slices.Contains(s.Items, id) {
+			return false
+		}
+	}
+	return len(e.Items) > 0
 }
 
 func (s *Seen) sawCalls(e Echo) bool {
