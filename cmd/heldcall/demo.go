@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/internal/demo"
@@ -30,6 +32,12 @@ it gets, in a folder that is removed at the end.
 
 // Run plays until the end or until a signal ends the context.
 func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	s = &streams{s.in, &audience{s.out, leave}, s.err}
+	unread := make(chan os.Signal, 1)
+	signal.Notify(unread, syscall.SIGPIPE) // else it would end the program at once
+	defer signal.Stop(unread)
 	config := app.DefaultConfig(func(string) (string, bool) { return "", false })
 	if c.Auto {
 		config.Proxy.Listen, config.Console.Listen, config.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
@@ -54,6 +62,21 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 		return stage.PlayAll(ctx, t.tell)
 	}
 	return playWithPerson(ctx, stage, s, t)
+}
+
+// audience is who reads along. When it has gone, as behind `| head`, the demo ends
+// and tidies up.
+type audience struct {
+	out   io.Writer
+	leave func()
+}
+
+func (a *audience) Write(p []byte) (int, error) {
+	n, err := a.out.Write(p)
+	if err != nil {
+		a.leave()
+	}
+	return n, err
 }
 
 // self is how a shell starts this program: by its name where that finds it, else
