@@ -65,6 +65,12 @@ func TooManyDenials(n int) string {
 	return fmt.Sprintf("The tool calls of this answer were denied %d times in a row. No further attempt is made; please tell me how to go on.", n)
 }
 
+// CallsDenied ends an answer in which the model says nothing more after its calls
+// were denied. The agent reads it, so it names no tool.
+func CallsDenied() string {
+	return "The tool calls of this answer were denied and not run. Please tell me how to go on."
+}
+
 func denial(what, label, note string) string {
 	if note = strings.TrimSpace(note); note != "" {
 		what += " " + label + ": " + note

@@ -1,0 +1,147 @@
+// Package intercepttest is what the tests of the dialects share: it plays answers
+// from the first upstream body to their end, and reads what the agent got as
+// lenient parsers do.
+package intercepttest
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Played is one answer as its agent and its upstream saw it.
+type Played struct {
+	Before  []byte             // what reached the agent before the last ruling
+	After   []byte             // what the last ruling released
+	Calls   [][]intercept.Call // by upstream body
+	Passed  []intercept.Call
+	Hidden  [][]byte
+	Nexts   []string // bodies of the upstream requests that heldcall made itself
+	Err     error    // an [*intercept.Error]; the agent got it too
+	rulings int
+}
+
+// Out is all that the agent got.
+func (p *Played) Out() []byte { return append(bytes.Clone(p.Before), p.After...) }
+
+// Ruler rules on the n-th call of an answer.
+type Ruler func(n int, c intercept.Call) intercept.Ruling
+
+// Denial is what [DenyAll] tells the model.
+const Denial = "No."
+
+// DenyAll denies every call.
+func DenyAll(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Told: Denial} }
+
+// ReleaseAll releases every call.
+func ReleaseAll(int, intercept.Call) intercept.Ruling {
+	return intercept.Ruling{Fate: intercept.Release}
+}
+
+// AbortAll ends the run.
+func AbortAll(int, intercept.Call) intercept.Ruling {
+	return intercept.Ruling{Fate: intercept.Abort, Told: "Stopped."}
+}
+
+// Edited are the arguments that [EditAll] and [Mixed] give a call.
+const Edited = `{"edited":true}`
+
+// EditAll changes the arguments of every call.
+func EditAll(int, intercept.Call) intercept.Ruling {
+	return intercept.Ruling{Fate: intercept.Edit, Arguments: Edited, Told: "Changed."}
+}
+
+// Mixed releases, denies and edits in turn.
+func Mixed(n int, c intercept.Call) intercept.Ruling {
+	return [...]Ruler{ReleaseAll, DenyAll, EditAll}[n%3](n, c)
+}
+
+// From is a ruler that begins with the n-th ruling of another.
+func From(n int, r Ruler) Ruler {
+	return func(i int, c intercept.Call) intercept.Ruling { return r(i+n, c) }
+}
+
+// Play drives an answer to a request from the first body to its end. A
+// continuation is answered with the next body, the last of them again and again.
+// Sizes cut the bodies into blocks; each block is wiped when the agent has its
+// bytes.
+func Play(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limits intercept.Limits, rule Ruler) *Played {
+	t.Helper()
+	limits.TurnID = "t1"
+	if limits.MaxBytes == 0 {
+		limits.MaxBytes = 1 << 20
+	}
+	if limits.MaxContinuations == 0 {
+		limits.MaxContinuations = 2
+	}
+	a := r.Answer(limits)
+	p := &Played{}
+	for i := 0; ; i++ {
+		if p.Err = p.feed(a, bodies[min(i, len(bodies)-1)], sizes); p.Err != nil {
+			break
+		}
+		more, err := p.settle(a, rule)
+		if p.Err = err; err != nil || !more {
+			break
+		}
+		if i > 16 && i > limits.MaxContinuations {
+			t.Fatal("the answer has no end")
+		}
+	}
+	if p.Err != nil {
+		var e *intercept.Error
+		if !errors.As(p.Err, &e) {
+			t.Fatalf("%v is not an *intercept.Error", p.Err)
+		}
+		p.Before = append(p.Before, a.Fail(e)...)
+	}
+	return p
+}
+
+func (p *Played) feed(a intercept.Answer, body, sizes []byte) error {
+	a.Begin("")
+	for i := 0; len(body) > 0; i++ {
+		n := len(body)
+		if len(sizes) > 0 {
+			n = min(n, 1+int(sizes[i%len(sizes)]))
+		}
+		block := bytes.Clone(body[:n])
+		out, err := a.Write(block)
+		p.Before = append(p.Before, out...)
+		for j := range block {
+			block[j] = '~'
+		}
+		if err != nil {
+			return err
+		}
+		body = body[n:]
+	}
+	out, err := a.End(true)
+	p.Before = append(p.Before, out...)
+	return err
+}
+
+func (p *Played) settle(a intercept.Answer, rule Ruler) (more bool, err error) {
+	calls := a.Calls()
+	p.Calls = append(p.Calls, calls)
+	p.Passed = append(p.Passed, a.Passed()...)
+	var rulings []intercept.Ruling
+	for _, c := range calls {
+		rulings = append(rulings, rule(p.rulings, c))
+		p.rulings++
+	}
+	s, err := a.Settle(rulings)
+	if err != nil {
+		return false, err
+	}
+	p.Hidden = append(p.Hidden, s.Hidden...)
+	if s.Next == nil {
+		p.After = bytes.Clone(s.Bytes)
+		return false, nil
+	}
+	p.Before = append(p.Before, s.Bytes...)
+	p.Nexts = append(p.Nexts, string(s.Next.Body))
+	return true, nil
+}
