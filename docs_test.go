@@ -56,7 +56,9 @@ func configKeys(t reflect.Type, path string) []string {
 // What the documentation shows as a file is one that works, and the one that
 // shows the defaults has them.
 func TestFilesInTheDocumentationAreValid(t *testing.T) {
-	lookup := func(name string) (string, bool) { return "key", name == "OPENAI_API_KEY" || name == "ANTHROPIC_API_KEY" }
+	lookup := func(name string) (string, bool) {
+		return "key", name == "OPENAI_API_KEY" || name == "ANTHROPIC_API_KEY"
+	}
 	files := 0
 	for _, page := range pages(t) {
 		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, page), -1) {

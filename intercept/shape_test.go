@@ -98,8 +98,21 @@ func TestShapeWithANumber(t *testing.T) {
 		number string
 		ok     bool
 	}{
-		{"41", true}, {"0", true}, {"7", true}, {"123456789012345", true},
-		{"1234567890123456", false}, {"041", false}, {"00", false}, {"-1", false}, {"4.1", false}, {"4e1", false}, {"", false}, {`"41"`, false}, {"null", false}, {"4 1", false}, {"41 ", false},
+		{"41", true},
+		{"0", true},
+		{"7", true},
+		{"123456789012345", true},
+		{"1234567890123456", false},
+		{"041", false},
+		{"00", false},
+		{"-1", false},
+		{"4.1", false},
+		{"4e1", false},
+		{"", false},
+		{`"41"`, false},
+		{"null", false},
+		{"4 1", false},
+		{"41 ", false},
 	}
 	for _, tt := range tests {
 		payload := `{"type":"d","sequence_number":` + tt.number + `,"output_index":0,"delta":"x"}`

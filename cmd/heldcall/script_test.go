@@ -8,8 +8,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,6 +49,11 @@ func stopsSlowly() {
 //
 // and PORT1 to PORT3, ports that are free, and ESC, the escape character.
 func TestScripts(t *testing.T) {
+	// A signal that is caught here is not ignored in the programs started: under
+	// nohup they would rightly heed no SIGHUP.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangups) })
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
