@@ -136,15 +136,15 @@ func (a *App) openStore(ctx context.Context, running *lifecycle) error {
 
 // logSources says what heldcall goes by, and where it keeps its state.
 func (a *App) logSources() {
-	state := slog.String("nats", redactURLs(a.config.NATS.URL))
+	where, state := "nats", redactURLs(a.config.NATS.URL)
 	if a.config.NATS.URL == "" {
-		state = slog.String("data", absolute(a.config.NATS.Dir))
+		where, state = "data", absolute(a.config.NATS.Dir)
 	}
 	rules := a.config.Policy.String()
 	if !a.config.Policy.Absent() {
 		rules = absolute(rules)
 	}
-	a.log.Info("configuration", "file", cmp.Or(a.file, "none, defaults"), "policy", rules, state)
+	a.log.Info("configuration", "file", cmp.Or(a.file, "none, defaults"), "policy", rules, where, state)
 }
 
 // absolute is the whole path, for who does not know the working directory.
