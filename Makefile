@@ -7,7 +7,7 @@ FUZZPKGS  ?= ./...
 ARGS      ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients bench
+.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients agents bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -29,8 +29,8 @@ fmt: ## format the code
 format: ## is the code formatted
 	$(TOOL) golangci-lint fmt --diff ./...
 
-vet: ## go vet, the tests of other languages' clients included
-	$(GO) vet -tags clients ./...
+vet: ## go vet, the tests of other languages' clients and of agents included
+	$(GO) vet -tags clients,agents ./...
 
 lint: ## golangci-lint with .golangci.yml
 	$(TOOL) golangci-lint run ./...
@@ -49,6 +49,9 @@ conformance: ## recorded answers of many providers through the real proxy; needs
 
 clients: ## official SDKs of Go, Node and Python, and the example bots; installs them
 	$(GO) test -tags clients ./internal/clients ./examples -count=1 -v -timeout 30m
+
+agents: ## Codex, Claude Code, opencode and Qwen Code at work through heldcall run; installs them; ARGS=-long holds for 330 s
+	$(GO) test -tags agents ./internal/agents -count=1 -v -timeout 40m -args $(ARGS)
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes a minute
 	$(GO) run ./internal/bench $(ARGS)

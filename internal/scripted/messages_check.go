@@ -29,6 +29,7 @@ func (m *memory) checkMessages(r *Request, generates bool) *refusal {
 		return invalid("", fmt.Sprintf("A maximum of 4 blocks with cache_control may be provided. Found %d.", cacheMarks(gjson.ParseBytes(body))))
 	}
 	check := messagesCheck{memory: m, body: body, messages: gjson.GetBytes(body, "messages").Array(), used: make(map[string]bool)}
+	check.systemInside = strings.Contains(r.Get("anthropic-beta"), "mid-conversation")
 	return check.run()
 }
 
@@ -55,6 +56,8 @@ type messagesCheck struct {
 	body     []byte
 	messages []gjson.Result
 	used     map[string]bool // tool_use ids so far
+	// systemInside is set where a beta lets the system speak between the others.
+	systemInside bool
 }
 
 func (c *messagesCheck) run() *refusal {
@@ -88,6 +91,7 @@ var idPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 func (c *messagesCheck) blocks(i int, message gjson.Result, blocks []gjson.Result) *refusal {
 	role := message.Get("role").String()
 	switch {
+	case role == "system" && i > 0 && c.systemInside:
 	case role == "system":
 		return invalid("", `messages: Unexpected role "system". The Messages API accepts a top-level `+"`system` parameter, not \"system\" as an input message role.")
 	case role != "user" && role != "assistant":

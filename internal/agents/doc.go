@@ -1,0 +1,6 @@
+// Package agents tests heldcall with command-line agents as people use them. Its
+// tests are run by make agents, with the build tag agents: they install the
+// pinned agents of npm into the user's cache folder, start each with heldcall run
+// in a folder of its own, and let a scripted model ask for commands, some of which
+// a scripted reviewer denies.
+package agents
