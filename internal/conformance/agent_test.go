@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 
 	"github.com/heldcall/heldcall/internal/conformance"
+	"github.com/heldcall/heldcall/internal/recorded"
 )
 
 // reply is what an agent received, byte for byte.
@@ -30,13 +32,14 @@ func newAgent() agent {
 	return agent{&http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}}
 }
 
-func (a agent) ask(ctx context.Context, base, session string, body []byte) (reply, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/chat/completions", bytes.NewReader(body))
+func (a agent) ask(ctx context.Context, method, url, session string, body []byte) (reply, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return reply{}, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer conformance")
+	request.Header.Set("Anthropic-Version", "2023-06-01")
 	request.Header.Set("X-Heldcall-Session", session)
 	answer, err := a.client.Do(request)
 	if err != nil {
@@ -47,45 +50,63 @@ func (a agent) ask(ctx context.Context, base, session string, body []byte) (repl
 	return reply{answer.StatusCode, answer.Header, raw, err}, nil
 }
 
-// firstRequest is the request that the recorded one was, with a marker as its
-// first message; where none was recorded, one that fits the answer. The
-// parameters of tools are opened to any object, so that edits may be anything.
-func (x *trial) firstRequest() []byte {
-	system := fmt.Sprintf(`{"role":"system","content":"conformance %s"}`, x.id)
-	recordedBody := gjson.ParseBytes(x.exchange.RequestBody)
-	if !recordedBody.IsObject() {
-		return x.plainRequest(system)
+// habit is the way in which an agent carries a conversation on.
+type habit string
+
+const (
+	replays        habit = "replays"                 // sends the whole conversation again
+	stateless      habit = "replays, nothing stored" // the same, and nobody stores anything
+	goesOn         habit = "previous_response_id"    // names the answer it goes on from
+	refers         habit = "item_reference"          // names the items of the answer
+	inConversation habit = "conversation"            // names a conversation that the provider keeps
+)
+
+// habits are those of a recorded answer's agents.
+func habits(e recorded.Exchange) []habit {
+	switch {
+	case e.Dialect != recorded.Responses || e.Method == http.MethodGet:
+		return []habit{replays}
+	case gjson.GetBytes(e.RequestBody, "store").Type == gjson.False:
+		return []habit{stateless}
 	}
-	var fields []string
-	recordedBody.ForEach(func(key, value gjson.Result) bool {
-		text := value.Raw
-		switch key.String() {
-		case "messages":
-			text = "[" + system + "," + strings.TrimPrefix(strings.TrimSpace(text), "[")
-		case "tools", "functions":
-			text = openParameters(text)
-		}
-		fields = append(fields, key.Raw+":"+text)
-		return true
-	})
-	return []byte("{" + strings.Join(fields, ",") + "}")
+	return []habit{replays, stateless, goesOn, refers, inConversation}
 }
 
-func (x *trial) plainRequest(system string) []byte {
-	tools := make(map[string]bool)
-	var entries []string
-	for _, call := range x.calls {
-		if tools[call.Name] || call.Legacy || call.Custom {
-			continue
-		}
-		tools[call.Name] = true
-		entries = append(entries, fmt.Sprintf(`{"type":"function","function":{"name":%q,"parameters":{"type":"object"}}}`, call.Name))
+// writer writes the requests of an agent of one dialect.
+type writer interface {
+	// path is where requests go, behind the upstream's prefix.
+	path() string
+	// first is the request that the recorded one was, with the trial's marker in
+	// it; where none was recorded, one that fits the answer. The parameters of
+	// tools are opened to any object, so that edits may be anything.
+	first(x *trial) []byte
+	// next is what the agent sends next: its history, the answer as it received
+	// it, and the result of every call in it.
+	next(x *trial, received *conformance.Answer) []byte
+	// settings are the fields that a continuation must have as the request has
+	// them.
+	settings() []string
+}
+
+func writerOf(d recorded.Dialect) writer {
+	switch d {
+	case recorded.Responses:
+		return responsesAgent{}
+	case recorded.Messages:
+		return messagesAgent{}
+	case recorded.Complete:
+		return completeAgent{}
 	}
-	offered := ""
-	if len(entries) > 0 {
-		offered = `,"tools":[` + strings.Join(entries, ",") + `]`
-	}
-	return fmt.Appendf(nil, `{"model":"recorded","stream":%t,"messages":[%s,{"role":"user","content":"Go."}]%s}`, x.exchange.Streamed, system, offered)
+	return chatAgent{}
+}
+
+// completeAgent is one of the legacy text completion, which carries no calls.
+type completeAgent struct{ chatAgent }
+
+func (completeAgent) path() string { return "/complete" }
+
+func (completeAgent) first(x *trial) []byte {
+	return with(x.exchange.RequestBody, "prompt", quote("conformance "+x.id))
 }
 
 // openParameters replaces the JSON Schema of every tool by one that takes any
@@ -100,9 +121,11 @@ func openParameters(tools string) string {
 		if !nested {
 			function = tool
 		}
-		if _, has := function["parameters"]; has {
-			function["parameters"] = map[string]any{"type": "object"}
-			delete(function, "strict")
+		for _, key := range []string{"parameters", "input_schema"} {
+			if _, has := function[key]; has {
+				function[key] = map[string]any{"type": "object"}
+				delete(function, "strict")
+			}
 		}
 	}
 	opened, err := json.Marshal(list)
@@ -112,27 +135,27 @@ func openParameters(tools string) string {
 	return string(opened)
 }
 
-// nextRequest is what the agent sends next: its history, the assistant message
-// as it received it, and the result of every call in it.
-func (x *trial) nextRequest(received *conformance.Choice) []byte {
-	messages := []string{assistantMessage(received)}
-	for i, call := range received.Calls {
-		result := resultOf(i)
-		if call.Legacy {
-			messages = append(messages, fmt.Sprintf(`{"role":"function","name":%q,"content":%q}`, call.Name, result))
-		} else {
-			messages = append(messages, fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":%q}`, idOf(call, i), result))
-		}
+// with is a JSON object with a field set.
+func with(object []byte, path, value string) []byte {
+	changed, err := sjson.SetRawBytes(object, path, []byte(value))
+	if err != nil {
+		panic(fmt.Sprintf("internal error: setting %s of %s: %v", path, object, err))
 	}
-	if len(received.Calls) == 0 {
-		messages = append(messages, `{"role":"user","content":"Go on."}`)
+	return changed
+}
+
+// longer is a JSON array with more elements at its end.
+func longer(array string, elements ...string) string {
+	body := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(array), "]"))
+	if body != "[" && len(elements) > 0 {
+		body += ","
 	}
-	history := gjson.GetBytes(x.request, "messages").Raw
-	longer := strings.TrimSuffix(strings.TrimSpace(history), "]") + "," + strings.Join(messages, ",") + "]"
-	return bytes.Replace(x.request, []byte(history), []byte(longer), 1)
+	return body + strings.Join(elements, ",") + "]"
 }
 
 func resultOf(i int) string { return fmt.Sprintf("result number %d of the agent", i) }
+
+const goOn = "Go on."
 
 // idOf is a call's id; clients make one up where there is none.
 func idOf(call *conformance.Call, i int) string {
@@ -140,33 +163,6 @@ func idOf(call *conformance.Call, i int) string {
 		return fmt.Sprintf("call_made_up_by_client_%d", i)
 	}
 	return call.ID
-}
-
-func assistantMessage(received *conformance.Choice) string {
-	message := `{"role":"assistant","content":null`
-	if received.Text != "" {
-		message = `{"role":"assistant","content":` + quote(received.Text)
-	}
-	if received.Reasoning != "" {
-		message += `,"reasoning_content":` + quote(received.Reasoning)
-	}
-	var entries []string
-	for i, call := range received.Calls {
-		switch {
-		case call.Legacy:
-			return message + fmt.Sprintf(`,"function_call":{"name":%s,"arguments":%s}}`, quote(call.Name), quote(call.Arguments))
-		case call.Custom:
-			entries = append(entries, fmt.Sprintf(`{"id":%s,"type":"custom","custom":{"name":%s,"input":%s}}`,
-				quote(idOf(call, i)), quote(call.Name), quote(call.Arguments)))
-		default:
-			entries = append(entries, fmt.Sprintf(`{"id":%s,"type":"function","function":{"name":%s,"arguments":%s}}`,
-				quote(idOf(call, i)), quote(call.Name), quote(call.Arguments)))
-		}
-	}
-	if len(entries) > 0 {
-		message += `,"tool_calls":[` + strings.Join(entries, ",") + "]"
-	}
-	return message + "}"
 }
 
 func quote(text string) string {

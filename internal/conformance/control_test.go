@@ -12,29 +12,37 @@ import (
 // heldcall every outcome but the unchanged ones must be found wrong.
 func TestConformanceFindsWhatPassesUnheld(t *testing.T) {
 	answer := scripted.Answer{
-		Text:  "Wait.",
+		Reasoning: "Hm.", Text: "Wait.",
 		Calls: []scripted.Call{{ID: "call_a", Name: "remove", Arguments: `{"path":"/tmp/a"}`}, {ID: "call_b", Name: "create", Arguments: `{"path":"/tmp/b"}`}},
 		Usage: scripted.Usage{Prompt: 3, Completion: 4},
 	}
-	exchanges := []recorded.Exchange{
-		{File: "streamed", Streamed: true, Body: answer.Stream(true).Bytes(), Header: http.Header{"Content-Type": {"text/event-stream"}}},
-		{File: "whole", Body: answer.Whole(), Header: http.Header{"Content-Type": {"application/json"}}},
-	}
+	responses := answer.ResponsesStream([]byte(`{"reasoning":{"summary":"auto"},"include":["reasoning.encrypted_content"]}`))
+	messages := answer.MessagesStream([]byte(`{"thinking":{"type":"adaptive"}}`))
+	streamed, whole := http.Header{"Content-Type": {"text/event-stream"}}, http.Header{"Content-Type": {"application/json"}}
 	u := startUpstream(t)
 	a := newAgent()
 	defer a.client.CloseIdleConnections()
-	for _, e := range exchanges {
-		e.Status, e.Dialect = http.StatusOK, recorded.Chat
+	for _, e := range []recorded.Exchange{
+		{File: "chat, streamed", Dialect: recorded.Chat, Streamed: true, Body: answer.Stream(true).Bytes(), Header: streamed},
+		{File: "chat, whole", Dialect: recorded.Chat, Body: answer.Whole(), Header: whole},
+		{File: "responses, streamed", Dialect: recorded.Responses, Streamed: true, Body: responses.Bytes(), Header: streamed},
+		{File: "responses, whole", Dialect: recorded.Responses, Body: responses.Whole(), Header: whole},
+		{File: "messages, streamed", Dialect: recorded.Messages, Streamed: true, Body: messages.Bytes(), Header: streamed},
+		{File: "messages, whole", Dialect: recorded.Messages, Body: messages.Whole(), Header: whole},
+	} {
+		e.Status = http.StatusOK
 		for _, o := range outcomes {
 			if why := inapplicable(e, o); why != "" {
 				continue
 			}
-			for _, m := range recorded.Modes {
-				x := newTrial(e, o, m)
-				x.run(a, "http://"+u.Addr(), u)
-				right := len(x.problems) == 0
-				if want := o == allowed || o == approved; right != want {
-					t.Errorf("%s, %s, cut %s: right %t, want %t: %q", e.Name(), o, m, right, want, x.problems)
+			for _, h := range habits(e) {
+				for _, m := range []recorded.Mode{recorded.EventByEvent, recorded.InOnePiece} {
+					x := newTrial(e, o, h, m)
+					x.run(a, "http://"+u.Addr(), u)
+					right := len(x.problems) == 0
+					if want := o == allowed || o == approved; right != want {
+						t.Errorf("%s, %s, %s, cut %s: right %t, want %t: %q", e.File, o, h, m, right, want, x.problems)
+					}
 				}
 			}
 		}

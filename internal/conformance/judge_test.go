@@ -10,10 +10,11 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/heldcall/heldcall/internal/conformance"
+	"github.com/heldcall/heldcall/internal/recorded"
 )
 
 // judge looks at the first answer. It returns false when the trial ends there.
-func (x *trial) judge(got reply, asked [][]byte) bool {
+func (x *trial) judge(got reply, asked []asked) bool {
 	if why := failsClosed(x); why != "" {
 		x.judgeClosed(got)
 		return false
@@ -22,25 +23,20 @@ func (x *trial) judge(got reply, asked [][]byte) bool {
 		x.fail("the answer was cut off: %v", got.err)
 	}
 	if got.status != x.exchange.Status {
-		x.fail("status %d became %d", x.exchange.Status, got.status)
+		x.fail("status %d became %d: %s", x.exchange.Status, got.status, shorten(got.body))
 	}
 	if want, is := x.exchange.Header.Get("Content-Type"), got.header.Get("Content-Type"); want != is {
 		x.fail("content type %q became %q", want, is)
 	}
-	switch x.outcome {
-	case allowed, approved:
+	if x.unchanged() {
 		x.judgeUnchanged(got, asked)
-	case denied:
-		x.judgeDenied(got, asked)
-	case edited:
-		x.judgeEdited(got, asked)
-	default:
-		x.judgeMixed(got, asked)
+	} else {
+		x.judgeChanged(got, asked)
 	}
-	return true
+	return x.method() != "GET"
 }
 
-func (x *trial) judgeUnchanged(got reply, asked [][]byte) {
+func (x *trial) judgeUnchanged(got reply, asked []asked) {
 	if string(got.body) != string(x.exchange.Body) {
 		x.fail("the answer changed%s", difference(x.exchange.Body, got.body))
 	}
@@ -53,11 +49,16 @@ func (x *trial) judgeUnchanged(got reply, asked [][]byte) {
 // the agent's own error shape, and nothing of a call is in it.
 func (x *trial) judgeClosed(got reply) {
 	x.judgeSecrets(got, conformance.Secrets(x.calls, nil))
-	received := conformance.Fold(got.body)
-	if len(received.Errors) != 1 || gjson.Get(received.Errors[0], "code").String() != "answer_not_understood" {
-		x.fail("no error answer_not_understood in %d %s", got.status, shorten(got.body))
+	received := x.dialect.Fold(got.body)
+	if len(received.Errors) == 0 {
+		x.fail("no error in %d %s", got.status, shorten(got.body))
 	}
-	if conformance.StructuredCalls(got.body) > 0 {
+	for _, e := range received.Errors {
+		if !strings.Contains(e, "answer_not_understood") {
+			x.fail("the error is %s, not answer_not_understood", e)
+		}
+	}
+	if x.dialect.StructuredCalls(got.body) > 0 {
 		x.fail("a call passed: %s", shorten(got.body))
 	}
 	if got.err != nil {
@@ -66,259 +67,290 @@ func (x *trial) judgeClosed(got reply) {
 }
 
 func (x *trial) judgeSecrets(got reply, secrets []string) {
-	for _, leak := range conformance.Leaks(secrets, x.exchange.Body, got.body) {
+	for _, leak := range conformance.Leaks(x.dialect, secrets, got.body, x.exchange.Body) {
 		x.fail("leak: %s", leak)
 	}
 }
 
-func (x *trial) judgeDenied(got reply, asked [][]byte) {
-	x.judgeSecrets(got, conformance.Secrets(x.calls, nil))
-	if n := conformance.StructuredCalls(got.body); n > 0 {
-		x.fail("%d denied calls are in the answer: %s", n, shorten(got.body))
-	}
-	original, received := conformance.Fold(x.exchange.Body), conformance.Fold(got.body)
-	x.judgeForm(original, received)
-	several := len(original.Choices) > 1 // which is why the model cannot go on
+// judgeChanged looks at an answer of which some calls are not the agent's, or are
+// others. Where a choice is left without any of its calls, what the model said
+// when it was told stands in their place.
+func (x *trial) judgeChanged(got reply, asked []asked) {
+	original, received := x.dialect.Fold(x.exchange.Body), x.dialect.Fold(got.body)
+	x.judgeForm(got, original, received)
+	x.judgeCalls(got, received)
+	continued := x.continued(original)
 	for _, c := range received.Choices {
-		if len(c.Finishes) != 1 || strings.HasSuffix(c.Finishes[0], "_calls") || c.Finishes[0] == "function_call" {
-			x.fail("choice %d ends with %q", c.Index, c.Finishes)
-		}
 		said := find(original, c.Index)
-		if said == nil {
+		switch {
+		case said == nil:
 			x.fail("choice %d was made up", c.Index)
-			continue
-		}
-		if !strings.HasPrefix(c.Text, said.Text) || !several && !strings.HasSuffix(c.Text, continuationText) {
-			x.fail("text %q became %q", said.Text, c.Text)
-		}
-		if !strings.HasPrefix(c.Reasoning, said.Reasoning) {
-			x.fail("reasoning %q became %q", said.Reasoning, c.Reasoning)
-		}
-		if c.Roles > max(said.Roles, 1) {
-			x.fail("choice %d names its role %d times", c.Index, c.Roles)
+		case continued[c.Index] != nil:
+			x.judgeContinued(said, c)
+		case c.Text != said.Text || c.Reasoning != said.Reasoning || !slices.Equal(c.Finishes, said.Finishes):
+			x.fail("choice %d was text %q, reasoning %q, finish %q and is text %q, reasoning %q, finish %q", c.Index,
+				said.Text, said.Reasoning, said.Finishes, c.Text, c.Reasoning, c.Finishes)
 		}
 	}
-	if several {
-		if len(asked) != 1 {
-			x.fail("an answer with several choices was continued")
-		}
+	x.judgeUsage(original, received, int64(len(continued)))
+	if len(asked) != 1+len(continued) {
+		x.fail("upstream was asked %d times, want the request and %d continuations", len(asked), len(continued))
 		return
 	}
-	x.judgeUsage(original, received)
-	x.judgeContinuation(asked)
+	n := 0
+	for _, c := range original.Choices {
+		if calls := continued[c.Index]; calls != nil {
+			n++
+			x.judgeContinuation(asked[0], asked[n], calls)
+		}
+	}
 }
 
-// judgeForm looks at what every answer must be, whatever became of its calls.
-func (x *trial) judgeForm(original, received *conformance.Answer) {
-	if len(received.Malformed) > 0 {
-		x.fail("not JSON: %q", received.Malformed)
+// continued are the choices that lose all their calls, by their index, each with
+// the numbers of its calls.
+func (x *trial) continued(original *conformance.Answer) map[int64][]int {
+	continued := make(map[int64][]int)
+	n := 0
+	for _, c := range original.Choices {
+		lost := len(c.Calls) > 0
+		var numbers []int
+		for range c.Calls {
+			lost = lost && !x.handed(n)
+			numbers = append(numbers, n)
+			n++
+		}
+		if lost {
+			continued[c.Index] = numbers
+		}
+	}
+	return continued
+}
+
+// judgeCalls compares the calls that the agent got with those it was to get, and
+// looks for what it was not to get.
+func (x *trial) judgeCalls(got reply, received *conformance.Answer) {
+	let, kept := x.handedOver()
+	calls := received.Calls()
+	if x.outcome == edited {
+		for _, call := range let {
+			kept = append(kept, &conformance.Call{Arguments: call.Arguments})
+		}
+		x.judgeSecrets(got, conformance.Secrets(kept, calls))
+	} else {
+		x.judgeSecrets(got, conformance.Secrets(kept, let))
+	}
+	if n := x.dialect.StructuredCalls(got.body); n > 0 && len(let) == 0 {
+		x.fail("%d denied calls are in the answer: %s", n, shorten(got.body))
+	}
+	if len(calls) != len(let) {
+		x.fail("%d calls were approved, the agent got %d", len(let), len(calls))
+		return
+	}
+	for i, call := range calls {
+		want := *let[i]
+		want.Index = call.Index // its place is judged with the form
+		if x.outcome == edited {
+			want.Arguments = x.editedArguments(i)
+			if sameJSON(call.Arguments, want.Arguments) {
+				want.Arguments = call.Arguments
+			}
+		}
+		if *call != want {
+			x.fail("call %+v became %+v", want, *call)
+		}
+	}
+}
+
+// judgeContinued compares a choice with what was said of it before the model was
+// told.
+func (x *trial) judgeContinued(said, c *conformance.Choice) {
+	if len(c.Finishes) != 1 || x.callsFollow(c.Finishes[0]) {
+		x.fail("choice %d ends with %q", c.Index, c.Finishes)
+	}
+	if !strings.HasPrefix(c.Text, said.Text) || !strings.HasSuffix(c.Text, continuationText) {
+		x.fail("text %q became %q", said.Text, c.Text)
+	}
+	if !strings.HasPrefix(c.Reasoning, said.Reasoning) {
+		x.fail("reasoning %q became %q", said.Reasoning, c.Reasoning)
+	}
+	if c.Roles > max(said.Roles, 1) {
+		x.fail("choice %d names its role %d times", c.Index, c.Roles)
+	}
+}
+
+// callsFollow reports whether the reason why an answer ends promises calls.
+func (x *trial) callsFollow(finish string) bool {
+	return strings.HasSuffix(finish, "_calls") || finish == "function_call" || finish == "tool_use"
+}
+
+// judgeForm looks at what every answer must be, whatever became of its calls. What
+// was wrong with it already as upstream sent it may stay so.
+func (x *trial) judgeForm(got reply, original, received *conformance.Answer) {
+	known := x.dialect.CheckAnswer(x.exchange.Body)
+	for _, p := range x.dialect.CheckAnswer(got.body) {
+		same := func(k conformance.Problem) bool { return k.Kind == p.Kind }
+		if !slices.ContainsFunc(known, same) {
+			x.fail("a client would object: %s", shorten([]byte(p.String())))
+		}
 	}
 	if len(received.Errors) != len(original.Errors) {
 		x.fail("errors %q", received.Errors)
 	}
-	if received.Late {
-		x.fail("something follows [DONE]")
-	}
-	if want := x.exchange.Streamed && (original.Done > 0 || x.outcome == denied); received.Done > 1 || want && received.Done == 0 {
+	let, _ := x.handedOver()
+	if want := x.exchange.Dialect == recorded.Chat && x.exchange.Streamed && (original.Done > 0 || len(let) == 0); want && received.Done == 0 {
 		x.fail("[DONE] came %d times", received.Done)
 	}
 	if len(received.Choices) != len(original.Choices) {
 		x.fail("%d choices became %d", len(original.Choices), len(received.Choices))
 	}
-	for _, id := range received.ChunkIDs {
-		if !slices.Contains(original.ChunkIDs, id) {
-			x.fail("the answer has the id %q beside %q", id, original.ChunkIDs)
+	for _, id := range received.IDs {
+		if !slices.Contains(original.IDs, id) {
+			x.fail("the answer has the id %q beside %q", id, original.IDs)
 		}
 	}
 }
 
-// judgeUsage compares the usage with what both answers cost together.
-func (x *trial) judgeUsage(original, received *conformance.Answer) {
+// judgeUsage compares the usage with what all answers cost together.
+func (x *trial) judgeUsage(original, received *conformance.Answer, continuations int64) {
 	if original.Usage == (conformance.Usage{}) {
 		return
 	}
+	prompt, complete := continuations*continuationPrompt, continuations*continuationComplete
 	want := conformance.Usage{
-		Prompt:     original.Usage.Prompt + continuationPrompt,
-		Completion: original.Usage.Completion + continuationComplete,
-		Total:      original.Usage.Total + continuationPrompt + continuationComplete,
+		Prompt: original.Usage.Prompt + prompt, Completion: original.Usage.Completion + complete, Total: original.Usage.Total + prompt + complete,
 	}
 	if received.Usage != want {
 		x.fail("usage %+v became %+v, want %+v", original.Usage, received.Usage, want)
 	}
 }
 
-// judgeContinuation looks at the request by which the model is told.
-func (x *trial) judgeContinuation(asked [][]byte) {
-	if len(asked) != 2 {
-		x.fail("upstream was asked %d times, want the request and its continuation", len(asked))
+// judgeContinuation looks at the request by which the model is told of calls.
+func (x *trial) judgeContinuation(first, is asked, calls []int) {
+	if !x.judgeShown("the continuation", first, is) {
 		return
 	}
-	body := asked[1]
-	if err := conformance.CheckConversation(body); err != nil {
-		x.fail("a provider would refuse the continuation: %v in %s", err, shorten(body))
-	}
-	if err := conformance.CheckPrefix(x.request, body); err != nil {
-		x.fail("the continuation changed the history: %v", err)
-	}
-	for _, field := range []string{"model", "stream", "tools", "functions", "stream_options"} {
-		if was, is := gjson.GetBytes(x.request, field).Raw, gjson.GetBytes(body, field).Raw; was != is {
+	for _, field := range x.agent.settings() {
+		if was, is := gjson.GetBytes(x.request, field).Raw, gjson.GetBytes(is.body, field).Raw; was != is {
 			x.fail("the continuation has %s %s, not %s", field, is, was)
 		}
 	}
-	if choice := gjson.GetBytes(body, "tool_choice"); choice.Exists() && choice.String() != "auto" && choice.String() != "none" {
+	if choice := gjson.GetBytes(is.body, "tool_choice"); forces(choice) {
 		x.fail("the continuation forces a tool: tool_choice %s", choice.Raw)
 	}
-	message, told := conformance.ToldOf(body)
-	said := conformance.Fold(x.exchange.Body).First()
-	if said.Reasoning != "" && !strings.Contains(message.Raw, "reasoning") {
-		x.fail("the continuation lost the reasoning: %s", message.Raw)
-	}
-	x.judgeTold(told, func(int) (string, string) { return "", x.note() })
+	x.judgeTold(is, calls, func(i int) (string, string) {
+		if x.lets(i) {
+			return "", "true" // the approval that the provider asked for
+		}
+		return "", x.note()
+	})
 }
 
-// judgeTold compares what the model is told of the first choice's calls. want
-// returns, for a call of it, the arguments that ran ("" for the model's own) and
-// a text that its result contains.
-func (x *trial) judgeTold(told []conformance.Told, want func(i int) (arguments, result string)) {
-	calls := conformance.Fold(x.exchange.Body).First().Calls
+// forces reports whether a tool_choice makes the model call a tool.
+func forces(choice gjson.Result) bool {
+	how := choice.String()
+	if choice.IsObject() {
+		how = choice.Get("type").String()
+	}
+	if how == "allowed_tools" {
+		how = choice.Get("mode").String()
+	}
+	return how != "" && how != "auto" && how != "none"
+}
+
+// judgeShown looks at what the model is shown by a request: a conversation that a
+// provider takes, which begins as the first one did, with what was thought.
+func (x *trial) judgeShown(name string, first, is asked) bool {
+	if is.refusal != nil {
+		x.fail("a provider would refuse %s: %v in %s", name, is.refusal, shorten(is.body))
+		return false
+	}
+	if err := x.dialect.CheckConversation(is.shown); err != nil {
+		x.fail("a provider would refuse %s: %v in %s", name, err, shorten(is.shown))
+	}
+	if err := x.dialect.CheckPrefix(first.shown, is.shown); err != nil {
+		x.fail("%s changed the history: %v", name, err)
+	}
+	if err := x.dialect.CheckThoughts(x.exchange.Body, is.shown); err != nil {
+		x.fail("%s lost what the model thought: %v", name, err)
+	}
+	return true
+}
+
+// judgeTold compares what the model is told of calls, given by their numbers. want
+// returns for each the arguments that ran ("" for the model's own) and a text that
+// its result contains.
+func (x *trial) judgeTold(is asked, calls []int, want func(i int) (arguments, result string)) {
+	told := x.dialect.Told(is.shown)
 	if len(told) != len(calls) {
-		x.fail("the model made %d calls and is shown %d", len(calls), len(told))
+		x.fail("the model made %d calls and is shown %d in %s", len(calls), len(told), shorten(is.shown))
 		return
 	}
-	for i, t := range told {
+	for n, t := range told {
+		i, made := calls[n], x.calls[calls[n]]
 		arguments, result := want(i)
-		same := t.Call.Arguments == calls[i].Arguments
+		same := t.Call.Arguments == made.Arguments || sameJSON(t.Call.Arguments, made.Arguments)
 		if arguments != "" {
 			same = t.Call.Arguments == arguments || sameJSON(t.Call.Arguments, arguments)
 		}
-		if !same && !(calls[i].Arguments == "" && t.Call.Arguments == "{}") {
+		if !same && !(made.Arguments == "" && t.Call.Arguments == "{}") {
 			x.fail("the model is shown the arguments %q of call %d", t.Call.Arguments, i)
 		}
-		if t.Call.Name != calls[i].Name || calls[i].ID != "" && t.Call.ID != calls[i].ID {
+		if t.Call.Name != made.Name || made.ID != "" && t.Call.ID != made.ID {
 			x.fail("call %d is shown to the model as %q %q", i, t.Call.ID, t.Call.Name)
 		}
-		if !strings.Contains(t.Result, result) {
+		if !x.tells(is, t, result) {
 			x.fail("of call %d the model is told %q, without %q", i, t.Result, result)
 		}
 	}
 }
 
-func (x *trial) judgeEdited(got reply, asked [][]byte) {
-	if len(asked) != 1 {
-		x.fail("upstream was asked %d times", len(asked))
+// tells reports whether a result contains a text. What the API gives no place for
+// words stands beside it.
+func (x *trial) tells(is asked, t conformance.Told, text string) bool {
+	switch t.Call.Kind {
+	case "computer_call", "tool_search_call":
+		return strings.Contains(string(is.shown), text)
 	}
-	original, received := conformance.Fold(x.exchange.Body), conformance.Fold(got.body)
-	x.judgeForm(original, received)
-	x.judgeRest(original, received)
-	calls := received.Calls()
-	if len(calls) != len(x.calls) {
-		x.fail("%d calls became %d", len(x.calls), len(calls))
-		return
-	}
-	var arguments []*conformance.Call
-	for i, call := range calls {
-		was := x.calls[i]
-		arguments = append(arguments, &conformance.Call{Arguments: was.Arguments})
-		if call.ID != was.ID || call.Name != was.Name || call.Custom != was.Custom || call.Legacy != was.Legacy {
-			x.fail("call %+v became %+v", *was, *call)
-		}
-		if want := x.editedArguments(i); call.Arguments != want && !sameJSON(call.Arguments, want) {
-			x.fail("call %d runs with %q, want %q", i, call.Arguments, want)
-		}
-	}
-	x.judgeSecrets(got, conformance.Secrets(arguments, calls))
-}
-
-// judgeRest compares everything but the calls.
-func (x *trial) judgeRest(original, received *conformance.Answer) {
-	if received.Usage != original.Usage {
-		x.fail("usage %+v became %+v", original.Usage, received.Usage)
-	}
-	for _, c := range received.Choices {
-		was := find(original, c.Index)
-		if was == nil {
-			x.fail("choice %d was made up", c.Index)
-			continue
-		}
-		if len(c.Calls) == 0 && len(was.Calls) > 0 {
-			continue // it lost its calls, and says so
-		}
-		if c.Text != was.Text || c.Reasoning != was.Reasoning || !slices.Equal(c.Finishes, was.Finishes) {
-			x.fail("choice %d was text %q, reasoning %q, finish %q and is text %q, reasoning %q, finish %q", c.Index,
-				was.Text, was.Reasoning, was.Finishes, c.Text, c.Reasoning, c.Finishes)
-		}
-	}
-}
-
-func (x *trial) judgeMixed(got reply, asked [][]byte) {
-	if len(asked) != 1 {
-		x.fail("upstream was asked %d times", len(asked))
-	}
-	original, received := conformance.Fold(x.exchange.Body), conformance.Fold(got.body)
-	x.judgeForm(original, received)
-	x.judgeRest(original, received)
-	var let, kept []*conformance.Call
-	for i, call := range x.calls {
-		if x.lets(i) {
-			let = append(let, call)
-		} else {
-			kept = append(kept, call)
-		}
-	}
-	x.judgeSecrets(got, conformance.Secrets(kept, let))
-	calls := received.Calls()
-	if len(calls) != len(let) || conformance.StructuredCalls(got.body) == 0 {
-		x.fail("%d calls were approved, the agent got %d", len(let), len(calls))
-		return
-	}
-	for i, call := range calls {
-		if call.ID != let[i].ID || call.Name != let[i].Name || call.Arguments != let[i].Arguments {
-			x.fail("the approved call %+v became %+v", *let[i], *call)
-		}
-	}
-	for _, c := range received.Choices {
-		for i, call := range c.Calls {
-			if call.Index != -1 && call.Index != int64(i) {
-				x.fail("call %d of choice %d has the index %d", i, c.Index, call.Index)
-			}
-		}
-	}
+	return strings.Contains(t.Result, text)
 }
 
 // judgeNext looks at what became of the agent's next request on its way to the
-// model. received is the choice that the agent echoes.
-func (x *trial) judgeNext(sent, asked []byte, received *conformance.Choice) {
-	if err := conformance.CheckPrefix(x.request, asked); err != nil {
-		x.fail("the next request changed the history: %v", err)
+// model.
+func (x *trial) judgeNext(sent []byte, first, is asked) {
+	if !x.judgeShown("the next request", first, is) {
+		return
 	}
-	if err := conformance.CheckConversation(asked); err != nil {
-		x.fail("a provider would refuse the next request: %v in %s", err, shorten(asked))
+	var made []int // the calls of the choice that the agent reads, which is the first
+	for i := range x.dialect.Fold(x.exchange.Body).First().Calls {
+		made = append(made, i)
 	}
-	made := conformance.Fold(x.exchange.Body).First().Calls
-	unchanged := x.outcome == allowed || x.outcome == approved || len(made) == 0
+	unchanged := x.unchanged() || len(made) == 0
 	if x.outcome == firstOnly && len(made) == 1 {
 		unchanged = true // the denied call is in another choice
 	}
 	if unchanged {
-		if string(sent) != string(asked) {
-			x.fail("the next request went upstream changed%s", difference(sent, asked))
+		if string(sent) != string(is.body) {
+			x.fail("the next request went upstream changed%s", difference(sent, is.body))
 		}
 		return
 	}
-	_, told := conformance.ToldOf(asked)
+	told := x.dialect.Told(is.shown)
 	ran := -1
-	x.judgeTold(told, func(i int) (arguments, result string) {
-		if !x.lets(i) {
+	x.judgeTold(is, made, func(i int) (arguments, result string) {
+		switch {
+		case !x.lets(i):
 			return "", x.note()
+		case !x.handed(i):
+			return "", "true"
 		}
 		ran++
-		if x.outcome == edited {
-			if told := told[i].Result; !strings.Contains(told, "changed for "+x.id) {
-				x.fail("the model is not told that call %d was changed: %q", i, told)
-			}
-			return x.editedArguments(i), resultOf(ran)
+		if x.outcome != edited {
+			return "", resultOf(ran)
 		}
-		return "", resultOf(ran)
+		if !x.tells(is, told[i], "changed for "+x.id) {
+			x.fail("the model is not told that call %d was changed: %q", i, told[i].Result)
+		}
+		return x.editedArguments(i), resultOf(ran)
 	})
 }
 

@@ -10,9 +10,6 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// callKeys are the keys of an answer under which calls stand.
-var callKeys = []string{"tool_calls", "function_call"}
-
 // Secrets are the texts that give denied calls away and that no allowed call
 // has in common with them, as two calls of one tool have its name.
 func Secrets(denied, allowed []*Call) []string {
@@ -32,12 +29,15 @@ func Secrets(denied, allowed []*Call) []string {
 }
 
 // Leaks looks for secrets in what an agent received and returns what it found.
-// upstream is the answer they came in: a text that stands in its other parts
+// upstream are the answers they came in: a text that stands in their other parts
 // too, such as a tool's name in what the model said, may appear as often as it
 // does there.
-func Leaks(secrets []string, upstream, received []byte) []string {
+func Leaks(d Dialect, secrets []string, received []byte, upstream ...[]byte) []string {
 	var found []string
-	others := withoutCalls(upstream)
+	var others []byte
+	for _, answer := range upstream {
+		others = append(others, d.Others(answer)...)
+	}
 	for _, secret := range secrets {
 		allowed, got := bytes.Count(others, []byte(secret)), bytes.Count(received, []byte(secret))
 		if got > allowed {
@@ -47,7 +47,7 @@ func Leaks(secrets []string, upstream, received []byte) []string {
 	return found
 }
 
-// traces are the texts that give a call away: its id, name and arguments and
+// traces are the texts that give a call away: its ids, name and arguments and
 // every text in these. Less than four characters say nothing of where they came
 // from; a name as short as that is told by its quotes.
 func traces(call *Call) []string {
@@ -58,12 +58,13 @@ func traces(call *Call) []string {
 		}
 	}
 	add(call.ID)
+	add(call.Item)
 	add(call.Name)
 	if len(call.Name) < 4 {
 		add(string(quoted(call.Name)))
 	}
-	escaped := string(quoted(call.Arguments))
-	add(escaped[1 : len(escaped)-1])
+	add(call.Arguments)
+	add(inner(call.Arguments))
 	var walk func(gjson.Result)
 	walk = func(value gjson.Result) {
 		switch {
@@ -71,6 +72,7 @@ func traces(call *Call) []string {
 			value.ForEach(func(_, child gjson.Result) bool { walk(child); return true })
 		case value.Type == gjson.String:
 			add(value.Str)
+			add(inner(value.Str))
 		}
 	}
 	if gjson.Valid(call.Arguments) {
@@ -79,71 +81,27 @@ func traces(call *Call) []string {
 	return texts
 }
 
-// StructuredCalls counts the entries that stand where calls stand, in any
-// choice, delta or message of the answer.
-func StructuredCalls(body []byte) int {
-	n := 0
-	each(body, func(value gjson.Result) {
-		for _, key := range callKeys {
-			entries := value.Get(key)
-			if entries.IsArray() {
-				n += len(entries.Array())
-			} else if entries.IsObject() {
-				n++
-			}
+// inner is a text as it stands in a JSON string.
+func inner(text string) string {
+	escaped := string(quoted(text))
+	return escaped[1 : len(escaped)-1]
+}
+
+// rest is the JSON of an answer, an event a line, as keep leaves it. keep may
+// change what it is given.
+func rest(body []byte, keep func(value any) any) []byte {
+	var b bytes.Buffer
+	each(body, func(data gjson.Result) {
+		var value any
+		if json.Unmarshal([]byte(data.Raw), &value) != nil {
+			return // not after it was found valid
+		}
+		if value = keep(value); value != nil {
+			b.Write(quoted(value))
+			b.WriteByte('\n')
 		}
 	})
-	return n
-}
-
-// each visits every delta and message of an answer.
-func each(body []byte, visit func(gjson.Result)) {
-	begin := bytes.TrimLeft(body, " \t\r\n")
-	all := []string{string(begin)}
-	if !bytes.HasPrefix(begin, []byte("{")) {
-		all = payloads(body)
-	}
-	for _, payload := range all {
-		for _, choice := range gjson.Get(payload, "choices").Array() {
-			visit(choice.Get("delta"))
-			visit(choice.Get("message"))
-		}
-	}
-}
-
-// withoutCalls is the JSON of an answer with its calls taken out.
-func withoutCalls(body []byte) []byte {
-	begin := bytes.TrimLeft(body, " \t\r\n")
-	all := []string{string(begin)}
-	if !bytes.HasPrefix(begin, []byte("{")) {
-		all = payloads(body)
-	}
-	var rest bytes.Buffer
-	for _, payload := range all {
-		var value any
-		if json.Unmarshal([]byte(payload), &value) == nil {
-			rest.Write(quoted(drop(value)))
-			rest.WriteByte('\n')
-		}
-	}
-	return rest.Bytes()
-}
-
-func drop(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, key := range callKeys {
-			delete(v, key)
-		}
-		for key := range v {
-			v[key] = drop(v[key])
-		}
-	case []any:
-		for i := range v {
-			v[i] = drop(v[i])
-		}
-	}
-	return value
+	return b.Bytes()
 }
 
 // quoted is a value as JSON, without HTML escapes.

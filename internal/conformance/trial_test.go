@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"path"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,40 +34,83 @@ var outcomes = []outcome{allowed, approved, denied, edited, firstOnly, secondOnl
 // patience bounds one answer. Nothing waits that long unless something hangs.
 const patience = time.Minute
 
-// trial is one recorded answer, cut one way, with one outcome.
+// trial is one recorded answer, cut one way, with one outcome, for an agent with
+// one habit.
 type trial struct {
 	id       string
 	exchange recorded.Exchange
 	outcome  outcome
 	mode     recorded.Mode
+	habit    habit
+	dialect  conformance.Dialect
+	agent    writer
 	calls    []*conformance.Call // of the answer as it was recorded
 	request  []byte              // the agent's first
 
-	asked    [][]byte // bodies that upstream received; guarded by the upstream
-	ruled    []bool   // calls that were decided; only the reviewer touches it
+	asked    []asked            // what upstream received; guarded by the upstream
+	memory   conformance.Memory // what upstream remembers; guarded by the upstream
+	ruled    []bool             // calls that were decided; only the reviewer touches it
 	problems []string
+}
+
+// asked is one request that upstream received.
+type asked struct {
+	body []byte
+	// shown is the request with all that the model is shown in it, where upstream
+	// remembers some of it; nil where it would refuse the request.
+	shown   []byte
+	refusal error
 }
 
 var lastTrial atomic.Int64
 
-func newTrial(e recorded.Exchange, o outcome, m recorded.Mode) *trial {
-	x := &trial{id: fmt.Sprintf("trial-%d", lastTrial.Add(1)), exchange: e, outcome: o, mode: m, calls: callsOf(e)}
+func newTrial(e recorded.Exchange, o outcome, h habit, m recorded.Mode) *trial {
+	x := &trial{
+		id: fmt.Sprintf("trial-%d", lastTrial.Add(1)), exchange: e, outcome: o, mode: m, habit: h,
+		dialect: conformance.Of(e.Dialect), agent: writerOf(e.Dialect), calls: callsOf(e),
+	}
 	x.ruled = make([]bool, len(x.calls))
-	x.request = x.firstRequest()
+	if x.method() != http.MethodGet {
+		x.request = x.agent.first(x)
+	}
 	return x
+}
+
+// method and route are those of the recorded request. A recording of another
+// route than the dialect's is one that passes.
+func (x *trial) method() string {
+	if x.exchange.Method == http.MethodGet {
+		return http.MethodGet
+	}
+	return http.MethodPost
+}
+
+func (x *trial) route() string {
+	if x.method() == http.MethodGet {
+		return "/v1" + path.Join("/", path.Base(x.exchange.URL)) + "?" + x.id
+	}
+	return "/v1" + x.agent.path()
+}
+
+// callsOf are the calls of the recorded answer as a client reads them.
+func callsOf(e recorded.Exchange) []*conformance.Call {
+	return conformance.Of(e.Dialect).Fold(e.Body).Calls()
 }
 
 // inapplicable says why an outcome cannot be tried on an answer, or "".
 func inapplicable(e recorded.Exchange, o outcome) string {
-	n := len(callsOf(e))
+	calls := callsOf(e)
+	fixed := slices.ContainsFunc(calls, (*conformance.Call).Fixed)
 	switch {
 	case o == compressed && e.Encoded == nil:
 		return "plain"
-	case (o == denied || o == edited) && n == 0:
+	case (o == denied || o == edited) && len(calls) == 0:
 		return "no call"
-	case (o == firstOnly || o == secondOnly) && n == 0:
+	case o == edited && fixed:
+		return "fixed"
+	case (o == firstOnly || o == secondOnly) && len(calls) == 0:
 		return "no call"
-	case (o == firstOnly || o == secondOnly) && n == 1:
+	case (o == firstOnly || o == secondOnly) && len(calls) == 1:
 		return "one call"
 	}
 	return ""
@@ -87,14 +133,68 @@ func (x *trial) lets(i int) bool {
 	return true
 }
 
+// handed reports whether call number i is to reach the agent. An approval that the
+// provider asks for is given by heldcall itself.
+func (x *trial) handed(i int) bool { return x.lets(i) && !x.calls[i].Fixed() }
+
+// handedOver are the calls that the agent is to get, and those that it is not.
+func (x *trial) handedOver() (let, kept []*conformance.Call) {
+	for i, call := range x.calls {
+		if x.handed(i) {
+			let = append(let, call)
+		} else {
+			kept = append(kept, call)
+		}
+	}
+	return let, kept
+}
+
+// unchanged reports whether the agent is to get the answer as it was recorded.
+func (x *trial) unchanged() bool {
+	_, kept := x.handedOver()
+	return x.outcome != edited && len(kept) == 0
+}
+
 func (x *trial) note() string { return "The reviewer of " + x.id + " says no." }
 
-// editedArguments are what call number i is to run with instead.
+// editedArguments are what call number i is to run with instead. What has a shape
+// that is the API's own keeps it.
 func (x *trial) editedArguments(i int) string {
-	if x.calls[i].Custom {
+	call := x.calls[i]
+	switch {
+	case call.Custom:
 		return fmt.Sprintf("edited input %d of %s", i, x.id)
+	case call.Kind == "":
+		return fmt.Sprintf(`{"edited":%q,"number":%d}`, x.id, i)
 	}
-	return fmt.Sprintf(`{"edited":%q,"number":%d}`, x.id, i)
+	var value any
+	if err := json.Unmarshal([]byte(call.Arguments), &value); err != nil {
+		panic(fmt.Sprintf("a recorded %s has the arguments %q", call.Kind, call.Arguments))
+	}
+	edited, err := json.Marshal(editTexts(value, "edited by "+x.id))
+	if err != nil {
+		panic("internal error: " + err.Error())
+	}
+	return string(edited)
+}
+
+// editTexts replaces every text in a value but those that say what it is.
+func editTexts(value any, text string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			if key != "type" && key != "path" {
+				v[key] = editTexts(v[key], text)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = editTexts(v[i], text)
+		}
+	case string:
+		return text
+	}
+	return value
 }
 
 // rule decides one request of the trial.
@@ -148,7 +248,7 @@ func (x *trial) run(a agent, base string, u *upstream) {
 	u.add(x)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	got, err := a.ask(ctx, base, x.id, x.request)
+	got, err := a.ask(ctx, x.method(), base+x.route(), x.id, x.request)
 	if err != nil {
 		x.fail("the agent's request failed: %v", err)
 		return
@@ -158,8 +258,8 @@ func (x *trial) run(a agent, base string, u *upstream) {
 		x.fail("upstream was not asked; the agent got %d %s", got.status, shorten(got.body))
 		return
 	}
-	if string(asked[0]) != string(x.request) {
-		x.fail("the request went upstream changed:\nsent %s\ngot  %s", shorten(x.request), shorten(asked[0]))
+	if string(asked[0].body) != string(x.request) {
+		x.fail("the request went upstream changed:\nsent %s\ngot  %s", shorten(x.request), shorten(asked[0].body))
 	}
 	if !x.judge(got, asked) {
 		return
@@ -167,28 +267,34 @@ func (x *trial) run(a agent, base string, u *upstream) {
 	x.goOn(ctx, a, base, u, got)
 }
 
-// goOn sends what the agent sends next, twice, and judges what the model sees.
+// goOn sends what the agent sends next, twice where that changes nothing, and
+// judges what the model sees.
 func (x *trial) goOn(ctx context.Context, a agent, base string, u *upstream, got reply) {
-	received := conformance.Fold(got.body).First()
+	answer := x.dialect.Fold(got.body)
+	received := answer.First()
 	if received.Text == "" && len(received.Calls) == 0 {
 		return // nothing to echo: the answer was an error
 	}
-	next, before := x.nextRequest(received), len(u.askedOf(x))
-	for range 2 {
-		if _, err := a.ask(ctx, base, x.id, next); err != nil {
+	next, before := x.agent.next(x, answer), len(u.askedOf(x))
+	times := 2
+	if x.habit == inConversation {
+		times = 1
+	}
+	for range times {
+		if _, err := a.ask(ctx, x.method(), base+x.route(), x.id, next); err != nil {
 			x.fail("the agent's next request failed: %v", err)
 			return
 		}
 	}
 	asked := u.askedOf(x)[before:]
-	if len(asked) != 2 {
-		x.fail("the agent's next request, sent twice, reached upstream %d times", len(asked))
+	if len(asked) != times {
+		x.fail("the agent's next request, sent %d times, reached upstream %d times", times, len(asked))
 		return
 	}
-	if string(asked[0]) != string(asked[1]) {
-		x.fail("the same request was spliced in two ways:\n%s\n%s", shorten(asked[0]), shorten(asked[1]))
+	if string(asked[0].body) != string(asked[times-1].body) {
+		x.fail("the same request was spliced in two ways:\n%s\n%s", shorten(asked[0].body), shorten(asked[1].body))
 	}
-	x.judgeNext(next, asked[0], received)
+	x.judgeNext(next, u.askedOf(x)[0], asked[0])
 }
 
 func shorten(b []byte) string {

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"sync"
@@ -21,8 +22,9 @@ const (
 var marker = regexp.MustCompile(`trial-[0-9]+\b`)
 
 // upstream replays to each trial its recorded answer, and answers every later
-// request of the trial with a short text. A trial is known by a marker in its
-// first message, since nothing else of a request is sure to come through.
+// request of the trial with a short text. It remembers for each trial what the
+// provider would. A trial is known by a marker in the body of its requests, since
+// nothing else of a request is sure to come through.
 type upstream struct {
 	*scripted.Server
 
@@ -51,35 +53,53 @@ func (u *upstream) add(x *trial) {
 
 func (u *upstream) answer(r *scripted.Request) scripted.Reply {
 	u.mu.Lock()
-	x := u.trials[string(marker.Find(r.Body))]
-	if x == nil || r.Method != http.MethodPost || r.Path != "/v1/chat/completions" {
+	defer u.mu.Unlock()
+	x := u.trials[string(marker.Find(append([]byte(r.Target), r.Body...)))]
+	if x == nil || r.Method != x.method() || r.Target != x.route() {
 		u.strays = append(u.strays, r.Method+" "+r.Target)
-		u.mu.Unlock()
 		return scripted.Fail(http.StatusNotFound, "stray", "no trial sent this")
 	}
-	x.asked = append(x.asked, r.Body)
-	first := len(x.asked) == 1
-	u.mu.Unlock()
-	if first {
-		return x.replay()
+	is := asked{body: r.Body, shown: r.Body}
+	if x.exchange.Dialect == recorded.Responses {
+		is.shown, is.refusal = x.memory.Expand(r.Body)
 	}
-	answer := scripted.Answer{
-		ID: "chatcmpl-continuation", Text: continuationText,
-		Usage: scripted.Usage{Prompt: int(continuationPrompt), Completion: int(continuationComplete)},
+	x.asked = append(x.asked, is)
+	if is.refusal != nil {
+		return scripted.Fail(http.StatusBadRequest, "", is.refusal.Error())
 	}
-	if !x.exchange.Streamed {
-		return scripted.Whole(http.StatusOK, answer.Whole())
+	reply, answer := x.replay(), x.exchange.Body
+	if n := len(x.asked); n > 1 {
+		reply, answer = x.goesOn(n, r)
 	}
-	// A provider that tells the usage of a stream unasked does so each time.
-	stream := answer.Stream(conformance.Fold(x.exchange.Body).Usage != (conformance.Usage{}))
-	return scripted.Events(stream.Writes()...)
+	if x.exchange.Dialect == recorded.Responses {
+		x.memory.Keep(r.Body, is.shown, answer)
+	}
+	return reply
 }
 
-// askedOf returns the bodies of a trial's requests so far.
-func (u *upstream) askedOf(x *trial) [][]byte {
+// goesOn is the answer to request number n of a trial.
+func (x *trial) goesOn(n int, r *scripted.Request) (scripted.Reply, []byte) {
+	answer := scripted.Answer{
+		ID: fmt.Sprintf("later_%d", n), Text: continuationText,
+		Usage: scripted.Usage{Prompt: int(continuationPrompt), Completion: int(continuationComplete)},
+	}
+	reply := answer.Reply(r)
+	if x.exchange.Dialect == recorded.Chat && x.exchange.Streamed {
+		// A provider that tells the usage of a stream unasked does so each time.
+		reply = scripted.Events(answer.Stream(conformance.Fold(x.exchange.Body).Usage != (conformance.Usage{})).Writes()...)
+	}
+	var body []byte
+	for _, write := range reply.Body {
+		body = append(body, write.Bytes...)
+	}
+	return reply, body
+}
+
+// askedOf returns a trial's requests so far.
+func (u *upstream) askedOf(x *trial) []asked {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return append([][]byte(nil), x.asked...)
+	return append([]asked(nil), x.asked...)
 }
 
 // replay is the recorded answer, cut as the trial wants it.
@@ -98,9 +118,6 @@ func (x *trial) replay() scripted.Reply {
 	}
 	return reply
 }
-
-// calls are the calls of the recorded answer as a client reads them.
-func callsOf(e recorded.Exchange) []*conformance.Call { return conformance.Fold(e.Body).Calls() }
 
 // trial returns the trial of that id, nil if none was added.
 func (u *upstream) trial(id string) *trial {

@@ -87,8 +87,8 @@ func (c *inputCheck) call(item gjson.Result) *refusal {
 				return nil
 			}
 		}
-		if call, ok := c.kinds[id]; ok && call == "" {
-			return nil
+		if call, ok := c.kinds[id]; ok && (call == "" || call == "custom_tool_call" && kind == "custom_tool_call_output") {
+			return nil // a custom tool may go on telling
 		}
 		if kind == "mcp_approval_response" {
 			return invalid("input", fmt.Sprintf("No approval request found with id '%s'.", id))

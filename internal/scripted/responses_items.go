@@ -52,6 +52,7 @@ func itemTypes() map[string]itemType {
 		"shell_call_output":     {prefix: "sho_"},
 		"compaction":            {prefix: "cmp_"},
 		"item_reference":        {},
+		"additional_tools":      {}, // an offer of tools, as Codex makes it
 	}
 }
 

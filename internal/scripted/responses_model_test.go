@@ -209,6 +209,9 @@ func TestResponsesCallsOfEveryType(t *testing.T) {
 	f(`{"type":"mcp_approval_request","server_label":"s","name":"n","arguments":"{}"}`, `{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}`, `mcp__s__n{} approved`)
 	f(`{"type":"mcp_approval_request","server_label":"s","name":"n","arguments":"{}"}`, `{"type":"mcp_approval_response","approval_request_id":%q,"approve":false,"reason":"why"}`, `mcp__s__n{} denied why`)
 
+	f(`{"type":"custom_tool_call","name":"exec","input":"x"}`, `{"type":"additional_tools","tools":[]},{"type":"custom_tool_call_output","call_id":%[1]q,"output":"1"},`+
+		`{"type":"custom_tool_call_output","call_id":%[1]q,"output":"2"}`, `execx 1`)
+
 	// What the provider runs itself needs no answer.
 	c := startModel(t, scripted.Rule{When: scripted.UserSays("work"), Say: scripted.Say(scripted.Answer{Parts: []scripted.Part{
 		{Item: `{"type":"shell_call","call_id":"call_h","environment":{"type":"container_auto"},"action":{"commands":["ls"]}}`},

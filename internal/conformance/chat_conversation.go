@@ -9,7 +9,9 @@ import (
 // CheckConversation judges the body of a Chat Completions request as a strict
 // provider does: roles are known, every call is answered exactly once directly
 // after the message that makes it, and nothing is answered that was not called.
-func CheckConversation(body []byte) error {
+func CheckConversation(body []byte) error { return Chat.CheckConversation(body) }
+
+func (chat) CheckConversation(body []byte) error {
 	if !gjson.ValidBytes(body) {
 		return fmt.Errorf("the body is not JSON")
 	}
@@ -59,29 +61,30 @@ func keys(set map[string]bool) []string {
 	return all
 }
 
-// CheckPrefix says where the messages of body do not begin with exactly those
-// of original, byte for byte, or nil.
-func CheckPrefix(original, body []byte) error {
-	want, got := gjson.GetBytes(original, "messages").Array(), gjson.GetBytes(body, "messages").Array()
-	for i, message := range want {
+func (chat) CheckPrefix(original, body []byte) error { return checkPrefix("messages", original, body) }
+
+// checkPrefix says where the array in a field of body does not begin with exactly
+// that of original, byte for byte.
+func checkPrefix(field string, original, body []byte) error {
+	want, got := gjson.GetBytes(original, field).Array(), gjson.GetBytes(body, field).Array()
+	for i, element := range want {
 		if i >= len(got) {
-			return fmt.Errorf("messages[%d] of the agent is missing", i)
+			return fmt.Errorf("%s[%d] of the agent is missing", field, i)
 		}
-		if message.Raw != got[i].Raw {
-			return fmt.Errorf("messages[%d] was %s, is %s", i, message.Raw, got[i].Raw)
+		if element.Raw != got[i].Raw {
+			return fmt.Errorf("%s[%d] was %s, is %s", field, i, element.Raw, got[i].Raw)
 		}
 	}
 	return nil
 }
 
-// Told is one call as the model is shown it, with what it is told of it.
-type Told struct {
-	Call   Call
-	Result string
+func (chat) Told(body []byte) []Told {
+	_, told := ToldOf(body)
+	return told
 }
 
-// ToldOf reads from the body of a request what the model is told of the calls
-// in its last assistant message that has any.
+// ToldOf reads from the body of a Chat Completions request what the model is told
+// of the calls in its last assistant message that has any, and that message.
 func ToldOf(body []byte) (message gjson.Result, told []Told) {
 	for _, m := range gjson.GetBytes(body, "messages").Array() {
 		entries, legacy := m.Get("tool_calls").Array(), m.Get("function_call")
@@ -97,27 +100,14 @@ func ToldOf(body []byte) (message gjson.Result, told []Told) {
 		case m.Get("role").String() == "tool":
 			for i := range told {
 				if told[i].Call.ID == m.Get("tool_call_id").String() {
-					told[i].Result = content(m)
+					told[i].Result = joined(m.Get("content"))
 				}
 			}
 		case m.Get("role").String() == "function" && len(told) > 0:
-			told[0].Result = content(m)
+			told[0].Result = joined(m.Get("content"))
 		}
 	}
 	return message, told
-}
-
-// content is a message's text, also where it was sent in parts.
-func content(m gjson.Result) string {
-	c := m.Get("content")
-	if !c.IsArray() {
-		return c.String()
-	}
-	joined := ""
-	for _, part := range c.Array() {
-		joined += part.Get("text").String()
-	}
-	return joined
 }
 
 func asked(entry gjson.Result) Call {

@@ -56,7 +56,7 @@ func TestFoldReadsTheRest(t *testing.T) {
 		"data: [DONE]\n\ndata: {}\n\n"))
 	want := &conformance.Answer{
 		Choices:   []*conformance.Choice{{Index: 1, Text: "hello", Reasoning: "hm", Roles: 1, Finishes: []string{"stop"}}},
-		ChunkIDs:  []string{"a", "b"},
+		IDs:       []string{"a", "b"},
 		Usage:     conformance.Usage{Prompt: 1, Completion: 2, Total: 3},
 		Done:      1,
 		Late:      true,
@@ -74,7 +74,7 @@ func TestLeaksAreFound(t *testing.T) {
 	secrets := conformance.Secrets(conformance.Fold([]byte(upstream)).Calls(), nil)
 	f := func(received string, want int) {
 		t.Helper()
-		if got := conformance.Leaks(secrets, []byte(upstream), []byte(received)); len(got) != want {
+		if got := conformance.Leaks(conformance.Chat, secrets, []byte(received), []byte(upstream)); len(got) != want {
 			t.Errorf("found %q in %s, want %d", got, received, want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestLeaksAreFound(t *testing.T) {
 func TestStructuredCallsAreCounted(t *testing.T) {
 	f := func(body string, want int) {
 		t.Helper()
-		if got := conformance.StructuredCalls([]byte(body)); got != want {
+		if got := conformance.Chat.StructuredCalls([]byte(body)); got != want {
 			t.Errorf("%d calls in %s, want %d", got, body, want)
 		}
 	}
@@ -147,7 +147,7 @@ func TestCheckPrefix(t *testing.T) {
 	original := []byte(`{"messages":[{"role":"user", "content":"x"}]}`)
 	f := func(body string, same bool) {
 		t.Helper()
-		if err := conformance.CheckPrefix(original, []byte(body)); (err == nil) != same {
+		if err := conformance.Chat.CheckPrefix(original, []byte(body)); (err == nil) != same {
 			t.Errorf("%s: %v, want the same %t", body, err, same)
 		}
 	}
