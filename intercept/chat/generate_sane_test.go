@@ -1,0 +1,218 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// sane generates a stream as the standard has it: calls numbered from 0, a
+// finish for each choice. It returns what each choice says.
+func (d *dice) sane(id string, choices int) (stream []byte, said map[int]*choiceSeen) {
+	said = make(map[int]*choiceSeen)
+	line := func(index int, delta, finish string) {
+		if finish != "null" {
+			finish = intercept.Quote(finish)
+		}
+		part := fmt.Sprintf("data: {\"id\":%q,\"choices\":[{\"index\":%d,\"delta\":%s,\"finish_reason\":%s}]}\n\n", id, index, delta, finish)
+		stream = append(stream, part...)
+	}
+	for i := range choices {
+		said[i] = &choiceSeen{role: "assistant"}
+		if d.n(3) > 0 {
+			line(i, `{"role":"assistant","content":""}`, "null")
+		} else {
+			line(i, `{"role":"assistant"}`, "null")
+		}
+	}
+	for range d.n(14) {
+		i := d.n(choices)
+		s := said[i]
+		k := len(s.calls)
+		switch throw := d.n(5); {
+		case throw == 0:
+			s.content += "word "
+			line(i, `{"content":"word "}`, "null")
+		case throw == 1 || k == 0:
+			c := callSeen{id: d.mark("I"), name: d.mark("N"), args: d.pick("", `{"m":"`)}
+			s.calls = append(s.calls, c)
+			line(i, fmt.Sprintf(`{%s"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}]}`, d.pick("", `"content":null,`), k, c.id, c.name, c.args), "null")
+		default:
+			at := d.n(k)
+			piece := d.mark("A")
+			s.calls[at].args += piece
+			line(i, fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%q}}]}`, at, piece), "null")
+		}
+	}
+	for i := range choices {
+		s := said[i]
+		s.finish = "stop"
+		if len(s.calls) > 0 {
+			s.finish = "tool_calls"
+		}
+		line(i, "{}", s.finish)
+	}
+	stream = append(stream, fmt.Sprintf("data: {\"id\":%q,\"choices\":[],\"usage\":{\"total_tokens\":1}}\n\n", id)...)
+	return append(stream, d.pick(done, "")...), said
+}
+
+// FuzzSane: of a well-formed answer of several choices, whatever the rulings, the
+// agent gets a well-formed answer that has exactly what was released, as it was
+// edited; and the conversation that it goes on with is one that providers accept.
+func FuzzSane(f *testing.F) {
+	for i := range 40 {
+		f.Add(throws(i+100, 400), []byte{6, 200})
+	}
+	f.Fuzz(func(t *testing.T, b, sizes []byte) {
+		d := dice{throws: b}
+		turn := d.n(3)
+		choices := 1 + d.n(4)/2
+		stream, said := d.sane("c1", choices)
+		upstream, saids := [][]byte{stream}, []map[int]*choiceSeen{said}
+		for i := range 6 { // some servers answer with more than the one choice that they are asked for
+			stream, said := d.sane(fmt.Sprint("c", i+2), 1+d.n(8)/7)
+			upstream, saids = append(upstream, stream), append(saids, said)
+		}
+		upstream = append(upstream, []byte(finalWord))
+		saids = append(saids, map[int]*choiceSeen{0: {role: "assistant", content: "Very well.", finish: "stop"}})
+		fates := make(map[string]intercept.Fate)
+		p := play(t, request1, upstream, sizes, intercept.Limits{}, func(n int, c intercept.Call) intercept.Ruling {
+			r := mixed(turn+n*(1+turn/2), c)
+			if fates[c.ID] = r.Fate; len(c.Ambiguous) > 0 && intercept.Strict([]byte(c.Arguments)) == nil {
+				t.Fatalf("%+v is in no doubt", c)
+			}
+			return r
+		})
+		if p.err != nil {
+			t.Fatalf("%v\nupstream: %s", p.err, upstream)
+		}
+		got, err := foldStrict(string(p.out()))
+		if err != nil {
+			t.Fatalf("%v\nagent: %s\nupstream: %s", err, p.out(), upstream)
+		}
+		want, continued := goesOn(saids, fates)
+		if len(p.nexts) != continued || len(got.choices) != len(want) {
+			t.Fatalf("%d continuations and %d choices, want %d and %d\nagent: %s", len(p.nexts), len(got.choices), continued, len(want), p.out())
+		}
+		for i, s := range want {
+			checkChoice(t, got.choices[i], s, fates, p.out())
+			checkEcho(t, got.choices[i], s, fates, p.hidden)
+		}
+	})
+}
+
+// goesOn is what each choice says in the end, and how many continuations it
+// takes: the choices whose calls were all denied go on one after the other.
+func goesOn(saids []map[int]*choiceSeen, fates map[string]intercept.Fate) (said map[int]*choiceSeen, continued int) {
+	type lane struct {
+		*choiceSeen
+		turns int
+		waits bool
+	}
+	var lanes []*lane
+	settle := func(l *lane) {
+		l.waits = false
+		if len(l.calls) == 0 || slices.ContainsFunc(l.calls, func(c callSeen) bool { return fates[c.id] != intercept.Deny }) {
+			return
+		}
+		if l.turns == 2 {
+			both := *l.choiceSeen
+			both.content += intercept.Paragraph(both.content, intercept.TooManyDenials(3))
+			l.choiceSeen = &both
+			return
+		}
+		l.turns++
+		l.waits = true
+	}
+	for i := range len(saids[0]) {
+		lanes = append(lanes, &lane{choiceSeen: saids[0][i]})
+		settle(lanes[i])
+	}
+	for {
+		at := slices.IndexFunc(lanes, func(l *lane) bool { return l.waits })
+		if at < 0 {
+			break
+		}
+		continued++
+		now := saids[min(continued, len(saids)-1)]
+		turns := lanes[at].turns
+		lanes[at].choiceSeen = follow(lanes[at].choiceSeen, now[0])
+		settle(lanes[at])
+		for i := 1; i < len(now); i++ {
+			l := &lane{choiceSeen: now[i], turns: turns}
+			lanes = append(lanes, l)
+			settle(l)
+		}
+	}
+	said = make(map[int]*choiceSeen)
+	for i, l := range lanes {
+		said[i] = l.choiceSeen
+	}
+	return said, continued
+}
+
+// follow is what a choice says that goes on after a denial.
+func follow(before, then *choiceSeen) *choiceSeen {
+	both := *then
+	if both.content = before.content; then.content != "" {
+		both.content += intercept.Paragraph(before.content, then.content)
+	}
+	return &both
+}
+
+// checkEcho goes on with a choice as an agent does, and looks at what upstream
+// then gets: every call has its result, and the denied ones are there.
+func checkEcho(t *testing.T, got, said *choiceSeen, fates map[string]intercept.Fate, hidden [][]byte) {
+	t.Helper()
+	message := `{"role":"assistant","content":` + intercept.Quote(got.content)
+	results := ""
+	for i, c := range got.calls {
+		message += []string{`,"tool_calls":[`, ","}[min(i, 1)] + fn(`"id":`+intercept.Quote(c.id), c.name, c.args)
+		results += "," + toolResult(c.id, "done")
+	}
+	if len(got.calls) > 0 {
+		message += "]"
+	}
+	r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + message + "}" + results + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Splice(hidden)
+	checkAnswered(t, string(r.Envelope().Body))
+	for _, c := range said.calls {
+		if len(got.calls) > 0 && fates[c.id] == intercept.Deny && !strings.Contains(string(r.Envelope().Body), `"tool_call_id":"`+c.id+`"`) {
+			t.Fatalf("the denial of %s is lost: %s\n%s", c.id, r.Envelope().Body, hidden)
+		}
+	}
+}
+
+func checkChoice(t *testing.T, got, said *choiceSeen, fates map[string]intercept.Fate, out []byte) {
+	t.Helper()
+	if got == nil {
+		t.Fatalf("a choice is missing: %s", out)
+	}
+	var want []callSeen
+	for _, c := range said.calls {
+		switch fates[c.id] {
+		case intercept.Edit:
+			c.args = editedArguments
+			want = append(want, c)
+		case intercept.Release:
+			want = append(want, c)
+		}
+	}
+	finish := said.finish
+	if len(want) == 0 {
+		finish = "stop"
+	}
+	same := len(got.calls) == len(want)
+	for i := range want {
+		same = same && got.calls[i] == want[i]
+	}
+	if !same || got.finish != finish || got.role != "assistant" || got.content != said.content {
+		t.Fatalf("got  %+v\nwant %+v of\n     %+v\nagent: %s", got, want, said, out)
+	}
+}
