@@ -71,6 +71,7 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 		return besideAnother(ctx, err, &configured)
 	}
 	defer stop()
+	notes.WriteString(addressUnread(command, os.LookupEnv, "http://"+reachable(heldcall.ProxyAddr())+openAIPrefix(config.Proxy.Upstreams)))
 	if _, err := io.WriteString(s.err, notes.String()); err != nil {
 		return err
 	}
