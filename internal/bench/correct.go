@@ -22,13 +22,13 @@ type integrity struct {
 // faultless says that every event that was sent came, whole and in its place.
 func (r integrity) faultless() bool { return r.Lost+r.Torn+r.Reordered == 0 }
 
-// checkEvents sends events through a hop on 33 connections, 11 a dialect, and compares every byte. Each stream has its own number and
+// checkEvents sends events through a hop on 11 connections a dialect, and compares every byte. Each stream has its own number and
 // is cut into writes at random bytes; on 3 of 11 connections the streams end in a tool call. It stops early after limit.
 func checkEvents(h *hop, events int64, limit time.Duration) (integrity, error) {
 	result := integrity{Hop: h.name, Asked: events}
 	var workers []*worker
 	defer func() { closeWorkers(workers) }()
-	for _, d := range allDialects {
+	for _, d := range gated {
 		for _, w := range []workload{
 			{Dialect: d, Shape: shapeSplit, Conns: 8, Events: streamLen, Prompt: promptSize},
 			{Dialect: d, Shape: shapeSplitTool, Conns: 3, Events: streamLen, Prompt: promptSize},

@@ -27,6 +27,9 @@ var (
 	allDialects = []*dialect{chat, responses, messages}
 )
 
+// gated are the dialects that heldcall knows, and so is measured in.
+var gated = []*dialect{chat}
+
 // dialectNamed finds a dialect.
 func dialectNamed(name string) (*dialect, error) {
 	for _, d := range allDialects {

@@ -40,7 +40,7 @@ const (
 
 // workloads are the full-speed ones, in the order they run.
 func workloads() (list []workload) {
-	for _, d := range allDialects {
+	for _, d := range gated {
 		list = append(list,
 			workload{"whole answers, 1 connection", d, shapeWhole, 1, 0, promptSize},
 			workload{"whole answers, 64 connections", d, shapeWhole, 64, 0, promptSize},

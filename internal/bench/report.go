@@ -35,7 +35,7 @@ func tables(r results) []table {
 	}
 	if i := r.Integrity; i != nil {
 		ts = append(ts, table{
-			title:  "Correctness: 33 streams at once, of all dialects, cut at random bytes, some with a tool call at the end",
+			title:  "Correctness: 11 streams at once of each dialect, cut at random bytes, some with a tool call at the end",
 			header: []string{"hop", "events", "lost", "torn", "reordered", "seconds"},
 			rows: [][]string{{
 				i.Hop, fmt.Sprint(i.Events), fmt.Sprint(i.Lost), fmt.Sprint(i.Torn), fmt.Sprint(i.Reordered),

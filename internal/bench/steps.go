@@ -11,7 +11,7 @@ func (s *suite) memory() error {
 		if name == hopDirect {
 			continue
 		}
-		for _, d := range allDialects {
+		for _, d := range gated {
 			if d != chat && name != hopHeldcall {
 				continue // the others do not know dialects
 			}
@@ -44,7 +44,7 @@ func (s *suite) held() error {
 	if !s.has(hopHeldcall) {
 		return nil
 	}
-	for _, d := range allDialects {
+	for _, d := range gated {
 		if err := s.heldIn(d); err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
