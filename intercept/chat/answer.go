@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -156,13 +157,14 @@ func (a *answer) pending() (list []*call) {
 
 // Text implements [intercept.Answer].
 func (a *answer) Text() string {
-	if a.going != nil {
-		return strings.TrimSpace(a.going.heard())
+	l := a.going
+	if l == nil && len(a.lanes) > 0 {
+		l = a.lanes[0]
 	}
-	if len(a.lanes) == 0 {
+	if l == nil {
 		return ""
 	}
-	return strings.TrimSpace(a.lanes[0].heard())
+	return strings.TrimSpace(cmp.Or(l.heard(), l.allSpoken()))
 }
 
 // Heartbeat implements [intercept.Answer]: a comment that ends in one newline,

@@ -19,6 +19,8 @@ func BenchmarkStream(b *testing.B) {
 	text := role + strings.Repeat(word, 200) + done
 	b.Run("text/block", func(b *testing.B) { benchmark(b, text, len(text)) })
 	b.Run("text/event", func(b *testing.B) { benchmark(b, text, len(word)) })
+	sound := event(`{"audio":{"data":"`+strings.Repeat("AAAA", 18)+`"}}`, "null")
+	b.Run("sound/event", func(b *testing.B) { benchmark(b, role+strings.Repeat(sound, 200)+done, len(sound)) })
 	b.Run("call/block", func(b *testing.B) { benchmark(b, fragments, len(fragments)) })
 	b.Run("call/event", func(b *testing.B) { benchmark(b, fragments, len(word)) })
 }

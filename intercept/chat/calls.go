@@ -17,6 +17,7 @@ type call struct {
 	args   strings.Builder
 	object bool     // the arguments stood there as an object, not as a string
 	own    []string // fields that the dialect has no meaning for, as raw name and value
+	inner  []string // the same beside name and arguments
 	passed bool     // fragments went to the agent unbuffered
 	check  *intercept.ArgumentsCheck
 }
@@ -34,18 +35,25 @@ func (c *call) judge() {
 }
 
 // keep remembers fields of a fragment (thought signatures) that have to come
-// back with the call; the first of each name counts.
-func (c *call) keep(own []string) {
+// back with the call.
+func (c *call) keep(f *fragment) {
+	c.own = keepFields(c.own, f.own)
+	c.inner = keepFields(c.inner, f.inner)
+}
+
+// keepFields adds fields, of which the first of each name counts.
+func keepFields(kept, more []string) []string {
 next:
-	for _, field := range own {
+	for _, field := range more {
 		name, _, _ := strings.Cut(field, ":")
-		for _, have := range c.own {
+		for _, have := range kept {
 			if strings.HasPrefix(have, name+":") {
 				continue next
 			}
 		}
-		c.own = append(c.own, field)
+		kept = append(kept, field)
 	}
+	return kept
 }
 
 // whole reports whether the arguments so far are a complete JSON value.
@@ -87,7 +95,7 @@ func (r *roster) take(f *fragment) (c *call, opened bool) {
 		c.args.Reset()
 	}
 	c.args.WriteString(f.args)
-	c.keep(f.own)
+	c.keep(f)
 	return c, opened
 }
 

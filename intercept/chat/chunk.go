@@ -14,9 +14,10 @@ type choiceDelta struct {
 	finish   string
 	texts    []text // strings and other values that pass and belong to the message
 	role     bool
+	audio    string // raw id of a sound
 	calls    []fragment
 	carries  bool // it has something besides calls and finish that the agent reads
-	contents bool // it has text for the user
+	contents bool // it has text for the user, or sound
 }
 
 // text is one value of a delta that belongs to the assistant's message.
@@ -226,8 +227,14 @@ func (d *decoder) text(c *choiceDelta, at place, key string, v gjson.Result) {
 		return
 	}
 	c.carries = true
-	if key == "content" || key == "refusal" {
+	switch key {
+	case "content", "refusal":
 		c.contents = true
+	case "audio":
+		c.contents = true
+		if id := v.Get("id"); id.Type == gjson.String && id.Str != "" {
+			c.audio = id.Raw
+		}
 	}
 	c.texts = append(c.texts, text{key, v, at})
 }

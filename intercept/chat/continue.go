@@ -10,6 +10,7 @@ import (
 // it goes on.
 func (s *settling) tell(c *choice) error {
 	l := c.lane
+	l.speech = append(l.speech, c.said().voice.speech()...)
 	for _, m := range s.told(c) {
 		l.hidden = append(l.hidden, m)
 		if err := s.store(len(m)); err != nil {
@@ -108,8 +109,9 @@ func (s *settling) remember(c *choice) error {
 
 func (s *settling) record(c *choice) *record {
 	l := c.lane
-	rec := &record{Seen: intercept.Seen{Before: s.req.ending(), Text: l.heard()}, LastText: c.said().text()}
-	rec.Turns = append(rec.Turns, l.hidden...)
+	rec := &record{Seen: intercept.Seen{Before: s.req.ending(), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
+	rec.Turns, rec.Speech = append(rec.Turns, l.hidden...), append(rec.Speech, l.speech...)
+	rec.Last = lastOf(c.said(), l.named)
 	id := s.identify(c)
 	changed := len(rec.Turns) > 0
 	for _, call := range c.calls() {
@@ -130,7 +132,8 @@ func (s *settling) record(c *choice) *record {
 		return nil
 	}
 	if l.note != "" {
-		rec.Turns = append(rec.Turns, s.told(c)...)
+		rec.Turns, rec.Speech = append(rec.Turns, s.told(c)...), append(rec.Speech, c.said().voice.speech()...)
+		rec.Last = lastOf(&utterance{}, append(l.named, c.said().order...))
 		rec.LastCalls = nil
 		rec.LastText = l.note
 		rec.Text += intercept.Paragraph(rec.Text, l.note)

@@ -43,6 +43,7 @@ type fragment struct {
 	args     string   // text to append to the arguments
 	object   bool     // args is a JSON object that stood there instead of a string
 	own      []string // other fields, as raw name and value
+	inner    []string // the same beside name and arguments
 }
 
 func (d *decoder) toolCalls(c *choiceDelta, at place, v gjson.Result) bool {
@@ -83,9 +84,7 @@ func (d *decoder) toolCall(f *fragment, v gjson.Result) bool {
 		case "custom":
 			return d.body(&custom, v, "input")
 		default:
-			if v.Type != gjson.Null {
-				f.own = append(f.own, intercept.Quote(key)+":"+v.Raw)
-			}
+			f.own = addField(f.own, key, v)
 			return d.Unknown(key, v, "index", "id", "type", "function", "custom")
 		}
 		return true
@@ -100,7 +99,7 @@ func (d *decoder) toolCall(f *fragment, v gjson.Result) bool {
 		}
 		body, f.kind = custom, kindCustom
 	}
-	f.name, f.args, f.object = body.name, body.args, body.object
+	f.name, f.args, f.object, f.inner = body.name, body.args, body.object, body.inner
 	return true
 }
 
@@ -131,11 +130,20 @@ func (d *decoder) body(f *fragment, v gjson.Result, input string) bool {
 		case key == input:
 			return d.Text(&f.args, v, "the arguments of a tool call")
 		default:
+			f.inner = addField(f.inner, key, v)
 			return d.Unknown(key, v, "name", input)
 		}
 		return true
 	})
 	return d.OK()
+}
+
+// addField remembers a field that the dialect has no meaning for.
+func addField(list []string, key string, v gjson.Result) []string {
+	if v.Type == gjson.Null {
+		return list
+	}
+	return append(list, intercept.Quote(key)+":"+v.Raw)
 }
 
 // functionCall reads the legacy form. Some providers send an empty one beside

@@ -54,10 +54,11 @@ func (d *dice) wild() []byte {
 	message := func() string {
 		var fields []string
 		if d.n(3) == 0 {
-			fields = append(fields, d.pick(`"role":"assistant"`, `"role":"assistant","refusal":"no"`, `"reasoning_content":"hm"`, `"reasoning_details":[{"type":"reasoning.text","index":0,"text":"hm"}]`, `"obfuscation":"x"`))
+			fields = append(fields, d.pick(`"role":"assistant"`, `"role":"assistant","refusal":"no"`, `"reasoning_content":"hm"`, `"reasoning_details":[{"type":"reasoning.text","index":0,"text":"hm"}]`, `"obfuscation":"x"`,
+				`"audio":{"id":"audio_1","transcript":"hm"}`, `"audio":{"data":"AAAA"}`, `"audio":{"id":"audio_2","expires_at":1}`, `"thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"s"}]`, `"extra_content":{"google":{"thought_signature":"s"}}`))
 		}
 		if d.n(3) == 0 {
-			fields = append(fields, `"content":`+d.pick(`"text"`, `""`, "null", `[{"type":"text","text":"x"}]`, `"ü\n"`))
+			fields = append(fields, `"content":`+d.pick(`"text"`, `""`, "null", `[{"type":"text","text":"x"}]`, `"ü\n"`, `[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]`, `[]`))
 		}
 		switch d.n(6) {
 		case 0, 1, 2:
@@ -133,7 +134,7 @@ func (d *dice) event(message func() string) string {
 	case 0:
 		return d.pick(`{"type":"ping"}`, "", "[DONE]", `{"choices":[],"usage":{"total_tokens":3}}`, `{"id":"","choices":[]}`, `{"error":{"message":"boom"}}`, `"x"`)
 	case 1, 2:
-		return `{"id":"c1","choices":[{"index":` + d.pick("0", "0", "1") + `,"delta":{"content":"` + d.pick("a", `\n`, "é", `q\"`) + `"}}]}`
+		return `{"id":"c1","choices":[{"index":` + d.pick("0", "0", "1") + `,"delta":{` + d.pick(`"content":"a"`, `"content":"\n"`, `"content":"é"`, `"content":"q\""`, `"audio":{"transcript":"a"}`, `"audio":{"data":"AAAA"}`, `"reasoning":"a"`) + `}}]}`
 	}
 	return `{"id":"c1","choices":[` + d.choices("delta", message) + `]` + d.pick("", "", `,"usage":{"total_tokens":1}`) + `}`
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -17,10 +18,48 @@ type record struct {
 	// Turns are the messages of whole turns that the agent did not see; they
 	// stand before the assistant message that it did see.
 	Turns []string `json:"turns,omitempty"`
+	// Speech is what was spoken in Turns, Spoken all that the agent heard.
+	Speech []spokenTurn `json:"speech,omitempty"`
+	Spoken string       `json:"spoken,omitempty"`
 	// LastText is what of Text belongs to the message that the agent saw.
 	LastText string `json:"last_text"`
+	Last     last   `json:"last,omitzero"`
 	// LastCalls are all calls of that message, where some were denied.
 	LastCalls []lastCall `json:"last_calls,omitempty"`
+}
+
+// last is what besides text the last turn of an answer said. The message that the
+// agent saw has that of all turns.
+type last struct {
+	Content string   `json:"content,omitempty"` // where it came as an array
+	Audio   string   `json:"audio,omitempty"`   // raw id
+	Spoken  string   `json:"spoken,omitempty"`
+	Extras  []field  `json:"extras,omitempty"`
+	Gone    []string `json:"gone,omitempty"` // extras of earlier turns only
+}
+
+// field is a field of a message with its value as JSON.
+type field struct {
+	Name string `json:"name"`
+	Raw  string `json:"raw"`
+}
+
+// lastOf describes what the last turn said, after others that had extras with the
+// given names.
+func lastOf(u *utterance, before []string) (l last) {
+	if content := u.contentValue(); content[0] == '[' {
+		l.Content = content
+	}
+	l.Audio, l.Spoken = u.voice.id, u.voice.text()
+	for _, name := range u.order {
+		l.Extras = append(l.Extras, field{name, u.extras[name].value()})
+	}
+	for _, name := range before {
+		if _, again := u.extras[name]; !again && !slices.Contains(l.Gone, name) {
+			l.Gone = append(l.Gone, name)
+		}
+	}
+	return l
 }
 
 // lastCall is a call of the last message: one that the agent saw (by its place
@@ -91,7 +130,13 @@ func match(messages []gjson.Result, raw [][]byte) map[int]*record {
 	var places []int
 	for i, m := range messages {
 		if m.Get("role").Str == "assistant" {
-			echoes, places = append(echoes, echo(messages, i)), append(places, i)
+			e := echo(messages, i)
+			for _, rec := range records {
+				if rec.spokenBy(m.Get("content")) {
+					e.Text = rec.Text // it was heard, and is shown in words
+				}
+			}
+			echoes, places = append(echoes, e), append(places, i)
 		}
 	}
 	found := make(map[int]*record)
@@ -147,8 +192,13 @@ func (s *splicer) take(i int, m gjson.Result) {
 func (s *splicer) assistant(rec *record, m gjson.Result) []string {
 	messages := append([]string(nil), rec.Turns...)
 	raw := m.Raw
-	if len(rec.Turns) > 0 && rec.LastText != rec.Text {
-		raw = setContent(raw, rec.LastText)
+	if len(messages) > 0 {
+		raw = rec.restore(m)
+		if !m.Get("audio.id").Exists() {
+			for i := range messages {
+				messages[i] = inWords(messages[i], rec.Speech)
+			}
+		}
 	}
 	seen := m.Get("tool_calls").Array()
 	var entries, denials []string
@@ -179,15 +229,47 @@ func (s *splicer) assistant(rec *record, m gjson.Result) []string {
 	return append(append(messages, raw), denials...)
 }
 
-func setContent(raw, text string) string {
-	content := intercept.Quote(text)
-	if text == "" {
-		content = "null"
+// restore makes of the message that the agent shows the one that the last turn
+// said: what earlier turns said stands in messages of their own.
+func (rec *record) restore(m gjson.Result) string {
+	p := intercept.Patch{JSON: m.Raw}
+	content, refers := m.Get("content"), m.Get("audio.id").Exists()
+	switch {
+	case rec.LastText != rec.Text && rec.Last.Content != "" && content.IsArray():
+		p.Set("content", rec.Last.Content)
+	case rec.LastText != rec.Text && rec.LastText == "":
+		p.Set("content", "null")
+	case rec.LastText != rec.Text:
+		p.Set("content", intercept.Quote(rec.LastText))
+	case !refers && rec.Last.Spoken != "" && rec.spokenBy(content):
+		p.Set("content", intercept.Quote(rec.Last.Spoken))
 	}
-	if next, err := sjson.SetRaw(raw, "content", content); err == nil {
-		return next
+	switch {
+	case refers && rec.Last.Audio != "":
+		p.Set("audio", reference(rec.Last.Audio))
+	case refers:
+		p.Delete("audio")
 	}
-	return raw
+	for _, f := range rec.Last.Extras {
+		if path := gjson.Escape(f.Name); m.Get(path).Exists() {
+			p.Set(path, f.Raw)
+		}
+	}
+	for _, name := range rec.Last.Gone {
+		if path := gjson.Escape(name); m.Get(path).String() != "" {
+			p.Delete(path)
+		}
+	}
+	if p.Err != nil {
+		return m.Raw
+	}
+	return p.JSON
+}
+
+// spokenBy reports whether a content is what the agent heard, in words.
+func (rec *record) spokenBy(content gjson.Result) bool {
+	spoken := strings.TrimSpace(rec.Spoken)
+	return spoken != "" && strings.TrimSpace(intercept.ContentText(content)) == spoken
 }
 
 // annotate puts the note of an edit before the result of the call.

@@ -60,4 +60,5 @@ var hostile = []string{
 	"\xef\xbb\xbf" + whole(`{"content":"Hi."}`, "stop"), "\n\n  " + whole(`{"content":"Hi."}`, "stop"),
 	`{"choices":[{"index":0,"message":{"tool_calls":[` + aCall + `]}},{"index":0,"message":{"tool_calls":[{"id":"b","function":{"name":"rm","arguments":{"x":1}}}]}}]}`,
 	`{"choices":[` + aChoice + `]}`, `[` + hostileC + `]`, `{"error":{"message":"x"}}`, "<html>",
+	spoken, role + event(`{"audio":{"id":`+hostileC+`}}`, "null"), role + speaks("audio_1", "a b") + event(`{"audio":{"tool_calls":[`+aCall+`]}}`, "null") + end,
 }

@@ -7,25 +7,29 @@ import (
 )
 
 // item is one element of an array that comes in pieces (reasoning_details of
-// OpenRouter, content parts of Mistral): an object whose texts grow, or any
-// other value.
+// OpenRouter, thinking_blocks of LiteLLM, content parts of Mistral): an object
+// whose texts grow, or any other value.
 type item struct {
 	raw    string // what is not an object
 	fields []itemField
 }
 
 type itemField struct {
-	name string // raw
-	raw  string // "" for a string
-	text []byte // string contents, still escaped
+	name  string // raw
+	raw   string // "" for a string, and for items
+	text  []byte // string contents, still escaped
+	items []item // an array that grows
 }
 
-// mergeItems adds the elements of a streamed array. One of the same index and
-// type as the last one continues it.
+// mergeItems adds the elements of a streamed array. One that continues the last
+// one becomes part of it; an empty text says nothing and parts nothing.
 func mergeItems(items []item, more gjson.Result) []item {
 	more.ForEach(func(_, v gjson.Result) bool {
+		if len(items) > 0 && v.Get("type").Str == "text" && v.Get("text").Raw == `""` {
+			return true
+		}
 		if n := len(items); n == 0 || !items[n-1].continuedBy(v) {
-			items = append(items, item{raw: v.Raw})
+			items = append(items, item{raw: strings.Clone(v.Raw)})
 		}
 		if v.IsObject() {
 			items[len(items)-1].merge(v)
@@ -35,6 +39,14 @@ func mergeItems(items []item, more gjson.Result) []item {
 	return items
 }
 
+// mergeText adds text that came as a string to content that came in parts.
+func mergeText(items []item, escaped []byte) []item {
+	return mergeItems(items, gjson.Parse(`[{"type":"text","text":"`+string(escaped)+`"}]`))
+}
+
+// continuedBy reports whether v is a further piece of the item: of the same type
+// and number, or where there are no numbers more text, or more of a thought that
+// is not signed yet.
 func (m *item) continuedBy(v gjson.Result) bool {
 	if m.fields == nil || !v.IsObject() || m.value(`"type"`) != v.Get("type").Raw {
 		return false
@@ -42,15 +54,25 @@ func (m *item) continuedBy(v gjson.Result) bool {
 	if index := v.Get("index"); index.Exists() || m.value(`"index"`) != "" {
 		return m.value(`"index"`) == index.Raw
 	}
-	return m.value(`"type"`) == `"text"`
+	switch m.value(`"type"`) {
+	case `"text"`:
+		return true
+	case `"thinking"`:
+		signature := m.value(`"signature"`)
+		return signature == "" || signature == `""` || signature == "null"
+	}
+	return false
 }
 
-// merge adds the fields of a piece: texts are appended, others replaced.
+// merge adds the fields of a piece: texts are appended, others replaced by what
+// is not empty.
 func (m *item) merge(v gjson.Result) {
 	v.ForEach(func(k, v gjson.Result) bool {
 		f := m.field(k.Raw)
 		switch {
-		case v.Type == gjson.Null && (f.raw != "" || f.text != nil):
+		case (v.Type == gjson.Null || v.Raw == `""`) && f.filled():
+		case v.IsArray() && k.Str == "thinking":
+			f.items = mergeItems(f.items, v)
 		case v.Type != gjson.String:
 			f.raw, f.text = strings.Clone(v.Raw), nil
 		case f.raw != "" || !grows(k.Str):
@@ -62,7 +84,11 @@ func (m *item) merge(v gjson.Result) {
 	})
 }
 
-func grows(field string) bool { return field == "text" || field == "summary" || field == "data" }
+func grows(field string) bool {
+	return field == "text" || field == "summary" || field == "data" || field == "thinking"
+}
+
+func (f *itemField) filled() bool { return f.raw != "" || len(f.text) > 0 || len(f.items) > 0 }
 
 func (m *item) field(name string) *itemField {
 	for i := range m.fields {
@@ -70,7 +96,7 @@ func (m *item) field(name string) *itemField {
 			return &m.fields[i]
 		}
 	}
-	m.fields = append(m.fields, itemField{name: name})
+	m.fields = append(m.fields, itemField{name: strings.Clone(name)})
 	return &m.fields[len(m.fields)-1]
 }
 
@@ -84,7 +110,10 @@ func (m *item) value(name string) string {
 }
 
 func (f *itemField) value() string {
-	if f.raw != "" {
+	switch {
+	case f.items != nil:
+		return joinItems(f.items)
+	case f.raw != "":
 		return f.raw
 	}
 	return `"` + string(f.text) + `"`

@@ -12,47 +12,84 @@ import (
 type utterance struct {
 	content intercept.Rope   // JSON string contents, still escaped
 	parts   []item           // content that came as an array
+	list    string           // the same of a whole answer, as it stands there
 	extras  map[string]*said // other fields that have to come back, by name
 	order   []string         // names of extras in the order they came
+	voice   voice
 }
 
 // said is one field of a message that came in pieces.
 type said struct {
 	escaped []byte // strings: JSON string contents, concatenated
 	items   []item // arrays
-	raw     string // anything else: the last value
+	raw     string // anything else, and what was not in pieces
 }
 
 // returns reports the fields of an answer that providers want back in the
-// history: reasoning in its many spellings, and thought signatures.
+// history: reasoning in its many spellings, and thought signatures. Others
+// (annotations, images) are for the reader only, and some providers refuse them.
 func returns(field string) bool {
-	return field == "refusal" || field == "extra_content" ||
-		strings.HasPrefix(field, "reasoning") || strings.HasPrefix(field, "thinking") || strings.HasPrefix(field, "thought")
+	switch field {
+	case "refusal", "extra_content", "provider_specific_fields", "encrypted_content":
+		return true
+	}
+	return strings.HasPrefix(field, "reasoning") || strings.HasPrefix(field, "thinking") || strings.HasPrefix(field, "thought")
 }
 
 // any reports whether anything was said.
-func (u *utterance) any() bool { return u.content.Len() > 0 || len(u.parts) > 0 || len(u.order) > 0 }
+func (u *utterance) any() bool {
+	return u.content.Len() > 0 || len(u.parts) > 0 || u.list != "" || len(u.order) > 0 || u.voice.any()
+}
 
-// add takes one field of a delta.
-func (u *utterance) add(field string, v gjson.Result) {
+// add takes one field of a delta, and returns how many bytes of it are kept.
+func (u *utterance) add(field string, v gjson.Result) (kept int) {
 	switch {
+	case field == "audio":
+		return u.voice.add(v)
 	case field == "content" && v.Type == gjson.String:
-		u.content.Add([]byte(v.Raw[1 : len(v.Raw)-1]))
+		u.addEscaped(field, []byte(v.Raw[1:len(v.Raw)-1]))
 	case field == "content" && v.IsArray():
+		if u.content.Len() > 0 {
+			u.parts = mergeText(u.parts, []byte(u.content.String()))
+			u.content = intercept.Rope{}
+		}
 		u.parts = mergeItems(u.parts, v)
 	case returns(field):
 		u.extra(field).add(v)
+	default:
+		return 0
 	}
+	return len(v.Raw)
 }
 
-// addEscaped takes string contents of a field that are still escaped.
-func (u *utterance) addEscaped(field string, escaped []byte) {
+// addEscaped takes string contents of a field that are still escaped, and returns
+// how many bytes of them are kept.
+func (u *utterance) addEscaped(field string, escaped []byte) (kept int) {
 	switch {
+	case field == "content" && len(u.parts) > 0:
+		u.parts = mergeText(u.parts, escaped)
 	case field == "content":
 		u.content.Add(escaped)
+	case field == spokenField:
+		u.voice.words.Add(escaped)
 	case returns(field):
 		s := u.extra(field)
 		s.escaped = append(s.escaped, escaped...)
+	default:
+		return 0
+	}
+	return len(escaped)
+}
+
+// take takes one field of a whole message, as it stands there.
+func (u *utterance) take(field string, v gjson.Result) {
+	switch {
+	case field == "content" && v.IsArray():
+		u.list = v.Raw
+	case returns(field):
+		u.extra(field).raw = v.Raw
+	default:
+		u.add(field, v)
 	}
 }
 
@@ -78,8 +115,8 @@ func (s *said) add(v gjson.Result) {
 			s.items = []item{}
 		}
 		s.items = mergeItems(s.items, v)
-	default:
-		s.raw = v.Raw
+	case !strings.Contains(s.raw, "signature") || strings.Contains(v.Raw, "signature"):
+		s.raw = strings.Clone(v.Raw) // of several the last one, but none without for one with a signature
 	}
 }
 
@@ -93,26 +130,46 @@ func (s *said) value() string {
 	return s.raw
 }
 
-// text is what the message says to the user.
-func (u *utterance) text() string {
-	if len(u.parts) > 0 {
-		return intercept.ContentText(gjson.Parse(joinItems(u.parts)))
+// written is what the message says to the user in text.
+func (u *utterance) written() string {
+	if content := u.contentValue(); content != "null" {
+		return intercept.ContentText(gjson.Parse(content))
 	}
-	return gjson.Parse(`"` + u.content.String() + `"`).String()
+	return ""
+}
+
+// text is what the message says to the user: in text, or else in sound.
+func (u *utterance) text() string {
+	if text := u.written(); text != "" {
+		return text
+	}
+	return u.voice.text()
+}
+
+// contentValue is the content as it goes back to the provider.
+func (u *utterance) contentValue() string {
+	switch {
+	case u.list != "":
+		return u.list
+	case len(u.parts) > 0:
+		return joinItems(u.parts)
+	case u.content.Len() > 0:
+		return `"` + u.content.String() + `"`
+	}
+	return "null"
 }
 
 // message renders the assistant message with its calls, as it goes back to the
 // provider: tool_calls in order, or the legacy function_call.
 func (u *utterance) message(calls []*call, id func(*call) string) string {
+	content := u.contentValue()
+	if content == "null" && u.voice.id == "" && u.voice.any() {
+		content = intercept.Quote(u.voice.text())
+	}
 	var b strings.Builder
-	b.WriteString(`{"role":"assistant","content":`)
-	switch {
-	case len(u.parts) > 0:
-		b.WriteString(joinItems(u.parts))
-	case u.content.Len() > 0:
-		b.WriteString(`"` + u.content.String() + `"`)
-	default:
-		b.WriteString("null")
+	b.WriteString(`{"role":"assistant","content":` + content)
+	if u.voice.id != "" {
+		b.WriteString(`,"audio":` + reference(u.voice.id))
 	}
 	for _, name := range u.order {
 		b.WriteString("," + intercept.Quote(name) + ":" + u.extras[name].value())
@@ -145,18 +202,22 @@ func (c *call) entry(id string) string {
 	if c.kind == kindCustom {
 		body, input = "custom", "input"
 	}
-	var b strings.Builder
-	b.WriteString(`{"id":` + intercept.Quote(id) + `,"type":` + intercept.Quote(body) + `,` + intercept.Quote(body) + `:{"name":` + intercept.Quote(c.name) + `,` + intercept.Quote(input) + `:`)
-	b.WriteString(c.input() + "}")
-	for _, field := range c.own {
-		b.WriteString("," + field)
-	}
-	b.WriteString("}")
-	return b.String()
+	return `{"id":` + intercept.Quote(id) + `,"type":` + intercept.Quote(body) + `,` + intercept.Quote(body) + `:` + c.body(input) + fieldList(c.own) + "}"
 }
 
-func (c *call) legacyObject() string {
-	return `{"name":` + intercept.Quote(c.name) + `,"arguments":` + c.input() + `}`
+func (c *call) legacyObject() string { return c.body("arguments") }
+
+// body renders the object that has the name and the input.
+func (c *call) body(input string) string {
+	return `{"name":` + intercept.Quote(c.name) + `,` + intercept.Quote(input) + `:` + c.input() + fieldList(c.inner) + "}"
+}
+
+// fieldList renders fields, as raw name and value, behind others.
+func fieldList(fields []string) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	return "," + strings.Join(fields, ",")
 }
 
 // input renders the arguments as they stood there: as a string or, at some

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -114,10 +116,9 @@ func (p *passage) listen(c *choice, texts []text) error {
 		if t.place == inMessage && streamed {
 			continue
 		}
-		if err := p.hear(len(t.value.Raw)); err != nil {
+		if err := p.hear(c.says[t.place].add(t.field, t.value)); err != nil {
 			return err
 		}
-		c.says[t.place].add(t.field, t.value)
 	}
 	return nil
 }
@@ -299,9 +300,9 @@ func (p *passage) pass() error {
 func (a *answer) note(chunks []*chunk) {
 	for _, c := range chunks {
 		for i := range c.choices {
-			if d := &c.choices[i]; d.role || d.finish != "" {
+			if d := &c.choices[i]; d.role || d.finish != "" || d.audio != "" {
 				l := a.lane(d.index)
-				l.role, l.finish = l.role || d.role, l.finish || d.finish != ""
+				l.role, l.finish, l.audio = l.role || d.role, l.finish || d.finish != "", cmp.Or(l.audio, d.audio)
 			}
 		}
 	}

@@ -85,14 +85,15 @@ func (e *edit) run() error {
 func (e *edit) choice(position int, d *choiceDelta) {
 	l := e.lane(d.index)
 	path := fmt.Sprintf("choices.%d.", position)
+	if e.going != nil {
+		e.audio(path, d, l)
+		e.separate(path, d, l)
+	}
 	left := e.calls(path, d) || d.carries
 	left = e.finishReason(path, d, l) || left
 	if d.role && l.role && (e.going != nil || l.note != "") {
 		e.Delete(path + "delta.role")
 		d.role = false
-	}
-	if e.going != nil {
-		e.separate(path, d, l)
 	}
 	if l.index != d.index {
 		e.Set(path+"index", strconv.Itoa(l.index))
@@ -184,6 +185,12 @@ func (e *edit) edited(f *fragment, c *call, arguments string) string {
 	for _, field := range c.own[min(len(f.own), len(c.own)):] {
 		raw = raw[:strings.LastIndexByte(raw, '}')] + "," + field + "}"
 	}
+	for _, field := range c.inner[min(len(f.inner), len(c.inner)):] {
+		gjson.Parse("{" + field + "}").ForEach(func(k, v gjson.Result) bool {
+			raw = e.setIn(raw, body+gjson.Escape(k.Str), v.Raw)
+			return true
+		})
+	}
 	value := intercept.Quote(arguments)
 	if c.object && intercept.Strict([]byte(arguments)) == nil {
 		value = arguments
@@ -211,12 +218,24 @@ func (e *edit) finishReason(path string, d *choiceDelta, l *lane) bool {
 // after it.
 func (e *edit) separate(path string, d *choiceDelta, l *lane) {
 	for _, t := range d.texts {
-		if t.field != "content" || t.value.Type != gjson.String {
+		if t.field != "content" || l.separated {
 			continue
 		}
-		place := [...]string{"delta.", "message."}[t.place]
-		if lead := intercept.Paragraph(l.text, t.value.Str); lead != t.value.Str && !l.separated {
-			e.Set(path+place+"content", intercept.Quote(lead))
+		at := path + [...]string{"delta.", "message."}[t.place] + "content"
+		text := t.value
+		if text.IsArray() {
+			first := firstText(text)
+			if first < 0 {
+				continue
+			}
+			text = text.Get(strconv.Itoa(first) + ".text")
+			at += "." + strconv.Itoa(first) + ".text"
+		}
+		if text.Type != gjson.String {
+			continue
+		}
+		if lead := intercept.Paragraph(l.text, text.Str); lead != text.Str {
+			e.Set(at, intercept.Quote(lead))
 		}
 		l.separated = true
 	}

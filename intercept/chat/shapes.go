@@ -18,6 +18,7 @@ type shape struct {
 	intercept.Shape
 	choice *choice
 	fields []string // by slot: the field of the message, "" for one that nobody keeps
+	words  bool     // it is something for the user
 	call   *call    // the one slot is a fragment of this call's arguments
 	refs   []ref    // to the call
 }
@@ -38,30 +39,20 @@ func (a *answer) known(part []byte) (bool, error) {
 		if s.call != nil {
 			return a.knownArguments(s, part, texts[0])
 		}
-		if a.holding() && (s.choice.textHeld || !s.contents()) {
+		if a.holding() && (s.choice.textHeld || !s.words) {
 			return false, nil
 		}
 		for slot, field := range s.fields {
 			if field != "" {
-				if err := a.hear(len(texts[slot])); err != nil {
+				if err := a.hear(s.choice.says[inDelta].addEscaped(field, texts[slot])); err != nil {
 					return true, err
 				}
-				s.choice.says[inDelta].addEscaped(field, texts[slot])
 			}
 		}
 		a.out.Add(part)
 		return true, nil
 	}
 	return false, nil
-}
-
-func (s *shape) contents() bool {
-	for _, f := range s.fields {
-		if f == "content" || f == "refusal" {
-			return true
-		}
-	}
-	return false
 }
 
 // knownArguments takes a further fragment of a call that is held. Those of a
@@ -84,7 +75,7 @@ func (p *passage) learn() {
 	if d.finish != "" || d.role {
 		return
 	}
-	s := shape{}
+	s := shape{words: d.contents}
 	var spans []intercept.Span
 	switch {
 	case len(p.refs) == 1 && len(d.texts) == 0 && !p.refs[0].opened && d.calls[0].name == "" && d.calls[0].id == "":
@@ -122,11 +113,21 @@ func (p *passage) argumentSlot(s *shape, payload []byte) []intercept.Span {
 // padding that OpenAI puts beside them.
 func (p *passage) textSlots(s *shape, d *choiceDelta, payload []byte) (spans []intercept.Span) {
 	for _, t := range d.texts {
-		if t.place != inDelta || t.value.Type != gjson.String {
+		switch {
+		case t.place != inDelta:
+			return nil
+		case t.value.Type == gjson.String:
+			s.fields = append(s.fields, t.field)
+			spans = append(spans, intercept.Inner(t.value))
+		case t.field == "audio" && onlySound(t.value):
+			t.value.ForEach(func(k, v gjson.Result) bool {
+				s.fields = append(s.fields, map[string]string{"transcript": spokenField}[k.Str])
+				spans = append(spans, intercept.Inner(v))
+				return true
+			})
+		default:
 			return nil
 		}
-		s.fields = append(s.fields, t.field)
-		spans = append(spans, intercept.Inner(t.value))
 	}
 	if pad := gjson.GetBytes(payload, "obfuscation"); pad.Type == gjson.String && len(spans) > 0 {
 		if span := intercept.Inner(pad); span.Start > spans[len(spans)-1].End {

@@ -75,7 +75,7 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 	c.finish(d)
 	c.lane.raw = d.raw
 	for _, t := range d.texts {
-		c.says[t.place].add(t.field, t.value)
+		c.says[t.place].take(t.field, t.value)
 	}
 	for i := range d.calls {
 		f := &d.calls[i]
@@ -84,7 +84,7 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 		call := r.open(f)
 		call.id, call.name, call.object = f.id, f.name, f.object
 		call.args.WriteString(f.args)
-		call.keep(f.own)
+		call.keep(f)
 	}
 	return nil
 }
@@ -159,9 +159,39 @@ func (s *settling) wholeRefs(c *chunk) (refs []ref) {
 // wholeText puts what was said before a denial, and the note that stands in
 // place of calls, around the message's own text.
 func (e *edit) wholeText(path string, l *lane) {
-	text := l.heard()
-	text += intercept.Paragraph(text, l.note)
-	if text != l.now.said().text() {
-		e.Set(path+"content", intercept.Quote(text))
+	if l.text == "" && l.note == "" {
+		return
+	}
+	heard := l.heard()
+	content := gjson.Get(e.JSON, path+"content")
+	if !content.IsArray() {
+		e.Set(path+"content", intercept.Quote(heard+intercept.Paragraph(heard, l.note)))
+		return
+	}
+	if at := firstText(content); at >= 0 {
+		own := content.Get(strconv.Itoa(at) + ".text").String()
+		e.Set(path+"content."+strconv.Itoa(at)+".text", intercept.Quote(l.text+intercept.Paragraph(l.text, own)))
+	} else if l.text != "" {
+		e.Set(path+"content.-1", textPart(l.text))
+	}
+	if l.note != "" {
+		e.Set(path+"content.-1", textPart(intercept.Paragraph(heard, l.note)))
 	}
 }
+
+// firstText is the place of the first part of a content that has text, -1 where
+// none has.
+func firstText(content gjson.Result) int {
+	at, found := -1, false
+	content.ForEach(func(_, part gjson.Result) bool {
+		at++
+		found = part.Get("text").String() != ""
+		return !found
+	})
+	if !found {
+		return -1
+	}
+	return at
+}
+
+func textPart(text string) string { return `{"type":"text","text":` + intercept.Quote(text) + `}` }

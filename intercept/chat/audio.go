@@ -1,0 +1,110 @@
+package chat
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// spokenField names the words of a sound among the texts of a delta.
+const spokenField = "audio.transcript"
+
+// voice is what a message says in sound. Only the words are kept: a history
+// refers to the sound by its id.
+type voice struct {
+	id    string // raw
+	words intercept.Rope
+}
+
+func (s *voice) any() bool { return s.id != "" || s.words.Len() > 0 }
+
+func (s *voice) add(v gjson.Result) (kept int) {
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch {
+		case v.Type != gjson.String || v.Str == "":
+		case k.Str == "id" && s.id == "":
+			s.id = strings.Clone(v.Raw)
+			kept += len(v.Raw)
+		case k.Str == "transcript":
+			s.words.Add([]byte(v.Raw[1 : len(v.Raw)-1]))
+			kept += len(v.Raw)
+		}
+		return true
+	})
+	return kept
+}
+
+// onlySound reports whether a piece of a sound is nothing but more of it, or of its
+// words.
+func onlySound(v gjson.Result) bool {
+	only := v.IsObject()
+	v.ForEach(func(k, v gjson.Result) bool {
+		only = only && v.Type == gjson.String && (k.Str == "data" || k.Str == "transcript")
+		return only
+	})
+	return only
+}
+
+// text is what was spoken.
+func (s *voice) text() string { return gjson.Parse(`"` + s.words.String() + `"`).String() }
+
+// reference is the audio field of a message in a history.
+func reference(id string) string { return `{"id":` + id + `}` }
+
+// spokenTurn is what was spoken in a turn that the agent does not see.
+type spokenTurn struct {
+	ID   string `json:"id"` // raw
+	Text string `json:"text"`
+}
+
+// speech is what was said, as a later request may need it.
+func (s *voice) speech() []spokenTurn {
+	if s.id == "" {
+		return nil
+	}
+	return []spokenTurn{{s.id, s.text()}}
+}
+
+// inWords is a message whose sound, if it is among speeches, is replaced by what
+// was spoken. An agent that itself goes on in words may do so because the sound
+// has expired.
+func inWords(message string, speeches []spokenTurn) string {
+	id := gjson.Get(message, "audio.id").Raw
+	for _, s := range speeches {
+		if id == "" || s.ID != id {
+			continue
+		}
+		p := intercept.Patch{JSON: message}
+		p.Delete("audio")
+		if gjson.Get(message, "content").Type == gjson.Null {
+			p.Set("content", intercept.Quote(s.Text))
+		}
+		if p.Err == nil {
+			return p.JSON
+		}
+	}
+	return message
+}
+
+// audio makes the sound of a continuation part of the one that the agent has
+// begun to hear: there is one id and one time at which it expires.
+func (e *edit) audio(path string, d *choiceDelta, l *lane) {
+	for _, t := range d.texts {
+		if t.field != "audio" || t.place != inDelta || l.audio == "" || !t.value.IsObject() {
+			continue
+		}
+		left := intercept.Patch{JSON: t.value.Raw}
+		left.Delete("id")
+		left.Delete("expires_at")
+		switch {
+		case left.Err != nil:
+			e.Err = left.Err
+		case len(gjson.Parse(left.JSON).Map()) > 0:
+			e.Set(path+"delta.audio", left.JSON)
+		default:
+			e.Delete(path + "delta.audio")
+			d.carries = len(d.texts) > 1
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package chat
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+const audioAsked = `{"model":"m","stream":true,"modalities":["text","audio"],"audio":{"voice":"alloy","format":"pcm16"},"messages":[{"role":"user","content":"hi"}]}`
+
+// speaks renders what a model says in sound, as OpenAI streams it.
+func speaks(id, words string) string {
+	first, rest, _ := strings.Cut(words, " ")
+	return event(`{"audio":{"id":"`+id+`","transcript":"`+first+`"}}`, "null") + event(`{"audio":{"data":"AAAA"}}`, "null") +
+		event(`{"audio":{"transcript":" `+rest+`"}}`, "null") + event(`{"audio":{"data":"BBBB"}}`, "null") + event(`{"audio":{"expires_at":9}}`, "null")
+}
+
+var spoken = role + speaks("audio_1", "Let me look.") + opening(0, "a", "x", "{}") + finish + usage + done
+
+// Sound passes at once, in the bytes in which it came, behind a held call too.
+func TestSoundIsNotHeld(t *testing.T) {
+	for _, n := range blocks {
+		p := newPlayer(t, audioAsked, n, intercept.Limits{})
+		if err := p.feed(role + opening(0, "a", "x", "{}") + speaks("audio_1", "Let me look.")); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(role+speaks("audio_1", "Let me look."), p.out.String()); d != "" {
+			t.Fatalf("(-want +got):\n%s", d)
+		}
+		if got := p.a.Text(); got != "Let me look." {
+			t.Errorf("said %q", got)
+		}
+	}
+}
+
+// It is not remembered either: only its words are.
+func TestSoundIsNotRemembered(t *testing.T) {
+	p := newPlayer(t, audioAsked, 1<<20, intercept.Limits{MaxBytes: 4000})
+	sound := event(`{"audio":{"data":"`+strings.Repeat("A", 1000)+`"}}`, "null")
+	if err := p.feed(role + event(`{"audio":{"id":"audio_1","transcript":"x"}}`, "null") + strings.Repeat(sound, 20)); err != nil {
+		t.Error(err)
+	}
+}
+
+// The history refers to sound by its id.
+func TestSoundInTheContinuation(t *testing.T) {
+	for _, tt := range []struct{ name, body, want string }{
+		{"streamed", spoken, `"content":null,"audio":{"id":"audio_1"}`},
+		{"whole", wholeOf(`{"role":"assistant","content":null,"audio":{"id":"audio_1","data":"AAAA","expires_at":9,"transcript":"Let me look."},"tool_calls":[` + fn(`"id":"a"`, "x", "{}") + `]}`), `"content":null,"audio":{"id":"audio_1"}`},
+		{"with text", role + speech + speaks("audio_1", "Let me.") + opening(0, "a", "x", "{}") + finish + done, `"content":"Let me look.","audio":{"id":"audio_1"}`},
+		{"without an id", role + event(`{"audio":{"id":"","transcript":"Let "}}`, "null") + event(`{"audio":{"data":"AAAA","transcript":"me."}}`, "null") + opening(0, "a", "x", "{}") + finish + done, `"content":"Let me."`},
+	} {
+		last := finalWord
+		if tt.name == "whole" {
+			last = wholeFinal
+		}
+		p := play(t, audioAsked, bodies(tt.body, last), []byte{6}, intercept.Limits{}, denyAll)
+		if p.err != nil {
+			t.Fatalf("%s: %v", tt.name, p.err)
+		}
+		want := `{"role":"assistant",` + tt.want + `,"tool_calls":[` + fn(`"id":"a"`, "x", "{}") + `]}`
+		next := gjson.Parse(p.nexts[0])
+		if d := cmp.Diff(want, next.Get("messages.1").Raw); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
+		}
+		if next.Get("modalities").Raw != `["text","audio"]` || next.Get("audio.voice").Str != "alloy" {
+			t.Errorf("%s: asks for %s", tt.name, p.nexts[0])
+		}
+	}
+}
+
+// One message has one sound: what the continuation says belongs to the one that
+// the agent has begun to hear. Upstream gets each turn's own.
+func TestSoundGoesOn(t *testing.T) {
+	second := strings.ReplaceAll(role+speaks("audio_2", "Very well.")+event("{}", "stop")+usage+done, `"c1"`, `"c2"`)
+	p := play(t, audioAsked, bodies(spoken, second), nil, intercept.Limits{}, denyAll)
+	want := role + speaks("audio_1", "Let me look.") + event(`{"audio":{"transcript":"Very"}}`, "null") + event(`{"audio":{"data":"AAAA"}}`, "null") +
+		event(`{"audio":{"transcript":" well."}}`, "null") + event(`{"audio":{"data":"BBBB"}}`, "null") + event("{}", "stop") + usageOf(2) + done
+	if d := cmp.Diff(want, string(p.out())); d != "" {
+		t.Fatalf("(-want +got):\n%s", d)
+	}
+	turn := `"tool_calls":[` + fn(`"id":"a"`, "x", "{}") + `]},` + toolResult("a", "No.") + `,`
+	for _, tt := range []struct{ name, echo, turn, last string }{
+		{"by its id", `"content":null,"audio":{"id":"audio_1"}`, `"content":null,"audio":{"id":"audio_1"}`, `"content":null,"audio":{"id":"audio_2"}`},
+		{"by its id alone", `"audio":{"id":"audio_1"}`, `"content":null,"audio":{"id":"audio_1"}`, `"audio":{"id":"audio_2"}`},
+		// The id of a sound expires; an agent that goes on in words is not brought back to it.
+		{"by its words", `"content":"Let me look.Very well."`, `"content":"Let me look."`, `"content":"Very well."`},
+	} {
+		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant",` + tt.echo + `}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := r.Splice(p.hidden); n != 1 {
+			t.Errorf("%s: %d spliced", tt.name, n)
+			continue
+		}
+		want := `[{"role":"user","content":"hi"},{"role":"assistant",` + tt.turn + "," + turn + `{"role":"assistant",` + tt.last + `}]`
+		if d := cmp.Diff(want, string(r.Field("messages"))); d != "" {
+			t.Errorf("%s: spliced (-want +got):\n%s", tt.name, d)
+		}
+	}
+}
+
+// A last turn that says nothing in sound refers to none.
+func TestSoundThenText(t *testing.T) {
+	p := play(t, audioAsked, bodies(spoken, finalWord), nil, intercept.Limits{}, denyAll)
+	if got := spliceLast(t, p, `{"role":"assistant","content":"Very well.","audio":{"id":"audio_1"}}`); got != `{"role":"assistant","content":"Very well."}` {
+		t.Errorf("spliced %s", got)
+	}
+}
+
+// A whole answer has one sound, that of its last turn; the words of the one
+// before are not lost.
+func TestSoundOfAWholeAnswerGoesOn(t *testing.T) {
+	sound := func(id, words string) string {
+		return `{"id":"` + id + `","data":"AAAA","expires_at":9,"transcript":"` + words + `"}`
+	}
+	first := wholeOf(`{"role":"assistant","content":null,"audio":` + sound("audio_1", "Let me look.") + `,"tool_calls":[` + fn(`"id":"a"`, "x", "{}") + `]}`)
+	second := whole(`{"role":"assistant","content":null,"audio":`+sound("audio_2", "Very well.")+`}`, "stop")
+	p := play(t, audioAsked, bodies(first, second), nil, intercept.Limits{}, denyAll)
+	if got, want := gjson.GetBytes(p.out(), "choices.0.message").Raw, `{"role":"assistant","content":"Let me look.","audio":`+sound("audio_2", "Very well.")+`}`; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := spliceLast(t, p, `{"role":"assistant","content":"Let me look.","audio":{"id":"audio_2"}}`); got != `{"role":"assistant","content":null,"audio":{"id":"audio_2"}}` {
+		t.Errorf("spliced %s", got)
+	}
+}
