@@ -1,0 +1,198 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/sse"
+)
+
+// answer implements [intercept.Answer].
+type answer struct {
+	req    *request
+	limits intercept.Limits
+	sends  intercept.Envelope // the request that upstream is answering
+
+	turn // what is known of the current upstream body
+	past // what outlives it
+
+	upstream intercept.Body
+	kept     intercept.Kept[[]*item] // with the item of each payload, nil for none
+	heard    int                     // bytes that are remembered
+	shapes   shapes
+	out      intercept.Gather
+}
+
+// turn is the state of one upstream body.
+type turn struct {
+	items  []*item // in the order they opened
+	begun  bool    // a response began
+	object *object // the response as its last event shows it
+	closed bool    // it said that it is at its end
+	done   bool    // [DONE] was there
+	failed bool    // it reported an error
+}
+
+// past is what outlives a continuation.
+type past struct {
+	form          intercept.Form // of the first body
+	head          head           // of the first response
+	continuations int
+	denials       int      // those of them after a denial
+	rounds        []round  // the turns before
+	stored        int      // bytes of them that are remembered
+	chain         []string // upstream's ids of the responses so far
+	output        []string // items of earlier turns that the agent has
+	text          string   // what the agent has read
+	spent         []byte   // usage so far
+	seats         int      // output items that the agent has
+	next          int64    // the sequence number of the next event
+	numbered      bool     // events have sequence numbers
+	recounted     bool     // events went out, or did not, that upstream has not numbered so
+	moved         bool     // output items are numbered anew
+	unended       string   // what the last event that went out lacks of its end
+	ruled         []ruled  // the calls that were judged
+}
+
+func newAnswer(r *request, limits intercept.Limits) *answer {
+	return &answer{req: r, limits: limits, sends: r.Envelope()}
+}
+
+// Begin implements [intercept.Answer].
+func (a *answer) Begin(string) {
+	a.turn, a.kept, a.shapes, a.heard = turn{}, intercept.Kept[[]*item]{}, shapes{}, 0
+	a.upstream = intercept.Body{Max: a.limits.MaxBytes, Must: a.form}
+}
+
+// Write implements [intercept.Answer].
+func (a *answer) Write(p []byte) ([]byte, error) {
+	lead, err := a.upstream.Write(p)
+	if form := a.upstream.Form(); form != intercept.FormUnknown {
+		a.form = form
+	}
+	a.out.Add(lead)
+	if err == nil {
+		err = a.stream()
+	}
+	return a.out.Take(), err
+}
+
+// End implements [intercept.Answer].
+func (a *answer) End(framed bool) (out []byte, err error) {
+	switch a.upstream.Form() {
+	case intercept.FormWhole:
+		err = a.readWhole(framed)
+	case intercept.FormStream:
+		out, err = a.endStream(framed)
+	default:
+		out = a.upstream.Rest()
+	}
+	if err == nil && a.continuations > 0 && a.object == nil && !a.failed {
+		err = intercept.NotUnderstood("after a denial it says nothing")
+	}
+	if err == nil {
+		a.recall()
+	}
+	return out, err
+}
+
+// Streamed implements [intercept.Answer].
+func (a *answer) Streamed() bool { return a.upstream.Form() == intercept.FormStream }
+
+// Complete implements [intercept.Answer].
+func (a *answer) Complete() bool { return a.closed || a.done }
+
+// Holding implements [intercept.Answer].
+func (a *answer) Holding() bool { return a.upstream.Form() == intercept.FormWhole || a.holding() }
+
+// Calls implements [intercept.Answer].
+func (a *answer) Calls() (list []intercept.Call) {
+	for _, it := range a.pending() {
+		it.judge()
+		list = append(list, it.asCall())
+	}
+	return list
+}
+
+// Passed implements [intercept.Answer].
+func (a *answer) Passed() (list []intercept.Call) {
+	for _, it := range a.items {
+		if it.call != nil && it.call.passed {
+			list = append(list, it.asCall())
+		}
+	}
+	return list
+}
+
+// calls lists the items that the agent would run.
+func (a *answer) calls() (list []*item) {
+	for _, it := range a.items {
+		if it.call != nil && !it.void {
+			list = append(list, it)
+		}
+	}
+	return list
+}
+
+// pending lists the calls that need a ruling, in the order of the answer.
+func (a *answer) pending() (list []*item) {
+	for _, it := range a.calls() {
+		if !it.call.passed && it.call.known == nil {
+			list = append(list, it)
+		}
+	}
+	return list
+}
+
+// Text implements [intercept.Answer].
+func (a *answer) Text() string { return strings.TrimSpace(a.text + a.said()) }
+
+// said is what the messages of the turn say to the user.
+func (a *answer) said() string {
+	var b strings.Builder
+	for _, it := range a.items {
+		b.WriteString(it.entry.message())
+	}
+	return b.String()
+}
+
+// Heartbeat implements [intercept.Answer]: the event by which OpenAI itself keeps
+// a stream alive, once it has begun and where its events are numbered; a comment
+// that ends in one newline before that, and where the agent can come back for
+// the events from a number on. A whole answer is kept alive by blanks before the
+// JSON.
+func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
+	switch {
+	case a.form == intercept.FormWhole:
+		return []byte("\n")
+	case a.form != intercept.FormStream:
+		return nil
+	case pulse == intercept.PulseComment || !a.numbered || a.next == 0 || a.resumable():
+		return []byte(": keepalive\n")
+	}
+	number := a.count()
+	a.recounted = true
+	return sse.AppendData(nil, "keepalive", []byte(`{"type":"keepalive","sequence_number":`+number+`}`))
+}
+
+// resumable reports whether the agent may ask for the events of the answer again,
+// so that their numbers have to be those that upstream would give them.
+func (a *answer) resumable() bool {
+	return a.req.verb != create || a.req.background() || a.object != nil && a.object.background
+}
+
+// Fail implements [intercept.Answer]: an error and, where a response has begun,
+// that it has failed. A whole answer whose head has gone out is failed by an
+// error for its body.
+func (a *answer) Fail(e *intercept.Error) []byte {
+	if a.form == intercept.FormWhole {
+		return errorBody(e)
+	}
+	message, code := intercept.Quote("heldcall: "+e.Reason), intercept.Quote(string(e.Code))
+	failed := `"code":` + code + `,"message":` + message
+	out := a.render([]byte(a.unended), "error", failed+`,"param":null,"error":`+errorObject(e))
+	if a.head.id == "" {
+		return out
+	}
+	return a.render(out, "response.failed", `"response":`+a.failure(failed))
+}

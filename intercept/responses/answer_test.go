@@ -1,0 +1,355 @@
+package responses
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+const request1 = `{"model":"m","stream":true,"tool_choice":"required","input":[{"role":"user","content":"hi"}],"tools":[{"type":"function","name":"bash","description":"runs","parameters":{"type":"object"}}]}`
+
+var (
+	speech = message("msg_1", "Let me look.")
+	listed = stream("resp_1", reasoning("rs_1"), speech, function("a", "bash", ls))
+	two    = stream("resp_1", function("a", "bash", ls), function("b", "read", `{"path":"x"}`))
+)
+
+// asked is a POST of a body.
+func asked(body string) intercept.Envelope {
+	return intercept.Envelope{Method: http.MethodPost, Path: root, Body: []byte(body)}
+}
+
+// player feeds upstream bodies in blocks of n bytes and settles them.
+type player struct {
+	t    *testing.T
+	a    intercept.Answer
+	n    int
+	out  strings.Builder
+	last intercept.Settlement
+}
+
+func newPlayer(t *testing.T, e intercept.Envelope, n int, limits intercept.Limits, records ...[]byte) *player {
+	t.Helper()
+	r, err := Dialect{}.Request(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) > 0 && r.Splice(records) == 0 {
+		t.Fatal("nothing was spliced")
+	}
+	if limits.MaxContinuations == 0 {
+		limits.MaxContinuations = 4
+	}
+	limits.TurnID = "t1"
+	return &player{t: t, a: r.Answer(limits), n: n}
+}
+
+func (p *player) feed(body string) error {
+	p.a.Begin("text/event-stream")
+	for body != "" {
+		k := min(p.n, len(body))
+		out, err := p.a.Write([]byte(body[:k]))
+		p.out.Write(out)
+		if err != nil {
+			return err
+		}
+		body = body[k:]
+	}
+	out, err := p.a.End(true)
+	p.out.Write(out)
+	return err
+}
+
+func (p *player) turn(body string, rule func(intercept.Call) intercept.Ruling) {
+	p.t.Helper()
+	if err := p.feed(body); err != nil {
+		p.t.Fatalf("feed: %v", err)
+	}
+	var rulings []intercept.Ruling
+	for _, c := range p.a.Calls() {
+		rulings = append(rulings, rule(c))
+	}
+	var err error
+	if p.last, err = p.a.Settle(rulings); err != nil {
+		p.t.Fatalf("settle: %v", err)
+	}
+	p.out.Write(p.last.Bytes)
+}
+
+func release(intercept.Call) intercept.Ruling { return intercept.Ruling{Fate: intercept.Release} }
+
+func deny(c intercept.Call) intercept.Ruling {
+	return intercept.Ruling{Fate: intercept.Deny, Told: intercept.DeniedByPerson(c.Name, "no")}
+}
+
+// denying denies the calls of one tool.
+func denying(name string) func(intercept.Call) intercept.Ruling {
+	return func(c intercept.Call) intercept.Ruling {
+		if c.Name == name {
+			return deny(c)
+		}
+		return release(c)
+	}
+}
+
+var blocks = []int{1, 7, 64, 1 << 20}
+
+func TestReleasedIsByteIdentical(t *testing.T) {
+	for _, body := range []string{listed, two, strings.ReplaceAll(listed, "\n", "\r\n"), ": hello\n\n" + listed, "\xef\xbb\xbf" + listed, listed + "data: [DONE]\n\n", whole("resp_1", speech, function("a", "bash", ls))} {
+		for _, n := range blocks {
+			p := newPlayer(t, asked(request1), n, intercept.Limits{})
+			p.turn(body, release)
+			if got := p.out.String(); got != body {
+				t.Fatalf("blocks of %d: got\n%s\nwant\n%s", n, got, body)
+			}
+			if p.last.Hidden != nil || p.last.Next != nil {
+				t.Error("something is remembered of an answer that did not change")
+			}
+			if len(p.last.Refers) != 1 || p.last.Refers[0] != "resp_1" {
+				t.Errorf("refers to %q", p.last.Refers)
+			}
+		}
+	}
+}
+
+func TestNothingOfAHeldCallPasses(t *testing.T) {
+	before := listed[:strings.Index(listed, "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":11")]
+	for _, n := range blocks {
+		p := newPlayer(t, asked(request1), n, intercept.Limits{})
+		if err := p.feed(listed); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.out.String(); got != before || !strings.Contains(before, "msg_1") || strings.Contains(got, "bash\",\"arg") {
+			t.Fatalf("before the ruling: got %q, want %q", got, before)
+		}
+		calls := p.a.Calls()
+		if len(calls) != 1 || calls[0].Name != "bash" || calls[0].Arguments != ls || calls[0].ID != "call_a" || calls[0].Ambiguous != nil {
+			t.Fatalf("calls: %+v", calls)
+		}
+		if p.a.Text() != "Let me look." {
+			t.Errorf("text %q", p.a.Text())
+		}
+	}
+}
+
+func TestKindsOfCalls(t *testing.T) {
+	for _, tt := range []struct{ item, name, args string }{
+		{custom, "sql", "SELECT 1"},
+		{local, "local_shell", `{"type":"exec","command":["ls","-a"],"env":{}}`},
+		{shell, "shell", `{"commands":["ls -a","pwd"],"max_output_length":8912,"timeout_ms":null}`},
+		{patch, "apply_patch", `{"type":"create_file","diff":"+a\n+b","path":"x.md"}`},
+		{computer, "computer", `{"type":"click","x":1,"y":2,"pending_safety_checks":[{"id":"sc_1","code":"c","message":"m"}]}`},
+		{search, "tool_search", `{"goal":"find"}`},
+		{approval, "mcp__zip__shorten", `{"url":"x"}`},
+	} {
+		for _, body := range []string{stream("resp_1", reasoning("rs_1"), tt.item, web), whole("resp_1", tt.item)} {
+			p := newPlayer(t, asked(request1), 9, intercept.Limits{})
+			if err := p.feed(body); err != nil {
+				t.Fatal(err)
+			}
+			calls := p.a.Calls()
+			if len(calls) != 1 || calls[0].Name != tt.name || calls[0].Arguments != tt.args || len(calls[0].Ambiguous) > 0 || strings.Contains(p.out.String(), gjson.Get(tt.item, "id").Str) {
+				t.Errorf("%s: %+v\n%s", tt.name, calls, p.out.String())
+			}
+		}
+	}
+}
+
+func TestDeniedIsContinued(t *testing.T) {
+	denied := intercept.Quote(intercept.DeniedByPerson("bash", "no"))
+	output := `{"type":"function_call_output","call_id":"call_a","output":` + denied + "}"
+	for _, n := range blocks {
+		for _, stored := range []bool{true, false} {
+			first, then := listed, stream("resp_2", reasoning("rs_2"), message("msg_2", "Very well."))
+			want := `{"model":"m","stream":true,"tool_choice":"auto","input":[` + output + `],"tools":[{"type":"function","name":"bash","description":"runs","parameters":{"type":"object"}}],"previous_response_id":"resp_1"}`
+			if !stored {
+				first, then = unstored(first), unstored(then)
+				want = `{"model":"m","stream":true,"tool_choice":"auto","input":[{"role":"user","content":"hi"},` + strings.Join([]string{reasoning("rs_1"), speech, function("a", "bash", ls), output}, ",") + `],"tools":[{"type":"function","name":"bash","description":"runs","parameters":{"type":"object"}}]}`
+			}
+			p := newPlayer(t, asked(request1), n, intercept.Limits{})
+			p.turn(first, deny)
+			if p.last.Next == nil {
+				t.Fatal("no continuation")
+			}
+			if got := string(p.last.Next.Body); got != want {
+				t.Fatalf("continuation:\n%s\nwant\n%s", got, want)
+			}
+			p.turn(then, release)
+			s := newScript("resp_1").begin().item(reasoning("rs_1")).item(speech).item(reasoning("rs_2")).item(message("msg_2", "Very well."))
+			whole := strings.Replace(s.end(), `"input_tokens":10,"output_tokens":5,"total_tokens":15`, `"input_tokens":20,"output_tokens":10,"total_tokens":30`, 1)
+			if !stored {
+				whole = unstored(whole)
+			}
+			if got := p.out.String(); got != whole {
+				t.Fatalf("agent got\n%s\nwant\n%s", got, whole)
+			}
+			if len(p.last.Hidden) != 1 {
+				t.Fatal("nothing is remembered")
+			}
+		}
+	}
+}
+
+func TestMixedIsRenumbered(t *testing.T) {
+	p := newPlayer(t, asked(request1), 50, intercept.Limits{})
+	p.turn(two, denying("bash"))
+	if want := stream("resp_1", function("b", "read", `{"path":"x"}`)); p.out.String() != want {
+		t.Fatalf("got\n%s\nwant\n%s", p.out.String(), want)
+	}
+	follow := `{"input":[{"role":"user","content":"hi"},` + function("b", "read", `{"path":"x"}`) + `,{"type":"function_call_output","call_id":"call_b","output":"data"}]}`
+	r, err := acceptRequest(asked(follow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := r.Splice(p.last.Hidden); n != 1 {
+		t.Fatalf("%d spliced", n)
+	}
+	want := `{"input":[{"role":"user","content":"hi"},` + function("a", "bash", ls) + "," + function("b", "read", `{"path":"x"}`) +
+		`,{"type":"function_call_output","call_id":"call_a","output":` + intercept.Quote(intercept.DeniedByPerson("bash", "no")) + `},{"type":"function_call_output","call_id":"call_b","output":"data"}]}`
+	if got := string(r.Envelope().Body); got != want {
+		t.Fatalf("spliced\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestEditedReplacesTheArguments(t *testing.T) {
+	edit := func(args string) func(intercept.Call) intercept.Ruling {
+		return func(c intercept.Call) intercept.Ruling {
+			return intercept.Ruling{Fate: intercept.Edit, Arguments: args, Told: intercept.ArgumentsChanged(c.Name, "")}
+		}
+	}
+	for _, tt := range []struct{ item, args, field, want string }{
+		{function("a", "bash", ls), `{"command":"pwd"}`, "arguments", `"{\"command\":\"pwd\"}"`},
+		{custom, "SELECT 2", "input", `"SELECT 2"`},
+		{local, `{"command":["pwd"]}`, "action", `{"command":["pwd"]}`},
+		{shell, `{"commands":["pwd"]}`, "action", `{"commands":["pwd"]}`},
+		{patch, `{"type":"create_file","diff":"+c","path":"y"}`, "operation", `{"type":"create_file","diff":"+c","path":"y"}`},
+		{computer, `{"type":"wait","pending_safety_checks":[]}`, "action", `{"type":"wait"}`},
+		{search, `{"goal":"x"}`, "arguments", `{"goal":"x"}`},
+	} {
+		for _, body := range []string{stream("resp_1", speech, tt.item), whole("resp_1", speech, tt.item)} {
+			p := newPlayer(t, asked(request1), 50, intercept.Limits{})
+			p.turn(body, edit(tt.args))
+			again := newPlayer(t, asked(request1), 50, intercept.Limits{})
+			if err := again.feed(p.out.String()); err != nil {
+				t.Fatalf("%s: %v in\n%s", tt.item, err, p.out.String())
+			}
+			calls := again.a.Calls()
+			if len(calls) != 1 || len(calls[0].Ambiguous) > 0 || strings.Contains(p.out.String(), "SELECT 1") || strings.Contains(p.out.String(), "ls") && tt.field != "x" && strings.Contains(p.out.String(), `ls\"`) {
+				t.Fatalf("%+v in\n%s", calls, p.out.String())
+			}
+			final := gjson.Parse(p.out.String())
+			if body[0] == 'e' {
+				at := strings.LastIndex(p.out.String(), "data: ")
+				final = gjson.Get(p.out.String()[at+6:], "response")
+			}
+			if got := final.Get("output.1." + tt.field).Raw; got != tt.want {
+				t.Errorf("%s: %s, want %s", tt.field, got, tt.want)
+			}
+		}
+	}
+}
+
+func TestAllowedByNamePasses(t *testing.T) {
+	times := 0
+	p := newPlayer(t, asked(request1), 1, intercept.Limits{Pass: func(c intercept.Call) bool { times++; return c.Name == "bash" }})
+	body := stream("resp_1", speech, function("a", "bash", ls), function("b", "bash", "{}"))
+	if err := p.feed(body); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.out.String(); got != body {
+		t.Fatalf("got\n%s", got)
+	}
+	if times != 2 || len(p.a.Calls()) != 0 || len(p.a.Passed()) != 2 || p.a.Passed()[0].Arguments != ls {
+		t.Errorf("asked %d times, %d calls left, passed %+v", times, len(p.a.Calls()), p.a.Passed())
+	}
+}
+
+func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
+	good := stream("resp_1", function("a", "bash", `{"a":1,"b":2}`))
+	for name, change := range map[string][2]string{
+		"a name twice in the fragments": {`\"b\"`, `\"a\"`},
+		"another whole":                 {`"arguments":"{\"a\":1,\"b\":2}"`, `"arguments":"{\"a\":1,\"b\":3}"`},
+		"another name at the end":       {`"name":"bash"}`, `"name":"rm"}`},
+	} {
+		first := strings.Index(good, "item.added") + 200
+		bad := good[:first] + strings.Replace(good[first:], change[0], change[1], 1)
+		p := newPlayer(t, asked(request1), 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
+		if err := p.feed(bad); err != nil {
+			t.Fatal(err)
+		}
+		if calls := p.a.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 || strings.Contains(p.out.String(), "response.completed") {
+			t.Fatalf("%s: calls: %+v", name, calls)
+		}
+		if _, err := p.a.Settle([]intercept.Ruling{{}}); err == nil {
+			t.Errorf("%s: a half call was taken back without a word", name)
+		}
+	}
+}
+
+func TestWhole(t *testing.T) {
+	body := whole("resp_1", reasoning("rs_1"), function("a", "bash", ls), function("b", "read", `{}`))
+	p := newPlayer(t, asked(request1), 11, intercept.Limits{})
+	p.turn(body, deny)
+	if p.out.Len() != 0 || p.last.Next == nil {
+		t.Fatalf("denied: %s", p.out.String())
+	}
+	p.turn(whole("resp_2", message("msg_2", "Fine.")), release)
+	want := strings.Replace(whole("resp_1", reasoning("rs_1"), message("msg_2", "Fine.")), `"input_tokens":10,"output_tokens":5,"total_tokens":15`, `"input_tokens":20,"output_tokens":10,"total_tokens":30`, 1)
+	if p.out.String() != want {
+		t.Errorf("continued:\n%s\nwant\n%s", p.out.String(), want)
+	}
+	p = newPlayer(t, asked(request1), 11, intercept.Limits{})
+	p.turn(body, denying("bash"))
+	if want := whole("resp_1", reasoning("rs_1"), function("b", "read", `{}`)); p.out.String() != want {
+		t.Errorf("mixed:\n%s\nwant\n%s", p.out.String(), want)
+	}
+}
+
+func TestAborted(t *testing.T) {
+	for _, body := range []string{listed, whole("resp_1", reasoning("rs_1"), speech, function("a", "bash", ls))} {
+		p := newPlayer(t, asked(request1), 64, intercept.Limits{})
+		p.turn(body, func(intercept.Call) intercept.Ruling {
+			return intercept.Ruling{Fate: intercept.Abort, Told: "stopped"}
+		})
+		want := whole("resp_1", reasoning("rs_1"), speech, message("msg_heldcall_t1", "stopped"))
+		if body == listed {
+			want = stream("resp_1", reasoning("rs_1"), speech, message("msg_heldcall_t1", "stopped"))
+		}
+		if got, want := outline(p.out.String()), outline(want); got != want {
+			t.Fatalf("got\n%s\nwant\n%s\nin %s", got, want, p.out.String())
+		}
+	}
+}
+
+// outline is what happens in a stream, without the fragments of its texts.
+func outline(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		v := gjson.Parse(strings.TrimPrefix(line, "data: "))
+		if !v.IsObject() || v.Get("type").Str == "response.output_text.delta" {
+			continue
+		}
+		fmt.Fprintln(&b, v.Get("type").Str, v.Get("output_index").Raw, v.Get("item.type").Str, v.Get("item.content.0.text").Str, v.Get("response.status").Str, v.Get("response.output.#.content.0.text").Raw, v.Get("output.#.content.0.text").Raw)
+	}
+	return b.String()
+}
+
+func TestContinuationsAreBounded(t *testing.T) {
+	p := newPlayer(t, asked(request1), 64, intercept.Limits{MaxContinuations: 2})
+	for i := 0; ; i++ {
+		p.turn(stream(fmt.Sprint("resp_", i), function(fmt.Sprint(i), "bash", ls)), deny)
+		if p.last.Next == nil {
+			break
+		}
+		if i > 2 {
+			t.Fatal("no bound")
+		}
+	}
+	if out := p.out.String(); !strings.Contains(out, "denied 3 times") || strings.Contains(out, "call_0") || strings.Count(out, "response.created") != 2 || strings.Count(out, "event: response.completed") != 1 {
+		t.Fatalf("got\n%s", out)
+	}
+}

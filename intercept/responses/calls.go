@@ -1,0 +1,373 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+const (
+	maxItems  = 2048 // in one answer of upstream
+	maxPieces = 512  // texts that make up the input of one call
+)
+
+// item is one output item of a turn, as its events have built it so far.
+type item struct {
+	index int    // as upstream numbered it, -1 where it did not
+	entry *entry // the fullest that was shown of it
+	over  bool   // it is done
+	seat  int    // its number for the agent, -1 while it has none
+	void  bool   // the agent is not to get it: it is not made yet, was taken back, or was hidden before
+	call  *call  // nil for an item that the agent does not run
+}
+
+// call is what is known of an item that the agent runs.
+type call struct {
+	form    *form
+	began   *entry // the item where it began, nil where it was shown whole at once
+	pieces  []*piece
+	doubts  intercept.Doubts
+	passed  bool // its events went to the agent unbuffered
+	broken  bool // they did, until it became doubtful
+	check   *intercept.ArgumentsCheck
+	offered bool // the request offers its tool, so that its namespace counts
+	known   *intercept.Ruling
+	id      string // made up, where upstream gave none
+}
+
+// piece is one of the texts of a call's input that came in events.
+type piece struct {
+	path      string
+	fragments strings.Builder
+	came      bool // fragments did
+	whole     string
+	stated    bool // whole did
+	given     bool // the agent has got an edited text in place of the fragments
+}
+
+// name is the tool that a call is of, as policy and people know it.
+func (it *item) name() string {
+	e, f := it.entry, it.call.form
+	switch {
+	case f.typ == approvalRequest:
+		return "mcp__" + e.server + "__" + e.name
+	case f.tool != "":
+		return f.tool
+	case f.unknown && e.name == "":
+		return e.typ
+	case e.namespace != "" && it.call.offered:
+		return e.namespace + "." + e.name
+	}
+	return e.name
+}
+
+// input is the input of the call: of the item where that is done, else what came
+// of it.
+func (it *item) input() string {
+	c := it.call
+	text, _ := it.entry.input(c.form)
+	if it.over || !c.form.text || text != "" {
+		return text
+	}
+	for _, p := range c.pieces {
+		if p.path == "" && p.stated {
+			return p.whole
+		}
+		if p.path == "" {
+			return p.fragments.String()
+		}
+	}
+	return ""
+}
+
+// callID is the id by which the call and its output find each other.
+func (it *item) callID() string {
+	if it.call.form.typ == approvalRequest {
+		return it.entry.id
+	}
+	if it.call.id != "" {
+		return it.call.id
+	}
+	return it.entry.callID
+}
+
+func (it *item) asCall() intercept.Call {
+	f := it.call.form
+	return intercept.Call{
+		ID: it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.free,
+		Ambiguous: it.call.doubts, Fixed: f.fixed,
+	}
+}
+
+// open makes an item of an entry that no item is known for.
+func (a *answer) open(e *entry, index int) (*item, error) {
+	if len(a.items) == maxItems {
+		return nil, intercept.NotUnderstood("it has more than %d output items", maxItems)
+	}
+	it := &item{index: index, entry: e, seat: -1}
+	if f := a.runs(e); f != nil {
+		it.call = &call{form: f, offered: e.namespace == "" || a.offers(e.namespace, e.name)}
+		it.doubtShape()
+	}
+	for _, other := range a.items {
+		a.doubtShared(it, other)
+	}
+	a.items = append(a.items, it)
+	a.shapes = shapes{}
+	return it, nil
+}
+
+// runs is the form of a call that the agent runs, nil for any other item.
+func (a *answer) runs(e *entry) *form {
+	f := forms[e.typ]
+	switch {
+	case e.typ == "shell_call" && strings.HasPrefix(e.place, "container") && a.hostsShell():
+		return nil
+	case e.typ == "tool_search_call" && e.execution == "server":
+		return nil
+	case e.typ == "custom_tool_call" && strings.HasPrefix(e.name, "x_") && a.searchesX() && !a.offers("", e.name):
+		return nil // xAI's own search
+	case f == nil && !passive[e.typ] && e.inputs:
+		return &form{typ: e.typ, fixed: true, unknown: true}
+	}
+	return f
+}
+
+// doubtShape doubts what some clients cannot read, or read in another way.
+func (it *item) doubtShape() {
+	e, c := it.entry, it.call
+	if _, plain := e.input(c.form); !plain {
+		c.doubts.Doubt(intercept.DoubtObject)
+	}
+	if c.form.unknown {
+		c.doubts.Doubt("It is of a type that heldcall does not know; its arguments are all that came of it.")
+	}
+	if !c.offered {
+		c.doubts.Doubt("It names a namespace of tools that the request does not offer; some clients go by the name alone.")
+	}
+}
+
+const doubtIndex = "Another item of the same answer has the same number; some clients read both as one."
+
+func (a *answer) doubtShared(it, other *item) {
+	if it.index >= 0 && it.index == other.index {
+		it.doubt(doubtIndex)
+		other.doubt(doubtIndex)
+	}
+	if it.call != nil && other.call != nil && it.callID() != "" && it.callID() == other.callID() {
+		it.doubt(intercept.DoubtSharedID)
+		other.doubt(intercept.DoubtSharedID)
+	}
+}
+
+// doubt notes why clients may read a call in different ways; other items are
+// not run by anybody.
+func (it *item) doubt(reason string) {
+	if it.call != nil {
+		it.call.doubts.Doubt(reason)
+	}
+}
+
+// at finds the item that an event is about: by its number, else by an id, else
+// the last one that is not done. Behind some servers ids change from one event
+// to the next, so that an id which nobody has counts for nothing.
+func (a *answer) at(e *event) (*item, error) {
+	var numbered, named, last *item
+	for i := len(a.items) - 1; i >= 0; i-- {
+		it := a.items[i]
+		if e.index >= 0 && it.index == e.index && numbered == nil {
+			numbered = it
+		}
+		if e.itemID != "" && named == nil && (it.entry.id == e.itemID || it.index < 0 && it.entry.callID == e.itemID) {
+			named = it
+		}
+		if !it.over && last == nil {
+			last = it
+		}
+	}
+	switch {
+	case numbered != nil && named != nil && numbered != named:
+		return nil, intercept.NotUnderstood("an event names two different output items")
+	case numbered != nil || e.index >= 0:
+		return numbered, nil
+	case named != nil:
+		return named, nil
+	}
+	return last, nil
+}
+
+// complete takes the whole of an item. Some servers show items only when they are
+// done.
+func (a *answer) complete(e *event) (*item, error) {
+	it, err := a.doneItem(e)
+	if err != nil {
+		return nil, err
+	}
+	if it == nil || it.over && !it.same(e.entry) {
+		if it, err = a.open(e.entry, e.index); err == nil {
+			it.over = true
+		}
+		return it, err
+	}
+	if it.entry.typ != e.entry.typ || it.call == nil && a.runs(e.entry) != nil {
+		return nil, intercept.NotUnderstood("an output item changes its type")
+	}
+	return it, it.show(e.entry)
+}
+
+// doneItem finds the item that is done; without a number it goes by its own ids.
+func (a *answer) doneItem(e *event) (*item, error) {
+	by := *e
+	if by.itemID == "" && e.index < 0 {
+		by.itemID = e.entry.id
+		if by.itemID == "" {
+			by.itemID = e.entry.callID
+		}
+	}
+	return a.at(&by)
+}
+
+// same reports whether an entry shows the item once more.
+func (it *item) same(e *entry) bool {
+	return it.entry.typ == e.typ && it.entry.id == e.id && it.entry.callID == e.callID
+}
+
+// show takes a fuller entry of the item, and doubts a call that differs in it.
+func (it *item) show(e *entry) error {
+	if c := it.call; c != nil {
+		switch {
+		case it.over:
+			it.compare(e)
+			return nil
+		case it.entry.name != "" && it.entry.name != e.name || it.entry.namespace != "" && it.entry.namespace != e.namespace || it.entry.server != "" && it.entry.server != e.server:
+			c.doubts.Doubt(doubtName)
+		}
+		before, _ := it.entry.input(c.form)
+		after, _ := e.input(c.form)
+		if !c.form.unknown && before != after && !begins(c.form, before, after) {
+			c.doubts.Doubt(doubtCopies)
+		}
+		c.began = it.entry
+		defer it.doubtShape()
+	}
+	it.entry, it.over = e, true
+	return nil
+}
+
+const (
+	doubtName   = "Its name changes from one event to the next."
+	doubtCopies = "The answer shows it several times, and not with the same arguments."
+)
+
+// begins reports whether an input is what another one began as.
+func begins(f *form, before, after string) bool {
+	if f.text {
+		return before == ""
+	}
+	return before == "" || grows(gjson.Parse(before), gjson.Parse(after))
+}
+
+// compare doubts a call that another place of the answer shows in another way.
+func (it *item) compare(e *entry) {
+	if it.call == nil {
+		return
+	}
+	shown := item{entry: e, call: it.call}
+	one, _ := it.entry.input(it.call.form)
+	other, _ := e.input(it.call.form)
+	if it.call.form.unknown {
+		one, other = strings.TrimSpace(one), strings.TrimSpace(other)
+	}
+	switch {
+	case it.name() != shown.name() || it.entry.typ != e.typ:
+		it.doubt(doubtName)
+	case one != other:
+		it.doubt(doubtCopies)
+	}
+	if it.entry.callID != e.callID {
+		it.doubt("Its id changes from one place of the answer to another.")
+	}
+}
+
+// take adds a text to the input of a call.
+func (it *item) take(e *event) error {
+	c := it.call
+	if e.input.of != c.form.typ {
+		it.doubt("Parts of its arguments came as those of another kind of call.")
+	}
+	if e.name != "" && e.name != it.entry.name {
+		it.doubt(doubtName)
+	}
+	p := c.piece(e.input.path)
+	if p == nil {
+		return intercept.NotUnderstood("the input of a call has more than %d parts", maxPieces)
+	}
+	switch {
+	case it.over:
+		it.doubt("Parts of its arguments came after its end.")
+	case !e.input.fragment && p.stated && p.whole != e.text:
+		it.doubt(doubtCopies)
+	case e.input.fragment && p.stated:
+		it.doubt(doubtCopies)
+	}
+	if e.input.fragment {
+		p.fragments.WriteString(e.text)
+		p.came = p.came || e.text != ""
+	} else {
+		p.whole, p.stated = e.text, true
+	}
+	return nil
+}
+
+func (c *call) piece(path string) *piece {
+	for _, p := range c.pieces {
+		if p.path == path {
+			return p
+		}
+	}
+	if len(c.pieces) == maxPieces {
+		return nil
+	}
+	p := &piece{path: path}
+	c.pieces = append(c.pieces, p)
+	return p
+}
+
+// judge doubts a call whose copies contradict each other, or that is no strict
+// JSON object.
+func (it *item) judge() {
+	c := it.call
+	input := it.input()
+	if !it.over {
+		it.doubt("The answer never says that it is complete.")
+	}
+	began := ""
+	if c.began != nil && c.form.text {
+		began, _ = c.began.input(c.form)
+	}
+	for _, p := range c.pieces {
+		truth := input
+		if p.path != "" {
+			truth = gjson.Get(input, p.path).String()
+		}
+		if p.came && began+p.fragments.String() != truth || p.stated && p.whole != truth {
+			it.doubt("Its arguments came in parts that make up something else than the whole.")
+		}
+	}
+	if it.entry.status == "incomplete" {
+		it.doubt(intercept.DoubtCut)
+	}
+	if !c.form.free && input != "" {
+		c.doubts.DoubtArguments(input)
+	}
+}
+
+// identify gives the calls without an id made-up ones.
+func (a *answer) identify() {
+	for i, it := range a.items {
+		if it.call != nil && it.entry.callID == "" && it.call.form.typ != approvalRequest && !it.call.form.unknown {
+			it.call.id = intercept.MadeUpID(a.limits.TurnID, a.continuations*maxItems+i)
+		}
+	}
+}

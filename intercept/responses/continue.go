@@ -1,0 +1,153 @@
+package responses
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// continuation is the request by which the model goes on. Where upstream keeps
+// the response it names it and brings the outputs only; else it repeats the
+// whole history.
+func (s *settling) continuation(outputs []string) (*intercept.Envelope, error) {
+	if next := s.fetch(); next != nil {
+		return next, nil
+	}
+	next := s.sends
+	if next.Method == http.MethodGet {
+		next = s.restate()
+	}
+	body, err := relax(next.Body)
+	if err != nil {
+		return nil, err
+	}
+	id := s.responseID()
+	switch {
+	case s.object.conversation != "" || s.req.conversation() != "":
+		body, err = intercept.SetField(body, "input", list(outputs))
+	case s.object.stored && id != "" || s.sends.Method == http.MethodGet:
+		if body, err = intercept.SetField(body, "previous_response_id", []byte(intercept.Quote(id))); err == nil {
+			body, err = intercept.SetField(body, "input", list(outputs))
+		}
+	default:
+		body, err = extend(body, append(s.history(), outputs...))
+	}
+	next.Body = body
+	return &next, err
+}
+
+func list(items []string) []byte { return []byte("[" + strings.Join(items, ",") + "]") }
+
+// extend returns a request body with items put behind its input.
+func extend(body []byte, items []string) ([]byte, error) {
+	asked, err := requests.Parse(intercept.Envelope{Body: body})
+	if err != nil {
+		return nil, err
+	}
+	r := request{Asked: asked}
+	return intercept.SetField(body, "input", intercept.AppendItems(r.input(), items...))
+}
+
+// relax lets a tool choice that forces a call go, so that the model may take
+// another way.
+func relax(body []byte) ([]byte, error) {
+	f, err := intercept.ReadFields(body, "tool_choice")
+	if err != nil {
+		return nil, err
+	}
+	choice := gjson.ParseBytes(f.Raw("tool_choice"))
+	switch {
+	case choice.Get("type").Str == "allowed_tools": // stays bound to some of the tools
+		p := intercept.Patch{JSON: choice.Raw}
+		if p.Set("mode", `"auto"`); p.Err != nil {
+			return nil, p.Err
+		}
+		return intercept.SetField(body, "tool_choice", []byte(p.JSON))
+	case choice.IsObject() || choice.Str == "required" || choice.Str == "any":
+		return intercept.SetField(body, "tool_choice", []byte(`"auto"`))
+	}
+	return body, nil
+}
+
+// fetch is the request for the response that goes on from this one, where an
+// earlier request for the same response has made it.
+func (s *settling) fetch() *intercept.Envelope {
+	next := s.req.known.following(s.responseID())
+	if s.sends.Method != http.MethodGet || next == "" {
+		return nil
+	}
+	e := s.sends
+	e.Path = e.Path[:strings.LastIndexByte(e.Path, '/')+1] + url.PathEscape(next)
+	return &e
+}
+
+// echoed are the fields of a response that repeat its request, and that a request
+// may have.
+var echoed = []string{
+	"model", "instructions", "tools", "tool_choice", "text", "temperature", "top_p", "top_logprobs", "max_output_tokens", "max_tool_calls",
+	"parallel_tool_calls", "metadata", "truncation", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "background", "store",
+}
+
+// restate is the request that the response was made by, as far as the response
+// repeats it.
+func (s *settling) restate() intercept.Envelope {
+	e := s.sends
+	e.Method = http.MethodPost
+	if head, id, ok := identified(e.Path); ok {
+		e.Path = head[:len(head)-len(id)-1]
+	}
+	query, include := splitQuery(e.Query)
+	e.Query = query
+	object := gjson.Parse(s.object.raw)
+	var fields []string
+	add := func(name, raw string) { fields = append(fields, intercept.Quote(name)+":"+raw) }
+	for _, name := range echoed {
+		v := object.Get(name)
+		standard := (name == "temperature" || name == "top_p") && v.Num == 1 // some models take no other, and not this one either
+		if v.Type != gjson.Null && !standard {
+			add(name, v.Raw)
+		}
+	}
+	var reasoning []string
+	for _, name := range []string{"effort", "summary"} {
+		if v := object.Get("reasoning." + name); v.Type == gjson.String {
+			reasoning = append(reasoning, intercept.Quote(name)+":"+v.Raw)
+		}
+	}
+	if reasoning != nil {
+		add("reasoning", "{"+strings.Join(reasoning, ",")+"}")
+	}
+	if include != nil {
+		add("include", string(list(include)))
+	}
+	if s.form == intercept.FormStream {
+		add("stream", "true")
+	}
+	e.Body = []byte("{" + strings.Join(fields, ",") + "}")
+	return e
+}
+
+// splitQuery takes what only a request for a response has out of a query: what is
+// left goes with any request (the version of an API). What was to be included
+// belongs into the body.
+func splitQuery(query string) (rest string, include []string) {
+	var parts []string
+	for part := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		name, _ = url.QueryUnescape(name)
+		switch strings.TrimSuffix(name, "[]") {
+		case "":
+		case "stream", "include_obfuscation":
+		case "include":
+			if value, err := url.QueryUnescape(value); err == nil {
+				include = append(include, intercept.Quote(value))
+			}
+		default:
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "&"), include
+}

@@ -1,0 +1,186 @@
+package responses
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// record is what heldcall remembers of an answer whose agent saw less, or other,
+// than the model said. Items are kept as the text they were sent as, so that each
+// splice is the same bytes.
+type record struct {
+	intercept.Seen
+	Rounds []round `json:"rounds,omitempty"`
+	// Response is the id by which the agent knows the answer, Chain those by which
+	// upstream knows its parts.
+	Response     string   `json:"response,omitempty"`
+	Chain        []string `json:"chain,omitempty"`
+	Conversation string   `json:"conversation,omitempty"`
+	// Missing are the items that upstream needs before it goes on from what it
+	// keeps: outputs of calls that the agent never saw.
+	Missing []string `json:"missing,omitempty"`
+	// Ran are the arguments that ran, by call id, where upstream keeps others.
+	Ran map[string]string `json:"ran,omitempty"`
+	// Ruled is what became of the calls that were judged, for whoever asks for the
+	// answer again.
+	Ruled []ruled `json:"ruled,omitempty"`
+	// Told are the answers of a conversation whose missing items upstream has got.
+	Told []string `json:"told,omitempty"`
+}
+
+// round is one answer of upstream: the whole of what the model said, and what it
+// was told by heldcall.
+type round struct {
+	Items   []part   `json:"items"`
+	Outputs []string `json:"outputs,omitempty"`
+}
+
+// part is one output item. What the agent saw is known again by its ids and text.
+type part struct {
+	Seen    bool   `json:"seen,omitempty"`
+	Raw     string `json:"raw,omitempty"` // as the model made it; of what was seen, only where agents may leave it out or change it
+	Type    string `json:"type"`
+	ID      string `json:"id,omitempty"`
+	Call    string `json:"call,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Text    string `json:"text,omitempty"`
+	Sealed  string `json:"sealed,omitempty"`  // fingerprint of its encrypted content
+	Unknown bool   `json:"unknown,omitempty"` // to upstream: heldcall has made it
+}
+
+// ruled is the ruling on a call.
+type ruled struct {
+	Call      string         `json:"call"` // fingerprint
+	Fate      intercept.Fate `json:"fate"`
+	Arguments string         `json:"arguments,omitempty"`
+	Told      string         `json:"told,omitempty"`
+}
+
+func (rec *record) encode() ([]byte, error) { return json.Marshal(rec) }
+
+// sealed is the fingerprint of the encrypted content of a reasoning item.
+func sealed(item gjson.Result) string {
+	if content := item.Get("encrypted_content").Str; content != "" {
+		return intercept.Fingerprint(content)
+	}
+	return ""
+}
+
+// mark identifies a call for whoever asks for its answer again.
+func (it *item) mark() string {
+	return intercept.Fingerprint(it.entry.typ, it.callID(), it.entry.namespace, it.entry.name, it.input())
+}
+
+// remember notes the rulings of the turn.
+func (s *settling) remember() {
+	for _, it := range s.pending() {
+		r := s.fates[it]
+		s.ruled = append(s.ruled, ruled{Call: it.mark(), Fate: r.Fate, Arguments: r.Arguments, Told: r.Told})
+	}
+}
+
+// round is the turn with the outputs that the model gets of heldcall.
+func (s *settling) round(outputs []string) round {
+	r := round{Outputs: outputs}
+	asks := false
+	for _, it := range s.items {
+		asks = asks || it.entry.typ == approvalRequest
+	}
+	for _, it := range s.items {
+		if it.call != nil && it.void {
+			continue
+		}
+		p := part{Seen: s.reaches(it), Type: it.entry.typ, ID: it.entry.id, Text: it.entry.message(), Sealed: sealed(gjson.Parse(it.entry.raw))}
+		if it.call != nil {
+			p.Call, p.Name = it.callID(), it.entry.name
+		}
+		if !p.Seen || p.Type == "message" || asks && p.Type == "reasoning" {
+			p.Raw = it.made()
+		}
+		r.Items = append(r.Items, p)
+	}
+	return r
+}
+
+// interim is the record of an answer that goes on: whoever asks for it again must
+// not be asked about its calls once more.
+func (s *settling) interim() *record {
+	if s.head.id == "" {
+		return nil
+	}
+	return &record{Response: gjson.Parse(s.head.id).Str, Chain: s.chain, Ruled: s.ruled}
+}
+
+// record describes what the agent did not see, for the later requests of the
+// conversation. An answer whose calls all went on unchanged in the first turn
+// needs none, unless the agent may ask for it again.
+func (s *settling) record() *record {
+	if s.aborted != nil || s.req.verb == compact {
+		return nil
+	}
+	rec := &record{}
+	if !s.failed && s.object != nil && !s.object.pending() {
+		rec.Told = s.req.known.told
+	}
+	last := s.round(s.answers())
+	edited := s.seen(rec, last)
+	hidden := len(s.rounds) > 0 || len(last.Outputs) > 0 || edited
+	for _, p := range last.Items {
+		hidden = hidden || !p.Seen
+	}
+	if again := s.resumable() && len(s.ruled) > 0; !hidden && !again && len(rec.Told) == 0 {
+		return nil
+	}
+	rec.Ruled, rec.Chain, rec.Missing = s.ruled, s.chain, last.Outputs
+	rec.Response = gjson.Parse(s.head.id).Str
+	if id := s.responseID(); id != "" {
+		rec.Chain = append(rec.Chain, id)
+	}
+	if s.object != nil {
+		rec.Conversation = s.object.conversation
+	}
+	if rec.Conversation == "" {
+		rec.Conversation = s.req.conversation()
+	}
+	if hidden {
+		rec.Rounds = append(append([]round(nil), s.rounds...), last)
+	}
+	if s.plan.note != "" && hidden {
+		rec.Rounds = append(rec.Rounds, round{Items: []part{{Seen: true, Raw: s.noteMessage(s.plan.note), Type: "message", ID: s.noteID(), Text: s.plan.note, Unknown: true}}})
+		rec.Missing = append(rec.Missing, `{"type":"message","role":"assistant","content":`+intercept.Quote(s.plan.note)+"}")
+		rec.Text += s.plan.note
+	}
+	return rec
+}
+
+// seen describes what the agent saw, and reports whether a call of it was edited.
+func (s *settling) seen(rec *record, last round) (edited bool) {
+	rec.Before, rec.Text = s.req.ending(), s.text+s.said()
+	for _, r := range append(append([]round(nil), s.rounds...), last) {
+		for _, p := range r.Items {
+			if p.Seen && p.ID != "" {
+				rec.Items = append(rec.Items, p.ID)
+			}
+		}
+	}
+	if s.plan.note != "" {
+		rec.Items = append(rec.Items, s.noteID())
+	}
+	for _, it := range s.calls() {
+		if !s.reaches(it) {
+			continue
+		}
+		c := intercept.SeenCall{ID: it.entry.callID, Name: it.entry.name}
+		if r := s.fates[it]; r.Fate == intercept.Edit {
+			edited = true
+			c.Note = r.Told
+			if rec.Ran == nil {
+				rec.Ran = make(map[string]string)
+			}
+			rec.Ran[it.callID()] = r.Arguments
+		}
+		rec.Calls = append(rec.Calls, c)
+	}
+	return edited
+}

@@ -1,0 +1,257 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// entry is an output item as one place of an answer shows it: where it begins,
+// where it is done, or in the list at the end.
+type entry struct {
+	raw       string
+	typ       string
+	id        string
+	callID    string
+	name      string
+	namespace string
+	server    string // label of an MCP server
+	status    string
+	caller    string // raw: who makes the call, where that is a program
+	execution string // of a tool search: server or client
+	place     string // type of the environment of a shell
+	inputs    bool   // it has something that calls have
+}
+
+// form is what is known of a type of items that the agent runs.
+type form struct {
+	typ     string
+	tool    string // the tool's name, "" where the item has its own
+	field   string // where the input stands, "" for all of the item
+	text    bool   // the input is text, not JSON of its own
+	free    bool   // the text is free, not JSON either
+	fixed   bool   // the agent cannot be given another input
+	unknown bool   // of a type that nobody knows yet
+}
+
+// forms are the items that the agent runs.
+var forms = map[string]*form{
+	"function_call":        {typ: "function_call", field: "arguments", text: true},
+	"custom_tool_call":     {typ: "custom_tool_call", field: "input", text: true, free: true},
+	"local_shell_call":     {typ: "local_shell_call", tool: "local_shell", field: "action"},
+	"shell_call":           {typ: "shell_call", tool: "shell", field: "action"},
+	"apply_patch_call":     {typ: "apply_patch_call", tool: "apply_patch", field: "operation"},
+	"computer_call":        {typ: "computer_call", tool: "computer", field: "action"},
+	"tool_search_call":     {typ: "tool_search_call", tool: "tool_search", field: "arguments"},
+	"mcp_approval_request": {typ: approvalRequest, field: "arguments", text: true, fixed: true},
+}
+
+// approvalRequest is the item by which the provider asks whether it may run a
+// tool of an MCP server. It is answered to upstream; no agent ever gets one.
+const approvalRequest = "mcp_approval_request"
+
+// passive are the items that nobody runs any more: what the model says, what the
+// provider has run itself, and results.
+var passive = map[string]bool{
+	"message": true, "reasoning": true, "compaction": true, "item_reference": true, "additional_tools": true,
+	"web_search_call": true, "file_search_call": true, "code_interpreter_call": true, "image_generation_call": true,
+	"mcp_call": true, "mcp_list_tools": true, "mcp_approval_response": true, "program": true, "program_output": true,
+	"function_call_output": true, "custom_tool_call_output": true, "local_shell_call_output": true, "shell_call_output": true,
+	"apply_patch_call_output": true, "computer_call_output": true, "tool_search_output": true,
+}
+
+// entryFields are the names that have a meaning in an output item.
+var entryFields = []string{"type", "id", "call_id", "name", "namespace", "server_label", "status", "caller", "execution", "environment", "arguments", "input", "action", "actions", "operation", "content"}
+
+// readEntry reads an output item.
+func readEntry(d *intercept.Reading, v gjson.Result) *entry {
+	e := &entry{raw: v.Raw}
+	if !v.IsObject() {
+		d.Refuse("an output item is not an object")
+		return e
+	}
+	if e.typ = typeOf(v); e.typ == "" {
+		d.Refuse("an output item has no type")
+		return e
+	}
+	v.ForEach(func(k, v gjson.Result) bool { return e.read(d, k.Str, v) })
+	if passive[e.typ] && callsWithin(v, 0) {
+		d.Refuse("an output item that is no call has one in it")
+	}
+	return e
+}
+
+func (e *entry) read(d *intercept.Reading, key string, v gjson.Result) bool {
+	switch key {
+	case "type":
+		var typ string
+		return d.Text(&typ, v, "the type of an output item")
+	case "id":
+		return d.Text(&e.id, v, "the id of an output item")
+	case "call_id":
+		e.inputs = true
+		return d.Text(&e.callID, v, "the id of a call")
+	case "name":
+		e.inputs = true
+		return d.Text(&e.name, v, "the name of a call")
+	case "namespace":
+		return d.Text(&e.namespace, v, "the namespace of a call")
+	case "server_label":
+		return d.Text(&e.server, v, "the label of a server")
+	case "status":
+		return d.Text(&e.status, v, "the status of an output item")
+	case "execution":
+		return d.Text(&e.execution, v, "the execution of a tool search")
+	case "caller":
+		e.caller = v.Raw
+	case "environment":
+		e.place = v.Get("type").Str
+	case "arguments", "input", "action", "actions", "operation":
+		e.inputs = true
+		return true
+	case "content":
+	default:
+		if intercept.Misspelt(key, entryFields...) {
+			return d.Refuse("a known field of an output item is spelt in another letter case")
+		}
+		if passive[e.typ] { // has lists of tools and of what was found, with names of their own
+			return true
+		}
+		return d.Unknown(key, v)
+	}
+	return passive[e.typ] || d.Unknown("", v)
+}
+
+// callsWithin reports whether an item that the agent would run stands anywhere
+// in a value that is none itself.
+func callsWithin(v gjson.Result, depth int) (found bool) {
+	if !v.IsArray() && !v.IsObject() {
+		return false
+	}
+	if depth > maxDepth {
+		return true
+	}
+	v.ForEach(func(k, item gjson.Result) bool {
+		found = callsWithin(item, depth+1) ||
+			strings.EqualFold(k.Str, "type") && depth > 0 && forms[strings.ToLower(item.Str)] != nil
+		return !found
+	})
+	return found
+}
+
+// maxDepth bounds the search for calls: each level reads all below it again.
+const maxDepth = 64
+
+// field is a value of the entry, as it stands there.
+func (e *entry) field(name string) gjson.Result { return gjson.Get(e.raw, name) }
+
+// message is what a message says to the user.
+func (e *entry) message() string {
+	if e.typ != "message" {
+		return ""
+	}
+	return intercept.ContentText(e.field("content"))
+}
+
+// input is the input of a call as its reviewer and policy see it, and whether it
+// stood there in the form that all clients expect.
+func (e *entry) input(f *form) (text string, plain bool) {
+	if f.field == "" {
+		return e.raw, true
+	}
+	v := e.field(f.field)
+	switch {
+	case f.typ == "computer_call":
+		return e.actions(v), true
+	case v.Type == gjson.Null:
+		return "", true
+	case v.Type == gjson.String:
+		return v.Str, f.text
+	case v.IsObject() || v.IsArray():
+		return v.Raw, !f.text
+	}
+	return v.Raw, false
+}
+
+// actions is what a computer is to do: one action or a list of them, with the
+// safety checks that the provider wants looked at.
+func (e *entry) actions(one gjson.Result) string {
+	input := "{}"
+	if one.IsObject() {
+		input = one.Raw
+	}
+	p := intercept.Patch{JSON: input}
+	if list := e.field("actions"); list.IsArray() {
+		p.Set("actions", list.Raw)
+	}
+	if checks := e.field(safetyChecks); checks.IsArray() && len(checks.Array()) > 0 {
+		p.Set(safetyChecks, checks.Raw)
+	}
+	return p.JSON
+}
+
+const safetyChecks = "pending_safety_checks"
+
+// withInput is the entry with another input, which [form.takes].
+func (e *entry) withInput(f *form, input string) string {
+	p := intercept.Patch{JSON: e.raw}
+	switch {
+	case f.typ == "computer_call":
+		e.setActions(&p, gjson.Parse(input))
+	case f.text && (e.field(f.field).Type != gjson.JSON || intercept.Strict([]byte(input)) != nil):
+		p.Set(f.field, intercept.Quote(input))
+	default:
+		p.Set(f.field, input)
+	}
+	if p.Err != nil {
+		return e.raw
+	}
+	return p.JSON
+}
+
+// takes reports whether a call of the form can have a text as its input.
+func (f *form) takes(input string) bool {
+	return !f.fixed && (f.text || intercept.Strict([]byte(input)) == nil && gjson.Parse(input).IsObject())
+}
+
+func (e *entry) setActions(p *intercept.Patch, input gjson.Result) {
+	if list := input.Get("actions"); list.Exists() {
+		p.Set("actions", list.Raw)
+		return
+	}
+	one := intercept.Patch{JSON: input.Raw}
+	one.Delete(safetyChecks)
+	p.Set("action", one.JSON)
+}
+
+// grows reports whether a value is what another one began as: texts, lists and
+// objects in it are the beginnings of those in the other.
+func grows(from, to gjson.Result) bool {
+	switch {
+	case from.Type == gjson.Null || from.Raw == to.Raw:
+		return true
+	case from.Type == gjson.String:
+		return to.Type == gjson.String && strings.HasPrefix(to.Str, from.Str)
+	case from.IsArray():
+		list, longer := from.Array(), to.Array()
+		if !to.IsArray() || len(list) > len(longer) {
+			return false
+		}
+		for i := range list {
+			if !grows(list[i], longer[i]) {
+				return false
+			}
+		}
+		return true
+	case from.IsObject():
+		members := to.Map()
+		ok := to.IsObject()
+		from.ForEach(func(k, v gjson.Result) bool {
+			ok = ok && grows(v, members[k.Str])
+			return ok
+		})
+		return ok
+	}
+	return false
+}

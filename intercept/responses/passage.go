@@ -1,0 +1,392 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// passage is the way of one part through the answer: it is read, its events go
+// to their items, and it passes or is held.
+type passage struct {
+	*answer
+	part     []byte
+	payloads [][]byte
+	events   []*event
+	items    []*item // by payload, nil where it belongs to none
+	marks    bool    // [DONE] is in it
+	last     bool    // the stream has ended within it
+}
+
+func (p *passage) run() error {
+	late := p.closed
+	for _, payload := range p.payloads {
+		switch {
+		case intercept.IsBlank(payload):
+			p.items = append(p.items, nil)
+		case intercept.IsDone(payload):
+			p.items = append(p.items, nil)
+			p.done, p.marks = true, true
+		default:
+			e, err := decode(string(payload))
+			if err != nil {
+				return err
+			}
+			it, err := p.observe(e)
+			if err != nil {
+				return err
+			}
+			if late && (it != nil || e.response != nil) {
+				return intercept.NotUnderstood("it goes on behind its end")
+			}
+			p.events, p.items = append(p.events, e), append(p.items, it)
+		}
+	}
+	switch {
+	case p.fails():
+		return p.fault()
+	case p.passes():
+		return p.pass()
+	}
+	return p.keep()
+}
+
+// observe notes what an event says, and finds the item that it is about.
+func (p *passage) observe(e *event) (it *item, err error) {
+	p.numbered = p.numbered || e.number >= 0
+	if e.response != nil {
+		if err := p.learnObject(e); err != nil {
+			return nil, err
+		}
+	}
+	switch e.kind {
+	case kindAdded:
+		it, err = p.open(e.entry, e.index)
+	case kindDone:
+		it, err = p.answer.complete(e)
+	case kindInput:
+		if it, err = p.at(e); err == nil && (it == nil || it.call == nil) {
+			err = intercept.NotUnderstood("an event has the input of a call that did not begin")
+		}
+		if err == nil {
+			err = it.take(e)
+		}
+	case kindEnd, kindFailed:
+		err = p.end(e)
+	default:
+		if e.index >= 0 || e.itemID != "" {
+			it, err = p.at(e)
+		}
+	}
+	if err == nil && it != nil && it.call != nil {
+		err = p.hear(len(e.raw))
+		p.check(it, e)
+	} else if err == nil && e.kind == kindDone {
+		err = p.hear(len(e.raw))
+	}
+	return it, err
+}
+
+// learnObject keeps what the response says of itself.
+func (p *passage) learnObject(e *event) error {
+	o := e.response
+	switch {
+	case e.kind == kindBegin && (len(p.answer.items) > 0 || p.closed):
+		return intercept.NotUnderstood("a second response begins within it")
+	case e.kind != kindEnd && e.kind != kindFailed && p.showsCalls(o):
+		return intercept.NotUnderstood("a response shows calls before they are made")
+	}
+	p.begun = p.begun || e.kind == kindBegin
+	p.learn(o, e.kind == kindEnd || e.kind == kindFailed)
+	return nil
+}
+
+func (a *answer) showsCalls(o *object) bool {
+	for _, e := range o.output {
+		if a.runs(e) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// learn remembers a response. Until it ends, nothing that is remembered pins the
+// event that brought it, which repeats the request's tools.
+func (a *answer) learn(o *object, ended bool) {
+	if !ended {
+		tools := ""
+		if a.req.verb == retrieve {
+			tools = strings.Clone(o.tools)
+		}
+		o = &object{
+			head:   head{strings.Clone(o.head.id), strings.Clone(o.head.created), strings.Clone(o.head.previous)},
+			status: strings.Clone(o.status), conversation: strings.Clone(o.conversation), tools: tools,
+			stored: o.stored, unstored: o.unstored, background: o.background,
+		}
+	}
+	a.object = o
+	if a.continuations == 0 && o.head.id != "" {
+		a.head = o.head
+	}
+}
+
+// end takes the list of output items with which a response ends. It shows calls
+// once more, and must show them as they were; those that only it has are made
+// there.
+func (p *passage) end(e *event) error {
+	p.closed = true
+	if p.object.pending() {
+		return nil // nothing of it will be run
+	}
+	taken := make(map[*item]bool)
+	for i, shown := range e.response.output {
+		it := p.listed(i, shown, taken)
+		switch {
+		case it != nil && it.over:
+			it.compare(shown)
+		case it != nil:
+			if err := it.show(shown); err != nil {
+				return err
+			}
+		default:
+			made, err := p.open(shown, -1)
+			if err != nil {
+				return err
+			}
+			it, made.over = made, true
+			made.doubt("It stands only in the list at the end of the answer.")
+		}
+		taken[it] = true
+	}
+	for _, it := range p.calls() {
+		if it.call.passed && (!it.over || len(it.call.doubts) > 0) {
+			p.interrupt(it)
+		}
+	}
+	return nil
+}
+
+// listed finds the item that the i-th entry of the list at the end shows.
+func (a *answer) listed(i int, shown *entry, taken map[*item]bool) *item {
+	if i < len(a.items) && !taken[a.items[i]] && a.items[i].is(shown) {
+		return a.items[i]
+	}
+	for _, it := range a.items {
+		if !taken[it] && it.is(shown) {
+			return it
+		}
+	}
+	if i < len(a.items) && !taken[a.items[i]] && a.items[i].entry.typ == shown.typ {
+		return a.items[i]
+	}
+	return nil
+}
+
+func (it *item) is(e *entry) bool {
+	if it.entry.callID != "" || e.callID != "" {
+		return it.entry.typ == e.typ && it.entry.callID == e.callID
+	}
+	return it.entry.typ == e.typ && it.entry.id == e.id
+}
+
+// hear bounds what is remembered.
+func (a *answer) hear(n int) error {
+	if a.heard += n; a.limits.MaxBytes > 0 && a.heard > a.limits.MaxBytes {
+		return intercept.TooLong()
+	}
+	return nil
+}
+
+// check follows a call that may pass unbuffered if its tool is allowed by name.
+func (p *passage) check(it *item, e *event) {
+	if !p.streams(it, e) {
+		p.interrupt(it)
+	}
+}
+
+// streams reports whether an event of a call is one that all clients read alike:
+// the beginning of the next item, or what follows of the last one.
+func (p *passage) streams(it *item, e *event) bool {
+	c := it.call
+	if p.limits.Pass == nil || !p.verbatim() || len(c.doubts) > 0 || c.form.typ != "function_call" ||
+		p.answer.items[len(p.answer.items)-1] != it || it.index != len(p.answer.items)-1 {
+		return false
+	}
+	switch {
+	case e.kind == kindAdded:
+		if text, plain := it.entry.input(c.form); text != "" || !plain || it.entry.name == "" || it.entry.callID == "" {
+			return false
+		}
+		c.check = intercept.NewArgumentsCheck()
+		return true
+	case c.check == nil || e.kind != kindInput && e.kind != kindDone:
+		return false
+	case e.kind == kindInput && e.input.fragment:
+		return c.check.Add(e.text) == nil
+	}
+	text := e.text
+	if e.kind == kindDone {
+		text = it.input()
+	}
+	if p := c.piece(""); !p.came {
+		p.came = true
+		p.fragments.WriteString(text)
+		if c.check.Add(text) != nil {
+			return false
+		}
+	}
+	return c.piece("").fragments.String() == text && (text == "" || intercept.Strict([]byte(text)) == nil)
+}
+
+// interrupt takes a call out of those that pass: what is left of it is held and
+// judged as doubtful.
+func (p *passage) interrupt(it *item) {
+	c := it.call
+	c.check = nil
+	if c.passed {
+		c.passed, c.broken = false, true
+		it.doubt(intercept.DoubtInterrupted)
+	}
+}
+
+// passes decides whether the part may go to the agent now. Everything behind the
+// first event that is held waits, because events and items are numbered.
+func (p *passage) passes() bool {
+	if p.holding() {
+		return p.loose()
+	}
+	for _, it := range p.items {
+		if it != nil && it.call != nil && !it.call.passed {
+			return p.allowedByName()
+		}
+	}
+	if p.closes() {
+		return p.continuations == 0 && len(p.pending()) == 0
+	}
+	return true
+}
+
+// loose reports whether nothing ties the part to its place: comments, and
+// heartbeats without a number.
+func (p *passage) loose() bool {
+	for _, e := range p.events {
+		if !e.lone() {
+			return false
+		}
+	}
+	return !p.marks && !p.last
+}
+
+// closes reports whether the part ends the answer.
+func (p *passage) closes() bool {
+	for _, e := range p.events {
+		if e.kind == kindEnd {
+			return true
+		}
+	}
+	return p.marks
+}
+
+// allowedByName asks for each call that begins here whether its tool is allowed
+// by name, and marks it.
+func (p *passage) allowedByName() bool {
+	for _, it := range p.items {
+		if it != nil && it.call != nil && it.call.check == nil {
+			return false
+		}
+	}
+	for _, it := range p.pending() {
+		if it.call.check == nil || !p.limits.Pass(it.asCall()) {
+			return false
+		}
+	}
+	for _, it := range p.pending() {
+		it.call.passed = true
+	}
+	return true
+}
+
+// pass lets the part go: as it came, or recast to belong to the answer that the
+// agent has begun to read.
+func (p *passage) pass() error {
+	if p.verbatim() {
+		p.out.Add(p.part)
+		p.note()
+		p.learnShape()
+		return nil
+	}
+	recast, err := p.recast(p.part, p.items, &plan{})
+	if err != nil {
+		return err
+	}
+	p.out.Add(recast)
+	return nil
+}
+
+// verbatim reports whether what passes is what upstream sent.
+func (a *answer) verbatim() bool {
+	return a.continuations == 0 && !a.recounted && !a.moved && a.req.after < 0 && a.req.known.alias == ""
+}
+
+// note remembers which numbers have gone out.
+func (p *passage) note() {
+	events := p.events
+	for _, e := range events {
+		if e.number >= 0 {
+			p.next = e.number + 1
+		}
+	}
+	for _, it := range p.items {
+		if it != nil && it.seat < 0 {
+			p.takeSeat(it)
+		}
+	}
+}
+
+// keep holds the part back.
+func (p *passage) keep() error {
+	for _, it := range p.items {
+		if it != nil && it.call != nil && !it.call.passed {
+			it.call.check = nil
+		}
+	}
+	if err := p.kept.Hold(p.part, p.items, p.limits.MaxBytes); err != nil {
+		return err
+	}
+	p.learnShape()
+	return nil
+}
+
+func (p *passage) fails() bool {
+	for _, e := range p.events {
+		if e.kind == kindError || e.kind == kindFailed {
+			return true
+		}
+	}
+	return false
+}
+
+// fault passes an error that upstream reports inside a good answer. What was
+// held is void.
+func (p *passage) fault() error {
+	p.failed = true
+	for _, it := range p.items {
+		if it != nil && it.call != nil {
+			return intercept.NotUnderstood("it reports an error and a call in one event")
+		}
+	}
+	for _, it := range p.answer.items {
+		if it.call != nil && !it.call.passed {
+			it.void, p.moved = true, true
+		}
+	}
+	if p.holding() {
+		p.kept, p.recounted = intercept.Kept[[]*item]{}, true
+	}
+	for _, e := range p.events {
+		if e.response != nil && p.showsCalls(e.response) {
+			p.moved = true
+		}
+	}
+	return p.pass()
+}

@@ -1,0 +1,199 @@
+package responses
+
+import (
+	"bytes"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// request is an agent's request.
+type request struct {
+	intercept.Asked
+	verb     verb
+	id       string             // of the response that it asks for, "" where it makes one
+	envelope intercept.Envelope // what goes upstream
+	after    int64              // the agent has the events up to this number, -1 for none
+	before   string             // fingerprint of the last item as the agent sent it
+	known    knowledge          // what was remembered of what it goes on from
+}
+
+// requests is what requests have in common. One that asks for a response by its id
+// has no fields.
+var requests = &intercept.RequestForm{API: "Responses", Fields: []string{
+	"input", "model", "stream", "store", "background", "tools", "tool_choice", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
+}}
+
+// acceptRequest reads a request strictly.
+func acceptRequest(e intercept.Envelope) (*request, error) {
+	r := &request{after: -1}
+	r.verb, r.id, _, _ = find(e.Method, e.Path)
+	if r.verb == retrieve {
+		if err := r.rewind(&e); err != nil {
+			return nil, err
+		}
+	}
+	r.envelope = e
+	if r.id != "" && len(bytes.TrimSpace(e.Body)) == 0 {
+		e.Body = []byte("{}")
+	}
+	var err error
+	r.Asked, err = requests.Accept(e)
+	return r, err
+}
+
+// rewind takes starting_after out of a query: upstream tells the whole stream, so
+// that every call in it is seen, and the agent gets what it lacks.
+func (r *request) rewind(e *intercept.Envelope) error {
+	var rest []string
+	for _, part := range strings.Split(e.Query, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && plain != "starting_after" || part == "" {
+			rest = append(rest, part)
+			continue
+		}
+		n, err := strconv.ParseUint(value, 10, 31)
+		if err != nil {
+			return &intercept.Error{Code: intercept.CodeBadRequest, Reason: "starting_after is not a sequence number"}
+		}
+		r.after = int64(n)
+	}
+	e.Query = strings.Join(rest, "&")
+	return nil
+}
+
+// Envelope implements [intercept.Request].
+func (r *request) Envelope() intercept.Envelope { return r.envelope }
+
+// Info implements [intercept.Request].
+func (r *request) Info() intercept.Info {
+	info := intercept.Info{Model: r.text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session()}
+	for _, id := range []string{r.id, r.previous(), r.conversation()} {
+		if id != "" {
+			info.Refers = append(info.Refers, id)
+		}
+	}
+	if r.verb == retrieve {
+		query, _ := url.ParseQuery(r.envelope.Query) // what cannot be read is for upstream to refuse
+		info.Streamed = query.Get("stream") == "true"
+	}
+	if info.Session == "" {
+		info.Opening = r.opening()
+	}
+	return info
+}
+
+func (r *request) text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
+
+// previous is the response that the request goes on from, by the id that the
+// agent knows it by.
+func (r *request) previous() string {
+	if r.known.alias != "" {
+		return r.known.alias
+	}
+	return r.text("previous_response_id")
+}
+
+func (r *request) conversation() string {
+	return conversationID(gjson.ParseBytes(r.Field("conversation")))
+}
+
+func (r *request) background() bool { return string(r.Field("background")) == "true" }
+
+// session looks for an id of the conversation in the fields that agents use for
+// one.
+func (r *request) session() string {
+	metadata := gjson.ParseBytes(r.Field("metadata"))
+	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
+		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
+			return v.Str
+		}
+	}
+	if id := r.conversation(); id != "" {
+		return id
+	}
+	return r.text("prompt_cache_key")
+}
+
+// items are those of the request's input. A text is a message of the user's.
+func (r *request) items() []gjson.Result { return gjson.ParseBytes(r.input()).Array() }
+
+func (r *request) input() []byte {
+	raw := r.Field("input")
+	switch {
+	case len(raw) > 0 && raw[0] == '[':
+		return raw
+	case len(raw) > 0 && raw[0] == '"':
+		return []byte(`[{"type":"message","role":"user","content":` + string(raw) + "}]")
+	}
+	return []byte("[]")
+}
+
+// opening is the first message of the user, with the user it is for: what stays
+// the same over a conversation that names itself nowhere.
+func (r *request) opening() string {
+	for _, item := range r.items() {
+		if item.Get("role").Str == "user" {
+			return r.text("user") + "\n" + intercept.ContentText(item.Get("content"))
+		}
+	}
+	return ""
+}
+
+// LastUser implements [intercept.Request].
+func (r *request) LastUser() string {
+	_, last := r.users()
+	return last
+}
+
+// Task implements [intercept.Request]: the user's last message and its number,
+// and what it follows where the agent does not repeat that.
+func (r *request) Task() string {
+	n, last := r.users()
+	return strconv.Itoa(n) + "\n" + r.previous() + "\n" + last
+}
+
+// users counts the user's messages, and returns the last.
+func (r *request) users() (n int, last string) {
+	for _, item := range r.items() {
+		if item.Get("role").Str == "user" {
+			n++
+			last = intercept.ContentText(item.Get("content"))
+		}
+	}
+	return n, last
+}
+
+// rewrite gives the request another body.
+func (r *request) rewrite(body []byte) error {
+	before := r.ending()
+	e := r.envelope
+	e.Body = body
+	again, err := requests.Parse(e)
+	if err == nil {
+		r.Asked, r.envelope, r.before = again, e, before
+	}
+	return err
+}
+
+// ending is the fingerprint of the item that the agent's request ends with.
+func (r *request) ending() string {
+	if items := r.items(); r.before == "" && len(items) > 0 {
+		r.before = fingerprint(items[len(items)-1])
+	}
+	return r.before
+}
+
+// fingerprint identifies an item of a history by what it says.
+func fingerprint(item gjson.Result) string {
+	if role := item.Get("role").Str; role != "" {
+		return intercept.Fingerprint(role, intercept.ContentText(item.Get("content")))
+	}
+	return intercept.Fingerprint(item.Get("type").Str, item.Get("call_id").Str, item.Get("output").Raw)
+}
+
+// Answer implements [intercept.Request].
+func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }

@@ -1,0 +1,295 @@
+package responses
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/tidwall/gjson"
+)
+
+// plan says how what was kept back goes out.
+type plan struct {
+	drop  func(*item) bool
+	edits map[*item]string // new input
+	note  string           // what stands in place of the calls
+	noted bool             // it has gone out
+	open  bool             // the answer goes on: its end is left out
+}
+
+func (p *plan) drops(it *item) bool {
+	return it.void || p.drop != nil && p.drop(it)
+}
+
+// recast returns a part of the stream changed by the plan and, in a continuation,
+// made to belong to the answer that the agent has begun to read. It is empty when
+// nothing is left of the part.
+func (a *answer) recast(part []byte, items []*item, p *plan) ([]byte, error) {
+	payloads, err := intercept.Payloads(part)
+	if err != nil || len(payloads) == 0 {
+		return part, err
+	}
+	name := string(sse.Parse(part).Name)
+	var out []byte
+	changed := false
+	for i, payload := range payloads {
+		switch {
+		case intercept.IsBlank(payload):
+			out = sse.AppendData(out, name, payload)
+			continue
+		case intercept.IsDone(payload):
+			last := a.farewell(p)
+			changed = changed || p.open || len(last) > 0
+			if out = append(out, last...); !p.open {
+				out = sse.AppendData(out, name, payload)
+			}
+			continue
+		}
+		e, err := decode(string(payload))
+		if err != nil {
+			return nil, err
+		}
+		if e.kind == kindEnd {
+			last := a.farewell(p)
+			changed = changed || len(last) > 0
+			out = append(out, last...)
+		}
+		w := edit{answer: a, plan: p, event: e, item: items[i], Patch: intercept.Patch{JSON: e.raw}}
+		if w.run(); w.Err != nil {
+			return nil, fmt.Errorf("rewrite an event: %w", w.Err)
+		}
+		changed = changed || w.hollow || w.JSON != e.raw
+		if !w.hollow {
+			out = sse.AppendData(out, name, []byte(w.JSON))
+		}
+	}
+	if !changed {
+		return append(part[:len(part):len(part)], intercept.Unended(part)...), nil
+	}
+	return out, nil
+}
+
+// edit is the work on one event.
+type edit struct {
+	*answer
+	intercept.Patch
+	plan   *plan
+	event  *event
+	item   *item
+	hollow bool // nothing is left that the agent would read
+}
+
+func (w *edit) run() {
+	e := w.event
+	w.hollow = w.item != nil && w.plan.drops(w.item) ||
+		e.kind == kindEnd && w.plan.open ||
+		(e.kind == kindBegin || e.kind == kindState) && w.continuations > 0
+	if w.item != nil && w.item.call != nil && !w.hollow {
+		w.call()
+	}
+	if w.hollow {
+		w.recounted = w.recounted || e.number >= 0
+		return
+	}
+	if w.item != nil {
+		w.takeSeat(w.item)
+		if e.index >= 0 && e.index != w.item.seat {
+			w.Set("output_index", strconv.Itoa(w.item.seat))
+		}
+	}
+	if e.response != nil {
+		w.response("response.", e.response, e.kind == kindEnd || e.kind == kindFailed)
+	}
+	if e.number >= 0 {
+		w.number()
+	}
+}
+
+// number gives the event its number for the agent. What the agent has already is
+// left out.
+func (w *edit) number() {
+	if !w.recounted && w.continuations == 0 {
+		w.next = w.event.number
+	}
+	number := w.next
+	if text := w.count(); text != strconv.FormatInt(w.event.number, 10) {
+		w.Set("sequence_number", text)
+	}
+	w.hollow = number <= w.req.after
+}
+
+// count is the number of the next event.
+func (a *answer) count() string {
+	a.next++
+	return strconv.FormatInt(a.next-1, 10)
+}
+
+// takeSeat gives an item its number for the agent: upstream's, unless an item was
+// left out before it or another answer came before.
+func (a *answer) takeSeat(it *item) {
+	if it.seat >= 0 {
+		return
+	}
+	if it.seat = a.seats; !a.moved && a.continuations == 0 && it.index >= 0 {
+		it.seat = it.index
+	}
+	a.seats = max(a.seats, it.seat+1)
+}
+
+// call gives an edited call its new input: in every copy, and as one fragment
+// where it came in several.
+func (w *edit) call() {
+	e, it := w.event, w.item
+	input, edited := w.plan.edits[it]
+	if !edited {
+		return
+	}
+	switch e.kind {
+	case kindAdded:
+		began, _ := e.entry.input(it.call.form)
+		if it.call.came() || it.call.form.text && began == "" {
+			input = it.call.opening(input)
+		}
+		w.Set("item", w.entry(e.entry, it, input))
+	case kindDone:
+		w.Set("item", w.entry(e.entry, it, input))
+	case kindInput:
+		w.input(input)
+	}
+}
+
+// entry is an item with the input that an edited call has, under the one name
+// that was judged.
+func (w *edit) entry(e *entry, it *item, input string) string {
+	p := intercept.Patch{JSON: e.withInput(it.call.form, input)}
+	for _, field := range []struct{ name, own, true string }{
+		{"name", e.name, it.entry.name}, {"namespace", e.namespace, it.entry.namespace},
+	} {
+		if field.own != field.true {
+			p.Set(field.name, intercept.Quote(field.true))
+		}
+	}
+	if p.Err != nil {
+		w.Err = p.Err
+	}
+	return p.JSON
+}
+
+// input rewrites an event with a part of the input of an edited call.
+func (w *edit) input(input string) {
+	e := w.event
+	piece := w.item.call.piece(e.input.path)
+	if piece == nil {
+		return
+	}
+	text := input
+	if e.input.path != "" {
+		part := gjson.Get(input, e.input.path)
+		w.hollow = part.Type != gjson.String || strings.HasPrefix(e.input.path, "commands")
+		text = part.Str
+	}
+	if e.input.fragment {
+		w.hollow = w.hollow || piece.given
+		piece.given = true
+	}
+	if w.hollow {
+		return
+	}
+	w.Set(e.input.field, intercept.Quote(text))
+	if e.name != "" && e.name != w.item.entry.name {
+		w.Set("name", intercept.Quote(w.item.entry.name))
+	}
+}
+
+// came reports whether parts of the input came in events.
+func (c *call) came() bool {
+	for _, p := range c.pieces {
+		if p.came {
+			return true
+		}
+	}
+	return false
+}
+
+// opening is an input as it is before the parts come that make it up.
+func (c *call) opening(input string) string {
+	if c.form.text {
+		return ""
+	}
+	p := intercept.Patch{JSON: input}
+	for _, piece := range c.pieces {
+		if piece.path == "diff" && gjson.Get(input, piece.path).Exists() {
+			p.Set(piece.path, `""`)
+		}
+	}
+	if p.Err != nil {
+		return input
+	}
+	return p.JSON
+}
+
+// response makes a response object the one that the agent has begun to read.
+func (w *edit) response(path string, o *object, ends bool) {
+	if w.continuations > 0 || w.req.verb == cancel && w.moved {
+		for _, f := range []struct{ name, first, own string }{
+			{"id", w.head.id, o.head.id}, {"created_at", w.head.created, o.head.created}, {"previous_response_id", w.previous(), o.head.previous},
+		} {
+			if f.first != "" && f.own != "" && f.first != f.own {
+				w.Set(path+f.name, f.first)
+			}
+		}
+	} else if p := w.previous(); o.head.previous != "" && p != "" && p != o.head.previous {
+		w.Set(path+"previous_response_id", p)
+	}
+	if !ends {
+		return
+	}
+	w.output(path, o)
+	if len(w.spent) > 0 && string(w.spent) != "null" {
+		w.Set(path+"usage", string(intercept.AddUsage(w.spent, []byte(o.usage))))
+	}
+}
+
+// previous is the response that the agent went on from, by the id it knows.
+func (a *answer) previous() string {
+	if a.req.known.alias != "" {
+		return intercept.Quote(a.req.known.alias)
+	}
+	return a.head.previous
+}
+
+// output rewrites the list of output items. Some servers list none at the end of
+// a stream, although there were some.
+func (w *edit) output(path string, o *object) {
+	if len(o.output) == 0 && len(w.items) > 0 && w.form == intercept.FormStream {
+		return
+	}
+	items := append([]string(nil), w.past.output...)
+	changed := len(items) > 0
+	taken := make(map[*item]bool)
+	for i, shown := range o.output {
+		raw := shown.raw
+		if it := w.listed(i, shown, taken); it != nil {
+			taken[it] = true
+			if input, edited := w.plan.edits[it]; edited {
+				raw = w.entry(shown, it, input)
+			}
+			if w.plan.drops(it) {
+				raw = ""
+			}
+		} else if w.runs(shown) != nil {
+			raw = ""
+		}
+		if changed = changed || raw != shown.raw; raw != "" {
+			items = append(items, raw)
+		}
+	}
+	if w.plan.note != "" {
+		items, changed = append(items, w.noteItem()), true
+	}
+	if changed {
+		w.Set(path+"output", string(list(items)))
+	}
+}

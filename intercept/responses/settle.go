@@ -1,0 +1,291 @@
+package responses
+
+import (
+	"fmt"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// maxContinuations bounds how often an answer goes on for any reason: approvals
+// that people give are no denials.
+const maxContinuations = 1000
+
+// Settle implements [intercept.Answer].
+func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error) {
+	pending := a.pending()
+	if len(rulings) != len(pending) {
+		return intercept.Settlement{}, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
+	}
+	a.identify()
+	s := settling{answer: a, fates: make(map[*item]intercept.Ruling, len(pending))}
+	for _, it := range a.calls() {
+		if it.call.known != nil {
+			s.fates[it] = *it.call.known
+		}
+	}
+	for i, it := range pending {
+		if s.fates[it] = rulings[i]; rulings[i].Fate == intercept.Edit && !it.call.form.takes(rulings[i].Arguments) {
+			return intercept.Settlement{}, intercept.NotUnderstood("a call of it was changed that cannot be, or to arguments that it cannot have")
+		}
+		if rulings[i].Fate == intercept.Abort && s.aborted == nil {
+			s.aborted = &rulings[i]
+		}
+	}
+	return s.run()
+}
+
+// settling is the work of one Settle.
+type settling struct {
+	*answer
+	fates   map[*item]intercept.Ruling
+	aborted *intercept.Ruling
+	plan    plan
+}
+
+func (s *settling) run() (intercept.Settlement, error) {
+	s.remember()
+	if s.aborted == nil && s.unchanged() && s.verbatim() {
+		return s.settled(s.asItCame(), s.record())
+	}
+	if err := s.brokenCall(); err != nil {
+		return intercept.Settlement{}, err
+	}
+	if s.continuable() {
+		return s.proceed()
+	}
+	return s.finish()
+}
+
+// unchanged reports whether every call goes on as the model made it.
+func (s *settling) unchanged() bool {
+	for _, it := range s.items {
+		if it.void {
+			return false
+		}
+	}
+	for it, r := range s.fates {
+		if r.Fate != intercept.Release || it.call.form.typ == approvalRequest {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *settling) asItCame() []byte {
+	if s.form == intercept.FormWhole {
+		return s.upstream.Rest()
+	}
+	return s.kept.Bytes()
+}
+
+// brokenCall refuses to go on when a call whose beginning has reached the agent
+// would have to change.
+func (s *settling) brokenCall() error {
+	for it, r := range s.fates {
+		if it.call.broken && (s.aborted != nil || r.Fate != intercept.Release) {
+			return intercept.NotUnderstood("a call of a tool that is allowed by name was not released, after its beginning had passed")
+		}
+	}
+	return nil
+}
+
+// reaches reports whether the agent gets the item.
+func (s *settling) reaches(it *item) bool {
+	switch c := it.call; {
+	case it.void:
+		return false
+	case c == nil || c.passed:
+		return true
+	case s.aborted != nil || c.form.typ == approvalRequest:
+		return false
+	}
+	fate := s.fates[it].Fate
+	return fate == intercept.Release || fate == intercept.Edit
+}
+
+// denies reports whether a call of the turn was denied.
+func (s *settling) denies() bool {
+	for _, r := range s.fates {
+		if r.Fate == intercept.Deny {
+			return true
+		}
+	}
+	return false
+}
+
+// withheld reports whether the turn has calls, and the agent gets none of them.
+func (s *settling) withheld() bool {
+	calls := s.calls()
+	for _, it := range calls {
+		if s.reaches(it) {
+			return false
+		}
+	}
+	return len(calls) > 0
+}
+
+// continuable reports whether heldcall goes on by itself: the agent gets no call
+// of the turn, and the model can be told of all of them.
+func (s *settling) continuable() bool {
+	if s.aborted != nil || s.failed || s.object == nil || s.req.verb == cancel || s.req.verb == compact || !s.withheld() || s.exhausted() {
+		return false
+	}
+	for _, it := range s.calls() {
+		if !it.answerable() {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *settling) exhausted() bool {
+	return s.denies() && s.denials >= s.limits.MaxContinuations || s.continuations >= maxContinuations
+}
+
+// answers are the outputs of the calls that the agent does not get, by call.
+func (s *settling) answers() (outputs []string) {
+	for _, it := range s.calls() {
+		if !s.reaches(it) && it.answerable() {
+			outputs = append(outputs, it.outputs(s.fates[it])...)
+		}
+	}
+	return outputs
+}
+
+// proceed tells the model what became of its calls and lets it go on.
+func (s *settling) proceed() (intercept.Settlement, error) {
+	outputs := s.answers()
+	next, err := s.continuation(outputs)
+	if err != nil {
+		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
+	}
+	s.moved = true
+	var out []byte
+	if s.form == intercept.FormStream {
+		if out, err = s.remains(); err != nil {
+			return intercept.Settlement{}, err
+		}
+	}
+	if err := s.goOn(outputs); err != nil {
+		return intercept.Settlement{}, err
+	}
+	s.sends = *next
+	settled, err := s.settled(out, s.interim())
+	settled.Next = next
+	return settled, err
+}
+
+// remains is what the agent gets of a stream that goes on: what was held with its
+// calls. The end comes with the continuation.
+func (s *settling) remains() (out []byte, err error) {
+	s.plan = plan{drop: func(it *item) bool { return !s.reaches(it) }, open: true}
+	for i := range s.kept.Len() {
+		part, items := s.kept.At(i)
+		part, err := s.recast(part, items, &s.plan)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part...)
+	}
+	return out, nil
+}
+
+// goOn remembers the turn as one that the agent does not see all of.
+func (s *settling) goOn(outputs []string) error {
+	r := s.round(outputs)
+	for _, it := range s.items {
+		if it.call == nil {
+			s.output = append(s.output, it.entry.raw)
+		}
+	}
+	for _, raw := range append(s.history(), outputs...) {
+		s.stored += len(raw)
+	}
+	if s.limits.MaxBytes > 0 && s.stored > s.limits.MaxBytes {
+		return intercept.TooLong()
+	}
+	s.rounds = append(s.rounds, r)
+	s.text += s.said()
+	s.spent = intercept.AddUsage(s.spent, []byte(s.object.usage))
+	s.chain = append(s.chain, s.responseID())
+	s.continuations++
+	if s.denies() {
+		s.denials++
+	}
+	return nil
+}
+
+// responseID is upstream's id of the current response.
+func (a *answer) responseID() string {
+	if a.object == nil {
+		return ""
+	}
+	return gjson.Parse(a.object.head.id).Str
+}
+
+// finish ends the answer: the agent gets what was kept, edited or not, and a word
+// about what was not where nothing else would be left.
+func (s *settling) finish() (intercept.Settlement, error) {
+	s.plan = s.finalPlan()
+	for _, it := range s.items {
+		s.moved = s.moved || !s.reaches(it)
+	}
+	var out []byte
+	var err error
+	if s.form == intercept.FormWhole {
+		out, err = s.finishWhole()
+	} else {
+		out, err = s.finishStream()
+	}
+	if err != nil {
+		return intercept.Settlement{}, err
+	}
+	return s.settled(out, s.record())
+}
+
+func (s *settling) finalPlan() plan {
+	p := plan{drop: func(it *item) bool { return !s.reaches(it) }, edits: make(map[*item]string), note: s.lastWord()}
+	for it, r := range s.fates {
+		if r.Fate == intercept.Edit && s.aborted == nil {
+			p.edits[it] = r.Arguments
+		}
+	}
+	return p
+}
+
+// lastWord is what the agent reads of an answer that lost all its calls.
+func (s *settling) lastWord() string {
+	switch {
+	case s.failed || s.req.verb == compact || s.object == nil:
+		return ""
+	case s.aborted != nil:
+		return s.aborted.Told
+	case !s.withheld():
+		return ""
+	case s.exhausted():
+		return intercept.TooManyDenials(s.denials + 1)
+	}
+	return "The tool calls of this answer were denied and not run. Please tell me how to go on."
+}
+
+// settled is what follows, with what is remembered of the answer for later
+// requests.
+func (s *settling) settled(out []byte, rec *record) (intercept.Settlement, error) {
+	settled := intercept.Settlement{Bytes: out}
+	if id := gjson.Parse(s.head.id).Str; id != "" && s.req.verb != compact {
+		settled.Refers = append(settled.Refers, id)
+	}
+	if s.object != nil && s.object.conversation != "" {
+		settled.Refers = append(settled.Refers, s.object.conversation)
+	}
+	if rec == nil {
+		return settled, nil
+	}
+	raw, err := rec.encode()
+	if err != nil {
+		return intercept.Settlement{}, fmt.Errorf("describe a hidden turn: %w", err)
+	}
+	settled.Hidden = [][]byte{raw}
+	return settled, nil
+}

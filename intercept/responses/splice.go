@@ -1,0 +1,308 @@
+package responses
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// Splice implements [intercept.Request]. What upstream keeps is gone on from by
+// the id that upstream knows, with the outputs that it lacks; what the agent
+// repeats is made whole where it stands.
+func (r *request) Splice(records [][]byte) (spliced int) {
+	var known []*record
+	for _, raw := range records {
+		rec := &record{}
+		if json.Unmarshal(raw, rec) == nil {
+			known = append(known, rec)
+		}
+	}
+	if r.id != "" {
+		return r.recall(known)
+	}
+	s := splicer{request: r, notes: make(map[string]string), used: make(map[*record]bool)}
+	s.before = append(s.before, s.follow(known)...)
+	s.before = append(s.before, s.converse(known)...)
+	s.weave(known)
+	items := s.render()
+	if s.spliced == 0 {
+		return 0
+	}
+	body, err := intercept.SetField(r.envelope.Body, "input", items)
+	if err == nil && s.alias != "" {
+		body, err = intercept.SetField(body, "previous_response_id", []byte(intercept.Quote(s.goesOn)))
+	}
+	if err != nil || r.rewrite(body) != nil {
+		return 0
+	}
+	r.known = knowledge{alias: s.alias, told: s.told, hidden: s.hidden}
+	return s.spliced
+}
+
+// splicer rewrites the input of a request.
+type splicer struct {
+	*request
+	spliced int
+	alias   string // the response that the agent goes on from
+	goesOn  string // what upstream calls it
+	before  []string
+	woven   map[int][]string  // what stands in place of an item, by its place
+	notes   map[string]string // what stands before the output of an edited call
+	told    []string
+	hidden  map[string]bool
+	used    map[*record]bool
+}
+
+// follow takes the record of the response that the request goes on from.
+func (s *splicer) follow(records []*record) (missing []string) {
+	id := s.text("previous_response_id")
+	if id == "" {
+		return nil
+	}
+	rec := latest(records, id)
+	if rec == nil {
+		return nil
+	}
+	s.use(rec)
+	if last := rec.Chain; len(last) > 0 && last[len(last)-1] != id {
+		s.alias, s.goesOn = id, last[len(last)-1]
+	}
+	s.annotate(rec)
+	return rec.Missing
+}
+
+// latest is the record that knows most of a response.
+func latest(records []*record, id string) (best *record) {
+	for _, rec := range records {
+		if rec.Response == id && (best == nil || len(rec.Chain) >= len(best.Chain) && len(rec.Rounds) >= len(best.Rounds)) {
+			best = rec
+		}
+	}
+	return best
+}
+
+func (s *splicer) use(rec *record) {
+	s.spliced++
+	s.used[rec] = true
+}
+
+// annotate notes which arguments ran, for outputs of calls that upstream keeps as
+// they were made.
+func (s *splicer) annotate(rec *record) {
+	for _, c := range rec.Calls {
+		if ran, ok := rec.Ran[c.ID]; ok && c.Note != "" {
+			s.notes[c.ID] = intercept.ArgumentsRan(c.Note, ran)
+		}
+	}
+}
+
+// converse brings what is missing in a conversation that upstream keeps: once,
+// because upstream keeps that too.
+func (s *splicer) converse(records []*record) (missing []string) {
+	id := s.conversation()
+	if id == "" {
+		return nil
+	}
+	told := make(map[string]bool)
+	for _, rec := range records {
+		for _, response := range rec.Told {
+			told[response] = true
+		}
+	}
+	for _, rec := range records {
+		if rec.Conversation != id || len(rec.Missing)+len(rec.Ran) == 0 || told[rec.Response] || latest(records, rec.Response) != rec {
+			continue
+		}
+		s.use(rec)
+		s.annotate(rec)
+		s.told = append(s.told, rec.Response)
+		missing = append(missing, rec.Missing...)
+	}
+	return missing
+}
+
+// echo is a stretch of the input in which the agent repeats one answer.
+type echo struct {
+	intercept.Echo
+	first, last int
+}
+
+// weave finds the answers that the agent repeats, and makes them whole.
+func (s *splicer) weave(records []*record) {
+	var candidates []*record
+	var seen []*intercept.Seen
+	known := make(map[string]part)
+	calls := 0
+	for _, rec := range records {
+		if s.used[rec] || len(rec.Rounds) == 0 && len(rec.Ran) == 0 {
+			continue
+		}
+		candidates, seen = append(candidates, rec), append(seen, &rec.Seen)
+		calls = max(calls, len(rec.Calls))
+		for _, p := range rec.visible() {
+			known[p.ID] = *p
+		}
+	}
+	if len(candidates) == 0 {
+		return
+	}
+	items := s.items()
+	echoes := echoesIn(items, known, calls)
+	plain := make([]intercept.Echo, len(echoes))
+	for i, e := range echoes {
+		plain[i] = e.Echo
+	}
+	found := intercept.Match(plain, seen)
+	s.woven = make(map[int][]string)
+	end := -1
+	for _, at := range slices.Sorted(maps.Keys(found)) {
+		e, rec := echoes[at], candidates[found[at]]
+		if e.first <= end {
+			continue
+		}
+		end = e.last
+		s.use(rec)
+		w := weaver{splicer: s, record: rec, items: items[e.first : e.last+1]}
+		for i, raw := range w.run() {
+			s.woven[e.first+i] = raw
+		}
+	}
+}
+
+// echoesIn finds the stretches of items that answers may stand in: what the
+// assistant made in a row, and several of those between which only outputs stand,
+// as long as they have no more calls than one answer had.
+func echoesIn(items []gjson.Result, known map[string]part, calls int) (echoes []echo) {
+	var rows []echo
+	for i, item := range items {
+		if !made(item) {
+			continue
+		}
+		if n := len(rows); n == 0 || rows[n-1].last != i-1 {
+			e := echo{first: i}
+			if i > 0 {
+				e.Before = fingerprint(items[i-1])
+			}
+			rows = append(rows, e)
+		}
+		e := &rows[len(rows)-1]
+		e.last = i
+		e.add(item, known)
+	}
+	for i := range rows {
+		e := rows[i]
+		echoes = append(echoes, e)
+		for j := i + 1; j < len(rows) && len(e.Calls)+len(rows[j].Calls) <= calls && len(e.Calls) > 0 && onlyOutputs(items[e.last+1:rows[j].first]); j++ {
+			e.last = rows[j].last
+			e.Text += rows[j].Text
+			e.Calls = slices.Concat(e.Calls, rows[j].Calls)
+			e.Items = slices.Concat(e.Items, rows[j].Items)
+			echoes = append(echoes, e)
+		}
+	}
+	slices.SortStableFunc(echoes, func(a, b echo) int { return a.first - b.first })
+	return echoes
+}
+
+// made reports whether an item of a history is the model's.
+func made(item gjson.Result) bool {
+	if role := item.Get("role").Str; role != "" {
+		return role == "assistant"
+	}
+	typ := item.Get("type").Str
+	return typ != "" && !isOutput(typ) && typ != "additional_tools" && typ != "compaction" || typ == "" && item.Get("id").Exists()
+}
+
+func isOutput(typ string) bool {
+	return strings.HasSuffix(typ, "_output") && typ != "program_output" || typ == "mcp_approval_response"
+}
+
+func onlyOutputs(items []gjson.Result) bool {
+	for _, item := range items {
+		if !isOutput(item.Get("type").Str) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *echo) add(item gjson.Result, known map[string]part) {
+	id := item.Get("id").Str
+	if id != "" {
+		e.Items = append(e.Items, id)
+	}
+	p := part{Type: typeIn(item), Text: intercept.ContentText(item.Get("content")), Call: item.Get("call_id").Str, Name: item.Get("name").Str}
+	if p.Type == "item_reference" {
+		p = known[id]
+	}
+	switch {
+	case p.Type == "message":
+		e.Text += p.Text
+	case forms[p.Type] != nil:
+		e.Calls = append(e.Calls, intercept.SeenCall{ID: p.Call, Name: p.Name})
+	}
+}
+
+// typeIn is the type of an item of a history, in which some may leave it out.
+func typeIn(item gjson.Result) string {
+	switch typ := item.Get("type").Str; {
+	case typ != "":
+		return typ
+	case item.Get("role").Exists():
+		return "message"
+	}
+	return "item_reference"
+}
+
+// render is the input with all that changes in it. Items that do not change stay
+// the bytes that they were.
+func (s *splicer) render() []byte {
+	raw := s.input()
+	items := s.items()
+	var out []byte
+	at := 0
+	for i, item := range items {
+		texts := []string{item.Raw}
+		if woven, ok := s.woven[i]; ok {
+			texts = woven
+		} else {
+			texts[0] = s.annotated(item)
+		}
+		if i == 0 {
+			texts = slices.Concat(s.before, texts)
+		}
+		out = append(out, raw[at:item.Index]...)
+		if at = item.Index + len(item.Raw); len(texts) == 0 { // and the comma that would be left
+			out = []byte(strings.TrimRight(string(out), ", \t\r\n"))
+			if len(out) == 1 && i+1 < len(items) {
+				at = items[i+1].Index
+			}
+		}
+		out = append(out, strings.Join(texts, ",")...)
+	}
+	if len(items) == 0 {
+		return intercept.AppendItems(raw, s.before...)
+	}
+	return append(out, raw[at:]...)
+}
+
+// annotated is an output with the note of an edit before it.
+func (s *splicer) annotated(item gjson.Result) string {
+	if !isOutput(item.Get("type").Str) {
+		return item.Raw
+	}
+	id := item.Get("call_id").Str
+	if id == "" {
+		id = item.Get("id").Str
+	}
+	note := s.notes[id]
+	if note == "" {
+		return item.Raw
+	}
+	delete(s.notes, id)
+	return annotate(item, note)
+}

@@ -1,0 +1,53 @@
+package responses
+
+import "github.com/heldcall/heldcall/intercept"
+
+func (a *answer) holding() bool { return a.kept.Len() > 0 }
+
+// stream takes the parts of an event stream that have come whole.
+func (a *answer) stream() error {
+	for {
+		part, ok, err := a.upstream.Next()
+		if !ok {
+			return err
+		}
+		if err := a.part(part, false); err != nil {
+			return err
+		}
+	}
+}
+
+// endStream takes a last part without a blank line, and looks whether the stream
+// ended where it may: what is held needs an end.
+func (a *answer) endStream(framed bool) ([]byte, error) {
+	if rest := a.upstream.Rest(); len(rest) > 0 {
+		if err := a.part(rest, true); err != nil {
+			return a.out.Take(), err
+		}
+		if !a.holding() {
+			a.unended = intercept.Unended(rest)
+		}
+	}
+	if a.closed || a.failed || a.done {
+		return a.out.Take(), nil
+	}
+	if !framed || a.holding() || a.continuations > 0 {
+		return a.out.Take(), intercept.Cut()
+	}
+	return a.out.Take(), nil
+}
+
+// part takes one part of the stream: it passes or is held.
+func (a *answer) part(part []byte, last bool) error {
+	if !last {
+		if known, err := a.known(part); known {
+			return err
+		}
+	}
+	payloads, err := intercept.Payloads(part)
+	if err != nil {
+		return err
+	}
+	p := passage{answer: a, part: part, payloads: payloads, last: last}
+	return p.run()
+}

@@ -1,0 +1,191 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// visible are the parts of an answer that the agent saw, in order.
+func (rec *record) visible() (list []*part) {
+	for i := range rec.Rounds {
+		for j := range rec.Rounds[i].Items {
+			if p := &rec.Rounds[i].Items[j]; p.Seen {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// is reports whether an item of a history is the part: agents leave out ids, or
+// send nothing else.
+func (p *part) is(item gjson.Result) bool {
+	typ, id := typeIn(item), item.Get("id").Str
+	switch {
+	case typ == "item_reference":
+		return id == p.ID
+	case typ != p.Type:
+		return false
+	case p.Call != "" || item.Get("call_id").Str != "":
+		return p.Call == item.Get("call_id").Str
+	case id != "" && id == p.ID:
+		return true
+	case typ == "message":
+		return strings.TrimSpace(p.Text) == strings.TrimSpace(intercept.ContentText(item.Get("content")))
+	case p.Sealed != "" && item.Get("encrypted_content").Str != "":
+		return p.Sealed == sealed(item)
+	}
+	return id == "" || p.ID == ""
+}
+
+// weaver puts what was hidden of one answer between what the agent repeats of it.
+type weaver struct {
+	*splicer
+	record  *record
+	items   []gjson.Result
+	matched map[*part]gjson.Result
+	out     []string
+	round   int // how far of the record has been written
+	item    int
+}
+
+// run returns what stands in place of each item.
+func (w *weaver) run() [][]string {
+	of := w.match()
+	texts := make([][]string, len(w.items))
+	for i, item := range w.items {
+		w.out = nil
+		switch p := of[i]; {
+		case p != nil:
+			w.until(p)
+			w.out = append(w.out, w.repeated(p, item))
+		case !w.merged(item):
+			w.out = append(w.out, w.annotated(item))
+		}
+		texts[i] = w.out
+	}
+	w.out = nil
+	w.until(nil)
+	last := len(texts) - 1
+	texts[last] = append(texts[last], w.out...)
+	return texts
+}
+
+// match finds the part that each item is.
+func (w *weaver) match() []*part {
+	of := make([]*part, len(w.items))
+	w.matched = make(map[*part]gjson.Result)
+	visible := w.record.visible()
+	for i, item := range w.items {
+		for j, p := range visible {
+			if made(item) && p.is(item) {
+				of[i], w.matched[p] = p, item
+				visible = visible[j+1:]
+				break
+			}
+		}
+	}
+	return of
+}
+
+// until writes what was hidden up to a part, or to the end. Outputs stand behind
+// all that the model said in their round.
+func (w *weaver) until(p *part) {
+	for ; w.round < len(w.record.Rounds); w.round, w.item = w.round+1, 0 {
+		r := &w.record.Rounds[w.round]
+		for ; w.item < len(r.Items); w.item++ {
+			q := &r.Items[w.item]
+			if q == p {
+				w.item++
+				return
+			}
+			if !q.Seen || w.needed(q) {
+				w.put(w.bare(r, q.Raw))
+			}
+		}
+		for _, output := range r.Outputs {
+			w.put(output)
+		}
+	}
+}
+
+func (w *weaver) put(raw string) {
+	w.out = append(w.out, raw)
+	if w.hidden == nil {
+		w.hidden = make(map[string]bool)
+	}
+	w.hidden[identity(gjson.Parse(raw))] = true
+}
+
+// bare is a hidden item without its id where the agent repeats the round's
+// reasoning without one, or not at all: by its id the provider would miss it.
+func (w *weaver) bare(r *round, raw string) string {
+	for i := range r.Items {
+		if q := &r.Items[i]; q.Type == "reasoning" && w.matched[q].Get("id").Str == "" && !w.needed(q) {
+			return withoutID(raw)
+		}
+	}
+	return raw
+}
+
+// needed reports reasoning that the agent leaves out, beside a question that only
+// its id can name.
+func (w *weaver) needed(p *part) bool {
+	_, repeated := w.matched[p]
+	return p.Type == "reasoning" && p.Raw != "" && !repeated
+}
+
+// repeated is a part as the agent repeats it. A message that only heldcall knows
+// goes without its id, and the note of an edit goes before the call's output.
+func (w *weaver) repeated(p *part, item gjson.Result) string {
+	for _, c := range w.record.Calls {
+		if c.Note == "" || p.Call != c.ID || p.Call == "" {
+			continue
+		}
+		w.notes[c.ID] = c.Note
+		if typeIn(item) == "item_reference" { // to the call as it was made
+			w.notes[c.ID] = intercept.ArgumentsRan(c.Note, w.record.Ran[c.ID])
+		}
+	}
+	switch {
+	case p.Unknown && typeIn(item) == "item_reference":
+		return withoutID(p.Raw)
+	case p.Unknown:
+		return withoutID(item.Raw)
+	}
+	return item.Raw
+}
+
+// merged writes the messages of several rounds in place of the one that the agent
+// has made of them, and reports whether the item is that.
+func (w *weaver) merged(item gjson.Result) bool {
+	if typeIn(item) != "message" || !made(item) {
+		return false
+	}
+	var messages []*part
+	text := ""
+	for _, p := range w.record.visible() {
+		if _, ok := w.matched[p]; !ok && p.Type == "message" {
+			messages, text = append(messages, p), text+p.Text
+		}
+	}
+	if len(messages) < 2 || strings.TrimSpace(text) != strings.TrimSpace(intercept.ContentText(item.Get("content"))) {
+		return false
+	}
+	for _, p := range messages {
+		w.until(p)
+		w.out = append(w.out, withoutID(p.Raw))
+	}
+	return true
+}
+
+// identity tells items apart by what they say.
+func identity(item gjson.Result) string {
+	said := []string{typeIn(item), item.Get("call_id").Str, item.Get("approval_request_id").Str, item.Get("namespace").Str, item.Get("name").Str}
+	for _, name := range []string{"arguments", "input", "action", "operation", "output", "tools"} {
+		said = append(said, item.Get(name).Raw)
+	}
+	return intercept.Fingerprint(append(said, intercept.ContentText(item.Get("content")))...)
+}
