@@ -24,7 +24,7 @@ import (
 )
 
 // soon bounds every wait of a test. It is generous: nothing is timed with it.
-const soon = 30 * time.Second
+const soon = 90 * time.Second
 
 // world is a heldcall between a scripted upstream and the test, which plays
 // agent and reviewer.
@@ -127,17 +127,14 @@ func (w *world) pending(n int) []approvals.Request {
 	deadline := time.Now().Add(soon)
 	for {
 		page, err := w.console.Requests(w.t.Context(), approvals.Filter{Status: approvals.StatusPending})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if len(page.Items) == n {
+		if err == nil && len(page.Items) == n {
 			for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
 				page.Items[i], page.Items[j] = page.Items[j], page.Items[i]
 			}
 			return page.Items
 		}
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%d requests are pending, want %d", len(page.Items), n)
+			w.t.Fatalf("%d requests are pending, want %d (%v)", len(page.Items), n, err)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -29,6 +29,7 @@ var ungated = []struct{ methods, pattern string }{
 	{"POST", "/tokenize"},
 	{"POST", "/detokenize"},
 	{"POST", "/completions"},
+	{"POST", "/complete"}, // Anthropic, legacy
 	{"POST", "/messages/count_tokens"},
 	{"POST", "/responses/input_tokens"},
 	{"DELETE", "/responses/*"},

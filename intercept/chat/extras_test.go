@@ -23,35 +23,45 @@ type extra struct {
 var extras = []extra{
 	{name: "reasoning_content (DeepSeek)", pieces: []string{`{"reasoning_content":"Hm, "}`, `{"reasoning_content":"\u0041\n"}`}, whole: `"reasoning_content":"Hm, \u0041\n"`, fields: `"reasoning_content":"Hm, \u0041\n"`},
 	{name: "reasoning (OpenRouter)", pieces: []string{`{"reasoning":"a"}`, `{"reasoning":"b"}`}, whole: `"reasoning":"ab"`, fields: `"reasoning":"ab"`},
-	{name: "reasoning_details with a signature", pieces: []string{
-		`{"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a","format":"anthropic-claude-v1","index":0}]}`,
-		`{"reasoning":"b","reasoning_details":[{"type":"reasoning.text","text":"b","format":"anthropic-claude-v1","index":0}]}`,
-		`{"reasoning_details":[{"type":"reasoning.text","signature":"s1","format":"anthropic-claude-v1","index":0}]}`,
-		`{"reasoning_details":[{"type":"reasoning.encrypted","data":"xyz","id":"r1","format":"google-gemini-v1","index":1}]}`,
-	}, whole: `"reasoning":"ab", "reasoning_details": [ {"type":"reasoning.text","text":"ab","signature":"s1"} ]`,
+	{
+		name: "reasoning_details with a signature", pieces: []string{
+			`{"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a","format":"anthropic-claude-v1","index":0}]}`,
+			`{"reasoning":"b","reasoning_details":[{"type":"reasoning.text","text":"b","format":"anthropic-claude-v1","index":0}]}`,
+			`{"reasoning_details":[{"type":"reasoning.text","signature":"s1","format":"anthropic-claude-v1","index":0}]}`,
+			`{"reasoning_details":[{"type":"reasoning.encrypted","data":"xyz","id":"r1","format":"google-gemini-v1","index":1}]}`,
+		}, whole: `"reasoning":"ab", "reasoning_details": [ {"type":"reasoning.text","text":"ab","signature":"s1"} ]`,
 		fields:   `"reasoning":"ab","reasoning_details":[{"type":"reasoning.text","text":"ab","format":"anthropic-claude-v1","index":0,"signature":"s1"},{"type":"reasoning.encrypted","data":"xyz","id":"r1","format":"google-gemini-v1","index":1}]`,
-		wholeOut: `"reasoning":"ab","reasoning_details":[ {"type":"reasoning.text","text":"ab","signature":"s1"} ]`},
-	{name: "thinking_blocks (LiteLLM)", pieces: []string{
-		`{"thinking_blocks":[{"type":"thinking","thinking":"Step 1. ","signature":""}]}`,
-		`{"thinking_blocks":[{"type":"thinking","thinking":"Step 2.","signature":""}]}`,
-		`{"thinking_blocks":[{"type":"thinking","thinking":"","signature":"s1"}]}`,
-		`{"thinking_blocks":[{"type":"redacted_thinking","data":"d1"}]}`,
-		`{"thinking_blocks":[{"type":"thinking","thinking":"Step 3.","signature":null}]}`,
-		`{"thinking_blocks":[{"type":"thinking","thinking":null,"signature":"s2"}]}`,
-	}, whole: `"thinking_blocks":[{"type":"thinking","thinking":"a","signature":"s1"},{"type":"thinking","thinking":"b","signature":"s2"}]`,
+		wholeOut: `"reasoning":"ab","reasoning_details":[ {"type":"reasoning.text","text":"ab","signature":"s1"} ]`,
+	},
+	{
+		name: "thinking_blocks (LiteLLM)", pieces: []string{
+			`{"thinking_blocks":[{"type":"thinking","thinking":"Step 1. ","signature":""}]}`,
+			`{"thinking_blocks":[{"type":"thinking","thinking":"Step 2.","signature":""}]}`,
+			`{"thinking_blocks":[{"type":"thinking","thinking":"","signature":"s1"}]}`,
+			`{"thinking_blocks":[{"type":"redacted_thinking","data":"d1"}]}`,
+			`{"thinking_blocks":[{"type":"thinking","thinking":"Step 3.","signature":null}]}`,
+			`{"thinking_blocks":[{"type":"thinking","thinking":null,"signature":"s2"}]}`,
+		}, whole: `"thinking_blocks":[{"type":"thinking","thinking":"a","signature":"s1"},{"type":"thinking","thinking":"b","signature":"s2"}]`,
 		fields:   `"thinking_blocks":[{"type":"thinking","thinking":"Step 1. Step 2.","signature":"s1"},{"type":"redacted_thinking","data":"d1"},{"type":"thinking","thinking":"Step 3.","signature":"s2"}]`,
-		wholeOut: `"thinking_blocks":[{"type":"thinking","thinking":"a","signature":"s1"},{"type":"thinking","thinking":"b","signature":"s2"}]`},
-	{name: "thinking parts, then text (Mistral)", pieces: []string{
-		`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}`,
-		`{"content":""}`, `{"content":[{"type":"text","text":""}]}`,
-		`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"b"}],"closed":true}]}`,
-		`{"content":"Let "}`, `{"content":[{"type":"text","text":"me."}]}`,
-	}, whole: `"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}, {"type":"text","text":"x"},{"type":"text","text":"y"}]`,
-		content: `[{"type":"thinking","thinking":[{"type":"text","text":"ab"}],"closed":true},{"type":"text","text":"Let me."}]`},
-	{name: "text, then parts", pieces: []string{`{"content":"a"}`, `{"content":[{"type":"text","text":"b"},{"type":"reference","reference_ids":[1]}]}`, `{"content":"c"}`},
-		whole: `"content":"abc"`, content: `[{"type":"text","text":"ab"},{"type":"reference","reference_ids":[1]},{"type":"text","text":"c"}]`},
-	{name: "extra_content of the message (Gemini)", pieces: []string{`{"extra_content":{"google":{"thought":true}},"content":"x"}`, `{"extra_content":{"google":{"thought_signature":"s1"}}}`, `{"extra_content":{"google":{"thought":true}}}`},
-		whole: `"extra_content":{"google":{"thought_signature":"s1"}}`, fields: `"extra_content":{"google":{"thought_signature":"s1"}}`, content: `"x"`},
+		wholeOut: `"thinking_blocks":[{"type":"thinking","thinking":"a","signature":"s1"},{"type":"thinking","thinking":"b","signature":"s2"}]`,
+	},
+	{
+		name: "thinking parts, then text (Mistral)", pieces: []string{
+			`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}`,
+			`{"content":""}`, `{"content":[{"type":"text","text":""}]}`,
+			`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"b"}],"closed":true}]}`,
+			`{"content":"Let "}`, `{"content":[{"type":"text","text":"me."}]}`,
+		}, whole: `"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}, {"type":"text","text":"x"},{"type":"text","text":"y"}]`,
+		content: `[{"type":"thinking","thinking":[{"type":"text","text":"ab"}],"closed":true},{"type":"text","text":"Let me."}]`,
+	},
+	{
+		name: "text, then parts", pieces: []string{`{"content":"a"}`, `{"content":[{"type":"text","text":"b"},{"type":"reference","reference_ids":[1]}]}`, `{"content":"c"}`},
+		whole: `"content":"abc"`, content: `[{"type":"text","text":"ab"},{"type":"reference","reference_ids":[1]},{"type":"text","text":"c"}]`,
+	},
+	{
+		name: "extra_content of the message (Gemini)", pieces: []string{`{"extra_content":{"google":{"thought":true}},"content":"x"}`, `{"extra_content":{"google":{"thought_signature":"s1"}}}`, `{"extra_content":{"google":{"thought":true}}}`},
+		whole: `"extra_content":{"google":{"thought_signature":"s1"}}`, fields: `"extra_content":{"google":{"thought_signature":"s1"}}`, content: `"x"`,
+	},
 	{name: "provider_specific_fields (LiteLLM)", pieces: []string{`{"provider_specific_fields":{"thought_signatures":["s1"]}}`}, whole: `"provider_specific_fields":{"thought_signatures":["s1"]}`, fields: `"provider_specific_fields":{"thought_signatures":["s1"]}`},
 	{name: "encrypted_content (xAI)", pieces: []string{`{"encrypted_content":"e1"}`}, whole: `"encrypted_content":"e1"`, fields: `"encrypted_content":"e1"`},
 	{name: "reasoning_opaque (Copilot)", pieces: []string{`{"reasoning_text":"a"}`, `{"reasoning_opaque":"o1"}`}, whole: `"reasoning_text":"a","reasoning_opaque":"o1"`, fields: `"reasoning_text":"a","reasoning_opaque":"o1"`},
@@ -256,7 +266,8 @@ func TestWordsBeforeParts(t *testing.T) {
 	for _, tt := range []struct{ content, want string }{
 		{`[{"type":"thinking","thinking":[]},{"type":"text","text":"x"}]`, `[{"type":"thinking","thinking":[]},{"type":"text","text":"Look.\n\nx"}]`},
 		{`[{"type":"thinking","thinking":[]}]`, `[{"type":"thinking","thinking":[]},{"type":"text","text":"Look."}]`},
-		{`"x"`, `"Look.\n\nx"`}, {`null`, `"Look."`},
+		{`"x"`, `"Look.\n\nx"`},
+		{`null`, `"Look."`},
 	} {
 		p := play(t, request1, bodies(first, whole(`{"role":"assistant","content":`+tt.content+`}`, "stop")), nil, intercept.Limits{}, denyAll)
 		if got := gjson.GetBytes(p.out(), "choices.0.message.content").Raw; got != tt.want {

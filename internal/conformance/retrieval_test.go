@@ -114,7 +114,9 @@ func (d *desk) retrieval(t *testing.T, tools string) *retrieval {
 	return &retrieval{T: t, desk: d, tools: tools, calls: callsOfTools(strings.Fields(tools))}
 }
 
-func (r *retrieval) session() string { return strings.NewReplacer("/", "-", "+", "-", ",", "").Replace(r.Name()) }
+func (r *retrieval) session() string {
+	return strings.NewReplacer("/", "-", "+", "-", ",", "").Replace(r.Name())
+}
 
 // ask sends a request of the agent and returns its answer, which must be a 200.
 func (r *retrieval) ask(method, path, body string) reply {
