@@ -19,7 +19,7 @@ const module = "github.com/heldcall/heldcall"
 var floors = [][]string{
 	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded"},
 	{"intercept", "approvals/policy", "approvals/audit", "console/problem", "internal/scripted"},
-	{"intercept/chat", "intercept/responses", "intercept/intercepttest", "approvals/store", "console", "console/client"},
+	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console", "console/client"},
 	{"notify/nats"},
 	{"proxy"},
 	{"app"},

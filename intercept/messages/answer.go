@@ -1,0 +1,286 @@
+package messages
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/sse"
+)
+
+const (
+	maxBlocks = 2048
+	maxCalls  = 512
+	maxFields = 16 // of a block that come in pieces
+)
+
+// answer implements [intercept.Answer].
+type answer struct {
+	req    *request
+	limits intercept.Limits
+	body   []byte // the request that upstream is answering
+
+	turn // what is known of the current upstream body
+	past // what earlier upstream bodies of the same answer said
+
+	upstream intercept.Body
+	kept     intercept.Kept[[]*block] // with the blocks that the events of a part are about
+	heard    int                      // bytes of what the model said that are remembered
+	shapes   shapes
+	out      intercept.Gather
+}
+
+// turn is the state of one upstream body.
+type turn struct {
+	blocks    []*block
+	attempt   int    // see [answer.splice]
+	opened    int    // blocks that this attempt has opened
+	irregular bool   // they are not numbered as clients count them
+	started   bool   // the message has begun
+	named     bool   // some of its events have a name
+	unnamed   bool   // some have none
+	usage     string // of the message: what its end says, and what only its start says
+	stop      string // the stop reason
+	container string
+	done      bool // the message has ended
+	failed    bool // an error was reported inside
+}
+
+// past is what outlives a continuation.
+type past struct {
+	form          intercept.Form // of the first body
+	id, model     string         // of the first message, raw
+	begun         bool           // the start of the message has gone out
+	continuations int
+	base          int      // blocks of earlier turns that the agent has got
+	hidden        []string // messages of whole turns that the agent does not see
+	seen          []piece  // what it has seen of them
+	whole         []string // the same, rendered, for a whole answer
+	thinking      bool     // the last block of them is one of thinking
+	text          string   // what the agent has read
+	spent         []byte   // usage so far
+	unended       string   // what the last event that went out lacks of its end
+}
+
+func newAnswer(r *request, limits intercept.Limits) *answer {
+	return &answer{req: r, limits: limits, body: r.Envelope().Body}
+}
+
+// Begin implements [intercept.Answer].
+func (a *answer) Begin(string) {
+	a.turn, a.kept, a.shapes = turn{}, intercept.Kept[[]*block]{}, shapes{}
+	a.upstream = intercept.Body{Max: a.limits.MaxBytes, Must: a.form}
+}
+
+// Write implements [intercept.Answer].
+func (a *answer) Write(p []byte) ([]byte, error) {
+	lead, err := a.upstream.Write(p)
+	if form := a.upstream.Form(); form != intercept.FormUnknown {
+		a.form = form
+	}
+	a.out.Add(lead)
+	if err == nil {
+		err = a.stream()
+	}
+	return a.out.Take(), err
+}
+
+// End implements [intercept.Answer].
+func (a *answer) End(framed bool) (out []byte, err error) {
+	switch a.upstream.Form() {
+	case intercept.FormWhole:
+		err = a.readWhole(framed)
+	case intercept.FormStream:
+		out, err = a.endStream(framed)
+	default:
+		out = a.upstream.Rest()
+	}
+	if err == nil && a.continuations > 0 && !a.started && !a.failed {
+		err = intercept.NotUnderstood("after a denial it says nothing")
+	}
+	return out, err
+}
+
+// Streamed implements [intercept.Answer].
+func (a *answer) Streamed() bool { return a.upstream.Form() == intercept.FormStream }
+
+// Complete implements [intercept.Answer].
+func (a *answer) Complete() bool { return a.done }
+
+// Holding implements [intercept.Answer].
+func (a *answer) Holding() bool { return a.upstream.Form() == intercept.FormWhole || a.holding() }
+
+// Calls implements [intercept.Answer].
+func (a *answer) Calls() []intercept.Call {
+	var list []intercept.Call
+	for _, b := range a.pending() {
+		b.call.judge()
+		if !b.ended {
+			b.call.Doubt(doubtOpenEnd)
+		}
+		if a.mixed() {
+			b.call.Doubt(doubtUnnamed)
+		}
+		if a.cut() && b == a.last() {
+			b.call.Doubt(intercept.DoubtCut)
+		}
+		list = append(list, b.asCall())
+	}
+	return list
+}
+
+// mixed reports whether some events of the message have a name and some have
+// none. The SDKs skip these.
+func (a *answer) mixed() bool { return a.named && a.unnamed }
+
+// cut reports whether the answer ended otherwise than by the model's will.
+func (a *answer) cut() bool {
+	return slices.Contains([]string{"max_tokens", "model_context_window_exceeded", "refusal", "stop_sequence"}, a.stop)
+}
+
+// Passed implements [intercept.Answer].
+func (a *answer) Passed() (list []intercept.Call) {
+	for _, b := range a.blocks {
+		if b.call != nil && b.call.passed {
+			list = append(list, b.asCall())
+		}
+	}
+	return list
+}
+
+// pending lists the blocks of the calls that need a ruling, in the order of the
+// answer.
+func (a *answer) pending() (list []*block) {
+	for _, b := range a.blocks {
+		if b.call != nil && !b.call.passed {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// Text implements [intercept.Answer].
+func (a *answer) Text() string {
+	return strings.TrimSpace(a.text + intercept.Paragraph(a.text, a.said()))
+}
+
+// said is what the model says to the user in the current turn.
+func (a *answer) said() string {
+	var b strings.Builder
+	for _, block := range a.blocks {
+		b.WriteString(block.text())
+	}
+	return b.String()
+}
+
+// Heartbeat implements [intercept.Answer]: the event ping, which the API sends
+// itself and which all known clients tolerate anywhere. A whole answer is kept
+// alive by blanks before the JSON.
+func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
+	switch {
+	case a.form == intercept.FormWhole:
+		return []byte("\n")
+	case a.form == intercept.FormStream && pulse == intercept.PulseComment:
+		return []byte(": keepalive\n")
+	case a.form == intercept.FormStream:
+		return appendEvent(nil, "ping", `{"type": "ping"}`)
+	}
+	return nil
+}
+
+// Fail implements [intercept.Answer]. A whole answer whose head has gone out is
+// failed by an error for its body.
+func (a *answer) Fail(e *intercept.Error) []byte {
+	if a.form == intercept.FormWhole {
+		return errorBody(e)
+	}
+	return appendEvent([]byte(a.unended), "error", string(errorBody(e)))
+}
+
+func appendEvent(dst []byte, name, payload string) []byte {
+	return sse.AppendData(dst, name, []byte(payload))
+}
+
+// last is the block that opened last, nil when there is none.
+func (a *answer) last() *block {
+	if len(a.blocks) == 0 {
+		return nil
+	}
+	return a.blocks[len(a.blocks)-1]
+}
+
+// find returns the latest block with a number in the current attempt, nil where
+// there is none.
+func (a *answer) find(index int) *block {
+	for i := len(a.blocks) - 1; i >= 0; i-- {
+		if b := a.blocks[i]; b.index == index && b.attempt == a.attempt {
+			return b
+		}
+	}
+	return nil
+}
+
+// hear bounds what is remembered of what the model says.
+func (a *answer) hear(n int) error {
+	if a.heard += n; a.limits.MaxBytes > 0 && a.heard > a.limits.MaxBytes {
+		return intercept.TooLong()
+	}
+	return nil
+}
+
+// open adds a block.
+func (a *answer) open(o *opening, index int) (*block, error) {
+	switch {
+	case a.done:
+		return nil, intercept.NotUnderstood("a block stands behind the end of the message")
+	case o.role == roleCall && a.stop != "":
+		return nil, intercept.NotUnderstood("a call stands behind the reason why the message stopped")
+	case len(a.blocks) == maxBlocks:
+		return nil, intercept.NotUnderstood("it has more than %d blocks", maxBlocks)
+	}
+	b := newBlock(o, index, a.attempt)
+	if same := a.find(index); same != nil {
+		b.doubt(doubtShared)
+		same.doubt(doubtShared)
+	}
+	if b.call != nil {
+		if err := a.enlist(b); err != nil {
+			return nil, err
+		}
+	}
+	a.irregular = a.irregular || index != a.opened
+	a.opened++
+	a.blocks = append(a.blocks, b)
+	return b, a.hear(len(o.raw))
+}
+
+// enlist compares a new call with those before it.
+func (a *answer) enlist(b *block) error {
+	calls := 0
+	for _, other := range a.blocks {
+		if other.call == nil {
+			continue
+		}
+		if calls++; b.call.id != "" && other.call.id == b.call.id {
+			b.doubt(intercept.DoubtSharedID)
+			other.doubt(intercept.DoubtSharedID)
+		}
+	}
+	if calls >= maxCalls {
+		return intercept.NotUnderstood("it has more than %d calls", maxCalls)
+	}
+	return nil
+}
+
+// learn notes what a message says of itself at its start or end.
+func (a *answer) learn(m *message) {
+	if m.usage != "" {
+		a.usage = overlay(a.usage, m.usage)
+	}
+	if m.stop != "" {
+		a.stop = strings.Clone(m.stop)
+	}
+	if m.container != "" {
+		a.container = strings.Clone(m.container)
+	}
+}

@@ -1,0 +1,432 @@
+package messages
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/tidwall/gjson"
+)
+
+const request1 = `{"model":"m","stream":true,"tool_choice":{"type":"any"},"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"bash","description":"runs","input_schema":{"type":"object"}}]}`
+
+// sent renders one streamed event; its data begin with its type.
+func sent(kind, fields string) string {
+	if fields != "" {
+		fields = "," + fields
+	}
+	return fmt.Sprintf("event: %s\ndata: {\"type\":\"%s\"%s}\n\n", kind, kind, fields)
+}
+
+func started(id string) string {
+	return sent("message_start", `"message":{"id":"`+id+`","type":"message","role":"assistant","model":"m1","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}`)
+}
+
+func opened(index int, block string) string {
+	return sent("content_block_start", fmt.Sprintf(`"index":%d,"content_block":%s`, index, block))
+}
+
+func added(index int, delta string) string {
+	return sent("content_block_delta", fmt.Sprintf(`"index":%d,"delta":%s`, index, delta))
+}
+
+func closed(index int) string { return sent("content_block_stop", fmt.Sprintf(`"index":%d`, index)) }
+
+func ended(reason string) string {
+	return sent("message_delta", `"delta":{"stop_reason":"`+reason+`","stop_sequence":null},"usage":{"output_tokens":7}`) + stopped
+}
+
+// text is a whole text block.
+func text(index int, said ...string) string {
+	out := opened(index, `{"type":"text","text":""}`)
+	for _, s := range said {
+		out += word(index, s)
+	}
+	return out + closed(index)
+}
+
+func word(index int, said string) string {
+	return added(index, `{"type":"text_delta","text":`+intercept.Quote(said)+`}`)
+}
+
+func thought(index int, said, signature string) string {
+	return opened(index, `{"type":"thinking","thinking":"","signature":""}`) +
+		added(index, `{"type":"thinking_delta","thinking":`+intercept.Quote(said)+`}`) +
+		added(index, `{"type":"signature_delta","signature":"`+signature+`"}`) + closed(index)
+}
+
+func begun(index int, id, name string) string {
+	return opened(index, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, id, name))
+}
+
+func more(index int, piece string) string {
+	return added(index, `{"type":"input_json_delta","partial_json":`+intercept.Quote(piece)+`}`)
+}
+
+// use is a whole call whose input comes in the given pieces.
+func use(index int, id, name string, pieces ...string) string {
+	out := begun(index, id, name)
+	for _, p := range pieces {
+		out += more(index, p)
+	}
+	return out + closed(index)
+}
+
+const (
+	ping    = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
+	stopped = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+	done    = "data: [DONE]\n\n"
+)
+
+var (
+	speech = text(0, "Let me", " look.")
+	one    = use(1, "toolu_a", "bash", "", `{"command":`, `"ls"}`)
+	listed = started("msg_1") + ping + speech + one + ended("tool_use")
+	two    = started("msg_1") + speech + use(1, "toolu_a", "bash", `{"command":"ls"}`) + use(2, "toolu_b", "read", `{"path":"x"}`) + ended("tool_use")
+	// finalWord is how an answer goes on after a denial.
+	finalWord = started("msg_2") + text(0, "Very well.") + ended("end_turn")
+)
+
+// player feeds upstream bodies in blocks of n bytes and settles them.
+type player struct {
+	t    *testing.T
+	a    intercept.Answer
+	n    int
+	out  strings.Builder
+	last intercept.Settlement
+}
+
+func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *player {
+	t.Helper()
+	if limits.MaxContinuations == 0 {
+		limits.MaxContinuations = 4
+	}
+	limits.TurnID = "t1"
+	return &player{t: t, a: asking(t, body).Answer(limits), n: n}
+}
+
+func (p *player) feed(body string) error {
+	p.a.Begin("text/event-stream")
+	for body != "" {
+		k := min(p.n, len(body))
+		out, err := p.a.Write([]byte(body[:k]))
+		p.out.Write(out)
+		if err != nil {
+			return err
+		}
+		body = body[k:]
+	}
+	out, err := p.a.End(true)
+	p.out.Write(out)
+	return err
+}
+
+func (p *player) turn(body string, rule intercepttest.Ruler) {
+	p.t.Helper()
+	if err := p.feed(body); err != nil {
+		p.t.Fatalf("feed: %v", err)
+	}
+	var rulings []intercept.Ruling
+	for i, c := range p.a.Calls() {
+		rulings = append(rulings, rule(i, c))
+	}
+	var err error
+	if p.last, err = p.a.Settle(rulings); err != nil {
+		p.t.Fatalf("settle: %v", err)
+	}
+	p.out.Write(p.last.Bytes)
+}
+
+// asking is an agent's request with a body.
+func asking(t testing.TB, body string) *request {
+	t.Helper()
+	r, err := acceptRequest(intercept.Envelope{Method: "POST", Path: route, Body: []byte(body)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// told is the denial of a call as the model reads it.
+func told(id string) string {
+	return `{"type":"tool_result","tool_use_id":"` + id + `","content":"` + intercepttest.Denial + `"}`
+}
+
+// first rules on the first call as r does and releases the others.
+func first(r intercepttest.Ruler) intercepttest.Ruler {
+	return func(n int, c intercept.Call) intercept.Ruling {
+		if n == 0 {
+			return r(n, c)
+		}
+		return intercepttest.ReleaseAll(n, c)
+	}
+}
+
+var blockSizes = []int{1, 7, 64, 1 << 20}
+
+func equal(t *testing.T, what, got, want string) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func TestReleasedIsByteIdentical(t *testing.T) {
+	for _, body := range []string{listed, two, strings.ReplaceAll(two, "\n", "\r\n"), ": hello\n\n" + listed, "\xef\xbb\xbf" + listed, strings.ReplaceAll(two, "}\n", "      }\n")} {
+		for _, n := range blockSizes {
+			p := newPlayer(t, request1, n, intercept.Limits{})
+			p.turn(body, intercepttest.ReleaseAll)
+			equal(t, fmt.Sprintf("blocks of %d", n), p.out.String(), body)
+			if p.last.Hidden != nil || p.last.Next != nil {
+				t.Error("something is remembered of an answer that did not change")
+			}
+		}
+	}
+}
+
+func TestNothingOfAHeldCallPasses(t *testing.T) {
+	for _, n := range blockSizes {
+		p := newPlayer(t, request1, n, intercept.Limits{})
+		if err := p.feed(listed); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "before the ruling", p.out.String(), started("msg_1")+ping+speech)
+		want := []intercept.Call{{ID: "toolu_a", Name: "bash", Arguments: `{"command":"ls"}`}}
+		if d := cmp.Diff(want, p.a.Calls()); d != "" {
+			t.Fatalf("calls (-want +got):\n%s", d)
+		}
+		if !p.a.Complete() || !p.a.Holding() || !p.a.Streamed() {
+			t.Error("the answer does not know where it stands")
+		}
+	}
+}
+
+func TestDeniedIsContinued(t *testing.T) {
+	for _, n := range blockSizes {
+		p := newPlayer(t, request1, n, intercept.Limits{})
+		p.turn(listed, intercepttest.DenyAll)
+		if p.last.Next == nil {
+			t.Fatal("no continuation")
+		}
+		hidden := `{"role":"assistant","content":[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_a","name":"bash","input":{"command":"ls"}}]},` +
+			`{"role":"user","content":[` + told("toolu_a") + `]}`
+		equal(t, "continuation", string(p.last.Next.Body), strings.Replace(strings.Replace(request1, `"any"`, `"auto"`, 1), `"hi"}`, `"hi"},`+hidden, 1))
+		p.turn(started("msg_2")+ping+text(0, "Very well.")+ended("end_turn"), intercepttest.ReleaseAll)
+		end := sent("message_delta", `"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"input_tokens":20,"output_tokens":14}`) + stopped
+		equal(t, "agent", p.out.String(), started("msg_1")+ping+speech+ping+text(1, "Very well.")+end)
+		if len(p.last.Hidden) != 1 {
+			t.Fatal("nothing is remembered")
+		}
+		for _, echo := range []string{
+			`[{"type":"text","text":"Let me look."},{"type":"text","text":"Very well.","cache_control":{"type":"ephemeral"}}]`,
+			`[ {"text":"Let me look.","type":"text"}, {"text":"Very well.","type":"text"} ]`,
+			`[{"type":"text","text":"Let me look.\nVery well."}]`,
+			`"Let me look.Very well."`, `"Let me look.\n\nVery well."`,
+		} {
+			r := asking(t, `{"messages":[{"role":"user","content":"hi"}, {"role":"assistant","content":`+echo+`}, {"role":"user","content":"next"}],"model":"m"}`)
+			if n := r.Splice(p.last.Hidden); n != 1 {
+				t.Fatalf("%s: %d spliced", echo, n)
+			}
+			last := `{"type":"text","text":"Very well."}`
+			if parts := gjson.Parse(echo); parts.IsArray() && parts.Get("#").Int() == 2 {
+				last = parts.Get("1").Raw
+			}
+			equal(t, echo, string(r.Envelope().Body), `{"messages":[{"role":"user","content":"hi"}, `+hidden+`,{"role":"assistant","content":[`+last+`]}, {"role":"user","content":"next"}],"model":"m"}`)
+		}
+	}
+}
+
+func TestMixedIsRenumbered(t *testing.T) {
+	p := newPlayer(t, request1, 50, intercept.Limits{})
+	p.turn(two, first(intercepttest.DenyAll))
+	equal(t, "agent", p.out.String(), started("msg_1")+speech+use(1, "toolu_b", "read", `{"path":"x"}`)+ended("tool_use"))
+	for _, tt := range []struct{ content, want string }{
+		{
+			`[{"type":"tool_result","tool_use_id":"toolu_b","content":"data"},{"type":"text","text":"go on"}]`,
+			`[` + told("toolu_a") + `,{"type":"tool_result","tool_use_id":"toolu_b","content":"data"},{"type":"text","text":"go on"}]`,
+		},
+		{`"stop"`, `[` + told("toolu_a") + `,{"type":"text","text":"stop"}]`},
+		{`[]`, `[` + told("toolu_a") + `]`},
+	} {
+		r := asking(t, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_b","name":"read","input":{"path":"x"}}]},{"role":"user","content":`+tt.content+`}]}`)
+		if n := r.Splice(p.last.Hidden); n != 1 {
+			t.Fatalf("%d spliced", n)
+		}
+		equal(t, tt.content, string(r.Envelope().Body), `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_a","name":"bash","input":{"command":"ls"}},{"type":"tool_use","id":"toolu_b","name":"read","input":{"path":"x"}}]},{"role":"user","content":`+tt.want+`}]}`)
+	}
+}
+
+func TestEditedReplacesTheArguments(t *testing.T) {
+	p := newPlayer(t, request1, 50, intercept.Limits{})
+	p.turn(listed, func(int, intercept.Call) intercept.Ruling {
+		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged("bash", "")}
+	})
+	equal(t, "agent", p.out.String(), started("msg_1")+ping+speech+use(1, "toolu_a", "bash", `{"command":"pwd"}`)+ended("tool_use"))
+	note := intercept.Quote(intercept.ArgumentsChanged("bash", ""))
+	for _, tt := range []struct{ content, want string }{
+		{`"content":"/tmp"`, `"content":` + note[:len(note)-1] + `\n/tmp"`},
+		{`"content":[{"type":"text","text":"/tmp"}],"is_error":false`, `"content":[{"type":"text","text":` + note + `},{"type":"text","text":"/tmp"}],"is_error":false`},
+	} {
+		history := `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"toolu_a","name":"bash","input":{"command":"pwd"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_a",%s}]}]}`
+		r := asking(t, fmt.Sprintf(history, tt.content))
+		r.Splice(p.last.Hidden)
+		equal(t, "spliced", string(r.Envelope().Body), fmt.Sprintf(history, tt.want))
+	}
+}
+
+func TestAllowedByNamePasses(t *testing.T) {
+	asked := 0
+	p := newPlayer(t, request1, 1, intercept.Limits{Pass: func(c intercept.Call) bool { asked++; return c.Name == "bash" }})
+	if err := p.feed(listed); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "agent", p.out.String(), listed)
+	if asked != 1 || len(p.a.Calls()) != 0 {
+		t.Errorf("asked %d times, %d calls left", asked, len(p.a.Calls()))
+	}
+	want := []intercept.Call{{ID: "toolu_a", Name: "bash", Arguments: `{"command":"ls"}`}}
+	if d := cmp.Diff(want, p.a.Passed()); d != "" {
+		t.Errorf("passed (-want +got):\n%s", d)
+	}
+}
+
+func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
+	before := started("msg_1") + begun(0, "a", "bash")
+	for _, bad := range []string{
+		more(0, `{"a":1,`) + more(0, `"a":2}`),
+		more(0, `{"a":1,`) + closed(0) + more(0, `"b":2}`),
+		more(0, `{"a":1,`) + text(1, "x") + more(0, `"b":2}`),
+		more(0, `{"a":1,`) + "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"}\"}}\n\n",
+	} {
+		p := newPlayer(t, request1, 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
+		if err := p.feed(before + bad + ended("tool_use")); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.out.String(); !strings.HasPrefix(got, before+more(0, `{"a":1,`)) || strings.Contains(got, "message_stop") {
+			t.Fatalf("got %q", got)
+		}
+		if calls := p.a.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
+			t.Fatalf("calls: %+v", calls)
+		}
+		if _, err := p.a.Settle([]intercept.Ruling{{}}); err == nil {
+			t.Error("a half call was taken back without a word")
+		}
+	}
+}
+
+// Behind a held call text waits, because blocks are numbered; what does not belong
+// to the message passes.
+func TestWhatOvertakesAHeldCall(t *testing.T) {
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
+	if err := p.feed(started("msg_1") + one + ": working\n\n" + text(2, "And more.") + ping + "data:\n\n" + ended("tool_use")); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "before the ruling", p.out.String(), started("msg_1")+": working\n\n"+ping+"data:\n\n")
+}
+
+func TestWhole(t *testing.T) {
+	body := whole(`{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Look."},`+aCall+`,{"type":"tool_use","id":"toolu_b","name":"read","input":{}}`, "tool_use")
+	p := newPlayer(t, request1, 11, intercept.Limits{})
+	p.turn(body, intercepttest.ReleaseAll)
+	equal(t, "released", p.out.String(), body)
+	p = newPlayer(t, request1, 11, intercept.Limits{})
+	p.turn(body, intercepttest.DenyAll)
+	if p.out.Len() != 0 || p.last.Next == nil {
+		t.Fatalf("denied: %s", p.out.String())
+	}
+	equal(t, "continuation", gjson.GetBytes(p.last.Next.Body, "messages.1.content").Raw, gjson.Get(body, "content").Raw)
+	p.turn(strings.NewReplacer("msg_1", "msg_2", `"m1"`, `"m2"`).Replace(whole(`{"type":"text","text":"Fine."}`, "end_turn")), intercepttest.ReleaseAll)
+	equal(t, "continued", p.out.String(), strings.Replace(whole(`{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Look."},{"type":"text","text":"Fine."}`, "end_turn"), `{"input_tokens":10,"output_tokens":7}`, `{"input_tokens":20,"output_tokens":14}`, 1))
+	p = newPlayer(t, request1, 11, intercept.Limits{})
+	p.turn(body, func(n int, c intercept.Call) intercept.Ruling {
+		if n == 0 {
+			return intercepttest.DenyAll(n, c)
+		}
+		return intercepttest.EditAll(n, c)
+	})
+	equal(t, "mixed", p.out.String(), strings.Replace(strings.Replace(body, aCall+",", "", 1), `"input":{}`, `"input":`+intercepttest.Edited, 1))
+}
+
+func TestAborted(t *testing.T) {
+	p := newPlayer(t, request1, 64, intercept.Limits{})
+	p.turn(listed, intercepttest.AbortAll)
+	equal(t, "streamed", p.out.String(), started("msg_1")+ping+speech+text(1, "\n\nStopped.")+ended("end_turn"))
+	p = newPlayer(t, request1, 64, intercept.Limits{})
+	p.turn(whole(aCall, "tool_use"), intercepttest.AbortAll)
+	equal(t, "whole", p.out.String(), whole(`{"type":"text","text":"Stopped."}`, "end_turn"))
+}
+
+func TestContinuationsAreBounded(t *testing.T) {
+	p := newPlayer(t, request1, 64, intercept.Limits{MaxContinuations: 2})
+	for i := 0; ; i++ {
+		p.turn(strings.ReplaceAll(listed, "toolu_a", fmt.Sprint("toolu_", i)), intercepttest.DenyAll)
+		if p.last.Next == nil {
+			break
+		}
+		if i > 2 {
+			t.Fatal("no bound")
+		}
+	}
+	m, err := foldStrict(p.out.String())
+	if err != nil || m.stop != "end_turn" || len(m.blocks) != 4 || !strings.Contains(m.blocks[3].text, "denied 3 times") || strings.Contains(p.out.String(), "bash") {
+		t.Fatalf("%v: got\n%s", err, p.out.String())
+	}
+	r := asking(t, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":`+intercept.Quote(m.text())+`},{"role":"user","content":"next"}]}`)
+	if r.Splice(p.last.Hidden) != 1 {
+		t.Fatal("not spliced")
+	}
+	checkConversation(t, string(r.Envelope().Body))
+	if got := gjson.GetBytes(r.Envelope().Body, "messages.#").Int(); got != 9 {
+		t.Errorf("%d messages in %s", got, r.Envelope().Body)
+	}
+}
+
+func TestErrorInsideVoidsTheCall(t *testing.T) {
+	fault := sent("error", `"error":{"type":"overloaded_error","message":"Overloaded"}`)
+	for _, fault := range []string{fault, "data: {\"error\":{\"message\":\"boom\"}}\n\n", "event: error\ndata: {\"message\":\"boom\"}\n\n", "event: error\ndata: {\"type\":\"overloaded_error\"}\n\n"} {
+		p := newPlayer(t, request1, 16, intercept.Limits{})
+		p.turn(started("msg_1")+begun(0, "a", "bash")+more(0, `{"a":`)+fault, intercepttest.ReleaseAll)
+		equal(t, "agent", p.out.String(), started("msg_1")+fault)
+	}
+}
+
+func TestCutIsNoEnd(t *testing.T) {
+	for _, body := range []string{started("msg_1") + speech + one, started("msg_1") + speech, whole(aCall, "tool_use")[:80]} {
+		a := newPlayer(t, request1, 1, intercept.Limits{}).a
+		a.Begin("")
+		if _, err := a.Write([]byte(body)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.End(false); err == nil {
+			t.Errorf("%s: an answer that was cut counts as ended", body)
+		}
+	}
+	a := newPlayer(t, request1, 1, intercept.Limits{}).a
+	a.Begin("")
+	if _, err := a.Write([]byte(strings.TrimSuffix(listed, stopped))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.End(false); err != nil || len(a.Calls()) != 1 {
+		t.Errorf("an answer that has announced its end: %v", err)
+	}
+}
+
+func TestHeartbeat(t *testing.T) {
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
+	if got := p.a.Heartbeat(intercept.PulseAuto); got != nil {
+		t.Errorf("before the form is known: %q", got)
+	}
+	p.turn(listed, intercepttest.DenyAll)
+	p.a.Begin("") // the continuation has not answered yet
+	for pulse, want := range map[intercept.Pulse]string{intercept.PulseAuto: ping, intercept.PulseEvent: ping, intercept.PulseComment: ": keepalive\n"} {
+		equal(t, "heartbeat", string(p.a.Heartbeat(pulse)), want)
+	}
+	p = newPlayer(t, request1, 1<<20, intercept.Limits{})
+	if err := p.feed(whole(aCall, "tool_use")); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "whole", string(p.a.Heartbeat(intercept.PulseEvent)), "\n")
+}

@@ -1,0 +1,185 @@
+package messages
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// role is what a block is for the agent.
+type role int
+
+const (
+	roleSaid   role = iota // text, thinking and what else is only read
+	roleCall               // tool_use: the agent runs it
+	roleHosted             // a tool that the provider has run already, or its result
+)
+
+// opening is a block as it opens, in an event of its own or in the content of a
+// message.
+type opening struct {
+	raw      string
+	role     role
+	id, name string // of a call
+	input    string // of a call, raw; "" when absent or null
+}
+
+// block reads a block. The provider says in its type who runs a tool.
+func (d *decoder) block(o *opening, v gjson.Result) bool {
+	if !v.IsObject() {
+		return d.Refuse("a block is not an object")
+	}
+	o.raw = v.Raw
+	t := v.Get("type")
+	switch kind := t.Str; {
+	case kind == "tool_use":
+		return d.call(o, v)
+	case kind == "server_tool_use" || kind == "mcp_tool_use" || strings.HasSuffix(kind, "_tool_result"):
+		return d.hosted(o, v)
+	case intercept.NamedInput(v):
+		return d.Refuse("a block of another type has a name and an input")
+	case kind == "text" || strings.HasSuffix(kind, "thinking"):
+		return d.said(v)
+	case t.Type != gjson.String:
+		return d.Refuse("a block has no type")
+	}
+	return d.Unknown("", v)
+}
+
+func (d *decoder) call(o *opening, v gjson.Result) bool {
+	o.role = roleCall
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch key := k.Str; key {
+		case "type":
+			return true
+		case "id":
+			return d.Text(&o.id, v, "the id of a tool call")
+		case "name":
+			return d.Text(&o.name, v, "the name of a tool call")
+		case "input":
+			if v.Type != gjson.Null {
+				o.input = v.Raw
+			}
+			return true
+		case "caller": // the provider's code issued it; the agent runs it all the same
+			return d.Unknown("", v)
+		default:
+			return d.Unknown(key, v, "type", "id", "name", "input")
+		}
+	})
+	return d.OK()
+}
+
+// hosted reads a block of a tool that the provider runs. What is in its input
+// and result is data for the model and for the reader.
+func (d *decoder) hosted(o *opening, v gjson.Result) bool {
+	o.role = roleHosted
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch key := k.Str; key {
+		case "input", "content":
+			if holdsCall(v, false, 0) {
+				return d.Refuse("the data of a tool that the provider ran could hold a call")
+			}
+			return true
+		case "type", "id", "name", "tool_use_id", "server_name", "caller":
+			return d.Unknown("", v)
+		default:
+			return d.Unknown(key, v, "type", "id", "name", "input", "content", "tool_use_id")
+		}
+	})
+	return d.OK()
+}
+
+func (d *decoder) said(v gjson.Result) bool {
+	v.ForEach(func(k, v gjson.Result) bool {
+		return d.Unknown(k.Str, v, "type", "text", "id", "name", "input")
+	})
+	return d.OK()
+}
+
+// report takes a part of an answer that tells of calls and holds none.
+func (d *decoder) report(v gjson.Result) bool {
+	if holdsCall(v, true, 0) {
+		return d.Refuse("a report on the context could hold a call")
+	}
+	return true
+}
+
+// maxDepth bounds the search: each level reads all that is below it again.
+const maxDepth = 32
+
+// holdsCall reports whether an object in v has the type of a call or, with named,
+// a name and an input.
+func holdsCall(v gjson.Result, named bool, depth int) (found bool) {
+	if !v.IsArray() && !v.IsObject() {
+		return false
+	}
+	if depth == maxDepth || named && intercept.NamedInput(v) {
+		return true
+	}
+	v.ForEach(func(k, item gjson.Result) bool {
+		t := ""
+		if strings.EqualFold(k.Str, "type") {
+			t = strings.ToLower(item.String())
+		}
+		found = strings.Contains(t, "tool_use") && !strings.HasPrefix(t, "clear_tool_uses") || holdsCall(item, named, depth+1)
+		return !found
+	})
+	return found
+}
+
+// delta is what an event adds to a block.
+type delta struct {
+	input    bool // to the input of a tool
+	plain    bool // it is one that every client knows, and no input
+	fields   []growth
+	citation string // raw
+}
+
+// growth is a string field of a block that grows by a piece.
+type growth struct {
+	field string
+	piece gjson.Result
+}
+
+// deltaFields are the known deltas, with the field that each has and that grows.
+var deltaFields = map[string]string{
+	"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature",
+	"input_json_delta": "partial_json", "citations_delta": "citation",
+}
+
+func (d *decoder) delta(into *delta, v gjson.Result) bool {
+	if !v.IsObject() || intercept.NamedInput(v) {
+		return d.Refuse("a delta is not an object, or is a call itself")
+	}
+	t := v.Get("type")
+	if t.Type != gjson.String {
+		return d.Refuse("a delta has no type")
+	}
+	field, known := deltaFields[t.Str]
+	into.input = t.Str == "input_json_delta"
+	into.plain = known && !into.input
+	if reason := intercept.Suspect("", v); !known && reason != "" {
+		return d.Refuse(reason)
+	}
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch key := k.Str; {
+		case key == "type":
+			return true
+		case known && key == field && key == "citation":
+			into.citation = v.Raw
+			return d.Unknown("", v)
+		case known && key != field:
+			return d.Unknown(key, v, "type", field)
+		case known && v.Type != gjson.String && v.Type != gjson.Null:
+			return d.Refuse("a piece of a block is not a string")
+		case intercept.Misspelt(key, "type", "text", "partial_json"):
+			return d.Refuse("a known field is spelt in another letter case")
+		case v.Type == gjson.String:
+			into.fields = append(into.fields, growth{key, v})
+		}
+		return true
+	})
+	return d.OK()
+}

@@ -1,0 +1,100 @@
+package messages
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// call is one tool call as its events have built it so far.
+type call struct {
+	intercept.Doubts
+	id, name  string
+	given     string // the input that the block opened with, raw
+	fragments strings.Builder
+	passed    bool // it goes to the agent unbuffered
+	broken    bool // part of it passed before it became doubtful
+	check     *intercept.ArgumentsCheck
+}
+
+func newCall(o *opening) *call {
+	return &call{id: strings.Clone(o.id), name: strings.Clone(o.name), given: strings.Clone(o.input)}
+}
+
+// empty reports whether the block opened without input: it follows in pieces, or
+// there is none.
+func (c *call) empty() bool {
+	v := gjson.Parse(c.given)
+	switch {
+	case v.IsObject():
+		return strings.Trim(v.Raw, "{} \t\r\n") == ""
+	case v.Type == gjson.String:
+		return v.Str == ""
+	}
+	return v.Type == gjson.Null
+}
+
+// arguments is the input of the call. One that opens with an input and goes on
+// in pieces has both, because clients take the one, the other or both.
+func (c *call) arguments() string {
+	switch {
+	case c.fragments.Len() == 0 && c.empty():
+		return "{}"
+	case c.empty():
+		return c.fragments.String()
+	}
+	return c.given + c.fragments.String()
+}
+
+// object reports whether the arguments are one strict JSON object.
+func (c *call) object() bool {
+	var d intercept.Doubts
+	d.DoubtArguments(c.arguments())
+	return len(d) == 0
+}
+
+// add takes a piece of the input.
+func (c *call) add(piece string) {
+	if piece != "" && c.given != "" && c.given != "{}" {
+		c.Doubt("It begins with an input and goes on in pieces, of which clients take the one, the other or both.")
+	}
+	c.fragments.WriteString(piece)
+}
+
+// judge doubts arguments that are not one strict JSON object.
+func (c *call) judge() { c.DoubtArguments(c.arguments()) }
+
+// interrupt takes a call out of those that pass: what is left of it is held and
+// judged as doubtful.
+func (c *call) interrupt() {
+	c.check = nil
+	if c.passed {
+		c.passed, c.broken = false, true
+		c.Doubt(intercept.DoubtInterrupted)
+	}
+}
+
+// doubt notes why clients may read the call of a block in different ways; a block
+// that is no call is read alike by all.
+func (b *block) doubt(reason string) {
+	if b != nil && b.call != nil {
+		b.call.Doubt(reason)
+		b.call.interrupt()
+	}
+}
+
+const (
+	doubtShared    = "Two blocks of the answer have the same number; some clients read both as one."
+	doubtAlternate = "Pieces of two blocks alternate; clients that go by the last block read both as one."
+	doubtGoesOn    = "It goes on behind its end."
+	doubtEndsTwice = "It ends twice, and some clients may run it twice."
+	doubtOpenEnd   = "It has no end; it may be longer than it looks."
+	doubtUnnamed   = "Some events of the answer have no name, and some clients skip those."
+	doubtMixed     = "It holds pieces of another kind than input."
+)
+
+func (b *block) asCall() intercept.Call {
+	c := b.call
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.arguments(), Ambiguous: c.Doubts}
+}

@@ -1,0 +1,74 @@
+package messages
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// checkConversation reads a request as the provider does, with what it refuses:
+// every call of an assistant message is answered in the next message, which is
+// the user's, before any text; no result is without its call; no message is empty
+// and none of the assistant's ends in thinking; ids are spelt as they must be.
+func checkConversation(t testing.TB, body string) {
+	t.Helper()
+	if err := intercept.Strict([]byte(body)); err != nil {
+		t.Fatalf("broken JSON: %v: %s", err, body)
+	}
+	var owed []string
+	for _, m := range gjson.Get(body, "messages").Array() {
+		content := m.Get("content")
+		parts := blocks(content)
+		if content.IsArray() && len(parts) == 0 {
+			t.Fatalf("an empty message in %s", body)
+		}
+		switch m.Get("role").Str {
+		case "assistant":
+			if len(owed) > 0 {
+				t.Fatalf("no results for %q in %s", owed, body)
+			}
+			for i, part := range parts {
+				if blank(part.Raw) || i == len(parts)-1 && thinks(part.Raw) {
+					t.Fatalf("a block that no provider takes in %s", body)
+				}
+				if part.Get("type").Str == "tool_use" {
+					if !part.Get("input").IsObject() {
+						t.Fatalf("an input that is no object in %s", body)
+					}
+					owed = append(owed, part.Get("id").Str)
+				}
+			}
+			if slices.Contains(owed, "") {
+				t.Fatalf("a call without an id in %s", body)
+			}
+		case "user":
+			owed = checkResults(t, body, parts, owed)
+		}
+	}
+	if len(owed) > 0 {
+		t.Fatalf("no results for %q in %s", owed, body)
+	}
+}
+
+func checkResults(t testing.TB, body string, parts []gjson.Result, owed []string) []string {
+	t.Helper()
+	other := false
+	for _, part := range parts {
+		if part.Get("type").Str != "tool_result" {
+			other = true
+			continue
+		}
+		at := slices.Index(owed, part.Get("tool_use_id").Str)
+		if at < 0 || other {
+			t.Fatalf("a result without its call, or behind other things, in %s", body)
+		}
+		owed = slices.Delete(owed, at, at+1)
+	}
+	if len(owed) > 0 {
+		t.Fatalf("no results for %s in %s", strings.Join(owed, ", "), body)
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package messages
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/tidwall/gjson"
+)
+
+// play drives an answer to request1.
+func play(t testing.TB, bodies [][]byte, sizes []byte, limits intercept.Limits, rule intercepttest.Ruler) *intercepttest.Played {
+	t.Helper()
+	return intercepttest.Play(t, asking(t, request1), bodies, sizes, limits, rule)
+}
+
+func bodies(list ...string) (b [][]byte) {
+	for _, s := range list {
+		b = append(b, []byte(s))
+	}
+	return b
+}
+
+// FuzzDenyAll: whatever upstream sends and however it is cut, nothing that any
+// client would take for a call reaches the agent when every call is denied.
+func FuzzDenyAll(f *testing.F) {
+	for _, s := range hostile {
+		f.Add([]byte(s), []byte(listed), []byte{6, 200})
+		f.Add([]byte(listed), []byte(s), []byte{})
+	}
+	f.Fuzz(func(t *testing.T, first, second, sizes []byte) { checkDenied(t, first, second, sizes) })
+}
+
+func checkDenied(t *testing.T, first, second, sizes []byte) {
+	t.Helper()
+	p := play(t, [][]byte{first, second, first}, sizes, intercept.Limits{}, intercepttest.DenyAll)
+	if found := leak(p.Out()); found != "" {
+		t.Fatalf("a denied call reached the agent: %q\nin %q", found, p.Out())
+	}
+	for _, next := range p.Nexts {
+		checkConversation(t, next)
+	}
+}
+
+// FuzzAllowAll: an answer whose calls are all released is the upstream's bytes, or
+// the agent gets an error.
+func FuzzAllowAll(f *testing.F) {
+	for _, s := range hostile {
+		f.Add([]byte(s), []byte{6, 200}, false)
+		f.Add([]byte(s), []byte{}, true)
+	}
+	f.Fuzz(func(t *testing.T, body, sizes []byte, pass bool) { checkReleased(t, body, sizes, pass) })
+}
+
+func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
+	t.Helper()
+	limits := intercept.Limits{}
+	if pass {
+		limits.Pass = func(intercept.Call) bool { return true }
+	}
+	p := play(t, [][]byte{body}, sizes, limits, intercepttest.ReleaseAll)
+	if found := leak(p.Before); found != "" && !pass {
+		t.Fatalf("a call reached the agent before its ruling: %q", found)
+	}
+	if p.Err != nil || bytes.Contains(body, []byte(`rror`)) { // an error inside voids what is held
+		return
+	}
+	if got := p.Out(); bytes.Equal(got, body) || renumbered(body) {
+		return
+	} else {
+		gotIdle, gotRest := idle(got)
+		wantIdle, wantRest := idle(body)
+		if d := cmp.Diff(wantRest, gotRest); d != "" {
+			t.Fatalf("not what upstream sent (-want +got):\n%s", d)
+		}
+		if d := cmp.Diff(wantIdle, gotIdle); d != "" {
+			t.Fatalf("comments and pings are not what upstream sent (-want +got):\n%s", d)
+		}
+	}
+}
+
+// renumbered reports whether the blocks of a stream are numbered so that clients
+// disagree, or its message starts twice: then the agent gets them numbered anew.
+func renumbered(stream []byte) bool {
+	starts, next, odd := 0, int64(0), false
+	for _, part := range parts(stream) {
+		list, _ := intercept.Payloads(part)
+		for _, data := range list {
+			e := gjson.ParseBytes(data)
+			name := e.Get("type").Str
+			if names := eventNames(part, len(list)); name == "" && len(names) > 0 {
+				name = names[0]
+			}
+			switch name {
+			case "message_start":
+				starts++
+				next = e.Get("message.content.#").Int()
+			case "content_block_start":
+				odd = odd || e.Get("index").Int() != next
+				next++
+			}
+		}
+	}
+	return starts > 1 || odd
+}
+
+func parts(stream []byte) (list [][]byte) {
+	var s sse.Splitter
+	s.Write(stream)
+	for {
+		part, ok, _ := s.Next()
+		if !ok {
+			if part = s.Rest(); len(part) == 0 {
+				return list
+			}
+		}
+		list = append(list, bytes.Clone(part))
+	}
+}
+
+// idle splits a stream into the parts that may overtake held ones, because they do
+// not belong to the message, and the others.
+func idle(stream []byte) (over, rest []string) {
+	for _, part := range parts(stream) {
+		list, _ := intercept.Payloads(part)
+		if slices.ContainsFunc(list, func(data []byte) bool {
+			e := gjson.ParseBytes(data)
+			ping := e.Get("type").Str == "ping" || e.IsObject() && e.Get("type").Str == "" && slices.Contains(eventNames(part, len(list)), "ping")
+			return !intercept.IsBlank(data) && !ping
+		}) {
+			rest = append(rest, string(part))
+		} else {
+			over = append(over, string(part))
+		}
+	}
+	return over, rest
+}
+
+// FuzzChunking: blocks make no difference.
+func FuzzChunking(f *testing.F) {
+	for _, s := range hostile {
+		f.Add([]byte(s), []byte{0}, 300)
+		f.Add([]byte(s), []byte{6, 200}, 4000)
+	}
+	f.Fuzz(func(t *testing.T, body, sizes []byte, limit int) { checkChunking(t, body, sizes, limit) })
+}
+
+func checkChunking(t *testing.T, body, sizes []byte, limit int) {
+	t.Helper()
+	limits := intercept.Limits{MaxBytes: max(limit, 64), Pass: func(c intercept.Call) bool { return strings.HasPrefix(c.Name, "b") }}
+	one := play(t, [][]byte{body}, nil, limits, intercepttest.Mixed)
+	cut := play(t, [][]byte{body}, sizes, limits, intercepttest.Mixed)
+	if got, want := fmt.Sprint(cut.Err), fmt.Sprint(one.Err); got != want {
+		t.Fatalf("in blocks: %s, in one: %s", got, want)
+	}
+	if d := cmp.Diff(string(one.Before), string(cut.Before)); d != "" {
+		t.Fatalf("before the ruling (-one +blocks):\n%s", d)
+	}
+	if d := cmp.Diff(string(one.After), string(cut.After)); d != "" {
+		t.Fatalf("after the ruling (-one +blocks):\n%s", d)
+	}
+	if d := cmp.Diff(one.Calls, cut.Calls); d != "" {
+		t.Fatalf("calls (-one +blocks):\n%s", d)
+	}
+}
+
+// FuzzSplice: hidden turns go into any history the same way each time, and
+// nothing but the messages changes.
+func FuzzSplice(f *testing.F) {
+	echo := `{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.\n\nVery well."},{"role":"user","content":"next"}`
+	calls := `{"role":"user","content":"hi"}, {"role":"assistant","content":[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_a","name":"bash","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_a"}]}`
+	for _, s := range []string{listed, two, whole(aCall, "tool_use")} {
+		for kind := range byte(4) {
+			f.Add([]byte(s), []byte(`{"model":"m","messages":[`+echo+`],"x":1}`), []byte(`{"before":"","text":"hi"}`), kind)
+			f.Add([]byte(s), []byte(` {"messages" : [ `+calls+` ] } `), []byte(`{"calls":[{"id":"toolu_a","name":"bash","note":"n"}],"pieces":[{"raw":"x"},{"key":"tool_use","before":true}]}`), kind)
+		}
+	}
+	f.Fuzz(func(t *testing.T, answer, body, hostileRecord []byte, kind byte) {
+		rule := []intercepttest.Ruler{intercepttest.Mixed, intercepttest.DenyAll, intercepttest.From(1, intercepttest.Mixed), intercepttest.From(2, intercepttest.Mixed)}[kind%4]
+		p := play(t, [][]byte{answer, []byte(finalWord)}, nil, intercept.Limits{}, rule)
+		checkSpliced(t, body, append([][]byte{hostileRecord}, p.Hidden...))
+	})
+}
+
+func checkSpliced(t *testing.T, body []byte, records [][]byte) {
+	t.Helper()
+	var results []string
+	for range 2 {
+		r, err := parseRequest(intercept.Envelope{Body: body})
+		if err != nil {
+			return
+		}
+		at, _ := r.At("messages")
+		n := r.Splice(records)
+		spliced := r.Envelope().Body
+		if err := intercept.Strict(spliced); err != nil {
+			t.Fatalf("spliced into broken JSON: %v: %s", err, spliced)
+		}
+		if n == 0 && !bytes.Equal(spliced, body) {
+			t.Fatalf("changed without splicing: %s", spliced)
+		}
+		if before, after := body[:at.Start], body[at.End:]; !bytes.HasPrefix(spliced, before) || !bytes.HasSuffix(spliced, after) {
+			t.Fatalf("what is outside messages changed: %s", spliced)
+		}
+		results = append(results, string(spliced))
+	}
+	if results[0] != results[1] {
+		t.Fatalf("two splices of the same differ:\n%s\n%s", results[0], results[1])
+	}
+}

@@ -1,0 +1,229 @@
+package messages
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// request is an agent's request.
+type request struct {
+	intercept.Asked
+	before string // fingerprint of the last message as the agent sent it
+}
+
+var form = intercept.RequestForm{
+	API: "Messages", Array: "messages",
+	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container"},
+}
+
+// acceptRequest reads a request whose fields may never be needed.
+func acceptRequest(e intercept.Envelope) (*request, error) {
+	asked, err := form.Accept(e)
+	return &request{Asked: asked}, err
+}
+
+// parseRequest reads a request with its fields.
+func parseRequest(e intercept.Envelope) (*request, error) {
+	asked, err := form.Parse(e)
+	return &request{Asked: asked}, err
+}
+
+func (r *request) value(field string) gjson.Result { return gjson.ParseBytes(r.Field(field)) }
+
+func (r *request) Info() intercept.Info {
+	info := intercept.Info{
+		Model:    r.value("model").String(),
+		Streamed: string(r.Field("stream")) == "true",
+		Session:  r.session(),
+	}
+	if info.Session == "" {
+		info.Opening = r.opening()
+	}
+	return info
+}
+
+// session looks for an id of the conversation. Claude Code writes it into the
+// user id: user_HASH_account_ID_session_ID, or an object with session_id.
+func (r *request) session() string {
+	metadata := r.value("metadata")
+	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
+		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
+			return v.Str
+		}
+	}
+	user := metadata.Get("user_id").String()
+	if at := strings.LastIndex(user, sessionMark); at >= 0 {
+		return user[at+len(sessionMark):]
+	}
+	if intercept.Strict([]byte(user)) == nil {
+		return gjson.Get(user, "session_id").String()
+	}
+	return ""
+}
+
+const sessionMark = "_session_"
+
+// opening is the first user message, with the user it is for: what stays the
+// same over a conversation that names itself nowhere.
+func (r *request) opening() (opening string) {
+	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+		if m.Get("role").Str != "user" {
+			return true
+		}
+		opening = r.value("metadata").Get("user_id").String() + "\n" + intercept.ContentText(m.Get("content"))
+		return false
+	})
+	return opening
+}
+
+// LastUser implements [intercept.Request].
+func (r *request) LastUser() string {
+	_, last := r.spoken()
+	return last
+}
+
+// Task implements [intercept.Request]: the user's last message and its number.
+func (r *request) Task() string {
+	n, last := r.spoken()
+	return strconv.Itoa(n) + "\n" + last
+}
+
+// spoken counts the messages that the user wrote, and returns the last one.
+func (r *request) spoken() (n int, last string) {
+	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+		if text, ok := userText(m); ok {
+			n++
+			last = text
+		}
+		return true
+	})
+	return n, last
+}
+
+// userText is what the user says in a message, and whether it is the user who
+// speaks: results of tools are sent in the user's name, and agents put reminders
+// of their own beside them.
+func userText(m gjson.Result) (text string, ok bool) {
+	if m.Get("role").Str != "user" {
+		return "", false
+	}
+	content := m.Get("content")
+	if !content.IsArray() {
+		return content.String(), true
+	}
+	var b strings.Builder
+	results := false
+	content.ForEach(func(_, part gjson.Result) bool {
+		results = results || part.Get("type").Str == "tool_result"
+		if said := part.Get("text").String(); !strings.HasPrefix(said, "<system-reminder>") {
+			b.WriteString(said)
+		}
+		return true
+	})
+	return b.String(), !results || b.Len() > 0
+}
+
+func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
+	r.value("tools").ForEach(func(_, t gjson.Result) bool {
+		if found = name != "" && t.Get("name").Str == name && runsAtAgent(t.Get("type")); !found {
+			return true
+		}
+		tool.Description = t.Get("description").String()
+		if schema := t.Get("input_schema"); schema.IsObject() {
+			tool.Parameters = []byte(schema.Raw)
+		}
+		return false
+	})
+	return tool, found
+}
+
+// runsAtAgent reports whether the agent runs the tools of a type: its own, and
+// those that the provider only describes, whose types end in a date.
+func runsAtAgent(kind gjson.Result) bool {
+	if kind.Type == gjson.Null || kind.Str == "custom" {
+		return true
+	}
+	cut := strings.LastIndexByte(kind.Str, '_')
+	if cut < 0 || strings.Trim(kind.Str[cut+1:], "0123456789") != "" {
+		return false
+	}
+	return slices.Contains([]string{"bash", "text_editor", "computer", "memory"}, kind.Str[:cut])
+}
+
+// Hosted implements [intercept.Request].
+func (r *request) Hosted() (list []intercept.HostedTool) {
+	add := func(name string) {
+		if tool := (intercept.HostedTool{Name: name}); !slices.Contains(list, tool) {
+			list = append(list, tool)
+		}
+	}
+	r.value("tools").ForEach(func(_, t gjson.Result) bool {
+		switch kind := t.Get("type"); {
+		case kind.Str == "mcp_toolset":
+			add("mcp:" + t.Get("mcp_server_name").String())
+		case !runsAtAgent(kind):
+			add(kind.String())
+		}
+		return true
+	})
+	r.value("mcp_servers").ForEach(func(_, server gjson.Result) bool {
+		add("mcp:" + server.Get("name").String())
+		return true
+	})
+	return list
+}
+
+// RequireApproval implements [intercept.Request]. The API has no word for it.
+func (r *request) RequireApproval() int { return 0 }
+
+// Answer implements [intercept.Request].
+func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
+
+// extend returns body, a request, with messages appended, the container of the
+// answer that it goes on from, and a tool choice that forces a call relaxed, so
+// that the model may take another way. All other bytes stay.
+func extend(body []byte, messages []string, container string) ([]byte, error) {
+	r, err := parseRequest(intercept.Envelope{Body: body})
+	if err != nil {
+		return nil, err
+	}
+	at, _ := r.At("messages")
+	p := intercept.Patch{JSON: string(intercept.Replace(body, at, intercept.AppendItems(r.Field("messages"), messages...)))}
+	r.relax(&p)
+	r.stay(&p, container)
+	if p.Err != nil {
+		return nil, fmt.Errorf("extend the request: %w", p.Err)
+	}
+	return []byte(p.JSON), nil
+}
+
+func (r *request) relax(p *intercept.Patch) {
+	switch choice := r.value("tool_choice"); {
+	case choice.Str == "any", choice.Str == "required":
+		p.Set("tool_choice", `{"type":"auto"}`)
+	case choice.Get("type").Str == "any", choice.Get("type").Str == "tool":
+		p.Set("tool_choice.type", `"auto"`)
+		if choice.Get("name").Exists() {
+			p.Delete("tool_choice.name")
+		}
+	}
+}
+
+// stay lets the provider's code, which may wait for the results of its calls, go
+// on in the container it runs in.
+func (r *request) stay(p *intercept.Patch, container string) {
+	if container == "" {
+		return
+	}
+	switch asked := r.value("container"); {
+	case asked.Type == gjson.Null:
+		p.Set("container", container)
+	case asked.IsObject() && asked.Get("id").Type == gjson.Null:
+		p.Set("container.id", container)
+	}
+}
