@@ -94,6 +94,8 @@ const (
 	doubtMixed     = "It holds pieces of another kind than input."
 )
 
+func (b *block) isCall() bool { return b.call != nil }
+
 func (b *block) asCall() intercept.Call {
 	c := b.call
 	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.arguments(), Ambiguous: c.Doubts}

@@ -87,8 +87,12 @@ func (s *settling) drops(b *block) bool { return !s.reaches(b) }
 
 // bereft reports whether the answer had calls and none of them reaches the agent.
 func (s *settling) bereft() bool {
-	calls := slices.ContainsFunc(s.blocks, func(b *block) bool { return b.call != nil })
-	return calls && !slices.ContainsFunc(s.blocks, func(b *block) bool { return b.call != nil && s.reaches(b) })
+	return slices.ContainsFunc(s.blocks, (*block).isCall) && !s.calls()
+}
+
+// calls reports whether the agent gets a call.
+func (s *settling) calls() bool {
+	return slices.ContainsFunc(s.blocks, func(b *block) bool { return b.isCall() && s.reaches(b) })
 }
 
 // continuable reports whether all calls were denied and heldcall can go on by
@@ -229,7 +233,7 @@ func (s *settling) lastWord() string {
 // silent reports whether the message would end without a word: providers do not
 // take it back if it is empty or ends in thinking.
 func (s *settling) silent() bool {
-	if s.stop == "pause_turn" || s.stop == "refusal" {
+	if s.calls() || s.stop == "pause_turn" || s.stop == "refusal" {
 		return false
 	}
 	for i := len(s.blocks) - 1; i >= 0; i-- {
