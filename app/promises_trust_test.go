@@ -117,7 +117,7 @@ func TestPromise11_GatedOrRefused(t *testing.T) {
 	}
 	before := len(w.upstream.Requests())
 	refused := []string{
-		"/v1/responses/r1", "/v1/responses/r1/input_items", "/v1/messages", "/v1/realtime", "/v1/batches", "/v1/threads/t1/runs", "/v1/assistants", "/v1/chat/completions/abc/messages",
+		"/v1/responses/r1", "/v1/responses/r1/input_items", "/v1/messages/batches", "/v1/threads/t1/messages", "/v1/realtime", "/v1/batches", "/v1/threads/t1/runs", "/v1/assistants", "/v1/chat/completions/abc/messages",
 		"/v1/unknown", "/other", "/v1/%2563hat/completions", "/v1/chat\\completions", "/v1/files/..%252fchat/completions", "/v1/chat/completions%00", "/v1/chat/completions%0d%0aX: y",
 	}
 	for _, path := range refused {

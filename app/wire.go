@@ -15,13 +15,16 @@ import (
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
+	"github.com/heldcall/heldcall/intercept/messages"
 	"github.com/heldcall/heldcall/intercept/responses"
 	"github.com/heldcall/heldcall/notify/nats"
 	"github.com/heldcall/heldcall/proxy"
 )
 
 // dialects is the one list of wire APIs that are gated.
-func dialects() []intercept.Dialect { return []intercept.Dialect{chat.Dialect{}, responses.Dialect{}} }
+func dialects() []intercept.Dialect {
+	return []intercept.Dialect{chat.Dialect{}, responses.Dialect{}, messages.Dialect{}}
+}
 
 // loadPolicy reads the policy file. One that the operator has not named need
 // not be there: then everything is asked.

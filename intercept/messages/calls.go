@@ -47,13 +47,6 @@ func (c *call) arguments() string {
 	return c.given + c.fragments.String()
 }
 
-// object reports whether the arguments are one strict JSON object.
-func (c *call) object() bool {
-	var d intercept.Doubts
-	d.DoubtArguments(c.arguments())
-	return len(d) == 0
-}
-
 // add takes a piece of the input.
 func (c *call) add(piece string) {
 	if piece != "" && c.given != "" && c.given != "{}" {

@@ -71,17 +71,17 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 	if p.Err != nil || bytes.Contains(body, []byte(`rror`)) { // an error inside voids what is held
 		return
 	}
-	if got := p.Out(); bytes.Equal(got, body) || renumbered(body) {
+	got := p.Out()
+	if bytes.Equal(got, body) || renumbered(body) {
 		return
-	} else {
-		gotIdle, gotRest := idle(got)
-		wantIdle, wantRest := idle(body)
-		if d := cmp.Diff(wantRest, gotRest); d != "" {
-			t.Fatalf("not what upstream sent (-want +got):\n%s", d)
-		}
-		if d := cmp.Diff(wantIdle, gotIdle); d != "" {
-			t.Fatalf("comments and pings are not what upstream sent (-want +got):\n%s", d)
-		}
+	}
+	gotIdle, gotRest := idle(got)
+	wantIdle, wantRest := idle(body)
+	if d := cmp.Diff(wantRest, gotRest); d != "" {
+		t.Fatalf("not what upstream sent (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(wantIdle, gotIdle); d != "" {
+		t.Fatalf("comments and pings are not what upstream sent (-want +got):\n%s", d)
 	}
 }
 

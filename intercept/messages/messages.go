@@ -12,6 +12,7 @@ package messages
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -28,7 +29,22 @@ func (Dialect) Gates(method, path string) (canonical string, ok bool) {
 	if method != http.MethodPost {
 		return "", false
 	}
-	return intercept.Canonical(path, route)
+	canonical, ok = intercept.Canonical(path, route)
+	if !ok || below(canonical[:len(canonical)-len(route)]) {
+		return "", false
+	}
+	return canonical, true
+}
+
+// below reports whether a path ends in a thread or a stored completion of
+// OpenAI's API, whose messages are another route.
+func below(path string) bool {
+	segments := strings.Split(path, "/")
+	if len(segments) < 2 {
+		return false
+	}
+	owner := segments[len(segments)-2]
+	return strings.EqualFold(owner, "threads") || strings.EqualFold(owner, "completions")
 }
 
 const route = "/messages"
