@@ -35,7 +35,8 @@ type Body struct {
 func (b *Body) Form() Form { return b.form }
 
 // Write takes the next block. Blank lines before the body pass at once, because
-// that is how some servers keep a connection alive; they are returned as lead.
+// that is how some servers keep a connection alive; they are returned as lead, and
+// so is the byte order mark of a stream, unless it goes on with an answer.
 // The parts of a stream are then taken with [Body.Next]. The error is an
 // [*Error].
 func (b *Body) Write(p []byte) (lead []byte, err error) {
@@ -63,6 +64,12 @@ func (b *Body) open(p []byte) (lead []byte, err error) {
 	}
 	switch b.form {
 	case FormStream:
+		if n := len(byteOrderMark); len(lead) == 0 && bytes.HasPrefix(p, byteOrderMark) {
+			if b.Must == FormUnknown { // it counts at the beginning of an answer only
+				lead = p[:n]
+			}
+			p = p[n:]
+		}
 		b.split = sse.Splitter{Max: b.Max}
 		b.split.Write(p)
 		return lead, nil

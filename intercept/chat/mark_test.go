@@ -1,0 +1,26 @@
+package chat
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// A byte order mark counts at the beginning only, so it does not wait with a held
+// event that text may overtake: behind the text clients would not know the event.
+func TestByteOrderMarkIsNotHeld(t *testing.T) {
+	for _, n := range blocks {
+		p := newPlayer(t, request1, n, intercept.Limits{})
+		if err := p.feed("\ufeff" + opening(0, "a", "x", "{}") + speech); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.out.String(); got != "\ufeff"+speech {
+			t.Errorf("in blocks of %d: passed %q", n, got)
+		}
+	}
+	p := play(t, request1, bodies(listed, "\ufeff"+finalWord), nil, intercept.Limits{}, denyAll)
+	if p.err != nil || strings.Contains(string(p.out()), "\ufeff") {
+		t.Errorf("%v in %q", p.err, p.out())
+	}
+}
