@@ -87,6 +87,11 @@ func (x *exchange) turnsOf(key string) ([][]byte, *intercept.Error) {
 // remembers makes durable what the agent will not see of an answer, and where
 // the answer belongs if the agent can refer to it by an id.
 func (x *exchange) remembers(settled intercept.Settlement) error {
+	// Nothing need be kept of a session that nobody has heard of.
+	heard := len(x.docket.cases) > 0 || len(x.answer.Passed()) > 0 || x.followed.Session != ""
+	if len(settled.Hidden) == 0 && (len(settled.Refers) == 0 || !heard) {
+		return nil
+	}
 	who, turns := x.identity(), x.p.options.Turns
 	keys := []string{who.turnsKey()}
 	for _, refer := range settled.Refers {
@@ -99,8 +104,8 @@ func (x *exchange) remembers(settled intercept.Settlement) error {
 			}
 		}
 	}
-	if len(x.docket.cases) == 0 && len(x.answer.Passed()) == 0 && x.followed.Session == "" {
-		return nil // nobody has heard of the session
+	if !heard {
+		return nil
 	}
 	value, err := json.Marshal(thread{Session: who.session, Run: who.run})
 	if err != nil {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -58,4 +59,17 @@ func FuzzMask(f *testing.F) {
 			t.Fatalf("%q does not show itself", key)
 		}
 	})
+}
+
+// BenchmarkMask is what looking for the key costs a stream of events.
+func BenchmarkMask(b *testing.B) {
+	m := newMask("sk-proj-" + strings.Repeat("aB3xQ9zK", 16))
+	var stream []byte
+	for i := range 200 {
+		stream = fmt.Appendf(stream, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1763712000,"model":"gpt-4o-mini","choices":[{"index":0,"delta":{"content":" word%d"},"logprobs":null,"finish_reason":null}],"obfuscation":"x%dPq"}`+"\n\n", i, i)
+	}
+	b.SetBytes(int64(len(stream)))
+	for b.Loop() {
+		m.hide(stream)
+	}
 }
