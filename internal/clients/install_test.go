@@ -5,16 +5,20 @@ package clients_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/heldcall/heldcall/internal/scripted"
 )
 
 // client is one program that speaks with an SDK.
 type client struct {
 	name    string
+	api     scripted.API
 	command []string
 	modes   []string
 }
@@ -23,10 +27,10 @@ type client struct {
 // user's cache folder, one folder for each state of the pinned versions.
 func install(t *testing.T) []client {
 	t.Helper()
-	npm := installed(t, "npm", func(dir string) {
+	modules := installed(t, "npm", []string{"package.json", "package-lock.json", ".npmrc"}, func(dir string) {
 		command(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 	})
-	pypi := installed(t, "pypi", func(dir string) {
+	venv := installed(t, "pypi", []string{"requirements.txt"}, func(dir string) {
 		command(t, dir, "python3", "-m", "venv", "venv")
 		command(t, dir, filepath.Join("venv", "bin", "pip"), "install", "--quiet", "--no-deps", "--disable-pip-version-check",
 			"--requirement", "requirements.txt")
@@ -34,65 +38,68 @@ func install(t *testing.T) []client {
 	gosdk := filepath.Join(t.TempDir(), "gosdk")
 	command(t, "gosdk", "go", "build", "-o", gosdk, ".")
 
+	// Node looks for modules beside the script.
+	scripts := t.TempDir()
+	if err := errors.Join(
+		os.CopyFS(scripts, os.DirFS("npm")),
+		os.Symlink(filepath.Join(modules, "node_modules"), filepath.Join(scripts, "node_modules")),
+	); err != nil {
+		t.Fatal(err)
+	}
 	node := func(script string, args ...string) []string {
-		return append([]string{"node", filepath.Join(npm, script)}, args...)
+		return append([]string{"node", filepath.Join(scripts, script)}, args...)
+	}
+	python := func(script string, args ...string) []string {
+		return append([]string{filepath.Join(venv, "venv", "bin", "python"), filepath.Join("pypi", script)}, args...)
 	}
 	two, three := []string{"whole", "stream"}, []string{"whole", "raw", "helper"}
 	return []client{
-		{"openai-node", node("openai.mjs"), three},
-		{"vercel-openai", node("vercel.mjs", "openai"), two},
-		{"vercel-compatible", node("vercel.mjs", "openai-compatible"), two},
-		{"langchain", node("langchain.mjs"), two},
-		{"openai-python", []string{filepath.Join(pypi, "venv", "bin", "python"), filepath.Join(pypi, "openai_client.py")}, three},
-		{"openai-go", []string{gosdk, "openai-go"}, two},
-		{"go-openai", []string{gosdk, "go-openai"}, two},
+		{"openai-node", scripted.Chat, node("openai.mjs"), three},
+		{"vercel-openai", scripted.Chat, node("vercel.mjs", "openai"), two},
+		{"vercel-compatible", scripted.Chat, node("vercel.mjs", "openai-compatible"), two},
+		{"langchain", scripted.Chat, node("langchain.mjs"), two},
+		{"openai-python", scripted.Chat, python("openai_client.py"), three},
+		{"openai-go", scripted.Chat, []string{gosdk, "openai-go"}, two},
+		{"go-openai", scripted.Chat, []string{gosdk, "go-openai"}, two},
 	}
 }
 
-// installed returns the folder in which the files of source are installed.
-func installed(t *testing.T, source string, work func(dir string)) string {
+// installed returns the folder in which what the manifest files of source pin is
+// installed.
+func installed(t *testing.T, source string, manifest []string, work func(dir string)) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(cache, "heldcall-clients", source+"-"+digest(t, source))
+	sum := sha256.New()
+	files := make(map[string][]byte)
+	for _, name := range manifest {
+		content, err := os.ReadFile(filepath.Join(source, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = content
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
+	}
+	dir := filepath.Join(cache, "heldcall-clients", source+"-"+hex.EncodeToString(sum.Sum(nil))[:16])
 	ready := filepath.Join(dir, "ready")
 	if _, err := os.Stat(ready); err == nil {
 		return dir
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
-		t.Fatal(err)
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	work(dir)
 	if err := os.WriteFile(ready, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// digest identifies the content of a folder.
-func digest(t *testing.T, folder string) string {
-	t.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.New()
-	for _, entry := range entries {
-		if entry.IsDir() {
-			t.Fatalf("%s/%s is a folder: the clients install themselves elsewhere, remove it", folder, entry.Name())
-		}
-		content, err := os.ReadFile(filepath.Join(folder, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(sum, "%s %d\n%s", entry.Name(), len(content), content)
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
 func command(t *testing.T, dir, name string, args ...string) {

@@ -3,19 +3,18 @@
 package clients_test
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
-
-	"github.com/tidwall/gjson"
 
 	"github.com/heldcall/heldcall/internal/conformance"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
-// What the model says at each step of a job.
+// What the model thinks and says at each step of a job.
 const (
+	thought      = "Which account is it?"
 	opening      = "Let me see."
 	continuation = "I leave it."
 	conclusion   = "Noted."
@@ -26,48 +25,73 @@ var (
 	laterUsage = scripted.Usage{Prompt: 7, Completion: 5}
 )
 
-// model is the scripted model of all jobs. A job is known by its name, which is
-// the first user message.
+// model is the scripted model of all jobs, in every API. A job is known by its
+// name, which is the first user message. It refuses what a provider would refuse,
+// and remembers that as a problem.
 type model struct {
+	scripted.Model
+
 	mu       sync.Mutex
-	last     map[string][]byte // body of each job's last request
+	last     map[string]scripted.Conversation // each job's last one
 	requests map[string]int
 	problems []string
 }
 
 func newModel() *model {
-	return &model{last: make(map[string][]byte), requests: make(map[string]int)}
+	m := &model{last: make(map[string]scripted.Conversation), requests: make(map[string]int)}
+	m.Rules = []scripted.Rule{{When: func(scripted.Conversation) bool { return true }, Say: m.say}}
+	return m
 }
 
 func (m *model) reply(r *scripted.Request) scripted.Reply {
-	job := gjson.GetBytes(r.Body, `messages.0.content`).String()
-	if parts := gjson.GetBytes(r.Body, `messages.0.content.0.text`); parts.Exists() {
-		job = parts.String()
+	reply := m.Reply(r)
+	if reply.Status >= 400 {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.problems = append(m.problems, fmt.Sprintf("a provider would refuse %s %s %s: %s", r.Method, r.Target, r.Body, reply.Body[0].Bytes))
 	}
-	invalid := conformance.CheckConversation(r.Body)
-	m.mu.Lock()
-	m.last[job] = bytes.Clone(r.Body)
-	m.requests[job]++
-	if invalid != nil {
-		m.problems = append(m.problems, fmt.Sprintf("%s: a provider would refuse this: %v in %s", job, invalid, r.Body))
-	}
-	m.mu.Unlock()
-	if invalid != nil {
-		return scripted.Fail(400, "invalid_messages", invalid.Error())
-	}
-	return m.answer(job, r.Body).Reply(r)
+	return reply
 }
 
-func (m *model) answer(job string, body []byte) scripted.Answer {
-	messages := gjson.GetBytes(body, "messages").Array()
-	last := messages[len(messages)-1]
+// say is the model's answer at the end of a conversation.
+func (m *model) say(c scripted.Conversation) scripted.Answer {
+	job := jobOf(c)
+	m.mu.Lock()
+	m.last[job] = c
+	m.requests[job]++
+	m.mu.Unlock()
+	ran := slices.ContainsFunc(c.Messages, func(m scripted.Message) bool {
+		return m.Role == "tool" && strings.Contains(m.Content, "ran ")
+	})
 	switch {
-	case len(messages) == 1:
-		return scripted.Answer{Text: opening, Calls: callsOf(job), Usage: firstUsage}
-	case last.Get("role").String() == "tool" && !bytes.Contains(body, []byte("ran ")):
+	case len(callsIn(c)) == 0:
+		first := scripted.Answer{Text: opening, Calls: callsOf(job), Usage: firstUsage}
+		if c.API != scripted.Chat {
+			first.Reasoning = thought
+		}
+		return first
+	case c.Last().Role == "tool" && !ran:
 		return scripted.Answer{Text: continuation, Usage: laterUsage}
 	}
 	return scripted.Answer{Text: conclusion, Usage: laterUsage}
+}
+
+func jobOf(c scripted.Conversation) string {
+	for _, m := range c.Messages {
+		if m.Role == "user" {
+			return m.Content
+		}
+	}
+	return ""
+}
+
+// callsIn are the calls that the model is shown to have made.
+func callsIn(c scripted.Conversation) []scripted.Call {
+	var calls []scripted.Call
+	for _, m := range c.Messages {
+		calls = append(calls, m.Calls...)
+	}
+	return calls
 }
 
 // callsOf are the calls of a job's first answer.
@@ -89,6 +113,15 @@ func callsOf(job string) []scripted.Call {
 func (m *model) told(job string) (told []conformance.Told, requests int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, told = conformance.ToldOf(m.last[job])
+	c := m.last[job]
+	for _, call := range callsIn(c) {
+		t := conformance.Told{Call: conformance.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments}}
+		for _, m := range c.Messages {
+			if m.Role == "tool" && m.ToolCallID == call.ID {
+				t.Result += m.Content
+			}
+		}
+		told = append(told, t)
+	}
 	return told, m.requests[job]
 }

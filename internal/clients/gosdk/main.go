@@ -14,8 +14,9 @@ import (
 
 // job is one conversation to have. Mode is "whole" or "stream".
 type job struct {
-	Name string `json:"name"`
-	Mode string `json:"mode"`
+	Name    string `json:"name"`
+	Mode    string `json:"mode"`
+	BaseURL string `json:"base_url"`
 }
 
 // call is a tool call as the SDK accumulated it.
@@ -61,8 +62,7 @@ func main() {
 		"openai-go": askOpenAI, "go-openai": askGoOpenAI,
 	}[os.Args[1]]
 	var work struct {
-		BaseURL string `json:"base_url"`
-		Jobs    []job  `json:"jobs"`
+		Jobs []job `json:"jobs"`
 	}
 	if err := json.NewDecoder(os.Stdin).Decode(&work); err != nil {
 		fmt.Fprintln(os.Stderr, "gosdk: reading the jobs:", err)
@@ -73,7 +73,7 @@ func main() {
 	out := json.NewEncoder(os.Stdout)
 	for _, j := range work.Jobs {
 		running.Go(func() {
-			got, err := ask(context.Background(), work.BaseURL, j)
+			got, err := ask(context.Background(), j.BaseURL, j)
 			got.Job = j.Name
 			if err != nil {
 				got.Error = err.Error()

@@ -31,12 +31,12 @@ export const result = (call) => `ran ${call.name} with ${call.arguments}`;
 // run calls ask for each job. ask returns {text, calls, finish, usage, next},
 // where next is the text of the answer to the results of the calls.
 export async function run(ask) {
-  const { base_url: baseURL, jobs } = JSON.parse(await text(process.stdin));
+  const { jobs } = JSON.parse(await text(process.stdin));
   await Promise.all(
     jobs.map(async (job) => {
       let got;
       try {
-        got = await ask(baseURL, job);
+        got = await ask(job.base_url, job);
       } catch (error) {
         got = { error: String(error?.stack ?? error) };
       }

@@ -114,7 +114,7 @@ async def run(base_url, job):
 
 async def main():
     work = json.load(sys.stdin)
-    await asyncio.gather(*(run(work["base_url"], job) for job in work["jobs"]))
+    await asyncio.gather(*(run(job["base_url"], job) for job in work["jobs"]))
 
 
 asyncio.run(main())
