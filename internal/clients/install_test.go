@@ -55,9 +55,17 @@ func install(t *testing.T) []client {
 	two, three := []string{"whole", "stream"}, []string{"whole", "raw", "helper"}
 	return []client{
 		{"openai-node", scripted.Chat, node("openai.mjs"), three},
+		{"openai-node-responses", scripted.Responses, node("openai-responses.mjs"), append(three, "stored", "stateless")},
+		{"agents-js", scripted.Responses, node("agents.mjs", "responses"), append(two, "stored")},
+		{"agents-js-chat", scripted.Chat, node("agents.mjs", "chat"), two},
+		{"anthropic-node", scripted.Messages, node("anthropic.mjs"), append(three, "thinking")},
 		{"vercel-openai", scripted.Chat, node("vercel.mjs", "openai"), two},
 		{"vercel-compatible", scripted.Chat, node("vercel.mjs", "openai-compatible"), two},
-		{"langchain", scripted.Chat, node("langchain.mjs"), two},
+		{"vercel-responses", scripted.Responses, node("vercel.mjs", "responses"), append(two, "stateless")},
+		{"vercel-anthropic", scripted.Messages, node("vercel.mjs", "anthropic"), append(two, "thinking")},
+		{"langchain", scripted.Chat, node("langchain.mjs", "chat"), two},
+		{"langchain-responses", scripted.Responses, node("langchain.mjs", "responses"), append(two, "stateless")},
+		{"langchain-anthropic", scripted.Messages, node("langchain.mjs", "messages"), append(two, "thinking")},
 		{"openai-python", scripted.Chat, python("openai_client.py"), three},
 		{"openai-go", scripted.Chat, []string{gosdk, "openai-go"}, two},
 		{"go-openai", scripted.Chat, []string{gosdk, "go-openai"}, two},

@@ -1,7 +1,25 @@
-// LangChain for JavaScript.
+// LangChain for JavaScript. The argument names the API: chat, responses or
+// messages.
+import { ChatAnthropic } from '@langchain/anthropic';
 import { HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import { result, run, tools } from './jobs.mjs';
+
+const api = process.argv[2];
+
+function connect(baseURL, mode) {
+  const streaming = mode !== 'whole';
+  const offered = tools.map((tool) => ({ type: 'function', function: tool }));
+  if (api === 'messages') {
+    const anthropicApiUrl = baseURL.replace(/\/v1$/, '');
+    const thinking = mode === 'thinking' ? { type: 'enabled', budget_tokens: 1024 } : undefined;
+    return new ChatAnthropic({ model: 'claude-test', maxTokens: 4096, apiKey: 'test', anthropicApiUrl, streaming, thinking }).bindTools(offered);
+  }
+  const zdrEnabled = mode === 'stateless';
+  return new ChatOpenAI({
+    model: 'gpt-test', apiKey: 'test', configuration: { baseURL }, streaming, useResponsesApi: api === 'responses', zdrEnabled,
+  }).bindTools(offered);
+}
 
 async function complete(model, mode, messages) {
   if (mode === 'whole') return model.invoke(messages);
@@ -12,10 +30,19 @@ async function complete(model, mode, messages) {
   return all;
 }
 
+function finishOf({ response_metadata: metadata, additional_kwargs: more }) {
+  return metadata.finish_reason ?? metadata.status ?? metadata.stop_reason ?? more.stop_reason ?? null;
+}
+
+// usageOf is what the answer cost. Of a streamed message LangChain adds the one
+// token that message_start counts to the final number, which includes it.
+function usageOf({ usage_metadata: usage }, mode) {
+  const twice = api === 'messages' && mode !== 'whole' ? 1 : 0;
+  return { prompt: usage?.input_tokens, completion: usage?.output_tokens - twice };
+}
+
 await run(async (baseURL, job) => {
-  const model = new ChatOpenAI({
-    model: 'gpt-test', apiKey: 'test', configuration: { baseURL }, streaming: job.mode !== 'whole',
-  }).bindTools(tools.map((tool) => ({ type: 'function', function: tool })));
+  const model = connect(baseURL, job.mode);
   const messages = [new HumanMessage(job.name)];
   const message = await complete(model, job.mode, messages);
   if (message.invalid_tool_calls?.length) {
@@ -26,10 +53,10 @@ await run(async (baseURL, job) => {
   if (answers.length === 0) answers.push(new HumanMessage('go on'));
   const next = await complete(model, job.mode, [...messages, message, ...answers]);
   return {
-    text: message.content,
+    text: message.text,
     calls,
-    finish: message.response_metadata.finish_reason,
-    usage: { prompt: message.usage_metadata?.input_tokens, completion: message.usage_metadata?.output_tokens },
-    next: next.content,
+    finish: finishOf(message),
+    usage: usageOf(message, job.mode),
+    next: next.text,
   };
 });

@@ -1,13 +1,22 @@
-// Vercel's AI SDK over Chat Completions. The argument names the provider:
-// openai or openai-compatible.
+// Vercel's AI SDK. The argument names the provider: openai or openai-compatible
+// for Chat Completions, responses, anthropic. In the mode stateless OpenAI is not
+// to store responses.
+import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, jsonSchema, streamText, tool } from 'ai';
 import { result, run, tools } from './jobs.mjs';
 
+globalThis.AI_SDK_LOG_WARNINGS = false; // they would go to standard output
+
 function model(baseURL) {
-  if (process.argv[2] === 'openai') {
-    return createOpenAI({ baseURL, apiKey: 'test' }).chat('gpt-test');
+  switch (process.argv[2]) {
+    case 'openai':
+      return createOpenAI({ baseURL, apiKey: 'test' }).chat('gpt-test');
+    case 'responses':
+      return createOpenAI({ baseURL, apiKey: 'test' }).responses('gpt-5-test');
+    case 'anthropic':
+      return createAnthropic({ baseURL, apiKey: 'test' })('claude-test');
   }
   return createOpenAICompatible({ name: 'heldcall', baseURL, apiKey: 'test', includeUsage: true })('gpt-test');
 }
@@ -19,6 +28,8 @@ const set = Object.fromEntries(
 
 async function complete(baseURL, mode, messages) {
   const options = { model: model(baseURL), messages, tools: set };
+  if (mode === 'stateless') options.providerOptions = { openai: { store: false } };
+  if (mode === 'thinking') options.providerOptions = { anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } } };
   if (mode === 'whole') return generateText(options);
   let failed;
   const stream = streamText({ ...options, onError: ({ error }) => (failed = error) });
