@@ -34,6 +34,7 @@ type answer struct {
 type turn struct {
 	blocks    []*block
 	attempt   int    // see [answer.splice]
+	since     int    // the attempt that began the message which the agent is reading
 	opened    int    // blocks that this attempt has opened
 	irregular bool   // they are not numbered as clients count them
 	started   bool   // the message has begun
@@ -239,6 +240,9 @@ func (a *answer) open(o *opening, index int) (*block, error) {
 		return nil, intercept.NotUnderstood("it has more than %d blocks", maxBlocks)
 	}
 	b := newBlock(o, index, a.attempt)
+	if a.since > 0 {
+		b.doubt(doubtRestarted)
+	}
 	if same := a.find(index); same != nil {
 		b.doubt(doubtShared)
 		same.doubt(doubtShared)

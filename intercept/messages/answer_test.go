@@ -154,14 +154,17 @@ func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 	}
 }
 
-// Behind a held call text waits, because blocks are numbered; what does not belong
-// to the message passes.
-func TestWhatOvertakesAHeldCall(t *testing.T) {
+// Behind a held call everything waits, because blocks are numbered.
+func TestNothingOvertakesAHeldCall(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-	if err := p.feed(started("msg_1") + one + ": working\n\n" + text(2, "And more.") + ping + "data:\n\n" + ended("tool_use")); err != nil {
+	body := started("msg_1") + use(0, "toolu_a", "bash", "{}") + ": working\n\n" + text(1, "And more.") + ping + "data:\n\n" + ended("tool_use")
+	if err := p.feed(body); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "before the ruling", p.out.String(), started("msg_1")+": working\n\n"+ping+"data:\n\n")
+	equal(t, "before the ruling", p.out.String(), started("msg_1"))
+	p = newPlayer(t, request1, 1<<20, intercept.Limits{})
+	p.turn(body, intercepttest.ReleaseAll)
+	equal(t, "after the ruling", p.out.String(), body)
 }
 
 func TestWhole(t *testing.T) {

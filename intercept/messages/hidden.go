@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -36,6 +37,10 @@ type piece struct {
 	// Before says that it stands in Turns: it is no part of the message there.
 	Before bool `json:"before,omitempty"`
 }
+
+// differs reports whether the message as the model said it has the block and the
+// agent's has not, or the reverse.
+func (p piece) differs() bool { return p.Key == "" || p.Before }
 
 func (rec *record) encode() ([]byte, error) { return json.Marshal(rec) }
 
@@ -220,7 +225,7 @@ func (s *splicer) assistant(rec *record, m gjson.Result) []string {
 		s.notes[id] = c.Note
 	}
 	s.owed = rec.Results
-	if len(rec.Turns) == 0 && len(rec.Results) == 0 {
+	if len(rec.Turns) == 0 && !slices.ContainsFunc(rec.Pieces, piece.differs) {
 		return []string{m.Raw}
 	}
 	content := rec.content(m.Get("content").IsArray(), seen)

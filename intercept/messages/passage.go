@@ -14,8 +14,6 @@ type passage struct {
 	about    []*block // that the events are about, in order; nil for one that has not opened
 	opens    []*block // that open in the part
 	ends     bool     // it says that the message or the stream ends
-	idle     bool     // nothing in it matters to the message
-	last     bool     // the stream has ended within it
 }
 
 func (p *passage) run() error {
@@ -37,13 +35,12 @@ func (p *passage) run() error {
 }
 
 func (p *passage) read() error {
-	p.idle = true
 	names := eventNames(p.part, len(p.payloads))
 	for _, payload := range p.payloads {
 		switch {
 		case intercept.IsBlank(payload):
 		case intercept.IsDone(payload):
-			p.ends, p.idle = true, false
+			p.ends = true
 		default:
 			e, err := decode(string(payload), names)
 			if err != nil {
@@ -51,7 +48,6 @@ func (p *passage) read() error {
 			}
 			p.events = append(p.events, e)
 			p.ends = p.ends || e.kind == kindMessageDelta || e.kind == kindMessageStop
-			p.idle = p.idle && e.kind == kindPing
 		}
 	}
 	return nil
@@ -196,13 +192,10 @@ func (p *passage) close(index int) error {
 }
 
 // passes decides whether the part may go to the agent now. Behind something that
-// is held nothing passes but what does not belong to the message, because blocks
-// are numbered.
+// is held nothing does, because blocks are numbered. What keeps the connection
+// alive meanwhile is [answer.Heartbeat].
 func (p *passage) passes() bool {
-	switch {
-	case p.holding():
-		return p.idle && !p.last
-	case p.continuations > 0 && p.ends:
+	if p.holding() || p.continuations > 0 && p.ends {
 		return false
 	}
 	return p.allowedByName()

@@ -64,8 +64,14 @@ func (s *settling) asItCame() []byte {
 }
 
 // brokenCall refuses to go on when a call whose beginning has reached the agent
-// would have to change.
+// would have to change, or when some clients have one in their message that others
+// have not.
 func (s *settling) brokenCall() error {
+	for _, b := range s.blocks {
+		if b.call != nil && b.attempt < s.since {
+			return intercept.NotUnderstood("the message starts twice, after a call had passed")
+		}
+	}
 	for b, r := range s.fates {
 		if b.call.broken && (r.Fate != intercept.Release || s.aborted != nil) {
 			return intercept.NotUnderstood("a call of a tool that is allowed by name was not released, after its beginning had passed")
@@ -183,7 +189,9 @@ func (s *settling) settleTurn() {
 		raw := b.render("")
 		s.seen = append(s.seen, piece{Key: key(raw), Before: true})
 		s.thinking = thinks(raw)
-		s.base++
+		if b.attempt >= s.since {
+			s.base++
+		}
 		if s.form == intercept.FormWhole {
 			s.whole = append(s.whole, raw)
 		}
@@ -277,7 +285,9 @@ func (s *settling) record() *record {
 			}
 			continue
 		}
-		p := piece{Key: key(raw), Raw: raw, Before: bereft || b.attempt != s.attempt}
+		past := b.attempt != s.attempt && b.call == nil // the model knows nothing of it
+		changed = changed || past
+		p := piece{Key: key(raw), Raw: raw, Before: bereft || past}
 		if b.call != nil {
 			p.Raw = ""
 			seen := intercept.SeenCall{ID: b.call.id, Name: b.call.name}

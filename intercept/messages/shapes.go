@@ -27,7 +27,7 @@ type shape struct {
 // known takes a part of a known shape.
 func (a *answer) known(part []byte) (bool, error) {
 	payload, named, ok := lone(part)
-	if !ok {
+	if !ok || a.recasts() {
 		return false, nil
 	}
 	for i := range a.shapes.known {

@@ -15,7 +15,7 @@ func (a *answer) hold(part []byte, about []*block) error {
 
 // recasts reports whether events have to be changed to belong to the message that
 // the agent has begun to read.
-func (a *answer) recasts() bool { return a.continuations > 0 || a.attempt > 0 }
+func (a *answer) recasts() bool { return a.continuations > 0 || a.attempt > a.since }
 
 // stream takes the parts of an event stream that have come whole.
 func (a *answer) stream() error {
@@ -24,7 +24,11 @@ func (a *answer) stream() error {
 		if !ok {
 			return err
 		}
-		if err := a.part(part, false); err != nil {
+		known, err := a.known(part)
+		if !known {
+			err = a.part(part)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -34,7 +38,7 @@ func (a *answer) stream() error {
 // ended where it may.
 func (a *answer) endStream(framed bool) ([]byte, error) {
 	if rest := a.upstream.Rest(); len(rest) > 0 {
-		if err := a.part(rest, true); err != nil {
+		if err := a.part(rest); err != nil {
 			return a.out.Take(), err
 		}
 		if !a.holding() {
@@ -48,29 +52,31 @@ func (a *answer) endStream(framed bool) ([]byte, error) {
 }
 
 // part takes one part of the stream: it passes or is held.
-func (a *answer) part(part []byte, last bool) error {
-	if !a.recasts() && !last {
-		if known, err := a.known(part); known {
-			return err
-		}
-	}
+func (a *answer) part(part []byte) error {
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return err
 	}
-	p := passage{answer: a, part: part, payloads: payloads, last: last}
+	p := passage{answer: a, part: part, payloads: payloads}
 	return p.run()
 }
 
 // splice takes a second start of the message inside one stream, as gateways send
-// that try again elsewhere. What the agent has got of the first attempt stays in
-// its message, and what was held of it is void. Clients disagree about what
-// follows: they throw, begin anew, or add the blocks to those of the first
-// attempt and fill those by number. So the second start does not go out, and what
-// follows continues the message.
+// that try again elsewhere. Clients disagree about what follows: they throw, begin
+// anew, or add the blocks to those of the first attempt and fill those by number.
+// Where nothing is held the agent gets it as it came, and calls behind it are in
+// doubt. Otherwise what is held of the first attempt is void, what the agent has
+// got of it stays in its message, and what follows continues that: the second
+// start does not go out.
 func (a *answer) splice() error {
 	if a.done || a.stop != "" {
 		return intercept.NotUnderstood("a second message stands behind the end of the first")
+	}
+	a.shapes, a.opened = shapes{}, 0
+	if !a.holding() && !a.recasts() {
+		a.attempt++
+		a.since = a.attempt
+		return nil
 	}
 	var left []*block
 	for _, b := range a.blocks {
@@ -81,10 +87,9 @@ func (a *answer) splice() error {
 			left = append(left, b)
 		}
 	}
-	a.blocks, a.kept, a.shapes = left, intercept.Kept[[]*block]{}, shapes{}
+	a.blocks, a.kept = left, intercept.Kept[[]*block]{}
 	a.out.Add(a.closings(nil))
 	a.attempt++
-	a.opened = 0
 	return nil
 }
 
@@ -92,7 +97,7 @@ func (a *answer) splice() error {
 // none.
 func (a *answer) closings(drop func(*block) bool) (out []byte) {
 	for _, b := range a.blocks {
-		if b.ended || drop != nil && drop(b) {
+		if b.ended || b.attempt < a.since || drop != nil && drop(b) {
 			continue
 		}
 		b.ended = true
@@ -108,7 +113,7 @@ func (a *answer) place(b *block, drop func(*block) bool) int {
 		switch {
 		case other == b:
 			return n
-		case drop == nil || !drop(other):
+		case other.attempt >= a.since && (drop == nil || !drop(other)):
 			n++
 		}
 	}

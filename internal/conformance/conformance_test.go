@@ -27,6 +27,13 @@ const atOnce = 16
 // errors inside a 200 and the odd framings among them are understood and pass.
 var closed = map[string]string{}
 
+// startsAgain are the recorded answers, by name, that a gateway began twice, with
+// what the model had thought by then. Where the first attempt stopped within a call
+// that is held, that call is void, and the second attempt continues the message.
+var startsAgain = map[string]string{
+	"anthropic/messages-spliced-second-attempt.chunks.txt#0": "I will call the tool.",
+}
+
 // failsClosed is the reason why a trial's answer must not be released, or "".
 func failsClosed(x *trial) string {
 	if x.outcome == compressed {
@@ -36,7 +43,7 @@ func failsClosed(x *trial) string {
 }
 
 // gated are the dialects that heldcall gates, and one that passes.
-var gated = []recorded.Dialect{recorded.Chat, recorded.Complete}
+var gated = []recorded.Dialect{recorded.Chat, recorded.Messages, recorded.Complete}
 
 // TestConformance replays every recorded answer through heldcall, in every outcome
 // that its calls can have, for every kind of agent, cut in every way.

@@ -77,6 +77,9 @@ func (x *trial) judgeSecrets(got reply, secrets []string) {
 // when it was told stands in their place.
 func (x *trial) judgeChanged(got reply, asked []asked) {
 	original, received := x.dialect.Fold(x.exchange.Body), x.dialect.Fold(got.body)
+	if x.joins() {
+		original.First().Reasoning = startsAgain[x.exchange.Name()] + original.First().Reasoning
+	}
 	x.judgeForm(got, original, received)
 	x.judgeCalls(got, received)
 	continued := x.continued(original)

@@ -152,8 +152,11 @@ func (x *trial) handedOver() (let, kept []*conformance.Call) {
 // unchanged reports whether the agent is to get the answer as it was recorded.
 func (x *trial) unchanged() bool {
 	_, kept := x.handedOver()
-	return x.outcome != edited && len(kept) == 0
+	return x.outcome != edited && len(kept) == 0 && !x.joins()
 }
+
+// joins reports whether the agent gets two attempts as one message.
+func (x *trial) joins() bool { return x.outcome != allowed && startsAgain[x.exchange.Name()] != "" }
 
 func (x *trial) note() string { return "The reviewer of " + x.id + " says no." }
 

@@ -1,0 +1,114 @@
+package messages
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/tidwall/gjson"
+)
+
+// A second message_start in a stream, as gateways send that try again elsewhere.
+
+const restarting = `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":%CONTENT%},{"role":"user","content":%NEXT%}]}`
+
+// nextBody is the body of the agent's next request as it goes upstream.
+func nextBody(t *testing.T, content, next string, records [][]byte) string {
+	t.Helper()
+	r := asking(t, strings.NewReplacer("%CONTENT%", content, "%NEXT%", next).Replace(restarting))
+	if n := r.Splice(records); n != 1 {
+		t.Fatalf("%d records spliced", n)
+	}
+	checkConversation(t, string(r.Envelope().Body))
+	return string(r.Envelope().Body)
+}
+
+// What is held of the first attempt is void: nobody is asked about it, and the
+// second attempt continues what the agent has got.
+func TestHeldCallBeforeASecondStartIsVoid(t *testing.T) {
+	body := started("msg_1") + thought(0, "first", "s1") + begun(1, "toolu_a", "bash") + more(1, `{"command":"l`) +
+		started("msg_2") + thought(0, "second", "s2") + use(1, "toolu_b", "bash", `{"command":"ls"}`) + ended("tool_use")
+	shown := started("msg_1") + thought(0, "first", "s1") + thought(1, "second", "s2")
+	const model = `[{"type":"thinking","thinking":"second","signature":"s2"},{"type":"tool_use","id":"toolu_b","name":"bash","input":{"command":"ls"}}]`
+	for _, n := range blockSizes {
+		p := newPlayer(t, request1, n, intercept.Limits{})
+		if err := p.feed(body); err != nil {
+			t.Fatal(err)
+		}
+		if calls := p.a.Calls(); len(calls) != 1 || calls[0].ID != "toolu_b" || len(calls[0].Ambiguous) > 0 {
+			t.Fatalf("calls: %+v", calls)
+		}
+		equal(t, "before the ruling", p.out.String(), shown)
+
+		p = newPlayer(t, request1, n, intercept.Limits{})
+		p.turn(body, intercepttest.ReleaseAll)
+		equal(t, "released", p.out.String(), shown+use(2, "toolu_b", "bash", `{"command":"ls"}`)+ended("tool_use"))
+		next := nextBody(t, `[{"type":"thinking","thinking":"first","signature":"s1"},`+model[1:], `[{"type":"tool_result","tool_use_id":"toolu_b"}]`, p.last.Hidden)
+		equal(t, "what the model said", gjson.Get(next, "messages.1.content").Raw, model)
+
+		p = newPlayer(t, request1, n, intercept.Limits{})
+		p.turn(body, intercepttest.DenyAll)
+		equal(t, "continuation", gjson.GetBytes(p.last.Next.Body, "messages.1.content").Raw, model)
+		p.turn(finalWord, intercepttest.ReleaseAll)
+		if got, err := foldStrict(p.out.String()); err != nil || got.text() != "Very well." || len(got.blocks) != 3 || strings.Contains(p.out.String(), "toolu") {
+			t.Fatalf("%v: denied: %s", err, p.out.String())
+		}
+	}
+}
+
+// Where nothing is held the agent gets the second start as it came; a call behind
+// it is in doubt.
+func TestSecondStartPassesWhereNothingIsHeld(t *testing.T) {
+	plain := started("msg_1") + opened(0, `{"type":"text","text":""}`) + word(0, "Let") + started("msg_2") + text(0, "Let me.")
+	for _, pass := range []bool{true, false} {
+		limits := intercept.Limits{Pass: func(intercept.Call) bool { return pass }}
+		p := newPlayer(t, request1, 9, limits)
+		if err := p.feed(plain + ended("end_turn")); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "words", p.out.String(), plain+ended("end_turn"))
+
+		p = newPlayer(t, request1, 9, limits)
+		p.turn(plain+one+ended("tool_use"), func(_ int, c intercept.Call) intercept.Ruling {
+			if len(c.Ambiguous) != 1 {
+				t.Errorf("%+v is in no doubt", c)
+			}
+			return intercept.Ruling{Fate: intercept.Release}
+		})
+		equal(t, "released", p.out.String(), plain+one+ended("tool_use"))
+	}
+	p := newPlayer(t, request1, 9, intercept.Limits{})
+	p.turn(plain+one+ended("tool_use"), intercepttest.DenyAll)
+	p.turn(finalWord, intercepttest.ReleaseAll)
+	end := sent("message_delta", `"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"input_tokens":20,"output_tokens":14}`) + stopped
+	equal(t, "denied", p.out.String(), plain+text(1, "Very well.")+end)
+	next := nextBody(t, `[{"type":"text","text":"Let"},{"type":"text","text":"Let me."},{"type":"text","text":"Very well."}]`, `"go on"`, p.last.Hidden)
+	equal(t, "what the model said", gjson.Get(next, "messages.1.content.0.text").Str, "Let me.")
+}
+
+// A call that passed before a second start is in the message of some clients and
+// not of others.
+func TestPassedCallBeforeASecondStart(t *testing.T) {
+	body := started("msg_1") + begun(0, "toolu_a", "bash") + more(0, `{"command":"l`) + started("msg_2") + use(0, "toolu_b", "read", "{}") + ended("tool_use")
+	limits := intercept.Limits{Pass: func(c intercept.Call) bool { return c.Name == "bash" }}
+	p := newPlayer(t, request1, 9, limits)
+	p.turn(body, intercepttest.ReleaseAll)
+	equal(t, "released", p.out.String(), body)
+	p = newPlayer(t, request1, 9, limits)
+	if err := p.feed(body); err != nil {
+		t.Fatal(err)
+	}
+	for _, fate := range []intercept.Fate{intercept.Deny, intercept.Edit, intercept.Abort} {
+		if _, err := p.a.Settle([]intercept.Ruling{{Fate: fate, Arguments: "{}"}}); err == nil {
+			t.Errorf("fate %d is possible", fate)
+		}
+	}
+	p = newPlayer(t, request1, 9, limits)
+	if err := p.feed(started("msg_1") + begun(0, "toolu_a", "bash") + begun(1, "toolu_b", "read") + started("msg_2")); err == nil {
+		t.Error("half a call that has passed was closed as if it were whole")
+	}
+	if err := newPlayer(t, request1, 9, limits).feed(listed + started("msg_2")); err == nil {
+		t.Error("a message begins behind the end of another")
+	}
+}
