@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -11,6 +12,8 @@ import (
 // connect joins the embedded or the external server.
 func (s *Store) connect() (*natsgo.Conn, error) {
 	o := s.opts
+	var server atomic.Value // where it was connected last, without credentials
+	server.Store("")
 	options := []natsgo.Option{
 		natsgo.Name("heldcall"),
 		natsgo.MaxReconnects(-1),
@@ -22,12 +25,13 @@ func (s *Store) connect() (*natsgo.Conn, error) {
 		natsgo.DisconnectErrHandler(func(_ *natsgo.Conn, err error) {
 			s.linked.lost()
 			if err != nil {
-				s.log.Warn("the connection to NATS is lost", "error", err)
+				s.log.Warn("the connection to NATS is lost", "server", server.Load(), "error", err)
 			}
 		}),
 		natsgo.ReconnectHandler(func(c *natsgo.Conn) {
 			s.linked.again()
-			s.log.Info("the connection to NATS is back", "server", c.ConnectedUrlRedacted())
+			server.Store(c.ConnectedUrlRedacted())
+			s.log.Info("the connection to NATS is back", "server", server.Load())
 		}),
 		natsgo.ClosedHandler(func(*natsgo.Conn) { s.linked.closed() }),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
@@ -47,6 +51,7 @@ func (s *Store) connect() (*natsgo.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
+	server.Store(conn.ConnectedUrlRedacted())
 	s.linked.opened()
 	return conn, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"strconv"
@@ -317,4 +318,39 @@ func startCluster(t *testing.T) []*server.Server {
 			t.Fatal("the cluster does not form")
 		}
 	}
+}
+
+// Who reads that the connection is lost reads which, without its password.
+func TestLostServerIsNamed(t *testing.T) {
+	e := startExternal(t, 0, t.TempDir())
+	var log written
+	open(t, store.Options{URL: strings.Replace(e.url, "//", "//me:sesame@", 1), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	e.stop()
+	address := strings.TrimPrefix(e.url, "nats://")
+	for start := time.Now(); !strings.Contains(log.String(), "is lost"); time.Sleep(10 * time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatalf("logged %s", log.String())
+		}
+	}
+	if got := log.String(); !strings.Contains(got, address) || strings.Contains(got, "sesame") {
+		t.Errorf("logged %s", got)
+	}
+}
+
+// written is a log that is read while it is written.
+type written struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
 }
