@@ -3,6 +3,7 @@ package app_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -150,6 +151,43 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 	if n := len(w.upstream.Requests()); n != 0 {
 		t.Errorf("%d of them reached upstream", n)
+	}
+}
+
+// An error that no route was found for, or that was found before the body could
+// be read, has the shape that the client's API has.
+func TestErrorsHaveTheClientsShape(t *testing.T) {
+	w := build(t, allowAll, callThenText, func(c *app.Config) { c.Proxy.MaxBody = 1 << 10 })
+	w.upstream.Close()
+	const version = "anthropic-version: 2023-06-01\r\n"
+	long := strings.Repeat("x", 2<<10)
+	for _, tt := range []struct {
+		name, request string
+		anthropic     bool
+	}{
+		{"no route", rawPost("/v1/messages/batches", "{}", ""), true},
+		{"no route, by its version", rawPost("/v1/elsewhere", "{}", "Anthropic-Version: 2023-06-01\r\n"), true},
+		{"no upstream", rawPost("/elsewhere/messages", "{}", ""), true},
+		{"OpenAI's messages", rawPost("/v1/threads/t1/messages", "{}", ""), false},
+		{"no route of OpenAI's", rawPost("/v1/elsewhere", "{}", ""), false},
+		{"too long", rawPost("/v1/messages", long, version), true},
+		{"too long, in another case", rawPost("/V1/Messages", long, ""), true},
+		{"too long, of OpenAI's", rawPost("/v1/responses", long, ""), false},
+		{"compressed", rawPost("/v1/messages", "{}", "Content-Encoding: gzip\r\n"), true},
+		{"not JSON", rawPost("/v1/messages", "{", ""), true},
+		{"upgrade", rawPost("/v1/messages", "{}", "Upgrade: websocket\r\n"), true},
+		{"two framings", "POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", true},
+		{"ungated, upstream down", rawPost("/v1/messages/count_tokens", "{}", version), true},
+		{"ungated of OpenAI's, upstream down", rawPost("/v1/embeddings", "{}", ""), false},
+	} {
+		_, body, _ := strings.Cut(w.raw(tt.request), "\r\n\r\n")
+		var e struct {
+			Type  string
+			Error struct{ Type, Message, Code string }
+		}
+		if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Message == "" || e.Error.Type == "" || e.Error.Code == "" || (e.Type == "error") != tt.anthropic {
+			t.Errorf("%s: %s", tt.name, body)
+		}
 	}
 }
 

@@ -29,6 +29,10 @@ type Dialect interface {
 	// Harmless reports whether the body of an answer that is no success can hold
 	// no call, so that it may go on unread.
 	Harmless(body []byte) bool
+	// Speaks reports whether a request that no route was found for, or that could
+	// not be read, seems to come from a client of this dialect. The path is as the
+	// client sent it; has reports whether there is a header of a name.
+	Speaks(path string, has func(header string) bool) bool
 	// Error renders e as the body of a whole answer.
 	Error(e *Error) []byte
 	// Canary is a request for one of Routes and the answer of an upstream that
@@ -266,5 +270,5 @@ func (e *Error) Status() int {
 // NotUnderstood is the error for an answer whose bytes could carry a call and
 // cannot be read with certainty. The reason must not quote the answer.
 func NotUnderstood(format string, args ...any) *Error {
-	return &Error{Code: CodeAnswerNotUnderstood, Reason: "heldcall does not understand the upstream's answer and releases none of it: " + fmt.Sprintf(format, args...)}
+	return &Error{Code: CodeAnswerNotUnderstood, Reason: "the upstream's answer is not understood and none of it is released: " + fmt.Sprintf(format, args...)}
 }

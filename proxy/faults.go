@@ -68,7 +68,7 @@ func (x *exchange) shutDown() state {
 // why is the error for the agent behind an end that was not asked for.
 func (x *exchange) why(err error) *intercept.Error {
 	if errors.Is(err, errShuttingDown) {
-		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is shutting down; the request stays with the reviewers"}
+		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "it is shutting down; the request stays with the reviewers"}
 	}
 	return &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the answer ended early", Err: err}
 }

@@ -115,7 +115,7 @@ func badRequest(reason string) *intercept.Error {
 // it what goes upstream.
 func (x *exchange) prepare() *intercept.Error {
 	if x.isDraining() {
-		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is shutting down; send the request again"}
+		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "it is shutting down; send the request again"}
 	}
 	var err error
 	if x.req, err = x.route.dialect.Request(x.route.envelope(x.fasthttp)); err != nil {

@@ -179,14 +179,26 @@ func (p *Proxy) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	p.answerError(ctx, nil, e)
 }
 
-// answerError writes an error in the shape of the dialect, or of OpenAI's API
-// where the route has none.
+// answerError writes an error in the shape of the dialect, or of the one that the
+// client seems to speak where the route has none.
 func (p *Proxy) answerError(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *intercept.Error) {
 	if d == nil {
-		d = p.options.Dialects[0]
+		d = p.spoken(ctx)
 	}
 	ctx.Response.ResetBody()
 	ctx.SetStatusCode(e.Status())
 	ctx.Response.Header.SetContentType("application/json")
 	ctx.SetBody(d.Error(e))
+}
+
+// spoken is the dialect that the client seems to speak, else the first.
+func (p *Proxy) spoken(ctx *fasthttp.RequestCtx) intercept.Dialect {
+	h := &ctx.Request.Header
+	path, _, _ := strings.Cut(string(h.RequestURI()), "?")
+	for _, d := range p.options.Dialects {
+		if d.Speaks(path, func(name string) bool { return hasHeader(h, name) }) {
+			return d
+		}
+	}
+	return p.options.Dialects[0]
 }

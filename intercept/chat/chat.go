@@ -12,6 +12,7 @@ package chat
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -44,6 +45,11 @@ func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// Speaks implements [intercept.Dialect].
+func (Dialect) Speaks(path string, _ func(string) bool) bool {
+	return strings.Contains(strings.ToLower(path), "/chat/")
 }
 
 // Error implements [intercept.Dialect]: {"error":{"message","type","code"}}.

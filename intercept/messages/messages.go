@@ -63,6 +63,13 @@ func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
 	return r, nil
 }
 
+// Speaks implements [intercept.Dialect]: Anthropic's clients name a version in
+// each request.
+func (Dialect) Speaks(path string, has func(string) bool) bool {
+	before, _, found := strings.Cut(strings.ToLower(path), route)
+	return has("anthropic-version") || found && !below(before)
+}
+
 // Error implements [intercept.Dialect]: {"type":"error","error":{"type","message","code"}}.
 func (Dialect) Error(e *intercept.Error) []byte { return errorBody(e) }
 

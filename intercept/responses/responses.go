@@ -100,6 +100,11 @@ func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
 	return r, nil
 }
 
+// Speaks implements [intercept.Dialect].
+func (Dialect) Speaks(path string, _ func(string) bool) bool {
+	return strings.Contains(strings.ToLower(path), root)
+}
+
 // Error implements [intercept.Dialect]: {"error":{"message","type","param","code"}}.
 func (Dialect) Error(e *intercept.Error) []byte { return errorBody(e) }
 
