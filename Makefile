@@ -4,6 +4,7 @@ GO        ?= go
 TOOL      := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 1m
 FUZZPKGS  ?= ./...
+FUZZJOBS  ?= 1
 ARGS      ?=
 
 .DEFAULT_GOAL := help
@@ -41,8 +42,8 @@ tidy: ## are go.mod and go.sum as `go mod tidy` would have them
 vuln: ## known vulnerabilities; VULN_DB_REQUIRED=1 fails if their list cannot be fetched
 	.ci/vuln
 
-fuzz: ## every fuzz target for FUZZTIME (1m each); FUZZPKGS narrows it
-	FUZZTIME=$(FUZZTIME) .ci/fuzz $(FUZZPKGS)
+fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS narrows it
+	FUZZTIME=$(FUZZTIME) FUZZJOBS=$(FUZZJOBS) .ci/fuzz $(FUZZPKGS)
 
 conformance: ## recorded answers of many providers through the real proxy; needs ../shared/streams
 	HELDCALL_CONFORMANCE=1 $(GO) test ./internal/conformance -run TestConformance -count=1 -v -timeout 20m
