@@ -35,6 +35,10 @@ var wires = []wire{
 		scripted.Responses, conformance.Responses, "/responses",
 		`{"model":"gpt-test","stream":%t,"input":%q}`, "event: keepalive\n", "comment",
 	},
+	{
+		scripted.Messages, conformance.Messages, "/messages",
+		`{"model":"claude-test","max_tokens":4096,"stream":%t,"messages":[{"role":"user","content":%q}]}`, "event: ping\n", "comment",
+	},
 }
 
 // listener is a client without an SDK that sees the heartbeats which the SDKs

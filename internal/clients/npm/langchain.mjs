@@ -34,11 +34,12 @@ function finishOf({ response_metadata: metadata, additional_kwargs: more }) {
   return metadata.finish_reason ?? metadata.status ?? metadata.stop_reason ?? more.stop_reason ?? null;
 }
 
-// usageOf is what the answer cost. Of a streamed message LangChain adds the one
-// token that message_start counts to the final number, which includes it.
+// usageOf is what the answer cost. Of a streamed message LangChain reads the
+// prompt's tokens in message_start alone, before a continuation has any, and adds
+// the one token that message_start counts to the final number, which includes it.
 function usageOf({ usage_metadata: usage }, mode) {
-  const twice = api === 'messages' && mode !== 'whole' ? 1 : 0;
-  return { prompt: usage?.input_tokens, completion: usage?.output_tokens - twice };
+  if (api === 'messages' && mode !== 'whole') return { prompt: null, completion: usage.output_tokens - 1 };
+  return { prompt: usage?.input_tokens, completion: usage?.output_tokens };
 }
 
 await run(async (baseURL, job) => {
