@@ -208,6 +208,10 @@ type Settlement struct {
 	// Refers are the provider's ids by which later requests may go on from this
 	// answer or ask for it, as in [Info]: Hidden is kept under each of them too.
 	Refers []string
+	// Again is a record for [Request.Splice] of a request for this same answer,
+	// where nothing is hidden: it is kept under each of Refers only, the last one
+	// in place of those before. Nil: there is nothing to remember.
+	Again []byte
 }
 
 // Code names an error that heldcall answers to an agent.

@@ -13,6 +13,7 @@ import (
 type thread struct {
 	Session string `json:"session"`
 	Run     string `json:"run"`
+	Again   []byte `json:"again,omitempty"` // the record for whoever asks for the answer once more
 }
 
 // threadID is the id under which a thread is kept, of which there is one a key.
@@ -66,6 +67,9 @@ func (x *exchange) splice() *intercept.Error {
 			}
 		}
 	}
+	if x.followed.Again != nil {
+		records = append(records, x.followed.Again)
+	}
 	if len(records) > 0 {
 		x.p.metrics.spliced.Add(float64(x.req.Splice(records)))
 	}
@@ -107,7 +111,7 @@ func (x *exchange) remembers(settled intercept.Settlement) error {
 	if !heard {
 		return nil
 	}
-	value, err := json.Marshal(thread{Session: who.session, Run: who.run})
+	value, err := json.Marshal(thread{Session: who.session, Run: who.run, Again: settled.Again})
 	if err != nil {
 		return err
 	}

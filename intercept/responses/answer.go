@@ -178,7 +178,16 @@ func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
 // resumable reports whether the agent may ask for the events of the answer again,
 // so that their numbers have to be those that upstream would give them.
 func (a *answer) resumable() bool {
-	return a.req.verb != create || a.req.background() || a.object != nil && a.object.background
+	return a.req.id != "" || a.req.background() || a.object != nil && a.object.background
+}
+
+// retrievable reports whether the agent may ask for the answer again.
+func (a *answer) retrievable() bool { return a.resumable() || a.keeps() }
+
+// keeps reports whether upstream keeps the answer. What the request asks for
+// counts more than what servers put into every answer.
+func (a *answer) keeps() bool {
+	return a.object != nil && a.object.stored && !a.req.unstored()
 }
 
 // Fail implements [intercept.Answer]: an error and, where a response has begun,

@@ -99,7 +99,7 @@ func denying(name string) func(intercept.Call) intercept.Ruling {
 var blocks = []int{1, 7, 64, 1 << 20}
 
 func TestReleasedIsByteIdentical(t *testing.T) {
-	for _, body := range []string{listed, two, strings.ReplaceAll(listed, "\n", "\r\n"), ": hello\n\n" + listed, "\xef\xbb\xbf" + listed, listed + "data: [DONE]\n\n", whole("resp_1", speech, function("a", "bash", ls))} {
+	for _, body := range []string{listed, two, strings.ReplaceAll(listed, "\n", "\r\n"), ": hello\n\n" + listed, "\xef\xbb\xbf" + listed, listed + "data: [DONE]\n\n", unstored(listed), whole("resp_1", speech, function("a", "bash", ls))} {
 		for _, n := range blocks {
 			p := newPlayer(t, asked(request1), n, intercept.Limits{})
 			p.turn(body, release)
@@ -108,6 +108,9 @@ func TestReleasedIsByteIdentical(t *testing.T) {
 			}
 			if p.last.Hidden != nil || p.last.Next != nil {
 				t.Error("something is remembered of an answer that did not change")
+			}
+			if stored := strings.Contains(body, `"store":true`); stored != (p.last.Again != nil) {
+				t.Errorf("stored %t, but for whoever asks again %q is remembered", stored, p.last.Again)
 			}
 			if len(p.last.Refers) != 1 || p.last.Refers[0] != "resp_1" {
 				t.Errorf("refers to %q", p.last.Refers)

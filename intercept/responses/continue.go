@@ -28,7 +28,7 @@ func (s *settling) continuation(outputs []string) (*intercept.Envelope, error) {
 	switch {
 	case s.object.conversation != "" || s.req.conversation() != "":
 		body, err = intercept.SetField(body, "input", list(outputs))
-	case s.object.stored && id != "" || s.sends.Method == http.MethodGet:
+	case s.keeps() && id != "" || s.sends.Method == http.MethodGet:
 		if body, err = intercept.SetField(body, "previous_response_id", []byte(intercept.Quote(id))); err == nil {
 			body, err = intercept.SetField(body, "input", list(outputs))
 		}

@@ -72,10 +72,13 @@ func (it *item) mark() string {
 	return intercept.Fingerprint(it.entry.typ, it.callID(), it.entry.namespace, it.entry.name, it.input())
 }
 
-// remember notes the rulings of the turn.
+// remember notes the rulings of the turn, those of before among them.
 func (s *settling) remember() {
-	for _, it := range s.pending() {
-		r := s.fates[it]
+	for _, it := range s.calls() {
+		r, ok := s.fates[it]
+		if !ok {
+			continue // passed by its name
+		}
 		s.ruled = append(s.ruled, ruled{Call: it.mark(), Fate: r.Fate, Arguments: r.Arguments, Told: r.Told})
 	}
 }
@@ -95,8 +98,11 @@ func (s *settling) round(outputs []string) round {
 		if it.call != nil {
 			p.Call, p.Name = it.callID(), it.entry.name
 		}
-		if !p.Seen || p.Type == "message" || asks && p.Type == "reasoning" {
+		switch ran := s.fates[it]; {
+		case !p.Seen || p.Type == "message" || asks && p.Type == "reasoning":
 			p.Raw = it.made()
+		case ran.Fate == intercept.Edit:
+			p.Raw = it.entry.withInput(it.call.form, ran.Arguments)
 		}
 		r.Items = append(r.Items, p)
 	}
@@ -112,11 +118,20 @@ func (s *settling) interim() *record {
 	return &record{Response: gjson.Parse(s.head.id).Str, Chain: s.chain, Ruled: s.ruled}
 }
 
+// again is the record of an answer that hides nothing, for an agent that asks for
+// it once more: nobody is to be asked about its calls a second time.
+func (s *settling) again() *record {
+	if s.aborted != nil || len(s.ruled) == 0 || !s.retrievable() {
+		return nil
+	}
+	return &record{Response: gjson.Parse(s.head.id).Str, Ruled: s.ruled}
+}
+
 // record describes what the agent did not see, for the later requests of the
 // conversation. An answer whose calls all went on unchanged in the first turn
-// needs none, unless the agent may ask for it again.
+// needs none.
 func (s *settling) record() *record {
-	if s.aborted != nil || s.req.verb == compact {
+	if s.aborted != nil || s.req.verb.beside() {
 		return nil
 	}
 	rec := &record{}
@@ -129,7 +144,7 @@ func (s *settling) record() *record {
 	for _, p := range last.Items {
 		hidden = hidden || !p.Seen
 	}
-	if again := s.resumable() && len(s.ruled) > 0; !hidden && !again && len(rec.Told) == 0 {
+	if !hidden && len(rec.Told) == 0 {
 		return nil
 	}
 	rec.Ruled, rec.Chain, rec.Missing = s.ruled, s.chain, last.Outputs

@@ -29,9 +29,9 @@ func (it *item) made() string {
 // item in its place. Reasoning that the provider can neither look up nor decrypt
 // stays away, and with it the ids by which it would be missed.
 func (a *answer) history() (items []string) {
-	lost := false
+	lost, unstored := false, a.object.unstored || a.req.unstored()
 	for _, it := range a.items {
-		if it.entry.typ == "reasoning" && a.object.unstored && it.entry.field("encrypted_content").Str == "" {
+		if it.entry.typ == "reasoning" && unstored && it.entry.field("encrypted_content").Str == "" {
 			lost = true
 		}
 	}

@@ -61,18 +61,30 @@ func (d *dialogue) send(e intercept.Envelope) string {
 			d.t.Fatalf("upstream refuses %s %s %s\n%s", next.Method, next.Path, next.Body, reply.Body[0].Bytes)
 		}
 		settled := d.settle(a, reply, &out)
-		for _, key := range append([]string{session}, settled.Refers...) {
-			for i, raw := range settled.Hidden {
-				if d.kept[key] == nil {
-					d.kept[key] = make(map[string][]byte)
-				}
-				d.kept[key][fmt.Sprint(d.turn, "-", i)] = raw
-			}
-		}
+		d.keep(settled)
 		if settled.Next == nil {
 			return out.String()
 		}
 		next = *settled.Next
+	}
+}
+
+func (d *dialogue) keep(settled intercept.Settlement) {
+	put := func(key, name string, raw []byte) {
+		if d.kept[key] == nil {
+			d.kept[key] = make(map[string][]byte)
+		}
+		d.kept[key][name] = raw
+	}
+	for _, key := range append([]string{session}, settled.Refers...) {
+		for i, raw := range settled.Hidden {
+			put(key, fmt.Sprint(d.turn, "-", i), raw)
+		}
+	}
+	for _, key := range settled.Refers {
+		if settled.Again != nil {
+			put(key, "again", settled.Again)
+		}
 	}
 }
 

@@ -101,6 +101,8 @@ func (r *request) conversation() string {
 	return conversationID(gjson.ParseBytes(r.Field("conversation")))
 }
 
+func (r *request) unstored() bool { return string(r.Field("store")) == "false" }
+
 func (r *request) background() bool { return string(r.Field("background")) == "true" }
 
 // session looks for an id of the conversation in the fields that agents use for

@@ -1,6 +1,6 @@
 // Package responses is OpenAI's Responses dialect: streamed and whole answers of
 // that API and of the servers that imitate it, answers that are fetched or
-// cancelled by their id, and compacted histories.
+// cancelled by their id, and histories that are compacted or counted.
 //
 // Read it from event.go and item.go (what one payload says, and one output item)
 // by calls.go (which event belongs to which item, and what is doubted) and
@@ -33,12 +33,18 @@ const (
 	retrieve             // GET /responses/{id}
 	cancel               // POST /responses/{id}/cancel
 	compact              // POST /responses/compact
+	count                // POST /responses/input_tokens
 )
+
+// beside reports a request that is about a history, and asks for nothing that the
+// model says.
+func (v verb) beside() bool { return v == compact || v == count }
 
 const (
 	root       = "/responses"
 	cancelling = "/cancel"
 	compacting = "/compact"
+	counting   = "/input_tokens"
 )
 
 // Gates implements [intercept.Dialect].
@@ -57,6 +63,9 @@ func find(method, path string) (v verb, id, canonical string, ok bool) {
 		}
 		if canonical, ok = intercept.Canonical(path, root+compacting); ok {
 			return compact, "", canonical, true
+		}
+		if canonical, ok = intercept.Canonical(path, root+counting); ok {
+			return count, "", canonical, true
 		}
 		if rest, cut := intercept.Canonical(path, cancelling); cut {
 			head, id, ok := identified(rest[:len(rest)-len(cancelling)])
@@ -88,6 +97,7 @@ func (Dialect) Routes() []intercept.Route {
 		{Method: http.MethodGet, Path: root + "/" + canaryID},
 		{Method: http.MethodPost, Path: root + "/" + canaryID + cancelling},
 		{Method: http.MethodPost, Path: root + compacting},
+		{Method: http.MethodPost, Path: root + counting},
 	}
 }
 
@@ -129,7 +139,7 @@ func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (reques
 		request.Query = "stream=true"
 	case strings.HasSuffix(route.Path, root):
 		request.Body = fmt.Appendf(nil, `{"model":"canary","stream":%t,"input":"canary"}`, streamed)
-	case strings.HasSuffix(route.Path, compacting):
+	case strings.HasSuffix(route.Path, compacting), strings.HasSuffix(route.Path, counting):
 		request.Body = []byte(`{"model":"canary","input":"canary"}`)
 	}
 	const item = `{"id":"fc_canary","type":"function_call","status":"%s","call_id":"call_canary","name":%s,"arguments":"%s"}`

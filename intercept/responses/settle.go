@@ -128,7 +128,7 @@ func (s *settling) withheld() bool {
 // continuable reports whether heldcall goes on by itself: the agent gets no call
 // of the turn, and the model can be told of all of them.
 func (s *settling) continuable() bool {
-	if s.aborted != nil || s.failed || s.object == nil || s.req.verb == cancel || s.req.verb == compact || !s.withheld() || s.exhausted() {
+	if s.aborted != nil || s.failed || s.object == nil || s.req.verb == cancel || s.req.verb.beside() || !s.withheld() || s.exhausted() {
 		return false
 	}
 	for _, it := range s.calls() {
@@ -257,7 +257,7 @@ func (s *settling) finalPlan() plan {
 // lastWord is what the agent reads of an answer that lost all its calls.
 func (s *settling) lastWord() string {
 	switch {
-	case s.failed || s.req.verb == compact || s.object == nil:
+	case s.failed || s.req.verb.beside() || s.object == nil:
 		return ""
 	case s.aborted != nil:
 		return s.aborted.Told
@@ -273,14 +273,14 @@ func (s *settling) lastWord() string {
 // requests.
 func (s *settling) settled(out []byte, rec *record) (intercept.Settlement, error) {
 	settled := intercept.Settlement{Bytes: out}
-	if id := gjson.Parse(s.head.id).Str; id != "" && s.req.verb != compact {
+	if id := gjson.Parse(s.head.id).Str; id != "" && !s.req.verb.beside() {
 		settled.Refers = append(settled.Refers, id)
 	}
 	if s.object != nil && s.object.conversation != "" {
 		settled.Refers = append(settled.Refers, s.object.conversation)
 	}
 	if rec == nil {
-		return settled, nil
+		return settled, s.askedAgain(&settled)
 	}
 	raw, err := rec.encode()
 	if err != nil {
@@ -288,4 +288,12 @@ func (s *settling) settled(out []byte, rec *record) (intercept.Settlement, error
 	}
 	settled.Hidden = [][]byte{raw}
 	return settled, nil
+}
+
+// askedAgain adds what is remembered for whoever asks for the same answer.
+func (s *settling) askedAgain(settled *intercept.Settlement) (err error) {
+	if rec := s.again(); rec != nil {
+		settled.Again, err = rec.encode()
+	}
+	return err
 }

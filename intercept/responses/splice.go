@@ -67,9 +67,11 @@ func (s *splicer) follow(records []*record) (missing []string) {
 	if rec == nil {
 		return nil
 	}
-	s.use(rec)
 	if last := rec.Chain; len(last) > 0 && last[len(last)-1] != id {
 		s.alias, s.goesOn = id, last[len(last)-1]
+	}
+	if s.alias != "" || len(rec.Missing)+len(rec.Ran) > 0 {
+		s.use(rec)
 	}
 	s.annotate(rec)
 	return rec.Missing

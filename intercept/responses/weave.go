@@ -138,18 +138,18 @@ func (w *weaver) needed(p *part) bool {
 }
 
 // repeated is a part as the agent repeats it. A message that only heldcall knows
-// goes without its id, and the note of an edit goes before the call's output.
+// goes without its id, an edited call as it ran, and the note of the edit goes
+// before the call's output.
 func (w *weaver) repeated(p *part, item gjson.Result) string {
+	edited := false
 	for _, c := range w.record.Calls {
-		if c.Note == "" || p.Call != c.ID || p.Call == "" {
-			continue
-		}
-		w.notes[c.ID] = c.Note
-		if typeIn(item) == "item_reference" { // to the call as it was made
-			w.notes[c.ID] = intercept.ArgumentsRan(c.Note, w.record.Ran[c.ID])
+		if c.Note != "" && p.Call == c.ID && p.Call != "" {
+			w.notes[c.ID], edited = c.Note, true
 		}
 	}
 	switch {
+	case edited && typeIn(item) == "item_reference": // to the call as the model made it
+		return p.Raw
 	case p.Unknown && typeIn(item) == "item_reference":
 		return withoutID(p.Raw)
 	case p.Unknown:

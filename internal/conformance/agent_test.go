@@ -61,6 +61,10 @@ const (
 	inConversation habit = "conversation"            // names a conversation that the provider keeps
 )
 
+// remembered reports whether the provider shows the model the calls as it keeps
+// them, so that nobody can change them any more.
+func (h habit) remembered() bool { return h == goesOn || h == inConversation }
+
 // habits are those of a recorded answer's agents.
 func habits(e recorded.Exchange) []habit {
 	switch {

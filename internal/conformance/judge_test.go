@@ -16,7 +16,7 @@ import (
 // judge looks at the first answer. It returns false when the trial ends there.
 func (x *trial) judge(got reply, asked []asked) bool {
 	if why := failsClosed(x); why != "" {
-		x.judgeClosed(got)
+		x.judgeClosed(got, asked)
 		return false
 	}
 	if got.err != nil {
@@ -47,8 +47,8 @@ func (x *trial) judgeUnchanged(got reply, asked []asked) {
 
 // judgeClosed looks at an answer that heldcall must not release: it says so in
 // the agent's own error shape, and nothing of a call is in it.
-func (x *trial) judgeClosed(got reply) {
-	x.judgeSecrets(got, conformance.Secrets(x.calls, nil))
+func (x *trial) judgeClosed(got reply, asked []asked) {
+	x.judgeSecrets(got, asked, conformance.Secrets(x.calls, nil))
 	received := x.dialect.Fold(got.body)
 	if len(received.Errors) == 0 {
 		x.fail("no error in %d %s", got.status, shorten(got.body))
@@ -66,8 +66,13 @@ func (x *trial) judgeClosed(got reply) {
 	}
 }
 
-func (x *trial) judgeSecrets(got reply, secrets []string) {
-	for _, leak := range conformance.Leaks(x.dialect, secrets, got.body, x.exchange.Body) {
+// judgeSecrets looks for what gives calls away in what the agent got.
+func (x *trial) judgeSecrets(got reply, asked []asked, secrets []string) {
+	var upstream [][]byte
+	for _, a := range asked {
+		upstream = append(upstream, a.answer)
+	}
+	for _, leak := range conformance.Leaks(x.dialect, secrets, got.body, upstream...) {
 		x.fail("leak: %s", leak)
 	}
 }
@@ -81,7 +86,7 @@ func (x *trial) judgeChanged(got reply, asked []asked) {
 		original.First().Reasoning = startsAgain[x.exchange.Name()] + original.First().Reasoning
 	}
 	x.judgeForm(got, original, received)
-	x.judgeCalls(got, received)
+	x.judgeCalls(got, asked, received)
 	continued := x.continued(original)
 	for _, c := range received.Choices {
 		said := find(original, c.Index)
@@ -131,16 +136,16 @@ func (x *trial) continued(original *conformance.Answer) map[int64][]int {
 
 // judgeCalls compares the calls that the agent got with those it was to get, and
 // looks for what it was not to get.
-func (x *trial) judgeCalls(got reply, received *conformance.Answer) {
+func (x *trial) judgeCalls(got reply, asked []asked, received *conformance.Answer) {
 	let, kept := x.handedOver()
 	calls := received.Calls()
 	if x.outcome == edited {
 		for _, call := range let {
 			kept = append(kept, &conformance.Call{Arguments: call.Arguments})
 		}
-		x.judgeSecrets(got, conformance.Secrets(kept, calls))
+		x.judgeSecrets(got, asked, conformance.Secrets(kept, calls))
 	} else {
-		x.judgeSecrets(got, conformance.Secrets(kept, let))
+		x.judgeSecrets(got, asked, conformance.Secrets(kept, let))
 	}
 	if n := x.dialect.StructuredCalls(got.body); n > 0 && len(let) == 0 {
 		x.fail("%d denied calls are in the answer: %s", n, shorten(got.body))
@@ -312,7 +317,8 @@ func (x *trial) judgeTold(is asked, calls []int, want func(i int) (arguments, re
 func (x *trial) tells(is asked, t conformance.Told, text string) bool {
 	switch t.Call.Kind {
 	case "computer_call", "tool_search_call":
-		return strings.Contains(string(is.shown), text)
+		quoted := quote(text)
+		return strings.Contains(string(is.shown), quoted[1:len(quoted)-1])
 	}
 	return strings.Contains(t.Result, text)
 }
@@ -353,7 +359,13 @@ func (x *trial) judgeNext(sent []byte, first, is asked) {
 		if !x.tells(is, told[i], "changed for "+x.id) {
 			x.fail("the model is not told that call %d was changed: %q", i, told[i].Result)
 		}
-		return x.editedArguments(i), resultOf(ran)
+		if !x.habit.remembered() {
+			return x.editedArguments(i), resultOf(ran)
+		}
+		if !x.tells(is, told[i], x.editedArguments(i)) {
+			x.fail("the model is not told what call %d ran with: %q", i, told[i].Result)
+		}
+		return "", resultOf(ran)
 	})
 }
 

@@ -281,4 +281,12 @@ func TestResponsesThoughts(t *testing.T) {
 	f(itemCall+","+reasoning, false)
 	f(strings.Replace(itemCall, `"id":"fc_1",`, "", 1), true) // dropped together, as far as ids tell
 	f(`{"role":"user"}`, true)
+
+	unsealed := []byte(strings.ReplaceAll(strings.ReplaceAll(string(answer), "one", ""), "two", ""))
+	for store, valid := range map[string]bool{"true": false, "false": true} {
+		body := []byte(`{"store":` + store + `,"input":[` + itemCall + `]}`)
+		if err := conformance.Responses.CheckThoughts(unsealed, body); (err == nil) != valid {
+			t.Errorf("store %s: %v, want valid %t", store, err, valid)
+		}
+	}
 }

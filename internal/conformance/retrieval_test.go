@@ -14,7 +14,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/conformance"
-	"github.com/heldcall/heldcall/internal/recorded"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -22,9 +21,6 @@ import (
 // route that has one: they are what the agent was given the first time, people are
 // asked about a call once, and nothing of a denied call is in them.
 func TestConformanceRetrieval(t *testing.T) {
-	if !slices.Contains(gated, recorded.Responses) {
-		t.Skip("heldcall does not gate Responses")
-	}
 	d := startDesk(t)
 	// What becomes of a call follows from its tool.
 	for _, tools := range []string{"keep", "drop", "alter", "keep drop", "drop keep", "keep alter drop", "drop drop", ""} {
@@ -231,10 +227,25 @@ func (r *retrieval) goOn() string {
 	return fmt.Sprintf(`"model":"m","previous_response_id":%q,"input":[%s]`, r.id, strings.Join(told, ","))
 }
 
-// inputItems lists what the next answer was given, the answer among it.
+// inputItems asks for what the next answer was given. What the provider keeps of
+// it has the denied calls among it, so heldcall refuses the list.
 func (r *retrieval) inputItems() {
 	next := gjson.GetBytes(r.ask("POST", "", "{"+r.goOn()+"}").body, "id").String()
-	r.judgeSecrets("the list of input items", r.ask("GET", "/"+next+"/input_items", ""))
+	r.refused("GET", "/"+next+"/input_items")
+}
+
+// refused sends a request on a route that heldcall does not gate.
+func (r *retrieval) refused(method, path string) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	got, err := r.agent.ask(ctx, method, r.base+path, r.session(), nil)
+	if err != nil {
+		r.Fatalf("%s %s: %v", method, path, err)
+	}
+	if code := gjson.GetBytes(got.body, "error.code").Str; got.status != 501 || code != "route_not_gated" {
+		r.Errorf("%s %s was answered %d %s", method, path, got.status, shorten(got.body))
+	}
 }
 
 func (r *retrieval) countInput() {

@@ -1,12 +1,14 @@
 package conformance_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"path"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +50,7 @@ type trial struct {
 	request  []byte              // the agent's first
 
 	asked    []asked            // what upstream received; guarded by the upstream
-	memory   conformance.Memory // what upstream remembers; guarded by the upstream
+	memory   conformance.Memory // what it remembers; guarded by the upstream
 	ruled    []bool             // calls that were decided; only the reviewer touches it
 	problems []string
 }
@@ -60,6 +62,7 @@ type asked struct {
 	// remembers some of it; nil where it would refuse the request.
 	shown   []byte
 	refusal error
+	answer  []byte // what upstream said
 }
 
 var lastTrial atomic.Int64
@@ -69,11 +72,26 @@ func newTrial(e recorded.Exchange, o outcome, h habit, m recorded.Mode) *trial {
 		id: fmt.Sprintf("trial-%d", lastTrial.Add(1)), exchange: e, outcome: o, mode: m, habit: h,
 		dialect: conformance.Of(e.Dialect), agent: writerOf(e.Dialect), calls: callsOf(e),
 	}
+	if e.Dialect == recorded.Responses {
+		x.renameResponse()
+	}
 	x.ruled = make([]bool, len(x.calls))
 	if x.method() != http.MethodGet {
 		x.request = x.agent.first(x)
 	}
 	return x
+}
+
+// renameResponse gives the recorded response an id of its own: a provider never
+// gives one twice, and a response is known by nothing else.
+func (x *trial) renameResponse() {
+	for _, id := range x.dialect.Fold(x.exchange.Body).IDs {
+		own := id + "_" + x.id
+		x.exchange.Body = bytes.ReplaceAll(x.exchange.Body, []byte(quote(id)), []byte(quote(own)))
+		if path.Base(x.exchange.URL) == id {
+			x.exchange.URL += strings.TrimPrefix(own, id)
+		}
+	}
 }
 
 // method and route are those of the recorded request. A recording of another

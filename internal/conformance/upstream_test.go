@@ -71,6 +71,7 @@ func (u *upstream) answer(r *scripted.Request) scripted.Reply {
 	if n := len(x.asked); n > 1 {
 		reply, answer = x.goesOn(n, r)
 	}
+	x.asked[len(x.asked)-1].answer = answer
 	if x.exchange.Dialect == recorded.Responses {
 		x.memory.Keep(r.Body, is.shown, answer)
 	}

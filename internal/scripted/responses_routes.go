@@ -25,6 +25,7 @@ func (m *Model) createResponse(r *Request, _ string) Reply {
 	kept := m.memory.keep(r.Body, before, input, answer.ResponsesStream(r.Body))
 	switch {
 	case r.Streamed():
+		kept.lookedAt = 2 // whoever reads the stream to its end sees it done
 		return Events(kept.stream.Writes()...)
 	case kept.background:
 		return wholeJSON(kept.stream.object("queued", nil, nil))

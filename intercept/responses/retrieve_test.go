@@ -1,0 +1,140 @@
+package responses
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/tidwall/gjson"
+)
+
+// got is a GET of a response.
+func got(id, query string) intercept.Envelope {
+	return intercept.Envelope{Method: http.MethodGet, Path: root + "/" + id, Query: query}
+}
+
+// asksOnce is a model that calls two tools for "begin", and has then said enough.
+var asksOnce = []scripted.Rule{
+	{When: scripted.UserSays("begin"), Say: scripted.Say(scripted.Answer{Parts: []scripted.Part{thought, said, calls("bash", ls), calls("read", "{}")}})},
+	{When: func(c scripted.Conversation) bool { return c.Last().Role == "tool" }, Say: scripted.Say(scripted.Answer{Text: "Very well."})},
+}
+
+func TestAFetchedResponseIsTheOneThatWasGiven(t *testing.T) {
+	for name, rule := range map[string]func(intercept.Call) intercept.Ruling{"allowed": release, "denied": deny, "mixed": denying("read")} {
+		for _, fields := range []string{`"stream":true`, `"stream":false`, `"background":true,"stream":true`} {
+			d := newDialogue(t, rule, asksOnce...)
+			first := final(t, d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}],`+fields+`}`)))
+			n := len(d.asked)
+			for _, query := range []string{"", "stream=true", "", "stream=true&starting_after=0"} {
+				out := d.send(got(first.Get("id").Str, query))
+				if strings.HasPrefix(query, "stream=true&") {
+					if strings.Contains(out, "response.created") || !strings.Contains(out[:strings.Index(out, "\n\n")], `"sequence_number":1`) {
+						t.Errorf("%s %s: behind event 0 comes %.200s", name, fields, out)
+					}
+					continue
+				}
+				again := final(t, out)
+				for _, path := range []string{"id", "usage", "output.#", "output.#.type", "output.#.call_id", "output.#.arguments"} {
+					if one, other := first.Get(path).Raw, again.Get(path).Raw; gjson.Get(one, "@ugly").Raw != gjson.Get(other, "@ugly").Raw {
+						t.Errorf("%s %s %q: %s is %s, and was %s", name, fields, query, path, other, one)
+					}
+				}
+			}
+			if len(d.asked) != n {
+				t.Errorf("%s %s: people were asked again, about %+v", name, fields, d.asked[n:])
+			}
+		}
+	}
+}
+
+func TestAPolledResponseIsHeldWhenItIsDone(t *testing.T) {
+	d := newDialogue(t, deny, asksOnce...)
+	out := d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}],"background":true}`))
+	id := gjson.Get(out, "id").Str
+	for _, status := range []string{"in_progress", "completed", "completed"} {
+		out = d.send(got(id, ""))
+		for status == "completed" && gjson.Get(out, "status").Str != "completed" { // the continuation is polled too
+			out = d.send(got(id, ""))
+		}
+		if gjson.Get(out, "status").Str != status || gjson.Get(out, "id").Str != id || strings.Contains(out, "bash\",") {
+			t.Fatalf("%s: %s", status, out)
+		}
+	}
+	if gjson.Get(out, `output.#(type=="function_call")`).Exists() || !strings.Contains(out, "Very well.") || len(d.asked) != 2 {
+		t.Fatalf("asked %d times; in the end %s", len(d.asked), out)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	d := newDialogue(t, deny, asksOnce...)
+	id := gjson.Get(d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}],"background":true}`)), "id").Str
+	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: root + "/" + id + cancelling})
+	if gjson.Get(out, "status").Str != "cancelled" || gjson.Get(out, "id").Str != id || len(d.asked) != 0 {
+		t.Fatalf("%s", out)
+	}
+	body := strings.Replace(whole("resp_1", function("a", "bash", ls)), `"completed","error"`, `"cancelled","error"`, 1)
+	p := newPlayer(t, intercept.Envelope{Method: http.MethodPost, Path: root + "/resp_1" + cancelling}, 9, intercept.Limits{})
+	if p.turn(body, deny); strings.Contains(p.out.String(), "bash\",") && strings.Contains(p.out.String(), ls) || len(p.a.Calls()) != 0 {
+		t.Fatalf("a call of a cancelled response: %s", p.out.String())
+	}
+}
+
+// TestACountedHistoryIsWhole asks how long a request would be that goes on from an
+// answer in which calls were hidden: upstream refuses to count with calls open.
+func TestACountedHistoryIsWhole(t *testing.T) {
+	d := newDialogue(t, denying("read"), asksOnce...)
+	first := final(t, d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}]}`)))
+	output := `{"type":"function_call_output","call_id":` + first.Get(`output.#(type=="function_call").call_id`).Raw + `,"output":"x"}`
+	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: root + counting, Body: []byte(`{"model":"m","previous_response_id":` + first.Get("id").Raw + `,"input":[` + output + `]}`)})
+	if gjson.Get(out, "input_tokens").Int() == 0 {
+		t.Fatalf("%s", out)
+	}
+}
+
+func TestACompactedHistoryTellsNothingHidden(t *testing.T) {
+	d := newDialogue(t, denying("read"), asksOnce...)
+	first := final(t, d.send(asked(`{"model":"m","store":false,"include":["reasoning.encrypted_content"],"input":[{"role":"user","content":"begin"}]}`)))
+	history := []string{`{"type":"message","role":"user","content":"begin"}`}
+	for _, item := range first.Get("output").Array() {
+		history = append(history, item.Raw)
+	}
+	history = append(history, `{"type":"function_call_output","call_id":`+first.Get(`output.#(type=="function_call").call_id`).Raw+`,"output":"x"}`)
+	e := intercept.Envelope{Method: http.MethodPost, Path: root + compacting, Body: []byte(`{"model":"m","input":[` + strings.Join(history, ",") + `]}`)}
+	var records [][]byte
+	for _, raw := range d.kept[session] {
+		records = append(records, raw)
+	}
+	p := newPlayer(t, e, 9, intercept.Limits{}, records...)
+	shown := p.a.(*answer).req.Envelope().Body
+	if !strings.Contains(string(shown), `"read"`) {
+		t.Fatalf("the model is not shown what was denied: %s", shown)
+	}
+	body := `{"id":"resp_c","object":"response.compaction","output":` + gjson.GetBytes(shown, "input").Raw + `}`
+	if p.turn(body, deny); strings.Contains(p.out.String(), `"read"`) || !strings.Contains(p.out.String(), `"bash"`) || len(p.a.Calls()) != 0 {
+		t.Fatalf("asked of %+v; compacted: %s", p.a.Calls(), p.out.String())
+	}
+}
+
+func TestWhatTheRequestSaysOfStoringCounts(t *testing.T) {
+	e := asked(strings.Replace(request1, `"model"`, `"store":false,"model"`, 1))
+	p := newPlayer(t, e, 99, intercept.Limits{})
+	p.turn(listed, deny) // says that it was stored
+	if next := string(p.last.Next.Body); strings.Contains(next, "previous_response_id") || !strings.Contains(next, "rs_1") {
+		t.Errorf("continued by %s", next)
+	}
+}
+
+func TestARequestGoesOnFromAnUnchangedAnswerUnchanged(t *testing.T) {
+	p := newPlayer(t, asked(request1), 99, intercept.Limits{})
+	p.turn(listed, release)
+	r, err := acceptRequest(asked(`{"input":"And now?", "previous_response_id":"resp_1"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := string(r.Envelope().Body)
+	if n := r.Splice([][]byte{p.last.Again}); n != 0 || string(r.Envelope().Body) != before {
+		t.Errorf("%d spliced: %s", n, r.Envelope().Body)
+	}
+}
