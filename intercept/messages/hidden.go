@@ -98,14 +98,20 @@ func fingerprint(m gjson.Result) string {
 // ending is the fingerprint of the message that the agent's request ends with.
 func (r *request) ending() string {
 	if r.before == "" {
-		var last gjson.Result
-		r.value("messages").ForEach(func(_, m gjson.Result) bool {
-			last = m
-			return true
-		})
-		r.before = fingerprint(last)
+		r.before = before(r.value("messages").Array())
 	}
 	return r.before
+}
+
+// before is the fingerprint of the last message, "" where there is none. Those of
+// the system do not count: agents put them between the others anew in each request.
+func before(messages []gjson.Result) string {
+	for _, m := range slices.Backward(messages) {
+		if m.Get("role").Str != "system" {
+			return fingerprint(m)
+		}
+	}
+	return ""
 }
 
 // Splice implements [intercept.Request]. Only the messages that change are
@@ -164,10 +170,7 @@ func match(messages []gjson.Result, raw [][]byte) map[int]*record {
 // echo is the i-th message, which is the assistant's, as the agent shows it.
 func echo(messages []gjson.Result, i int) intercept.Echo {
 	content := messages[i].Get("content")
-	e := intercept.Echo{Text: squash(intercept.ContentText(content))}
-	if i > 0 {
-		e.Before = fingerprint(messages[i-1])
-	}
+	e := intercept.Echo{Before: before(messages[:i]), Text: squash(intercept.ContentText(content))}
 	for _, c := range calls(blocks(content)) {
 		e.Calls = append(e.Calls, intercept.SeenCall{ID: c.Get("id").Str, Name: c.Get("name").Str})
 	}
@@ -200,8 +203,11 @@ type splicer struct {
 }
 
 func (s *splicer) take(i int, m gjson.Result) (messages []string) {
-	if m.Get("role").Str == "user" {
+	switch m.Get("role").Str {
+	case "user":
 		return []string{s.user(m)}
+	case "system": // may stand before the results of the agent's calls
+		return []string{m.Raw}
 	}
 	if len(s.owed) > 0 {
 		messages = append(messages, userMessage(s.owed))

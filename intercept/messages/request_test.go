@@ -1,0 +1,135 @@
+package messages
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+func TestGates(t *testing.T) {
+	for path, want := range map[string]string{
+		"/messages": "/messages", "/Messages": "/messages", "/v1/MESSAGES": "/v1/messages", "/anthropic/v1/messages": "/anthropic/v1/messages",
+		"/messages/count_tokens": "", "/messages/batches": "", "/threads/t1/messages": "", "/v1/Threads/t1/messages": "", "/chat/completions/c1/messages": "", "/message": "",
+	} {
+		got, ok := Dialect{}.Gates("POST", path)
+		if got != want || ok != (want != "") {
+			t.Errorf("%s: %q, %t", path, got, ok)
+		}
+		if _, ok := (Dialect{}).Gates("GET", path); ok {
+			t.Errorf("GET %s is gated", path)
+		}
+	}
+}
+
+func TestSession(t *testing.T) {
+	for body, want := range map[string]string{
+		`"metadata":{"user_id":"user_0a_account_b-1_session_c-2"}`:                                    "c-2",
+		`"metadata":{"user_id":"{\"device_id\":\"d\",\"account_uuid\":\"\",\"session_id\":\"c-3\"}"}`: "c-3",
+		`"metadata":{"session_id":"c-4","user_id":"u"}`:                                               "c-4",
+		`"metadata":{"user_id":"u"}`:                                                                  "",
+		`"metadata":{"user_id":"{\"session_id\":\"a\",\"session_id\":\"b\"}"}`:                        "",
+		`"metadata":null`: "",
+	} {
+		info := asking(t, `{"messages":[{"role":"user","content":"hi"}],`+body+`}`).Info()
+		if info.Session != want || (want == "") != strings.HasSuffix(info.Opening, "\nhi") {
+			t.Errorf("%s: session %q, opening %q", body, info.Session, info.Opening)
+		}
+	}
+}
+
+// Results of tools are sent in the user's name, and reminders beside them; it is
+// the user who speaks only where there is more.
+func TestWhatTheUserSays(t *testing.T) {
+	const results = `{"type":"tool_result","tool_use_id":"a","content":"ok"}`
+	for _, tt := range []struct {
+		messages []string
+		last     string
+		task     string
+	}{
+		{[]string{user(hi)}, "hi", "1\nhi"},
+		{[]string{user(hi), system(`"x"`), assistant(`"y"`), user(`[` + results + `]`)}, "hi", "1\nhi"},
+		{[]string{user(`[` + reminder + `,{"type":"text","text":"hi"}]`), assistant(`"y"`), user(`[` + results + `,` + reminder + `]`)}, "hi", "1\nhi"},
+		{[]string{user(hi), assistant(`"y"`), user(`[` + results + `,{"type":"text","text":"Stop that."}]`)}, "Stop that.", "2\nStop that."},
+	} {
+		r := asking(t, conversation(tt.messages...))
+		equal(t, "last", r.LastUser(), tt.last)
+		equal(t, "task", r.Task(), tt.task)
+	}
+}
+
+func TestOfferedTools(t *testing.T) {
+	r := asking(t, `{"messages":[],"tools":[
+		{"name":"read","description":"reads","input_schema":{"type":"object"}},{"type":"custom","name":"write"},
+		{"type":"bash_20250124","name":"bash"},{"type":"text_editor_20250728","name":"edit"},{"type":"computer_20251124","name":"computer"},{"type":"memory_20250818","name":"memory"},
+		{"type":"web_search_20250305","name":"web_search"},{"type":"code_execution_20250825","name":"code_execution"},{"type":"tool_search_tool_regex_20251119","name":"find"},
+		{"type":"bash_of_another_kind","name":"other"},{"type":"mcp_toolset","mcp_server_name":"github"}],
+		"mcp_servers":[{"type":"url","name":"github","url":"u"},{"type":"url","name":"mail","url":"u"}]}`)
+	want := []intercept.HostedTool{{Name: "web_search_20250305"}, {Name: "code_execution_20250825"}, {Name: "tool_search_tool_regex_20251119"}, {Name: "bash_of_another_kind"}, {Name: "mcp:github"}, {Name: "mcp:mail"}}
+	if d := cmp.Diff(want, r.Hosted()); d != "" {
+		t.Errorf("hosted (-want +got):\n%s", d)
+	}
+	for _, name := range []string{"read", "write", "bash", "edit", "computer", "memory"} {
+		if _, found := r.Tool(name); !found {
+			t.Errorf("%s is not found", name)
+		}
+	}
+	for _, name := range []string{"web_search", "find", "other", "", "github"} {
+		if _, found := r.Tool(name); found {
+			t.Errorf("%s is the agent's", name)
+		}
+	}
+	if tool, _ := r.Tool("read"); tool.Description != "reads" || string(tool.Parameters) != `{"type":"object"}` || tool.FreeText {
+		t.Errorf("read is %+v", tool)
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	for _, body := range []string{``, `[]`, `{"model":"m"}`, `{"messages":[],"messages":[]}`, `{"messages":[]}x`, "{\"messages\":[\"\xff\"]}"} {
+		_, err := Dialect{}.Request(intercept.Envelope{Body: []byte(body)})
+		var e *intercept.Error
+		if !errors.As(err, &e) || e.Code != intercept.CodeBadRequest {
+			t.Errorf("%q: %v", body, err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for code, want := range map[intercept.Code]string{
+		intercept.CodeBadRequest: "invalid_request_error", intercept.CodeRouteNotGated: "invalid_request_error", intercept.CodeRunAborted: "permission_error",
+		intercept.CodeHostedToolRefused: "permission_error", intercept.CodeRequestTooLarge: "request_too_large", intercept.CodeUpstreamCut: "api_error",
+		intercept.CodeStoreUnavailable: "api_error", intercept.CodeAnswerNotUnderstood: "api_error",
+	} {
+		var got struct {
+			Type  string
+			Error struct {
+				Type, Message string
+				Code          intercept.Code
+			}
+		}
+		if err := json.Unmarshal(Dialect{}.Error(&intercept.Error{Code: code, Reason: `why "so"`}), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Type != "error" || got.Error.Type != want || got.Error.Code != code || !strings.HasSuffix(got.Error.Message, `why "so"`) {
+			t.Errorf("%s: %+v", code, got)
+		}
+	}
+}
+
+func TestHarmless(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`:                                                                           true,
+		`{"type":"error","error":{"type":"invalid_request_error","message":"messages.1: ` + "`tool_use`" + ` ids were found without ` + "`tool_result`" + `"}}`: true,
+		`{"type":"error","error":{"type":"invalid_request_error","message":"the content of tool_use"}}`:                                                         true,
+		`<html>tool calls</html>`: true, ``: true, `{"error":"bad call"}`: true,
+		whole(aCall, "tool_use"): false, listed: false, `{"type":"error","error":{},"content":[` + aCall + `]}`: false,
+		strings.Replace(whole(aCall, "tool_use"), `"tool_use"`, `"tool\u005fuse"`, 1): false,
+	} {
+		if got := (Dialect{}).Harmless([]byte(body)); got != want {
+			t.Errorf("%s: %t", body, got)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package messages
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/tidwall/gjson"
+)
+
+// A continuation that is refused at its first byte must not pass that block.
+func TestContinuationInAnotherForm(t *testing.T) {
+	for _, second := range []string{whole(strings.Replace(aCall, "bash", "secret", 1), "tool_use"), "<html>secret"} {
+		p := play(t, bodies(listed, second), nil, intercept.Limits{}, intercepttest.DenyAll)
+		if p.Err == nil || strings.Contains(string(p.Out()), "secret") {
+			t.Errorf("error %v, agent got %s", p.Err, p.Out())
+		}
+	}
+}
+
+// What the model thought comes back byte for byte and in its place, escapes and
+// all, and what the provider ran with it.
+func TestThinkingInTheContinuation(t *testing.T) {
+	const (
+		thinking = `{"type":"thinking","thinking":"It\u2019s \"so\"\/ ü ","signature":"EqQB+/=="}`
+		secret   = `{"type":"redacted_thinking","data":"EmwK\/"}`
+		between  = `{"type":"thinking","thinking":"","signature":"s2"}`
+	)
+	calls := [2]string{`{"type":"tool_use","id":"a","name":"x","input":{"c" : 1.0}}`, `{"type":"tool_use","id":"b","name":"y","input":{}}`}
+	searched := strings.Replace(hosted, `"input":{}`, `"input":{"query":"x"}`, 1)
+	streamed := started("msg_1") + opened(0, `{"type":"thinking","thinking":"","signature":""}`) +
+		added(0, `{"type":"thinking_delta","thinking":"It\u2019s \"so"}`) + added(0, `{"type":"thinking_delta","thinking":"\"\/ ü "}`) +
+		added(0, `{"type":"signature_delta","signature":"EqQB+/=="}`) + closed(0) + complete(1, secret) +
+		opened(2, hosted) + more(2, `{"query":`) + more(2, `"x"}`) + closed(2) + complete(3, result) + use(4, "a", "x", `{"c" :`, ` 1.0}`) +
+		opened(5, `{"type":"thinking","thinking":"","signature":""}`) + added(5, `{"type":"signature_delta","signature":"s2"}`) + closed(5) + use(6, "b", "y") + ended("tool_use")
+	content := strings.Join([]string{thinking, secret, searched, result, calls[0], between, calls[1]}, ",")
+	for _, body := range []string{streamed, whole(content, "tool_use")} {
+		p := play(t, bodies(body, finalWord), nil, intercept.Limits{MaxContinuations: 1}, intercepttest.DenyAll)
+		equal(t, "said", gjson.Get(p.Nexts[0], "messages.1.content").Raw, "["+content+"]")
+		equal(t, "told", gjson.Get(p.Nexts[0], "messages.2").Raw, user(`[`+told("a")+`,`+told("b")+`]`))
+	}
+}
+
+// A message must not end in thinking, nor hold a text of nothing.
+func TestThinkingAtTheEnd(t *testing.T) {
+	body := started("msg_1") + opened(0, `{"type":"text","text":""}`) + closed(0) + use(1, "a", "x", "{}") + thought(2, "hm", "s") + ended("tool_use")
+	p := play(t, bodies(body, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
+	checkConversation(t, p.Nexts[0])
+	p = play(t, bodies(listed, started("msg_2")+thought(0, "hm", "s")+ended("end_turn")), nil, intercept.Limits{}, intercepttest.DenyAll)
+	if m, err := foldStrict(string(p.Out())); err != nil || m.blocks[len(m.blocks)-1].text == "" {
+		t.Errorf("%v: the agent cannot send back %s", err, p.Out())
+	}
+}
+
+func TestIdsInAContinuation(t *testing.T) {
+	p := play(t, bodies(started("msg_1")+use(0, "0", "x")+use(1, "0", "y")+use(2, "", "z")+ended("tool_use"), finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
+	checkConversation(t, p.Nexts[0])
+	if ids := gjson.Get(p.Nexts[0], "messages.1.content.#.id").Array(); ids[0].Str != "0" || ids[1].Str == "0" || ids[2].Str == "" || ids[1].Str == ids[2].Str {
+		t.Errorf("ids %s", ids)
+	}
+}
+
+// Input that is no object, as fine-grained streaming or a cut leaves it, is told as
+// the provider advises to.
+func TestInvalidInputInAContinuation(t *testing.T) {
+	p := play(t, bodies(started("msg_1")+use(0, "a", "x", `{"c":"d`)+ended("max_tokens"), finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
+	checkConversation(t, p.Nexts[0])
+	equal(t, "input", gjson.Get(p.Nexts[0], "messages.1.content.0.input").Raw, `{"INVALID_JSON":"{\"c\":\"d"}`)
+}
+
+func TestContinuationRequest(t *testing.T) {
+	for _, tt := range []struct{ body, container, path, want string }{
+		{`{"messages":[ ]}`, "", "messages.#", "2"},
+		{`{"messages":[],"tool_choice":{"type":"tool","name":"x","disable_parallel_tool_use":true}}`, "", "tool_choice", `{"type":"auto","disable_parallel_tool_use":true}`},
+		{`{"messages":[],"tool_choice":{"type":"any"}}`, "", "tool_choice", `{"type":"auto"}`},
+		{`{"messages":[],"tool_choice":{"type":"none"}}`, "", "tool_choice", `{"type":"none"}`},
+		{`{"messages":[],"tool\u005fchoice":{"type":"any"}}`, "", "tool_choice", `{"type":"auto"}`},
+		{`{"messages":[]}`, `"c1"`, "container", "c1"},
+		{`{"messages":[],"container":{"skills":[1]}}`, `"c1"`, "container", `{"skills":[1],"id":"c1"}`},
+		{`{"messages":[],"container":"mine"}`, `"c1"`, "container", "mine"},
+	} {
+		next, err := extend([]byte(tt.body), []string{"{}", "{}"}, tt.container)
+		if err != nil || intercept.Strict(next) != nil {
+			t.Errorf("%s: %v: %s", tt.body, err, next)
+			continue
+		}
+		if got := gjson.GetBytes(next, tt.path); got.Raw != tt.want && got.String() != tt.want {
+			t.Errorf("%s: %s is %s, want %s", tt.body, tt.path, got, tt.want)
+		}
+	}
+}
+
+// Usage stands in both events: the start's counts where the end says nothing, and
+// that of all turns is added up.
+func TestUsageIsAddedUp(t *testing.T) {
+	start := strings.Replace(started("msg_1"), `{"input_tokens":10,"output_tokens":1}`, `{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}`, 1)
+	end := sent("message_delta", `"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":7,"server_tool_use":{"web_search_requests":1}}`) + stopped
+	p := play(t, bodies(start+one+end, start+text(0, "Fine.")+sent("message_delta", `"delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":30,"output_tokens":9}`)+stopped), nil, intercept.Limits{}, intercepttest.DenyAll)
+	m, err := foldStrict(string(p.Out()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "usage", string(m.usage), `{"input_tokens":40,"cache_read_input_tokens":10,"output_tokens":16,"server_tool_use":{"web_search_requests":1}}`)
+}
+
+// What a strict reader would glue to the next event must not stand before one.
+func TestUnendedEvent(t *testing.T) {
+	body := strings.TrimSuffix(started("msg_1")+use(0, "a", "x")+text(1, "Look."), "\n\n")
+	p := play(t, bodies(body), nil, intercept.Limits{}, intercepttest.ReleaseAll)
+	equal(t, "released", string(p.Out()), body)
+	p = play(t, bodies(body, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
+	if m, err := foldStrict(string(p.Out())); err != nil || m.text() != "Look.Very well." {
+		t.Errorf("denied: %v in %s", err, p.Out())
+	}
+}
+
+func TestFailFitsTheForm(t *testing.T) {
+	e := intercept.NotUnderstood("why")
+	fault := "event: error\n" + data(string(errorBody(e)))
+	for _, tt := range []struct{ body, want string }{
+		{whole(textBlock("x"), "end_turn"), string(errorBody(e))},
+		{strings.TrimSuffix(started("msg_1")+speech, "\n\n"), "\n\n" + fault},
+		{strings.TrimSuffix(started("msg_1")+speech, "\n"), "\n" + fault},
+		{started("msg_1") + speech, fault},
+	} {
+		p := newPlayer(t, request1, 7, intercept.Limits{})
+		if err := p.feed(tt.body); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "behind "+tt.body, string(p.a.Fail(e)), tt.want)
+	}
+}
+
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	for _, body := range []string{
+		started("msg_1") + text(0, strings.Split(strings.Repeat("word ", 400), " ")...),
+		started("msg_1") + strings.Repeat(complete(0, redacted), 400),
+	} {
+		p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1000})
+		if err := p.feed(body); err == nil {
+			t.Error("no limit")
+		}
+	}
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
+	if err := p.feed(started("msg_1") + strings.Repeat(complete(0, redacted), maxBlocks+1)); err == nil {
+		t.Error("no limit of blocks")
+	}
+}
