@@ -143,6 +143,8 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			Upstreams: []Upstream{
 				{Prefix: "/v1", URL: "https://api.openai.com/v1", APIKey: Secret(openAI), KeyHeader: "auto"},
 				{Prefix: "/anthropic/v1", URL: "https://api.anthropic.com/v1", APIKey: Secret(anthropic), KeyHeader: "auto"},
+				// The same for clients that do not add /v1 to ANTHROPIC_BASE_URL.
+				{Prefix: "/anthropic", URL: "https://api.anthropic.com/v1", APIKey: Secret(anthropic), KeyHeader: "auto"},
 			},
 			Keepalive:        10 * time.Second,
 			Heartbeat:        "auto",

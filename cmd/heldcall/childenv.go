@@ -14,10 +14,18 @@ import (
 func childEnvironment(environment []string, proxy string, config *app.Config) []string {
 	root := "http://" + reachable(proxy)
 	openAI := root + openAIPrefix(config.Proxy.Upstreams)
+	anthropic := root + anthropicPrefix(config.Proxy.Upstreams) // its clients add /v1 themselves
 	set := map[string]string{
-		"OPENAI_BASE_URL":    openAI,
-		"OPENAI_API_BASE":    openAI,
-		"ANTHROPIC_BASE_URL": root + anthropicPrefix(config.Proxy.Upstreams), // its clients add /v1 themselves
+		"OPENAI_BASE_URL":           openAI,
+		"OPENAI_API_BASE":           openAI,
+		"ANTHROPIC_BASE_URL":        anthropic,
+		"COPILOT_PROVIDER_BASE_URL": openAI,
+	}
+	if slices.Contains(environment, "COPILOT_PROVIDER_TYPE=anthropic") {
+		set["COPILOT_PROVIDER_BASE_URL"] = anthropic
+	}
+	if !slices.ContainsFunc(environment, func(entry string) bool { return strings.HasPrefix(entry, "QWEN_STREAM_IDLE_TIMEOUT_MS=") }) {
+		set["QWEN_STREAM_IDLE_TIMEOUT_MS"] = "0" // Qwen Code would give up a stream that is held for 240 s
 	}
 	if behindHTTPProxy(environment) {
 		set["NO_PROXY"] = addHosts(environment, "NO_PROXY")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,13 +18,20 @@ func TestChildEnvironment(t *testing.T) {
 		}
 	}
 	v1 := []app.Upstream{{Prefix: "/local"}, {Prefix: "/v1"}}
+	set := func(openAI, anthropic, copilot string) []string {
+		return []string{"ANTHROPIC_BASE_URL=http://" + anthropic, "COPILOT_PROVIDER_BASE_URL=http://" + copilot, "OPENAI_API_BASE=http://" + openAI, "OPENAI_BASE_URL=http://" + openAI}
+	}
+	const patient = "QWEN_STREAM_IDLE_TIMEOUT_MS=0"
 	f("127.0.0.1:4141", v1, []string{"A=1", "OPENAI_BASE_URL=https://api.openai.com/v1", "HELDCALL_CONSOLE=http://127.0.0.1:4142"},
-		"A=1", "ANTHROPIC_BASE_URL=http://127.0.0.1:4141", "OPENAI_API_BASE=http://127.0.0.1:4141/v1", "OPENAI_BASE_URL=http://127.0.0.1:4141/v1")
+		slices.Concat([]string{"A=1"}, set("127.0.0.1:4141/v1", "127.0.0.1:4141", "127.0.0.1:4141/v1"), []string{patient})...)
 	f("0.0.0.0:1", v1[:1], nil,
-		"ANTHROPIC_BASE_URL=http://127.0.0.1:1/local", "OPENAI_API_BASE=http://127.0.0.1:1/local", "OPENAI_BASE_URL=http://127.0.0.1:1/local")
-	f("127.0.0.1:1", []app.Upstream{{Prefix: "/v1"}, {Prefix: "/a/v1", URL: "https://api.anthropic.com/v1"}}, nil,
-		"ANTHROPIC_BASE_URL=http://127.0.0.1:1/a", "OPENAI_API_BASE=http://127.0.0.1:1/v1", "OPENAI_BASE_URL=http://127.0.0.1:1/v1")
-	f("[::1]:1", []app.Upstream{{Prefix: "/"}}, []string{"all_proxy=socks5://p", "no_proxy=x"}, "all_proxy=socks5://p",
-		"ANTHROPIC_BASE_URL=http://[::1]:1", "NO_PROXY=127.0.0.1,localhost", "OPENAI_API_BASE=http://[::1]:1", "OPENAI_BASE_URL=http://[::1]:1",
-		"no_proxy=x,127.0.0.1,localhost")
+		append(set("127.0.0.1:1/local", "127.0.0.1:1/local", "127.0.0.1:1/local"), patient)...)
+	both := []app.Upstream{{Prefix: "/v1"}, {Prefix: "/a/v1", URL: "https://api.anthropic.com/v1"}}
+	f("127.0.0.1:1", both, nil,
+		append(set("127.0.0.1:1/v1", "127.0.0.1:1/a", "127.0.0.1:1/v1"), patient)...)
+	f("127.0.0.1:1", both, []string{"COPILOT_PROVIDER_TYPE=anthropic", "QWEN_STREAM_IDLE_TIMEOUT_MS=5000"},
+		append([]string{"COPILOT_PROVIDER_TYPE=anthropic", "QWEN_STREAM_IDLE_TIMEOUT_MS=5000"}, set("127.0.0.1:1/v1", "127.0.0.1:1/a", "127.0.0.1:1/a")...)...)
+	f("[::1]:1", []app.Upstream{{Prefix: "/"}}, []string{"all_proxy=socks5://p", "no_proxy=x"},
+		"all_proxy=socks5://p", "ANTHROPIC_BASE_URL=http://[::1]:1", "COPILOT_PROVIDER_BASE_URL=http://[::1]:1", "NO_PROXY=127.0.0.1,localhost",
+		"OPENAI_API_BASE=http://[::1]:1", "OPENAI_BASE_URL=http://[::1]:1", patient, "no_proxy=x,127.0.0.1,localhost")
 }

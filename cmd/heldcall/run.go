@@ -43,6 +43,9 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	if len(command) == 0 {
 		return usagef("name the command to run: heldcall run -- COMMAND ARG...")
 	}
+	if err := notGated(command); err != nil {
+		return err
+	}
 	config, err := app.LoadConfig(c.Config, os.LookupEnv)
 	if err != nil {
 		return err
@@ -71,7 +74,8 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 		return besideAnother(ctx, err, &configured)
 	}
 	defer stop()
-	notes.WriteString(addressUnread(command, os.LookupEnv, "http://"+reachable(heldcall.ProxyAddr())+openAIPrefix(config.Proxy.Upstreams)))
+	command, note := equipAgent(command, os.LookupEnv, "http://"+reachable(heldcall.ProxyAddr())+openAIPrefix(config.Proxy.Upstreams))
+	notes.WriteString(note)
 	if _, err := io.WriteString(s.err, notes.String()); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -32,44 +34,51 @@ func timing() (keepalive, held time.Duration) {
 	return time.Second, 12 * time.Second
 }
 
-// TestAgents lets every agent work at the task through heldcall run.
+// TestAgents lets every agent work at the task through heldcall run, and without
+// it: with nothing between them and the model the agents run all four steps.
 func TestAgents(t *testing.T) {
 	modules, heldcall := installed(t), built(t)
 	for _, a := range fleet(t) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			k := newTask(a)
-			upstream := serve(t, k)
-			h := configure(t, upstream)
-			r := newRun(t, a, h.endpoint)
-			asked := h.review(t)
-			r.play(t, outside(t), append([]string{heldcall, "run", "--config", h.config, "--log-file", h.log, "--"}, a.argv(modules, h.endpoint)...))
-			k.judge(t, r, true)
-			judgeAsked(t, a, asked())
-			if t.Failed() {
-				h.show(t)
-			}
+			t.Run("held", func(t *testing.T) {
+				t.Parallel()
+				a.workHeld(t, modules, heldcall)
+			})
+			t.Run("alone", func(t *testing.T) {
+				t.Parallel()
+				a.workAlone(t, modules)
+			})
 		})
 	}
 }
 
-// TestAgentsWithoutHeldcall is the control: with nothing between them and the
-// model, the agents run all four steps.
-func TestAgentsWithoutHeldcall(t *testing.T) {
-	modules := installed(t)
-	for _, a := range fleet(t) {
-		t.Run(a.name, func(t *testing.T) {
-			t.Parallel()
-			k := newTask(a)
-			upstream := serve(t, k)
-			at := endpoint{openAI: upstream, anthropic: strings.TrimSuffix(upstream, "/v1")}
-			r := newRun(t, a, at)
-			r.environment = append(r.environment, at.environment()...)
-			r.environment = append(r.environment, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
-			r.play(t, outside(t), a.argv(modules, at))
-			k.judge(t, r, false)
-		})
+func (a agent) workHeld(t *testing.T, modules, heldcall string) {
+	k := newTask(a)
+	h := configure(t, serve(t, k))
+	r := newRun(t, a, h.endpoint)
+	asked := h.review(t)
+	r.play(t, outside(t), append([]string{heldcall, "run", "--config", h.config, "--log-file", h.log, "--"}, a.argv(modules, h.endpoint)...))
+	k.judge(t, r, true)
+	judgeAsked(t, a, asked())
+	if t.Failed() {
+		h.show(t)
 	}
+}
+
+func (a agent) workAlone(t *testing.T, modules string) {
+	k := newTask(a)
+	upstream := serve(t, k)
+	at := endpoint{openAI: upstream, anthropic: strings.TrimSuffix(upstream, "/v1")}
+	r := newRun(t, a, at)
+	r.environment = append(r.environment, at.environment()...)
+	r.environment = append(r.environment, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
+	argv := a.argv(modules, at)
+	if a.equipped != nil {
+		argv = a.equipped(argv, at)
+	}
+	r.play(t, outside(t), argv)
+	k.judge(t, r, false)
 }
 
 func serve(t *testing.T, k *task) (url string) {
@@ -100,7 +109,7 @@ func newRun(t *testing.T, a agent, at endpoint) *run {
 func (r *run) play(t *testing.T, proxy string, argv []string) {
 	t.Helper()
 	_, held := timing()
-	ctx, cancel := context.WithTimeout(t.Context(), held+3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), held+10*time.Minute)
 	defer cancel()
 	program := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	program.Dir = r.work
@@ -139,10 +148,11 @@ proxy:
   upstreams:
     - {prefix: /v1, url: %s}
     - {prefix: /anthropic/v1, url: %s}
+    - {prefix: /anthropic, url: %s}
 console: {listen: %s}
 nats: {listen: %s}
 policy: {file: policy.yaml}
-`, ports[0], keepalive, upstream, upstream, ports[1], ports[2])
+`, ports[0], keepalive, upstream, upstream, upstream, ports[1], ports[2])
 	for name, content := range map[string]string{"heldcall.yaml": config, "policy.yaml": "default: ask\nrules:\n  - {ask: [\"*\"], timeout: 15m}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -155,17 +165,26 @@ policy: {file: policy.yaml}
 	}
 }
 
-// free are addresses of loopback that nobody listens on.
+// lastPort is the last port that free has given away.
+var lastPort atomic.Int32
+
+// free are addresses of loopback that nobody listens on, below those that systems
+// give to whoever asks for any: heldcall shall find them free a little later.
 func free(t *testing.T, n int) []string {
 	t.Helper()
+	lastPort.CompareAndSwap(0, 20000+rand.Int32N(5000))
 	var addresses []string
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
+	for len(addresses) < n {
+		address := fmt.Sprintf("127.0.0.1:%d", lastPort.Add(1))
+		ln, err := net.Listen("tcp", address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer ln.Close()
-		addresses = append(addresses, ln.Addr().String())
+		ln.Close()
+		addresses = append(addresses, address)
 	}
 	return addresses
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/heldcall/heldcall/internal/scripted"
@@ -25,6 +26,8 @@ type agent struct {
 	// argv and environment start it, told where its model is.
 	argv        func(modules string, at endpoint) []string
 	environment []string
+	// equipped is the command as heldcall run starts it, where that is another.
+	equipped func(argv []string, at endpoint) []string
 	// files are put into its home folder before the start.
 	files func(at endpoint) map[string]string
 }
@@ -53,9 +56,10 @@ func fleet(t *testing.T) []agent {
 			name: "codex", api: scripted.Responses, tool: "exec_command", call: calling("exec_command", "cmd"),
 			argv:        codexWith(codex, "gpt-5.5"),
 			environment: []string{"CODEX_API_KEY=sk-test"},
-			files: func(at endpoint) map[string]string {
-				return map[string]string{codexFile: fmt.Sprintf("openai_base_url = %q", at.openAI) + codexQuiet}
+			equipped: func(argv []string, at endpoint) []string {
+				return slices.Insert(argv, 1, "-c", "openai_base_url="+at.openAI)
 			},
+			files: func(endpoint) map[string]string { return map[string]string{codexFile: codexQuiet} },
 		},
 		{
 			// A newer model: its tools stand in the input, and it writes JavaScript that
@@ -88,15 +92,19 @@ func fleet(t *testing.T) []agent {
 			name: "opencode-responses", api: scripted.Responses, tool: "bash", call: calling("bash", "command"),
 			argv:        opencodeWith(t, "openai/gpt-5"),
 			environment: append([]string{"OPENAI_API_KEY=sk-test"}, opencodeQuiet...),
-			files:       func(endpoint) map[string]string { return map[string]string{opencodeFile: opencodeOpenAI} },
+			files:       func(endpoint) map[string]string { return map[string]string{opencodeFile: opencodePlain} },
 		},
 		{
 			name: "opencode-chat", api: scripted.Chat, tool: "bash", call: calling("bash", "command"),
 			argv:        opencodeWith(t, "compatible/scripted"),
 			environment: opencodeQuiet,
-			files: func(at endpoint) map[string]string {
-				return map[string]string{opencodeFile: fmt.Sprintf(opencodeCompatible, at.openAI)}
-			},
+			files:       func(endpoint) map[string]string { return map[string]string{opencodeFile: opencodeCompatible} },
+		},
+		{
+			name: "opencode-messages", api: scripted.Messages, tool: "bash", call: calling("bash", "command"),
+			argv:        opencodeWith(t, "anthropic/claude-sonnet-4-5"),
+			environment: append([]string{"ANTHROPIC_API_KEY=sk-ant-test"}, opencodeQuiet...),
+			files:       func(endpoint) map[string]string { return map[string]string{opencodeFile: opencodePlain} },
 		},
 		{
 			name: "qwen-code", api: scripted.Chat, tool: "run_shell_command", call: calling("run_shell_command", "command"),
@@ -129,9 +137,9 @@ wire_api = "responses"
 stream_max_retries = 0
 `
 	opencodeFile       = ".config/opencode/opencode.json"
-	opencodeOpenAI     = `{"autoupdate":false,"share":"disabled"}`
+	opencodePlain      = `{"autoupdate":false,"share":"disabled"}`
 	opencodeCompatible = `{"autoupdate":false,"share":"disabled","provider":{"compatible":{
-		"npm":"@ai-sdk/openai-compatible","name":"compatible","options":{"baseURL":%q,"apiKey":"sk-test"},"models":{"scripted":{}}}}}`
+		"npm":"@ai-sdk/openai-compatible","name":"compatible","options":{"baseURL":"{env:OPENAI_BASE_URL}","apiKey":"sk-test"},"models":{"scripted":{}}}}}`
 	qwenQuiet = `{"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`
 )
 
