@@ -170,6 +170,15 @@ func (g *Gate) RunState(id string) RunState {
 	return RunRunning
 }
 
+// LookUp is the run as people steered it last, from memory; ok is false for one
+// that nobody steered.
+func (g *Gate) LookUp(id string) (run Run, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	run, ok = g.runs[id]
+	return run, ok
+}
+
 // Steered reports from memory whether anybody has steered any run.
 func (g *Gate) Steered() bool {
 	g.mu.Lock()

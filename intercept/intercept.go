@@ -51,6 +51,9 @@ type Request interface {
 	LastUser() string
 	// Task is a text that stays the same until the user speaks again.
 	Task() string
+	// Begins reports whether the request begins a conversation: the model has said
+	// nothing in it.
+	Begins() bool
 	// Tool looks up what the request tells the model about a tool.
 	Tool(name string) (Tool, bool)
 	// Hosted lists the tools that the request offers and that the provider runs

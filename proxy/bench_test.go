@@ -25,7 +25,9 @@ type stateless struct{}
 func (stateless) Open(context.Context, []approvals.Request) (*approvals.Hold, error) {
 	return nil, approvals.ErrStoreUnavailable
 }
-func (stateless) Record(context.Context, ...approvals.Event) error      { return nil }
+func (stateless) Record(context.Context, ...approvals.Event) error { return nil }
+func (stateless) LookUp(string) (approvals.Run, bool)              { return approvals.Run{}, false }
+
 func (stateless) RunState(string) approvals.RunState                    { return approvals.RunRunning }
 func (stateless) AwaitResume(context.Context, string) error             { return nil }
 func (stateless) Steered() bool                                         { return false }

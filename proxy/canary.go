@@ -194,7 +194,9 @@ type canaryState struct{}
 func (canaryState) Open(context.Context, []approvals.Request) (*approvals.Hold, error) {
 	return nil, approvals.ErrStoreUnavailable
 }
-func (canaryState) Record(context.Context, ...approvals.Event) error      { return nil }
+func (canaryState) Record(context.Context, ...approvals.Event) error { return nil }
+func (canaryState) LookUp(string) (approvals.Run, bool)              { return approvals.Run{}, false }
+
 func (canaryState) RunState(string) approvals.RunState                    { return approvals.RunRunning }
 func (canaryState) AwaitResume(context.Context, string) error             { return nil }
 func (canaryState) Steered() bool                                         { return false }

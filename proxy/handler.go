@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/oklog/ulid/v2"
 	"github.com/valyala/fasthttp"
@@ -124,8 +123,8 @@ func (x *exchange) prepare() *intercept.Error {
 	if refusal := x.follow(); refusal != nil {
 		return refusal
 	}
-	if x.aborted() {
-		return x.runAborted()
+	if refusal := x.admit(); refusal != nil {
+		return refusal
 	}
 	if refusal := x.splice(); refusal != nil {
 		return refusal
@@ -137,22 +136,4 @@ func (x *exchange) prepare() *intercept.Error {
 		Pass: x.passByName, MaxBytes: x.p.options.MaxBody, MaxContinuations: x.p.options.MaxContinuations, TurnID: x.turn,
 	})
 	return nil
-}
-
-// aborted reports whether a reviewer has stopped the request's run. Where the
-// agent names no run, each message of the user begins one.
-func (x *exchange) aborted() bool {
-	gate := x.p.options.Gate
-	return gate.Steered() && gate.RunState(x.identity().run) == approvals.RunAborted
-}
-
-// runAborted is the error for a request of a run that a reviewer has stopped. It
-// says how to begin another one.
-func (x *exchange) runAborted() *intercept.Error {
-	who := x.identity()
-	begin := "a new message of the user begins another one, and so does naming one in " + headerRun
-	if who.named {
-		begin = "to begin another one, name it in " + headerRun
-	}
-	return &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + who.run + " was stopped by a reviewer; " + begin}
 }

@@ -16,7 +16,7 @@ type identity struct {
 	principal approvals.Principal
 	session   string
 	run       string
-	named     bool // the agent has named the run
+	derived   bool // the run was told by what the user said
 	turn      string
 	model     string
 }
@@ -89,7 +89,7 @@ func (x *exchange) identity() *identity {
 	}
 	if x.who.run == "" {
 		sum := sha256.Sum256([]byte(x.req.Task()))
-		x.who.run = x.who.session + "-" + hex.EncodeToString(sum[:4])
+		x.who.run, x.who.derived = x.who.session+"-"+hex.EncodeToString(sum[:4]), true
 	}
 	return &x.who
 }
@@ -98,7 +98,6 @@ func (x *exchange) identity() *identity {
 // request goes on from; else it is told by the opening words.
 func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept.Info, followed, turn string) identity {
 	id := identity{principal: who, turn: turn, model: info.Model, session: string(header(h, headerSession)), run: string(header(h, headerRun))}
-	id.named = id.run != ""
 	id.session = cmp.Or(id.session, info.Session, followed)
 	if id.session == "" && len(info.Refers) > 0 {
 		info.Opening = info.Refers[0]

@@ -37,6 +37,7 @@ type Options struct {
 	MaxWait          time.Duration // longest hold, 0 for as long as policy says
 	Routes           []string      // further path patterns that pass ungated
 	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 10 s
+	AbortRest        time.Duration // how long after an abort a conversation cannot begin again; 0: 1 min
 
 	Dialects []intercept.Dialect
 	Policy   func() Policy // the policy in force
@@ -85,6 +86,7 @@ type Gate interface {
 	Open(ctx context.Context, requests []approvals.Request) (*approvals.Hold, error)
 	Record(ctx context.Context, events ...approvals.Event) error
 	RunState(id string) approvals.RunState
+	LookUp(id string) (approvals.Run, bool)
 	Steered() bool // whether any run is anything but running
 	AwaitResume(ctx context.Context, id string) error
 }

@@ -54,6 +54,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, defaultGrace)
+	o.AbortRest = cmp.Or(o.AbortRest, defaultAbortRest)
 	p := &Proxy{
 		options:  o,
 		clients:  make(map[string]approvals.Principal, len(o.Clients)),

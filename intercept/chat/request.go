@@ -96,6 +96,20 @@ func (r *request) Task() string {
 	return strconv.Itoa(n) + "\n" + last
 }
 
+// Begins implements [intercept.Request].
+func (r *request) Begins() bool {
+	begins := true
+	r.messages().ForEach(func(_, m gjson.Result) bool {
+		switch m.Get("role").Str {
+		case "user", "system", "developer":
+		default:
+			begins = false
+		}
+		return begins
+	})
+	return begins
+}
+
 func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
 	gjson.ParseBytes(r.Field("tools")).ForEach(func(_, t gjson.Result) bool {
 		def := t.Get("function")

@@ -93,6 +93,16 @@ func (r *request) Task() string {
 	return strconv.Itoa(n) + "\n" + last
 }
 
+// Begins implements [intercept.Request].
+func (r *request) Begins() bool {
+	begins := true
+	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+		begins = m.Get("role").Str == "user" || m.Get("role").Str == "system"
+		return begins
+	})
+	return begins
+}
+
 // spoken counts the messages that the user wrote, and returns the last one.
 func (r *request) spoken() (n int, last string) {
 	r.value("messages").ForEach(func(_, m gjson.Result) bool {

@@ -158,6 +158,21 @@ func (r *request) Task() string {
 	return strconv.Itoa(n) + "\n" + r.previous() + "\n" + last
 }
 
+// Begins implements [intercept.Request].
+func (r *request) Begins() bool {
+	if r.verb != create || r.previous() != "" || r.conversation() != "" {
+		return false
+	}
+	for _, item := range r.items() {
+		switch item.Get("role").Str {
+		case "user", "system", "developer":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // users counts the user's messages, and returns the last.
 func (r *request) users() (n int, last string) {
 	for _, item := range r.items() {
