@@ -44,15 +44,14 @@ func runnable(n intercepttest.Node) bool {
 
 // seen is what the strict client made of a stream.
 type seen struct {
-	id      string
-	items   []string // as they were done
-	texts   []string // of deltas, by item
-	inputs  []string // of deltas, by item
-	open    map[int]bool
-	final   string // the response at the end
-	failed  bool
-	numbers bool
-	next    int64
+	id     string
+	items  []string // as they were done
+	texts  []string // of deltas, by item
+	inputs []string // of deltas, by item
+	open   map[int]bool
+	final  string // the response at the end
+	failed bool
+	next   int64
 }
 
 // fold accumulates a stream by output index. What an SDK would throw at is an

@@ -131,7 +131,7 @@ func (s *settling) again() *record {
 // conversation. An answer whose calls all went on unchanged in the first turn
 // needs none.
 func (s *settling) record() *record {
-	if s.aborted != nil || s.req.verb.beside() {
+	if s.req.verb.beside() {
 		return nil
 	}
 	rec := &record{}

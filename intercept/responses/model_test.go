@@ -15,15 +15,14 @@ import (
 // dialogue is an agent that works with a model which keeps what OpenAI keeps and
 // refuses what OpenAI refuses, through the dialect.
 type dialogue struct {
-	t       *testing.T
-	model   *scripted.Model
-	kept    map[string]map[string][]byte // records by key and turn, as the proxy keeps them
-	turn    int
-	heard   scripted.Conversation // what the model was told last
-	asked   []intercept.Call
-	rule    func(intercept.Call) intercept.Ruling
-	sent    []string // bodies that went upstream
-	failing bool     // answers of upstream are expected to be refusals
+	t     *testing.T
+	model *scripted.Model
+	kept  map[string]map[string][]byte // records by key and turn, as the proxy keeps them
+	turn  int
+	heard scripted.Conversation // what the model was told last
+	asked []intercept.Call
+	rule  func(intercept.Call) intercept.Ruling
+	sent  []string // bodies that went upstream
 }
 
 func newDialogue(t *testing.T, rule func(intercept.Call) intercept.Ruling, rules ...scripted.Rule) *dialogue {

@@ -65,11 +65,12 @@ func (p *passage) observe(e *event) (it *item, err error) {
 	case kindDone:
 		it, err = p.answer.complete(e)
 	case kindInput:
-		if it, err = p.at(e); err == nil && (it == nil || it.call == nil) {
-			err = intercept.NotUnderstood("an event has the input of a call that did not begin")
-		}
-		if err == nil {
+		switch it, err = p.at(e); {
+		case err != nil:
+		case it != nil && it.call != nil:
 			err = it.take(e)
+		case it == nil || it.entry.typ != e.input.of: // else the provider runs it
+			err = intercept.NotUnderstood("an event has the input of a call that did not begin")
 		}
 	case kindEnd, kindFailed:
 		err = p.end(e)

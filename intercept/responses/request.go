@@ -19,12 +19,13 @@ type request struct {
 	after    int64              // the agent has the events up to this number, -1 for none
 	before   string             // fingerprint of the last item as the agent sent it
 	known    knowledge          // what was remembered of what it goes on from
+	offers   []offer            // the tools that it offers, nil while nobody has looked
 }
 
 // requests is what requests have in common. One that asks for a response by its id
 // has no fields.
 var requests = &intercept.RequestForm{API: "Responses", Fields: []string{
-	"input", "model", "stream", "store", "background", "tools", "tool_choice", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
+	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
 }}
 
 // acceptRequest reads a request strictly.
@@ -191,7 +192,7 @@ func (r *request) rewrite(body []byte) error {
 	e.Body = body
 	again, err := requests.Parse(e)
 	if err == nil {
-		r.Asked, r.envelope, r.before = again, e, before
+		r.Asked, r.envelope, r.before, r.offers = again, e, before, nil
 	}
 	return err
 }

@@ -20,8 +20,11 @@ func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error
 	a.identify()
 	s := settling{answer: a, fates: make(map[*item]intercept.Ruling, len(pending))}
 	for _, it := range a.calls() {
-		if it.call.known != nil {
-			s.fates[it] = *it.call.known
+		if r := it.call.known; r != nil {
+			s.fates[it] = *r
+			if r.Fate == intercept.Abort {
+				s.aborted = r
+			}
 		}
 	}
 	for i, it := range pending {
@@ -146,9 +149,14 @@ func (s *settling) exhausted() bool {
 // answers are the outputs of the calls that the agent does not get, by call.
 func (s *settling) answers() (outputs []string) {
 	for _, it := range s.calls() {
-		if !s.reaches(it) && it.answerable() {
-			outputs = append(outputs, it.outputs(s.fates[it])...)
+		if s.reaches(it) || !it.answerable() {
+			continue
 		}
+		r := s.fates[it]
+		if s.aborted != nil {
+			r = intercept.Ruling{Told: s.aborted.Told}
+		}
+		outputs = append(outputs, it.outputs(r)...)
 	}
 	return outputs
 }

@@ -89,7 +89,7 @@ func (p *passage) learnShape() {
 	switch {
 	case !ok || it.over || e.slots[1].Type != gjson.String:
 		return
-	case e.kind == kindInput && e.input.fragment && e.name == "" && !it.call.passed && it.call.check == nil && len(it.call.doubts) == 0:
+	case e.kind == kindInput && it.call != nil && e.input.fragment && e.name == "" && !it.call.passed && it.call.check == nil && len(it.call.doubts) == 0:
 		s.piece = it.call.piece(e.input.path)
 	case e.kind != kindBeside || it.call != nil:
 		return

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -8,123 +9,154 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Tool implements [intercept.Request]. A tool in a namespace is called by both
-// names, with a point between them.
-func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
-	namespace, rest, _ := strings.Cut(name, ".")
-	tools := gjson.ParseBytes(r.Field("tools"))
-	if t := findTool(tools, "", name); t.Exists() {
-		return newTool(t), true
-	}
-	if t := findTool(tools, namespace, rest); t.Exists() && rest != "" {
-		return newTool(t), true
-	}
-	for _, f := range forms { // tools that have no name but their type's
-		if f.tool == name && name != "" {
-			tools.ForEach(func(_, t gjson.Result) bool {
-				found = strings.HasPrefix(t.Get("type").Str, name)
-				tool = newTool(t)
-				return !found
-			})
-		}
-	}
-	return tool, found
+// offer is a tool as the model is offered it.
+type offer struct {
+	gjson.Result
+	namespace string
+	path      string // where it stands in the request
 }
 
-// findTool looks for a tool of the agent's own.
-func findTool(tools gjson.Result, namespace, name string) (tool gjson.Result) {
+func (o *offer) is(typ string) bool { return o.Get("type").Str == typ }
+
+// offersIn lists the tools of an array, with those in its namespaces.
+func offersIn(tools gjson.Result, path, namespace string) (list []offer) {
+	n := 0
 	tools.ForEach(func(_, t gjson.Result) bool {
-		switch t.Get("type").Str {
-		case "function", "custom":
-			if namespace == "" && name != "" && t.Get("name").Str == name {
-				tool = t
-			}
-		case "namespace":
-			if namespace != "" && t.Get("name").Str == namespace {
-				tool = findTool(t.Get("tools"), "", name)
-			}
-		}
-		return !tool.Exists()
-	})
-	return tool
-}
-
-func newTool(t gjson.Result) intercept.Tool {
-	tool := intercept.Tool{Description: t.Get("description").String(), FreeText: t.Get("type").Str == "custom"}
-	if p := t.Get("parameters"); p.IsObject() {
-		tool.Parameters = []byte(p.Raw)
-	}
-	return tool
-}
-
-// tools are those that the model was offered: by the request or, where that only
-// asks for a response, as upstream repeats them.
-func (a *answer) tools() gjson.Result {
-	if a.req.id == "" || a.object == nil {
-		return gjson.ParseBytes(a.req.Field("tools"))
-	}
-	return gjson.Parse(a.object.tools)
-}
-
-// offers reports whether the model was offered a tool of the agent's own.
-func (a *answer) offers(namespace, name string) bool {
-	return findTool(a.tools(), namespace, name).Exists()
-}
-
-// searchesX reports whether the model was offered xAI's own search.
-func (a *answer) searchesX() (offered bool) {
-	a.tools().ForEach(func(_, t gjson.Result) bool {
-		offered = t.Get("type").Str == "x_search"
-		return !offered
-	})
-	return offered
-}
-
-// hostsShell reports whether the model was offered a shell in a container of the
-// provider's, and no other one.
-func (a *answer) hostsShell() bool {
-	hosted, other := false, false
-	a.tools().ForEach(func(_, t gjson.Result) bool {
-		if t.Get("type").Str == "shell" {
-			in := inContainer(t)
-			hosted, other = hosted || in, other || !in
-		}
-		return true
-	})
-	return hosted && !other
-}
-
-func inContainer(t gjson.Result) bool {
-	return strings.HasPrefix(t.Get("environment.type").Str, "container")
-}
-
-// Hosted implements [intercept.Request].
-func (r *request) Hosted() (list []intercept.HostedTool) {
-	gjson.ParseBytes(r.Field("tools")).ForEach(func(_, t gjson.Result) bool {
-		switch typ := t.Get("type").Str; typ {
-		case "function", "custom", "namespace", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview", "":
-		case "shell":
-			if inContainer(t) {
-				list = append(list, intercept.HostedTool{Name: typ})
-			}
-		case "tool_search":
-			if t.Get("execution").Str != "client" {
-				list = append(list, intercept.HostedTool{Name: typ})
-			}
-		case "mcp":
-			list = append(list, intercept.HostedTool{Name: "mcp:" + t.Get("server_label").Str, Asks: !asksNever(t)})
-		default:
-			list = append(list, intercept.HostedTool{Name: typ})
+		o := offer{t, namespace, path + "." + strconv.Itoa(n)}
+		n++
+		if list = append(list, o); o.is("namespace") && namespace == "" {
+			list = append(list, offersIn(t.Get("tools"), o.path+".tools", t.Get("name").Str)...)
 		}
 		return true
 	})
 	return list
 }
 
+// offered are the tools that the request offers: beside its input and, as Codex
+// does it, in items of that.
+func (r *request) offered() []offer {
+	if r.offers == nil {
+		r.offers = append([]offer{}, offersIn(gjson.ParseBytes(r.Field("tools")), "tools", "")...)
+		if input := r.Field("input"); bytes.Contains(input, []byte(additionalTools)) || bytes.Contains(input, []byte(`\u00`)) {
+			for i, item := range r.items() {
+				if item.Get("type").Str == additionalTools {
+					r.offers = append(r.offers, offersIn(item.Get("tools"), "input."+strconv.Itoa(i)+".tools", "")...)
+				}
+			}
+		}
+	}
+	return r.offers
+}
+
+// additionalTools is the type of an input item that offers tools.
+const additionalTools = "additional_tools"
+
+// offered are the tools that the model was offered: by the request or, where that
+// only asks for a response, as upstream repeats them.
+func (a *answer) offered() []offer {
+	if a.req.id == "" || a.object == nil {
+		return a.req.offered()
+	}
+	return offersIn(gjson.Parse(a.object.tools), "tools", "")
+}
+
+// Tool implements [intercept.Request]. A tool in a namespace is called by both
+// names, with a point between them.
+func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
+	offers := r.offered()
+	o := findTool(offers, "", name)
+	if namespace, rest, dotted := strings.Cut(name, "."); o == nil && dotted {
+		o = findTool(offers, namespace, rest)
+	}
+	for _, f := range forms { // tools that have no name but their type's
+		for i := range offers {
+			if o == nil && f.tool == name && name != "" && strings.HasPrefix(offers[i].Get("type").Str, name) {
+				o = &offers[i]
+			}
+		}
+	}
+	if o == nil {
+		return tool, false
+	}
+	tool = intercept.Tool{Description: o.Get("description").String(), FreeText: o.is("custom")}
+	if p := o.Get("parameters"); p.IsObject() {
+		tool.Parameters = []byte(p.Raw)
+	}
+	return tool, true
+}
+
+// findTool looks for a tool of the agent's own.
+func findTool(offers []offer, namespace, name string) *offer {
+	for i := range offers {
+		o := &offers[i]
+		if (o.is("function") || o.is("custom")) && name != "" && o.namespace == namespace && o.Get("name").Str == name {
+			return o
+		}
+	}
+	return nil
+}
+
+// offers reports whether the model was offered a tool of the agent's own.
+func (a *answer) offers(namespace, name string) bool {
+	return findTool(a.offered(), namespace, name) != nil
+}
+
+// searchesX reports whether the model was offered xAI's own search.
+func (a *answer) searchesX() bool {
+	for _, o := range a.offered() {
+		if o.is("x_search") {
+			return true
+		}
+	}
+	return false
+}
+
+// hostsShell reports whether the model was offered a shell in a container of the
+// provider's, and no other one.
+func (a *answer) hostsShell() bool {
+	hosted, other := false, false
+	for _, o := range a.offered() {
+		if o.is("shell") {
+			hosted, other = hosted || o.inContainer(), other || !o.inContainer()
+		}
+	}
+	return hosted && !other
+}
+
+func (o *offer) inContainer() bool {
+	return strings.HasPrefix(o.Get("environment.type").Str, "container")
+}
+
+// Hosted implements [intercept.Request]. A prompt that the provider keeps may offer
+// whatever it likes, so it counts as a tool by itself.
+func (r *request) Hosted() (list []intercept.HostedTool) {
+	if gjson.ParseBytes(r.Field("prompt")).IsObject() {
+		list = append(list, intercept.HostedTool{Name: "prompt"})
+	}
+	for _, o := range r.offered() {
+		switch typ := o.Get("type").Str; typ {
+		case "function", "custom", "namespace", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview", "":
+		case "shell":
+			if o.inContainer() {
+				list = append(list, intercept.HostedTool{Name: typ})
+			}
+		case "tool_search":
+			if o.Get("execution").Str != "client" {
+				list = append(list, intercept.HostedTool{Name: typ})
+			}
+		case "mcp":
+			list = append(list, intercept.HostedTool{Name: "mcp:" + o.Get("server_label").Str, Asks: !o.asksNever()})
+		default:
+			list = append(list, intercept.HostedTool{Name: typ})
+		}
+	}
+	return list
+}
+
 // asksNever reports whether the provider runs some tools of an MCP server without
 // asking. Where the offer says nothing, it asks.
-func asksNever(t gjson.Result) bool {
-	v := t.Get("require_approval")
+func (o *offer) asksNever() bool {
+	v := o.Get("require_approval")
 	switch {
 	case v.Type == gjson.Null, v.Str == "always":
 		return false
@@ -136,22 +168,14 @@ func asksNever(t gjson.Result) bool {
 
 // RequireApproval implements [intercept.Request].
 func (r *request) RequireApproval() (changed int) {
-	at, ok := r.At("tools")
-	if !ok {
-		return 0
-	}
-	tools := gjson.ParseBytes(r.Field("tools"))
-	p := intercept.Patch{JSON: tools.Raw}
-	n := 0
-	tools.ForEach(func(_, t gjson.Result) bool {
-		if t.Get("type").Str == "mcp" && asksNever(t) {
-			p.Set(strconv.Itoa(n)+".require_approval", `"always"`)
+	p := intercept.Patch{JSON: string(r.envelope.Body)}
+	for _, o := range r.offered() {
+		if o.is("mcp") && o.asksNever() {
+			p.Set(o.path+".require_approval", `"always"`)
 			changed++
 		}
-		n++
-		return true
-	})
-	if changed == 0 || p.Err != nil || r.rewrite(intercept.Replace(r.envelope.Body, at, []byte(p.JSON))) != nil {
+	}
+	if changed == 0 || p.Err != nil || r.rewrite([]byte(p.JSON)) != nil {
 		return 0
 	}
 	return changed

@@ -1,0 +1,283 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/tidwall/gjson"
+)
+
+// What Responses is beside the other APIs, through the front door: answers that
+// upstream keeps, which the agent names by ids. The model is one that refuses what
+// OpenAI refuses: an open call, an id that it does not know.
+
+// keeper is such a model: it works in rounds, and is then done. Each round it calls
+// two tools.
+type keeper struct {
+	*scripted.Model
+	rounds int
+	heard  scripted.Conversation // the last that was no refusal
+}
+
+func newKeeper(rounds int) *keeper {
+	k := &keeper{rounds: rounds}
+	k.Model = &scripted.Model{Rules: []scripted.Rule{{When: k.working, Say: k.work}}, Otherwise: scripted.Answer{Text: "Done."}}
+	return k
+}
+
+func (k *keeper) working(c scripted.Conversation) bool {
+	k.heard = c
+	return strings.HasPrefix(c.User(), "Work") && k.round(c) < k.rounds
+}
+
+func (k *keeper) round(c scripted.Conversation) (n int) {
+	for _, m := range c.Messages {
+		if len(m.Calls) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (k *keeper) work(c scripted.Conversation) scripted.Answer {
+	n := k.round(c)
+	return scripted.Answer{Reasoning: "Hm.", Text: fmt.Sprintf("Round %d.", n), Calls: []scripted.Call{
+		{ID: fmt.Sprint("call_good_", n), Name: "good", Arguments: fmt.Sprintf(`{"n":%d}`, n)},
+		{ID: fmt.Sprint("call_bad_", n), Name: "bad", Arguments: fmt.Sprintf(`{"secret":%d}`, n)},
+	}}
+}
+
+// told is what the model knows of its calls, in order.
+func (k *keeper) told() string {
+	var all []string
+	for _, m := range k.heard.Messages {
+		if m.Role == "tool" {
+			result := m.Content
+			if strings.Contains(result, "policy refused") {
+				result = "refused"
+			}
+			all = append(all, m.ToolCallID+"="+result)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// answerIn is the response in an answer, streamed or whole.
+func answerIn(t *testing.T, body string) gjson.Result {
+	t.Helper()
+	if at := strings.LastIndex(body, "event: response.completed\ndata: "); at >= 0 {
+		line, _, _ := strings.Cut(body[at+len("event: response.completed\ndata: "):], "\n")
+		body = gjson.Get(line, "response").Raw
+	}
+	r := gjson.Parse(body)
+	if r.Get("object").Str != "response" || r.Get("error").Type != gjson.Null {
+		t.Fatalf("no response: %s", body)
+	}
+	return r
+}
+
+// outputsOf are the results of the calls of a response, as an agent sends them.
+func outputsOf(r gjson.Result) (list []string) {
+	for _, item := range r.Get("output").Array() {
+		if item.Get("type").Str == "function_call" {
+			list = append(list, `{"type":"function_call_output","call_id":`+item.Get("call_id").Raw+`,"output":"ran"}`)
+		}
+	}
+	return list
+}
+
+// restarting keeps the configuration of a world for its restart.
+func restarting(c *app.Config) func(*app.Config) {
+	return func(configured *app.Config) { *c = *configured }
+}
+
+// restart starts heldcall anew, with what it has on disk.
+func (w *world) restart(c app.Config) {
+	w.t.Helper()
+	if err := w.stop(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.start(c)
+}
+
+// TestResponsesChainOutlivesRestarts goes on from answer to answer by their ids,
+// with a restart of heldcall between any two: in each answer a call was denied, or
+// all were, so that upstream knows the answer by another id.
+func TestResponsesChainOutlivesRestarts(t *testing.T) {
+	for name, policy := range map[string]string{
+		"some denied": "rules:\n  - allow: [good]\n  - deny: [bad]\n",
+		"all denied":  "rules:\n  - deny: [good, bad]\n",
+	} {
+		for _, how := range []string{`"stream":true`, `"stream":false`} {
+			for _, conversing := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s %s conversation=%t", name, how, conversing), func(t *testing.T) {
+					t.Parallel()
+					chain(t, policy, how, conversing)
+				})
+			}
+		}
+	}
+}
+
+func chain(t *testing.T, policy, how string, conversing bool) {
+	k := newKeeper(3)
+	var c app.Config
+	w := build(t, policy, k.Reply, restarting(&c))
+	next := ""
+	if conversing {
+		next = `,"conversation":` + gjson.Get(w.post("/v1/conversations", `{}`).rest(), "id").Raw
+	}
+	input := `"Work."`
+	for turn := 0; ; turn++ {
+		body := w.post("/v1/responses", `{"model":"m","input":`+input+next+","+how+"}").rest()
+		if strings.Contains(body, "secret") || strings.Contains(body, "call_bad") {
+			t.Fatalf("a denied call reached the agent: %s", body)
+		}
+		r := answerIn(t, body)
+		if turn == 4 {
+			break
+		}
+		if !conversing {
+			next = `,"previous_response_id":` + r.Get("id").Raw
+		}
+		outputs := outputsOf(r)
+		if len(outputs) == 0 {
+			outputs = []string{`{"role":"user","content":"Thank you."}`}
+		}
+		input = "[" + strings.Join(outputs, ",") + "]"
+		w.restart(c)
+		if got := w.get(w.url("/v1/responses/" + r.Get("id").Str)); answerIn(t, got).Get("output.#").Raw != r.Get("output.#").Raw || strings.Contains(got, "secret") {
+			t.Fatalf("the answer was %s\nand is now %s", r.Raw, got)
+		}
+	}
+	good := "ran"
+	if !strings.Contains(policy, "allow") {
+		good = "refused"
+	}
+	var want []string
+	for n := range 3 {
+		want = append(want, fmt.Sprintf("call_good_%d=%s", n, good), fmt.Sprintf("call_bad_%d=refused", n))
+	}
+	slices.Sort(want)
+	if got := strings.Fields(k.told()); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		t.Fatalf("the model knows %s, want %s", got, want)
+	}
+}
+
+// TestResponsesInTheBackground polls for an answer that upstream makes while nobody
+// waits: it is held when it is there, people are asked once, and so are they over a
+// restart.
+func TestResponsesInTheBackground(t *testing.T) {
+	k := newKeeper(1)
+	var c app.Config
+	w := build(t, askAll, k.Reply, restarting(&c))
+	first := w.post("/v1/responses", `{"model":"m","input":"Work.","background":true}`).rest()
+	id := gjson.Get(first, "id").Str
+	if status := gjson.Get(first, "status").Str; status != "queued" {
+		t.Fatalf("it begins %s", first)
+	}
+	poll := func() gjson.Result { return answerIn(t, w.get(w.url("/v1/responses/"+id))) }
+	if r := poll(); r.Get("status").Str != "in_progress" {
+		t.Fatalf("it goes on %s", r.Raw)
+	}
+	done := make(chan gjson.Result, 1)
+	go func() { done <- poll() }()
+	for _, r := range w.pending(2) {
+		d := approvals.Decision{Action: approvals.ActionApprove}
+		if r.ToolName == "bad" {
+			d.Action = approvals.ActionDeny
+		}
+		w.decide(r.ID, d)
+	}
+	r := <-done
+	if r.Get("status").Str != "completed" || r.Get("id").Str != id || r.Get(`output.#(type=="function_call")#`).Get("#.name").Raw != `["good"]` {
+		t.Fatalf("it ends %s", r.Raw)
+	}
+	for range 2 {
+		if again := poll(); again.Raw != r.Raw {
+			t.Errorf("asked again it is %s, and was %s", again.Raw, r.Raw)
+		}
+		w.restart(c)
+	}
+	stream := w.get(w.url("/v1/responses/" + id + "?stream=true&starting_after=1"))
+	if strings.Contains(stream, "secret") || strings.Contains(stream, "response.created") || answerIn(t, stream).Get("output.#").Int() != r.Get("output.#").Int() {
+		t.Errorf("behind event 1 it goes on %s", stream)
+	}
+	if page, err := w.console.Requests(t.Context(), approvals.Filter{}); err != nil || len(page.Items) != 2 {
+		t.Errorf("people were asked %d times (%v)", len(page.Items), err)
+	}
+}
+
+// TestResponsesOfAnAbortedRun goes on from an answer whose run was aborted, and asks
+// for it: the agent names no session, only the id. The user's next message is a new
+// run, in which the model knows what became of its calls.
+func TestResponsesOfAnAbortedRun(t *testing.T) {
+	for _, how := range []string{`"stream":true`, `"stream":false`} {
+		k := newKeeper(1)
+		w := build(t, askAll, k.Reply)
+		answer := make(chan string, 1)
+		go func() { answer <- w.post("/v1/responses", `{"model":"m","input":"Work.",`+how+`}`).rest() }()
+		w.decide(w.pending(2)[0].ID, approvals.Decision{Action: approvals.ActionAbortRun, Note: "enough"})
+		r := answerIn(t, <-answer)
+		if r.Get("status").Str != "completed" || len(outputsOf(r)) != 0 || !strings.Contains(r.Get("output.@reverse.0.content.0.text").Str, "stopped by a human reviewer") {
+			t.Fatalf("%s: %s", how, r.Raw)
+		}
+		goOn := `{"model":"m","input":%s,"previous_response_id":` + r.Get("id").Raw + `,` + how + `}`
+		c := w.post("/v1/responses", fmt.Sprintf(goOn, `[{"role":"developer","content":"Do it again."}]`))
+		if body := c.rest(); c.resp.StatusCode != http.StatusForbidden || errorCode(body) != "run_aborted" {
+			t.Errorf("%s: going on is answered %d %s", how, c.resp.StatusCode, body)
+		}
+		if body := w.get(w.url("/v1/responses/" + r.Get("id").Str)); errorCode(body) != "run_aborted" {
+			t.Errorf("%s: asked for, it is %s", how, body)
+		}
+		c = w.post("/v1/responses", fmt.Sprintf(goOn, `"Something else."`))
+		answerIn(t, c.rest())
+		if told := k.told(); strings.Count(told, "stopped by a human reviewer") != 2 {
+			t.Errorf("%s: of its calls the model knows %s", how, told)
+		}
+	}
+}
+
+func TestResponsesHostedTools(t *testing.T) {
+	w := build(t, "hosted_tools: [web_search, \"mcp:good\"]\n", newKeeper(0).Reply)
+	const search, interpreter = `{"type":"web_search"}`, `{"type":"code_interpreter"}`
+	mcp := func(label, how string) string {
+		return `{"type":"mcp","server_label":"` + label + `","server_url":"https://mcp.example","require_approval":"` + how + `"}`
+	}
+	for _, tt := range []struct {
+		offer, refused string
+		approvals      int // that the model is told to ask for
+	}{
+		{`"tools":[` + search + `]`, "", 0},
+		{`"tools":[` + search + "," + interpreter + `]`, "code_interpreter", 0},
+		{`"tools":[` + mcp("bad", "always") + `]`, "mcp:bad", 0},
+		{`"tools":[` + mcp("good", "always") + `]`, "", 1},
+		{`"tools":[` + mcp("good", "never") + `]`, "", 1},
+		{`"input":[{"type":"additional_tools","role":"developer","tools":[` + interpreter + `]},{"role":"user","content":"hi"}]`, "code_interpreter", 0},
+		{`"input":[{"type":"additional_tools","role":"developer","tools":[` + mcp("good", "never") + `]},{"role":"user","content":"hi"}]`, "", 1},
+		{`"prompt":{"id":"pmpt_1"}`, "prompt", 0},
+	} {
+		body := `{"model":"m",` + tt.offer + `}`
+		if !strings.Contains(body, `"input"`) {
+			body = `{"model":"m","input":"hi",` + tt.offer + `}`
+		}
+		before := len(w.upstream.Requests())
+		c := w.post("/v1/responses", body)
+		got, asked := c.rest(), w.upstream.Requests()[before:]
+		if tt.refused != "" {
+			if c.resp.StatusCode != http.StatusForbidden || errorCode(got) != "hosted_tool_refused" || !strings.Contains(got, tt.refused) || len(asked) != 0 {
+				t.Errorf("%s: %d %s; upstream was asked %d times", tt.offer, c.resp.StatusCode, got, len(asked))
+			}
+			continue
+		}
+		if c.resp.StatusCode != http.StatusOK || len(asked) != 1 || strings.Count(string(asked[0].Body), `"require_approval":"always"`) != tt.approvals || strings.Contains(string(asked[0].Body), "never") {
+			t.Errorf("%s: %d %s; upstream was asked %d times", tt.offer, c.resp.StatusCode, got, len(asked))
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package responses
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// offering are three ways to offer the model tools.
+var offering = map[string]string{
+	"beside the input": `{"model":"m","input":[{"role":"user","content":"hi"}],"tools":[%s]}`,
+	"in the input":     `{"model":"m","input":[{"type":"additional_tools","role":"developer","tools":[%s]},{"role":"user","content":"hi"}]}`,
+	"in an odd input":  `{"model":"m","input":[{"role":"user","content":"hi"},{"type":"additional\u005ftools","tools":[%s]}]}`,
+	"in a namespace":   `{"model":"m","input":"hi","tools":[{"type":"function","name":"x"},{"type":"namespace","name":"n","tools":[%s]}]}`,
+}
+
+func TestHostedToolsAreFoundWhereverTheyAreOffered(t *testing.T) {
+	const tools = `{"type":"function","name":"f"},{"type":"custom","name":"c"},{"type":"local_shell"},{"type":"apply_patch"},{"type":"computer_use_preview"},{"type":"shell"},{"type":"tool_search","execution":"client"},` +
+		`{"type":"shell","environment":{"type":"container_auto"}},{"type":"tool_search"},{"type":"web_search","filters":{}},{"type":"mcp","server_label":"a","require_approval":"never"},` +
+		`{"type":"mcp","server_label":"b","require_approval":{"always":{"tool_names":["x"]}}},{"type":"mcp","server_label":"c","require_approval":{"never":{"tool_names":["x"]}}},{"type":"mcp","server_label":"d"},{"type":"brand_new"}`
+	want := "[{shell false} {tool_search false} {web_search false} {mcp:a false} {mcp:b true} {mcp:c false} {mcp:d true} {brand_new false}]"
+	for name, form := range offering {
+		r, err := acceptRequest(asked(fmt.Sprintf(form, tools)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(r.Hosted()); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		before := string(r.Envelope().Body)
+		if n := r.RequireApproval(); n != 2 {
+			t.Errorf("%s: %d changed", name, n)
+		}
+		after := strings.Replace(before, `"server_label":"a","require_approval":"never"`, `"server_label":"a","require_approval":"always"`, 1)
+		after = strings.Replace(after, `"server_label":"c","require_approval":{"never":{"tool_names":["x"]}}`, `"server_label":"c","require_approval":"always"`, 1)
+		if got := string(r.Envelope().Body); got != after {
+			t.Errorf("%s: it became %s", name, got)
+		}
+		if n := r.RequireApproval(); n != 0 {
+			t.Errorf("%s: %d changed once more", name, n)
+		}
+	}
+	r, err := acceptRequest(asked(`{"model":"m","prompt":{"id":"pmpt_1"}}`))
+	if err != nil || fmt.Sprint(r.Hosted()) != "[{prompt false}]" {
+		t.Errorf("a prompt that the provider keeps: %v, %v", r.Hosted(), err)
+	}
+}
+
+func TestTool(t *testing.T) {
+	const tools = `{"type":"function","name":"run","description":"runs","parameters":{"type":"object"}},{"type":"custom","name":"sql","description":"asks"},{"type":"shell","description":"sh"}`
+	for name, form := range offering {
+		r, err := acceptRequest(asked(fmt.Sprintf(form, tools)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		prefix := ""
+		if name == "in a namespace" {
+			prefix = "n."
+		}
+		if tool, ok := r.Tool(prefix + "run"); !ok || tool.Description != "runs" || string(tool.Parameters) != `{"type":"object"}` || tool.FreeText {
+			t.Errorf("%s: run is %+v", name, tool)
+		}
+		if tool, ok := r.Tool(prefix + "sql"); !ok || !tool.FreeText || tool.Parameters != nil {
+			t.Errorf("%s: sql is %+v", name, tool)
+		}
+		if tool, ok := r.Tool("shell"); !ok || tool.Description != "sh" {
+			t.Errorf("%s: shell is %+v", name, tool)
+		}
+		for _, none := range []string{"", "other", "m.run", "n.", "local_shell"} {
+			if tool, ok := r.Tool(none); ok {
+				t.Errorf("%s: %q is %+v", name, none, tool)
+			}
+		}
+	}
+}
+
+// TestNamespaces looks at calls that name a namespace: Codex offers its own in an
+// item of the input, and takes its calls with the namespace or without.
+func TestNamespaces(t *testing.T) {
+	call := strings.Replace(custom, `"name":"sql"`, `"name":"exec","namespace":"functions"`, 1)
+	for _, offered := range []bool{true, false} {
+		tools := ""
+		if offered {
+			tools = `{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"}]}`
+		}
+		p := newPlayer(t, asked(fmt.Sprintf(offering["in the input"], tools)), 99, intercept.Limits{})
+		if err := p.feed(stream("resp_1", call)); err != nil {
+			t.Fatal(err)
+		}
+		c := p.a.Calls()[0]
+		if want := map[bool]string{true: "functions.exec", false: "exec"}[offered]; c.Name != want || (len(c.Ambiguous) == 0) != offered {
+			t.Errorf("offered %t: %+v", offered, c)
+		}
+	}
+}
+
+// TestWhatTheProviderRunsIsNotHeld reads items of types that agents run too.
+func TestWhatTheProviderRunsIsNotHeld(t *testing.T) {
+	contained := strings.Replace(shell, `"action"`, `"environment":{"type":"container_reference"},"action"`, 1)
+	xsearch := strings.Replace(custom, `"sql"`, `"x_keyword_search"`, 1)
+	for _, tt := range []struct {
+		item, tools string
+		calls       int
+	}{
+		{contained, `{"type":"shell","environment":{"type":"container_auto"}}`, 0},
+		{contained, `{"type":"shell","environment":{"type":"container_auto"}},{"type":"shell"}`, 1},
+		{contained, ``, 1},
+		{strings.Replace(search, "client", "server", 1), `{"type":"tool_search"}`, 0},
+		{strings.Replace(search, `"client"`, "null", 1), `{"type":"tool_search"}`, 1},
+		{xsearch, `{"type":"x_search"}`, 0},
+		{xsearch, `{"type":"x_search"},{"type":"custom","name":"x_keyword_search"}`, 1},
+		{xsearch, ``, 1},
+		{web, ``, 0},
+	} {
+		post := asked(fmt.Sprintf(offering["beside the input"], tt.tools))
+		told := strings.Replace(stream("resp_1", tt.item), `"tools":[{"type":"function","name":"bash","parameters":{"type":"object"}}]`, `"tools":[`+tt.tools+`]`, -1)
+		for _, e := range []intercept.Envelope{post, got("resp_1", "stream=true")} {
+			p := newPlayer(t, e, 99, intercept.Limits{})
+			if err := p.feed(told); err != nil {
+				t.Fatal(err)
+			}
+			if calls := p.a.Calls(); len(calls) != tt.calls {
+				t.Errorf("%s of %s: %d calls", e.Method, gjson.Get(tt.item, "type"), len(calls))
+			}
+		}
+	}
+}
