@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/heldcall/heldcall/internal/scripted"
@@ -23,8 +25,9 @@ type client struct {
 	modes   []string
 }
 
-// install readies every client and returns them. What is installed stays in the
-// user's cache folder, one folder for each state of the pinned versions.
+// install readies every client and returns them, or those whose names match
+// HELDCALL_CLIENTS while working on one. What is installed stays in the user's
+// cache folder, one folder for each state of the pinned versions.
 func install(t *testing.T) []client {
 	t.Helper()
 	modules := installed(t, "npm", []string{"package.json", "package-lock.json", ".npmrc"}, func(dir string) {
@@ -50,9 +53,27 @@ func install(t *testing.T) []client {
 		return append([]string{"node", filepath.Join(scripts, script)}, args...)
 	}
 	python := func(script string, args ...string) []string {
-		return append([]string{filepath.Join(venv, "venv", "bin", "python"), filepath.Join("pypi", script)}, args...)
+		return append([]string{filepath.Join(venv, "venv", "bin", "python"), "-B", filepath.Join("pypi", script)}, args...)
 	}
+	wanted, err := regexp.Compile(os.Getenv("HELDCALL_CLIENTS"))
+	if err != nil {
+		t.Fatalf("HELDCALL_CLIENTS: %v", err)
+	}
+	return slices.DeleteFunc(clients(node, python, gosdk), func(c client) bool { return !wanted.MatchString(c.name) })
+}
+
+// clients are all programs. node and python are the commands that run a script
+// with its arguments, gosdk is a program itself.
+func clients(node, python func(script string, args ...string) []string, gosdk string) []client {
 	two, three := []string{"whole", "stream"}, []string{"whole", "raw", "helper"}
+	// Responses go on with everything sent again, or from what the provider stored.
+	both := func(modes []string) []string {
+		all := slices.Clone(modes)
+		for _, mode := range modes {
+			all = append(all, "stored-"+mode)
+		}
+		return all
+	}
 	return []client{
 		{"openai-node", scripted.Chat, node("openai.mjs"), three},
 		{"openai-node-responses", scripted.Responses, node("openai-responses.mjs"), append(three, "stored", "stateless")},
@@ -66,8 +87,19 @@ func install(t *testing.T) []client {
 		{"langchain", scripted.Chat, node("langchain.mjs", "chat"), two},
 		{"langchain-responses", scripted.Responses, node("langchain.mjs", "responses"), append(two, "stateless")},
 		{"langchain-anthropic", scripted.Messages, node("langchain.mjs", "messages"), append(two, "thinking")},
-		{"openai-python", scripted.Chat, python("openai_client.py"), three},
+
+		{"openai-python", scripted.Chat, python("openai_chat.py"), three},
+		{"openai-python-responses", scripted.Responses, python("openai_responses.py"), both(three)},
+		{"anthropic-python", scripted.Messages, python("anthropic_messages.py"), three},
+		{"langchain-python", scripted.Chat, python("langchain_chat.py", "chat"), two},
+		{"langchain-python-responses", scripted.Responses, python("langchain_chat.py", "responses"), two},
+		{"langchain-python-messages", scripted.Messages, python("langchain_chat.py", "messages"), two},
+		{"pydantic-ai", scripted.Chat, python("pydantic_agent.py", "chat"), two},
+		{"pydantic-ai-messages", scripted.Messages, python("pydantic_agent.py", "messages"), two},
+
 		{"openai-go", scripted.Chat, []string{gosdk, "openai-go"}, two},
+		{"openai-go-responses", scripted.Responses, []string{gosdk, "openai-go-responses"}, both(two)},
+		{"anthropic-go", scripted.Messages, []string{gosdk, "anthropic-go"}, two},
 		{"go-openai", scripted.Chat, []string{gosdk, "go-openai"}, two},
 	}
 }

@@ -1,7 +1,7 @@
-// Command gosdk runs the jobs of a client test with one of two Go SDKs, which
-// its argument names: openai-go or go-openai. Jobs come in on standard input,
-// each is run at the same time as the others, and what it accumulated goes out
-// as one line of JSON.
+// Command gosdk runs the jobs of a client test with one Go SDK on one API, as its
+// argument says: openai-go, openai-go-responses, anthropic-go or go-openai. Jobs
+// come in on standard input, each is run at the same time as the others, and what
+// it accumulated goes out as one line of JSON.
 package main
 
 import (
@@ -12,7 +12,8 @@ import (
 	"sync"
 )
 
-// job is one conversation to have. Mode is "whole" or "stream".
+// job is one conversation to have. Mode is "whole" or "stream", on Responses also
+// "stored-whole" or "stored-stream".
 type job struct {
 	Name    string `json:"name"`
 	Mode    string `json:"mode"`
@@ -59,7 +60,7 @@ var parameters = map[string]map[string]any{
 
 func main() {
 	ask := map[string]func(context.Context, string, job) (report, error){
-		"openai-go": askOpenAI, "go-openai": askGoOpenAI,
+		"openai-go": askOpenAI, "openai-go-responses": askResponses, "anthropic-go": askAnthropic, "go-openai": askGoOpenAI,
 	}[os.Args[1]]
 	var work struct {
 		Jobs []job `json:"jobs"`

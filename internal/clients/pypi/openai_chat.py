@@ -1,52 +1,16 @@
-"""The official OpenAI SDK for Python: whole answers, raw chunks, and its own
-stream helper.
-
-Jobs come in on standard input, each is run at the same time as the others, and
-what it accumulated goes out as one line of JSON.
-"""
-
-import asyncio
-import json
-import sys
-import traceback
+"""The official OpenAI SDK for Python on Chat Completions: whole answers, raw
+chunks, and its own stream helper."""
 
 from openai import AsyncOpenAI
 
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "transfer",
-            "description": "Moves money",
-            "strict": True,
-            "parameters": {
-                "type": "object",
-                "properties": {"job": {"type": "string"}, "amount": {"type": "number"}},
-                "required": ["job", "amount"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    {
-        "type": "function",
-        "function": {
-            "name": "lookup",
-            "description": "Looks an account up",
-            "strict": True,
-            "parameters": {
-                "type": "object",
-                "properties": {"job": {"type": "string"}},
-                "required": ["job"],
-                "additionalProperties": False,
-            },
-        },
-    },
-]
+from jobs import TOOLS, main, result
+
+FUNCTIONS = [{"type": "function", "function": {**tool, "strict": True}} for tool in TOOLS]
 
 
 async def complete(client, mode, messages):
     """Returns text, calls, finish reason and usage of one answer."""
-    body = {"model": "gpt-test", "messages": messages, "tools": TOOLS}
+    body = {"model": "gpt-test", "messages": messages, "tools": FUNCTIONS}
     if mode == "raw":
         return await accumulate(client, body)
     if mode == "whole":
@@ -91,9 +55,8 @@ async def ask(base_url, job):
             {"id": c["id"], "type": "function", "function": {"name": c["name"], "arguments": c["arguments"]}}
             for c in calls
         ]
-    answers = [
-        {"role": "tool", "tool_call_id": c["id"], "content": f"ran {c['name']} with {c['arguments']}"} for c in calls
-    ] or [{"role": "user", "content": "go on"}]
+    answers = [{"role": "tool", "tool_call_id": c["id"], "content": result(c)} for c in calls]
+    answers = answers or [{"role": "user", "content": "go on"}]
     after, _, _, _ = await complete(client, job["mode"], [*messages, message, *answers])
     return {
         "text": text,
@@ -104,17 +67,4 @@ async def ask(base_url, job):
     }
 
 
-async def run(base_url, job):
-    try:
-        got = await ask(base_url, job)
-    except Exception:  # what went wrong is what the test wants to know
-        got = {"error": traceback.format_exc()}
-    print(json.dumps({"job": job["name"], **got}), flush=True)
-
-
-async def main():
-    work = json.load(sys.stdin)
-    await asyncio.gather(*(run(job["base_url"], job) for job in work["jobs"]))
-
-
-asyncio.run(main())
+main(ask)

@@ -1,0 +1,93 @@
+package accumulate
+
+import (
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
+	dialect "github.com/heldcall/heldcall/intercept/responses"
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+const responsesRequest = `{"model":"m","stream":true,"store":false,"include":["reasoning.encrypted_content"],"reasoning":{"summary":"auto"},` +
+	`"input":[{"role":"user","content":"hi"}],"tools":[{"type":"function","name":"bash","parameters":{"type":"object"}},` +
+	`{"type":"custom","name":"exec"},{"type":"local_shell"},{"type":"apply_patch"}]}`
+
+func FuzzResponses(f *testing.F) {
+	api{
+		dialect:    dialect.Dialect{},
+		path:       "/responses",
+		request:    responsesRequest,
+		generate:   generateResponse,
+		last:       string(scripted.Answer{ID: "resp_2", Text: "Very well."}.ResponsesStream([]byte(responsesRequest)).Bytes()),
+		accumulate: accumulateResponse,
+		blank:      []string{"local_shell", "apply_patch"},
+	}.fuzz(f)
+}
+
+// generateResponse: items of every kind that a model writes, keepalives between
+// them.
+func generateResponse(d *intercepttest.Dice) [][]byte {
+	s := &scripted.ResponsesStream{Request: []byte(responsesRequest), Fragment: 1 + d.N(9)}
+	s.Begin()
+	for range d.N(8) {
+		switch d.N(12) {
+		case 0, 1:
+			s.Item(`{"type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":` +
+				d.Pick(`"Let me see."`, `"wörd\n"`, `"\"<&>\""`) + `}]}`)
+		case 2:
+			s.Item(`{"type":"message","status":"completed","role":"assistant","content":[{"type":"refusal","refusal":"I won't."}]}`)
+		case 3:
+			s.Item(`{"type":"reasoning","encrypted_content":"","summary":[{"type":"summary_text","text":"hm ü"}]}`)
+		case 4:
+			s.Item(`{"type":"web_search_call","status":"completed","action":{"type":"search","query":"x"}}`)
+		case 5:
+			s.Keepalive()
+		case 6:
+			s.Item(fmt.Sprintf(`{"type":"custom_tool_call","status":"completed","call_id":%q,"name":"exec","input":%q}`, d.Mark("I"), d.Mark("A")))
+		case 7:
+			s.Item(fmt.Sprintf(`{"type":"local_shell_call","status":"completed","call_id":%q,"action":{"type":"exec","command":["ls",%q],"env":{}}}`, d.Mark("I"), d.Mark("A")))
+		case 8:
+			s.Item(fmt.Sprintf(`{"type":"apply_patch_call","status":"completed","call_id":%q,"operation":{"type":"update_file","path":"x","diff":%q}}`, d.Mark("I"), d.Mark("A")))
+		default:
+			s.Item(fmt.Sprintf(`{"type":"function_call","status":"completed","call_id":%q,"name":%q,"arguments":%s}`,
+				d.Mark("I"), d.Pick("bash", "read_file"), intercept.Quote(marked(d, arguments(d)))))
+		}
+	}
+	if usage := (scripted.Usage{Prompt: 100, Completion: 1 + d.N(50)}); d.N(5) == 0 {
+		s.Incomplete("max_output_tokens", usage)
+	} else {
+		s.Complete(usage)
+	}
+	return s.Events()
+}
+
+func accumulateResponse(stream io.Reader) (all seen) {
+	events := ssestream.NewStream[responses.ResponsesServerEventUnion](ssestream.NewDecoder(response(stream)), nil)
+	var sum responses.ResponseAccumulator
+	for events.Next() {
+		if err := sum.AddEvent(events.Current()); err != nil {
+			all.err = fmt.Errorf("the accumulator refuses %s: %w", events.Current().RawJSON(), err)
+			return all
+		}
+	}
+	snapshot := sum.Snapshot()
+	for _, item := range snapshot.Output {
+		if item.CallID != "" {
+			all.calls = append(all.calls, call{item.CallID, item.Name, item.Arguments + item.Input})
+		}
+	}
+	whole, err := sum.ReconstructedResponse()
+	if err == nil {
+		all.message = whole.RawJSON()
+		err = events.Err()
+	}
+	all.err = err
+	all.message += fmt.Sprintf("%+v", snapshot)
+	return all
+}

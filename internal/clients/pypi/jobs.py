@@ -1,0 +1,61 @@
+"""What the clients have in common: jobs come in on standard input, each is run
+at the same time as the others, and what it accumulated goes out as one line of
+JSON."""
+
+import asyncio
+import json
+import sys
+import traceback
+
+# The tools that the model is offered, as each API wraps them in its own way.
+TOOLS = [
+    {
+        "name": "transfer",
+        "description": "Moves money",
+        "parameters": {
+            "type": "object",
+            "properties": {"job": {"type": "string"}, "amount": {"type": "number"}},
+            "required": ["job", "amount"],
+            "additionalProperties": False,
+        },
+    },
+    {
+        "name": "lookup",
+        "description": "Looks an account up",
+        "parameters": {
+            "type": "object",
+            "properties": {"job": {"type": "string"}},
+            "required": ["job"],
+            "additionalProperties": False,
+        },
+    },
+]
+
+
+def result(call):
+    """What a tool answers."""
+    return f"ran {call['name']} with {call['arguments']}"
+
+
+def compact(arguments):
+    """Arguments that an SDK gives as an object, as the text of a report."""
+    return json.dumps(arguments, separators=(",", ":"))
+
+
+async def _run(ask, job):
+    try:
+        got = await ask(job["base_url"], job)
+    except Exception:  # what went wrong is what the test wants to know
+        got = {"error": traceback.format_exc()}
+    print(json.dumps({"job": job["name"], **got}), flush=True)
+
+
+async def _run_all(ask):
+    work = json.load(sys.stdin)
+    await asyncio.gather(*(_run(ask, job) for job in work["jobs"]))
+
+
+def main(ask):
+    """Calls ask for each job. It returns text, calls, finish, usage and next,
+    where next is the text of the answer to the results of the calls."""
+    asyncio.run(_run_all(ask))
