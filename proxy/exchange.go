@@ -27,6 +27,8 @@ type exchange struct {
 	followed thread   // what the request goes on from, by the provider's ids
 	turn     string
 	req      intercept.Request
+	says     intercept.Info // once it was needed: see info
+	informed bool
 	answer   intercept.Answer
 	began    time.Time
 

@@ -29,7 +29,7 @@ func (x *exchange) follow() *intercept.Error {
 	if !x.p.options.Turns.AnyTurns() {
 		return nil
 	}
-	refers := x.req.Info().Refers
+	refers := x.info().Refers
 	if len(refers) == 0 {
 		return nil
 	}
@@ -51,9 +51,10 @@ func (x *exchange) splice() *intercept.Error {
 	if !x.p.options.Turns.AnyTurns() {
 		return nil
 	}
-	keys := []string{x.identity().turnsKey()}
-	for _, refer := range x.req.Info().Refers {
-		keys = append(keys, x.identity().hiddenKey(refer))
+	who := x.conversation()
+	keys := []string{who.turnsKey()}
+	for _, refer := range x.info().Refers {
+		keys = append(keys, who.hiddenKey(refer))
 	}
 	var records [][]byte
 	for _, key := range keys {

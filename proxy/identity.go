@@ -77,19 +77,34 @@ func keyDigest(h *fasthttp.RequestHeader) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// info is what the request says of itself as the agent sent it.
+func (x *exchange) info() *intercept.Info {
+	if !x.informed {
+		x.says, x.informed = x.req.Info(), true
+	}
+	return &x.says
+}
+
 // identity says who asks, and what the request says of its session. It is worked
 // out when it is first needed: for most requests nobody wants to know.
 func (x *exchange) identity() *identity {
-	if x.who.session == "" {
-		h := &x.fasthttp.Request.Header
-		x.who = identify(h, x.p.principal(h), x.req.Info(), x.followed.Session, x.turn)
-	}
+	x.conversation()
 	if x.who.run == "" && x.followed.Run != "" && x.req.LastUser() == "" {
 		x.who.run = x.followed.Run // results of tools go on with the task
 	}
 	if x.who.run == "" {
 		sum := sha256.Sum256([]byte(x.req.Task()))
 		x.who.run, x.who.derived = x.who.session+"-"+hex.EncodeToString(sum[:4]), true
+	}
+	return &x.who
+}
+
+// conversation is the identity as far as the session: the run may still be unknown.
+func (x *exchange) conversation() *identity {
+	if x.who.session == "" {
+		h := &x.fasthttp.Request.Header
+		x.who = identify(h, x.p.principal(h), *x.info(), x.followed.Session, x.turn)
+		x.says.Opening = "" // would keep the conversation in memory
 	}
 	return &x.who
 }
