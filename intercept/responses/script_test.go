@@ -17,6 +17,7 @@ type script struct {
 	items   []string
 	out     strings.Builder
 	partial bool // leaves the numbers out
+	pieces  int  // how many deltas a text comes in, 2 at least
 }
 
 func newScript(id string) *script {
@@ -55,8 +56,9 @@ func (s *script) item(item string) *script {
 	var events []func()
 	of := `"item_id":` + v.Get("id").Raw + "," + at
 	texts := func(event, field, text string, more string) {
-		cut := len(text) / 2
-		for _, delta := range []string{text[:cut], text[cut:]} {
+		for i := range max(2, s.pieces) {
+			n := max(2, s.pieces)
+			delta := text[i*len(text)/n : (i+1)*len(text)/n]
 			events = append(events, func() {
 				s.event(event+".delta", of+more+`,"delta":`+intercept.Quote(delta)+`,"obfuscation":"xy"`)
 			})

@@ -28,7 +28,7 @@ var (
 )
 
 // gated are the dialects that heldcall knows, and so is measured in.
-var gated = []*dialect{chat}
+var gated = []*dialect{chat, responses, messages}
 
 // dialectNamed finds a dialect.
 func dialectNamed(name string) (*dialect, error) {
