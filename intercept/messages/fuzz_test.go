@@ -92,6 +92,7 @@ func renumbered(stream []byte) bool {
 			switch name {
 			case "message_start":
 				starts++
+				odd = odd || next > 0
 				next = e.Get("message.content.#").Int()
 			case "content_block_start":
 				odd = odd || e.Get("index").Int() != next

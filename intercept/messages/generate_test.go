@@ -57,7 +57,7 @@ func wildBlock(d *intercepttest.Dice) string {
 func wildEvent(d *intercepttest.Dice, first bool) string {
 	index := d.Pick("0", "1", "0", "2", "1", "7")
 	throw := d.N(16)
-	if first && d.N(8) > 0 {
+	if first && d.N(8) > 0 || throw == 14 && d.N(3) == 0 {
 		throw = 15
 	}
 	switch throw {
