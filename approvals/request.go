@@ -113,6 +113,9 @@ type Details struct {
 	// Flags warn the reviewer, each in one sentence: arguments that two parsers
 	// could read differently, an answer that was cut off, and the like.
 	Flags []string `json:"flags,omitempty"`
+	// Commands are the commands found in a shell command, at any depth and with
+	// those that they run, with … for what only a shell can tell.
+	Commands []string `json:"commands,omitempty"`
 	// RawArguments is the text the model wrote where Arguments is not that text.
 	RawArguments string `json:"raw_arguments,omitempty"`
 	// CancelReason says why a cancelled request ended.

@@ -147,7 +147,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		AllowRemember:     h.verdict.AllowRemember,
 		Reviewers:         h.verdict.Reviewers, RequiredApprovals: h.verdict.RequiredApprovals,
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: h.verdict.OnTimeout,
-		Details: approvals.Details{Flags: h.verdict.Flags, FreeText: h.call.FreeText, Fixed: h.call.Fixed},
+		Details: approvals.Details{Flags: h.verdict.Flags, Commands: h.verdict.Commands, FreeText: h.call.FreeText, Fixed: h.call.Fixed},
 	}
 	if tool, ok := x.req.Tool(h.call.Name); ok {
 		r.Tool = approvals.Tool{Description: tool.Description, Parameters: tool.Parameters}

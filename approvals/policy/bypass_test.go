@@ -56,27 +56,32 @@ func TestShellAllow(t *testing.T) {
 	}
 	f(Allow, "ls src", "rm x", "npm run test:unit", "git status", "git status src", "cat ./src/a/b.go",
 		"ls a && ls b || ls c; ls d | sort x\nls e", "echo 'a; rm -rf / | x > y & (z)'", `echo "a && b"`, "python3 manage.py test",
-		"./run.sh fast", "npm test -- --watch", "git log --format=%h", "ls x | xargs rm", "sh", "ls 'a b'", "\n ls x \n", "echo héllo")
+		"./run.sh fast", "npm test -- --watch", "git log --format=%h", "ls x | xargs rm", "sh", "ls 'a b'", "\n ls x \n", "echo héllo",
+		"(ls x)", "{ ls x; }", "ls x 2>&1", "ls x 2>/dev/null", "ls x > /dev/null 2>&1", "ls x &>/dev/null", "ls x </dev/null", "NO_COLOR=1 ls x", "time ls x", "timeout 5 ls x", "nice -n 5 ls x")
+	// options that a reviewed table knows to be harmless, and globs that can be no option
+	f(Allow, "ls -la", "git log -p --oneline -5", "git status --short", "find . -name '*.go'", "sort -k 2 -n x", "rg -i x src", "ls src/*.go", "ls a?", "ls ~", "ls ~/x", "ls x -- -l --evil=1")
 	// options that execute or write are no operands
 	f(Ask, "git -c core.pager=evil diff", "git diff --output=x", "git status --help", "sort --compress-program=evil x", "sort -o x y",
-		"rg --pre evil x", "man -P evil ls", "go vet -vettool=evil", "npm run test --prefix /evil", "ls -la")
+		"rg --pre evil x", "man -P evil ls", "go vet -vettool=evil", "npm run test --prefix /evil", "git diff --outp=x", "git --exec-path=/evil status", "git -C /evil status", "git --config-env=core.pager=X log",
+		"git diff --ext-diff", "git grep -Oevil x", "git branch --edit-description", "find . -exec evil ;", "find . -fprintf f x", "find . -delete", "tar xfC a /", "go test -exec=evil ./x", "go build -toolexec=evil",
+		"sort --files0-from=x", "sort -T /x a", "rg --hostname-bin=evil x", "ls --unknown", "sed -n 5p x | sort x")
 	// programs that run others, wherever they stand and however they are spelled
-	f(Ask, "env ls", "sudo ls", "xargs ls", "find . x", "sh x", "bash x", "python x", "python3.11 x", "node x", "eval ls", "source x", ". x",
-		"command ls", "exec ls", "tar x", "sed x y", "make x", "awk x", "/usr/bin/ls x", "./ls", "../ls x", "PYTHON x", "timeout 5 ls",
+	f(Ask, "env ls", "sudo ls", "xargs ls", "sh x", "bash x", "python x", "python3.11 x", "node x", "eval ls", "source x", ". x",
+		"exec ls", "timeout 5 rm y", "timeout $X ls x", "command sudo ls", "nice sh x", "time sudo x", "timeout 5* ls x", "nice -n $X ls x", "timeout 5 l* x", "tar x", "sed x y", "make x", "awk x", "/usr/bin/ls x", "./ls", "../ls x", "PYTHON x",
 		"nohup ls", "'env' ls", "trap x EXIT", "alias ls x", "read PATH", "unset x", "python3 manage.py test x", "./run.sh")
 	// interpreters fed by a pipe, though spelled out
-	f(Ask, "echo x | sh", "echo x | python3 manage.py test")
+	f(Ask, "echo x | sh", "echo x | python3 manage.py test", "echo x | (sh)", "echo x | { sh; }", "echo x | time sh", "echo x | (ls; sh)", "(echo x; ls) | (ls | sh)")
 	// substitutions, in every place
 	f(Ask, "ls $(rm x)", "ls `rm x`", `ls "$(rm x)"`, "ls \"`rm x`\"", "ls <(rm x)", "ls >(rm x)", "ls $X", "ls ${X}", "ls $((1))", "ls ${v@P}", `ls "$X"`,
 		"$(echo ls) x", "$X", "${X:-ls}", "a[$(rm x)]=1 ls", "X=$(rm x) ls", "ls $'\\x67it'", `ls $"x"`, "ls '$X'")
 	// assignments, redirections, background, grouping, keywords, comments
-	f(Ask, "PATH=/evil ls", "LD_PRELOAD=x ls", "X=1", "export PATH=x", "ls > f", "ls >> f", "ls 2>&1", "ls < f", "ls &> f", "ls > $X", "ls > $(rm x)",
-		"> f", "ls & rm x", "ls &", "ls |& sort x", "(ls)", "{ ls; }", "! ls", "if ls; then ls; fi", "for x in a; do ls; done", "ls() { rm x; }; ls", "time ls",
+	f(Ask, "PATH=/evil ls", "LD_PRELOAD=x ls", "TZ=/evil ls x", "TZ=$X ls x", "GIT_PAGER=evil git log", "X=1 ls x", "X=1", "export PATH=x", "ls x > f", "ls x >> f", "ls x < f", "ls x &> f", "ls x 3>&1", "ls x >&f", "ls x >| /dev/null", "ls x <> /dev/null", "ls x > /dev/null/../x", "ls x > '/dev/null'x", "ls > $X", "ls > $(rm x)",
+		"> f", "ls & rm x", "ls &", "ls |& sort x", "(rm y)", "{ rm y; }", "! ls x", "if ls; then ls; fi", "for x in a; do ls; done", "ls() { rm x; }; ls", "time rm y",
 		"[[ -f x ]]", "((1))", "let x=1", "ls # x", "# ls", "", " ", "ls <<EOF\n$(rm x)\nEOF", "sh <<EOF\nrm x\nEOF", "cat <<< x", "coproc ls")
 	// globs, braces, tilde, and what other shells expand
-	f(Ask, "ls *", "ls a?", "ls [ab]", "ls {a,b}", "{ls,x}", "ls ~", "ls ~/x", "ls =ls", "ls ^a", "ls a!b", "ls %1", `ls \*`, `l\s x`, `git "\x"`, `ls "a!b"`)
+	f(Ask, "ls *", "ls *.go", "ls ?x", "ls .*", "ls src/.*", "ls -*", "ls [ab]", "ls {a,b}", "{ls,x}", "ls ~root", "ls ~+", "ls =ls", "l* x", "git sta*", "git log --format=x*y -O*", "ls ^a", "ls a!b", "ls %1", `ls \*`, `l\s x`, `git "\x"`, `ls "a!b"`)
 	// texts that the parser and shells read differently
-	f(Ask, "git status #\\\nrm -rf /", "ls x\\\r\n y", "ls \\\n x", "ls x\\", "ls\rrm x", "ls $\\\nHOME", "ls\x00x", "ls \u200bx", "ls\u00a0x", "ls \x1b[2J")
+	f(Ask, "git status #\\\nrm -rf /", "ls x\\\r\n y", "ls \\\n x", "ls x\r\nrm y", "ls x\\", "ls\rrm x", "ls $\\\nHOME", "ls\x00x", "ls \u200bx", "ls\u00a0x", "ls \x1b[2J")
 	// what does not parse, is too long or too deep
 	f(Ask, "ls 'x", "ls (x", "ls |", "&& ls", "ls; ;", "ls "+strings.Repeat("x", maxScript), strings.Repeat("(", 5000)+"ls"+strings.Repeat(")", 5000), strings.Repeat("$(", 4000))
 	// * crosses neither commands nor folders
@@ -135,13 +140,18 @@ func TestDenyReaches(t *testing.T) {
 	f(Deny, "bash", "command", "rm x", "rm", "rm -rf /", "ls; rm x", "ls && rm x", "ls | rm x", "ls & rm x", "ls\nrm x", "(rm x)", "{ rm x; }", "echo $(rm x)", "echo `rm x`",
 		`echo "$(rm x)"`, "X=$(rm x) ls", "X=1 rm x", "cat <(rm x)", "if true; then rm x; fi", "f() { rm x; }; f", "cat <<EOF\n$(rm x)\nEOF", "ls > $(rm x)", "! rm x", "time rm x",
 		"/bin/rm x", "../bin/rm x", `\rm x`, "r''m x", `"rm" x`, "rm\tx", "rm x &", "yarn test", "git push --force origin", "a[$(rm x)]=1", "${X:-$(rm x)}", "rm $X", "rm *", "rm > f", "  rm x", "rm 'x", "r\\\nm x")
-	f(Ask, "bash", "command", "sudo rm x", "env rm x", "xargs rm", "find . -exec rm {} +", "bash -c 'rm x'", "bash -c \"r''m x\"", "eval 'rm x'", "$X y", "r$X y", "$(echo rm) x", "${X}", "{rm,x}",
-		"/bin/r? x", "echo x | sh", "sh", "sh <<EOF\nr\\m x\nEOF", "eval $X", "alias x='rm y'", "python -c 'import os; os.system(\"rm x\")'", "RM x", "ls\r", "\u200brm x",
-		"# "+strings.Repeat("x", maxScript)+"\nrm x", "git push $X origin", "bash -s <<EOF\nr\\m x\nEOF", "python - < x", "git push $X", "$'rm' x", "command rm x", "timeout 5 rm x")
-	f(Deny, "read", "path", "secrets/x", "./secrets/x", "src/../secrets/x", "secrets", "/etc/passwd", "//etc/passwd", "/x/../etc/passwd", ".env", "a/b/.env", "/w/.env", "../.env", "~/.ssh/id",
+	f(Deny, "bash", "command", "sudo rm x", "sudo -u root -n rm x", "sudo A=b rm x", "env rm x", "env -i A=b rm x", "xargs rm", "xargs -0 -n 5 rm x", "ls | xargs -I% rm %", "find . -exec rm {} +", "find . -name x -execdir rm {} ;", "find . -exec sh -c 'rm \"$1\"' _ {} \\;",
+		"bash -c 'rm x'", "bash -c \"r''m x\"", "bash -lc 'ls; rm x'", "sh -o pipefail -ec 'rm x'", "eval 'rm x'", "eval rm x", "eval -- rm x", "{rm,x}", "$'rm' x", "$'\\x72m' x", "$'\\162m' x", "command rm x", "builtin eval rm x", "timeout 5 rm x", "timeout -k 1 5 rm x",
+		"nohup nice -n 5 rm x", "exec -a y rm x", "time -p rm x", "busybox rm x", "busybox sh -c 'rm x'", "linux32 rm x", "flock /tmp/l rm x", "flock /tmp/l -c 'rm x'", "su -c 'rm x'", "su root -c ls -c 'rm x'", "ssh h rm x", "watch -n 1 rm x", "sh <<EOF\nrm x\nEOF", "sudo bash <<'EOF'\nrm x\nEOF",
+		"sudo env timeout 5 bash -c 'eval \"rm x\"'", "stdbuf -oL rm x", "setsid rm x", "chroot / rm x", "/usr/bin/env /bin/rm x", "SUDO rm x", "coproc rm x", "flock f rm -c ls x", "timeout $X rm x", "env A=$X rm x", "select x in a; do rm x; done", "case x in x) rm x;; esac")
+	f(Ask, "bash", "command", "$X y", "r$X y", "$(echo rm) x", "${X}", "setarch x86_64 -R rm x", "ssh -o ProxyCommand='rm x' h ls", "strace -o '|rm x' ls", "su -s /bin/rm x", "env -S 'rm x'", "find . -files0-from x -exec $X",
+		"echo rm | xargs -I% % x", "echo rm | xargs -I{} {} x", "echo rm | xargs -ifoo foo x", "xargs --replace=% % x", "xargs -a f $X", "let 'a[$(rm x)]=1'", "test -v 'a[$(rm x)]'", "printf -v \"a[\\$(rm x)]\" x", "f() { \"$@\"; }; f rm x",
+		"/bin/r? x", "echo x | sh", "sh", "sh <<EOF\nr\\m x\nEOF", "eval $X", "sh <<<'rm x'", "alias x='rm y'", "python -c 'import os; os.system(\"rm x\")'", "RM x", "ls\r", "\u200brm x",
+		"# "+strings.Repeat("x", maxScript)+"\nrm x", "git push $X origin", "bash -s <<EOF\nr\\m x\nEOF", "python - < x", "git push $X", "rm\u200b x", strings.Repeat("sudo ", 10)+"rm x", strings.Repeat("sudo ", 10)+"ls")
+	f(Deny, "read", "path", "secrets/x", "./secrets/x", "src/../secrets/x", "secrets", "/etc/passwd", "//etc/passwd", "/x/../etc/passwd", ".env", "a/b/.env", "/w/.env", "../.env", "~/.ssh/id", "$HOME/.ssh/id", "${HOME}/.ssh/id", "~/x/../.ssh/id",
 		`secrets\x`, " secrets/x", "file:///etc/passwd")
-	f(Ask, "read", "path", "SECRETS/x", "/work/secrets/x", "../app/secrets/x", "../../etc/passwd", "etc/passwd", "/home/me/.ssh/id", "/proc/self/root/x", "$HOME/x", "C:secrets", "", "/ETC/passwd")
-	f(Allow, "read", "path", "src/x", "/work/x", "~/x", "secret", "secretsx/y", "x/env")
+	f(Ask, "read", "path", "SECRETS/x", "/work/secrets/x", "../app/secrets/x", "../../etc/passwd", "etc/passwd", "/home/me/.ssh/id", "/proc/self/root/x", "$X/y", "C:secrets", "", "/ETC/passwd")
+	f(Allow, "read", "path", "src/x", "/work/x", "~/x", "$HOME/x", "secret", "secretsx/y", "x/env")
 	f(Ask, "read", "file", "x") // not the field that the policy judges
 	f(Ask, "fetch", "url", "HTTPS://EVIL.example/x")
 	f(Deny, "fetch", "url", "https://evil.example/x")
@@ -245,7 +255,8 @@ func TestShellByDefault(t *testing.T) {
 	f("", "ls 'x", Ask)
 	f("rules: [{allow: [bash]}]", "ls > x", Allow)
 	f("rules: [{deny: ['bash(*)']}]", "ls", Deny)
-	f("rules: [{deny: ['bash(rm *)'], allow: ['bash(xargs rm)']}]", "xargs rm", Allow)
+	f("rules: [{deny: ['bash(rm *)'], allow: ['bash(xargs rm)']}]", "xargs rm", Deny)
+	f("rules: [{deny: ['bash(rm *)'], allow: ['bash(python x.py rm)']}]", "python x.py rm", Allow)
 	f("rules: [{deny: ['bash(rm *)'], allow: ['bash(* x)']}]", "RM x", Ask)
 	f("rules: [{deny: ['bash(rm *)'], allow: ['bash(* x)']}]", "rm x", Deny)
 }

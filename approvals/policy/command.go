@@ -14,17 +14,31 @@ type commandGlob struct {
 	glob   textGlob
 	lower  textGlob
 	prefix string // what stands before the first *
-	core   string // the same without what joins it to the *, in lower case
+	joined bool   // the * follows at once
+	core   string // the prefix without what joins it to the *, in lower case
+	key    string // the first word in lower case, where that is fixed
 }
 
 func newCommandGlob(text string) *commandGlob {
-	prefix := strings.TrimSuffix(newGlob(text).prefix(), ":")
-	return &commandGlob{
+	prefix := newGlob(text).prefix()
+	g := &commandGlob{
 		glob:   newPrefixGlob(text),
 		lower:  newPrefixGlob(strings.ToLower(text)),
-		prefix: prefix,
-		core:   strings.ToLower(strings.TrimSpace(prefix)),
+		prefix: strings.TrimSuffix(prefix, ":"),
+		joined: len(prefix) < len(text) && !strings.HasSuffix(prefix, ":"),
 	}
+	g.core = strings.ToLower(strings.TrimSpace(g.prefix))
+	if first := strings.TrimSuffix(firstWord(text), ":*"); !strings.Contains(first, "*") {
+		g.key = strings.ToLower(first)
+	}
+	return g
+}
+
+func firstWord(text string) string {
+	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+		return text[:i]
+	}
+	return text
 }
 
 // match says whether any command of a script matches.
@@ -32,7 +46,7 @@ func (g *commandGlob) match(s *script) match {
 	if slices.ContainsFunc(s.texts, g.glob.match) {
 		return yes
 	}
-	if s.problem != "" || slices.ContainsFunc(s.lower, g.lower.match) || slices.ContainsFunc(s.commands, g.mayMatch) {
+	if s.problem != "" || s.quotes && containsWord(s.source, g.core) || slices.ContainsFunc(s.lower, g.lower.match) || slices.ContainsFunc(s.all, g.mayMatch) {
 		return maybe
 	}
 	return no
@@ -40,21 +54,30 @@ func (g *commandGlob) match(s *script) match {
 
 // mayMatch reports whether a command may turn out to match when the shell has
 // expanded it, or may run something that does.
-func (g *commandGlob) mayMatch(c command) bool {
+func (g *commandGlob) mayMatch(c *command) bool {
 	for _, open := range c.opens {
-		if before, _, cut := strings.Cut(open, unknown); cut &&
-			(strings.HasPrefix(before, g.prefix) || strings.HasPrefix(g.prefix, before)) {
+		if before, _, cut := strings.Cut(open, unknown); cut && g.mayBegin(before) {
 			return true
 		}
 	}
-	if !c.runs {
-		return false
-	}
-	if c.interprets && (c.piped || !slices.ContainsFunc(c.words[1:], isOperand)) {
-		return true // reads its script from somewhere else
-	}
-	return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") || containsWord(c.text, g.core)
+	return c.hides || c.runs && !c.seen && (c.fromElsewhere() || c.obscure() || containsWord(c.text, g.core))
 }
+
+// mayBegin reports whether a text that begins like this may match.
+func (g *commandGlob) mayBegin(before string) bool {
+	rest, goesOn := strings.CutPrefix(before, g.prefix)
+	return strings.HasPrefix(g.prefix, before) || goesOn && (g.joined || rest[0] == ' ' || rest[0] == ':')
+}
+
+// fromElsewhere reports whether a command may run what does not stand in its
+// words.
+func (c *command) fromElsewhere() bool {
+	return c.interprets && (c.piped || !slices.ContainsFunc(c.words[1:], isOperand))
+}
+
+// obscure reports whether a command has words in which another may hide what it
+// runs.
+func (c *command) obscure() bool { return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") }
 
 // containsWord reports whether a text stands in another where a word begins.
 func containsWord(text, word string) bool {
@@ -90,7 +113,7 @@ func newShellPattern(text string) (*shellPattern, error) {
 	if problem := scriptProblem(text); problem != "" {
 		return nil, errNotOneCommand
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	file, err := newParser().Parse(strings.NewReader(text), "")
 	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
 		return nil, errNotOneCommand
 	}
@@ -100,8 +123,8 @@ func newShellPattern(text string) (*shellPattern, error) {
 		return nil, errNotOneCommand
 	}
 	p := &shellPattern{spelledOut: true}
-	for _, word := range call.Args {
-		g, err := wordGlob(word)
+	for _, w := range call.Args {
+		g, err := wordGlob(w)
 		if err != nil {
 			return nil, err
 		}
@@ -110,6 +133,10 @@ func newShellPattern(text string) (*shellPattern, error) {
 	}
 	p.takeTail()
 	return p, nil
+}
+
+func newParser() *syntax.Parser {
+	return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 }
 
 // takeTail takes a last word * or a trailing :* off the words.
@@ -128,17 +155,28 @@ func (p *shellPattern) takeTail() {
 	}
 }
 
+// names reports whether the pattern's first word is a program's name.
+func (p *shellPattern) names(program string) bool {
+	return len(p.words) > 0 && p.words[0].literal() && p.words[0].prefix() == program
+}
+
+// begins reports whether the pattern's first word is a name, but for letter
+// case.
+func (p *shellPattern) begins(name string) bool {
+	return len(p.words) == 0 || !p.words[0].literal() || strings.ToLower(p.words[0].prefix()) == name
+}
+
 // wordGlob is a word of a pattern: each unquoted * stands for any text.
-func wordGlob(word *syntax.Word) (glob, error) {
+func wordGlob(w *syntax.Word) (glob, error) {
 	parts := []string{""}
-	for i, part := range word.Parts {
+	for i, part := range w.Parts {
 		lit, unquoted := part.(*syntax.Lit)
 		if !unquoted {
-			text, why := wordText(&syntax.Word{Parts: []syntax.WordPart{part}})
-			if why != "" {
+			one := wordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
+			if one.why != "" {
 				return glob{}, errNotOneCommand
 			}
-			parts[len(parts)-1] += text
+			parts[len(parts)-1] += one.text
 			continue
 		}
 		for j, text := range strings.Split(lit.Value, "*") {
@@ -155,26 +193,36 @@ func wordGlob(word *syntax.Word) (glob, error) {
 }
 
 // covers reports whether an allow pattern covers one command of plain words.
-func (p *shellPattern) covers(c command) bool {
+func (p *shellPattern) covers(c *command, t *programs) bool {
 	argv := c.words
+	if c.wild != nil && c.wild[0] {
+		return false // a shell chooses the program
+	}
 	if len(argv) < len(p.words) || !p.rest && !p.open && len(argv) > len(p.words) || p.rest && len(argv) == len(p.words) {
 		return false
 	}
-	if !p.spelledOut && (c.runs || strings.Contains(argv[0], "/")) {
+	if len(p.words) > 1 && p.words[0].literal() && !p.names(argv[0]) {
 		return false
 	}
-	if c.piped && c.interprets {
+	if !p.spelledOut && (strings.Contains(argv[0], "/") || c.runs && !(t.listed(argv[0]) && p.names(argv[0]))) {
 		return false
+	}
+	if c.piped && c.interprets && !t.listed(argv[0]) {
+		return false
+	}
+	if c.star == nil {
+		c.star = t.starMay(argv, c.wild)
 	}
 	free := false // options may follow, as the pattern has said --
 	for i, word := range argv {
+		wild := c.wild != nil && c.wild[i]
 		if i >= len(p.words) {
-			if !free && isOption(word) {
+			if !c.star[i] && !(free && isOption(word)) {
 				return false
 			}
 			continue
 		}
-		if !p.coversWord(i, word, free) {
+		if !p.coversWord(i, word, c.star[i] || i == 0 || free && isOption(word), wild) {
 			return false
 		}
 		free = free || p.words[i].literal() && word == "--"
@@ -183,9 +231,12 @@ func (p *shellPattern) covers(c command) bool {
 }
 
 // coversWord reports whether the pattern's word i covers a word. A * in it covers
-// no option, and no way up out of the folders that stand beside it.
-func (p *shellPattern) coversWord(i int, word string, free bool) bool {
+// what it may, and no way up out of the folders that stand beside it.
+func (p *shellPattern) coversWord(i int, word string, star, wild bool) bool {
 	g := p.words[i]
+	if wild {
+		word = strings.NewReplacer("*", unknown, "?", unknown).Replace(word)
+	}
 	if !g.match(word) {
 		if !p.open || i < len(p.words)-1 || !g.withColon().match(word) {
 			return false
@@ -195,7 +246,7 @@ func (p *shellPattern) coversWord(i int, word string, free bool) bool {
 	if g.literal() {
 		return true
 	}
-	if isOption(word) && !free && !isOption(g.prefix()) {
+	if !star && !isOption(g.prefix()) || i == 0 && isOption(word) {
 		return false
 	}
 	return !strings.Contains(strings.Join(g.parts, ""), "/") || !leadsUp(word)

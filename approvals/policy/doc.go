@@ -6,6 +6,8 @@
 // A policy is one YAML file. Unknown and repeated keys are errors.
 //
 //	default: ask                     # ask (if absent), allow or deny
+//	ambiguous: ask                   # or deny: calls with more than one reading
+//	profiles: all                    # or none, or a list of agents: [codex, opencode]
 //	tools:
 //	  bash:      {resource: command, as: shell, risk: high}
 //	  read_file: {resource: path, as: path, risk: low}
@@ -21,6 +23,8 @@
 //	    reviewers: [finance]
 //	    required_approvals: 2
 //	    remember: false
+//	  - deny: ["*(*BEGIN PRIVATE KEY*)"]
+//	    match: arguments             # not the resource alone
 //
 // The order of rules means nothing. A call is judged by the first of these that
 // says something of it: a deny rule, an ask rule, an allow rule, the default of
@@ -32,16 +36,29 @@
 //
 // The keys of tools are names or globs of names; the longest text outside the
 // stars wins. Resource is the field of the arguments that patterns are compared
-// with, dotted for a field of a field, and as says what that field is: plain
-// (if absent), path or shell. A tool without a resource is compared by its
-// arguments as a whole: one line of JSON, names sorted, nothing between tokens.
-// Deny and ask patterns are then also compared with each string among the
-// arguments. Of a tool whose input is free text, that text is the resource.
+// with, or a list of fields of which each that is there counts, dotted for a field
+// of a field. As says what the field is: plain (if absent), path, shell, url, or
+// patch, which is the paths that a patch for apply_patch names. A list of texts is
+// several paths or URLs, and the words of one command. All of them must be allowed.
+// Workdir is the field of the folder from which paths count. Args lists the other
+// arguments that a call may have: one that has more is asked about, unless a rule
+// allows the tool by name.
+//
+// A tool without a resource is compared by its arguments as a whole: one line of
+// JSON, names sorted, nothing between tokens. Deny and ask patterns are then also
+// compared with each string among the arguments. Of a tool whose input is free
+// text, that text is the resource.
+//
+// The tools of well-known agents are built in (profiles.yaml), below those of the
+// policy. The risk of a built-in tool decides only where the policy has neither an
+// entry nor an allow rule for it and does not deny by default; low lets a call
+// pass only if it is certain what it is about and no file that may hold secrets.
 //
 // # Patterns
 //
 // A pattern is tool, for any arguments, or tool(argument). The tool is a glob,
-// and letter case counts. What the argument means depends on the tool's as:
+// and letter case counts. What the argument means depends on the tool's as, unless
+// the rule says match: arguments, which compares with the arguments as a whole:
 //
 //   - plain: the whole resource, where * is any text. A trailing :* matches what
 //     stands before it, alone or followed by a space or a colon.
@@ -50,18 +67,25 @@
 //     that leads upwards matches only a pattern that leads up as far. A
 //     relative and an absolute path are different paths, as the agent's folder
 //     is not known, except that a deny or ask pattern that begins with ** covers
-//     every folder. Symbolic links cannot be seen.
+//     every folder. $HOME is ~. Symbolic links cannot be seen.
+//   - url: scheme://host/path. Scheme, host and port are compared each for itself;
+//     in a host * stays in one label and ** crosses, in the path as in paths. A
+//     pattern without a path covers every path. The query is not compared.
 //   - shell: the script is parsed. A deny or ask pattern matches if any command
-//     at any depth begins with it, by its name with or without folder. An allow
-//     pattern is one command of plain words. Scripts are allowed only if they
-//     are commands of plain words joined by &&, ||, ;, | or a new line, each
-//     matched by an allow pattern, word for word: * is text within a word, a
-//     last word * is one or more words, a trailing :* any number of them. A *
-//     stands for operands, never for options: those are spelled out, or follow
-//     a -- that is. Programs that run other programs or read scripts (env, sudo,
-//     find, sh, python, ...) and programs named by a path are matched only by a
-//     pattern without a *. A default, of a tool or of all, allows no script that
-//     is more than plain words; a pattern that is the tool alone does.
+//     at any depth begins with it, by its name with or without folder, quoting
+//     removed: also what sudo, env, xargs, find -exec, sh -c, eval and the like
+//     run. An allow pattern is one command of plain words. Scripts are allowed only
+//     if they are commands of plain words joined by &&, ||, ;, | or a new line, in
+//     brackets or not, each matched by an allow pattern, word for word: * is text
+//     within a word, a last word * is one or more words, a trailing :* any number
+//     of them. A * stands for operands, and for options that are known to be
+//     harmless (programs.yaml); others are spelled out, or follow a -- that is.
+//     Programs that run other programs or read scripts (env, sudo, sh, python,
+//     ...), where that table does not list them, and programs named by a path are
+//     matched only by a pattern without a *. What timeout, nice, time, stdbuf and
+//     command run is what counts. Output may go to /dev/null. A default, of a tool
+//     or of all, allows no script that is more than plain words; a pattern that is
+//     the tool alone does.
 //
 // A lone * as the argument of a deny or ask pattern matches every call.
 //
@@ -73,6 +97,7 @@
 // and it cannot be told whether that matches - the field is missing, the script
 // does not parse or takes its words from a variable, letter case differs, the
 // agent's folder would decide - a call that would be allowed is asked about.
+// ambiguous: deny denies calls with more than one reading.
 // Reviewers see each doubt as a flag, and such a call is never approved by
 // silence.
 package policy

@@ -38,7 +38,7 @@ func FuzzShellAllow(f *testing.F) {
 		}
 		for _, more := range []string{
 			"; evil", " && evil", " || evil", " | evil", " |& evil", " & evil", "\nevil", " $(evil)", " `evil`", " <(evil)", " ${x:-$(evil)}", "; evil #",
-			" > f", " >> f", " < f", " 2>&1", " <<EOF\n$(evil)\nEOF", " &", " $X", " # x", " \\", " \\\nevil", "\revil", "; X=1", "; (evil)", "; { evil; }", "; ! evil", "\x00",
+			" > f", " >> f", " < f", " 2>&3", " <<EOF\n$(evil)\nEOF", " &", " $X", " # x", " \\", " \\\nevil", "\revil", "; X=1", "; (evil)", "; { evil; }", "; ! evil", "\x00",
 		} {
 			if allowed(script + more) {
 				t.Errorf("%q is allowed, and still is with %q after it", script, more)

@@ -24,103 +24,108 @@ type finding struct {
 	pattern *pattern
 }
 
-// ground is why a verdict is what it is.
-type ground struct {
-	action Action
-	rule   string
-	reason string
-	risk   approvals.Risk
-
-	// spelledOut is true of a script that allow patterns without a * spell out:
-	// what it may run beyond its words is meant by who wrote them.
-	spelledOut bool
-}
-
-func (s *subject) findDeny(patterns []*pattern) finding {
+func (s *subject) findDeny(x *index) finding {
 	found := finding{}
-	for _, p := range patterns {
-		switch s.match(p) {
-		case yes:
-			return finding{yes, p}
-		case maybe:
-			if found.match == no {
-				found = finding{maybe, p}
-			}
+	for p := range x.candidates(s.call.Tool, s.kind, s.keys, s.every) {
+		if m := s.match(p); m > found.match || m == found.match && m != no && p.rank < found.pattern.rank {
+			found = finding{m, p}
 		}
 	}
 	return found
 }
 
-func (s *subject) findAsks(patterns []*pattern) []*pattern {
+// findAsks finds the ask patterns that match, in falling strictness.
+func (s *subject) findAsks(x *index) []*pattern {
 	var found []*pattern
-	for _, p := range patterns {
-		if s.match(p) != no {
+	for p := range x.candidates(s.call.Tool, s.kind, s.keys, s.every) {
+		if s.match(p) != no && !slices.Contains(found, p) {
 			found = append(found, p)
 		}
 	}
+	slices.SortFunc(found, func(a, b *pattern) int { return a.rank - b.rank })
 	return found
 }
 
-// findAllow finds the allow rules that cover a call. A call in doubt has none.
-func (s *subject) findAllow(patterns []*pattern) (ground, bool) {
+// findAllow finds the allow rules that cover a call: every one of its resources,
+// and of a script every command. A call in doubt has none.
+func (s *subject) findAllow(x *index) (ground, bool) {
 	if len(s.doubts) > 0 {
 		return ground{}, false
 	}
-	if by, ok := s.allowedByName(patterns); ok {
+	if by, ok := s.allowedByName(x); ok {
 		return by, true
 	}
-	if s.unclear != "" {
-		return ground{}, false
-	}
-	if s.kind == asShell {
-		return s.allowedScript(patterns)
-	}
-	for _, p := range patterns {
-		if p.tool.match(s.call.Tool) && p.covers(s.kind, &s.readings[0]) {
-			return p.ground(Allow), true
-		}
-	}
-	return ground{}, false
-}
-
-// allowedByName finds the allow pattern that covers every call of the tool.
-func (s *subject) allowedByName(patterns []*pattern) (ground, bool) {
-	for _, p := range patterns {
-		if p.any && p.tool.match(s.call.Tool) {
-			return p.ground(Allow), true
-		}
-	}
-	return ground{}, false
-}
-
-// allowedScript finds for every command of a script a pattern that covers it.
-func (s *subject) allowedScript(patterns []*pattern) (ground, bool) {
-	script := s.readings[0].script
-	if script.notPlain != "" {
+	if s.unclear != "" || s.beyond != "" || s.certain == 0 {
 		return ground{}, false
 	}
 	var used []*pattern
-	for _, c := range script.commands {
-		i := slices.IndexFunc(patterns, func(p *pattern) bool {
-			return p.shell != nil && p.tool.match(s.call.Tool) && p.shell.covers(c)
-		})
-		if i < 0 {
+	for i := range s.resources() {
+		if !s.allowedReading(x, &s.readings[i], &used) {
 			return ground{}, false
 		}
-		if !slices.Contains(used, patterns[i]) {
-			used = append(used, patterns[i])
+	}
+	return together(used)
+}
+
+// allowedByName finds the allow pattern that covers every call of the tool.
+func (s *subject) allowedByName(x *index) (ground, bool) {
+	if p := s.first(x, func(p *pattern) bool { return p.any }); p != nil {
+		return p.ground(Allow), true
+	}
+	return ground{}, false
+}
+
+// allowedReading finds the allow patterns that cover a resource.
+func (s *subject) allowedReading(x *index, r *reading, used *[]*pattern) bool {
+	if s.kind == asShell {
+		if r.script.notPlain != "" || len(r.script.commands) == 0 {
+			return false
+		}
+		return !slices.ContainsFunc(r.script.commands, func(c *command) bool { return !s.allowedCommand(x, c, used) })
+	}
+	return use(used, s.first(x, func(p *pattern) bool { return p.covers(s, r) }))
+}
+
+// allowedCommand finds the allow pattern that covers one command, or what it
+// runs if it is a program that only changes time and priority of that.
+func (s *subject) allowedCommand(x *index, c *command, used *[]*pattern) bool {
+	if p := s.first(x, func(p *pattern) bool { return p.shell != nil && p.shell.covers(c, s.policy.programs) }); p != nil {
+		return use(used, p)
+	}
+	return c.plain && c.seen && len(c.inner) == 1 && s.allowedCommand(x, c.inner[0], used)
+}
+
+// first is the pattern of the lowest rank that is like that, or nil.
+func (s *subject) first(x *index, like func(*pattern) bool) *pattern {
+	var found *pattern
+	for p := range x.candidates(s.call.Tool, s.kind, s.keys, s.every) {
+		if (found == nil || p.rank < found.rank) && like(p) {
+			found = p
 		}
 	}
+	return found
+}
+
+// use notes a pattern that was found.
+func use(used *[]*pattern, p *pattern) bool {
+	if p != nil && !slices.Contains(*used, p) {
+		*used = append(*used, p)
+	}
+	return p != nil
+}
+
+// together is the ground of several allow patterns, each of which covers a part.
+func together(used []*pattern) (ground, bool) {
 	if len(used) == 0 {
 		return ground{}, false
 	}
 	by := used[0].ground(Allow)
-	by.spelledOut = !slices.ContainsFunc(used, func(p *pattern) bool { return !p.shell.spelledOut })
+	by.spelledOut = !slices.ContainsFunc(used, func(p *pattern) bool { return p.shell == nil || !p.shell.spelledOut })
 	for _, p := range used[1:] {
 		if !slices.Contains(strings.Split(by.rule, ", "), p.where) {
 			by.rule += ", " + p.where
 		}
-		by.reason = "Every command of the script is allowed by a rule."
+		by.reason = "Every part of the call is allowed by a rule."
 		by.risk = strictest(by.risk, p.rule.risk)
 	}
 	return by, true
@@ -155,8 +160,12 @@ func (s *subject) question(by ground, denied finding) Verdict {
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(s.doubts) == 0
 	v.Suggested = s.suggest()
+	v.Commands = s.commandTexts()
 	if s.unclear != "" && len(s.doubts) == 0 {
 		v.Flags = append(v.Flags, s.unclear)
+	}
+	if s.beyond != "" {
+		v.Flags = append(v.Flags, s.beyond)
 	}
 	if denied.match == maybe {
 		v.Flags = append(v.Flags, fmt.Sprintf("It cannot be told whether the rule that denies %s (%s) matches this call.",
@@ -176,8 +185,27 @@ func (s *subject) whyNotAllow(by ground, byRule bool, denied finding) string {
 		return "The call can be read in more than one way, so it is not allowed without asking."
 	case denied.match == maybe && !by.spelledOut:
 		return "The call would be allowed, but a rule that denies may match it."
-	case !byRule && s.kind == asShell && (s.unclear != "" || s.readings[0].script.notPlain != ""):
+	case !byRule && s.kind == asShell && (s.unclear != "" || s.notPlain() != ""):
 		return "The command is more than plain words, which no default allows without asking."
+	case by.builtin:
+		return s.whyNotBuiltin()
+	}
+	return ""
+}
+
+// whyNotBuiltin says why the low risk of a built-in profile does not let the
+// call pass, or is "".
+func (s *subject) whyNotBuiltin() string {
+	switch {
+	case s.unclear != "":
+		return "heldcall rates the tool as low risk, but cannot tell what this call is about."
+	case s.beyond != "":
+		return "heldcall rates the tool as low risk, but does not know all arguments of this call."
+	}
+	for _, r := range s.readings {
+		if s.kind == asPath && s.policy.profiles.isSensitive(r.path) {
+			return "The call reads what may hold secrets, and no rule allows it."
+		}
 	}
 	return ""
 }
@@ -232,17 +260,6 @@ func settingsOf(asks []*pattern) settings {
 		}
 	}
 	return all
-}
-
-// ground is the pattern's own, for an action that its list names.
-func (p *pattern) ground(a Action) ground {
-	says := map[Action]string{Allow: "allows", Deny: "denies", Ask: "asks about"}[a]
-	return ground{
-		action: a,
-		rule:   p.where,
-		risk:   p.rule.risk,
-		reason: cmp.Or(p.rule.reason, fmt.Sprintf("The policy %s %s.", says, p.text)),
-	}
 }
 
 func defaultReason(a Action) string {

@@ -28,7 +28,7 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("not an *Error: %#v", err)
 		}
 	}
-	f("defalt: ask\n", "policy.yaml:1: defalt: is not a known key: write one of default, tools, rules")
+	f("defalt: ask\n", "policy.yaml:1: defalt: is not a known key: write one of default, ambiguous, profiles, programs, tools, rules")
 	f("default: maybe\n", `policy.yaml:1: default: is "maybe": write ask, allow, deny`)
 	f("default: true\n", `policy.yaml:1: default: must be a text, and is "true" (bool)`)
 	f("default:\n", "policy.yaml:1: default: must be a text, and is empty")
@@ -43,9 +43,9 @@ func TestParseErrors(t *testing.T) {
 		"policy.yaml:1: limits: is not supported yet by this version",
 		"policy.yaml:4: rules[0].when: is not supported yet by this version",
 		"policy.yaml:6: rules[1].rewrite: is not supported yet by this version")
-	f("tools:\n  a: {as: url}\n  b: {resource: [x]}\n  c: {resource: a..b, risk: big, default: deny, why: x}\n  d:\n  e(x): {}\n  f g: {}\n",
-		"policy.yaml:2: tools.a.as: url is not supported yet by this version",
-		"policy.yaml:3: tools.b.resource: a list of fields is not supported yet",
+	f("tools:\n  a: {as: uri}\n  b: {resource: [x, 1]}\n  c: {resource: a..b, risk: big, default: deny, why: x}\n  d:\n  e(x): {}\n  f g: {}\n",
+		`policy.yaml:2: tools.a.as: is "uri": write plain, path, shell, url, patch`,
+		`policy.yaml:3: tools.b.resource[1]: must be a text, and is "1" (int)`,
 		`policy.yaml:4: tools.c.resource: "a..b" is not a field`,
 		`policy.yaml:4: tools.c.risk: is "big": write low, medium, high, critical`,
 		"policy.yaml:4: tools.c.why: is not a known key",

@@ -145,11 +145,11 @@ func (r *reader) duration(n *yaml.Node, path string) time.Duration {
 	return d
 }
 
-// count reads a whole number from 1 up.
-func (r *reader) count(n *yaml.Node, path string) int {
+// number reads a whole number from a least one up.
+func (r *reader) number(n *yaml.Node, path string, least int) int {
 	i, err := strconv.Atoi(n.Value)
-	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || err != nil || i < 1 {
-		r.fail(n, path, "must be a whole number from 1 up, and is %s", describe(n))
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || err != nil || i < least {
+		r.fail(n, path, "must be a whole number from %d up, and is %s", least, describe(n))
 		return 0
 	}
 	return i

@@ -22,6 +22,7 @@ type location struct {
 // locate cleans a path. The problem says why it cannot be told what programs
 // take it for, or is "".
 func locate(text string) (l location, problem string) {
+	text = homeForm(text)
 	anchor, rest := "", text
 	switch {
 	case strings.HasPrefix(text, "/"):
@@ -51,6 +52,24 @@ func locate(text string) (l location, problem string) {
 	return l, problem
 }
 
+// homeForm writes the ways to name the home folder as one.
+func homeForm(text string) string {
+	for _, form := range []string{"$HOME", "${HOME}"} {
+		if rest, ok := strings.CutPrefix(text, form); ok && (rest == "" || rest[0] == '/') {
+			return "~" + rest
+		}
+	}
+	return text
+}
+
+// within is a path as it counts from a working folder.
+func within(folder, text string) string {
+	if folder == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(homeForm(text), "~") || hasDrive(text) || hasScheme(text) {
+		return text
+	}
+	return strings.TrimSuffix(folder, "/") + "/" + text
+}
+
 func (l location) inProc() bool {
 	return l.anchor == "/" && (l.body == "proc" || strings.HasPrefix(l.body, "proc/"))
 }
@@ -69,7 +88,7 @@ func pathProblem(text string) string {
 		return "The path is relative to the current folder of a drive."
 	case !hasDrive(text) && hasScheme(text):
 		return "The path looks like a URL."
-	case strings.HasPrefix(text, "$") || strings.HasPrefix(text, "%"):
+	case strings.HasPrefix(homeForm(text), "$") || strings.HasPrefix(text, "%"):
 		return "The path begins with what may be a variable."
 	}
 	return ""
@@ -107,6 +126,8 @@ type pathGlob struct {
 	location        // its body is a doublestar pattern
 	lower    string // the body in lower case
 	anywhere bool   // begins with **
+	last     string // the last segment in lower case, where that is fixed
+	fixed    bool
 }
 
 func newPathGlob(text string) (*pathGlob, error) {
@@ -127,6 +148,7 @@ func newPathGlob(text string) (*pathGlob, error) {
 		}
 		wild = wild || strings.Contains(segment, "*")
 	}
+	last := lastSegment(strings.ToLower(l.body))
 	l.body = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`).Replace(l.body) // special to doublestar only
 	if !doublestar.ValidatePattern(l.body) {
 		return nil, errors.New("is not a path pattern")
@@ -135,8 +157,12 @@ func newPathGlob(text string) (*pathGlob, error) {
 		location: l,
 		lower:    strings.ToLower(l.body),
 		anywhere: l.anchor == "" && l.up == 0 && strings.HasPrefix(text, "**"),
+		last:     last,
+		fixed:    !strings.Contains(last, "*"),
 	}, nil
 }
+
+func lastSegment(body string) string { return body[strings.LastIndexByte(body, '/')+1:] }
 
 // covers reports whether a path is among those that the glob means, for an
 // allow.
@@ -167,6 +193,19 @@ func (g *pathGlob) match(l location) match {
 		return maybe
 	}
 	return no
+}
+
+// below reports whether what the glob means may stand in the tree below a path.
+func (g *pathGlob) below(l location) bool {
+	if g.anywhere || g.anchor != l.anchor {
+		return true
+	}
+	if l.up != g.up {
+		return l.up > g.up
+	}
+	fixed, _, _ := strings.Cut(g.lower, "*")
+	body := strings.ToLower(l.body)
+	return body == "" || strings.HasPrefix(fixed, body) || strings.HasPrefix(body, fixed)
 }
 
 // endsLike reports whether what any slash of a path leaves behind it is like

@@ -6,34 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
-
-	"github.com/heldcall/heldcall/approvals"
 )
 
-// settings are what a rule says of a question to people.
-type settings struct {
-	risk      approvals.Risk
-	timeout   time.Duration
-	onTimeout string
-	reviewers []string // sorted
-	required  int
-	forget    bool // remember: false
-}
-
-// rule is what the patterns of one item of rules have in common.
-type rule struct {
-	settings
-	reason string
-}
-
-// pattern is one tool(argument) of a deny, ask or allow list. The argument is
-// compiled for each kind of resource, as its tool glob may meet tools of each.
+// pattern is one tool(argument) of a list of a rule. The argument
+// is compiled for each kind of resource, as its tool glob may meet tools of each.
 type pattern struct {
 	text  string
 	where string // file and line
 	line  int
+	rank  int // in its list: the lowest decides
 	rule  *rule
 	tool  glob
 	any   bool // no argument part: every call of the tool
@@ -42,6 +24,8 @@ type pattern struct {
 	plain, lower textGlob
 	path         *pathGlob // nil if the argument is no path
 	pathErr      error
+	url          *urlGlob // nil if the argument is no URL
+	urlErr       error
 	command      *commandGlob  // for deny and ask
 	shell        *shellPattern // for allow; nil if the argument is not one command of plain words
 	shellErr     error
@@ -71,6 +55,7 @@ func newPattern(text string) (*pattern, error) {
 	p.plain = newTextGlob(argument)
 	p.lower = newTextGlob(strings.ToLower(argument))
 	p.path, p.pathErr = newPathGlob(argument)
+	p.url, p.urlErr = newURLGlob(argument)
 	p.command = newCommandGlob(argument)
 	p.shell, p.shellErr = newShellPattern(argument)
 	return p, nil
@@ -79,24 +64,58 @@ func newPattern(text string) (*pattern, error) {
 // check says why a pattern cannot be meant for a tool of a kind.
 func (p *pattern) check(k kind, allows bool) error {
 	switch {
-	case p.any || p.star && !allows:
+	case p.any || p.star && !allows || p.rule != nil && p.rule.wide:
 		return nil
 	case k == asPath:
 		return p.pathErr
+	case k == asURL:
+		return p.urlErr
 	case k == asShell && allows:
 		return p.shellErr
 	}
 	return nil
 }
 
+// key is what a resource of a kind has among its keys if the pattern matches it.
+// It is false where the pattern may match any.
+func (p *pattern) key(k kind) (string, bool) {
+	if p.any || p.star || p.rule.wide {
+		return "", false
+	}
+	switch k {
+	case asPath:
+		if p.path != nil {
+			return p.path.last, p.path.fixed
+		}
+	case asURL:
+		if p.url != nil {
+			return p.url.key, p.url.fixed
+		}
+	case asShell:
+		if p.shell != nil && !p.shell.begins(p.command.key) {
+			return "", false // quoted
+		}
+		return p.command.key, p.command.key != ""
+	default:
+		if len(p.lower) == 1 && p.lower[0].literal() {
+			return p.lower[0].prefix(), true
+		}
+	}
+	return "", false
+}
+
 // covers reports whether an allow pattern covers a resource that is not a
 // script.
-func (p *pattern) covers(k kind, r *reading) bool {
+func (p *pattern) covers(s *subject, r *reading) bool {
 	switch {
 	case p.any:
 		return true
-	case k == asPath:
+	case p.rule.wide:
+		return p.plain.match(s.whole())
+	case s.kind == asPath:
 		return p.path != nil && r.problem == "" && p.path.covers(r.path)
+	case s.kind == asURL:
+		return p.url != nil && r.problem == "" && p.url.covers(r.url)
 	default:
 		return p.plain.match(r.text)
 	}
@@ -110,12 +129,15 @@ func (s *subject) match(p *pattern) match {
 	if p.any || p.star {
 		return yes
 	}
+	if p.rule.wide {
+		return s.matchWide(p)
+	}
 	found := no
 	if s.unclear != "" {
 		found = maybe
 	}
 	for i := range s.readings {
-		found = max(found, p.matchReading(s.kind, &s.readings[i]))
+		found = max(found, s.matchReading(p, &s.readings[i]))
 		if found == yes {
 			break
 		}
@@ -123,12 +145,43 @@ func (s *subject) match(p *pattern) match {
 	return found
 }
 
-func (p *pattern) matchReading(k kind, r *reading) match {
-	if k == asPath {
-		if p.path == nil {
+// matchWide compares a pattern with all the arguments and with each string among
+// them.
+func (s *subject) matchWide(p *pattern) match {
+	found := no
+	if len(s.doubts) > 0 {
+		found = maybe
+	}
+	texts, all := s.strings()
+	if !all {
+		found = maybe
+	}
+	for _, text := range append([]string{s.whole()}, texts...) {
+		switch {
+		case p.plain.match(text):
+			return yes
+		case p.lower.match(strings.ToLower(text)):
+			found = maybe
+		}
+	}
+	return found
+}
+
+func (s *subject) matchReading(p *pattern, r *reading) match {
+	switch s.kind {
+	case asPath:
+		switch {
+		case p.path == nil:
 			return maybe
+		case s.tree && p.path.below(r.path):
+			return max(maybe, p.path.match(r.path))
 		}
 		return p.path.match(r.path)
+	case asURL:
+		if p.url == nil {
+			return maybe
+		}
+		return p.url.match(r.url)
 	}
 	if p.plain.match(r.text) {
 		return yes
@@ -137,7 +190,7 @@ func (p *pattern) matchReading(k kind, r *reading) match {
 	if p.lower.match(r.lower) {
 		found = maybe
 	}
-	if k == asShell {
+	if s.kind == asShell {
 		found = max(found, p.command.match(r.script))
 	}
 	return found

@@ -27,12 +27,11 @@ type Call struct {
 // must never be taken for [Allow].
 type Action string
 
-// The actions. Rewrite is reserved: no policy yields it yet.
+// The actions.
 const (
-	Allow   Action = "allow"
-	Deny    Action = "deny"
-	Ask     Action = "ask"
-	Rewrite Action = "rewrite"
+	Allow Action = "allow"
+	Deny  Action = "deny"
+	Ask   Action = "ask"
 )
 
 // DefaultTimeout is how long people have to answer where no rule says.
@@ -42,11 +41,16 @@ const DefaultTimeout = 300 * time.Second
 // AllowRemember are set where Action is [Ask].
 type Verdict struct {
 	Action   Action
-	Rule     string // "policy.yaml:12", "tool bash (policy.yaml:4)" or "default"
+	Rule     string // "policy.yaml:12", "tool bash (policy.yaml:4)", "built-in profile of Read" or "default"
 	Reason   string // one sentence
 	Risk     approvals.Risk
 	Resource string // what patterns were compared with
 	Preview  string // the resource on one short line, control characters made visible
+
+	// Commands are the commands found in a shell command, at any depth and with
+	// those that they run, with … for what only a shell can tell. They are set
+	// where Action is [Ask].
+	Commands []string
 
 	// Suggested are patterns that would have allowed the call, from exact to a
 	// little more general. Of a script of several commands they are one exact
@@ -65,17 +69,27 @@ type Verdict struct {
 
 // Policy judges calls. It is immutable and safe for concurrent use.
 type Policy struct {
-	fallback Action // where nothing else says anything
-	tools    []tool // by falling specificity
-	deny     []*pattern
-	ask      []*pattern
-	allow    []*pattern
-	hosted   hosted
+	fallback  Action  // where nothing else says anything
+	ambiguous ground  // what is said of calls with more than one reading
+	tools     []*tool // by falling specificity
+	deny      *index
+	ask       *index
+	allow     *index
+	hosted    hosted
+	programs  *programs
+	profiles  *profiles
 }
 
 // Default is the policy where there is no file: people are asked about
 // everything.
-func Default() *Policy { return &Policy{fallback: Ask, hosted: hosted{rule: "default"}} }
+func Default() *Policy {
+	all := *knownProfiles()
+	all.risks = false
+	return &Policy{
+		fallback: Ask, deny: newIndex(nil), ask: newIndex(nil), allow: newIndex(nil),
+		hosted: hosted{rule: "default"}, programs: knownPrograms(), profiles: &all,
+	}
+}
 
 // Judge says what is to be done with a call.
 func (p *Policy) Judge(c Call) Verdict {
@@ -84,12 +98,15 @@ func (p *Policy) Judge(c Call) Verdict {
 	if denied.match == yes {
 		return s.deny(denied.pattern)
 	}
+	if len(s.doubts) > 0 && p.ambiguous.action == Deny {
+		return s.verdict(p.ambiguous)
+	}
 	if asks := s.findAsks(p.ask); len(asks) > 0 {
 		return s.askByRules(asks, denied)
 	}
 	by, byRule := s.findAllow(p.allow)
 	if !byRule {
-		by = p.byDefault(s.tool)
+		by = p.byDefault(c.Tool, s.tool)
 	}
 	if by.action != Allow {
 		if by.action == Deny {
@@ -106,18 +123,19 @@ func (p *Policy) Judge(c Call) Verdict {
 
 // AllowsByName reports whether every call of a tool is allowed, whatever its
 // arguments as long as they are strictly valid, and by what. It is false where
-// any deny or ask rule has a pattern for the tool, and of a tool that runs shell
-// scripts unless a rule allows it by name.
+// any deny or ask rule has a pattern for the tool, of a tool that runs shell
+// scripts unless a rule allows it by name, and of one that only its built-in
+// profile lets pass.
 func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
 	s := p.newSubject(Call{Tool: name, Principal: principal})
-	if nameDoubt(name) != "" || anyFor(p.deny, name) || anyFor(p.ask, name) {
+	if nameDoubt(name) != "" || p.deny.anyFor(name) || p.ask.anyFor(name) {
 		return Verdict{}, false
 	}
 	by, ok := s.allowedByName(p.allow)
 	if !ok {
-		by = p.byDefault(s.tool)
+		by = p.byDefault(name, s.tool)
 	}
-	if by.action != Allow || !ok && s.kind == asShell {
+	if by.action != Allow || !ok && (s.kind == asShell || by.builtin) {
 		return Verdict{}, false
 	}
 	s.text = ""
@@ -135,17 +153,22 @@ func (p *Policy) DeniedEdit(c Call) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// byDefault is what is said of a tool's calls that no rule covers.
-func (p *Policy) byDefault(t *tool) ground {
-	if t != nil && t.fallback != "" {
-		return ground{action: t.fallback, rule: t.where, risk: t.risk, reason: t.reason()}
-	}
-	if t != nil && t.risk != "" {
-		by := ground{action: Ask, rule: t.where, risk: t.risk, reason: t.riskReason()}
+// byDefault is what is said of a tool's calls that no rule covers. The risk of a
+// built-in profile decides only of tools that the policy says nothing of, loosens
+// none that denies by default, and counts for nothing where there is no policy.
+func (p *Policy) byDefault(name string, t *tool) ground {
+	by := ground{action: p.fallback, rule: "default", reason: defaultReason(p.fallback)}
+	switch {
+	case t == nil:
+	case t.fallback != "":
+		by = ground{action: t.fallback, rule: t.where, risk: t.risk, reason: t.reason()}
+	case t.risk == "", t.builtin && (!p.profiles.risks || t.own || p.fallback == Deny || p.allow.anyFor(name)):
+		by.risk = t.risk
+	default:
+		by = ground{action: Ask, rule: t.where, risk: t.risk, reason: t.riskReason(), builtin: t.builtin}
 		if t.risk == approvals.RiskLow {
 			by.action = Allow
 		}
-		return by
 	}
-	return ground{action: p.fallback, rule: "default", reason: defaultReason(p.fallback)}
+	return by
 }

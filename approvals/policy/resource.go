@@ -6,165 +6,292 @@ import (
 	"unicode/utf8"
 )
 
-// subject is a call made ready for patterns to be compared with.
-type subject struct {
-	call Call
-	tool *tool // its entry, or nil
-	kind kind
-	text string // the resource, or what stands for it
-
-	// doubts are why the call is never allowed: it has more than one reading.
-	doubts []string
-	// unclear is why the resource is not known for certain, or "". Allow
-	// patterns with an argument do not match then, others may.
-	unclear string
-	// readings are the texts that deny and ask patterns are compared with. The
-	// first is the resource, where that is clear.
-	readings []reading
-	compared bool // there is a deny or ask pattern for the tool
-	parsed   int  // bytes of the readings parsed as scripts
-}
-
-// reading is one text that the resource may be.
-type reading struct {
-	text    string
-	lower   string
-	path    location // of a path
-	problem string   // why a path is not understood, or ""
-	script  *script  // of a shell command
-}
-
 // newSubject finds the resource of a call.
 func (p *Policy) newSubject(c Call) *subject {
-	s := &subject{call: c, tool: p.toolFor(c.Tool)}
-	s.compared = anyFor(p.deny, c.Tool) || anyFor(p.ask, c.Tool)
+	s := &subject{policy: p, call: c, tool: p.toolFor(c.Tool)}
 	if s.tool != nil {
-		s.kind = s.tool.kind
+		s.kind, s.tree = s.tool.kind, s.tool.tree
 	}
 	if doubt := nameDoubt(c.Tool); doubt != "" {
 		s.doubts = append(s.doubts, doubt)
 	}
 	s.doubts = append(s.doubts, c.Ambiguous...)
-	switch {
-	case c.FreeText:
+	if c.FreeText {
 		s.readText()
-	case s.tool != nil && s.tool.typed:
-		s.readField()
-	default:
-		s.readWhole()
+	} else {
+		doubts := CheckArguments(c.Arguments)
+		s.doubts = append(s.doubts, doubts...)
+		if s.tool != nil && s.tool.typed {
+			s.readFields(doubts)
+		} else {
+			s.readWhole(doubts)
+		}
 	}
+	s.addOthers()
+	s.lookUp()
 	return s
 }
 
 // readText takes the text of a free-text tool as the resource.
 func (s *subject) readText() {
-	if len(s.call.Arguments) > MaxArguments {
+	text := s.call.Arguments
+	if len(text) > MaxArguments {
 		s.doubts = append(s.doubts, fmt.Sprintf("The text is larger than the %d MiB that are judged.", MaxArguments>>20))
 	}
-	if !utf8.ValidString(s.call.Arguments) {
+	if !utf8.ValidString(text) {
 		s.doubts = append(s.doubts, "The text is not valid UTF-8.")
 	}
-	s.text = s.call.Arguments
-	s.add(s.text)
+	s.text = text
+	s.take("", "", value{text: text, kind: '"'})
 	s.clarify()
 }
 
 // readWhole takes all the arguments as the resource.
-func (s *subject) readWhole() {
-	args := s.call.Arguments
-	doubts := CheckArguments(args)
-	s.doubts = append(s.doubts, doubts...)
+func (s *subject) readWhole(doubts []string) {
 	s.kind = asPlain
-	s.text = args
-	if len(doubts) == 0 {
-		s.text = canonical(args)
-	} else {
+	s.text = s.whole()
+	s.resource(s.text)
+	s.clarify()
+	if len(doubts) > 0 {
 		s.unclear = doubts[0]
 	}
-	s.add(s.text)
 	s.addStrings()
-	s.clarify()
 }
 
-// readField takes one field of the arguments as the resource.
-func (s *subject) readField() {
-	args := s.call.Arguments
-	doubts := CheckArguments(args)
-	s.doubts = append(s.doubts, doubts...)
-	if len(s.tool.field) == 0 {
+// readFields takes fields of the arguments as the resource.
+func (s *subject) readFields(doubts []string) {
+	if len(s.tool.fields) == 0 {
 		s.missing("The policy does not say which field of the arguments to judge.")
 		return
 	}
-	values := valuesAt(args, s.tool.field)
-	field := strings.Join(s.tool.field, ".")
-	switch {
-	case len(doubts) > 0:
-		for _, v := range values[:min(len(values), maxReadings)] {
-			s.add(v.text)
-		}
+	s.members = membersOf([]byte(orEmptyObject(s.call.Arguments)))
+	folder := s.folder()
+	if len(doubts) > 0 {
+		s.readAmbiguous(folder)
 		s.missing(doubts[0])
-	case len(values) == 0:
-		s.missing(fmt.Sprintf("The arguments have no field %s, which the policy judges.", field))
-	case values[0].folded:
-		s.missing(fmt.Sprintf("The arguments have the field %s, which the policy judges, in another letter case.", field))
-	case s.kind != asPlain && values[0].kind != '"':
-		s.missing(fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a text.", field))
-	default:
-		s.text = values[0].text
-		s.add(s.text)
-		s.clarify()
+		return
 	}
+	for _, field := range s.tool.fields {
+		for _, v := range valuesAt(s.members, field) {
+			if why := s.wrong(field, v); why != "" {
+				s.missing(why)
+				return
+			}
+			if why := s.take(folder, strings.Join(field, "."), v); why != "" {
+				s.missing(why)
+				return
+			}
+		}
+	}
+	if s.certain == 0 && s.tool.without != "" && !s.has(s.tool.fields) {
+		s.take(folder, "", value{text: s.tool.without, kind: '"'})
+	}
+	if s.certain == 0 {
+		s.missing(fmt.Sprintf("The arguments have no field %s, which the policy judges.", s.tool.fieldNames()))
+		return
+	}
+	texts := make([]string, s.certain)
+	for i, r := range s.resources() {
+		texts[i] = r.text
+	}
+	s.text = strings.Join(texts, ", ")
+	s.clarify()
+	s.lookBeyond()
+}
+
+// wrong says why a value cannot be the resource, or is "".
+func (s *subject) wrong(field []string, v value) string {
+	name := strings.Join(field, ".")
+	switch {
+	case v.folded:
+		return fmt.Sprintf("The arguments have the field %s, which the policy judges, in another letter case.", name)
+	case s.kind != asPlain && v.kind != '"' && v.kind != '[':
+		return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a text.", name)
+	}
+	return ""
+}
+
+// take adds the value of a field as a resource, or as several. It says why it
+// cannot, or is "".
+func (s *subject) take(folder, field string, v value) string {
+	switch {
+	case s.kind == asPlain:
+		s.resource(v.text)
+	case v.kind == '[':
+		texts, ok := v.elements()
+		if !ok || len(texts) == 0 {
+			return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a list of texts.", field)
+		}
+		if s.kind == asShell && !s.tool.each {
+			s.command(texts)
+			return ""
+		}
+		return s.several(folder, field, texts)
+	case s.tool != nil && s.tool.patch:
+		paths, problem := patchPaths(v.text)
+		if s.unclear = problem; len(paths) == 0 {
+			paths = []string{v.text}
+		}
+		return s.several(folder, field, paths)
+	default:
+		return s.several(folder, field, []string{v.text})
+	}
+	return ""
+}
+
+// several adds each of a field's texts as a resource.
+func (s *subject) several(folder, field string, texts []string) string {
+	if s.certain+len(texts) > maxReadings {
+		return fmt.Sprintf("The field %s of the arguments holds more texts than are judged.", field)
+	}
+	for _, text := range texts {
+		if s.kind == asPath {
+			text = within(folder, text)
+		}
+		s.resource(text)
+	}
+	return ""
+}
+
+// command adds as the resource a command by its words.
+func (s *subject) command(argv []string) {
+	r := reading{text: quoteWords(argv), script: s.policy.programs.parseArgv(argv)}
+	if script, ok := shellCall(argv); ok {
+		r.text = script
+	}
+	r.lower = strings.ToLower(r.text)
+	s.readings = append(s.readings, r)
+	s.certain++
+}
+
+// folder is the folder from which the paths of the call count, or "".
+func (s *subject) folder() string {
+	if s.kind != asPath {
+		return ""
+	}
+	for _, field := range s.tool.workdir {
+		for _, v := range valuesAt(s.members, field) {
+			if v.kind == '"' && !v.folded {
+				return v.text
+			}
+			s.unclear = "The working folder of the call is not a text."
+		}
+	}
+	return ""
+}
+
+// readAmbiguous adds what any program could take for the resource.
+func (s *subject) readAmbiguous(folder string) {
+	for _, field := range s.tool.fields {
+		for _, v := range valuesAt(s.members, field) {
+			if len(s.readings) < maxReadings && s.take(folder, "", v) != "" {
+				s.reading(v.text)
+			}
+		}
+	}
+}
+
+// has reports whether any of some fields is there, if only in another case.
+func (s *subject) has(fields [][]string) bool {
+	for _, field := range fields {
+		if len(valuesAt(s.members, field)) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // missing lets all the arguments stand for a resource that is not known.
 func (s *subject) missing(why string) {
-	s.text = s.call.Arguments
-	s.add(s.text)
-	s.addStrings()
+	s.certain = 0
 	s.unclear = why
+	s.text = s.call.Arguments
+	s.reading(s.text)
+	s.addStrings()
 }
 
 // addStrings adds the strings among the arguments to the readings, if anything
 // is compared with them.
 func (s *subject) addStrings() {
-	if !s.compared {
+	if !s.policy.compares(s.call) {
 		return
 	}
-	found, all := stringsIn(s.call.Arguments)
-	for _, text := range found {
-		s.add(text)
+	texts, all := s.strings()
+	for _, text := range texts {
+		s.reading(text)
 	}
 	if !all && s.unclear == "" {
 		s.unclear = "The arguments hold more texts than are judged."
 	}
 }
 
-// clarify notes what the one reading there is leaves open.
+// compares reports whether there is a deny or ask pattern for the tool.
+func (p *Policy) compares(c Call) bool { return p.deny.anyFor(c.Tool) || p.ask.anyFor(c.Tool) }
+
+// clarify notes what the resources leave open.
 func (s *subject) clarify() {
-	r := &s.readings[0]
-	switch {
-	case s.unclear != "":
-	case strings.ContainsRune(r.text, 0):
-		s.unclear = "The resource holds a NUL character, where some programs end a text."
-	case s.kind == asPath:
-		s.unclear = r.problem
-	case s.kind == asShell:
-		s.unclear = r.script.problem
+	for i := range s.resources() {
+		r := &s.readings[i]
+		switch {
+		case s.unclear != "":
+		case strings.ContainsRune(r.text, 0):
+			s.unclear = "The resource holds a NUL character, where some programs end a text."
+		case s.kind == asShell:
+			s.unclear = r.script.problem
+		default:
+			s.unclear = r.problem
+		}
 	}
 }
 
-// add adds a reading, and of a path the other ways in which programs take it.
-func (s *subject) add(text string) {
+// lookBeyond notes arguments that a profile does not know.
+func (s *subject) lookBeyond() {
+	if s.tool.args == nil {
+		return
+	}
+	for _, name := range otherNames(s.members, s.tool.args) {
+		if !isField(s.tool.fields, name) && !isField(s.tool.workdir, name) {
+			s.beyond = fmt.Sprintf("The call has the argument %s, which may change what the tool does.", visible(shorten(name, 60)))
+			return
+		}
+	}
+}
+
+func isField(fields [][]string, name string) bool {
+	for _, field := range fields {
+		if field[0] == name {
+			return true
+		}
+	}
+	return false
+}
+
+// resource adds a text that is the resource, or one of several.
+func (s *subject) resource(text string) {
+	s.certain++
+	s.reading(text)
+}
+
+// addOthers adds the other ways in which programs take paths.
+func (s *subject) addOthers() {
+	if s.kind != asPath {
+		return
+	}
+	for _, r := range s.readings[:len(s.readings):len(s.readings)] {
+		for _, other := range otherPaths(r.text) {
+			s.reading(other)
+		}
+	}
+}
+
+// reading adds a text that the resource may be.
+func (s *subject) reading(text string) {
 	r := reading{text: text, lower: strings.ToLower(text)}
 	switch s.kind {
 	case asPath:
 		r.path, r.problem = locate(text)
-		s.readings = append(s.readings, r)
-		for _, other := range otherPaths(text) {
-			path, _ := locate(other)
-			s.readings = append(s.readings, reading{text: other, lower: strings.ToLower(other), path: path})
-		}
-		return
+	case asURL:
+		r.url, r.problem = addressOf(text)
 	case asShell:
 		r.script = s.parse(text)
 	}
@@ -174,7 +301,7 @@ func (s *subject) add(text string) {
 // parse parses a reading, up to a length in all that bounds the time it takes.
 func (s *subject) parse(text string) *script {
 	if s.parsed += len(text); len(s.readings) > 0 && s.parsed > maxScript {
-		return &script{problem: "The arguments hold more text than is parsed."}
+		return &script{problem: "The arguments hold more text than is parsed.", notPlain: "The arguments hold more text than is parsed."}
 	}
-	return parseScript(text)
+	return s.policy.programs.parseScript(text)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -13,55 +12,116 @@ import (
 // Limits of the scripts that are parsed: the parser is slow with deep nesting,
 // and exhausts the stack with more of it.
 const (
-	maxScript = 8 << 10 // bytes
-	maxOpen   = 256     // brackets and back quotes
+	maxScript  = 8 << 10 // bytes
+	maxOpen    = 256     // brackets and back quotes
+	maxThrough = 8       // programs that run programs, in each other
 )
 
 // script is a shell command as far as it can be understood without running it.
 type script struct {
-	problem  string    // why it is not parsed, or what a shell may read differently; "" if neither
-	notPlain string    // why it is more than plain words in a list, or ""
-	commands []command // every simple command at any depth, in order
-	texts    []string  // the source of every statement at any depth, and the words of every command
-	lower    []string  // texts in lower case
+	problem  string     // why it is not parsed, or what a shell may read differently; "" if neither
+	notPlain string     // why it is more than plain words in a list, or ""
+	quotes   bool       // quotes a substitution
+	source   string     // in lower case, where it quotes a substitution
+	commands []*command // the simple commands, in order
+	all      []*command // and those that they run, at any depth
+	texts    []string   // the source of every statement at any depth, and the words of every command
+	lower    []string   // texts in lower case
 }
 
 // command is one simple command.
 type command struct {
 	words []string // quoting removed; unknown stands for what only a shell can tell
+	wild  []bool   // which words have a * or ? that a shell expands; nil: none
 	text  string   // the words with a space between, in lower case
 	opens []string // the words with a space between, a word that a shell may expand ending with unknown
 	//               where it may; of a program with a folder a second time without that
 	piped bool // reads what another command writes
 
-	runs       bool // its program runs others: see runsOthers
-	interprets bool // its program reads scripts: see isInterpreter
+	inner      []*command // what it runs
+	seen       bool       // inner is all that it runs
+	hides      bool       // it may run anything
+	runs       bool       // its program runs others: see runsOthers
+	interprets bool       // its program reads scripts: see isInterpreter
+	plain      bool       // its program only changes time and priority of what it runs
+	star       []bool     // for which words a * may stand
 }
 
-// unknown stands in a word for text that only the running shell knows. It is
-// never in a script that is parsed.
-const unknown = "\x00"
-
 // parseScript reads a script and finds its commands.
-func parseScript(src string) *script {
-	s := &script{problem: scriptProblem(src)}
-	if len(src) > maxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
-		s.notPlain = s.problem
+func (t *programs) parseScript(src string) *script {
+	f := &finder{programs: t, budget: 2 * maxScript}
+	return f.parse(src, 0)
+}
+
+// parseArgv takes the words of a command that no shell reads, or the script that
+// they hand to one, as in bash -lc SCRIPT.
+func (t *programs) parseArgv(argv []string) *script {
+	if script, ok := shellCall(argv); ok {
+		return t.parseScript(script)
+	}
+	s := &script{}
+	total := 0
+	words := make([]word, len(argv))
+	for i, text := range argv {
+		total += len(text)
+		words[i] = word{text: text, open: text}
+	}
+	switch all := strings.Join(argv, " "); {
+	case len(argv) == 0 || argv[0] == "":
+		s.problem = "The command names no program."
+	case total > 4*maxScript:
+		s.problem = fmt.Sprintf("The command is longer than the %d KiB that are judged.", 4*maxScript>>10)
+	case strings.Contains(all, unknown):
+		s.problem = "The command holds a NUL character."
+	case !utf8.ValidString(all):
+		s.problem = "The command is not valid UTF-8."
+	}
+	if s.notPlain = s.problem; s.problem != "" {
 		return s
 	}
-	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
-	file, err := parser.Parse(strings.NewReader(src), "")
-	if err != nil {
-		s.problem = "The command does not parse as a shell script."
-		s.notPlain = s.problem
-		return s
+	f := &finder{programs: t, script: s, budget: 2 * maxScript}
+	s.commands = []*command{f.command(words, false, 0)}
+	if slices.ContainsFunc(argv, func(text string) bool { return text == "" || !plainLiteral(text, true) }) {
+		f.joined(strings.Join(argv, " "))
 	}
-	s.collect(file, src)
-	s.notPlain = s.problem
-	if s.notPlain == "" {
-		s.notPlain = whyNotPlain(file)
-	}
+	f.finish()
 	return s
+}
+
+// joined adds what an agent would run that hands the words to a shell with spaces
+// between them.
+func (f *finder) joined(src string) {
+	s, c := f.script, f.script.commands[0]
+	if len(src) > f.budget {
+		c.hides = true
+		return
+	}
+	read := f.parse(src, 0)
+	f.script = s
+	s.notPlain = read.notPlain
+	c.hides = c.hides || read.problem != ""
+	s.commands = append(s.commands, read.commands...)
+	s.texts = append(s.texts, read.texts...)
+}
+
+// shellCall is the script in the words bash -lc SCRIPT.
+func shellCall(argv []string) (script string, ok bool) {
+	if len(argv) == 3 && isPlainShell(argv[0]) && (argv[1] == "-c" || argv[1] == "-lc") {
+		return argv[2], true
+	}
+	return "", false
+}
+
+// isPlainShell reports whether a word is a shell by its name alone or in one of
+// the folders where they are.
+func isPlainShell(word string) bool {
+	for _, folder := range []string{"/bin/", "/usr/bin/", "/usr/local/bin/"} {
+		if name, ok := strings.CutPrefix(word, folder); ok {
+			word = name
+			break
+		}
+	}
+	return slices.Contains([]string{"bash", "sh", "zsh", "dash"}, word)
 }
 
 // scriptProblem says why shells and the parser may read a text differently, or
@@ -74,7 +134,7 @@ func scriptProblem(src string) string {
 		return "The command is nested too deeply to be parsed."
 	case !utf8.ValidString(src):
 		return "The command is not valid UTF-8."
-	case strings.ContainsFunc(src, func(r rune) bool { return !unicode.IsPrint(r) && r != '\t' && r != '\n' }):
+	case strings.ContainsFunc(src, func(r rune) bool { return hidden(r) || r == '\r' }):
 		return "The command holds characters that cannot be seen."
 	case strings.Contains(src, "\\\n") || strings.HasSuffix(src, `\`):
 		return "The command holds a line that a backslash continues, which shells read differently."
@@ -86,115 +146,198 @@ func opened(src string) int {
 	return strings.Count(src, "(") + strings.Count(src, "{") + strings.Count(src, "`")
 }
 
-// collect finds the simple commands and the source of each statement.
-func (s *script) collect(file *syntax.File, src string) {
-	piped := map[*syntax.Stmt]bool{}
+// finder finds the commands of one script and of the scripts in it.
+type finder struct {
+	*programs
+	script *script
+	budget int // bytes of scripts that are still parsed
+}
+
+func (f *finder) parse(src string, depth int) *script {
+	s := &script{problem: scriptProblem(src)}
+	f.script = s
+	f.budget -= len(src)
+	if len(src) > maxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
+		s.notPlain = s.problem
+		return s
+	}
+	parser := f.parsers.Get().(*syntax.Parser)
+	file, err := parser.Parse(strings.NewReader(src), "")
+	f.parsers.Put(parser)
+	if err != nil {
+		s.problem = "The command does not parse as a shell script."
+		s.notPlain = s.problem
+		return s
+	}
+	f.walk(file, src, depth)
+	if s.quotes {
+		s.source = strings.ToLower(src)
+	}
+	if s.notPlain = s.problem; s.notPlain == "" {
+		s.notPlain = f.whyNotPlain(file)
+	}
+	f.finish()
+	return s
+}
+
+// finish derives what patterns are compared with.
+func (f *finder) finish() {
+	s := f.script
+	s.texts = slices.Compact(s.texts) // a plain command is its own source
+	s.lower = make([]string, len(s.texts))
+	for i, text := range s.texts {
+		s.lower[i] = strings.ToLower(text)
+	}
+	for _, c := range s.commands {
+		s.all = c.appendAll(s.all)
+	}
+}
+
+func (c *command) appendAll(all []*command) []*command {
+	all = append(all, c)
+	for _, one := range c.inner {
+		all = one.appendAll(all)
+	}
+	return all
+}
+
+// walk finds the simple commands and the source of each statement.
+func (f *finder) walk(file *syntax.File, src string, depth int) {
+	var piped []*syntax.Stmt // the reading ends of pipes
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch n := node.(type) {
+		case *syntax.SglQuoted:
+			f.script.quotes = f.script.quotes || holdsSubstitution(n.Value)
+		case *syntax.Lit:
+			f.script.quotes = f.script.quotes || holdsSubstitution(n.Value)
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-				piped[n.Y] = true
+				piped = append(piped, n.Y)
 			}
 		case *syntax.Stmt:
 			start, end := int(n.Pos().Offset()), int(n.End().Offset())
 			if start <= end && end <= len(src) {
-				s.texts = append(s.texts, strings.TrimRight(src[start:end], "; \t\n&"))
+				f.script.texts = append(f.script.texts, strings.TrimRight(src[start:end], "; \t\n&"))
 			}
 			if call, ok := n.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-				s.add(call, piped[n])
+				c := f.command(callWords(call), slices.ContainsFunc(piped, func(end *syntax.Stmt) bool { return stands(n, end) }), depth)
+				f.fed(c, n.Redirs, depth)
+				f.script.commands = append(f.script.commands, c)
 			}
 		}
 		return true
 	})
-	s.texts = slices.Compact(s.texts) // a plain command is its own source
-	for _, text := range s.texts {
-		s.lower = append(s.lower, strings.ToLower(text))
-	}
 }
 
-// add notes a simple command.
-func (s *script) add(call *syntax.CallExpr, piped bool) {
-	c := command{piped: piped}
-	open := make([]string, len(call.Args))
-	for i, word := range call.Args {
-		text, why := wordText(word)
-		c.words = append(c.words, text)
-		open[i] = text
-		if why != "" {
-			open[i] = openText(text)
+// stands reports whether a statement stands in another, or is it.
+func stands(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
+
+// holdsSubstitution reports whether a text that is quoted or escaped holds a
+// substitution, which what reads it as an expression would run.
+func holdsSubstitution(text string) bool {
+	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
+}
+
+func callWords(call *syntax.CallExpr) []word {
+	words := make([]word, 0, len(call.Args))
+	for _, w := range call.Args {
+		words = append(words, wordsOf(w)...)
+	}
+	return words
+}
+
+// command makes a command of its words and finds what it runs.
+func (f *finder) command(words []word, piped bool, depth int) *command {
+	c := &command{piped: piped, words: make([]string, len(words))}
+	open := make([]string, len(words))
+	for i, one := range words {
+		c.words[i], open[i] = one.text, one.open
+		if one.wild {
+			if c.wild == nil {
+				c.wild = make([]bool, len(words))
+			}
+			c.wild[i] = true
 		}
 	}
 	text := strings.Join(c.words, " ")
 	c.text = strings.ToLower(text)
-	c.runs, c.interprets = runsOthers(c.words[0]), isInterpreter(c.words[0])
-	c.opens = []string{strings.Join(open, " ")}
-	s.texts = append(s.texts, text)
+	c.opens = []string{text}
+	if slices.ContainsFunc(words, func(w word) bool { return !w.certain() }) {
+		c.opens[0] = strings.Join(open, " ")
+	}
+	f.script.texts = append(f.script.texts, text)
 	if i := strings.LastIndexByte(c.words[0], '/'); i >= 0 {
-		name := c.words[0][i+1:]
-		s.texts = append(s.texts, strings.Join(slices.Concat([]string{name}, c.words[1:]), " "))
-		c.opens = append(c.opens, strings.Join(slices.Concat([]string{openText(name)}, open[1:]), " "))
-	}
-	s.commands = append(s.commands, c)
-}
-
-// openText is what of a word stands before anything that a shell may expand.
-func openText(text string) string {
-	if i := strings.IndexAny(text, unknown+"*?[{~"); i >= 0 {
-		return text[:i] + unknown
-	}
-	return text
-}
-
-// whyNotPlain says what a script is more than simple commands of plain words
-// joined by &&, ||, ;, | or new lines, or is "".
-func whyNotPlain(file *syntax.File) string {
-	if len(file.Stmts) == 0 {
-		return "The script has no command."
-	}
-	if len(file.Last) > 0 {
-		return "The script has a comment."
-	}
-	for _, stmt := range file.Stmts {
-		if why := whyStmtNotPlain(stmt); why != "" {
-			return why
+		f.script.texts = append(f.script.texts, text[i+1:])
+		if j := strings.LastIndexByte(open[0], '/'); j >= 0 {
+			c.opens = append(c.opens, c.opens[0][j+1:])
 		}
 	}
-	return ""
+	c.runs, c.interprets = f.runsOthers(c.words[0]), isInterpreter(c.words[0])
+	if c.runs {
+		f.through(c, words, depth)
+	}
+	return c
 }
 
-func whyStmtNotPlain(stmt *syntax.Stmt) string {
-	switch {
-	case len(stmt.Comments) > 0:
-		return "The script has a comment."
-	case stmt.Negated, stmt.Background, stmt.Coprocess, stmt.Disown:
-		return "The script negates a command or leaves it running."
-	case len(stmt.Redirs) > 0:
-		return "The script redirects input or output."
+// through finds what a program runs that runs others.
+func (f *finder) through(c *command, words []word, depth int) {
+	if w := f.wrapper(c.words[0]); w != nil {
+		c.plain = w.plain && !strings.Contains(c.words[0], "/")
 	}
-	switch cmd := stmt.Cmd.(type) {
-	case *syntax.BinaryCmd:
-		if cmd.Op != syntax.AndStmt && cmd.Op != syntax.OrStmt && cmd.Op != syntax.Pipe {
-			return "The script joins commands by " + cmd.Op.String() + "."
-		}
-		if why := whyStmtNotPlain(cmd.X); why != "" {
-			return why
-		}
-		return whyStmtNotPlain(cmd.Y)
-	case *syntax.CallExpr:
-		return whyCallNotPlain(cmd)
-	default:
-		return "The script is more than simple commands."
+	found := f.look(words)
+	if depth == maxThrough {
+		c.hides = true
+		return
+	}
+	c.hides = found.hides
+	c.seen = found.certain || f.harmless(c)
+	for _, inner := range found.commands {
+		c.inner = append(c.inner, f.command(inner, c.piped, depth+1))
+	}
+	for _, src := range found.scripts {
+		f.within(c, src, depth)
 	}
 }
 
-func whyCallNotPlain(call *syntax.CallExpr) string {
-	if len(call.Assigns) > 0 || len(call.Args) == 0 {
-		return "The script sets a variable."
+// harmless reports whether the table lists all that a command's words are, so
+// that they run nothing.
+func (f *finder) harmless(c *command) bool {
+	if !f.listed(c.words[0]) {
+		return false
 	}
-	for _, word := range call.Args {
-		if _, why := wordText(word); why != "" {
-			return why
+	c.star = f.starMay(c.words, c.wild)
+	return !slices.Contains(c.star[1:], false)
+}
+
+// within finds the commands of a script that a command runs.
+func (f *finder) within(c *command, src string, depth int) {
+	if len(src) > f.budget {
+		c.hides = true
+		return
+	}
+	outer := f.script
+	nested := f.parse(src, depth+1)
+	f.script = outer
+	c.hides = c.hides || nested.problem != ""
+	outer.quotes = outer.quotes || nested.quotes
+	c.inner = append(c.inner, nested.commands...)
+	outer.texts = append(outer.texts, nested.texts...)
+}
+
+// fed finds the script that a here-document gives to a shell.
+func (f *finder) fed(c *command, redirs []*syntax.Redirect, depth int) {
+	for len(c.inner) == 1 {
+		c = c.inner[0]
+	}
+	if !isShell(c.words[0]) || c.seen || slices.ContainsFunc(c.words[1:], isOperand) || depth == maxThrough {
+		return
+	}
+	for _, r := range redirs {
+		if r.Hdoc == nil {
+			continue
+		}
+		if src := r.Hdoc.Lit(); src != "" && !strings.Contains(src, `\`) {
+			f.within(c, src, depth)
 		}
 	}
-	return ""
 }

@@ -12,25 +12,46 @@ const maxSuggestion = 500
 // suggest finds patterns that would allow the call, from exact to a little more
 // general: never another program, never other options.
 func (s *subject) suggest() []string {
-	if len(s.doubts) > 0 || s.unclear != "" {
+	if len(s.doubts) > 0 || s.unclear != "" || s.beyond != "" {
 		return []string{}
 	}
 	if s.kind == asShell {
 		return s.suggestCommands()
 	}
-	argument := s.text
-	if s.kind == asPath {
+	found := []string{}
+	for i := range s.resources() {
+		argument := s.exactly(&s.readings[i])
+		if argument == "" {
+			return []string{}
+		}
+		if text := s.call.Tool + "(" + argument + ")"; !slices.Contains(found, text) {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+// exactly is the argument of a pattern for a resource alone, or "".
+func (s *subject) exactly(r *reading) string {
+	argument := r.text
+	switch s.kind {
+	case asPath:
 		if argument != "/" {
 			argument = strings.TrimRight(argument, "/")
 		}
-		if g, err := newPathGlob(argument); err != nil || !g.covers(s.readings[0].path) {
-			return []string{}
+		if g, err := newPathGlob(argument); err != nil || !g.covers(r.path) {
+			return ""
+		}
+	case asURL:
+		argument, _, _ = strings.Cut(argument, "?")
+		if g, err := newURLGlob(argument); err != nil || !g.covers(r.url) {
+			return ""
 		}
 	}
 	if !meansItself(argument) {
-		return []string{}
+		return ""
 	}
-	return []string{s.call.Tool + "(" + argument + ")"}
+	return argument
 }
 
 // meansItself reports whether an argument of a pattern matches just itself and
@@ -42,30 +63,33 @@ func meansItself(argument string) bool {
 // suggestCommands finds an exact pattern for each command, of which all are
 // needed, and of a single command a wider one too.
 func (s *subject) suggestCommands() []string {
-	script := s.readings[0].script
-	if script.notPlain != "" {
-		return []string{}
+	var commands []*command
+	for _, script := range s.scripts() {
+		if script.notPlain != "" {
+			return []string{}
+		}
+		commands = append(commands, script.commands...)
 	}
 	found := []string{}
-	for _, c := range script.commands {
+	for _, c := range commands {
 		exact := quoteWords(c.words)
-		if p, err := newShellPattern(exact); err != nil || !p.covers(c) || !meansItself(exact) {
+		if p, err := newShellPattern(exact); err != nil || !p.covers(c, s.policy.programs) || !meansItself(exact) {
 			return []string{}
 		}
 		if text := s.call.Tool + "(" + exact + ")"; !slices.Contains(found, text) {
 			found = append(found, text)
 		}
 	}
-	if len(script.commands) == 1 {
-		found = append(found, s.suggestWider(script.commands[0])...)
+	if len(commands) == 1 {
+		found = append(found, s.suggestWider(commands[0])...)
 	}
 	return found
 }
 
 // suggestWider leaves the last operand open, of a command that has a few.
-func (s *subject) suggestWider(c command) []string {
+func (s *subject) suggestWider(c *command) []string {
 	n := len(c.words)
-	if n < 3 || c.runs || strings.Contains(c.words[0], "/") || slices.ContainsFunc(c.words, isOption) {
+	if n < 3 || c.runs || c.wild != nil || strings.Contains(c.words[0], "/") || slices.ContainsFunc(c.words, isOption) {
 		return nil
 	}
 	return []string{s.call.Tool + "(" + quoteWords(c.words[:n-1]) + " *)"}

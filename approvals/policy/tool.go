@@ -17,32 +17,78 @@ const (
 	asPlain kind = iota
 	asPath
 	asShell
+	asURL
+	kinds
 )
 
-// tool is one entry of tools.
+// kindNames are the kinds as policies name them. A patch is the paths in it.
+var kindNames = []string{"plain", "path", "shell", "url", "patch"}
+
+// tool is what is known of a tool: an entry of tools, one of a built-in profile,
+// or the former over the latter.
 type tool struct {
-	name     string
-	names    glob
-	where    string   // as a verdict's Rule names it
-	field    []string // path of the resource in the arguments; none: all of them
-	typed    bool     // the entry says what the resource is
-	kind     kind
+	name  string
+	names glob
+	where string // as a verdict's Rule names it
+
+	typed   bool       // it is said what the resource is
+	fields  [][]string // paths of the resource in the arguments; none: all of them
+	kind    kind
+	patch   bool       // the resource is a patch, whose paths are judged
+	each    bool       // a list of texts is a list of scripts
+	workdir [][]string // fields of the folder from which paths count
+	args    []string   // the arguments that a call may have besides; nil: any
+	without string     // what stands for a resource that is missing; "": nothing does
+	tree    bool       // the tool reads the whole tree below its path
+
 	risk     approvals.Risk
 	fallback Action
+	builtin  bool // the risk is that of a profile
+	own      bool // the policy has an entry
 }
 
-// toolFor finds the most specific entry for a tool, or nil.
+// toolFor finds what is known of a tool, or nil.
 func (p *Policy) toolFor(name string) *tool {
-	for i := range p.tools {
-		if p.tools[i].names.match(name) {
-			return &p.tools[i]
+	given, known := find(p.tools, name), p.profiles.find(name)
+	switch {
+	case given == nil:
+		return known
+	case known == nil:
+		return given
+	}
+	return given.over(known)
+}
+
+// find is the most specific entry for a tool, or nil.
+func find(tools []*tool, name string) *tool {
+	for _, t := range tools {
+		if t.names.match(name) {
+			return t
 		}
 	}
 	return nil
 }
 
+// over is an entry of the policy with what it does not say taken from a profile.
+func (t *tool) over(known *tool) *tool {
+	both := *known
+	both.name, both.names, both.where, both.builtin, both.own = t.name, t.names, t.where, false, true
+	if t.typed {
+		both = *t
+		both.own = true
+	} else if t.args != nil {
+		both.args = t.args
+	}
+	if t.workdir != nil {
+		both.workdir = t.workdir
+	}
+	both.risk, both.fallback = cmp.Or(t.risk, known.risk), t.fallback
+	both.builtin = t.risk == ""
+	return &both
+}
+
 // bySpecificity puts plain names before globs, longer text before shorter.
-func bySpecificity(a, b tool) int {
+func bySpecificity(a, b *tool) int {
 	if a.names.literal() != b.names.literal() {
 		if a.names.literal() {
 			return -1
@@ -52,16 +98,46 @@ func bySpecificity(a, b tool) int {
 	return cmp.Or(cmp.Compare(b.names.textLen(), a.names.textLen()), cmp.Compare(a.name, b.name))
 }
 
+// kindsFor are the kinds of the resources of the tools that a glob may mean.
+func (p *Policy) kindsFor(names glob) []kind {
+	var found []kind
+	if names.literal() {
+		if t := p.toolFor(names.prefix()); t != nil {
+			found = append(found, t.kind)
+		}
+		return found
+	}
+	for _, t := range p.tools {
+		if names.meets(t.names) && !slices.Contains(found, t.kind) {
+			found = append(found, t.kind)
+		}
+	}
+	return found
+}
+
 func (t *tool) reason() string {
 	says := map[Action]string{Allow: "allows", Deny: "denies", Ask: "asks about"}[t.fallback]
 	return fmt.Sprintf("The policy %s calls of %s that no rule covers.", says, t.name)
 }
 
 func (t *tool) riskReason() string {
-	if t.risk == approvals.RiskLow {
-		return fmt.Sprintf("The policy rates %s as low risk, which needs no asking.", t.name)
+	who := "The policy"
+	if t.builtin {
+		who = "heldcall"
 	}
-	return fmt.Sprintf("The policy rates %s as %s risk, and only low risk needs no asking.", t.name, t.risk)
+	if t.risk == approvals.RiskLow {
+		return fmt.Sprintf("%s rates %s as low risk, which needs no asking.", who, t.name)
+	}
+	return fmt.Sprintf("%s rates %s as %s risk, and only low risk needs no asking.", who, t.name, t.risk)
+}
+
+// fieldNames are the fields of the resource, for a person.
+func (t *tool) fieldNames() string {
+	names := make([]string, len(t.fields))
+	for i, field := range t.fields {
+		names[i] = strings.Join(field, ".")
+	}
+	return strings.Join(names, " or ")
 }
 
 // nameDoubt says why a tool name is not trusted, or "": agents may trim, cut or
@@ -77,9 +153,4 @@ func nameDoubt(name string) string {
 		return "The tool's name holds characters that do not belong in a tool name."
 	}
 	return ""
-}
-
-// anyFor reports whether any of the patterns is for a tool.
-func anyFor(patterns []*pattern, name string) bool {
-	return slices.ContainsFunc(patterns, func(p *pattern) bool { return p.tool.match(name) })
 }

@@ -50,6 +50,9 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 		line("Warning", flag)
 	}
 	line("Resource", r.Resource)
+	for _, command := range r.Details.Commands {
+		line("Runs", command)
+	}
 	page.WriteString("Arguments\n  " + indentMore(indentJSON(r.Arguments), 2) + "\n")
 	if r.Details.RawArguments != "" {
 		page.WriteString("Arguments as the model wrote them\n  " + indentMore(printableLines(r.Details.RawArguments), 2) + "\n")

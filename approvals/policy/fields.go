@@ -1,0 +1,196 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxReadings bounds how many texts of one call deny and ask patterns are
+// compared with.
+const maxReadings = 64
+
+// value is one JSON value: text is the content of a string, else its JSON.
+type value struct {
+	text   string
+	kind   jsontext.Kind
+	folded bool // found under a name in another letter case
+}
+
+// member is one name of an object with its value.
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+// membersOf are the members of an object in order, up to what is not JSON; names
+// may stand twice.
+func membersOf(text []byte) []member {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if dec.PeekKind() != '{' {
+		return nil
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return nil
+	}
+	var found []member
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			break
+		}
+		m := member{name: name.String()}
+		if m.value, err = dec.ReadValue(); err != nil {
+			break
+		}
+		m.value = m.value.Clone()
+		found = append(found, m)
+	}
+	return found
+}
+
+// valuesAt are all the values that any program could find in a field, however
+// it reads names that stand twice or in another case. Null counts as absent.
+func valuesAt(members []member, field []string) []value {
+	var found []value
+	for _, m := range members {
+		exact := m.name == field[0]
+		if !exact && foldCase(m.name) != foldCase(field[0]) {
+			continue
+		}
+		var here []value
+		switch kind := m.value.Kind(); {
+		case len(field) > 1:
+			here = valuesAt(membersOf(m.value), field[1:])
+		case kind != 'n':
+			here = []value{newValue(m.value)}
+		}
+		for _, v := range here {
+			v.folded = v.folded || !exact
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+func newValue(raw jsontext.Value) value {
+	v := value{kind: raw.Kind()}
+	if v.kind == '"' {
+		if text, err := jsontext.AppendUnquote(nil, raw); err == nil || len(text) > 0 {
+			v.text = string(text)
+			return v
+		}
+	}
+	one := raw.Clone()
+	_ = one.Format(jsontext.ReorderRawObjects(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	v.text = string(one)
+	return v
+}
+
+// elements are the texts of an array that holds nothing but texts.
+func (v value) elements() ([]string, bool) {
+	var found []string
+	dec := jsontext.NewDecoder(bytes.NewBufferString(v.text))
+	if t, err := dec.ReadToken(); err != nil || t.Kind() != '[' {
+		return nil, false
+	}
+	for dec.PeekKind() == '"' {
+		t, err := dec.ReadToken()
+		if err != nil {
+			return nil, false
+		}
+		found = append(found, t.String())
+	}
+	return found, dec.PeekKind() == ']'
+}
+
+// stringsIn are the strings among the values of arguments, up to what is not
+// JSON, and whether those are all.
+func stringsIn(text string) (found []string, all bool) {
+	dec := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		in, index := dec.StackIndex(dec.StackDepth())
+		t, err := dec.ReadToken()
+		if err != nil {
+			return found, errors.Is(err, io.EOF)
+		}
+		if t.Kind() != '"' || in == '{' && index%2 == 0 {
+			continue
+		}
+		if len(found) == maxReadings {
+			return found, false
+		}
+		found = append(found, t.String())
+	}
+}
+
+// otherNames are the members that are not among those known.
+func otherNames(members []member, known []string) []string {
+	var found []string
+	for _, m := range members {
+		if !slices.Contains(known, m.name) && !slices.Contains(found, m.name) {
+			found = append(found, m.name)
+		}
+	}
+	return found
+}
+
+// decodeObject is a strict object in Go's values: whole numbers as int64, others
+// as float64. It is empty if the text is no object.
+func decodeObject(text string) map[string]any {
+	dec := jsontext.NewDecoder(bytes.NewBufferString(orEmptyObject(text)))
+	v, err := decodeValue(dec)
+	object, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return map[string]any{}
+	}
+	return object
+}
+
+func decodeValue(dec *jsontext.Decoder) (any, error) {
+	t, err := dec.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind() {
+	case '{':
+		object := map[string]any{}
+		for dec.PeekKind() == '"' {
+			name, err := dec.ReadToken()
+			if err != nil {
+				return nil, err
+			}
+			key := name.String()
+			if object[key], err = decodeValue(dec); err != nil {
+				return nil, err
+			}
+		}
+		_, err := dec.ReadToken()
+		return object, err
+	case '[':
+		list := []any{}
+		for kind := dec.PeekKind(); kind != ']' && kind != jsontext.KindInvalid; kind = dec.PeekKind() {
+			v, err := decodeValue(dec)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		_, err := dec.ReadToken()
+		return list, err
+	case '"':
+		return t.String(), nil
+	case '0':
+		if whole, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
+			return whole, nil
+		}
+		return strconv.ParseFloat(t.String(), 64)
+	case 't', 'f':
+		return t.Bool(), nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,47 @@
+package policy
+
+import "strings"
+
+// patchHeaders begin the lines of a patch that name a file.
+var patchHeaders = []string{"*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "}
+
+// patchPaths are the files that a patch for apply_patch touches. The problem
+// says why it is not certain that those are all, or is "".
+func patchPaths(text string) (paths []string, problem string) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	begin, end := 0, len(lines)-1
+	if lines[begin] != "*** Begin Patch" || lines[end] != "*** End Patch" || end == begin {
+		begin, end = -1, len(lines)
+		problem = "The patch does not begin and end as patches do."
+	}
+	for _, line := range lines[begin+1 : end] {
+		path, header := patchHeader(line)
+		switch {
+		case header:
+			paths = append(paths, path)
+		case line == "*** End of File" || line == "" || strings.IndexByte("+- @", line[0]) >= 0:
+			if loose, ok := patchHeader(strings.TrimSpace(line)); ok && line[0] == ' ' {
+				paths = append(paths, loose) // some readers trim lines
+				problem = "The patch has an indented line that names a file."
+			}
+		default:
+			problem = "The patch has a line that no patch has."
+			if loose, ok := patchHeader(strings.TrimSpace(line)); ok {
+				paths = append(paths, loose)
+			}
+		}
+	}
+	if len(paths) == 0 && problem == "" {
+		problem = "The patch names no file."
+	}
+	return paths, problem
+}
+
+func patchHeader(line string) (path string, ok bool) {
+	for _, header := range patchHeaders {
+		if path, ok := strings.CutPrefix(line, header); ok {
+			return path, true
+		}
+	}
+	return "", false
+}

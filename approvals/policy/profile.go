@@ -1,0 +1,130 @@
+package policy
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// profiles are the built-in tools: see profiles.yaml.
+type profiles struct {
+	named     map[string]*tool
+	globs     []*tool // by falling specificity
+	agents    map[string]string
+	sensitive []*pathGlob
+	risks     bool // the risks decide where no rule does
+}
+
+//go:embed profiles.yaml
+var profilesFile []byte
+
+// knownProfiles are the profiles of all agents. They never change.
+var knownProfiles = sync.OnceValue(func() *profiles {
+	known := &profiles{named: map[string]*tool{}, agents: map[string]string{}, risks: true}
+	r := &reader{file: "profiles.yaml", base: "profiles.yaml"}
+	r.mapping(r.document(profilesFile), "", []key{
+		{"tools", func(n *yaml.Node, path string) {
+			r.members(n, path, func(name, value *yaml.Node, path string) { known.add(r.profile(name.Value, value, path)) })
+		}},
+		{"sensitive", func(n *yaml.Node, path string) {
+			r.list(n, path, "path patterns", func(n *yaml.Node, path string) {
+				g, err := newPathGlob(n.Value)
+				if err != nil {
+					r.fail(n, path, "%s", err)
+				}
+				known.sensitive = append(known.sensitive, g)
+			})
+		}},
+	}, nil)
+	if len(r.errors) > 0 {
+		panic("internal error: the profiles are not well formed: " + r.errors.Error())
+	}
+	return known
+})
+
+func (p *profiles) add(t *tool, agents string) {
+	p.agents[t.name] = agents
+	if t.names.literal() {
+		p.named[t.name] = t
+		return
+	}
+	p.globs = append(p.globs, t)
+	slices.SortFunc(p.globs, bySpecificity)
+}
+
+func (p *profiles) find(name string) *tool {
+	if t := p.named[name]; t != nil {
+		return t
+	}
+	return find(p.globs, name)
+}
+
+// of are the profiles of some agents.
+func (p *profiles) of(agents []string) *profiles {
+	some := &profiles{named: map[string]*tool{}, agents: map[string]string{}, sensitive: p.sensitive, risks: p.risks}
+	for _, t := range p.all() {
+		for _, agent := range strings.Fields(p.agents[t.name]) {
+			if slices.Contains(agents, agent) {
+				some.add(t, p.agents[t.name])
+				break
+			}
+		}
+	}
+	return some
+}
+
+func (p *profiles) all() []*tool {
+	all := slices.Clone(p.globs)
+	for _, t := range p.named {
+		all = append(all, t)
+	}
+	return all
+}
+
+// names are the agents that have a profile.
+func (p *profiles) names() []string {
+	var names []string
+	for _, agents := range p.agents {
+		names = append(names, strings.Fields(agents)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// profile reads one built-in tool.
+func (r *reader) profile(name string, n *yaml.Node, path string) (*tool, string) {
+	t := &tool{name: name, names: newGlob(name), where: "built-in profile of " + name, builtin: true}
+	agents := ""
+	yes := func(to *bool) func(*yaml.Node, string) {
+		return func(n *yaml.Node, path string) { *to = r.yesNo(n, path) }
+	}
+	r.mapping(n, path, []key{
+		{"agents", func(n *yaml.Node, path string) { agents, _ = r.text(n, path) }},
+		{"resource", func(n *yaml.Node, _ string) { t.typed, t.fields = true, splitFields(n.Value) }},
+		{"as", func(n *yaml.Node, path string) { r.as(n, path, t) }},
+		{"each", yes(&t.each)},
+		{"workdir", func(n *yaml.Node, _ string) { t.workdir = splitFields(n.Value) }},
+		{"args", func(n *yaml.Node, _ string) { t.args = append([]string{}, strings.Fields(n.Value)...) }},
+		{"without", func(n *yaml.Node, _ string) { t.without = n.Value }},
+		{"tree", yes(&t.tree)},
+		{"risk", func(n *yaml.Node, path string) { t.risk = r.risk(n, path) }},
+	}, nil)
+	return t, agents
+}
+
+// splitFields are fields with spaces between, each a path with dots.
+func splitFields(text string) [][]string {
+	var fields [][]string
+	for _, field := range strings.Fields(text) {
+		fields = append(fields, strings.Split(field, "."))
+	}
+	return fields
+}
+
+// isSensitive reports whether a path is one that no built-in risk lets pass.
+func (p *profiles) isSensitive(l location) bool {
+	return slices.ContainsFunc(p.sensitive, func(g *pathGlob) bool { return g.match(l) != no })
+}

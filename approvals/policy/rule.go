@@ -1,0 +1,50 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// settings are what a rule says of a question to people.
+type settings struct {
+	risk      approvals.Risk
+	timeout   time.Duration
+	onTimeout string
+	reviewers []string // sorted
+	required  int
+	forget    bool // decisions are not to be remembered
+}
+
+// rule is what the patterns of one item of rules have in common.
+type rule struct {
+	settings
+	reason string
+	wide   bool // its patterns are compared with all the arguments
+}
+
+// ground is why a verdict is what it is.
+type ground struct {
+	action Action
+	rule   string
+	reason string
+	risk   approvals.Risk
+
+	builtin bool // the risk of a built-in profile says so
+	// spelledOut is true of a script that allow patterns without a * spell out:
+	// what it may run beyond its words is meant by who wrote them.
+	spelledOut bool
+}
+
+// ground is the pattern's own, for an action that its list names.
+func (p *pattern) ground(a Action) ground {
+	says := map[Action]string{Allow: "allows", Deny: "denies", Ask: "asks about"}[a]
+	return ground{
+		action: a,
+		rule:   p.where,
+		risk:   p.rule.risk,
+		reason: cmp.Or(p.rule.reason, fmt.Sprintf("The policy %s %s.", says, p.text)),
+	}
+}

@@ -1,0 +1,171 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// subject is a call made ready for patterns to be compared with.
+type subject struct {
+	policy *Policy
+	call   Call
+	tool   *tool // what is known of it, or nil
+	kind   kind
+	tree   bool
+	text   string // the resource, or what stands for it
+
+	// doubts are why the call is never allowed: it has more than one reading.
+	doubts []string
+	// unclear is why the resource is not known for certain, or "". Allow
+	// patterns with an argument do not match then, others may.
+	unclear string
+	// beyond is why the resource is not all that counts, or "". Allow patterns
+	// with an argument do not match then.
+	beyond string
+	// readings are the texts that deny and ask patterns are compared with. The
+	// first of them, so many as certain says, are the resources.
+	readings []reading
+	certain  int
+	parsed   int // bytes of the readings parsed as scripts
+
+	keys  []string // what patterns are looked up by
+	every bool     // any pattern may match
+
+	members   []member // of the arguments
+	canonical string
+	texts     []string // the strings among the arguments
+	allTexts  bool
+}
+
+// reading is one text that a resource may be.
+type reading struct {
+	text    string
+	lower   string
+	path    location // of a path
+	url     address  // of a URL
+	problem string   // why a path or URL is not understood, or ""
+	script  *script  // of a shell command
+}
+
+// resources are the readings that the call is about.
+func (s *subject) resources() []reading { return s.readings[:s.certain] }
+
+// whole is the arguments as one line of JSON, or their text where they are not
+// strict.
+func (s *subject) whole() string {
+	if s.canonical == "" {
+		s.canonical = s.call.Arguments
+		if !s.call.FreeText && len(s.doubts) == 0 {
+			s.canonical = canonical(s.call.Arguments)
+		}
+	}
+	return s.canonical
+}
+
+// strings are the strings among the arguments, and whether those are all.
+func (s *subject) strings() ([]string, bool) {
+	if s.texts == nil {
+		if s.call.FreeText {
+			s.texts, s.allTexts = []string{s.call.Arguments}, true
+		} else {
+			s.texts, s.allTexts = stringsIn(s.call.Arguments)
+			s.allTexts = s.allTexts || len(s.doubts) > 0
+		}
+		s.texts = append([]string{}, s.texts...)
+	}
+	return s.texts, s.allTexts
+}
+
+// scripts are the scripts of the resources.
+func (s *subject) scripts() []*script {
+	if s.kind != asShell {
+		return nil
+	}
+	var found []*script
+	for i := range s.resources() {
+		found = append(found, s.readings[i].script)
+	}
+	return found
+}
+
+// maxCommands is how many commands a reviewer is shown.
+const maxCommands = 50
+
+// commandTexts are the commands found in the call, each as one would write it,
+// with … for what only a shell can tell.
+func (s *subject) commandTexts() []string {
+	var found []string
+	for _, script := range s.scripts() {
+		for i, c := range script.all {
+			if len(found) == maxCommands {
+				return append(found, fmt.Sprintf("and %d more", len(script.all)-i))
+			}
+			found = append(found, c.display())
+		}
+	}
+	return found
+}
+
+// display is a command as one would write it.
+func (c *command) display() string {
+	words := slices.Clone(c.words)
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, unknown, "…")
+	}
+	return quoteWords(words)
+}
+
+// notPlain is why the resource is a script of more than plain words, or "".
+func (s *subject) notPlain() string {
+	for _, script := range s.scripts() {
+		if script.notPlain != "" {
+			return script.notPlain
+		}
+	}
+	return ""
+}
+
+// lookUp finds what patterns are looked up by.
+func (s *subject) lookUp() {
+	s.every = s.unclear != "" || s.tree || len(s.readings) == 0
+	for i := range s.readings {
+		r := &s.readings[i]
+		switch s.kind {
+		case asPath:
+			s.keys = append(s.keys, lastSegment(strings.ToLower(r.path.body)))
+		case asURL:
+			s.keys = append(s.keys, r.url.host)
+		case asShell:
+			s.keysOf(r)
+		default:
+			s.keys = append(s.keys, r.lower)
+		}
+	}
+}
+
+func (s *subject) keysOf(r *reading) {
+	add := func(text string) {
+		first := firstWord(text)
+		s.addKey(first)
+		if before, _, colon := strings.Cut(first, ":"); colon {
+			s.addKey(before)
+		}
+	}
+	add(r.lower)
+	for _, text := range r.script.lower {
+		add(text)
+	}
+	s.every = s.every || r.script.problem != "" || r.script.quotes
+	for _, c := range r.script.all {
+		if first := firstWord(c.opens[0]); c.hides || c.runs && !c.seen || strings.Contains(first, unknown) {
+			s.every = true
+		}
+	}
+}
+
+func (s *subject) addKey(key string) {
+	if !slices.Contains(s.keys, key) {
+		s.keys = append(s.keys, key)
+	}
+}

@@ -1,0 +1,132 @@
+package policy
+
+import (
+	_ "embed"
+	"maps"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// programs is what is known of programs: their options, and which of them run
+// others. It is the table of programs.yaml, with what a policy adds to it.
+type programs struct {
+	options     map[string]*program
+	wrappers    map[string]*wrapper
+	environment map[string]bool
+	parsers     *sync.Pool // of *syntax.Parser
+}
+
+//go:embed programs.yaml
+var programsFile []byte
+
+// knownPrograms is the built-in table. It never changes.
+var knownPrograms = sync.OnceValue(func() *programs {
+	t := &programs{
+		options: map[string]*program{}, wrappers: map[string]*wrapper{}, environment: map[string]bool{},
+		parsers: &sync.Pool{New: func() any { return newParser() }},
+	}
+	r := &reader{file: "programs.yaml", base: "programs.yaml"}
+	r.mapping(r.document(programsFile), "", []key{
+		{"options", func(n *yaml.Node, path string) { r.options(n, path, t.options) }},
+		{"wrappers", func(n *yaml.Node, path string) {
+			r.members(n, path, func(name, value *yaml.Node, path string) { t.wrappers[name.Value] = r.wrapper(value, path) })
+		}},
+		{"environment", func(n *yaml.Node, path string) { t.environment = r.nameSet(n, path) }},
+	}, nil)
+	if len(r.errors) > 0 {
+		panic("internal error: the table of programs is not well formed: " + r.errors.Error())
+	}
+	return t
+})
+
+// listed reports whether the options of a program are known.
+func (t *programs) listed(name string) bool { return t.options[name] != nil }
+
+// with is the table with programs added, or others in place of known ones.
+func (t *programs) with(options map[string]*program) *programs {
+	if len(options) == 0 {
+		return t
+	}
+	more := *t
+	more.options = maps.Clone(t.options)
+	maps.Copy(more.options, options)
+	return &more
+}
+
+// options reads what is known of programs by name.
+func (r *reader) options(n *yaml.Node, path string, to map[string]*program) {
+	r.members(n, path, func(name, value *yaml.Node, path string) {
+		if strings.ContainsAny(name.Value, "/* ") {
+			r.fail(name, path, "must be the name of a program, without folder")
+			return
+		}
+		to[name.Value] = r.program(value, path)
+	})
+}
+
+func (r *reader) program(n *yaml.Node, path string) *program {
+	p := &program{most: -1}
+	r.mapping(n, path, []key{
+		{"flags", func(n *yaml.Node, path string) { p.flags = r.letters(n, path) }},
+		{"values", func(n *yaml.Node, path string) { p.values = r.letters(n, path) }},
+		{"long", func(n *yaml.Node, path string) { p.long = r.nameSet(n, path) }},
+		{"words", func(n *yaml.Node, path string) { p.words = r.nameSet(n, path) }},
+		{"numbers", func(n *yaml.Node, path string) { p.numbers = r.yesNo(n, path) }},
+		{"dashes", func(n *yaml.Node, path string) { p.dashes = r.yesNo(n, path) }},
+		{"spell", func(n *yaml.Node, path string) { p.spell = r.number(n, path, 0) }},
+		{"most", func(n *yaml.Node, path string) { p.most = r.number(n, path, 0) }},
+		{"commands", func(n *yaml.Node, path string) {
+			p.commands = map[string]*program{}
+			r.options(n, path, p.commands)
+		}},
+	}, nil)
+	return p
+}
+
+func (r *reader) wrapper(n *yaml.Node, path string) *wrapper {
+	w := &wrapper{}
+	yes := func(to *bool) func(*yaml.Node, string) {
+		return func(n *yaml.Node, path string) { *to = r.yesNo(n, path) }
+	}
+	r.mapping(n, path, []key{
+		{"flags", func(n *yaml.Node, path string) { w.flags = r.letters(n, path) }},
+		{"values", func(n *yaml.Node, path string) { w.values = r.letters(n, path) }},
+		{"long", func(n *yaml.Node, path string) { w.long = r.nameSet(n, path) }},
+		{"long_values", func(n *yaml.Node, path string) { w.longValues = r.nameSet(n, path) }},
+		{"operands", func(n *yaml.Node, path string) { w.operands = r.number(n, path, 0) }},
+		{"numbers", yes(&w.numbers)},
+		{"assigns", yes(&w.assigns)},
+		{"appends", yes(&w.appends)},
+		{"or_script", yes(&w.orScript)},
+		{"joins", yes(&w.joins)},
+		{"scripts", yes(&w.scripts)},
+		{"plain", yes(&w.plain)},
+	}, nil)
+	return w
+}
+
+// letters reads option letters, which YAML may take for a number.
+func (r *reader) letters(n *yaml.Node, path string) string {
+	if n.Kind != yaml.ScalarNode || strings.ContainsAny(n.Value, " -=") {
+		r.fail(n, path, "must be letters, one an option, without dashes, and is %s", describe(n))
+		return ""
+	}
+	return n.Value
+}
+
+// nameSet reads names with spaces between, or a list of them, without the dashes
+// of long options.
+func (r *reader) nameSet(n *yaml.Node, path string) map[string]bool {
+	if n.Kind == yaml.ScalarNode {
+		return set(n.Value)
+	}
+	all := map[string]bool{}
+	r.list(n, path, "names", func(n *yaml.Node, path string) {
+		if name, ok := r.text(n, path); ok {
+			all[strings.TrimPrefix(name, "--")] = true
+		}
+	})
+	return all
+}
