@@ -1,0 +1,173 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"go.yaml.in/yaml/v3"
+)
+
+// Cases are what a policy is expected to say of some calls: its unit test. A file
+// of them looks like this:
+//
+//	policy: policy.yaml                    # beside this file
+//	given: {tool: bash, field: command}    # of every case; field: where a text goes
+//	cases:
+//	  - {given: "ls -la", expect: allow}
+//	  - {given: "ls; rm x", expect: deny, rule: "policy.yaml:12", why: a list is its commands}
+//	  - given: {tool: transfer, args: {amount: 5000}, principal: {user: ann}}
+//	    expect: ask
+//
+// Given has tool, field, args (an object) or arguments (their exact text),
+// free_text, principal, session, run, model and dialect.
+type Cases struct {
+	Policy string // file, as the cases' file says it, from that file's folder; "" if it does not
+	Cases  []Case
+}
+
+// Case is one call and what is expected of it.
+type Case struct {
+	Where  string // file and line
+	Call   Call
+	Expect Action
+	Rule   string // "": any
+	Why    string
+}
+
+// LoadCases reads a file of cases. What is wrong in it is returned as [Errors].
+func LoadCases(file string) (*Cases, error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the cases: %w", err)
+	}
+	r := &reader{file: file, base: filepath.Base(file)}
+	all := &Cases{}
+	root := r.document(src)
+	if root == nil && len(r.errors) == 0 {
+		r.errors = append(r.errors, &Error{File: file, Problem: "holds no cases"})
+	}
+	if root != nil {
+		r.cases(root, all)
+	}
+	if len(r.errors) > 0 {
+		return nil, r.errors
+	}
+	if all.Policy != "" && !filepath.IsAbs(all.Policy) {
+		all.Policy = filepath.Join(filepath.Dir(file), all.Policy)
+	}
+	return all, nil
+}
+
+// Check says how a policy's verdict differs from what is expected, or is "".
+func (c *Case) Check(p *Policy) string {
+	v := p.Judge(c.Call)
+	switch {
+	case v.Action != c.Expect:
+		return fmt.Sprintf("is %s by %s, want %s: %s", v.Action, v.Rule, c.Expect, v.Reason)
+	case c.Rule != "" && v.Rule != c.Rule:
+		return fmt.Sprintf("is %s by %s, want %s", v.Action, v.Rule, c.Rule)
+	}
+	return ""
+}
+
+// given is the call of a case as it is written.
+type given struct {
+	call  Call
+	field string
+}
+
+func (r *reader) cases(root *yaml.Node, all *Cases) {
+	var common given
+	var list *yaml.Node
+	r.mapping(root, "", []key{
+		{"policy", func(n *yaml.Node, path string) { all.Policy, _ = r.text(n, path) }},
+		{"given", func(n *yaml.Node, path string) { r.given(n, path, &common) }},
+		{"cases", func(n *yaml.Node, _ string) { list = n }},
+	}, nil)
+	if list == nil {
+		r.fail(root, "cases", "is missing: a list of what is given and expected")
+		return
+	}
+	r.list(list, "cases", "cases", func(n *yaml.Node, path string) { all.Cases = append(all.Cases, r.oneCase(n, path, common)) })
+}
+
+func (r *reader) oneCase(n *yaml.Node, path string, one given) Case {
+	c := Case{Where: fmt.Sprintf("%s:%d", r.base, n.Line)}
+	r.mapping(n, path, []key{
+		{"given", func(n *yaml.Node, path string) { r.given(n, path, &one) }},
+		{"expect", func(n *yaml.Node, path string) { c.Expect = r.action(n, path) }},
+		{"rule", func(n *yaml.Node, path string) { c.Rule, _ = r.text(n, path) }},
+		{"why", func(n *yaml.Node, path string) { c.Why, _ = r.text(n, path) }},
+	}, nil)
+	if n.Kind == yaml.MappingNode && c.Expect == "" && len(r.errors) == 0 {
+		r.fail(n, path, "does not say what to expect: write expect: allow, deny or ask")
+	}
+	c.Call = one.call
+	return c
+}
+
+// given reads a call: the text of its field, or all of it.
+func (r *reader) given(n *yaml.Node, path string, one *given) {
+	if n.Kind == yaml.ScalarNode {
+		if n.ShortTag() != "!!str" {
+			r.fail(n, path, "must be a text or a mapping, and is %s: quote it", describe(n))
+		} else if one.field == "" {
+			r.fail(n, path, "is a text, and it is not said which field of the arguments it is: set field in given")
+		}
+		one.call.Arguments = marshal(nested(strings.Split(one.field, "."), n.Value))
+		return
+	}
+	text := func(to *string) func(*yaml.Node, string) {
+		return func(n *yaml.Node, path string) { *to, _ = r.text(n, path) }
+	}
+	r.mapping(n, path, []key{
+		{"tool", text(&one.call.Tool)},
+		{"field", text(&one.field)},
+		{"args", func(n *yaml.Node, path string) {
+			var args map[string]any
+			if err := n.Decode(&args); err != nil || n.Kind != yaml.MappingNode {
+				r.fail(n, path, "must be a mapping of arguments, and is %s", describe(n))
+			}
+			one.call.Arguments = marshal(args)
+		}},
+		{"arguments", text(&one.call.Arguments)},
+		{"free_text", func(n *yaml.Node, path string) { one.call.FreeText = r.yesNo(n, path) }},
+		{"principal", func(n *yaml.Node, path string) { one.call.Principal = r.principal(n, path) }},
+		{"session", text(&one.call.Session)},
+		{"run", text(&one.call.Run)},
+		{"model", text(&one.call.Model)},
+		{"dialect", text(&one.call.Dialect)},
+	}, nil)
+}
+
+func (r *reader) principal(n *yaml.Node, path string) (who approvals.Principal) {
+	r.mapping(n, path, []key{
+		{"tenant", func(n *yaml.Node, path string) { who.Tenant, _ = r.text(n, path) }},
+		{"user", func(n *yaml.Node, path string) { who.User, _ = r.text(n, path) }},
+		{"agent", func(n *yaml.Node, path string) { who.Agent, _ = r.text(n, path) }},
+	}, nil)
+	return who
+}
+
+// nested is a value in objects.
+func nested(field []string, value any) any {
+	for i := len(field) - 1; i >= 0; i-- {
+		value = map[string]any{field[i]: value}
+	}
+	return value
+}
+
+// marshal is arguments as a model would write them.
+func marshal(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
