@@ -125,7 +125,7 @@ func TestUpstreamFaultsAreClearErrors(t *testing.T) {
 }
 
 // allowArguments allows by arguments only, so that calls are buffered.
-const allowArguments = "default: ask\nrules:\n  - allow: [\"bash(*)\"]\n"
+const allowArguments = "profiles: none\nrules:\n  - allow: [\"bash(*)\"]\n"
 
 func TestRequestsAreBounded(t *testing.T) {
 	w := build(t, allowAll, callThenText, func(c *app.Config) { c.Proxy.MaxBody = 1 << 20 })

@@ -162,7 +162,7 @@ func TestPanicsLeaveNothingOpen(t *testing.T) {
 			t.Run(at+" streamed "+streamed, func(t *testing.T) {
 				rules := "default: ask\n"
 				if at == "settle" {
-					rules = "default: ask\nrules:\n  - allow: [\"bash(*)\"]\n"
+					rules = "profiles: none\nrules:\n  - allow: [\"bash(*)\"]\n"
 				}
 				b := newBed(t, faulty{at: at}, rules, func(r *scripted.Request) scripted.Reply {
 					reply := callBash(r)

@@ -50,9 +50,9 @@
 // text, that text is the resource.
 //
 // The tools of well-known agents are built in (profiles.yaml), below those of the
-// policy. The risk of a built-in tool decides only where the policy has neither an
-// entry nor an allow rule for it and does not deny by default; low lets a call
-// pass only if it is certain what it is about and no file that may hold secrets.
+// policy. The risk of a built-in tool decides only where the policy asks by default
+// and has neither an entry nor an allow rule for it; low lets a call pass only if
+// it is certain what it is about and no file that may hold secrets.
 //
 // # Patterns
 //
@@ -84,8 +84,8 @@
 //     ...), where that table does not list them, and programs named by a path are
 //     matched only by a pattern without a *. What timeout, nice, time, stdbuf and
 //     command run is what counts. Output may go to /dev/null. A default, of a tool
-//     or of all, allows no script that is more than plain words; a pattern that is
-//     the tool alone does.
+//     or of all, allows no script of a tool that the policy has an entry for if it
+//     is more than plain words; a pattern that is the tool alone does.
 //
 // A lone * as the argument of a deny or ask pattern matches every call.
 //

@@ -185,12 +185,17 @@ func (s *subject) whyNotAllow(by ground, byRule bool, denied finding) string {
 		return "The call can be read in more than one way, so it is not allowed without asking."
 	case denied.match == maybe && !by.spelledOut:
 		return "The call would be allowed, but a rule that denies may match it."
-	case !byRule && s.kind == asShell && (s.unclear != "" || s.notPlain() != ""):
+	case !byRule && s.judgedScript() && (s.unclear != "" || s.notPlain() != ""):
 		return "The command is more than plain words, which no default allows without asking."
 	case by.builtin:
 		return s.whyNotBuiltin()
 	}
 	return ""
+}
+
+// judgedScript reports whether the policy says that the tool runs shell scripts.
+func (s *subject) judgedScript() bool {
+	return s.kind == asShell && !(s.tool != nil && s.tool.unsaid())
 }
 
 // whyNotBuiltin says why the low risk of a built-in profile does not let the

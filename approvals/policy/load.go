@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -146,3 +147,10 @@ func (r *reader) action(n *yaml.Node, path string) Action {
 func (r *reader) risk(n *yaml.Node, path string) approvals.Risk {
 	return approvals.Risk(r.oneOf(n, path, []string{"low", "medium", "high", "critical"}))
 }
+
+//go:embed starter.yaml
+var starter []byte
+
+// Starter is a commented policy to start from, with safe defaults for coding
+// agents.
+func Starter() []byte { return bytes.Clone(starter) }

@@ -172,28 +172,32 @@ func (s *subject) matchReading(p *pattern, r *reading) match {
 	case asPath:
 		switch {
 		case p.path == nil:
-			return maybe
+			return p.matchText(r)
 		case s.tree && p.path.below(r.path):
 			return max(maybe, p.path.match(r.path))
 		}
 		return p.path.match(r.path)
 	case asURL:
 		if p.url == nil {
-			return maybe
+			return p.matchText(r)
 		}
 		return p.url.match(r.url)
+	case asShell:
+		return max(p.matchText(r), p.command.match(r.script))
 	}
-	if p.plain.match(r.text) {
+	return p.matchText(r)
+}
+
+// matchText compares a pattern with a text as it stands: what a glob of tools
+// says of those whose resource its argument is not the form of.
+func (p *pattern) matchText(r *reading) match {
+	switch {
+	case p.plain.match(r.text):
 		return yes
+	case p.lower.match(r.lower):
+		return maybe
 	}
-	found := no
-	if p.lower.match(r.lower) {
-		found = maybe
-	}
-	if s.kind == asShell {
-		found = max(found, p.command.match(r.script))
-	}
-	return found
+	return no
 }
 
 // byStrictness orders patterns by what they say, never by where they stand:

@@ -123,8 +123,8 @@ func (p *Policy) Judge(c Call) Verdict {
 
 // AllowsByName reports whether every call of a tool is allowed, whatever its
 // arguments as long as they are strictly valid, and by what. It is false where
-// any deny or ask rule has a pattern for the tool, of a tool that runs shell
-// scripts unless a rule allows it by name, and of one that only its built-in
+// any deny or ask rule has a pattern for the tool, of a tool that the
+// policy says to run shell scripts unless a rule allows it by name, and of one that only its built-in
 // profile lets pass.
 func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
 	s := p.newSubject(Call{Tool: name, Principal: principal})
@@ -135,7 +135,7 @@ func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdi
 	if !ok {
 		by = p.byDefault(name, s.tool)
 	}
-	if by.action != Allow || !ok && (s.kind == asShell || by.builtin) {
+	if by.action != Allow || !ok && (s.judgedScript() || by.builtin) {
 		return Verdict{}, false
 	}
 	s.text = ""
@@ -154,15 +154,15 @@ func (p *Policy) DeniedEdit(c Call) (Verdict, bool) {
 }
 
 // byDefault is what is said of a tool's calls that no rule covers. The risk of a
-// built-in profile decides only of tools that the policy says nothing of, loosens
-// none that denies by default, and counts for nothing where there is no policy.
+// built-in profile decides only of tools that the policy says nothing of, and only
+// where the policy asks by default. Where there is no policy it counts for nothing.
 func (p *Policy) byDefault(name string, t *tool) ground {
 	by := ground{action: p.fallback, rule: "default", reason: defaultReason(p.fallback)}
 	switch {
 	case t == nil:
 	case t.fallback != "":
 		by = ground{action: t.fallback, rule: t.where, risk: t.risk, reason: t.reason()}
-	case t.risk == "", t.builtin && (!p.profiles.risks || t.own || p.fallback == Deny || p.allow.anyFor(name)):
+	case t.risk == "", t.builtin && (!p.profiles.risks || t.own || p.fallback != Ask || p.allow.anyFor(name)):
 		by.risk = t.risk
 	default:
 		by = ground{action: Ask, rule: t.where, risk: t.risk, reason: t.riskReason(), builtin: t.builtin}

@@ -87,6 +87,9 @@ func (t *tool) over(known *tool) *tool {
 	return &both
 }
 
+// unsaid reports whether only a built-in profile knows the tool.
+func (t *tool) unsaid() bool { return t.builtin && !t.own }
+
 // bySpecificity puts plain names before globs, longer text before shorter.
 func bySpecificity(a, b *tool) int {
 	if a.names.literal() != b.names.literal() {

@@ -1,13 +1,22 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
 type policyCommand struct {
-	Check policyCheckCommand `cmd:"" help:"Say whether a policy file is valid."`
+	Check   policyCheckCommand   `cmd:"" help:"Say whether a policy file is valid."`
+	Explain policyExplainCommand `cmd:"" help:"Say what a policy says of one call, and why."`
+	Test    policyTestCommand    `cmd:"" help:"Check that a policy says what files of cases expect."`
+	Init    policyInitCommand    `cmd:"" help:"Write a policy to start from."`
 }
 
 type policyCheckCommand struct {
@@ -20,5 +29,162 @@ func (c *policyCheckCommand) Run(s *streams) error {
 		return err
 	}
 	_, err := fmt.Fprintf(s.out, "%s: ok\n", printable(c.File))
+	return err
+}
+
+type policyExplainCommand struct {
+	Policy  string `placeholder:"FILE" default:"policy.yaml" help:"The policy file (policy.yaml)."`
+	Tool    string `required:"" help:"Name of the tool."`
+	Args    string `placeholder:"JSON" xor:"arguments" help:"Arguments, as the model would write them."`
+	Text    string `xor:"arguments" help:"The input of a tool that takes free text."`
+	Tenant  string `help:"Tenant of the principal."`
+	User    string `help:"User of the principal."`
+	Agent   string `help:"Agent of the principal."`
+	Session string `help:"Session of the call."`
+	Model   string `help:"Model that made the call."`
+	outputFlag
+}
+
+// Run explains a verdict.
+func (c *policyExplainCommand) Run(s *streams) error {
+	rules, err := policy.Load(c.Policy)
+	if err != nil {
+		return err
+	}
+	e := rules.Explain(policy.Call{
+		Tool: c.Tool, Arguments: cmp.Or(c.Text, c.Args), FreeText: c.Text != "",
+		Principal: approvals.Principal{Tenant: c.Tenant, User: c.User, Agent: c.Agent}, Session: c.Session, Model: c.Model,
+	})
+	if c.json() {
+		return printJSON(s.out, explanation(e))
+	}
+	_, err = io.WriteString(s.out, describeExplanation(e))
+	return err
+}
+
+// describeExplanation is an explanation for a terminal.
+func describeExplanation(e policy.Explanation) string {
+	var page strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&page, "%-9s %s\n", name, printable(value))
+		}
+	}
+	line("Verdict", fmt.Sprintf("%s, by %s", e.Verdict.Action, e.Verdict.Rule))
+	line("Why", e.Verdict.Reason)
+	line("Risk", string(e.Verdict.Risk))
+	line("Tool", e.Known)
+	for _, command := range e.Commands {
+		line("Runs", command)
+	}
+	line("Doubt", e.Doubt)
+	for _, flag := range e.Verdict.Flags {
+		if flag != e.Doubt {
+			line("Warning", flag)
+		}
+	}
+	for _, pattern := range e.Verdict.Suggested {
+		line("Suggested", pattern)
+	}
+	for _, r := range e.Rules {
+		mark := " "
+		if r.Applies {
+			mark = "*"
+		}
+		fmt.Fprintf(&page, "%s %s: %s %s: %s\n", mark, printable(r.Where), r.List, printable(r.Pattern), printable(r.Says))
+	}
+	return page.String()
+}
+
+// explanation is an explanation as JSON shows it.
+func explanation(e policy.Explanation) any {
+	type rule struct {
+		Where   string        `json:"where"`
+		List    policy.Action `json:"list"`
+		Pattern string        `json:"pattern"`
+		Applies bool          `json:"applies"`
+		Says    string        `json:"says"`
+	}
+	shown := struct {
+		Action    policy.Action  `json:"action"`
+		Rule      string         `json:"rule"`
+		Reason    string         `json:"reason"`
+		Risk      approvals.Risk `json:"risk"`
+		Resource  string         `json:"resource"`
+		Tool      string         `json:"tool"`
+		Commands  []string       `json:"commands"`
+		Doubt     string         `json:"doubt"`
+		Flags     []string       `json:"flags"`
+		Suggested []string       `json:"suggested_patterns"`
+		Rules     []rule         `json:"rules"`
+	}{
+		e.Verdict.Action, e.Verdict.Rule, e.Verdict.Reason, e.Verdict.Risk, e.Verdict.Resource, e.Known,
+		notNil(e.Commands), e.Doubt, notNil(e.Verdict.Flags), notNil(e.Verdict.Suggested), []rule{},
+	}
+	for _, r := range e.Rules {
+		shown.Rules = append(shown.Rules, rule(r))
+	}
+	return shown
+}
+
+func notNil(texts []string) []string { return append([]string{}, texts...) }
+
+type policyTestCommand struct {
+	Policy string   `placeholder:"FILE" help:"The policy file, in place of the one that the cases name."`
+	Files  []string `arg:"" name:"cases" help:"Files of cases."`
+}
+
+// Run judges cases. It fails if a verdict is not the expected one.
+func (c *policyTestCommand) Run(s *streams) error {
+	failed, judged := 0, 0
+	for _, file := range c.Files {
+		all, err := policy.LoadCases(file)
+		if err != nil {
+			return err
+		}
+		from := cmp.Or(c.Policy, all.Policy)
+		if from == "" {
+			return usagef("%s names no policy: set policy in it, or give --policy", file)
+		}
+		rules, err := policy.Load(from)
+		if err != nil {
+			return err
+		}
+		for _, one := range all.Cases {
+			judged++
+			if problem := one.Check(rules); problem != "" {
+				failed++
+				fmt.Fprintf(s.out, "%s: %s %s: %s\n", printable(one.Where), printable(one.Call.Tool), printable(one.Call.Arguments), printable(problem))
+			}
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d cases failed", failed, judged)
+	}
+	_, err := fmt.Fprintf(s.out, "%d cases: ok\n", judged)
+	return err
+}
+
+type policyInitCommand struct {
+	File string `arg:"" default:"policy.yaml" help:"File to write (policy.yaml). It must not exist; - writes to the output."`
+}
+
+// Run writes the starter.
+func (c *policyInitCommand) Run(s *streams) (err error) {
+	if c.File == "-" {
+		_, err = s.out.Write(policy.Starter())
+		return err
+	}
+	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("write a policy to start from: %w", err)
+	}
+	if _, err := f.Write(policy.Starter()); err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", c.File, err), f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", c.File, err)
+	}
+	_, err = fmt.Fprintf(s.out, "%s: written\n", printable(c.File))
 	return err
 }
