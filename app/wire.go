@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"regexp"
 	"sync/atomic"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
@@ -77,6 +78,7 @@ func (a *App) checkEdit(r approvals.Request, args json.RawMessage) error {
 	call := policy.Call{
 		Tool: r.ToolName, Arguments: string(args), FreeText: r.Details.FreeText,
 		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Model: r.Model, Dialect: r.Dialect,
+		Now: time.Now(),
 	}
 	if r.Details.FreeText {
 		if err := json.Unmarshal(args, &call.Arguments); err != nil {

@@ -38,6 +38,7 @@ func (x *exchange) callOf(c intercept.Call) policy.Call {
 	return policy.Call{
 		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Ambiguous: c.Ambiguous,
 		Principal: who.principal, Session: who.session, Run: who.run, Model: who.model, Dialect: x.route.dialect.Name(),
+		Now: time.Now(),
 	}
 }
 

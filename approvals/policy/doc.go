@@ -5,7 +5,7 @@
 //
 // A policy is one YAML file. Unknown and repeated keys are errors.
 //
-//	default: ask                     # ask (if absent), allow or deny
+//	default: ask                     # or allow, or deny; if absent: the built-in risks, else ask
 //	ambiguous: ask                   # or deny: calls with more than one reading
 //	profiles: all                    # or none, or a list of agents: [codex, opencode]
 //	tools:
@@ -23,6 +23,8 @@
 //	    reviewers: [finance]
 //	    required_approvals: 2
 //	    remember: false
+//	  - ask: ["transfer"]
+//	    when: args.amount > 1000 && principal.user != "treasurer"
 //	  - deny: ["*(*BEGIN PRIVATE KEY*)"]
 //	    match: arguments             # not the resource alone
 //
@@ -31,6 +33,15 @@
 // its tool, the risk of its tool (low allows, the others ask), the default of
 // the policy. Where several ask rules match, the strictest settings of all of
 // them hold: on_timeout is approve only if each of them says so.
+//
+// # Conditions
+//
+// A rule with when holds only for calls of which that is true. It is written in
+// CEL, and its mistakes are found when the policy is read. It sees tool, args,
+// resource, commands (those found in a shell command), principal.tenant, .user and
+// .agent, session, run, model, dialect, risk (of the tool) and now. A condition
+// that cannot be evaluated - a field is missing, or it takes too long - counts as
+// true in a deny or ask rule, with a warning, and as false in an allow rule.
 //
 // # Tools
 //
@@ -50,9 +61,9 @@
 // text, that text is the resource.
 //
 // The tools of well-known agents are built in (profiles.yaml), below those of the
-// policy. The risk of a built-in tool decides only where the policy asks by default
-// and has neither an entry nor an allow rule for it; low lets a call pass only if
-// it is certain what it is about and no file that may hold secrets.
+// policy. The risk of a built-in tool decides only where the policy has no default,
+// and neither an entry nor an allow rule for it; low lets a call pass only if it is
+// certain what it is about and no file that may hold secrets.
 //
 // # Patterns
 //

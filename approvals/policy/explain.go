@@ -82,11 +82,15 @@ func (s *subject) explainMatch(p *pattern) (applies bool, says string) {
 	if !p.tool.match(s.call.Tool) {
 		return false, "is for another tool"
 	}
-	switch s.match(p) {
+	compared := s.compare(p)
+	switch s.meets(p, compared) {
 	case yes:
 		return true, "matches"
 	case maybe:
 		return true, "may match: it cannot be told"
+	}
+	if compared != no {
+		return false, "its condition is not true"
 	}
 	return false, "does not match"
 }
@@ -96,6 +100,8 @@ func (s *subject) explainAllow(p *pattern) (applies bool, says string) {
 	switch {
 	case !p.tool.match(s.call.Tool):
 		return false, "is for another tool"
+	case len(s.doubts) == 0 && !s.allows(p):
+		return false, "its condition is not true"
 	case p.any && len(s.doubts) == 0:
 		return true, "covers every call of the tool"
 	case s.doubt() != "":

@@ -52,7 +52,7 @@ func (s *subject) findAllow(x *index) (ground, bool) {
 	if len(s.doubts) > 0 {
 		return ground{}, false
 	}
-	if by, ok := s.allowedByName(x); ok {
+	if by, ok := s.allowedByName(x, s.allows); ok {
 		return by, true
 	}
 	if s.unclear != "" || s.beyond != "" || s.certain == 0 {
@@ -67,9 +67,10 @@ func (s *subject) findAllow(x *index) (ground, bool) {
 	return together(used)
 }
 
-// allowedByName finds the allow pattern that covers every call of the tool.
-func (s *subject) allowedByName(x *index) (ground, bool) {
-	if p := s.first(x, func(p *pattern) bool { return p.any }); p != nil {
+// allowedByName finds the allow pattern like that that covers every call of the
+// tool.
+func (s *subject) allowedByName(x *index, like func(*pattern) bool) (ground, bool) {
+	if p := s.first(x, func(p *pattern) bool { return p.any && like(p) }); p != nil {
 		return p.ground(Allow), true
 	}
 	return ground{}, false
@@ -83,19 +84,21 @@ func (s *subject) allowedReading(x *index, r *reading, used *[]*pattern) bool {
 		}
 		return !slices.ContainsFunc(r.script.commands, func(c *command) bool { return !s.allowedCommand(x, c, used) })
 	}
-	return use(used, s.first(x, func(p *pattern) bool { return p.covers(s, r) }))
+	return use(used, s.first(x, func(p *pattern) bool { return p.covers(s, r) && s.allows(p) }))
 }
 
 // allowedCommand finds the allow pattern that covers one command, or what it
 // runs if it is a program that only changes time and priority of that.
 func (s *subject) allowedCommand(x *index, c *command, used *[]*pattern) bool {
-	if p := s.first(x, func(p *pattern) bool { return p.shell != nil && p.shell.covers(c, s.policy.programs) }); p != nil {
+	if p := s.first(x, func(p *pattern) bool {
+		return p.shell != nil && p.shell.covers(c, s.policy.programs) && s.allows(p)
+	}); p != nil {
 		return use(used, p)
 	}
 	return c.plain && c.seen && len(c.inner) == 1 && s.allowedCommand(x, c.inner[0], used)
 }
 
-// first is the pattern of the lowest rank that is like that, or nil.
+// first is the allow pattern of the lowest rank that is like that, or nil.
 func (s *subject) first(x *index, like func(*pattern) bool) *pattern {
 	var found *pattern
 	for p := range x.candidates(s.call.Tool, s.kind, s.keys, s.every) {
@@ -144,7 +147,7 @@ func (s *subject) verdict(by ground) Verdict {
 		Risk:     cmp.Or(risk, approvals.RiskMedium),
 		Resource: s.text,
 		Preview:  preview(s.text),
-		Flags:    slices.Clone(s.doubts),
+		Flags:    slices.Concat(s.doubts, s.notes),
 	}
 }
 
@@ -160,7 +163,7 @@ func (s *subject) question(by ground, denied finding) Verdict {
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(s.doubts) == 0
 	v.Suggested = s.suggest()
-	v.Commands = s.commandTexts()
+	v.Commands = firstOf(s.commandTexts())
 	if s.unclear != "" && len(s.doubts) == 0 {
 		v.Flags = append(v.Flags, s.unclear)
 	}

@@ -32,10 +32,11 @@ func Load(file string) (*Policy, error) {
 func Parse(name string, src []byte) (*Policy, error) {
 	r := &reader{file: name, base: filepath.Base(name)}
 	p := Default()
-	p.profiles = knownProfiles()
+	p.profiles, p.fallback = knownProfiles(), ""
 	if root := r.document(src); root != nil {
 		r.policy(root, p)
 	}
+	p.fallback = cmp.Or(p.fallback, Ask)
 	if len(r.errors) > 0 {
 		slices.SortStableFunc(r.errors, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
 		return nil, r.errors
@@ -100,6 +101,9 @@ func (r *reader) policy(root *yaml.Node, p *Policy) {
 			p.hosted.freely = r.oneOf(n, path, []string{string(Ask), string(Allow)}) == string(Allow)
 		}},
 	}, []string{"denial", "grants", "limit", "limits", "mode"})
+	if p.fallback != "" {
+		p.profiles = p.profiles.without()
+	}
 	if tools != nil {
 		r.tools(tools, "tools", p)
 		slices.SortFunc(p.tools, bySpecificity)

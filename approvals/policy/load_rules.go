@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -35,6 +36,7 @@ func (r *reader) rule(n *yaml.Node, path string, p *Policy, deny, ask, allow *[]
 		{"match", func(n *yaml.Node, path string) {
 			one.wide = r.oneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
+		{"when", func(n *yaml.Node, path string) { one.when = r.condition(n, path) }},
 		{"reason", func(n *yaml.Node, path string) { one.reason, _ = r.text(n, path) }},
 		{"risk", func(n *yaml.Node, path string) { one.risk = r.risk(n, path) }},
 		{"timeout", question(func(n *yaml.Node, path string) { one.timeout = r.duration(n, path) })},
@@ -44,7 +46,7 @@ func (r *reader) rule(n *yaml.Node, path string, p *Policy, deny, ask, allow *[]
 		{"reviewers", question(func(n *yaml.Node, path string) { one.reviewers = r.names(n, path) })},
 		{"required_approvals", question(func(n *yaml.Node, path string) { one.required = r.number(n, path, 1) })},
 		{"remember", question(func(n *yaml.Node, path string) { one.forget = !r.yesNo(n, path) })},
-	}, []string{"when", "rewrite", "set", "delete", "limit", "title", "denial", "escalate", "delegate", "scope"})
+	}, []string{"rewrite", "set", "delete", "limit", "title", "denial", "escalate", "delegate", "scope"})
 	for _, read := range lists {
 		read()
 	}
@@ -59,6 +61,29 @@ func (r *reader) rule(n *yaml.Node, path string, p *Policy, deny, ask, allow *[]
 			r.fail(setting, setting.Value, "has no effect: it is about asking, and the rule has no ask list")
 		}
 	}
+}
+
+// condition reads the when of a rule.
+func (r *reader) condition(n *yaml.Node, path string) *condition {
+	text, ok := r.text(n, path)
+	if !ok {
+		return nil
+	}
+	c, err := newCondition(text)
+	var mistake *conditionError
+	switch {
+	case err == nil:
+		return c
+	case errors.As(err, &mistake):
+		at := *n
+		if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+			at.Line += mistake.line
+		}
+		r.fail(&at, path, "column %d: %s", mistake.column, mistake.problem)
+	default:
+		r.fail(n, path, "%s", err)
+	}
+	return nil
 }
 
 func (r *reader) names(n *yaml.Node, path string) []string {
@@ -85,11 +110,9 @@ func (r *reader) patterns(n *yaml.Node, path string, of *rule, in *Policy, allow
 			return
 		}
 		p.rule, p.line, p.where = of, item.Line, fmt.Sprintf("%s:%d", r.base, item.Line)
-		for _, kind := range in.kindsFor(p.tool) {
-			if err := p.check(kind, allows); err != nil {
-				r.fail(item, path, "%s %s", s, err)
-				return
-			}
+		if err := p.fits(in.kindsFor(p.tool), allows); err != nil {
+			r.fail(item, path, "%s %s", s, err)
+			return
 		}
 		*to = append(*to, p)
 	})

@@ -39,9 +39,9 @@ func TestParseErrors(t *testing.T) {
 	f("rules:\n  - deny: [bash, *x]\n", "policy.yaml: unknown anchor 'x' referenced")
 	f("default: &a ask\nrules:\n  - deny: [*a]\n", "policy.yaml:3: rules[0].deny[0]: must be a text, and is an alias (*a)")
 	f("tools:\n  <<: {a: 1}\n", "policy.yaml:2: tools: has")
-	f("limits: {}\nrules:\n  - allow: [x]\n    when: args.a > 1\n  - ask: [x]\n    rewrite: {}\n",
+	f("limits: {}\nrules:\n  - allow: [x]\n    scope: user\n  - ask: [x]\n    rewrite: {}\n",
 		"policy.yaml:1: limits: is not supported yet by this version",
-		"policy.yaml:4: rules[0].when: is not supported yet by this version",
+		"policy.yaml:4: rules[0].scope: is not supported yet by this version",
 		"policy.yaml:6: rules[1].rewrite: is not supported yet by this version")
 	f("tools:\n  a: {as: uri}\n  b: {resource: [x, 1]}\n  c: {resource: a..b, risk: big, default: deny, why: x}\n  d:\n  e(x): {}\n  f g: {}\n",
 		`policy.yaml:2: tools.a.as: is "uri": write plain, path, shell, url, patch`,

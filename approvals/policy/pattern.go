@@ -61,6 +61,20 @@ func newPattern(text string) (*pattern, error) {
 	return p, nil
 }
 
+// fits says why a pattern cannot be meant for any of the tools that it may be
+// for, by their kinds.
+func (p *pattern) fits(kinds []kind, allows bool) error {
+	var err error
+	for _, k := range kinds {
+		one := p.check(k, allows)
+		if one == nil {
+			return nil
+		}
+		err = cmp.Or(err, one)
+	}
+	return err
+}
+
 // check says why a pattern cannot be meant for a tool of a kind.
 func (p *pattern) check(k kind, allows bool) error {
 	switch {
@@ -121,8 +135,13 @@ func (p *pattern) covers(s *subject, r *reading) bool {
 	}
 }
 
-// match says whether a deny or ask pattern matches the call.
-func (s *subject) match(p *pattern) match {
+// match says whether a deny or ask pattern matches the call, and the condition
+// of its rule is true.
+func (s *subject) match(p *pattern) match { return s.meets(p, s.compare(p)) }
+
+// compare says whether a deny or ask pattern matches the call, whatever the
+// condition of its rule.
+func (s *subject) compare(p *pattern) match {
 	if !p.tool.match(s.call.Tool) {
 		return no
 	}
@@ -212,6 +231,7 @@ func byStrictness(a, b *pattern) int {
 		cmp.Compare(b.rule.onTimeout, a.rule.onTimeout),
 		cmp.Compare(a.rule.timeout, b.rule.timeout),
 		slices.Compare(a.rule.reviewers, b.rule.reviewers),
+		cmp.Compare(a.rule.when.text(), b.rule.when.text()),
 		cmp.Compare(a.line, b.line),
 	)
 }

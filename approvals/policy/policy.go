@@ -21,6 +21,7 @@ type Call struct {
 	Run       string
 	Model     string
 	Dialect   string
+	Now       time.Time // zero: not known, so that conditions that ask for it fail
 }
 
 // Action is what policy says of a call. The zero value is not an action and
@@ -83,11 +84,10 @@ type Policy struct {
 // Default is the policy where there is no file: people are asked about
 // everything.
 func Default() *Policy {
-	all := *knownProfiles()
-	all.risks = false
+	all := knownProfiles().without()
 	return &Policy{
 		fallback: Ask, deny: newIndex(nil), ask: newIndex(nil), allow: newIndex(nil),
-		hosted: hosted{rule: "default"}, programs: knownPrograms(), profiles: &all,
+		hosted: hosted{rule: "default"}, programs: knownPrograms(), profiles: all,
 	}
 }
 
@@ -131,7 +131,7 @@ func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdi
 	if nameDoubt(name) != "" || p.deny.anyFor(name) || p.ask.anyFor(name) {
 		return Verdict{}, false
 	}
-	by, ok := s.allowedByName(p.allow)
+	by, ok := s.allowedByName(p.allow, func(p *pattern) bool { return p.rule.when == nil })
 	if !ok {
 		by = p.byDefault(name, s.tool)
 	}
@@ -155,14 +155,14 @@ func (p *Policy) DeniedEdit(c Call) (Verdict, bool) {
 
 // byDefault is what is said of a tool's calls that no rule covers. The risk of a
 // built-in profile decides only of tools that the policy says nothing of, and only
-// where the policy asks by default. Where there is no policy it counts for nothing.
+// where the policy has no default. Where there is no policy it counts for nothing.
 func (p *Policy) byDefault(name string, t *tool) ground {
 	by := ground{action: p.fallback, rule: "default", reason: defaultReason(p.fallback)}
 	switch {
 	case t == nil:
 	case t.fallback != "":
 		by = ground{action: t.fallback, rule: t.where, risk: t.risk, reason: t.reason()}
-	case t.risk == "", t.builtin && (!p.profiles.risks || t.own || p.fallback != Ask || p.allow.anyFor(name)):
+	case t.risk == "", t.builtin && (!p.profiles.risks || t.own || p.allow.anyFor(name)):
 		by.risk = t.risk
 	default:
 		by = ground{action: Ask, rule: t.where, risk: t.risk, reason: t.riskReason(), builtin: t.builtin}

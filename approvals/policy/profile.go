@@ -15,7 +15,7 @@ type profiles struct {
 	globs     []*tool // by falling specificity
 	agents    map[string]string
 	sensitive []*pathGlob
-	risks     bool // the risks decide where no rule does
+	risks     bool // the risks decide where no rule does and the policy has no default
 }
 
 //go:embed profiles.yaml
@@ -74,6 +74,13 @@ func (p *profiles) of(agents []string) *profiles {
 		}
 	}
 	return some
+}
+
+// without are the profiles without the say of their risks.
+func (p *profiles) without() *profiles {
+	same := *p
+	same.risks = false
+	return &same
 }
 
 func (p *profiles) all() []*tool {

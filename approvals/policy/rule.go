@@ -22,7 +22,8 @@ type settings struct {
 type rule struct {
 	settings
 	reason string
-	wide   bool // its patterns are compared with all the arguments
+	wide   bool       // its patterns are compared with all the arguments
+	when   *condition // nil: always
 }
 
 // ground is why a verdict is what it is.

@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // subject is a call made ready for patterns to be compared with.
@@ -23,6 +26,9 @@ type subject struct {
 	// beyond is why the resource is not all that counts, or "". Allow patterns
 	// with an argument do not match then.
 	beyond string
+	// notes are what was learned while judging, for the reviewer.
+	notes []string
+
 	// readings are the texts that deny and ask patterns are compared with. The
 	// first of them, so many as certain says, are the resources.
 	readings []reading
@@ -36,6 +42,7 @@ type subject struct {
 	canonical string
 	texts     []string // the strings among the arguments
 	allTexts  bool
+	asked     map[string]any // the variables of conditions
 }
 
 // reading is one text that a resource may be.
@@ -50,6 +57,14 @@ type reading struct {
 
 // resources are the readings that the call is about.
 func (s *subject) resources() []reading { return s.readings[:s.certain] }
+
+// risk is how much harm the call can do as far as its tool says.
+func (s *subject) risk() approvals.Risk {
+	if s.tool == nil {
+		return approvals.RiskMedium
+	}
+	return cmp.Or(s.tool.risk, approvals.RiskMedium)
+}
 
 // whole is the arguments as one line of JSON, or their text where they are not
 // strict.
@@ -89,22 +104,28 @@ func (s *subject) scripts() []*script {
 	return found
 }
 
-// maxCommands is how many commands a reviewer is shown.
-const maxCommands = 50
-
 // commandTexts are the commands found in the call, each as one would write it,
 // with … for what only a shell can tell.
 func (s *subject) commandTexts() []string {
 	var found []string
 	for _, script := range s.scripts() {
-		for i, c := range script.all {
-			if len(found) == maxCommands {
-				return append(found, fmt.Sprintf("and %d more", len(script.all)-i))
-			}
+		for _, c := range script.all {
 			found = append(found, c.display())
 		}
 	}
 	return found
+}
+
+// maxCommands is how many commands a reviewer is shown.
+const maxCommands = 50
+
+// firstOf are so many commands as a reviewer is shown, and how many there are
+// besides.
+func firstOf(commands []string) []string {
+	if len(commands) <= maxCommands {
+		return commands
+	}
+	return append(commands[:maxCommands:maxCommands], fmt.Sprintf("and %d more", len(commands)-maxCommands))
 }
 
 // display is a command as one would write it.

@@ -119,7 +119,8 @@ func explanation(e policy.Explanation) any {
 		Rules     []rule         `json:"rules"`
 	}{
 		e.Verdict.Action, e.Verdict.Rule, e.Verdict.Reason, e.Verdict.Risk, e.Verdict.Resource, e.Known,
-		notNil(e.Commands), e.Doubt, notNil(e.Verdict.Flags), notNil(e.Verdict.Suggested), []rule{},
+		notNil(e.Commands), e.Doubt, notNil(e.Verdict.Flags), notNil(e.Verdict.Suggested),
+		[]rule{},
 	}
 	for _, r := range e.Rules {
 		shown.Rules = append(shown.Rules, rule(r))
