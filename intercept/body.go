@@ -31,8 +31,47 @@ type Body struct {
 	split sse.Splitter
 }
 
+// Begin readies b for the next body of the same answer. At most limit bytes of
+// it are buffered; 0 for no limit.
+func (b *Body) Begin(limit int) { *b = Body{Max: limit, Must: b.Kind()} }
+
 // Form is what the bytes so far tell.
 func (b *Body) Form() Form { return b.form }
+
+// Kind is the form of the answer: of this body or, until that tells, of the first.
+func (b *Body) Kind() Form {
+	if b.form == FormUnknown {
+		return b.Must
+	}
+	return b.form
+}
+
+// Feed takes the next block, lets part take the parts of a stream that have come
+// whole, and returns what passes: the lead, and what part has added to out. The
+// error is an [*Error].
+func (b *Body) Feed(p []byte, out *Gather, part func(part []byte, last bool) error) ([]byte, error) {
+	lead, err := b.Write(p)
+	for out.Add(lead); err == nil; {
+		next, ok, failed := b.Next()
+		if err = failed; !ok {
+			break
+		}
+		err = part(next, false)
+	}
+	return out.Take(), err
+}
+
+// Close takes the end of the body. Whole reads one that is one value; stream takes
+// what is left of a stream, and returns what passes of it.
+func (b *Body) Close(framed bool, whole func(framed bool) error, stream func(framed bool) ([]byte, error)) ([]byte, error) {
+	switch b.form {
+	case FormWhole:
+		return nil, whole(framed)
+	case FormStream:
+		return stream(framed)
+	}
+	return b.Rest(), nil
+}
 
 // Write takes the next block. Blank lines before the body pass at once, because
 // that is how some servers keep a connection alive; they are returned as lead, and
@@ -140,6 +179,26 @@ func (b *Body) Rest() []byte {
 // the value.
 func (b *Body) JSON() []byte {
 	return bytes.TrimPrefix(bytes.TrimLeft(b.whole, " \t\r\n"), byteOrderMark)
+}
+
+// Value is the value that a whole body is, strict JSON. The error is an [*Error].
+func (b *Body) Value(framed bool) ([]byte, error) {
+	value := b.JSON()
+	switch err := Strict(value); {
+	case err != nil && !framed:
+		return nil, Cut()
+	case err != nil:
+		return nil, NotUnderstood("its body is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
+	}
+	return value, nil
+}
+
+// AsItCame is the body as upstream sent it, of a stream what was kept of it.
+func (b *Body) AsItCame(kept []byte) []byte {
+	if b.form == FormWhole {
+		return b.whole
+	}
+	return kept
 }
 
 // Cut is the error for a body that ended before it was complete.

@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/tidwall/gjson"
 )
 
 // Seen is what the agent saw of an answer in which something was hidden from it
@@ -41,6 +44,16 @@ type Echo struct {
 func Fingerprint(said ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(said, "\x00")))
 	return hex.EncodeToString(sum[:16])
+}
+
+// Records decodes what [Settlement.Hidden] has kept. What is none is left out.
+func Records[R any](hidden [][]byte) (records []*R) {
+	for _, raw := range hidden {
+		if rec := new(R); json.Unmarshal(raw, rec) == nil {
+			records = append(records, rec)
+		}
+	}
+	return records
 }
 
 // Match finds the echo of each answer that was seen: it maps places in echoes to
@@ -120,4 +133,17 @@ func (s *Seen) sawCalls(e Echo) bool {
 		}
 	}
 	return true
+}
+
+// Rewrite returns the array raw with each of its items replaced by what take
+// returns for it, one item or several. The bytes between them stay.
+func Rewrite(raw []byte, items []gjson.Result, take func(i int, item gjson.Result) []string) []byte {
+	out := make([]byte, 0, len(raw)+len(raw)/4)
+	at := 0 // how far of the array has been written
+	for i, item := range items {
+		out = append(out, raw[at:item.Index]...)
+		out = append(out, strings.Join(take(i, item), ",")...)
+		at = item.Index + len(item.Raw)
+	}
+	return append(out, raw[at:]...)
 }

@@ -152,6 +152,20 @@ type Ruling struct {
 	Told string
 }
 
+// Assign gives each pending call its ruling. Aborted is the first that ends the
+// run, nil where none does.
+func Assign[C comparable](fates map[C]Ruling, pending []C, rulings []Ruling) (aborted *Ruling, err error) {
+	if len(rulings) != len(pending) {
+		return nil, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
+	}
+	for i, c := range pending {
+		if fates[c] = rulings[i]; rulings[i].Fate == Abort && aborted == nil {
+			aborted = &rulings[i]
+		}
+	}
+	return aborted, nil
+}
+
 // Answer reads the upstream's answers to one request and says what the agent
 // gets: Begin, Write until the upstream's body ends, End, then Settle with a
 // ruling for each of Calls; when Settle asks for another upstream request, the

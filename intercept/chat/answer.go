@@ -40,7 +40,6 @@ type turn struct {
 
 // past is what outlives a continuation.
 type past struct {
-	form    intercept.Form // of the first body
 	head    head
 	first   string  // the first body, where it is whole and the answer goes on
 	lanes   []*lane // in the order they came
@@ -71,32 +70,17 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 // Begin implements [intercept.Answer].
 func (a *answer) Begin(string) {
 	a.turn, a.kept, a.shapes, a.heard = turn{}, intercept.Kept[[]ref]{}, shapes{}, 0
-	a.upstream = intercept.Body{Max: a.limits.MaxBytes, Must: a.form}
+	a.upstream.Begin(a.limits.MaxBytes)
 }
 
 // Write implements [intercept.Answer].
 func (a *answer) Write(p []byte) ([]byte, error) {
-	lead, err := a.upstream.Write(p)
-	if form := a.upstream.Form(); form != intercept.FormUnknown {
-		a.form = form
-	}
-	a.out.Add(lead)
-	if err == nil {
-		err = a.stream()
-	}
-	return a.out.Take(), err
+	return a.upstream.Feed(p, &a.out, a.part)
 }
 
 // End implements [intercept.Answer].
 func (a *answer) End(framed bool) (out []byte, err error) {
-	switch a.upstream.Form() {
-	case intercept.FormWhole:
-		err = a.readWhole(framed)
-	case intercept.FormStream:
-		out, err = a.endStream(framed)
-	default:
-		out = a.upstream.Rest()
-	}
+	out, err = a.upstream.Close(framed, a.readWhole, a.endStream)
 	if err == nil && a.going != nil && len(a.choices) == 0 && !a.failed {
 		err = intercept.NotUnderstood("after a denial it says nothing")
 	}
@@ -185,7 +169,7 @@ func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
 // Fail implements [intercept.Answer]. A whole answer whose head has gone out is
 // failed by an error for its body.
 func (a *answer) Fail(e *intercept.Error) []byte {
-	if a.form == intercept.FormWhole {
+	if a.upstream.Kind() == intercept.FormWhole {
 		return errorBody(e)
 	}
 	return sse.AppendData([]byte(a.unended), "", errorBody(e))

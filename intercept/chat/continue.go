@@ -73,7 +73,7 @@ func (s *settling) proceed(l *lane, out []byte) (intercept.Settlement, error) {
 		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
 	}
 	settled := intercept.Settlement{Bytes: out}
-	if s.form == intercept.FormStream {
+	if s.upstream.Kind() == intercept.FormStream {
 		settled.Hidden = s.records
 	} else if err := s.store(len(s.whole)); err != nil {
 		return intercept.Settlement{}, err

@@ -98,16 +98,9 @@ func (r *request) Splice(records [][]byte) int {
 	if len(s.records) == 0 {
 		return 0
 	}
-	raw := r.Field("messages")
-	at := 0 // how far of the array has been written
-	for i, m := range messages {
-		s.out = append(s.out, raw[at:m.Index]...)
-		s.take(i, m)
-		at = m.Index + len(m.Raw)
-	}
-	s.out = append(s.out, raw[at:]...)
-	where, _ := r.At("messages")
-	spliced, err := parseRequest(r.With(intercept.Replace(r.Envelope().Body, where, s.out)))
+	history := intercept.Rewrite(r.Field("messages"), messages, s.take)
+	at, _ := r.At("messages")
+	spliced, err := parseRequest(r.With(intercept.Replace(r.Envelope().Body, at, history)))
 	if err != nil {
 		return 0
 	}
@@ -118,13 +111,10 @@ func (r *request) Splice(records [][]byte) int {
 
 // match finds the assistant message of each record, by its place in messages.
 func match(messages []gjson.Result, raw [][]byte) map[int]*record {
-	var records []*record
+	records := intercept.Records[record](raw)
 	var seen []*intercept.Seen
-	for _, text := range raw {
-		rec := &record{}
-		if json.Unmarshal(text, rec) == nil {
-			records, seen = append(records, rec), append(seen, &rec.Seen)
-		}
+	for _, rec := range records {
+		seen = append(seen, &rec.Seen)
 	}
 	var echoes []intercept.Echo
 	var places []int
@@ -168,12 +158,11 @@ func echo(messages []gjson.Result, i int) intercept.Echo {
 
 // splicer rewrites a history message by message.
 type splicer struct {
-	records map[int]*record // by the place of their assistant message
-	out     []byte
+	records map[int]*record   // by the place of their assistant message
 	notes   map[string]string // what stands before the result of an edited call
 }
 
-func (s *splicer) take(i int, m gjson.Result) {
+func (s *splicer) take(i int, m gjson.Result) []string {
 	messages := []string{m.Raw}
 	switch m.Get("role").Str {
 	case "assistant":
@@ -185,7 +174,7 @@ func (s *splicer) take(i int, m gjson.Result) {
 	case "function":
 		messages[0] = s.annotate(m, m.Get("name").Str)
 	}
-	s.out = append(s.out, strings.Join(messages, ",")...)
+	return messages
 }
 
 // assistant returns what the model really said in place of what the agent saw.

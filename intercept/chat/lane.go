@@ -29,7 +29,7 @@ type lane struct {
 // with more than were asked for gets lanes of their own for them.
 func (a *answer) assign(c *choice) error {
 	if a.going != nil && len(a.choices) == 0 {
-		a.going.goOn(c, a.form == intercept.FormWhole)
+		a.going.goOn(c, a.upstream.Kind() == intercept.FormWhole)
 		return nil
 	}
 	if len(a.lanes) == maxChoices {

@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"fmt"
-
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -17,19 +15,19 @@ type ruled struct {
 // Settle implements [intercept.Answer].
 func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error) {
 	pending := a.pending()
-	if len(rulings) != len(pending) {
-		return intercept.Settlement{}, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
-	}
 	if a.fates == nil {
 		a.fates, a.numbers = make(map[*call]intercept.Ruling, len(pending)), make(map[*call]int)
 	}
+	aborted, err := intercept.Assign(a.fates, pending, rulings)
+	if err != nil {
+		return intercept.Settlement{}, err
+	}
+	if a.aborted == nil {
+		a.aborted = aborted
+	}
 	s := settling{answer: a, unchanged: true}
-	for i, c := range pending {
-		a.fates[c] = rulings[i]
-		if rulings[i].Fate == intercept.Abort && a.aborted == nil {
-			a.aborted = &rulings[i]
-		}
-		s.unchanged = s.unchanged && rulings[i].Fate == intercept.Release
+	for _, r := range rulings {
+		s.unchanged = s.unchanged && r.Fate == intercept.Release
 	}
 	return s.run()
 }
@@ -61,12 +59,7 @@ func (s *settling) run() (intercept.Settlement, error) {
 	return intercept.Settlement{Bytes: out, Hidden: s.records}, nil
 }
 
-func (s *settling) asItCame() []byte {
-	if s.form == intercept.FormWhole {
-		return s.upstream.Rest()
-	}
-	return s.kept.Bytes()
-}
+func (s *settling) asItCame() []byte { return s.upstream.AsItCame(s.kept.Bytes()) }
 
 // brokenCall refuses to go on when a call whose beginning has reached the agent
 // would have to change.
@@ -189,7 +182,7 @@ func (s *settling) stop() {
 // its choices are done.
 func (s *settling) render() ([]byte, error) {
 	switch {
-	case s.form == intercept.FormStream:
+	case s.upstream.Kind() == intercept.FormStream:
 		return s.finishStream()
 	case s.more:
 		return nil, nil

@@ -15,19 +15,6 @@ func (a *answer) hold(part []byte, refs []ref) error {
 	return a.kept.Hold(part, refs, a.limits.MaxBytes)
 }
 
-// stream takes the parts of an event stream that have come whole.
-func (a *answer) stream() error {
-	for {
-		part, ok, err := a.upstream.Next()
-		if !ok {
-			return err
-		}
-		if err := a.part(part, false); err != nil {
-			return err
-		}
-	}
-}
-
 // endStream takes a last part without a blank line, and looks whether the
 // stream ended where it may.
 func (a *answer) endStream(framed bool) ([]byte, error) {

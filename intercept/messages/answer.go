@@ -49,9 +49,8 @@ type turn struct {
 
 // past is what outlives a continuation.
 type past struct {
-	form          intercept.Form // of the first body
-	id, model     string         // of the first message, raw
-	begun         bool           // the start of the message has gone out
+	id, model     string // of the first message, raw
+	begun         bool   // the start of the message has gone out
 	continuations int
 	base          int      // blocks of earlier turns that the agent has got
 	hidden        []string // messages of whole turns that the agent does not see
@@ -70,32 +69,17 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 // Begin implements [intercept.Answer].
 func (a *answer) Begin(string) {
 	a.turn, a.kept, a.shapes = turn{}, intercept.Kept[[]*block]{}, shapes{}
-	a.upstream = intercept.Body{Max: a.limits.MaxBytes, Must: a.form}
+	a.upstream.Begin(a.limits.MaxBytes)
 }
 
 // Write implements [intercept.Answer].
 func (a *answer) Write(p []byte) ([]byte, error) {
-	lead, err := a.upstream.Write(p)
-	if form := a.upstream.Form(); form != intercept.FormUnknown {
-		a.form = form
-	}
-	a.out.Add(lead)
-	if err == nil {
-		err = a.stream()
-	}
-	return a.out.Take(), err
+	return a.upstream.Feed(p, &a.out, a.part)
 }
 
 // End implements [intercept.Answer].
 func (a *answer) End(framed bool) (out []byte, err error) {
-	switch a.upstream.Form() {
-	case intercept.FormWhole:
-		err = a.readWhole(framed)
-	case intercept.FormStream:
-		out, err = a.endStream(framed)
-	default:
-		out = a.upstream.Rest()
-	}
+	out, err = a.upstream.Close(framed, a.readWhole, a.endStream)
 	if err == nil && a.continuations > 0 && !a.started && !a.failed {
 		err = intercept.NotUnderstood("after a denial it says nothing")
 	}
@@ -179,11 +163,11 @@ func (a *answer) said() string {
 // alive by blanks before the JSON.
 func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
 	switch {
-	case a.form == intercept.FormWhole:
+	case a.upstream.Kind() == intercept.FormWhole:
 		return []byte("\n")
-	case a.form == intercept.FormStream && pulse == intercept.PulseComment:
+	case a.upstream.Kind() == intercept.FormStream && pulse == intercept.PulseComment:
 		return []byte(": keepalive\n")
-	case a.form == intercept.FormStream:
+	case a.upstream.Kind() == intercept.FormStream:
 		return appendEvent(nil, "ping", `{"type": "ping"}`)
 	}
 	return nil
@@ -192,7 +176,7 @@ func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
 // Fail implements [intercept.Answer]. A whole answer whose head has gone out is
 // failed by an error for its body.
 func (a *answer) Fail(e *intercept.Error) []byte {
-	if a.form == intercept.FormWhole {
+	if a.upstream.Kind() == intercept.FormWhole {
 		return errorBody(e)
 	}
 	return appendEvent([]byte(a.unended), "error", string(errorBody(e)))

@@ -122,19 +122,12 @@ func (r *request) Splice(records [][]byte) int {
 	if len(s.records) == 0 {
 		return 0
 	}
-	raw := r.Field("messages")
-	at := 0 // how far of the array has been written
-	for i, m := range messages {
-		s.out = append(s.out, raw[at:m.Index]...)
-		s.out = append(s.out, strings.Join(s.take(i, m), ",")...)
-		at = m.Index + len(m.Raw)
-	}
+	history := intercept.Rewrite(r.Field("messages"), messages, s.take)
 	if len(s.owed) > 0 {
-		s.out = append(s.out, ","+userMessage(s.owed)...)
+		history = intercept.AppendItems(history, userMessage(s.owed))
 	}
-	s.out = append(s.out, raw[at:]...)
-	where, _ := r.At("messages")
-	spliced, err := parseRequest(r.With(intercept.Replace(r.Envelope().Body, where, s.out)))
+	at, _ := r.At("messages")
+	spliced, err := parseRequest(r.With(intercept.Replace(r.Envelope().Body, at, history)))
 	if err != nil {
 		return 0
 	}
@@ -145,13 +138,10 @@ func (r *request) Splice(records [][]byte) int {
 
 // match finds the assistant message of each record, by its place in messages.
 func match(messages []gjson.Result, raw [][]byte) map[int]*record {
-	var records []*record
+	records := intercept.Records[record](raw)
 	var seen []*intercept.Seen
-	for _, text := range raw {
-		rec := &record{}
-		if json.Unmarshal(text, rec) == nil {
-			records, seen = append(records, rec), append(seen, &rec.Seen)
-		}
+	for _, rec := range records {
+		seen = append(seen, &rec.Seen)
 	}
 	var echoes []intercept.Echo
 	var places []int
@@ -196,8 +186,7 @@ func calls(blocks []gjson.Result) (list []gjson.Result) {
 
 // splicer rewrites a history message by message.
 type splicer struct {
-	records map[int]*record // by the place of their assistant message
-	out     []byte
+	records map[int]*record   // by the place of their assistant message
 	owed    []string          // results that the next message begins with
 	notes   map[string]string // by the id of a call: what stands before its result
 }

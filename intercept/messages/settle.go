@@ -10,16 +10,10 @@ import (
 
 // Settle implements [intercept.Answer].
 func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error) {
-	pending := a.pending()
-	if len(rulings) != len(pending) {
-		return intercept.Settlement{}, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
-	}
-	s := settling{answer: a, fates: make(map[*block]intercept.Ruling, len(pending))}
-	for i, b := range pending {
-		s.fates[b] = rulings[i]
-		if rulings[i].Fate == intercept.Abort && s.aborted == nil {
-			s.aborted = &rulings[i]
-		}
+	s := settling{answer: a, fates: make(map[*block]intercept.Ruling)}
+	var err error
+	if s.aborted, err = intercept.Assign(s.fates, a.pending(), rulings); err != nil {
+		return intercept.Settlement{}, err
 	}
 	return s.run()
 }
@@ -56,12 +50,7 @@ func (s *settling) unchanged() bool {
 	return true
 }
 
-func (s *settling) asItCame() []byte {
-	if s.form == intercept.FormWhole {
-		return s.upstream.Rest()
-	}
-	return s.kept.Bytes()
-}
+func (s *settling) asItCame() []byte { return s.upstream.AsItCame(s.kept.Bytes()) }
 
 // brokenCall refuses to go on when a call whose beginning has reached the agent
 // would have to change, or when some clients have one in their message that others
@@ -150,7 +139,7 @@ func (s *settling) proceed() (intercept.Settlement, error) {
 		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
 	}
 	var out []byte
-	if s.form == intercept.FormStream {
+	if s.upstream.Kind() == intercept.FormStream {
 		if out, err = s.remains(); err != nil {
 			return intercept.Settlement{}, err
 		}
@@ -192,7 +181,7 @@ func (s *settling) settleTurn() {
 		if b.attempt >= s.since {
 			s.base++
 		}
-		if s.form == intercept.FormWhole {
+		if s.upstream.Kind() == intercept.FormWhole {
 			s.whole = append(s.whole, raw)
 		}
 	}
@@ -212,7 +201,7 @@ func (s *settling) finish() (intercept.Settlement, error) {
 		return intercept.Settlement{}, err
 	}
 	var out []byte
-	if s.form == intercept.FormWhole {
+	if s.upstream.Kind() == intercept.FormWhole {
 		out, err = s.finishWhole()
 	} else {
 		out, err = s.finishStream()

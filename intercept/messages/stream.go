@@ -17,28 +17,11 @@ func (a *answer) hold(part []byte, about []*block) error {
 // the agent has begun to read.
 func (a *answer) recasts() bool { return a.continuations > 0 || a.attempt > a.since }
 
-// stream takes the parts of an event stream that have come whole.
-func (a *answer) stream() error {
-	for {
-		part, ok, err := a.upstream.Next()
-		if !ok {
-			return err
-		}
-		known, err := a.known(part)
-		if !known {
-			err = a.part(part)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 // endStream takes a last part without a blank line, and looks whether the stream
 // ended where it may.
 func (a *answer) endStream(framed bool) ([]byte, error) {
 	if rest := a.upstream.Rest(); len(rest) > 0 {
-		if err := a.part(rest); err != nil {
+		if err := a.part(rest, true); err != nil {
 			return a.out.Take(), err
 		}
 		if !a.holding() {
@@ -52,7 +35,12 @@ func (a *answer) endStream(framed bool) ([]byte, error) {
 }
 
 // part takes one part of the stream: it passes or is held.
-func (a *answer) part(part []byte) error {
+func (a *answer) part(part []byte, last bool) error {
+	if !last {
+		if known, err := a.known(part); known {
+			return err
+		}
+	}
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return err

@@ -35,8 +35,7 @@ type turn struct {
 
 // past is what outlives a continuation.
 type past struct {
-	form          intercept.Form // of the first body
-	head          head           // of the first response
+	head          head // of the first response
 	continuations int
 	denials       int      // those of them after a denial
 	rounds        []round  // the turns before
@@ -61,32 +60,17 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 // Begin implements [intercept.Answer].
 func (a *answer) Begin(string) {
 	a.turn, a.kept, a.shapes, a.heard = turn{}, intercept.Kept[[]*item]{}, shapes{}, 0
-	a.upstream = intercept.Body{Max: a.limits.MaxBytes, Must: a.form}
+	a.upstream.Begin(a.limits.MaxBytes)
 }
 
 // Write implements [intercept.Answer].
 func (a *answer) Write(p []byte) ([]byte, error) {
-	lead, err := a.upstream.Write(p)
-	if form := a.upstream.Form(); form != intercept.FormUnknown {
-		a.form = form
-	}
-	a.out.Add(lead)
-	if err == nil {
-		err = a.stream()
-	}
-	return a.out.Take(), err
+	return a.upstream.Feed(p, &a.out, a.part)
 }
 
 // End implements [intercept.Answer].
 func (a *answer) End(framed bool) (out []byte, err error) {
-	switch a.upstream.Form() {
-	case intercept.FormWhole:
-		err = a.readWhole(framed)
-	case intercept.FormStream:
-		out, err = a.endStream(framed)
-	default:
-		out = a.upstream.Rest()
-	}
+	out, err = a.upstream.Close(framed, a.readWhole, a.endStream)
 	if err == nil && a.continuations > 0 && a.object == nil && !a.failed {
 		err = intercept.NotUnderstood("after a denial it says nothing")
 	}
@@ -163,9 +147,9 @@ func (a *answer) said() string {
 // JSON.
 func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
 	switch {
-	case a.form == intercept.FormWhole:
+	case a.upstream.Kind() == intercept.FormWhole:
 		return []byte("\n")
-	case a.form != intercept.FormStream:
+	case a.upstream.Kind() != intercept.FormStream:
 		return nil
 	case pulse == intercept.PulseComment || !a.numbered || a.next == 0 || a.resumable():
 		return []byte(": keepalive\n")
@@ -194,7 +178,7 @@ func (a *answer) keeps() bool {
 // that it has failed. A whole answer whose head has gone out is failed by an
 // error for its body.
 func (a *answer) Fail(e *intercept.Error) []byte {
-	if a.form == intercept.FormWhole {
+	if a.upstream.Kind() == intercept.FormWhole {
 		return errorBody(e)
 	}
 	message, code := intercept.Quote("heldcall: "+e.Reason), intercept.Quote(string(e.Code))

@@ -123,7 +123,7 @@ func (s *settling) restate() intercept.Envelope {
 	if include != nil {
 		add("include", string(list(include)))
 	}
-	if s.form == intercept.FormStream {
+	if s.upstream.Kind() == intercept.FormStream {
 		add("stream", "true")
 	}
 	e.Body = []byte("{" + strings.Join(fields, ",") + "}")

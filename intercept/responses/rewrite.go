@@ -263,7 +263,7 @@ func (a *answer) previous() string {
 // output rewrites the list of output items. Some servers list none at the end of
 // a stream, although there were some.
 func (w *edit) output(path string, o *object) {
-	if len(o.output) == 0 && len(w.items) > 0 && w.form == intercept.FormStream {
+	if len(o.output) == 0 && len(w.items) > 0 && w.upstream.Kind() == intercept.FormStream {
 		return
 	}
 	items := append([]string(nil), w.past.output...)

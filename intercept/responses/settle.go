@@ -14,9 +14,6 @@ const maxContinuations = 1000
 // Settle implements [intercept.Answer].
 func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error) {
 	pending := a.pending()
-	if len(rulings) != len(pending) {
-		return intercept.Settlement{}, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
-	}
 	a.identify()
 	s := settling{answer: a, fates: make(map[*item]intercept.Ruling, len(pending))}
 	for _, it := range a.calls() {
@@ -27,12 +24,13 @@ func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error
 			}
 		}
 	}
+	var err error
+	if s.aborted, err = intercept.Assign(s.fates, pending, rulings); err != nil {
+		return intercept.Settlement{}, err
+	}
 	for i, it := range pending {
-		if s.fates[it] = rulings[i]; rulings[i].Fate == intercept.Edit && !it.call.form.takes(rulings[i].Arguments) {
+		if rulings[i].Fate == intercept.Edit && !it.call.form.takes(rulings[i].Arguments) {
 			return intercept.Settlement{}, intercept.NotUnderstood("a call of it was changed that cannot be, or to arguments that it cannot have")
-		}
-		if rulings[i].Fate == intercept.Abort && s.aborted == nil {
-			s.aborted = &rulings[i]
 		}
 	}
 	return s.run()
@@ -75,12 +73,7 @@ func (s *settling) unchanged() bool {
 	return true
 }
 
-func (s *settling) asItCame() []byte {
-	if s.form == intercept.FormWhole {
-		return s.upstream.Rest()
-	}
-	return s.kept.Bytes()
-}
+func (s *settling) asItCame() []byte { return s.upstream.AsItCame(s.kept.Bytes()) }
 
 // brokenCall refuses to go on when a call whose beginning has reached the agent
 // would have to change.
@@ -170,7 +163,7 @@ func (s *settling) proceed() (intercept.Settlement, error) {
 	}
 	s.moved = true
 	var out []byte
-	if s.form == intercept.FormStream {
+	if s.upstream.Kind() == intercept.FormStream {
 		if out, err = s.remains(); err != nil {
 			return intercept.Settlement{}, err
 		}
@@ -241,7 +234,7 @@ func (s *settling) finish() (intercept.Settlement, error) {
 	}
 	var out []byte
 	var err error
-	if s.form == intercept.FormWhole {
+	if s.upstream.Kind() == intercept.FormWhole {
 		out, err = s.finishWhole()
 	} else {
 		out, err = s.finishStream()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
@@ -14,13 +13,7 @@ import (
 // the id that upstream knows, with the outputs that it lacks; what the agent
 // repeats is made whole where it stands.
 func (r *request) Splice(records [][]byte) (spliced int) {
-	var known []*record
-	for _, raw := range records {
-		rec := &record{}
-		if json.Unmarshal(raw, rec) == nil {
-			known = append(known, rec)
-		}
-	}
+	known := intercept.Records[record](records)
 	if r.id != "" {
 		return r.recall(known)
 	}

@@ -4,19 +4,6 @@ import "github.com/heldcall/heldcall/intercept"
 
 func (a *answer) holding() bool { return a.kept.Len() > 0 }
 
-// stream takes the parts of an event stream that have come whole.
-func (a *answer) stream() error {
-	for {
-		part, ok, err := a.upstream.Next()
-		if !ok {
-			return err
-		}
-		if err := a.part(part, false); err != nil {
-			return err
-		}
-	}
-}
-
 // endStream takes a last part without a blank line, and looks whether the stream
 // ended where it may: what is held needs an end.
 func (a *answer) endStream(framed bool) ([]byte, error) {

@@ -9,12 +9,9 @@ import (
 
 // readWhole reads an answer that is one JSON body.
 func (a *answer) readWhole(framed bool) error {
-	body := a.upstream.JSON()
-	if err := intercept.Strict(body); err != nil {
-		if !framed {
-			return intercept.Cut()
-		}
-		return intercept.NotUnderstood("its body is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
+	body, err := a.upstream.Value(framed)
+	if err != nil {
+		return err
 	}
 	o, err := decodeWhole(string(body))
 	if err != nil {
