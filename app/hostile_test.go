@@ -27,6 +27,89 @@ func TestNoAnswerStatusCarriesACall(t *testing.T) {
 	}
 }
 
+// A client that follows a redirect would reach the model past heldcall.
+func TestRedirectsOfGatedRoutesAreRefused(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		w := build(t, allowAll, func(*scripted.Request) scripted.Reply {
+			return scripted.Reply{Status: status, Header: []scripted.Field{{Name: "Location", Value: "https://elsewhere.example/v1/chat/completions"}}, Framing: scripted.ContentLength}
+		})
+		for _, body := range []string{streamedRequest, wholeRequest} {
+			if got := w.raw(rawPost("/v1/chat/completions", body, "")); !strings.HasPrefix(got, "HTTP/1.1 502") || strings.Contains(got, "elsewhere.example") || !strings.Contains(got, "upstream_unreachable") {
+				t.Errorf("status %d: %s", status, got)
+			}
+		}
+	}
+}
+
+// Whoever believes a label that is not UTF-8 reads something else than was judged.
+func TestOtherCharacterSetsAreRefused(t *testing.T) {
+	for name, body := range bodies() {
+		w := build(t, allowAll, func(r *scripted.Request) scripted.Reply {
+			reply := callThenText(r)
+			reply.Header = []scripted.Field{{Name: "Content-Type", Value: "text/event-stream; charset=Shift_JIS"}}
+			return reply
+		})
+		if got := w.raw(rawPost("/v1/chat/completions", body, "")); !strings.HasPrefix(got, "HTTP/1.1 502") || leaks(got) != "" {
+			t.Errorf("answer, %s: %s", name, got)
+		}
+		for _, label := range []string{"application/json; charset=utf-7", "application/json\r\ncontent-type: text/plain;charset=utf-16"} {
+			request := strings.Replace(rawPost("/v1/chat/completions", body, ""), "application/json", label, 1)
+			if got := w.raw(request); !strings.HasPrefix(got, "HTTP/1.1 400") || len(w.upstream.Requests()) != 1 {
+				t.Errorf("request, %s: %s", name, got)
+			}
+		}
+	}
+}
+
+// A route that carries no calls does so with its own methods only, and no setting
+// lets a gated one pass under another.
+func TestMethodsAreExact(t *testing.T) {
+	w := build(t, denyAll, callThenText, func(c *app.Config) { c.Proxy.Routes.Allow = []string{"/v1/**"} })
+	for _, line := range []string{"PATCH /v1/responses/resp_1", "get /v1/responses/resp_1", "PUT /v1/chat/completions", "post /v1/messages", "HEAD /v1/responses/resp_1"} {
+		if got := w.raw(line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 501") {
+			t.Errorf("%s: %.100s", line, got)
+		}
+	}
+	w = build(t, denyAll, callThenText)
+	for _, line := range []string{"E /v1/models", "OST /v1/embeddings", "GET%20HEAD /v1/models", "POS /v1/files"} {
+		if got := w.raw(line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 501") && !strings.HasPrefix(got, "HTTP/1.1 400") {
+			t.Errorf("%s: %.100s", line, got)
+		}
+	}
+	if n := len(w.upstream.Requests()); n != 0 {
+		t.Errorf("%d reached upstream", n)
+	}
+}
+
+// Servers that route by a header get the route that heldcall has judged.
+func TestHeadersDoNotRoute(t *testing.T) {
+	w := build(t, denyAll, func(*scripted.Request) scripted.Reply { return scripted.Whole(200, []byte(`{"data":[]}`)) })
+	const overrides = "X-HTTP-Method-Override: GET\r\nx-http-method: GET\r\nX-Method-Override: GET\r\nX-Original-URL: /v1/chat/completions\r\nX-Rewrite-Url: /v1/chat/completions\r\n"
+	w.raw("DELETE /v1/responses/resp_1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + overrides + "Content-Length: 0\r\n\r\n")
+	w.raw(rawPost("/v1/chat/completions", wholeRequest, overrides))
+	for _, r := range w.upstream.Requests() {
+		for _, f := range r.Header {
+			if name := strings.ToLower(f.Name); strings.Contains(name, "method") || strings.Contains(name, "url") {
+				t.Errorf("%s %s goes upstream with %s", r.Method, r.Path, f.Name)
+			}
+		}
+	}
+	if n := len(w.upstream.Requests()); n != 2 {
+		t.Errorf("%d reached upstream", n)
+	}
+}
+
+// What stands in the upstream's URL is part of the route.
+func TestRouteBeginsInTheUpstreamsURL(t *testing.T) {
+	w := build(t, denyAll, callThenText, func(c *app.Config) {
+		c.Proxy.Upstreams[0].URL += "/chat"
+		c.Proxy.Routes.Allow = []string{"/v1/comp*"}
+	})
+	if got := w.raw(rawPost("/v1/completions", wholeRequest, "")); !strings.HasPrefix(got, "HTTP/1.1 501") || len(w.upstream.Requests()) != 0 {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestGeneratingBelowModelsIsRefused(t *testing.T) {
 	w := build(t, denyAll, callThenText)
 	for _, path := range []string{"/v1/models/gemini-2.5-pro:generateContent", "/v1/models/x:streamGenerateContent?alt=sse", "/v1/models/x/predictions", "/v1/models/x"} {

@@ -277,6 +277,8 @@ func (x *exchange) answered(r reply) state {
 		return x.upstreamError(status)
 	case !plain(x.up.head.ContentEncoding()):
 		return x.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
+	case !likeASCII(x.up.head.ContentType()):
+		return x.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if x.turns == 1 {
 		x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &x.up.head)

@@ -15,6 +15,9 @@ func (x *exchange) upstreamError(status int) state {
 	if x.begun {
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + fasthttp.StatusMessage(status) + ")"})
 	}
+	if redirects(status) {
+		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream sends the agent to another address, where nothing would be held; if it is the right one, name it in proxy.upstreams"})
+	}
 	body, err := x.up.body.whole(x.p.options.MaxBody)
 	switch {
 	case err != nil:
@@ -27,6 +30,11 @@ func (x *exchange) upstreamError(status int) state {
 	x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &x.up.head)
 	x.fasthttp.Response.SetBodyRaw(x.route.upstream.mask.hide(body))
 	return nil
+}
+
+// redirects reports the statuses that clients follow to another address.
+func redirects(status int) bool {
+	return status > 300 && status < 400 && status != fasthttp.StatusNotModified
 }
 
 // fail ends the exchange with an error that the agent can read: a status where

@@ -116,6 +116,9 @@ func (x *exchange) prepare() *intercept.Error {
 	if x.isDraining() {
 		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "it is shutting down; send the request again"}
 	}
+	if !readAlike(&x.fasthttp.Request.Header) {
+		return badRequest("the character set of the request body is not UTF-8")
+	}
 	var err error
 	if x.req, err = x.route.dialect.Request(x.route.envelope(x.fasthttp)); err != nil {
 		return asError(err, intercept.CodeBadRequest)

@@ -175,6 +175,8 @@ func (u *upstream) replaces(lower []byte, gated bool) bool {
 		return gated
 	case "authorization", "api-key", "x-api-key":
 		return u.apiKey != ""
+	case "x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url":
+		return true // some servers route by them: heldcall has routed by what they would replace
 	}
 	return bytes.HasPrefix(lower, []byte(ownPrefix))
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -75,12 +76,12 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 	}
 	plain := withoutDeployment(rest)
 	for _, known := range ungated {
-		if match(known.pattern, plain) && strings.Contains(known.methods, method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(rest) {
+		if match(known.pattern, plain) && slices.Contains(strings.Fields(known.methods), method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(u.base+rest, http.MethodPost) {
 			return route{u, nil, rest, "ungated"}, nil
 		}
 	}
 	for _, pattern := range r.allowed {
-		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(rest) {
+		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(u.base+rest, http.MethodPost, http.MethodGet) {
 			return route{u, nil, rest, "allowed"}, nil
 		}
 	}
@@ -90,12 +91,15 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 	}
 }
 
-// gatedOtherwise reports whether a dialect gates the path under its own method:
-// no setting lets such a path pass under another one.
-func (r *router) gatedOtherwise(path string) bool {
+// gatedOtherwise reports whether a dialect gates the path, as it is upstream, under
+// one of the methods: no setting lets such a path pass under another one, or
+// because a part of it stands in the upstream's URL.
+func (r *router) gatedOtherwise(path string, methods ...string) bool {
 	for _, d := range r.dialects {
-		if _, gated := d.Gates(http.MethodPost, path); gated {
-			return true
+		for _, method := range methods {
+			if _, gated := d.Gates(method, path); gated {
+				return true
+			}
 		}
 	}
 	return false
