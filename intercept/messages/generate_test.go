@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ func wild(d *intercepttest.Dice) []byte {
 	}
 	var out []byte
 	for i := range 2 + d.N(14) {
-		out = wildFrame(d, out, wildEvent(d, i == 0))
+		out = d.Frame(out, wildEvent(d, i == 0))
 	}
 	return append(out, d.Pick("", stopped, done, "data: [DONE]")...)
 }
@@ -77,38 +76,6 @@ func wildEvent(d *intercepttest.Dice, first bool) string {
 	return `{"type":"content_block_start","index":` + index + `,"content_block":` + wildBlock(d) + `}`
 }
 
-// wildFrame writes an event as servers do.
-func wildFrame(d *intercepttest.Dice, out []byte, payload string) []byte {
-	name := ""
-	if rest, ok := strings.CutPrefix(payload, `{"type":"`); ok {
-		kind, _, _ := strings.Cut(rest, `"`)
-		name = "event: " + kind + "\n"
-	}
-	switch d.N(20) {
-	case 0:
-		return append(out, name+"data:"+payload+"\n\n"...)
-	case 1:
-		return append(out, strings.ReplaceAll(name, "\n", "\r\n")+"data: "+payload+"\r\n\r\n"...)
-	case 2:
-		return append(out, name+"data: "+payload+"\n"...)
-	case 3:
-		return append(out, name+" data: "+payload+"\n\n"...)
-	case 4:
-		return append(out, ": x\n\n"+name+"data: "+payload+"\n\n"...)
-	case 5:
-		return append(out, "id: 7\n"+name+"data: "+payload+"  \n\n"...)
-	case 6:
-		return append(out, name+"data: "+strings.ReplaceAll(payload, `,"`, ",\ndata: \"")+"\n\n"...)
-	case 7:
-		return append(out, "data: "+payload+"\n\n"...)
-	case 8:
-		return append(out, "event: message\ndata: "+payload+"\n\n"...)
-	case 9:
-		return append(out, name+"data: "+strings.TrimSuffix(payload, "}")+strings.Repeat(" ", d.N(5))+payload[max(0, len(strings.TrimSuffix(payload, "}"))):]+"\n\n"...)
-	}
-	return append(out, name+"data: "+payload+"\n\n"...)
-}
-
 // FuzzWild drives everything that holds for any answer.
 func FuzzWild(f *testing.F) {
 	for i := range 60 {
@@ -121,48 +88,10 @@ func FuzzWild(f *testing.F) {
 		checkReleased(t, first, sizes, false)
 		checkReleased(t, first, sizes, true)
 		checkChunking(t, first, sizes, 1<<20)
-		checkMarks(t, first, second, sizes)
+		intercepttest.CheckMarks(t, func(rule intercepttest.Ruler) *intercepttest.Played {
+			return play(t, [][]byte{first, second}, sizes, intercept.Limits{}, rule)
+		})
 	})
-}
-
-// checkMarks rules differently on each call and looks at the marks: those of a
-// denied call, and the arguments of an edited one, reach the agent only if a
-// released call has them too; those of a released call all do.
-func checkMarks(t *testing.T, first, second, sizes []byte) {
-	t.Helper()
-	released, gone := make(map[string]bool), make(map[string]bool)
-	note := func(in map[string]bool, texts ...string) {
-		for _, m := range intercepttest.Marked.FindAllString(strings.Join(texts, " "), -1) {
-			in[m] = true
-		}
-	}
-	p := play(t, [][]byte{first, second}, sizes, intercept.Limits{}, func(n int, c intercept.Call) intercept.Ruling {
-		r := intercepttest.Mixed(n, c)
-		switch r.Fate {
-		case intercept.Release:
-			note(released, c.Name, c.ID, c.Arguments)
-		case intercept.Edit:
-			note(released, c.Name, c.ID)
-			note(gone, c.Arguments)
-		default:
-			note(gone, c.Name, c.ID, c.Arguments)
-		}
-		return r
-	})
-	out := p.Out()
-	for m := range gone {
-		if bytes.Contains(out, []byte(m)) && !released[m] {
-			t.Fatalf("%s was not released and reached the agent: %s\nupstream: %s", m, out, first)
-		}
-	}
-	if p.Err != nil || len(p.Nexts) > 0 {
-		return
-	}
-	for m := range released {
-		if !bytes.Contains(out, []byte(m)) {
-			t.Fatalf("%s was released and did not reach the agent: %s\nupstream: %s", m, out, first)
-		}
-	}
 }
 
 // sane generates an answer as the API has it, and what it says.

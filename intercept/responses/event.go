@@ -99,11 +99,6 @@ type event struct {
 	slots [3]gjson.Result // sequence_number, delta, obfuscation: what differs from one event to the next
 }
 
-// lone reports whether nothing ties the event to a place in the answer.
-func (e *event) lone() bool {
-	return e.kind == kindOther && e.number < 0 && e.index < 0 && e.response == nil
-}
-
 // decode reads a payload of a stream that is strict JSON. It refuses what it has
 // no meaning for and what could be a call.
 func decode(payload string) (*event, error) {

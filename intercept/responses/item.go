@@ -196,11 +196,12 @@ const safetyChecks = "pending_safety_checks"
 // withInput is the entry with another input, which [form.takes].
 func (e *entry) withInput(f *form, input string) string {
 	p := intercept.Patch{JSON: e.raw}
-	switch {
+	switch strict := intercept.Strict([]byte(input)) == nil; {
+	case f.text && (e.field(f.field).Type != gjson.JSON || !strict):
+		p.Set(f.field, intercept.Quote(input))
+	case !strict: // it never came
 	case f.typ == "computer_call":
 		e.setActions(&p, gjson.Parse(input))
-	case f.text && (e.field(f.field).Type != gjson.JSON || intercept.Strict([]byte(input)) != nil):
-		p.Set(f.field, intercept.Quote(input))
 	default:
 		p.Set(f.field, input)
 	}

@@ -254,7 +254,7 @@ func (p *passage) interrupt(it *item) {
 // first event that is held waits, because events and items are numbered.
 func (p *passage) passes() bool {
 	if p.holding() {
-		return p.loose()
+		return false
 	}
 	for _, it := range p.items {
 		if it != nil && it.call != nil && !it.call.passed {
@@ -265,17 +265,6 @@ func (p *passage) passes() bool {
 		return p.continuations == 0 && len(p.pending()) == 0
 	}
 	return true
-}
-
-// loose reports whether nothing ties the part to its place: comments, and
-// heartbeats without a number.
-func (p *passage) loose() bool {
-	for _, e := range p.events {
-		if !e.lone() {
-			return false
-		}
-	}
-	return !p.marks && !p.last
 }
 
 // closes reports whether the part ends the answer.

@@ -1,0 +1,87 @@
+package intercepttest
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Frame writes an event as servers do, with any of their deviations. Its name is the
+// type with which the payload begins.
+func (d *Dice) Frame(out []byte, payload string) []byte {
+	name := ""
+	if rest, ok := strings.CutPrefix(payload, `{"type":"`); ok {
+		kind, _, _ := strings.Cut(rest, `"`)
+		name = "event: " + kind + "\n"
+	}
+	switch d.N(20) {
+	case 0:
+		return append(out, name+"data:"+payload+"\n\n"...)
+	case 1:
+		return append(out, strings.ReplaceAll(name, "\n", "\r\n")+"data: "+payload+"\r\n\r\n"...)
+	case 2:
+		return append(out, name+"data: "+payload+"\n"...)
+	case 3:
+		return append(out, name+" data: "+payload+"\n\n"...)
+	case 4:
+		return append(out, ": x\n\n"+name+"data: "+payload+"\n\n"...)
+	case 5:
+		return append(out, "id: 7\n"+name+"data: "+payload+"  \n\n"...)
+	case 6:
+		return append(out, name+"data: "+strings.ReplaceAll(payload, `,"`, ",\ndata: \"")+"\n\n"...)
+	case 7:
+		return append(out, "data: "+payload+"\n\n"...)
+	case 8:
+		return append(out, "event: message\ndata: "+payload+"\n\n"...)
+	case 9:
+		bare := strings.TrimSuffix(payload, "}")
+		return append(out, name+"data: "+bare+strings.Repeat(" ", d.N(5))+payload[len(bare):]+"\n\n"...)
+	}
+	return append(out, name+"data: "+payload+"\n\n"...)
+}
+
+// CheckMarks lets an answer be played with a ruler that rules differently on each
+// call, and looks at the marks: those of a denied call, and the arguments of an
+// edited one, reach the agent only if a released call has them too; those of a
+// released call all do.
+func CheckMarks(t testing.TB, play func(Ruler) *Played) {
+	t.Helper()
+	released, gone := make(map[string]bool), make(map[string]bool)
+	note := func(in map[string]bool, texts ...string) {
+		for _, m := range Marked.FindAllString(strings.Join(texts, " "), -1) {
+			in[m] = true
+		}
+	}
+	p := play(func(n int, c intercept.Call) intercept.Ruling {
+		r := Mixed(n, c)
+		if r.Fate == intercept.Edit && c.Fixed {
+			r = ReleaseAll(n, c)
+		}
+		switch r.Fate {
+		case intercept.Release:
+			note(released, c.Name, c.ID, c.Arguments)
+		case intercept.Edit:
+			note(released, c.Name, c.ID)
+			note(gone, c.Arguments)
+		default:
+			note(gone, c.Name, c.ID, c.Arguments)
+		}
+		return r
+	})
+	out := p.Out()
+	for m := range gone {
+		if bytes.Contains(out, []byte(m)) && !released[m] {
+			t.Fatalf("%s was not released and reached the agent: %s", m, out)
+		}
+	}
+	if p.Err != nil || len(p.Nexts) > 0 {
+		return
+	}
+	for m := range released {
+		if !bytes.Contains(out, []byte(m)) {
+			t.Fatalf("%s was released and did not reach the agent: %s", m, out)
+		}
+	}
+}
