@@ -33,7 +33,7 @@ type call struct {
 	check   *intercept.ArgumentsCheck
 	offered bool // the request offers its tool, so that its namespace counts
 	known   *intercept.Ruling
-	id      string // made up, where upstream gave none
+	id      string // made up, where upstream gave none, or gave it only where the item began
 }
 
 // piece is one of the texts of a call's input that came in events.
@@ -243,6 +243,12 @@ func (it *item) show(e *entry) error {
 		case it.entry.name != "" && it.entry.name != e.name || it.entry.namespace != "" && it.entry.namespace != e.namespace || it.entry.server != "" && it.entry.server != e.server:
 			c.doubts.Doubt(doubtName)
 		}
+		if id := it.entry.callID; id != "" && id != e.callID {
+			c.doubts.Doubt(doubtID)
+			if e.callID == "" {
+				c.id = id
+			}
+		}
 		before, _ := it.entry.input(c.form)
 		after, _ := e.input(c.form)
 		if !c.form.unknown && before != after && !begins(c.form, before, after) {
@@ -257,6 +263,7 @@ func (it *item) show(e *entry) error {
 
 const (
 	doubtName   = "Its name changes from one event to the next."
+	doubtID     = "Its id changes from one place of the answer to another."
 	doubtCopies = "The answer shows it several times, and not with the same arguments."
 )
 
@@ -286,7 +293,7 @@ func (it *item) compare(e *entry) {
 		it.doubt(doubtCopies)
 	}
 	if it.entry.callID != e.callID {
-		it.doubt("Its id changes from one place of the answer to another.")
+		it.doubt(doubtID)
 	}
 }
 
@@ -366,7 +373,7 @@ func (it *item) judge() {
 // identify gives the calls without an id made-up ones.
 func (a *answer) identify() {
 	for i, it := range a.items {
-		if it.call != nil && it.entry.callID == "" && it.call.form.typ != approvalRequest && !it.call.form.unknown {
+		if it.call != nil && it.callID() == "" && it.call.form.typ != approvalRequest && !it.call.form.unknown {
 			it.call.id = intercept.MadeUpID(a.limits.TurnID, a.continuations*maxItems+i)
 		}
 	}
