@@ -49,7 +49,7 @@ func (d *Dice) Frame(out []byte, payload string) []byte {
 // edited one, reach the agent only if a released call has them too; those of a
 // released call all do. Where the name or the id of a call changes on its way, a
 // released call may show those of another.
-func CheckMarks(t testing.TB, play func(Ruler) *Played) {
+func CheckMarks(t testing.TB, upstream []byte, play func(Ruler) *Played) {
 	t.Helper()
 	released, gone, called := make(map[string]bool), make(map[string]bool), make(map[string]bool)
 	note := func(in map[string]bool, texts ...string) {
@@ -80,7 +80,7 @@ func CheckMarks(t testing.TB, play func(Ruler) *Played) {
 	out := p.Out()
 	for m := range gone {
 		if bytes.Contains(out, []byte(m)) && !released[m] {
-			t.Fatalf("%s was not released and reached the agent: %s", m, out)
+			t.Fatalf("%s was not released and reached the agent: %s\nupstream: %s", m, out, upstream)
 		}
 	}
 	if p.Err != nil || len(p.Nexts) > 0 {
@@ -88,7 +88,7 @@ func CheckMarks(t testing.TB, play func(Ruler) *Played) {
 	}
 	for m := range released {
 		if !bytes.Contains(out, []byte(m)) {
-			t.Fatalf("%s was released and did not reach the agent: %s", m, out)
+			t.Fatalf("%s was released and did not reach the agent: %s\nupstream: %s", m, out, upstream)
 		}
 	}
 }

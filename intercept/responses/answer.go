@@ -26,6 +26,7 @@ type answer struct {
 // turn is the state of one upstream body.
 type turn struct {
 	items  []*item // in the order they opened
+	ending []*item // in the order of the list at the end
 	begun  bool    // a response began
 	object *object // the response as its last event shows it
 	closed bool    // it said that it is at its end

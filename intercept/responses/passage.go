@@ -158,6 +158,7 @@ func (p *passage) end(e *event) error {
 			made.doubt("It stands only in the list at the end of the answer.")
 		}
 		taken[it] = true
+		p.ending = append(p.ending, it)
 	}
 	for _, it := range p.calls() {
 		if it.call.passed && (!it.over || len(it.call.doubts) > 0) {

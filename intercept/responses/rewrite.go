@@ -260,6 +260,15 @@ func (a *answer) previous() string {
 	return a.head.previous
 }
 
+// endingItem is the item that the i-th entry of a list shows: what it was taken for
+// when it was read.
+func (a *answer) endingItem(i int, o *object, taken map[*item]bool) *item {
+	if len(a.ending) == len(o.output) {
+		return a.ending[i]
+	}
+	return a.listed(i, o.output[i], taken)
+}
+
 // output rewrites the list of output items. Some servers list none at the end of
 // a stream, although there were some.
 func (w *edit) output(path string, o *object) {
@@ -271,7 +280,7 @@ func (w *edit) output(path string, o *object) {
 	taken := make(map[*item]bool)
 	for i, shown := range o.output {
 		raw := shown.raw
-		if it := w.listed(i, shown, taken); it != nil {
+		if it := w.endingItem(i, o, taken); it != nil {
 			taken[it] = true
 			if input, edited := w.plan.edits[it]; edited {
 				raw = w.entry(shown, it, input)

@@ -24,6 +24,7 @@ func (a *answer) readWhole(framed bool) error {
 			return err
 		}
 		it.over = true
+		a.ending = append(a.ending, it)
 		switch {
 		case a.req.verb == compact && a.req.brought(e):
 			it.call = nil
