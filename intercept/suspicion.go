@@ -55,16 +55,28 @@ func suspectObject(v gjson.Result, depth int) string {
 // NamedInput reports whether an object has both a name and an input, as every
 // form of a call has.
 func NamedInput(v gjson.Result) bool {
-	named, input := false, false
+	var n Named
 	v.ForEach(func(k, item gjson.Result) bool {
-		named = named || strings.EqualFold(k.Str, "name") && item.Type == gjson.String
-		for _, name := range [...]string{"arguments", "input", "parameters", "action"} {
-			input = input || strings.EqualFold(k.Str, name)
-		}
-		return !named || !input
+		n.Note(k.Str, item)
+		return !n.Input()
 	})
-	return named && input
+	return n.Input()
 }
+
+// Named is [NamedInput] for an object whose fields are read one by one anyway. The
+// zero value has seen none.
+type Named struct{ name, input bool }
+
+// Note takes the next field.
+func (n *Named) Note(key string, v gjson.Result) {
+	n.name = n.name || strings.EqualFold(key, "name") && v.Type == gjson.String
+	for _, name := range [...]string{"arguments", "input", "parameters", "action"} {
+		n.input = n.input || strings.EqualFold(key, name)
+	}
+}
+
+// Input reports whether the fields so far have both a name and an input.
+func (n *Named) Input() bool { return n.name && n.input }
 
 // empty reports values that cannot be a call: numbers, booleans, null, and
 // strings, arrays and objects with nothing in them.

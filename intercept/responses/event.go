@@ -118,7 +118,7 @@ func decode(payload string) (*event, error) {
 		d.Refuse("an event of an output item has none")
 	case e.kind == kindInput && e.text == "" && !e.input.fragment && !top.Get(e.input.field).Exists():
 		d.Refuse("an event with the input of a call has none")
-	case e.kind != kindInput && intercept.NamedInput(top):
+	case e.kind != kindInput && d.named.Input():
 		d.Refuse("an event looks like a call of another API")
 	case e.kind == kindOther && e.response == nil && speaksOfCalls(e.typ):
 		d.Refuse("an event of an unknown type speaks of a call")
@@ -146,6 +146,7 @@ func speaksOfCalls(typ string) bool {
 type decoder struct {
 	intercept.Reading
 	event *event
+	named intercept.Named
 }
 
 // eventFields are the names that have a meaning in an event.
@@ -153,6 +154,7 @@ var eventFields = []string{"type", "sequence_number", "output_index", "item_id",
 
 func (d *decoder) field(key string, v gjson.Result) bool {
 	e := d.event
+	d.named.Note(key, v)
 	switch key {
 	case "type":
 		var typ string
@@ -230,8 +232,12 @@ var objectFields = []string{"id", "object", "created_at", "status", "error", "ou
 // a call, unless it is an item that is one.
 func readObject(d *intercept.Reading, v gjson.Result) *object {
 	o := &object{raw: v.Raw}
-	v.ForEach(func(k, v gjson.Result) bool { return o.field(d, k.Str, v) })
-	if intercept.NamedInput(v) {
+	var named intercept.Named
+	v.ForEach(func(k, v gjson.Result) bool {
+		named.Note(k.Str, v)
+		return o.field(d, k.Str, v)
+	})
+	if named.Input() {
 		d.Refuse("a response looks like a call")
 	}
 	return o

@@ -22,6 +22,9 @@ type entry struct {
 	execution string // of a tool search: server or client
 	place     string // type of the environment of a shell
 	inputs    bool   // it has something that calls have
+	read      *form  // as which its input was read
+	text      string // the input
+	plain     bool   // it stood there in the form that all clients expect
 }
 
 // form is what is known of a type of items that the agent runs.
@@ -75,14 +78,14 @@ func readEntry(d *intercept.Reading, v gjson.Result) *entry {
 		d.Refuse("an output item has no type")
 		return e
 	}
-	v.ForEach(func(k, v gjson.Result) bool { return e.read(d, k.Str, v) })
+	v.ForEach(func(k, v gjson.Result) bool { return e.note(d, k.Str, v) })
 	if passive[e.typ] && callsWithin(v, 0) {
 		d.Refuse("an output item that is no call has one in it")
 	}
 	return e
 }
 
-func (e *entry) read(d *intercept.Reading, key string, v gjson.Result) bool {
+func (e *entry) note(d *intercept.Reading, key string, v gjson.Result) bool {
 	switch key {
 	case "type":
 		var typ string
@@ -157,6 +160,14 @@ func (e *entry) message() string {
 // input is the input of a call as its reviewer and policy see it, and whether it
 // stood there in the form that all clients expect.
 func (e *entry) input(f *form) (text string, plain bool) {
+	if e.read != f {
+		e.read = f
+		e.text, e.plain = e.readInput(f)
+	}
+	return e.text, e.plain
+}
+
+func (e *entry) readInput(f *form) (text string, plain bool) {
 	if f.field == "" {
 		return e.raw, true
 	}

@@ -20,6 +20,7 @@ type request struct {
 	before   string             // fingerprint of the last item as the agent sent it
 	known    knowledge          // what was remembered of what it goes on from
 	offers   []offer            // the tools that it offers, nil while nobody has looked
+	history  []gjson.Result     // the items of its input, nil while nobody has looked
 }
 
 // requests is what requests have in common. One that asks for a response by its id
@@ -122,7 +123,12 @@ func (r *request) session() string {
 }
 
 // items are those of the request's input. A text is a message of the user's.
-func (r *request) items() []gjson.Result { return gjson.ParseBytes(r.input()).Array() }
+func (r *request) items() []gjson.Result {
+	if r.history == nil {
+		r.history = append([]gjson.Result{}, gjson.ParseBytes(r.input()).Array()...)
+	}
+	return r.history
+}
 
 func (r *request) input() []byte {
 	raw := r.Field("input")
@@ -138,12 +144,15 @@ func (r *request) input() []byte {
 // opening is the first message of the user, with the user it is for: what stays
 // the same over a conversation that names itself nowhere.
 func (r *request) opening() string {
-	for _, item := range r.items() {
-		if item.Get("role").Str == "user" {
-			return r.text("user") + "\n" + intercept.ContentText(item.Get("content"))
+	first := ""
+	gjson.ParseBytes(r.input()).ForEach(func(_, item gjson.Result) bool {
+		if item.Get("role").Str != "user" {
+			return true
 		}
-	}
-	return ""
+		first = r.text("user") + "\n" + intercept.ContentText(item.Get("content"))
+		return false
+	})
+	return first
 }
 
 // LastUser implements [intercept.Request].
@@ -192,7 +201,7 @@ func (r *request) rewrite(body []byte) error {
 	e.Body = body
 	again, err := requests.Parse(e)
 	if err == nil {
-		r.Asked, r.envelope, r.before, r.offers = again, e, before, nil
+		r.Asked, r.envelope, r.before, r.offers, r.history = again, e, before, nil, nil
 	}
 	return err
 }
