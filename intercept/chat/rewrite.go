@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -16,45 +15,27 @@ import (
 // It is empty when nothing is left of the part.
 func (a *answer) recast(part []byte, refs []ref) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
-	if err != nil || len(payloads) == 0 {
-		return part, err
+	if err != nil {
+		return nil, err
 	}
-	name := string(sse.Parse(part).Name)
-	var out []byte
-	changed := false
-	for _, payload := range payloads {
-		if intercept.IsBlank(payload) {
-			out = sse.AppendData(out, name, payload)
-			continue
-		}
+	return intercept.RecastPart(part, payloads, func(_ int, payload []byte) (intercept.Recast, error) {
 		if intercept.IsDone(payload) {
-			last := a.farewells()
-			changed = changed || a.more || len(last) > 0
-			if out = append(out, last...); !a.more {
-				out = sse.AppendData(out, name, payload)
-			}
-			continue
+			return intercept.Recast{JSON: string(payload), Hollow: a.more, Before: a.farewells()}, nil
 		}
 		c, err := decode(string(payload))
 		if err != nil {
-			return nil, err
+			return intercept.Recast{}, err
 		}
 		before := a.farewellsBefore(c)
 		e := edit{answer: a, Patch: intercept.Patch{JSON: c.raw}, chunk: c, refs: refs}
 		if err := e.run(); err != nil {
-			return nil, fmt.Errorf("rewrite an event: %w", err)
+			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", err)
 		}
-		refs = e.refs
-		changed = changed || e.hollow || len(before) > 0 || e.JSON != c.raw
-		if out = append(out, before...); !e.hollow {
-			out = sse.AppendData(out, name, []byte(e.JSON))
+		if refs = e.refs; !e.hollow {
 			a.note([]*chunk{c})
 		}
-	}
-	if !changed {
-		return append(part[:len(part):len(part)], intercept.Unended(part)...), nil
-	}
-	return out, nil
+		return intercept.Recast{JSON: e.JSON, Hollow: e.hollow, Before: before}, nil
+	})
 }
 
 // edit is the work on one chunk.

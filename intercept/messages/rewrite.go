@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -26,46 +25,26 @@ type plan struct {
 // of the part.
 func (a *answer) recast(part []byte, about []*block, p *plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
-	if err != nil || len(payloads) == 0 {
-		return part, err
+	if err != nil {
+		return nil, err
 	}
 	names := eventNames(part, len(payloads))
-	name := string(sse.Parse(part).Name)
-	var out []byte
-	changed := false
-	for _, payload := range payloads {
-		if intercept.IsBlank(payload) {
-			out = sse.AppendData(out, name, payload)
-			continue
-		}
+	return intercept.RecastPart(part, payloads, func(_ int, payload []byte) (intercept.Recast, error) {
 		if intercept.IsDone(payload) {
-			last := a.farewell(p, true)
-			changed = changed || p.open || len(last) > 0
-			if out = append(out, last...); !p.open {
-				out = sse.AppendData(out, name, payload)
-			}
-			continue
+			return intercept.Recast{JSON: string(payload), Hollow: p.open, Before: a.farewell(p, true)}, nil
 		}
 		e, err := decode(string(payload), names)
 		if err != nil {
-			return nil, err
+			return intercept.Recast{}, err
 		}
 		before := a.farewellBefore(p, e)
 		ed := edit{answer: a, plan: *p, Patch: intercept.Patch{JSON: e.raw}, about: about}
 		if ed.event(e); ed.Err != nil {
-			return nil, fmt.Errorf("rewrite an event: %w", ed.Err)
+			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", ed.Err)
 		}
 		about = ed.about
-		changed = changed || ed.hollow || len(before)+len(ed.more) > 0 || ed.JSON != e.raw
-		if out = append(out, before...); !ed.hollow {
-			out = sse.AppendData(out, name, []byte(ed.JSON))
-		}
-		out = append(out, ed.more...)
-	}
-	if !changed {
-		return append(part[:len(part):len(part)], intercept.Unended(part)...), nil
-	}
-	return out, nil
+		return intercept.Recast{JSON: ed.JSON, Hollow: ed.hollow, Before: before, After: ed.more}, nil
+	})
 }
 
 // edit is the work on one event, or on a whole answer.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 )
 
@@ -28,47 +27,27 @@ func (p *plan) drops(it *item) bool {
 // nothing is left of the part.
 func (a *answer) recast(part []byte, items []*item, p *plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
-	if err != nil || len(payloads) == 0 {
-		return part, err
+	if err != nil {
+		return nil, err
 	}
-	name := string(sse.Parse(part).Name)
-	var out []byte
-	changed := false
-	for i, payload := range payloads {
-		switch {
-		case intercept.IsBlank(payload):
-			out = sse.AppendData(out, name, payload)
-			continue
-		case intercept.IsDone(payload):
-			last := a.farewell(p)
-			changed = changed || p.open || len(last) > 0
-			if out = append(out, last...); !p.open {
-				out = sse.AppendData(out, name, payload)
-			}
-			continue
+	return intercept.RecastPart(part, payloads, func(i int, payload []byte) (intercept.Recast, error) {
+		if intercept.IsDone(payload) {
+			return intercept.Recast{JSON: string(payload), Hollow: p.open, Before: a.farewell(p)}, nil
 		}
 		e, err := decode(string(payload))
 		if err != nil {
-			return nil, err
+			return intercept.Recast{}, err
 		}
+		var before []byte
 		if e.kind == kindEnd {
-			last := a.farewell(p)
-			changed = changed || len(last) > 0
-			out = append(out, last...)
+			before = a.farewell(p)
 		}
 		w := edit{answer: a, plan: p, event: e, item: items[i], Patch: intercept.Patch{JSON: e.raw}}
 		if w.run(); w.Err != nil {
-			return nil, fmt.Errorf("rewrite an event: %w", w.Err)
+			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", w.Err)
 		}
-		changed = changed || w.hollow || w.JSON != e.raw
-		if !w.hollow {
-			out = sse.AppendData(out, name, []byte(w.JSON))
-		}
-	}
-	if !changed {
-		return append(part[:len(part):len(part)], intercept.Unended(part)...), nil
-	}
-	return out, nil
+		return intercept.Recast{JSON: w.JSON, Hollow: w.hollow, Before: before}, nil
+	})
 }
 
 // edit is the work on one event.

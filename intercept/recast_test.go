@@ -1,0 +1,69 @@
+package intercept
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+func TestRecastPart(t *testing.T) {
+	recast := func(_ int, payload []byte) (Recast, error) {
+		switch text := string(payload); text {
+		case `"gone"`:
+			return Recast{Hollow: true}, nil
+		case `"between"`:
+			return Recast{JSON: text, Before: []byte("data: 1\n\n"), After: []byte("data: 2\n\n")}, nil
+		case `"bad"`:
+			return Recast{}, errors.New("bad")
+		default:
+			return Recast{JSON: strings.ReplaceAll(text, "old", "new")}, nil
+		}
+	}
+	for part, want := range map[string]string{
+		"event: x\ndata:  \"same\"\n\n":      "event: x\ndata:  \"same\"\n\n",
+		"data: \"same\"":                     "data: \"same\"\n\n",
+		"event: x\ndata: \"old\"\nid: 1\n\n": "event: x\ndata: \"new\"\n\n",
+		"data: \"gone\"\n\n":                 "",
+		"data: \"gone\"\ndata: \"same\"\n\n": "data: \"same\"\n\n",
+		"data: \"between\"\n\n":              "data: 1\n\ndata: \"between\"\n\ndata: 2\n\n",
+		": note\n\n":                         ": note\n\n",
+	} {
+		payloads, err := Payloads([]byte(part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := RecastPart([]byte(part), payloads, recast)
+		if err != nil || string(got) != want {
+			t.Errorf("%q: %v, %q, want %q", part, err, got, want)
+		}
+	}
+	if _, err := RecastPart([]byte("data: \"bad\"\n\n"), [][]byte{[]byte(`"bad"`)}, recast); err == nil {
+		t.Error("an error is lost")
+	}
+}
+
+func TestRewrite(t *testing.T) {
+	raw := []byte(` [ {"a":1} , 2,"x" ]`)
+	got := Rewrite(raw, gjson.ParseBytes(raw).Array(), func(i int, item gjson.Result) []string {
+		if i == 1 {
+			return []string{"8", "9"}
+		}
+		return []string{item.Raw}
+	})
+	if want := ` [ {"a":1} , 8,9,"x" ]`; string(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestAssign(t *testing.T) {
+	fates := make(map[string]Ruling)
+	aborted, err := Assign(fates, []string{"a", "b", "c"}, []Ruling{{Fate: Release}, {Fate: Abort, Told: "first"}, {Fate: Abort}})
+	if err != nil || aborted == nil || aborted.Told != "first" || len(fates) != 3 || fates["a"].Fate != Release {
+		t.Errorf("%v, aborted %+v, %+v", err, aborted, fates)
+	}
+	if _, err := Assign(fates, []string{"a"}, nil); err == nil {
+		t.Error("a call without a ruling")
+	}
+}
