@@ -204,14 +204,14 @@ type Answer interface {
 	Fail(e *Error) []byte
 }
 
-// Pulse is the form of a heartbeat.
+// Pulse is the form of a heartbeat in a stream.
 type Pulse int
 
 // The forms of a heartbeat.
 const (
-	PulseAuto    Pulse = iota // what suits the clients of the dialect
-	PulseComment              // an SSE comment
-	PulseEvent                // an event, for clients that time a stream by its events
+	PulseComment Pulse = iota // an SSE comment
+	PulseEvent                // an event that says nothing, for clients that time a stream by its events
+	PulseDelta                // the same with a place for something said, for clients that read it in each event
 )
 
 // Settlement is what follows from the rulings.

@@ -31,6 +31,7 @@ type exchange struct {
 	informed bool
 	answer   intercept.Answer
 	began    time.Time
+	pulse    intercept.Pulse
 
 	ctx     context.Context // ends when the agent leaves, or at shutdown
 	cancel  context.CancelCauseFunc

@@ -56,6 +56,7 @@ func (x *exchange) start() (refusal *intercept.Error) {
 	if refusal := x.prepare(); refusal != nil {
 		return refusal
 	}
+	x.pulse = x.p.pulse(x.route.dialect.Name(), &x.fasthttp.Request.Header)
 	x.serve()
 	return nil
 }

@@ -63,17 +63,6 @@ type Client struct {
 	Principal approvals.Principal
 }
 
-// Heartbeat is the form of what is sent while an answer is held.
-type Heartbeat string
-
-// The forms of a heartbeat.
-const (
-	HeartbeatAuto    Heartbeat = "auto"
-	HeartbeatComment Heartbeat = "comment"
-	HeartbeatEvent   Heartbeat = "event"
-	HeartbeatOff     Heartbeat = "off"
-)
-
 // Policy judges calls. [policy.Policy] implements it.
 type Policy interface {
 	Judge(policy.Call) policy.Verdict

@@ -58,15 +58,12 @@ func (x *exchange) wait() state {
 	}
 }
 
-// pulses are the forms of heartbeats by their setting.
-var pulses = map[Heartbeat]intercept.Pulse{HeartbeatComment: intercept.PulseComment, HeartbeatEvent: intercept.PulseEvent}
-
 // beat sends a heartbeat, and the answer's head before the first one.
 func (x *exchange) beat(then state) state {
 	if x.p.options.Heartbeat == HeartbeatOff {
 		return then
 	}
-	if x.emit(x.answer.Heartbeat(pulses[x.p.options.Heartbeat])) {
+	if x.emit(x.answer.Heartbeat(x.pulse)) {
 		return then
 	}
 	return x.lost()

@@ -2,6 +2,8 @@ package chat
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -151,19 +153,25 @@ func (a *answer) Text() string {
 	return strings.TrimSpace(cmp.Or(l.heard(), l.allSpoken()))
 }
 
-// Heartbeat implements [intercept.Answer]: a comment that ends in one newline,
-// which all known clients tolerate, or a chunk without choices that repeats the
-// stream's own id. A whole answer is kept alive by blanks before the JSON.
+// Heartbeat implements [intercept.Answer]: a comment that ends in one newline, or
+// a chunk that repeats the stream's own id, without choices or with an empty delta
+// of one that has not ended. A whole answer is kept alive by blanks before the
+// JSON.
 func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
 	switch {
 	case a.upstream.Form() == intercept.FormWhole:
 		return []byte("\n")
-	case a.upstream.Form() == intercept.FormStream && pulse == intercept.PulseEvent && a.head.id != "":
+	case a.upstream.Form() != intercept.FormStream:
+		return nil
+	case pulse == intercept.PulseEvent && a.head.id != "":
 		return sse.AppendData(nil, "", []byte(a.head.chunk("[]")))
-	case a.upstream.Form() == intercept.FormStream:
-		return []byte(": keepalive\n")
+	case pulse == intercept.PulseDelta && a.head.id != "":
+		open := slices.IndexFunc(a.lanes, func(l *lane) bool { return !l.finish })
+		if open >= 0 {
+			return sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":null}]`, a.lanes[open].index))))
+		}
 	}
-	return nil
+	return []byte(": keepalive\n")
 }
 
 // Fail implements [intercept.Answer]. A whole answer whose head has gone out is

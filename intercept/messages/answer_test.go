@@ -256,12 +256,12 @@ func TestCutIsNoEnd(t *testing.T) {
 
 func TestHeartbeat(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-	if got := p.a.Heartbeat(intercept.PulseAuto); got != nil {
+	if got := p.a.Heartbeat(intercept.PulseEvent); got != nil {
 		t.Errorf("before the form is known: %q", got)
 	}
 	p.turn(listed, intercepttest.DenyAll)
 	p.a.Begin("") // the continuation has not answered yet
-	for pulse, want := range map[intercept.Pulse]string{intercept.PulseAuto: ping, intercept.PulseEvent: ping, intercept.PulseComment: ": keepalive\n"} {
+	for pulse, want := range map[intercept.Pulse]string{intercept.PulseEvent: ping, intercept.PulseDelta: ping, intercept.PulseComment: ": keepalive\n"} {
 		equal(t, "heartbeat", string(p.a.Heartbeat(pulse)), want)
 	}
 	p = newPlayer(t, request1, 1<<20, intercept.Limits{})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -28,11 +29,15 @@ const (
 	denyFirst  scenario = "deny-first" // of two
 	denySecond scenario = "deny-second"
 	edit       scenario = "edit"
-	hold       scenario = "hold" // approve both, after holdTime of heartbeats
+	hold       scenario = "hold"   // approve both, after holdTime of heartbeats
+	silent     scenario = "silent" // the same, and the model has not said anything yet
 )
 
 const (
-	keepalive  = 2 * time.Second
+	keepalive = 2 * time.Second
+	fullHold  = time.Minute
+	// between the starts of two programs: all at once they wait for the processor
+	apart      = 700 * time.Millisecond
 	note       = "not this one"
 	editedNote = "too much"
 )
@@ -42,7 +47,7 @@ const (
 func holdTime(t *testing.T) time.Duration {
 	text := os.Getenv("HELDCALL_HOLD")
 	if text == "" {
-		return time.Minute
+		return fullHold
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -72,44 +77,37 @@ type report struct {
 	Error string `json:"error"`
 }
 
-// TestClientsWithoutHeldcall is the control: what the programs report when
-// nothing stands between them and the model.
-func TestClientsWithoutHeldcall(t *testing.T) {
-	clients := install(t)
-	m := newModel()
-	jobs := jobs{"control", startModel(t, m).URL(), []scenario{approve, hold}}
-	for _, r := range startAll(t, clients, jobs) {
-		t.Run(r.client.name, func(t *testing.T) { r.judge(t, m) })
-	}
-}
-
 // TestClients lets every client talk to the model through heldcall, in every
 // scenario and mode at the same time, so that the long holds are waited for
-// once.
+// once; and for control without heldcall, which is the label control.
 func TestClients(t *testing.T) {
 	clients := install(t)
 	m := newModel()
 	upstream := startModel(t, m).URL()
-	var all []jobs
+	all := []jobs{{"control", upstream, []scenario{approve, silent}}}
 	var listeners []*listener
 	for _, heartbeat := range []string{"auto", "comment", "event"} {
-		scenarios := []scenario{hold}
+		scenarios := []scenario{hold, silent}
 		if heartbeat == "auto" {
-			scenarios = []scenario{approve, deny, denyFirst, denySecond, edit, hold}
+			scenarios = []scenario{approve, deny, denyFirst, denySecond, edit, hold, silent}
 		}
 		h := conformance.StartHeldcall(t, conformance.Options{
 			Upstream: upstream, Policy: "default: ask\n", Keepalive: keepalive, Heartbeat: heartbeat,
+			Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 		review(t, h)
 		all = append(all, jobs{heartbeat, h.Proxy + "/v1", scenarios})
 		listeners = append(listeners, listenAll(t, h.Proxy+"/v1", heartbeat)...)
 	}
-	runs := startAll(t, clients, all...)
+	runs := startAll(t, clients, all)
 	for _, l := range listeners {
 		t.Run(l.job, l.judge)
 	}
 	for _, r := range runs {
 		t.Run(r.client.name, func(t *testing.T) { r.judge(t, m) })
+	}
+	if everyClient() {
+		t.Run("table of clients", func(t *testing.T) { judgeTable(t, m) })
 	}
 }
 
@@ -137,7 +135,7 @@ func review(t *testing.T, h *conformance.Heldcall) {
 	held := holdTime(t)
 	reviewer := &scripted.Reviewer{
 		Console: h.Console,
-		Every:   100 * time.Millisecond,
+		Every:   500 * time.Millisecond,
 		Decide:  func(r approvals.Request) *scripted.Ruling { return decide(r, held) },
 		Refused: func(r approvals.Request, status int, body string) {
 			t.Errorf("the ruling on %s was refused: %d %s", r.ID, status, body)
@@ -159,7 +157,7 @@ func decide(r approvals.Request, held time.Duration) *scripted.Ruling {
 	}
 	first := r.ToolName == "transfer"
 	switch s := scenarioOf(arguments.Job); {
-	case s == hold && time.Since(r.CreatedAt) < held:
+	case (s == hold || s == silent) && time.Since(r.CreatedAt) < held:
 		return nil
 	case s == deny, s == denyFirst && first, s == denySecond && !first:
 		return &scripted.Ruling{Action: approvals.ActionDeny, Note: note}
@@ -197,7 +195,7 @@ type job struct {
 }
 
 // startAll starts every client's program with all of its jobs.
-func startAll(t *testing.T, clients []client, all ...jobs) []*run {
+func startAll(t *testing.T, clients []client, all []jobs) []*run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), holdTime(t)+3*time.Minute)
 	var runs []*run
@@ -207,7 +205,7 @@ func startAll(t *testing.T, clients []client, all ...jobs) []*run {
 			<-r.ended
 		}
 	})
-	for _, c := range clients {
+	for i, c := range clients {
 		r := &run{client: c, ended: make(chan struct{})}
 		for _, jobs := range all {
 			for _, s := range jobs.scenarios {
@@ -220,6 +218,7 @@ func startAll(t *testing.T, clients []client, all ...jobs) []*run {
 		runs = append(runs, r)
 		go func() {
 			defer close(r.ended)
+			time.Sleep(time.Duration(i) * apart)
 			r.reports, r.err = r.play(ctx)
 		}()
 	}

@@ -25,9 +25,14 @@ type client struct {
 	modes   []string
 }
 
-// install readies every client and returns them, or those whose names match
-// HELDCALL_CLIENTS while working on one. What is installed stays in the user's
-// cache folder, one folder for each state of the pinned versions.
+// onlyClients is an environment variable that narrows the clients while working on
+// some of them: a regular expression of their names.
+const onlyClients = "HELDCALL_CLIENTS"
+
+func everyClient() bool { return os.Getenv(onlyClients) == "" }
+
+// install readies the clients and returns them. What is installed stays in the
+// user's cache folder, one folder for each state of the pinned versions.
 func install(t *testing.T) []client {
 	t.Helper()
 	modules := installed(t, "npm", []string{"package.json", "package-lock.json", ".npmrc"}, func(dir string) {
@@ -55,9 +60,9 @@ func install(t *testing.T) []client {
 	python := func(script string, args ...string) []string {
 		return append([]string{filepath.Join(venv, "venv", "bin", "python"), "-B", filepath.Join("pypi", script)}, args...)
 	}
-	wanted, err := regexp.Compile(os.Getenv("HELDCALL_CLIENTS"))
+	wanted, err := regexp.Compile(os.Getenv(onlyClients))
 	if err != nil {
-		t.Fatalf("HELDCALL_CLIENTS: %v", err)
+		t.Fatalf("%s: %v", onlyClients, err)
 	}
 	return slices.DeleteFunc(clients(node, python, gosdk), func(c client) bool { return !wanted.MatchString(c.name) })
 }
@@ -77,6 +82,7 @@ func clients(node, python func(script string, args ...string) []string, gosdk st
 	return []client{
 		{"openai-node", scripted.Chat, node("openai.mjs"), three},
 		{"openai-node-responses", scripted.Responses, node("openai-responses.mjs"), append(three, "stored", "stateless")},
+		{"openai-node-6.45", scripted.Responses, node("openai-responses.mjs", "openai-6.45.0"), []string{"helper"}},
 		{"agents-js", scripted.Responses, node("agents.mjs", "responses"), append(two, "stored")},
 		{"agents-js-chat", scripted.Chat, node("agents.mjs", "chat"), two},
 		{"anthropic-node", scripted.Messages, node("anthropic.mjs"), append(three, "thinking")},
@@ -88,11 +94,11 @@ func clients(node, python func(script string, args ...string) []string, gosdk st
 		{"langchain-responses", scripted.Responses, node("langchain.mjs", "responses"), append(two, "stateless")},
 		{"langchain-anthropic", scripted.Messages, node("langchain.mjs", "messages"), append(two, "thinking")},
 
-		{"openai-python", scripted.Chat, python("openai_chat.py"), three},
+		{"openai-python", scripted.Chat, python("openai_chat.py"), append(three, "careless")},
 		{"openai-python-responses", scripted.Responses, python("openai_responses.py"), both(three)},
 		{"anthropic-python", scripted.Messages, python("anthropic_messages.py"), three},
-		{"langchain-python", scripted.Chat, python("langchain_chat.py", "chat"), two},
-		{"langchain-python-responses", scripted.Responses, python("langchain_chat.py", "responses"), two},
+		{"langchain-python", scripted.Chat, python("langchain_chat.py", "chat"), append(two, "impatient")},
+		{"langchain-python-responses", scripted.Responses, python("langchain_chat.py", "responses"), append(two, "impatient")},
 		{"langchain-python-messages", scripted.Messages, python("langchain_chat.py", "messages"), two},
 		{"pydantic-ai", scripted.Chat, python("pydantic_agent.py", "chat"), two},
 		{"pydantic-ai-messages", scripted.Messages, python("pydantic_agent.py", "messages"), two},

@@ -34,20 +34,22 @@ type model struct {
 	mu       sync.Mutex
 	last     map[string]scripted.Conversation // each job's last one
 	requests map[string]int
+	agents   map[agent]bool
 	problems []string
 }
 
 func newModel() *model {
-	m := &model{last: make(map[string]scripted.Conversation), requests: make(map[string]int)}
+	m := &model{last: make(map[string]scripted.Conversation), requests: make(map[string]int), agents: make(map[agent]bool)}
 	m.Rules = []scripted.Rule{{When: func(scripted.Conversation) bool { return true }, Say: m.say}}
 	return m
 }
 
 func (m *model) reply(r *scripted.Request) scripted.Reply {
 	reply := m.Reply(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.agents[agentOf(r)] = true
 	if reply.Status >= 400 {
-		m.mu.Lock()
-		defer m.mu.Unlock()
 		m.problems = append(m.problems, fmt.Sprintf("a provider would refuse %s %s %s: %s", r.Method, r.Target, r.Body, reply.Body[0].Bytes))
 	}
 	return reply
@@ -65,8 +67,8 @@ func (m *model) say(c scripted.Conversation) scripted.Answer {
 	})
 	switch {
 	case len(callsIn(c)) == 0:
-		first := scripted.Answer{Text: opening, Calls: callsOf(job), Usage: firstUsage}
-		if c.API != scripted.Chat {
+		first := scripted.Answer{Text: openingOf(job), Calls: callsOf(job), Usage: firstUsage}
+		if c.API != scripted.Chat && scenarioOf(job) != silent {
 			first.Reasoning = thought
 		}
 		return first
@@ -92,6 +94,14 @@ func callsIn(c scripted.Conversation) []scripted.Call {
 		calls = append(calls, m.Calls...)
 	}
 	return calls
+}
+
+// openingOf is what the model says before the calls of a job's first answer.
+func openingOf(job string) string {
+	if scenarioOf(job) == silent {
+		return ""
+	}
+	return opening
 }
 
 // callsOf are the calls of a job's first answer.

@@ -1,8 +1,9 @@
 // The official OpenAI SDK for JavaScript over Responses: whole answers, raw
 // events, its own stream helper, and conversations that the server remembers
-// (stored) or must not (stateless).
-import OpenAI from 'openai';
+// (stored) or must not (stateless). The argument names another version of it.
 import { result, run, tools } from './jobs.mjs';
+
+const { default: OpenAI } = await import(process.argv[2] ?? 'openai');
 
 const functions = tools.map((tool) => ({ type: 'function', strict: true, ...tool }));
 

@@ -1,5 +1,6 @@
 """LangChain for Python, on the API that the argument names: chat, responses or
-messages. Whole answers are invoked, streams are added up chunk by chunk."""
+messages. Whole answers are invoked, streams are added up chunk by chunk, in the
+mode impatient with a short limit for the time between two chunks."""
 
 import sys
 
@@ -11,7 +12,7 @@ API = sys.argv[1]
 FUNCTIONS = [{"type": "function", "function": tool} for tool in TOOLS]
 
 
-def model(base_url):
+def model(base_url, mode):
     if API == "messages":
         from langchain_anthropic import ChatAnthropic
 
@@ -25,6 +26,8 @@ def model(base_url):
     from langchain_openai import ChatOpenAI
 
     options = {"use_responses_api": True, "reasoning": {"summary": "auto"}} if API == "responses" else {}
+    if mode == "impatient":
+        options["stream_chunk_timeout"] = 20.0
     return ChatOpenAI(model="gpt-test", base_url=base_url, api_key="test", stream_usage=True, **options)
 
 
@@ -38,7 +41,7 @@ async def invoke(client, mode, messages):
 
 
 async def ask(base_url, job):
-    client = model(base_url).bind_tools(FUNCTIONS)
+    client = model(base_url, job["mode"]).bind_tools(FUNCTIONS)
     messages = [HumanMessage(job["name"])]
     message = await invoke(client, job["mode"], messages)
     if message.invalid_tool_calls:

@@ -1,0 +1,52 @@
+package chat
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+func TestHeartbeat(t *testing.T) {
+	const comment = ": keepalive\n"
+	empty := `data: {"object":"chat.completion.chunk","id":"c1","created":7,"model":"m1","choices":[]}` + "\n\n"
+	delta := func(index string) string {
+		return strings.Replace(empty, "[]", `[{"index":`+index+`,"delta":{},"finish_reason":null}]`, 1)
+	}
+	second := func(event string) string { return strings.Replace(event, `"index":0`, `"index":1`, 1) }
+	call := opening(0, "call_a", "bash", `{}`)
+	for name, c := range map[string]struct {
+		body string
+		want map[intercept.Pulse]string
+	}{
+		"text before": {role + speech + call, map[intercept.Pulse]string{
+			intercept.PulseComment: comment, intercept.PulseEvent: empty, intercept.PulseDelta: delta("0"),
+		}},
+		"nothing before": {event(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":""}}]}`, "null"), map[intercept.Pulse]string{
+			intercept.PulseComment: comment, intercept.PulseEvent: empty, intercept.PulseDelta: delta("0"),
+		}},
+		"the first choice has ended": {role + speech + event(`{}`, "stop") + second(role) + second(call), map[intercept.Pulse]string{
+			intercept.PulseDelta: delta("1"),
+		}},
+		"a stream without an id": {strings.ReplaceAll(role+call, `"id":"c1",`, ""), map[intercept.Pulse]string{
+			intercept.PulseEvent: comment, intercept.PulseDelta: comment,
+		}},
+		"whole": {`{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"bash","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`, map[intercept.Pulse]string{
+			intercept.PulseComment: "\n", intercept.PulseEvent: "\n", intercept.PulseDelta: "\n",
+		}},
+	} {
+		p := newPlayer(t, request1, 1<<20, intercept.Limits{})
+		if got := p.a.Heartbeat(intercept.PulseEvent); got != nil {
+			t.Errorf("%s: before the form is known: %q", name, got)
+		}
+		p.a.Begin("")
+		if _, err := p.a.Write([]byte(c.body)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for pulse, want := range c.want {
+			if got := string(p.a.Heartbeat(pulse)); got != want {
+				t.Errorf("%s: in the form %d %q, want %q", name, pulse, got, want)
+			}
+		}
+	}
+}
