@@ -24,6 +24,7 @@ type block struct {
 type grown struct {
 	field string
 	text  *intercept.Rope // JSON string contents, still escaped
+	value string          // or what it has become at once, raw
 }
 
 func newBlock(o *opening, index, attempt int) *block {
@@ -42,7 +43,11 @@ func (b *block) add(d *delta) (n int) {
 			b.call.add(g.piece.Str)
 			continue
 		}
-		b.rope(g.field).Add([]byte(g.piece.Raw[1 : len(g.piece.Raw)-1]))
+		b.grow(g.field).text.Add([]byte(g.piece.Raw[1 : len(g.piece.Raw)-1]))
+	}
+	for _, g := range d.values {
+		n += len(g.piece.Raw)
+		b.grow(g.field).value = strings.Clone(g.piece.Raw)
 	}
 	if d.citation != "" {
 		b.citations = append(b.citations, strings.Clone(d.citation))
@@ -50,14 +55,14 @@ func (b *block) add(d *delta) (n int) {
 	return n + len(d.citation)
 }
 
-func (b *block) rope(field string) *intercept.Rope {
+func (b *block) grow(field string) *grown {
 	for i := range b.grown {
 		if b.grown[i].field == field {
-			return b.grown[i].text
+			return &b.grown[i]
 		}
 	}
-	b.grown = append(b.grown, grown{field, &intercept.Rope{}})
-	return b.grown[len(b.grown)-1].text
+	b.grown = append(b.grown, grown{field: field, text: &intercept.Rope{}})
+	return &b.grown[len(b.grown)-1]
 }
 
 // text is what the block says to the user.
@@ -83,6 +88,10 @@ func (b *block) render(id string) string {
 	for _, g := range b.grown {
 		if g.field == "partial_json" {
 			p.Set("input", asInput(gjson.Parse(`"`+g.text.String()+`"`).Str))
+			continue
+		}
+		if g.value != "" {
+			p.Set(gjson.Escape(g.field), g.value)
 			continue
 		}
 		begun := opened.Get(gjson.Escape(g.field))

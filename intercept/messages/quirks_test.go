@@ -50,6 +50,11 @@ var quirks = []quirk{
 	{name: "3.6 what the provider ran", body: started("msg_1") + opened(0, hosted) + more(0, `{"query":"x"}`) + closed(0) + complete(1, result) + complete(2, mcpUse) + complete(3, mcpResult) + text(4, "Found.") + ended("end_turn")},
 	{name: "3.6 what the provider ran, beside a call", body: started("msg_1") + complete(0, mcpUse) + complete(1, mcpResult) + use(2, "a", "x", "{}") + ended("tool_use"), calls: []string{"x({})"}},
 	{name: "3.6 called by the provider's code", body: started("msg_1") + complete(0, `{"type":"tool_use","id":"a","name":"x","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}`) + ended("tool_use"), calls: []string{"x({})"}},
+	{name: "3.6 tools listed, one of which speaks of calls", body: started("msg_1") + complete(0, `{"type":"mcp_tool_listing","mcp_server_name":"m","tools":[{"name":"dial","input_schema":{"type":"object","properties":{"callback":{"type":"string"},"name":{"type":"string"},"input":{"type":"object"}}}}]}`) +
+		complete(1, `{"type":"compaction","content":"Before.","tool_changes":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"dial","input_schema":{"properties":{"call":{"type":"string"}}}}}}]}`) + use(2, "a", "x", "{}") + ended("tool_use"), calls: []string{"x({})"}},
+	{name: "3.6 a delta of an unknown type that is a call", body: started("msg_1") + opened(0, `{"type":"compaction","content":null}`) + added(0, `{"type":"compaction_delta","content":"x","then":`+aCall+`}`), refused: true},
+	{name: "3.6 a delta that speaks of a call", body: started("msg_1") + opened(0, `{"type":"text","text":""}`) + added(0, `{"type":"tool_use_delta","name":"bash"}`), refused: true},
+	{name: "3.6 a call among listed tools", body: started("msg_1") + complete(0, `{"type":"mcp_tool_listing","tools":[`+aCall+`]}`), refused: true},
 	{name: "3.7 padded", body: strings.ReplaceAll(listed, "}\n", "       }\n"), calls: []string{`bash({"command":"ls"})`}},
 	{name: "3.8 cut by max_tokens", body: started("msg_1") + begun(0, "a", "x") + more(0, `{"c":"d`) + closed(0) + ended("max_tokens"), calls: []string{`x({"c":"d)?`}},
 	{name: "3.8 whole, and yet cut by max_tokens", body: started("msg_1") + use(0, "a", "x", `{}`) + use(1, "b", "y", `{}`) + ended("max_tokens"), calls: []string{"x({})", "y({})?"}},

@@ -2,7 +2,6 @@ package messages
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -137,59 +136,6 @@ func userText(m gjson.Result) (text string, ok bool) {
 	})
 	return b.String(), !results || b.Len() > 0
 }
-
-func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
-	r.value("tools").ForEach(func(_, t gjson.Result) bool {
-		if found = name != "" && t.Get("name").Str == name && runsAtAgent(t.Get("type")); !found {
-			return true
-		}
-		tool.Description = t.Get("description").String()
-		if schema := t.Get("input_schema"); schema.IsObject() {
-			tool.Parameters = []byte(schema.Raw)
-		}
-		return false
-	})
-	return tool, found
-}
-
-// runsAtAgent reports whether the agent runs the tools of a type: its own, and
-// those that the provider only describes, whose types end in a date.
-func runsAtAgent(kind gjson.Result) bool {
-	if kind.Type == gjson.Null || kind.Str == "custom" {
-		return true
-	}
-	cut := strings.LastIndexByte(kind.Str, '_')
-	if cut < 0 || strings.Trim(kind.Str[cut+1:], "0123456789") != "" {
-		return false
-	}
-	return slices.Contains([]string{"bash", "text_editor", "computer", "memory"}, kind.Str[:cut])
-}
-
-// Hosted implements [intercept.Request].
-func (r *request) Hosted() (list []intercept.HostedTool) {
-	add := func(name string) {
-		if tool := (intercept.HostedTool{Name: name}); !slices.Contains(list, tool) {
-			list = append(list, tool)
-		}
-	}
-	r.value("tools").ForEach(func(_, t gjson.Result) bool {
-		switch kind := t.Get("type"); {
-		case kind.Str == "mcp_toolset":
-			add("mcp:" + t.Get("mcp_server_name").String())
-		case !runsAtAgent(kind):
-			add(kind.String())
-		}
-		return true
-	})
-	r.value("mcp_servers").ForEach(func(_, server gjson.Result) bool {
-		add("mcp:" + server.Get("name").String())
-		return true
-	})
-	return list
-}
-
-// RequireApproval implements [intercept.Request]. The API has no word for it.
-func (r *request) RequireApproval() int { return 0 }
 
 // Answer implements [intercept.Request].
 func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }

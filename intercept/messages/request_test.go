@@ -87,6 +87,27 @@ func TestOfferedTools(t *testing.T) {
 	}
 }
 
+// Tools can be added within a conversation, and stand in a history that was
+// compacted.
+func TestToolsOfferedInMessages(t *testing.T) {
+	addition := func(definition string) string {
+		return `{"type":"tool_addition","tool":{"type":"tool_definition","definition":` + definition + `}}`
+	}
+	r := asking(t, `{"tools":[{"name":"bash","input_schema":{"type":"object"}}],"messages":[`+strings.Join([]string{
+		user(`"hi"`), assistant(`[{"type":"compaction","content":"Before.","tool_changes":[` + addition(`{"type":"web_fetch_20260318","name":"web_fetch"}`) + `]}]`),
+		system(`[{"type":"tool_removal","tool":{"type":"tool_reference","name":"bash"}},` + addition(`{"name":"bash","description":"new"}`) + `,` + addition(`{"type":"web_search_20250305","name":"web_search"}`) + `]`),
+		system(`[` + strings.Replace(addition(`{"type":"mcp_toolset","mcp_server_name":"mail"}`), "tool_addition", `tool\u005faddition`, 1) + `]`),
+		user(`[{"type":"tool_addition","tool":{"type":"tool_reference","name":"x"}},{"type":"text","text":"{\"definition\":1}"}]`),
+	}, ",")+`]}`)
+	want := []intercept.HostedTool{{Name: "web_fetch_20260318"}, {Name: "web_search_20250305"}, {Name: "mcp:mail"}}
+	if d := cmp.Diff(want, r.Hosted()); d != "" {
+		t.Errorf("hosted (-want +got):\n%s", d)
+	}
+	if tool, found := r.Tool("bash"); !found || tool.Description != "new" {
+		t.Errorf("bash is %+v", tool)
+	}
+}
+
 func TestBadRequests(t *testing.T) {
 	for _, body := range []string{``, `[]`, `{"model":"m"}`, `{"messages":[],"messages":[]}`, `{"messages":[]}x`, "{\"messages\":[\"\xff\"]}"} {
 		_, err := Dialect{}.Request(intercept.Envelope{Body: []byte(body)})

@@ -42,6 +42,14 @@ func TestThinkingInTheContinuation(t *testing.T) {
 	}
 }
 
+// A history that the provider compacted within the answer comes back unchanged.
+func TestCompactionInTheContinuation(t *testing.T) {
+	const changes = `[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"dial","input_schema":{"properties":{"callback":{}}}}}}]`
+	body := started("msg_1") + opened(0, `{"type":"compaction","content":null}`) + added(0, `{"type":"compaction_delta","content":"Be"}`) + added(0, `{"type":"compaction_delta","content":"fore.","tool_changes":`+changes+`}`) + closed(0) + use(1, "a", "x") + ended("tool_use")
+	p := play(t, bodies(body, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
+	equal(t, "said", gjson.Get(p.Nexts[0], "messages.1.content.0").Raw, `{"type":"compaction","content":"Before.","tool_changes":`+changes+`}`)
+}
+
 // A message must not end in thinking, nor hold a text of nothing.
 func TestThinkingAtTheEnd(t *testing.T) {
 	body := started("msg_1") + opened(0, `{"type":"text","text":""}`) + closed(0) + use(1, "a", "x", "{}") + thought(2, "hm", "s") + ended("tool_use")

@@ -100,7 +100,7 @@ func (p *passage) learnShape() {
 			return
 		}
 	} else {
-		s.text = b.rope(d.fields[0].field)
+		s.text = b.grow(d.fields[0].field).text
 	}
 	piece := d.fields[0].piece
 	if piece.Type != gjson.String {

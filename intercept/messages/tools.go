@@ -1,0 +1,92 @@
+package messages
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// offered are the tools that the request offers: in its list, and those that its
+// messages define, which the system adds within a conversation and a compacted
+// history repeats.
+func (r *request) offered() []gjson.Result {
+	list := r.value("tools").Array()
+	messages := r.Field("messages")
+	if !bytes.Contains(messages, []byte("tool_addition")) && !bytes.Contains(messages, []byte(`\u00`)) {
+		return list
+	}
+	gjson.ParseBytes(messages).ForEach(func(_, m gjson.Result) bool {
+		for _, b := range blocks(m.Get("content")) {
+			list = append(list, defined(b)...)
+			for _, change := range blocks(b.Get("tool_changes")) {
+				list = append(list, defined(change)...)
+			}
+		}
+		return true
+	})
+	return list
+}
+
+// defined is the tool that a block defines, if it is one that does.
+func defined(block gjson.Result) []gjson.Result {
+	if tool := block.Get("tool.definition"); block.Get("type").Str == "tool_addition" && tool.IsObject() {
+		return []gjson.Result{tool}
+	}
+	return nil
+}
+
+// Tool implements [intercept.Request]. The last definition of a name counts.
+func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
+	for _, t := range slices.Backward(r.offered()) {
+		if name == "" || t.Get("name").Str != name || !runsAtAgent(t.Get("type")) {
+			continue
+		}
+		tool.Description = t.Get("description").String()
+		if schema := t.Get("input_schema"); schema.IsObject() {
+			tool.Parameters = []byte(schema.Raw)
+		}
+		return tool, true
+	}
+	return tool, false
+}
+
+// runsAtAgent reports whether the agent runs the tools of a type: its own, and
+// those that the provider only describes, whose types end in a date.
+func runsAtAgent(kind gjson.Result) bool {
+	if kind.Type == gjson.Null || kind.Str == "custom" {
+		return true
+	}
+	cut := strings.LastIndexByte(kind.Str, '_')
+	if cut < 0 || strings.Trim(kind.Str[cut+1:], "0123456789") != "" {
+		return false
+	}
+	return slices.Contains([]string{"bash", "text_editor", "computer", "computer_toolset", "memory"}, kind.Str[:cut])
+}
+
+// Hosted implements [intercept.Request].
+func (r *request) Hosted() (list []intercept.HostedTool) {
+	add := func(name string) {
+		if tool := (intercept.HostedTool{Name: name}); !slices.Contains(list, tool) {
+			list = append(list, tool)
+		}
+	}
+	for _, t := range r.offered() {
+		switch kind := t.Get("type"); {
+		case kind.Str == "mcp_toolset":
+			add("mcp:" + t.Get("mcp_server_name").String())
+		case !runsAtAgent(kind):
+			add(kind.String())
+		}
+	}
+	r.value("mcp_servers").ForEach(func(_, server gjson.Result) bool {
+		add("mcp:" + server.Get("name").String())
+		return true
+	})
+	return list
+}
+
+// RequireApproval implements [intercept.Request]. The API has no word for it.
+func (r *request) RequireApproval() int { return 0 }
