@@ -4,10 +4,10 @@ package intercept
 // any form: whether a name that speaks of calls, or of the input that every call
 // has, could be in it, in any letter case or escaped. It looks at bytes only, so
 // text that uses these words is suspected too; what it clears needs no decoder.
-func MayHoldCall(payload []byte) bool {
+func MayHoldCall[T []byte | string](payload T) bool {
 	state := uint8(0)
-	for _, c := range payload {
-		state = scan[state][class[c]]
+	for i := range len(payload) {
+		state = scan[state][class[payload[i]]]
 		if state == scanFound {
 			return true
 		}
@@ -18,7 +18,7 @@ func MayHoldCall(payload []byte) bool {
 // The words looked for. An ASCII letter can be written in JSON as itself or as
 // \u00XX; letters outside ASCII that fold to ASCII ones (U+017F, U+212A) are in
 // none of them.
-var scanWords = []string{"call", "argument", "input", "parameter", "action", `\u00`}
+var scanWords = []string{"call", "argument", "input", "parameter", "action", "tool_use", "approval", `\u00`}
 
 // scanFound is the state in which a word was seen.
 const scanFound = 63

@@ -11,7 +11,12 @@ import (
 // something in it, an object that has both a tool's name and its input, a type
 // that names a call. It returns "" for what is harmless. The value must be
 // strict JSON.
-func Suspect(key string, v gjson.Result) string { return suspect(key, v, 0) }
+func Suspect(key string, v gjson.Result) string {
+	if (v.IsObject() || v.IsArray()) && !MayHoldCall(v.Raw) {
+		return suspectKey(key, v)
+	}
+	return suspect(key, v, 0)
+}
 
 // maxDepth bounds the search: each level reads all that is below it again.
 const maxDepth = 32

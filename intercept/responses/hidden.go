@@ -138,6 +138,9 @@ func (s *settling) record() *record {
 	if !s.failed && s.object != nil && !s.object.pending() {
 		rec.Told = s.req.known.told
 	}
+	if len(rec.Told) == 0 && s.wordsOnly() {
+		return nil
+	}
 	last := s.round(s.answers())
 	edited := s.seen(rec, last)
 	hidden := len(s.rounds) > 0 || len(last.Outputs) > 0 || edited
@@ -167,6 +170,17 @@ func (s *settling) record() *record {
 		rec.Text += s.plan.note
 	}
 	return rec
+}
+
+// wordsOnly reports whether the agent sees all that the model made, and no call is
+// in it.
+func (s *settling) wordsOnly() bool {
+	for _, it := range s.items {
+		if it.call != nil || it.void {
+			return false
+		}
+	}
+	return len(s.rounds) == 0
 }
 
 // seen describes what the agent saw, and reports whether a call of it was edited.

@@ -129,7 +129,7 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result) bool {
 // callsWithin reports whether an item that the agent would run stands anywhere
 // in a value that is none itself.
 func callsWithin(v gjson.Result, depth int) (found bool) {
-	if !v.IsArray() && !v.IsObject() {
+	if !v.IsArray() && !v.IsObject() || depth == 0 && !intercept.MayHoldCall(v.Raw) {
 		return false
 	}
 	if depth > maxDepth {
