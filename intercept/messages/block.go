@@ -137,10 +137,16 @@ func holdsCall(v gjson.Result, named bool, depth int) (found bool) {
 		if strings.EqualFold(k.Str, "type") {
 			t = strings.ToLower(item.String())
 		}
-		found = strings.Contains(t, "tool_use") && !strings.HasPrefix(t, "clear_tool_uses") || holdsCall(item, named, depth+1)
+		found = strings.Contains(t, "tool_use") && !tellsOfCalls(t) || holdsCall(item, named, depth+1)
 		return !found
 	})
 	return found
+}
+
+// tellsOfCalls reports the types of objects that tell of calls and are none: what
+// was cleared from the context, and what the provider thinks of a call.
+func tellsOfCalls(kind string) bool {
+	return strings.HasPrefix(kind, "clear_tool_uses") || kind == "dangerous_tool_use"
 }
 
 // delta is what an event adds to a block.

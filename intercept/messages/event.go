@@ -259,10 +259,10 @@ func (d *decoder) end(m *message, key string, v gjson.Result) bool {
 	case "container":
 		m.container = v.Get("id").Raw
 		return d.Unknown("", v)
-	case "context_management":
+	case "context_management", "safeguard_results":
 		return d.report(v)
 	}
-	return d.Unknown(key, v, "id", "type", "role", "content", "usage", "stop_reason")
+	return d.Unknown(key, v, "id", "type", "role", "content", "usage", "stop_reason", "safeguard_results")
 }
 
 func (d *decoder) usage(m *message, v gjson.Result) bool {

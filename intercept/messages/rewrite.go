@@ -82,6 +82,7 @@ func (e *edit) event(ev *event) {
 	case kindMessageDelta:
 		if e.hollow = e.plan.open; !e.hollow {
 			e.stopReason("delta.stop_reason", &ev.message)
+			e.verdicts("delta.safeguard_results")
 			e.usage()
 		}
 	case kindMessageStop:
@@ -184,6 +185,22 @@ func (e *edit) number(b *block, index int) {
 func (e *edit) stopReason(path string, m *message) {
 	if e.plan.note != "" && (m.stop == "tool_use" || m.stop == "pause_turn") {
 		e.Set(path, `"end_turn"`)
+	}
+}
+
+// verdicts takes out what the provider thinks of calls that the agent does not get,
+// or not as they were.
+func (e *edit) verdicts(path string) {
+	for _, b := range e.blocks {
+		if _, edited := e.edited(b); b.call == nil || b.call.id == "" || !edited && !e.drops(b) {
+			continue
+		}
+		for i := range gjson.Get(e.JSON, path).Array() {
+			e.Delete(fmt.Sprintf("%s.%d.status.tool_uses.%s", path, i, gjson.Escape(b.call.id)))
+		}
+		if strings.Contains(gjson.Get(e.JSON, path).Raw, b.call.id) {
+			e.Delete(path)
+		}
 	}
 }
 

@@ -50,6 +50,46 @@ func TestCompactionInTheContinuation(t *testing.T) {
 	equal(t, "said", gjson.Get(p.Nexts[0], "messages.1.content.0").Raw, `{"type":"compaction","content":"Before.","tool_changes":`+changes+`}`)
 }
 
+// What the provider thinks of calls, as Claude Code asks it to, passes with them and
+// goes with those that the agent does not get, or not as they were.
+func TestVerdictsOfTheProvider(t *testing.T) {
+	verdict := func(ids ...string) string {
+		for i, id := range ids {
+			ids[i] = `"` + id + `":{"type":"evaluated","outcome":"flagged","explanation":"It runs ` + id + `."}`
+		}
+		return `"safeguard_results":[{"type":"dangerous_tool_use","status":{"type":"available","tool_uses":{` + strings.Join(ids, ",") + `}}}]`
+	}
+	end := func(verdicts string) string {
+		return sent("message_delta", `"delta":{"stop_reason":"tool_use",`+verdicts+`},"usage":{"output_tokens":7}`) + stopped
+	}
+	answer := func(content, verdicts string) string {
+		return strings.TrimSuffix(whole(content, "tool_use"), "}") + "," + verdicts + "}"
+	}
+	other := strings.Replace(strings.Replace(aCall, "toolu_a", "toolu.b", 1), "bash", "read", 1)
+	calls := started("msg_1") + use(0, "toolu_a", "bash", "{}") + use(1, "toolu.b", "read", "{}")
+	for _, tt := range []struct {
+		rule       intercepttest.Ruler
+		body, want string
+	}{
+		{intercepttest.ReleaseAll, calls + end(verdict("toolu_a", "toolu.b")), calls + end(verdict("toolu_a", "toolu.b"))},
+		{first(intercepttest.DenyAll), calls + end(verdict("toolu_a", "toolu.b")), started("msg_1") + use(0, "toolu.b", "read", "{}") + end(verdict("toolu.b"))},
+		{first(intercepttest.EditAll), calls + end(verdict("toolu_a", "toolu.b")), started("msg_1") + use(0, "toolu_a", "bash", intercepttest.Edited) + use(1, "toolu.b", "read", "{}") + end(verdict("toolu.b"))},
+		{first(intercepttest.DenyAll), calls + end(`"safeguard_results":[{"of":["toolu_a"]}]`), started("msg_1") + use(0, "toolu.b", "read", "{}") + sent("message_delta", `"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":7}`) + stopped},
+		{first(intercepttest.DenyAll), answer(aCall+","+other, verdict("toolu_a", "toolu.b")), answer(other, verdict("toolu.b"))},
+		{intercepttest.ReleaseAll, answer(aCall+","+other, verdict("toolu_a", "toolu.b")), answer(aCall+","+other, verdict("toolu_a", "toolu.b"))},
+	} {
+		p := play(t, bodies(tt.body), nil, intercept.Limits{}, tt.rule)
+		if p.Err != nil {
+			t.Fatal(p.Err)
+		}
+		equal(t, tt.body, string(p.Out()), tt.want)
+	}
+	p := play(t, bodies(calls+end(verdict("toolu_a", "toolu.b")), finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
+	if p.Err != nil || strings.Contains(string(p.Out()), "toolu") {
+		t.Errorf("%v: %s", p.Err, p.Out())
+	}
+}
+
 // A message must not end in thinking, nor hold a text of nothing.
 func TestThinkingAtTheEnd(t *testing.T) {
 	body := started("msg_1") + opened(0, `{"type":"text","text":""}`) + closed(0) + use(1, "a", "x", "{}") + thought(2, "hm", "s") + ended("tool_use")

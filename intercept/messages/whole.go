@@ -76,6 +76,7 @@ func (s *settling) finishWhole() ([]byte, error) {
 	}
 	e.Set("content", "["+strings.Join(blocks, ",")+"]")
 	e.stopReason("stop_reason", m)
+	e.verdicts("safeguard_results")
 	if len(s.spent) > 0 {
 		e.Set("usage", s.usageSum())
 	}
