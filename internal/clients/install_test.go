@@ -101,6 +101,7 @@ func clients(node, python func(script string, args ...string) []string, gosdk st
 		{"langchain-python-responses", scripted.Responses, python("langchain_chat.py", "responses"), append(two, "impatient")},
 		{"langchain-python-messages", scripted.Messages, python("langchain_chat.py", "messages"), two},
 		{"pydantic-ai", scripted.Chat, python("pydantic_agent.py", "chat"), two},
+		{"pydantic-ai-responses", scripted.Responses, python("pydantic_agent.py", "responses"), two},
 		{"pydantic-ai-messages", scripted.Messages, python("pydantic_agent.py", "messages"), two},
 
 		{"openai-go", scripted.Chat, []string{gosdk, "openai-go"}, two},

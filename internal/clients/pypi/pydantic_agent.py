@@ -24,7 +24,7 @@ def model(base_url):
 
     provider = OpenAIProvider(base_url=base_url, api_key="test")
     if API == "responses":
-        return OpenAIResponsesModel("gpt-test", provider=provider, settings={"openai_reasoning_summary": "auto"})
+        return OpenAIResponsesModel("gpt-5", provider=provider, settings={"openai_reasoning_summary": "auto"})
     return OpenAIChatModel("gpt-test", provider=provider)
 
 
