@@ -5,6 +5,7 @@ TOOL      := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 1m
 FUZZPKGS  ?= ./...
 FUZZJOBS  ?= 1
+FUZZMOD   ?= .
 ARGS      ?=
 
 .DEFAULT_GOAL := help
@@ -42,13 +43,14 @@ tidy: ## are go.mod and go.sum as `go mod tidy` would have them
 vuln: ## known vulnerabilities; VULN_DB_REQUIRED=1 fails if their list cannot be fetched
 	.ci/vuln
 
-fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS narrows it
-	FUZZTIME=$(FUZZTIME) FUZZJOBS=$(FUZZJOBS) .ci/fuzz $(FUZZPKGS)
+fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS narrows it; FUZZMOD=internal/clients/gosdk compares with Go SDKs
+	FUZZTIME=$(FUZZTIME) FUZZJOBS=$(FUZZJOBS) FUZZMOD=$(FUZZMOD) .ci/fuzz $(FUZZPKGS)
 
 conformance: ## recorded answers of many providers through the real proxy; needs ../shared/streams
 	HELDCALL_CONFORMANCE=1 $(GO) test ./internal/conformance -run TestConformance -count=1 -v -timeout 20m
 
 clients: ## official SDKs of Go, Node and Python, and the example bots; installs them
+	$(GO) test -C internal/clients/gosdk ./...
 	$(GO) test -tags clients ./internal/clients ./examples -count=1 -v -timeout 30m
 
 agents: ## Codex, Claude Code, opencode and Qwen Code at work through heldcall run; installs them; ARGS=-long holds for 330 s
