@@ -48,6 +48,16 @@ func ArgumentsChanged(tool, note string) string {
 	return text + "]"
 }
 
+// ArgumentsRewritten stands before the result of a call whose arguments a rule
+// changed.
+func ArgumentsRewritten(tool, reason string) string {
+	text := fmt.Sprintf("[The operator's policy changed the arguments of this call of %s before it ran. %s", tool, shownRan)
+	if reason = strings.TrimSpace(reason); reason != "" {
+		text += " Reason: " + reason
+	}
+	return text + "]"
+}
+
 const shownRan = "The arguments shown in the call are the ones that ran; do not run the original ones."
 
 // ArgumentsRan is the note of [ArgumentsChanged] where the model is shown the

@@ -36,7 +36,7 @@ type hearing struct {
 func (x *exchange) callOf(c intercept.Call) policy.Call {
 	who := x.identity()
 	return policy.Call{
-		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Ambiguous: c.Ambiguous,
+		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.Fixed, Ambiguous: c.Ambiguous,
 		Principal: who.principal, Session: who.session, Run: who.run, Model: who.model, Dialect: x.route.dialect.Name(),
 		Now: time.Now(),
 	}
@@ -48,6 +48,9 @@ func (x *exchange) judgeCall(judged Policy, c intercept.Call) policy.Verdict {
 	wrapped, ok := c.Wrapped()
 	if !ok {
 		return judged.Judge(x.callOf(c))
+	}
+	for i := range wrapped {
+		wrapped[i].Fixed = true
 	}
 	if len(wrapped) == 0 {
 		c.Ambiguous = append(slices.Clip(c.Ambiguous), "It wraps other calls in a way that cannot be read with certainty.")
@@ -109,6 +112,7 @@ func (x *exchange) judge() state {
 			h.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedAgain(c.Name, note))
 		case h.verdict.Action == policy.Allow:
 			h.rule(intercept.Release, approvals.OutcomeAllowedByRule, "")
+			h.rewrite()
 		case h.verdict.Action == policy.Deny:
 			h.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(c.Name, h.verdict.Reason))
 		default:
@@ -120,6 +124,23 @@ func (x *exchange) judge() state {
 		return (*exchange).proceed
 	}
 	return x.ask(requests)
+}
+
+// rewrite releases a call as rewrite rules have changed it, if they have.
+func (h *hearing) rewrite() {
+	if h.verdict.Arguments == "" {
+		return
+	}
+	why := fmt.Sprintf("the rule at %s", h.verdict.RewrittenBy)
+	h.ruling = intercept.Ruling{Fate: intercept.Edit, Arguments: h.verdict.Arguments, Told: intercept.ArgumentsRewritten(h.call.Name, why)}
+}
+
+// shown is the call as people are asked about it: as rewrite rules have changed
+// it.
+func (h *hearing) shown() intercept.Call {
+	c := h.call
+	c.Arguments = cmp.Or(h.verdict.Arguments, c.Arguments)
+	return c
 }
 
 func (h *hearing) rule(fate intercept.Fate, outcome approvals.Outcome, told string) {
@@ -139,7 +160,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		Kind: approvals.KindPermission, Principal: who.principal,
 		SessionID: who.session, RunID: who.run, TurnID: x.turn,
 		Dialect: x.route.dialect.Name(), Model: who.model,
-		ToolCallID: h.call.ID, ToolName: h.call.Name, Arguments: argumentsValue(h.call),
+		ToolCallID: h.call.ID, ToolName: h.call.Name, Arguments: argumentsValue(h.shown()),
 		Resource: h.verdict.Resource, ArgsPreview: h.verdict.Preview,
 		Title:     "Allow " + cmp.Or(h.call.Name, "a call without a name") + "?",
 		RiskLevel: h.verdict.Risk, Reason: h.verdict.Reason, Rule: h.verdict.Rule,

@@ -156,7 +156,7 @@ func (x *exchange) decide(h *hearing, judged Policy) {
 }
 
 func (x *exchange) approved(h *hearing, d approvals.Decision, judged Policy) {
-	c := h.call
+	c := h.shown()
 	outcome := approvals.OutcomeAllowedByPerson
 	fate := intercept.Release
 	told := ""
@@ -173,6 +173,9 @@ func (x *exchange) approved(h *hearing, d approvals.Decision, judged Policy) {
 	}
 	h.rule(fate, outcome, told)
 	h.ruling.Arguments = c.Arguments
+	if fate == intercept.Release {
+		h.rewrite()
+	}
 }
 
 // editedText is the text of the edited arguments as the agent gets it. Those of

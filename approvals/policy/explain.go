@@ -19,7 +19,7 @@ type Explanation struct {
 // RuleExplanation is what one pattern of the policy says of a call.
 type RuleExplanation struct {
 	Where   string // file and line
-	List    Action // the list in which the pattern stands
+	List    Action // the list in which the pattern stands, or "rewrite"
 	Pattern string
 	Applies bool   // it matches, might match, or covers a part of the call
 	Says    string // that, or why not
@@ -34,7 +34,7 @@ func (p *Policy) Explain(c Call) Explanation {
 		in Action
 	}
 	var all []listed
-	for in, x := range map[Action]*index{Deny: p.deny, Ask: p.ask, Allow: p.allow} {
+	for in, x := range map[Action]*index{Deny: p.deny, Ask: p.ask, Allow: p.allow, "rewrite": p.rewrite} {
 		for _, one := range x.all {
 			all = append(all, listed{one, in})
 		}
@@ -44,7 +44,7 @@ func (p *Policy) Explain(c Call) Explanation {
 	})
 	for _, one := range all {
 		r := RuleExplanation{Where: one.where, List: one.in, Pattern: one.text}
-		if one.in == Allow {
+		if one.in == Allow || one.in == "rewrite" {
 			r.Applies, r.Says = s.explainAllow(one.pattern)
 		} else {
 			r.Applies, r.Says = s.explainMatch(one.pattern)

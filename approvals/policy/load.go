@@ -108,14 +108,14 @@ func (r *reader) policy(root *yaml.Node, p *Policy) {
 		r.tools(tools, "tools", p)
 		slices.SortFunc(p.tools, bySpecificity)
 	}
-	var deny, ask, allow []*pattern
+	var lists lists
 	if rules != nil && !isEmpty(rules) { // after tools and profiles, which say what the patterns' arguments are
-		r.list(rules, "rules", "rules", func(n *yaml.Node, path string) { r.rule(n, path, p, &deny, &ask, &allow) })
+		r.list(rules, "rules", "rules", func(n *yaml.Node, path string) { r.rule(n, path, p, &lists) })
 	}
-	for _, list := range [][]*pattern{deny, ask, allow} {
+	for _, list := range [][]*pattern{lists.deny, lists.ask, lists.allow, lists.rewrite} {
 		slices.SortFunc(list, byStrictness)
 	}
-	p.deny, p.ask, p.allow = newIndex(deny), newIndex(ask), newIndex(allow)
+	p.deny, p.ask, p.allow, p.rewrite = newIndex(lists.deny), newIndex(lists.ask), newIndex(lists.allow), newIndex(lists.rewrite)
 }
 
 func isEmpty(n *yaml.Node) bool {

@@ -3,64 +3,150 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/approvals"
 	"go.yaml.in/yaml/v3"
 )
 
-func (r *reader) rule(n *yaml.Node, path string, p *Policy, deny, ask, allow *[]*pattern) {
+// lists are the patterns of all rules, by what their lists say.
+type lists struct {
+	deny, ask, allow, rewrite []*pattern
+}
+
+// ruleReader reads one rule.
+type ruleReader struct {
+	*reader
+	in    *Policy
+	one   *rule
+	to    *lists
+	found map[*[]*pattern]bool // the lists that the rule has
+	later []func()             // reads the patterns: what they mean depends on the rule's settings
+	only  []setting            // settings that are about one list
+}
+
+// setting is a key of a rule that means something beside a list only.
+type setting struct {
+	line int
+	path string
+	list *[]*pattern
+	name string // of the list
+}
+
+// rule reads one item of rules.
+func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
 	before := len(r.errors)
-	one := &rule{}
-	found := 0
-	asks := false
-	var askOnly []*yaml.Node // settings of a question, and their names
-	var lists []func()       // read last: what they mean depends on the rule's settings
-	list := func(to *[]*pattern, allows bool) func(*yaml.Node, string) {
-		return func(n *yaml.Node, path string) {
-			found++
-			asks = asks || to == ask
-			lists = append(lists, func() { r.patterns(n, path, one, p, allows, to) })
+	rr := &ruleReader{reader: r, in: in, one: &rule{}, to: to, found: map[*[]*pattern]bool{}}
+	r.mapping(n, path, rr.keys(), []string{"limit", "title", "denial", "escalate", "delegate", "scope"})
+	for _, read := range rr.later {
+		read()
+	}
+	if len(r.errors) > before {
+		return
+	}
+	if len(rr.found) == 0 {
+		r.fail(n, path, "names no deny, ask, allow or rewrite list")
+		return
+	}
+	for _, s := range rr.only {
+		if !rr.found[s.list] {
+			r.fail(&yaml.Node{Line: s.line}, s.path, "has no effect: it is about the %s list, and the rule has none", s.name)
 		}
 	}
-	question := func(read func(*yaml.Node, string)) func(*yaml.Node, string) {
-		return func(n *yaml.Node, path string) {
-			read(n, path)
-			askOnly = append(askOnly, &yaml.Node{Line: n.Line, Value: path})
-		}
+	if rr.found[&to.rewrite] && len(rr.one.edits) == 0 {
+		r.fail(n, path, "has a rewrite list and does not say what to change: write set or delete")
 	}
-	r.mapping(n, path, []key{
-		{"deny", list(deny, false)},
-		{"ask", list(ask, false)},
-		{"allow", list(allow, true)},
+}
+
+func (r *ruleReader) keys() []key {
+	one := r.one
+	return []key{
+		{"deny", r.list(&r.to.deny, false)},
+		{"ask", r.list(&r.to.ask, false)},
+		{"allow", r.list(&r.to.allow, true)},
+		{"rewrite", r.list(&r.to.rewrite, true)},
+		{"set", r.about(&r.to.rewrite, "rewrite", r.set)},
+		{"delete", r.about(&r.to.rewrite, "rewrite", r.delete)},
 		{"match", func(n *yaml.Node, path string) {
 			one.wide = r.oneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
 		{"when", func(n *yaml.Node, path string) { one.when = r.condition(n, path) }},
 		{"reason", func(n *yaml.Node, path string) { one.reason, _ = r.text(n, path) }},
 		{"risk", func(n *yaml.Node, path string) { one.risk = r.risk(n, path) }},
-		{"timeout", question(func(n *yaml.Node, path string) { one.timeout = r.duration(n, path) })},
-		{"on_timeout", question(func(n *yaml.Node, path string) {
+		{"timeout", r.question(func(n *yaml.Node, path string) { one.timeout = r.duration(n, path) })},
+		{"on_timeout", r.question(func(n *yaml.Node, path string) {
 			one.onTimeout = r.oneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove}, "escalate")
 		})},
-		{"reviewers", question(func(n *yaml.Node, path string) { one.reviewers = r.names(n, path) })},
-		{"required_approvals", question(func(n *yaml.Node, path string) { one.required = r.number(n, path, 1) })},
-		{"remember", question(func(n *yaml.Node, path string) { one.forget = !r.yesNo(n, path) })},
-	}, []string{"rewrite", "set", "delete", "limit", "title", "denial", "escalate", "delegate", "scope"})
-	for _, read := range lists {
-		read()
+		{"reviewers", r.question(func(n *yaml.Node, path string) { one.reviewers = r.names(n, path) })},
+		{"required_approvals", r.question(func(n *yaml.Node, path string) { one.required = r.number(n, path, 1) })},
+		{"remember", r.question(func(n *yaml.Node, path string) { one.forget = !r.yesNo(n, path) })},
 	}
-	if len(r.errors) > before {
+}
+
+// list notes a list of patterns, to be read when the rule's settings are known.
+func (r *ruleReader) list(to *[]*pattern, covers bool) func(*yaml.Node, string) {
+	return func(n *yaml.Node, path string) {
+		r.found[to] = true
+		r.later = append(r.later, func() { r.patterns(n, path, r.one, r.in, covers, to) })
+	}
+}
+
+// about reads a setting that means something beside a list only.
+func (r *ruleReader) about(list *[]*pattern, name string, read func(*yaml.Node, string)) func(*yaml.Node, string) {
+	return func(n *yaml.Node, path string) {
+		read(n, path)
+		r.only = append(r.only, setting{n.Line, path, list, name})
+	}
+}
+
+func (r *ruleReader) question(read func(*yaml.Node, string)) func(*yaml.Node, string) {
+	return r.about(&r.to.ask, "ask", read)
+}
+
+// set reads the values that arguments get, by their paths.
+func (r *ruleReader) set(n *yaml.Node, path string) {
+	r.members(n, path, func(name, value *yaml.Node, path string) {
+		var v any
+		if err := value.Decode(&v); err != nil {
+			r.fail(value, path, "is no value for an argument")
+			return
+		}
+		raw, err := json.Marshal(v, json.Deterministic(true))
+		if err != nil {
+			r.fail(value, path, "is no value for an argument")
+			return
+		}
+		r.edit(name, path, raw)
+	})
+}
+
+// delete reads the paths of the arguments that are taken away.
+func (r *ruleReader) delete(n *yaml.Node, path string) {
+	r.reader.list(n, path, "paths of arguments", func(n *yaml.Node, path string) {
+		if _, ok := r.text(n, path); ok {
+			r.edit(n, path, nil)
+		}
+	})
+}
+
+// pathNames are what the names in the path of an argument are made of: nothing
+// that means more to those who find and change values by it.
+var pathNames = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_][A-Za-z0-9_-]*)*$`)
+
+func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {
+	if !pathNames.MatchString(name.Value) {
+		r.fail(name, path, "%q is not the path of an argument: write names or numbers with dots between", name.Value)
 		return
 	}
-	if found == 0 {
-		r.fail(n, path, "names no deny, ask or allow list")
+	e := edit{path: name.Value, set: to}
+	if i := slices.IndexFunc(r.one.edits, e.contradicts); i >= 0 {
+		r.fail(name, path, "contradicts the change of %s", r.one.edits[i].path)
+		return
 	}
-	for _, setting := range askOnly {
-		if !asks && found > 0 {
-			r.fail(setting, setting.Value, "has no effect: it is about asking, and the rule has no ask list")
-		}
-	}
+	r.one.edits = append(r.one.edits, e)
 }
 
 // condition reads the when of a rule.

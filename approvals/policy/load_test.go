@@ -39,10 +39,10 @@ func TestParseErrors(t *testing.T) {
 	f("rules:\n  - deny: [bash, *x]\n", "policy.yaml: unknown anchor 'x' referenced")
 	f("default: &a ask\nrules:\n  - deny: [*a]\n", "policy.yaml:3: rules[0].deny[0]: must be a text, and is an alias (*a)")
 	f("tools:\n  <<: {a: 1}\n", "policy.yaml:2: tools: has")
-	f("limits: {}\nrules:\n  - allow: [x]\n    scope: user\n  - ask: [x]\n    rewrite: {}\n",
+	f("limits: {}\nrules:\n  - allow: [x]\n    scope: user\n  - ask: [x]\n    limit: {}\n",
 		"policy.yaml:1: limits: is not supported yet by this version",
 		"policy.yaml:4: rules[0].scope: is not supported yet by this version",
-		"policy.yaml:6: rules[1].rewrite: is not supported yet by this version")
+		"policy.yaml:6: rules[1].limit: is not supported yet by this version")
 	f("tools:\n  a: {as: uri}\n  b: {resource: [x, 1]}\n  c: {resource: a..b, risk: big, default: deny, why: x}\n  d:\n  e(x): {}\n  f g: {}\n",
 		`policy.yaml:2: tools.a.as: is "uri": write plain, path, shell, url, patch`,
 		`policy.yaml:3: tools.b.resource[1]: must be a text, and is "1" (int)`,
@@ -60,7 +60,7 @@ func TestParseErrors(t *testing.T) {
 		`policy.yaml:8: rules[0].allow[5]: "x y" is no tool name`,
 		"policy.yaml:9: rules[0].allow[6]: is empty")
 	f("rules:\n  - reason: x\n  - deny: x\n  - allow: []\n  - x\n  - allow: [x]\n    timeout: 5m\n    remember: false\n",
-		"policy.yaml:2: rules[0]: names no deny, ask or allow list",
+		"policy.yaml:2: rules[0]: names no deny, ask, allow or rewrite list",
 		`policy.yaml:3: rules[1].deny: must be a list of patterns, and is "x" (str)`,
 		"policy.yaml:4: rules[2].allow: is empty",
 		`policy.yaml:5: rules[3]: must be a mapping`,

@@ -11,6 +11,7 @@ type Call struct {
 	Tool      string // name as the model wrote it
 	Arguments string // exact text the model wrote; blank counts as {}
 	FreeText  bool   // the tool's input is free text by contract: the text is the resource
+	Fixed     bool   // its arguments cannot be changed
 
 	// Ambiguous holds the reasons, one sentence each, why whoever read the
 	// call off the wire does not trust that there is only one reading of it.
@@ -48,6 +49,12 @@ type Verdict struct {
 	Resource string // what patterns were compared with
 	Preview  string // the resource on one short line, control characters made visible
 
+	// Arguments are those that the call is to be released with where rewrite
+	// rules change them, else "". What is allowed or asked about is then the
+	// changed call, and RewrittenBy names the rules.
+	Arguments   string
+	RewrittenBy string
+
 	// Commands are the commands found in a shell command, at any depth and with
 	// those that they run, with … for what only a shell can tell. They are set
 	// where Action is [Ask].
@@ -76,6 +83,7 @@ type Policy struct {
 	deny      *index
 	ask       *index
 	allow     *index
+	rewrite   *index
 	hosted    hosted
 	programs  *programs
 	profiles  *profiles
@@ -86,7 +94,7 @@ type Policy struct {
 func Default() *Policy {
 	all := knownProfiles().without()
 	return &Policy{
-		fallback: Ask, deny: newIndex(nil), ask: newIndex(nil), allow: newIndex(nil),
+		fallback: Ask, deny: newIndex(nil), ask: newIndex(nil), allow: newIndex(nil), rewrite: newIndex(nil),
 		hosted: hosted{rule: "default"}, programs: knownPrograms(), profiles: all,
 	}
 }
@@ -94,6 +102,11 @@ func Default() *Policy {
 // Judge says what is to be done with a call.
 func (p *Policy) Judge(c Call) Verdict {
 	s := p.newSubject(c)
+	return s.rewritten(s.judge(p))
+}
+
+// judge says what is to be done with the call as it is.
+func (s *subject) judge(p *Policy) Verdict {
 	denied := s.findDeny(p.deny)
 	if denied.match == yes {
 		return s.deny(denied.pattern)
@@ -106,7 +119,7 @@ func (p *Policy) Judge(c Call) Verdict {
 	}
 	by, byRule := s.findAllow(p.allow)
 	if !byRule {
-		by = p.byDefault(c.Tool, s.tool)
+		by = p.byDefault(s.call.Tool, s.tool)
 	}
 	if by.action != Allow {
 		if by.action == Deny {
@@ -123,12 +136,12 @@ func (p *Policy) Judge(c Call) Verdict {
 
 // AllowsByName reports whether every call of a tool is allowed, whatever its
 // arguments as long as they are strictly valid, and by what. It is false where
-// any deny or ask rule has a pattern for the tool, of a tool that the
+// any deny, ask or rewrite rule has a pattern for the tool, of a tool that the
 // policy says to run shell scripts unless a rule allows it by name, and of one that only its built-in
 // profile lets pass.
 func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
 	s := p.newSubject(Call{Tool: name, Principal: principal})
-	if nameDoubt(name) != "" || p.deny.anyFor(name) || p.ask.anyFor(name) {
+	if nameDoubt(name) != "" || p.deny.anyFor(name) || p.ask.anyFor(name) || p.rewrite.anyFor(name) {
 		return Verdict{}, false
 	}
 	by, ok := s.allowedByName(p.allow, func(p *pattern) bool { return p.rule.when == nil })

@@ -24,6 +24,7 @@ type rule struct {
 	reason string
 	wide   bool       // its patterns are compared with all the arguments
 	when   *condition // nil: always
+	edits  []edit     // of a rewrite
 }
 
 // ground is why a verdict is what it is.
