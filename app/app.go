@@ -41,6 +41,7 @@ type App struct {
 	version  string
 	registry *prometheus.Registry
 	policy   atomic.Pointer[policy.Policy]
+	source   *policySource
 	started  chan struct{}
 
 	store   *store.Store
@@ -61,11 +62,9 @@ func New(o Options) (*App, error) {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	rules, err := loadPolicy(o.Config.Policy)
-	if err != nil {
+	if err := a.loadPolicy(); err != nil {
 		return nil, err
 	}
-	a.policy.Store(rules)
 	return a, nil
 }
 
@@ -115,7 +114,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 }
 
 func (a *App) start(ctx context.Context, running *lifecycle) error {
-	steps := []func(context.Context, *lifecycle) error{a.openStore, a.startGate, a.startBots, a.startProxy, a.startConsole}
+	steps := []func(context.Context, *lifecycle) error{a.startPolicy, a.openStore, a.startGate, a.startBots, a.startProxy, a.startConsole}
 	for _, step := range steps {
 		if err := step(ctx, running); err != nil {
 			return err

@@ -27,9 +27,6 @@ func (r *configReader) validate(c *Config) {
 	if c.Hold.Mode == "park" {
 		r.problem("hold.mode", "park is not in this version; write block")
 	}
-	if c.Policy.Mode == "shadow" {
-		r.problem("policy.mode", "shadow is not in this version; write enforce")
-	}
 	if c.Policy.File == "" {
 		r.problem("policy.file", "is empty; name the file, or remove the key to use policy.yaml")
 	} else if c.Policy.FileNamed {

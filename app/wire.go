@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"regexp"
 	"sync/atomic"
 	"time"
@@ -25,19 +24,6 @@ import (
 // dialects is the one list of wire APIs that are gated.
 func dialects() []intercept.Dialect {
 	return []intercept.Dialect{chat.Dialect{}, responses.Dialect{}, messages.Dialect{}}
-}
-
-// loadPolicy reads the policy file. One that the operator has not named need
-// not be there: then everything is asked.
-func loadPolicy(c PolicyConfig) (*policy.Policy, error) {
-	rules, err := policy.Load(c.File)
-	switch {
-	case err == nil:
-		return rules, nil
-	case errors.Is(err, fs.ErrNotExist) && !c.FileNamed:
-		return policy.Default(), nil
-	}
-	return nil, fmt.Errorf("policy: %w", err)
 }
 
 func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
@@ -116,7 +102,7 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
 		MaxBody: int(c.MaxBody), MaxContinuations: c.MaxContinuations, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
-		Dialects: dialects(), Policy: func() proxy.Policy { return a.policy.Load() }, Gate: a.gate, Turns: a.store,
+		Dialects: dialects(), Policy: a.judge, Gate: a.gate, Turns: a.store,
 		Log: a.log.With("component", "proxy"), Registerer: a.registry,
 	}
 	for _, u := range c.Upstreams {

@@ -69,7 +69,7 @@ func (x *exchange) judgeCall(judged Policy, c intercept.Call) policy.Verdict {
 // stricter reports whether a holds a call back more than b does.
 func stricter(a, b policy.Verdict) bool {
 	rank := map[policy.Action]int{policy.Allow: 1, policy.Ask: 2, policy.Deny: 3}
-	return rank[a.Action] > rank[b.Action]
+	return rank[a.Said()] > rank[b.Said()]
 }
 
 // passByName decides whether the fragments of a call may pass unbuffered: its
@@ -106,7 +106,8 @@ func (x *exchange) judge() state {
 	for _, c := range x.answer.Calls() {
 		h := &hearing{call: c, verdict: x.judgeCall(judged, c)}
 		x.docket.cases = append(x.docket.cases, h)
-		x.p.metrics.verdict(h.verdict.Action)
+		x.p.metrics.verdict(h.verdict.Said())
+		x.logShadowed(h)
 		switch note, again := x.docket.refused[c.Name+"\x00"+c.Arguments]; {
 		case again:
 			h.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedAgain(c.Name, note))
@@ -141,6 +142,22 @@ func (h *hearing) shown() intercept.Call {
 	c := h.call
 	c.Arguments = cmp.Or(h.verdict.Arguments, c.Arguments)
 	return c
+}
+
+// logShadowed tells what a policy that is only tried out would have done.
+func (x *exchange) logShadowed(h *hearing) {
+	if v := h.verdict; v.Shadowed != "" {
+		x.p.log.Info("shadow: the policy would not have let this call pass", "verdict", v.Shadowed, "tool", h.call.Name,
+			"rule", v.Rule, "reason", v.Reason, "run", x.identity().run, "turn", x.turn)
+	}
+}
+
+// shadowNote says in the audit log what such a policy would have done.
+func (h *hearing) shadowNote() string {
+	if h.verdict.Shadowed == "" {
+		return ""
+	}
+	return fmt.Sprintf("shadow: the policy says %s: %s", h.verdict.Shadowed, h.verdict.Reason)
 }
 
 func (h *hearing) rule(fate intercept.Fate, outcome approvals.Outcome, told string) {
@@ -281,7 +298,8 @@ func (x *exchange) events(h *hearing, continued bool) (events []approvals.Event)
 	switch h.ruling.Fate {
 	case intercept.Release, intercept.Edit:
 		if h.outcome == approvals.OutcomeAllowedByRule {
-			add(approvals.EventCallAllowed).Before = argumentsValue(h.call)
+			e := add(approvals.EventCallAllowed)
+			e.Before, e.Note = argumentsValue(h.call), h.shadowNote()
 		}
 		if h.ruling.Fate == intercept.Edit {
 			e := add(approvals.EventCallModified)

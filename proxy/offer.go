@@ -21,7 +21,7 @@ func (x *exchange) judgeOffer() *intercept.Error {
 	asks := false
 	for _, tool := range offered {
 		v := judged.JudgeHosted(x.identity().principal, tool.Name)
-		x.p.metrics.hosted.WithLabelValues(string(v.Action)).Inc()
+		x.p.metrics.hosted.WithLabelValues(string(v.Said())).Inc()
 		switch {
 		case v.Action == policy.Deny:
 			refused = append(refused, tool.Name)

@@ -71,6 +71,10 @@ type Verdict struct {
 	RequiredApprovals int           // at least 1 where people are asked
 	AllowRemember     bool
 
+	// Shadowed is what the policy says where it is only tried out ([Shadow]) and
+	// would not have let the call pass; else "".
+	Shadowed Action
+
 	// Flags warn the reviewer, each in one sentence.
 	Flags []string
 }

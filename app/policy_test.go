@@ -1,0 +1,118 @@
+package app_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// TestRewriteRules: what a rule changes is what the agent gets and what people
+// are asked about, and the model is told.
+func TestRewriteRules(t *testing.T) {
+	const rewrite = "rules:\n  - rewrite: [\"bash(ls *)\", \"bash(ls -la *)\"]\n    set: {command: \"ls /safe\"}\n"
+	released := func(t *testing.T, w *world, got string, events int) {
+		t.Helper()
+		if !strings.Contains(got, `"arguments":"{\"command\":\"ls /safe\"}"`) || strings.Contains(got, "opensesame") {
+			t.Fatalf("got %s", got)
+		}
+		follow := `{"model":"m","messages":[{"role":"user","content":"do it"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_sesame","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls /safe\"}"}}]},{"role":"tool","tool_call_id":"call_sesame","content":"/tmp"}]}`
+		w.post("/v1/chat/completions", follow).rest()
+		requests := w.upstream.Requests()
+		if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "policy changed the arguments") {
+			t.Errorf("the model was not told: %s", told)
+		}
+		if events := w.events(events); !strings.Contains(events, `"type":"call_modified"`) || !strings.Contains(events, "opensesame") {
+			t.Errorf("the change is not in the audit log: %s", events)
+		}
+	}
+	t.Run("allowed", func(t *testing.T) {
+		t.Parallel()
+		w := build(t, "default: allow\n"+rewrite, callThenText)
+		released(t, w, w.post("/v1/chat/completions", streamedRequest).rest(), 3)
+	})
+	t.Run("asked about", func(t *testing.T) {
+		t.Parallel()
+		w := build(t, "default: ask\n"+rewrite, callThenText)
+		answer := make(chan string, 1)
+		go func() { answer <- w.post("/v1/chat/completions", streamedRequest).rest() }()
+		r := w.pending(1)[0]
+		if string(r.Arguments) != `{"command":"ls /safe"}` || r.Resource != "ls /safe" || len(r.Details.Commands) != 1 || !strings.Contains(r.Details.RawArguments, "opensesame") {
+			t.Errorf("people are asked about %s, %q, %+v", r.Arguments, r.Resource, r.Details)
+		}
+		w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
+		released(t, w, <-answer, 4)
+	})
+	t.Run("denied once changed", func(t *testing.T) {
+		t.Parallel()
+		w := build(t, "default: allow\n"+rewrite+"  - deny: [\"bash(ls /safe)\"]\n", callThenText)
+		if got := w.post("/v1/chat/completions", wholeRequest).rest(); leaks(got) != "" || !strings.Contains(got, "Understood.") {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// TestShadow: a policy that is tried out holds and denies nothing, and says what
+// it would have done.
+func TestShadow(t *testing.T) {
+	for policy, says := range map[string]string{denyAll: "deny", askAll: "ask"} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			w := build(t, policy, callThenText, func(c *app.Config) { c.Policy.Mode = "shadow" })
+			if got := w.post("/v1/chat/completions", wholeRequest).rest(); !strings.Contains(got, "opensesame") {
+				t.Errorf("got %s", got)
+			}
+			if events := w.events(2); !strings.Contains(events, "shadow: the policy says "+says) {
+				t.Errorf("not in the audit log: %s", events)
+			}
+			if metrics := w.get(w.app.ConsoleURL() + "/metrics"); !strings.Contains(metrics, `heldcall_call_verdicts_total{verdict="`+says+`"} 1`) {
+				t.Error("not counted")
+			}
+			if log := w.log.String(); !strings.Contains(log, "policy.mode is shadow") || !strings.Contains(log, "verdict="+says) {
+				t.Errorf("not in the log: %s", log)
+			}
+		})
+	}
+}
+
+// TestPolicyIsReloaded: a changed file counts at once, and a bad one not at all.
+func TestPolicyIsReloaded(t *testing.T) {
+	file := ""
+	w := build(t, denyAll, callThenText, func(c *app.Config) { file = c.Policy.File })
+	denied := func() bool {
+		return leaks(w.post("/v1/chat/completions", wholeRequest).rest()) == ""
+	}
+	change := func(content, logged string) {
+		t.Helper()
+		before := strings.Count(w.log.String(), logged)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(soon); strings.Count(w.log.String(), logged) == before; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%q is not in the log: %s", logged, w.log.String())
+			}
+		}
+	}
+	if !denied() {
+		t.Error("the policy does not hold")
+	}
+	change(allowAll, "the policy has changed")
+	if denied() {
+		t.Error("the changed policy does not hold")
+	}
+	change("default: maybe\n", "refused")
+	if denied() || !strings.Contains(w.get(w.app.ConsoleURL()+"/metrics"), "heldcall_policy_valid 0") {
+		t.Error("a bad policy is taken, or not reported")
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	change(denyAll, "the policy has changed")
+	if !denied() || !strings.Contains(w.get(w.app.ConsoleURL()+"/metrics"), "heldcall_policy_valid 1") {
+		t.Error("a good policy is not taken after a bad one")
+	}
+}

@@ -1,0 +1,31 @@
+package policy
+
+import "github.com/heldcall/heldcall/approvals"
+
+// Shadow is a policy that is tried out: it judges, and lets everything pass as it
+// is. What the policy says stands in the verdict's Shadowed.
+type Shadow struct{ *Policy }
+
+// Judge allows a call and says what the policy would have done with it.
+func (s Shadow) Judge(c Call) Verdict { return shadowed(s.Policy.Judge(c)) }
+
+// JudgeHosted allows a hosted tool and says what the policy would have done.
+func (s Shadow) JudgeHosted(principal approvals.Principal, name string) Verdict {
+	return shadowed(s.Policy.JudgeHosted(principal, name))
+}
+
+func shadowed(v Verdict) Verdict {
+	if v.Action != Allow {
+		v.Shadowed, v.Action = v.Action, Allow
+	}
+	v.Arguments, v.RewrittenBy = "", ""
+	return v
+}
+
+// Said is what the policy says of the call, in shadow mode too.
+func (v *Verdict) Said() Action {
+	if v.Shadowed != "" {
+		return v.Shadowed
+	}
+	return v.Action
+}
