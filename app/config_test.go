@@ -206,7 +206,7 @@ func TestConfigProblems(t *testing.T) {
 	f("policy: {file: nowhere.yaml}\n", "heldcall.yaml:1: policy.file: cannot be read: stat nowhere.yaml: no such file or directory; create the file or name another")
 	// What this version does not do.
 	f("hold: {mode: park}\n", "heldcall.yaml:1: hold.mode: park is not in this version; write block")
-	f("policy: {mode: loose}\n", "heldcall.yaml:1: policy.mode:")
+	f("policy: {mode: loose}\n", `heldcall.yaml:1: policy.mode: "loose" is not known; write enforce or shadow`)
 	f("console: {reviewers: [ann], oidc: {issuer: x}}\n",
 		`heldcall.yaml:1: console.reviewers: this version knows only the reviewer "local" on loopback; remove the key`,
 		`heldcall.yaml:1: console.oidc: this version knows only the reviewer "local" on loopback; remove the key`)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/scripted"
 )
 
 // TestRewriteRules: what a rule changes is what the agent gets and what people
@@ -114,5 +115,46 @@ func TestPolicyIsReloaded(t *testing.T) {
 	change(denyAll, "the policy has changed")
 	if !denied() || !strings.Contains(w.get(w.app.ConsoleURL()+"/metrics"), "heldcall_policy_valid 1") {
 		t.Error("a good policy is not taken after a bad one")
+	}
+}
+
+// TestDeniedAgain: a call that a person denied is denied at once when it comes
+// again in the run, however it is written, until the user speaks.
+func TestDeniedAgain(t *testing.T) {
+	arguments := `{"command":"ls","cwd":"/"}`
+	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
+		if strings.Contains(string(r.Body), "denied") || strings.Contains(string(r.Body), "refused") {
+			return scripted.Answer{Text: "Understood."}.Reply(r)
+		}
+		return scripted.Answer{Calls: []scripted.Call{{ID: "call_sesame", Name: "bash", Arguments: arguments}}}.Reply(r)
+	})
+	ask := func(users ...string) chan string {
+		answer := make(chan string, 1)
+		messages := `{"role":"user","content":"` + strings.Join(users, `"},{"role":"assistant","content":"well"},{"role":"user","content":"`) + `"}`
+		go func() {
+			answer <- w.post("/v1/chat/completions", `{"model":"m","messages":[`+messages+`]}`, "X-Heldcall-Run", "run-1").rest()
+		}()
+		return answer
+	}
+	first := ask("do it")
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny, Note: "not on Fridays"})
+	<-first
+	arguments = `{ "cwd": "\u002f", "command": "ls" }` // the same, written otherwise
+	if got := <-ask("do it"); leaks(got) != "" {
+		t.Errorf("got %s", got)
+	}
+	requests := w.upstream.Requests()
+	if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "already denied") || !strings.Contains(told, "not on Fridays") {
+		t.Errorf("the model was told %s", told)
+	}
+	arguments = `{"command":"ls","cwd":"/x"}`
+	other := ask("do it") // another call
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
+	<-other
+	arguments = `{"command":"ls","cwd":"/"}`
+	again := ask("do it", "do it") // the user insists
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
+	if got := <-again; !strings.Contains(got, "call_sesame") {
+		t.Errorf("got %s", got)
 	}
 }

@@ -16,11 +16,10 @@ import (
 // docket is the calls of one turn with what is known of their fate.
 type docket struct {
 	cases   []*hearing
-	hold    *approvals.Hold   // nil when nobody is asked
-	asked   []*hearing        // in the order of the hold's requests
-	since   time.Time         // when people were asked
-	decided time.Time         // when the last of them answered
-	refused map[string]string // calls denied earlier in this answer, with the note
+	hold    *approvals.Hold // nil when nobody is asked
+	asked   []*hearing      // in the order of the hold's requests
+	since   time.Time       // when people were asked
+	decided time.Time       // when the last of them answered
 }
 
 // hearing is one call before judgement.
@@ -100,7 +99,7 @@ func (x *exchange) passByName(c intercept.Call) bool {
 // judge asks policy about every call of the turn and, where it does not decide,
 // people.
 func (x *exchange) judge() state {
-	x.docket = docket{refused: x.docket.refused}
+	x.docket = docket{}
 	var requests []approvals.Request
 	judged := x.p.options.Policy()
 	for _, c := range x.answer.Calls() {
@@ -108,7 +107,7 @@ func (x *exchange) judge() state {
 		x.docket.cases = append(x.docket.cases, h)
 		x.p.metrics.verdict(h.verdict.Said())
 		x.logShadowed(h)
-		switch note, again := x.docket.refused[c.Name+"\x00"+c.Arguments]; {
+		switch note, again := x.deniedBefore(h); {
 		case again:
 			h.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedAgain(c.Name, note))
 		case h.verdict.Action == policy.Allow:
@@ -255,12 +254,12 @@ func (x *exchange) proceed() state {
 		return x.fail(x.storeError(err))
 	}
 	x.count()
+	x.remember()
 	x.p.metrics.overhead.Observe(time.Since(began).Seconds())
 	if settled.Next == nil {
 		return x.finish(settled.Bytes)
 	}
 	x.p.metrics.continuations.Inc()
-	x.remember()
 	if !x.emit(settled.Bytes) {
 		return x.gone()
 	}
@@ -333,24 +332,6 @@ func (x *exchange) event(t approvals.EventType, h *hearing) approvals.Event {
 		e.ReviewerID, e.Channel, e.Action = d.ReviewerID, d.Channel, d.Action
 	}
 	return e
-}
-
-// remember keeps what people denied, so that the same call is not asked about
-// again within this answer.
-func (x *exchange) remember() {
-	for _, h := range x.docket.cases {
-		if h.outcome != approvals.OutcomeDeniedByPerson {
-			continue
-		}
-		if x.docket.refused == nil {
-			x.docket.refused = make(map[string]string)
-		}
-		key := h.call.Name + "\x00" + h.call.Arguments
-		if _, known := x.docket.refused[key]; !known {
-			d, _ := h.request.FinalDecision()
-			x.docket.refused[key] = d.Note
-		}
-	}
 }
 
 // checkRun looks once more whether the run may go on, before anything of it

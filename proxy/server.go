@@ -38,6 +38,7 @@ type Proxy struct {
 	log     *slog.Logger
 	metrics *metrics
 	offers  offers
+	denials denials
 	server  *fasthttp.Server
 	ln      *listener
 	served  chan error

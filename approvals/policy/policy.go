@@ -25,6 +25,15 @@ type Call struct {
 	Now       time.Time // zero: not known, so that conditions that ask for it fail
 }
 
+// Key is the same for calls of a tool with equal arguments, however they are
+// written. Arguments that are not strict are equal only as texts.
+func (c *Call) Key() string {
+	if c.FreeText || len(CheckArguments(c.Arguments)) > 0 {
+		return c.Tool + "\x00text\x00" + c.Arguments
+	}
+	return c.Tool + "\x00" + canonical(c.Arguments)
+}
+
 // Action is what policy says of a call. The zero value is not an action and
 // must never be taken for [Allow].
 type Action string
