@@ -81,6 +81,25 @@ func (a *App) ConsoleURL() string { return "http://" + a.console.Addr() }
 // one, once started.
 func (a *App) NATSAddr() string { return a.store.ListenAddr() }
 
+// AgentRequests is how many requests of agents the proxy has taken so far, those
+// that it refused included.
+func (a *App) AgentRequests() (int, error) {
+	families, err := a.registry.Gather()
+	if err != nil {
+		return 0, fmt.Errorf("read the metrics: %w", err)
+	}
+	total := 0.0
+	for _, family := range families {
+		if family.GetName() != "heldcall_requests_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			total += metric.GetCounter().GetValue()
+		}
+	}
+	return int(total), nil
+}
+
 // Run starts every part in order, serves until the context ends or a part
 // fails, and stops in the reverse order: first what takes work in, last the
 // store.

@@ -27,10 +27,29 @@ func notGated(command []string) error {
 // the environment, and returns a note where that does not suffice. Commands of
 // agents that are not known stay as they are.
 func equipAgent(command []string, lookup func(string) (string, bool), openAI string) (equipped []string, note string) {
-	if agentName(command) == "codex" {
+	name := agentName(command)
+	if name == "codex" {
 		return equipCodex(command, lookup, openAI)
 	}
-	return command, ""
+	path, ok := settingsOf[name]
+	if !ok || strings.Contains(strings.Join(command[1:], "\n"), openAI) {
+		return command, ""
+	}
+	origin, _, _ := strings.Cut(strings.TrimPrefix(openAI, "http://"), "/")
+	settings, err := os.ReadFile(filepath.Join(homeFolder(lookup), filepath.FromSlash(path)))
+	if err == nil && strings.Contains(string(settings), origin) {
+		return command, ""
+	}
+	return command, fmt.Sprintf("heldcall: %s takes the address of its model from its settings only, such as ~/%s, and they do not hold heldcall's.\n"+
+		"It does not go through heldcall unless other settings say so: the address is %s\n", name, path, openAI)
+}
+
+// settingsOf are the agents that take the address of their model from settings
+// only, and the file in the home folder that holds them.
+var settingsOf = map[string]string{
+	"cline": ".cline/data/settings/providers.json",
+	"cn":    ".continue/config.yaml",
+	"pi":    ".pi/agent/models.json",
 }
 
 // otherProvider finds in Codex's settings and arguments that it is to use another
@@ -68,9 +87,13 @@ func codexSettings(lookup func(string) (string, bool)) string {
 	if home, ok := lookup("CODEX_HOME"); ok {
 		return filepath.Join(home, "config.toml")
 	}
+	return filepath.Join(homeFolder(lookup), ".codex", "config.toml")
+}
+
+func homeFolder(lookup func(string) (string, bool)) string {
 	home, ok := lookup("HOME")
 	if !ok {
 		home, _ = lookup("USERPROFILE")
 	}
-	return filepath.Join(home, ".codex", "config.toml")
+	return home
 }

@@ -57,6 +57,17 @@ func TestEquipAgent(t *testing.T) {
 	f("model_providers.mine.base_url to "+here, []string{"codex", "-c", "openai_base_url=" + here}, "codex")
 	write("model_provider = \"mine\"\n[model_providers.mine]\nbase_url = \"" + here + "\"\n")
 	same("", "codex")
+	same("~/.pi/agent/models.json", "pi", "--print")
+	same("", "cn", "--config", here)
+	if err := os.MkdirAll(filepath.Join(home, ".pi", "agent"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	settings = filepath.Join(home, ".pi", "agent", "models.json")
+	write(`{"providers":{"openai":{"baseUrl":"http://127.0.0.1:4242/v1"}}}`)
+	same("the address is "+here, "/usr/bin/pi")
+	write(`{"providers":{"anthropic":{"baseUrl":"http://127.0.0.1:4141/anthropic"}}}`)
+	same("", "/usr/bin/pi")
+
 	environment["CODEX_HOME"] = t.TempDir()
 	f("", []string{"codex", "-c", "openai_base_url=" + here}, "codex")
 }

@@ -79,7 +79,23 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	if _, err := io.WriteString(s.err, notes.String()); err != nil {
 		return err
 	}
-	return runChild(ctx, command, childEnvironment(os.Environ(), heldcall.ProxyAddr(), &config), s)
+	ended := runChild(ctx, command, childEnvironment(os.Environ(), heldcall.ProxyAddr(), &config), s)
+	stop() // so that all requests are counted
+	if ranUnheld(heldcall, ended) {
+		fmt.Fprintf(s.err, "heldcall: %s sent nothing through heldcall, so nothing of it was held. "+
+			"If it has a model, its address stands elsewhere: see docs/agents.md\n", printable(agentName(command)))
+	}
+	return ended
+}
+
+// ranUnheld reports whether the command has run and sent heldcall no request.
+func ranUnheld(heldcall *app.App, ended error) bool {
+	var child *childError
+	if errors.Is(ended, errNotStarted) || errors.As(ended, &child) && (child.code == exitNotFound || child.code == exitNotExecutable) {
+		return false
+	}
+	n, err := heldcall.AgentRequests()
+	return err == nil && n == 0
 }
 
 // start returns what stops heldcall, as soon as it serves. The command decides
