@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
 
@@ -57,17 +58,17 @@ func TestSoundInTheContinuation(t *testing.T) {
 		if tt.name == "whole" {
 			last = wholeFinal
 		}
-		p := play(t, audioAsked, bodies(tt.body, last), []byte{6}, intercept.Limits{}, denyAll)
-		if p.err != nil {
-			t.Fatalf("%s: %v", tt.name, p.err)
+		p := play(t, audioAsked, bodies(tt.body, last), []byte{6}, intercept.Limits{}, intercepttest.DenyAll)
+		if p.Err != nil {
+			t.Fatalf("%s: %v", tt.name, p.Err)
 		}
 		want := `{"role":"assistant",` + tt.want + `,"tool_calls":[` + fn(`"id":"a"`, "x", "{}") + `]}`
-		next := gjson.Parse(p.nexts[0])
+		next := gjson.Parse(p.Nexts[0])
 		if d := cmp.Diff(want, next.Get("messages.1").Raw); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
 		if next.Get("modalities").Raw != `["text","audio"]` || next.Get("audio.voice").Str != "alloy" {
-			t.Errorf("%s: asks for %s", tt.name, p.nexts[0])
+			t.Errorf("%s: asks for %s", tt.name, p.Nexts[0])
 		}
 	}
 }
@@ -76,10 +77,10 @@ func TestSoundInTheContinuation(t *testing.T) {
 // the agent has begun to hear. Upstream gets each turn's own.
 func TestSoundGoesOn(t *testing.T) {
 	second := strings.ReplaceAll(role+speaks("audio_2", "Very well.")+event("{}", "stop")+usage+done, `"c1"`, `"c2"`)
-	p := play(t, audioAsked, bodies(spoken, second), nil, intercept.Limits{}, denyAll)
+	p := play(t, audioAsked, bodies(spoken, second), nil, intercept.Limits{}, intercepttest.DenyAll)
 	want := role + speaks("audio_1", "Let me look.") + event(`{"audio":{"transcript":"Very"}}`, "null") + event(`{"audio":{"data":"AAAA"}}`, "null") +
 		event(`{"audio":{"transcript":" well."}}`, "null") + event(`{"audio":{"data":"BBBB"}}`, "null") + event("{}", "stop") + usageOf(2) + done
-	if d := cmp.Diff(want, string(p.out())); d != "" {
+	if d := cmp.Diff(want, string(p.Out())); d != "" {
 		t.Fatalf("(-want +got):\n%s", d)
 	}
 	turn := `"tool_calls":[` + fn(`"id":"a"`, "x", "{}") + `]},` + toolResult("a", "No.") + `,`
@@ -93,7 +94,7 @@ func TestSoundGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := r.Splice(p.hidden); n != 1 {
+		if n := r.Splice(p.Hidden); n != 1 {
 			t.Errorf("%s: %d spliced", tt.name, n)
 			continue
 		}
@@ -106,7 +107,7 @@ func TestSoundGoesOn(t *testing.T) {
 
 // A last turn that says nothing in sound refers to none.
 func TestSoundThenText(t *testing.T) {
-	p := play(t, audioAsked, bodies(spoken, finalWord), nil, intercept.Limits{}, denyAll)
+	p := play(t, audioAsked, bodies(spoken, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
 	if got := spliceLast(t, p, `{"role":"assistant","content":"Very well.","audio":{"id":"audio_1"}}`); got != `{"role":"assistant","content":"Very well."}` {
 		t.Errorf("spliced %s", got)
 	}
@@ -120,8 +121,8 @@ func TestSoundOfAWholeAnswerGoesOn(t *testing.T) {
 	}
 	first := wholeOf(`{"role":"assistant","content":null,"audio":` + sound("audio_1", "Let me look.") + `,"tool_calls":[` + fn(`"id":"a"`, "x", "{}") + `]}`)
 	second := whole(`{"role":"assistant","content":null,"audio":`+sound("audio_2", "Very well.")+`}`, "stop")
-	p := play(t, audioAsked, bodies(first, second), nil, intercept.Limits{}, denyAll)
-	if got, want := gjson.GetBytes(p.out(), "choices.0.message").Raw, `{"role":"assistant","content":"Let me look.","audio":`+sound("audio_2", "Very well.")+`}`; got != want {
+	p := play(t, audioAsked, bodies(first, second), nil, intercept.Limits{}, intercepttest.DenyAll)
+	if got, want := gjson.GetBytes(p.Out(), "choices.0.message").Raw, `{"role":"assistant","content":"Let me look.","audio":`+sound("audio_2", "Very well.")+`}`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if got := spliceLast(t, p, `{"role":"assistant","content":"Let me look.","audio":{"id":"audio_2"}}`); got != `{"role":"assistant","content":null,"audio":{"id":"audio_2"}}` {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
 
@@ -33,7 +34,7 @@ func usageOf(n int) string {
 }
 
 // byName denies the calls of the tools named, each time they are made.
-func byName(denied ...string) ruler {
+func byName(denied ...string) intercepttest.Ruler {
 	return func(_ int, c intercept.Call) intercept.Ruling {
 		for _, name := range denied {
 			if c.Name == name {
@@ -83,7 +84,7 @@ func TestOneOfTwoChoicesGoesOn(t *testing.T) {
 	}
 	p := play(t, twoAsked, bodies(twoCalls, says("Well.")), nil, intercept.Limits{}, byName("x"))
 	want := text0 + text1 + call1 + of(1, "{}", "tool_calls") + of(0, `{"content":"\n\nWell."}`, "null") + of(0, "{}", "stop") + usageOf(2) + done
-	if d := cmp.Diff(want, string(p.out())); d != "" {
+	if d := cmp.Diff(want, string(p.Out())); d != "" {
 		t.Fatalf("(-want +got):\n%s", d)
 	}
 }
@@ -108,11 +109,11 @@ func TestWordsOfAnotherChoiceAreNotDelayed(t *testing.T) {
 func TestBothChoicesGoOn(t *testing.T) {
 	p := play(t, twoAsked, bodies(twoCalls, says("Well."), says("Fine.")), []byte{6}, intercept.Limits{}, byName("x", "y"))
 	want := text0 + text1 + of(0, `{"content":"\n\nWell."}`, "null") + of(0, "{}", "stop") + of(1, `{"content":"\n\nFine."}`, "null") + of(1, "{}", "stop") + usageOf(3) + done
-	if d := cmp.Diff(want, string(p.out())); d != "" {
+	if d := cmp.Diff(want, string(p.Out())); d != "" {
 		t.Fatalf("(-want +got):\n%s", d)
 	}
 	var told []string
-	for _, next := range p.nexts {
+	for _, next := range p.Nexts {
 		told = append(told, gjson.Get(next, "messages").Raw)
 	}
 	if d := cmp.Diff([]string{toldOf("One.", "a", "x"), toldOf("Two.", "b", "y")}, told); d != "" {
@@ -127,7 +128,7 @@ func TestBothChoicesGoOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := r.Splice(p.hidden); n != 1 {
+		if n := r.Splice(p.Hidden); n != 1 {
 			t.Fatalf("%d spliced", n)
 		}
 		if d := cmp.Diff(tt.told, string(r.Field("messages"))); d != "" {
@@ -144,13 +145,13 @@ func TestAChoiceIsDeniedAgain(t *testing.T) {
 	want := text0 + text1 + of(0, `{"content":"\n\nHm."}`, "null") + of(0, `{"content":"\n\nSo."}`, "null") +
 		of(0, `{"tool_calls":[`+fn(`"index":0,"id":"d"`, "z", "{}")+`]}`, "null") + of(0, "{}", "tool_calls") +
 		of(1, `{"content":"\n\nFine."}`, "null") + of(1, "{}", "stop") + usageOf(4) + done
-	if d := cmp.Diff(want, string(p.out())); d != "" {
+	if d := cmp.Diff(want, string(p.Out())); d != "" {
 		t.Fatalf("(-want +got):\n%s", d)
 	}
-	if got := gjson.Get(p.nexts[1], "messages.#").Int(); got != 5 {
+	if got := gjson.Get(p.Nexts[1], "messages.#").Int(); got != 5 {
 		t.Errorf("the second continuation of the choice has %d messages", got)
 	}
-	if got := gjson.Get(p.nexts[2], "messages").Raw; got != toldOf("Two.", "b", "y") {
+	if got := gjson.Get(p.Nexts[2], "messages").Raw; got != toldOf("Two.", "b", "y") {
 		t.Errorf("the other choice is told %s", got)
 	}
 }
@@ -158,13 +159,13 @@ func TestAChoiceIsDeniedAgain(t *testing.T) {
 // Each choice has its own bound.
 func TestContinuationsAreBoundedByChoice(t *testing.T) {
 	again := strings.ReplaceAll(calls(0, "Hm.", "c", "x")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c2"`)
-	p := play(t, twoAsked, bodies(twoCalls, again), nil, intercept.Limits{MaxContinuations: 2}, denyAll)
-	if len(p.nexts) != 4 {
-		t.Errorf("%d continuations, want 2 for each choice", len(p.nexts))
+	p := play(t, twoAsked, bodies(twoCalls, again), nil, intercept.Limits{MaxContinuations: 2}, intercepttest.DenyAll)
+	if len(p.Nexts) != 4 {
+		t.Errorf("%d continuations, want 2 for each choice", len(p.Nexts))
 	}
-	m, err := foldStrict(string(p.out()))
+	m, err := foldStrict(string(p.Out()))
 	if err != nil {
-		t.Fatalf("%v in %s", err, p.out())
+		t.Fatalf("%v in %s", err, p.Out())
 	}
 	for i, said := range []string{"One.", "Two."} {
 		want := said + "\n\nHm.\n\nHm.\n\n" + intercept.TooManyDenials(3)
@@ -172,8 +173,8 @@ func TestContinuationsAreBoundedByChoice(t *testing.T) {
 			t.Errorf("choice %d: %+v, want the text %q", i, c, want)
 		}
 	}
-	if strings.Count(string(p.out()), done) != 1 || !strings.HasSuffix(string(p.out()), usageOf(5)+done) {
-		t.Errorf("ends as %s", p.out())
+	if strings.Count(string(p.Out()), done) != 1 || !strings.HasSuffix(string(p.Out()), usageOf(5)+done) {
+		t.Errorf("ends as %s", p.Out())
 	}
 }
 
@@ -190,10 +191,10 @@ func TestChoicesOfAWholeAnswerGoOn(t *testing.T) {
 	}
 	first := body("c1", 1, choice(0, calling("One.", "a", "x"), "tool_calls"), choice(1, calling("Two.", "b", "y"), "tool_calls"), choice(2, `{"role":"assistant","content":"Three."}`, "stop"))
 	well, fine := `{"role":"assistant","content":"Well.","reasoning":"hm"}`, `{"role":"assistant","content":"Fine."}`
-	p := play(t, twoAsked, bodies(first, body("c2", 10, choice(0, well, "stop")), body("c3", 100, choice(0, fine, "stop"))), nil, intercept.Limits{}, denyAll)
+	p := play(t, twoAsked, bodies(first, body("c2", 10, choice(0, well, "stop")), body("c3", 100, choice(0, fine, "stop"))), nil, intercept.Limits{}, intercepttest.DenyAll)
 	want := body("c1", 111, choice(0, strings.Replace(well, "Well", `One.\n\nWell`, 1), "stop"), choice(1, strings.Replace(fine, "Fine", `Two.\n\nFine`, 1), "stop"), choice(2, `{"role":"assistant","content":"Three."}`, "stop"))
-	if d := cmp.Diff(want, string(p.after)); d != "" || len(p.before) > 0 {
-		t.Fatalf("before the last ruling %q, after it (-want +got):\n%s", p.before, d)
+	if d := cmp.Diff(want, string(p.After)); d != "" || len(p.Before) > 0 {
+		t.Fatalf("before the last ruling %q, after it (-want +got):\n%s", p.Before, d)
 	}
 	// One goes on, the other one is edited.
 	p = play(t, twoAsked, bodies(first, body("c2", 10, choice(0, well, "stop"))), nil, intercept.Limits{}, func(_ int, c intercept.Call) intercept.Ruling {
@@ -202,12 +203,12 @@ func TestChoicesOfAWholeAnswerGoOn(t *testing.T) {
 		}
 		return edit1(0, c)
 	})
-	want = body("c1", 11, choice(0, strings.Replace(well, "Well", `One.\n\nWell`, 1), "stop"), choice(1, strings.Replace(calling("Two.", "b", "y"), `"{}"`, intercept.Quote(editedArguments), 1), "tool_calls"), choice(2, `{"role":"assistant","content":"Three."}`, "stop"))
-	if d := cmp.Diff(want, string(p.after)); d != "" {
+	want = body("c1", 11, choice(0, strings.Replace(well, "Well", `One.\n\nWell`, 1), "stop"), choice(1, strings.Replace(calling("Two.", "b", "y"), `"{}"`, intercept.Quote(intercepttest.Edited), 1), "tool_calls"), choice(2, `{"role":"assistant","content":"Three."}`, "stop"))
+	if d := cmp.Diff(want, string(p.After)); d != "" {
 		t.Fatalf("one edited (-want +got):\n%s", d)
 	}
-	if len(p.hidden) != 2 {
-		t.Errorf("%d records, want one for each choice that changed", len(p.hidden))
+	if len(p.Hidden) != 2 {
+		t.Errorf("%d records, want one for each choice that changed", len(p.Hidden))
 	}
 }
 
@@ -221,17 +222,17 @@ func TestAbortEndsAllChoices(t *testing.T) {
 		return intercept.Ruling{Told: "No."}
 	}
 	p := play(t, twoAsked, bodies(twoCalls, again), nil, intercept.Limits{}, rule)
-	m, err := foldStrict(string(p.out()))
+	m, err := foldStrict(string(p.Out()))
 	if err != nil {
-		t.Fatalf("%v in %s", err, p.out())
+		t.Fatalf("%v in %s", err, p.Out())
 	}
 	for i, want := range []string{"One.\n\nHm.\n\nStopped.", "Two.\n\nStopped."} {
 		if c := m.choices[i]; c.content != want || c.finish != "stop" || len(c.calls) > 0 {
 			t.Errorf("choice %d: %+v, want the text %q", i, c, want)
 		}
 	}
-	if len(p.nexts) != 1 || len(p.hidden) > 0 || !strings.HasSuffix(string(p.out()), done) {
-		t.Errorf("%d continuations, %d records, agent got %s", len(p.nexts), len(p.hidden), p.out())
+	if len(p.Nexts) != 1 || len(p.Hidden) > 0 || !strings.HasSuffix(string(p.Out()), done) {
+		t.Errorf("%d continuations, %d records, agent got %s", len(p.Nexts), len(p.Hidden), p.Out())
 	}
 }
 
@@ -257,12 +258,12 @@ func TestRecordsOfSeveralChoices(t *testing.T) {
 func TestContinuationWithMoreChoices(t *testing.T) {
 	second := strings.ReplaceAll(event(`{"role":"assistant","content":"Well."}`, "null")+of(1, `{"role":"assistant","tool_calls":[`+fn(`"index":0,"id":"c"`, "z", "{}")+`]}`, "tool_calls")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c2"`)
 	p := play(t, twoAsked, bodies(twoCalls, second), nil, intercept.Limits{}, byName("x"))
-	m, err := foldStrict(string(p.out()))
+	m, err := foldStrict(string(p.Out()))
 	if err != nil {
-		t.Fatalf("%v in %s", err, p.out())
+		t.Fatalf("%v in %s", err, p.Out())
 	}
 	if m.choices[0].content != "One.\n\nWell." || len(m.choices[1].calls) != 1 || len(m.choices) != 3 || len(m.choices[2].calls) != 1 || m.choices[2].role != "assistant" {
-		t.Errorf("agent got %s", p.out())
+		t.Errorf("agent got %s", p.Out())
 	}
 }
 
@@ -270,13 +271,13 @@ func TestContinuationWithMoreChoices(t *testing.T) {
 // out with its text.
 func TestDeniedTwiceWithTheEndInOneEvent(t *testing.T) {
 	body := event(`{"role":"assistant","content":"Look.","tool_calls":[`+aCall+`]}`, "tool_calls") + done
-	p := play(t, request1, bodies(body, body, finalWord), nil, intercept.Limits{}, denyAll)
-	if len(p.nexts) != 2 {
-		t.Fatalf("%d continuations: %s", len(p.nexts), p.out())
+	p := play(t, request1, bodies(body, body, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
+	if len(p.Nexts) != 2 {
+		t.Fatalf("%d continuations: %s", len(p.Nexts), p.Out())
 	}
-	m, err := foldStrict(string(p.out()))
+	m, err := foldStrict(string(p.Out()))
 	if err != nil || m.choices[0].content != "Look.\n\nLook.\n\nVery well." || m.choices[0].finish != "stop" {
-		t.Errorf("%v in %s", err, p.out())
+		t.Errorf("%v in %s", err, p.Out())
 	}
 }
 
@@ -284,8 +285,8 @@ func TestDeniedTwiceWithTheEndInOneEvent(t *testing.T) {
 func TestRoleBesideADeniedCall(t *testing.T) {
 	body := event(callList(fn(`"index":0,"id":"a"`, "x", "{}")), "null") + opening(1, "b", "y", "{}") + finish + done
 	p := play(t, request1, bodies(body), nil, intercept.Limits{}, byName("x"))
-	m, err := foldStrict(string(p.out()))
+	m, err := foldStrict(string(p.Out()))
 	if err != nil || m.choices[0].role != "assistant" || len(m.choices[0].calls) != 1 {
-		t.Errorf("%v in %s", err, p.out())
+		t.Errorf("%v in %s", err, p.Out())
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
 
@@ -119,12 +120,12 @@ func TestExtrasInTheContinuation(t *testing.T) {
 			if body == whole {
 				last = wholeFinal
 			}
-			p := play(t, request1, bodies(body, last), []byte{6, 200}, intercept.Limits{}, denyAll)
-			if p.err != nil || len(p.nexts) == 0 {
-				t.Fatalf("%s: %v", e.name, p.err)
+			p := play(t, request1, bodies(body, last), []byte{6, 200}, intercept.Limits{}, intercepttest.DenyAll)
+			if p.Err != nil || len(p.Nexts) == 0 {
+				t.Fatalf("%s: %v", e.name, p.Err)
 			}
 			want := e.want(body == streamed, told0+",{"+signed1+"}")
-			if d := cmp.Diff(want, gjson.Get(p.nexts[0], "messages.1").Raw); d != "" {
+			if d := cmp.Diff(want, gjson.Get(p.Nexts[0], "messages.1").Raw); d != "" {
 				t.Errorf("%s, streamed %t (-want +got):\n%s", e.name, body == streamed, d)
 			}
 		}
@@ -147,11 +148,11 @@ func TestExtrasInAHiddenTurn(t *testing.T) {
 				second = second[:at] + event("{}", "stop") + usage + done
 			}
 			first, _ := e.answers()
-			p := play(t, request1, bodies(first, second), nil, intercept.Limits{}, denyAll)
-			if p.err != nil || len(p.hidden) != 1 {
-				t.Fatalf("%s: %v, %d records", e.name, p.err, len(p.hidden))
+			p := play(t, request1, bodies(first, second), nil, intercept.Limits{}, intercepttest.DenyAll)
+			if p.Err != nil || len(p.Hidden) != 1 {
+				t.Fatalf("%s: %v, %d records", e.name, p.Err, len(p.Hidden))
 			}
-			echo := echoOf(t, string(p.out()))
+			echo := echoOf(t, string(p.Out()))
 			if d := cmp.Diff(e.splicedLast(again), spliceLast(t, p, echo)); d != "" {
 				t.Errorf("%s, again %t: %s spliced (-want +got):\n%s", e.name, again, echo, d)
 			}
@@ -194,24 +195,26 @@ func echoOf(t *testing.T, stream string) string {
 	return u.message(nil, nil)
 }
 
-func splice(t *testing.T, p *played, echo string) []gjson.Result {
+func splice(t *testing.T, p *intercepttest.Played, echo string) []gjson.Result {
 	t.Helper()
 	r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + echo + `,{"role":"user","content":"next"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := r.Splice(p.hidden); n != 1 {
-		t.Fatalf("%d spliced for %s\n%s", n, echo, p.hidden)
+	if n := r.Splice(p.Hidden); n != 1 {
+		t.Fatalf("%d spliced for %s\n%s", n, echo, p.Hidden)
 	}
 	return r.messages().Array()
 }
 
-func spliceLast(t *testing.T, p *played, echo string) string {
+func spliceLast(t *testing.T, p *intercepttest.Played, echo string) string {
 	messages := splice(t, p, echo)
 	return messages[len(messages)-2].Raw
 }
 
-func spliceTurn(t *testing.T, p *played, echo string) string { return splice(t, p, echo)[1].Raw }
+func spliceTurn(t *testing.T, p *intercepttest.Played, echo string) string {
+	return splice(t, p, echo)[1].Raw
+}
 
 // The agent gets the released call as upstream sent it. The signature is that of
 // the group's first call and goes back with it.
@@ -220,9 +223,9 @@ func TestSignatureOfADeniedCall(t *testing.T) {
 		streamed, whole := e.answers()
 		for _, body := range []string{streamed, whole} {
 			p := play(t, request1, bodies(body), nil, intercept.Limits{}, byName("x"))
-			out := string(p.out())
-			if p.err != nil || strings.Contains(out, "s/+0=") || !strings.Contains(out, strings.Replace(signed1, `"id"`, `"id"`, 1)) {
-				t.Fatalf("%s: %v in %s", e.name, p.err, out)
+			out := string(p.Out())
+			if p.Err != nil || strings.Contains(out, "s/+0=") || !strings.Contains(out, strings.Replace(signed1, `"id"`, `"id"`, 1)) {
+				t.Fatalf("%s: %v in %s", e.name, p.Err, out)
 			}
 			echo := `{"role":"assistant","content":` + e.echoContent(body == streamed) + `,"mine":1,"tool_calls":[{` + signed1 + `}]}`
 			history := `{"messages":[{"role":"user","content":"hi"},` + echo + `,{"role":"tool","tool_call_id":"b","content":"ok"}]}`
@@ -230,7 +233,7 @@ func TestSignatureOfADeniedCall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := r.Splice(p.hidden); n != 1 {
+			if n := r.Splice(p.Hidden); n != 1 {
 				t.Fatalf("%s: %d spliced", e.name, n)
 			}
 			want := strings.Replace(history, `"tool_calls":[{`, `"tool_calls":[`+told0+`,{`, 1)
@@ -240,7 +243,7 @@ func TestSignatureOfADeniedCall(t *testing.T) {
 			}
 			// Where the turn is not found again nothing is touched.
 			lost := strings.Replace(history, `"name":"y"`, `"name":"z"`, 1)
-			if r, err = parseRequest(asked(lost)); err != nil || r.Splice(p.hidden) != 0 || string(r.Envelope().Body) != lost {
+			if r, err = parseRequest(asked(lost)); err != nil || r.Splice(p.Hidden) != 0 || string(r.Envelope().Body) != lost {
 				t.Errorf("%s: %v, not found and changed: %s", e.name, err, r.Envelope().Body)
 			}
 		}
@@ -269,8 +272,8 @@ func TestWordsBeforeParts(t *testing.T) {
 		{`"x"`, `"Look.\n\nx"`},
 		{`null`, `"Look."`},
 	} {
-		p := play(t, request1, bodies(first, whole(`{"role":"assistant","content":`+tt.content+`}`, "stop")), nil, intercept.Limits{}, denyAll)
-		if got := gjson.GetBytes(p.out(), "choices.0.message.content").Raw; got != tt.want {
+		p := play(t, request1, bodies(first, whole(`{"role":"assistant","content":`+tt.content+`}`, "stop")), nil, intercept.Limits{}, intercepttest.DenyAll)
+		if got := gjson.GetBytes(p.Out(), "choices.0.message.content").Raw; got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.content, got, tt.want)
 		}
 		last := spliceLast(t, p, fmt.Sprintf(`{"role":"assistant","content":%s}`, tt.want))
@@ -284,9 +287,9 @@ func TestWordsBeforeParts(t *testing.T) {
 func TestWordsBeforePartsOfAStream(t *testing.T) {
 	first := role + speech + entries(`{"index":0,`+signed0+`}`) + finish + done
 	second := strings.ReplaceAll(role+event(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}`, "null")+event(`{"content":[{"type":"text","text":"x"}]}`, "null")+event(`{"content":"y"}`, "null")+event("{}", "stop")+done, `"c1"`, `"c2"`)
-	p := play(t, request1, bodies(first, second), nil, intercept.Limits{}, denyAll)
+	p := play(t, request1, bodies(first, second), nil, intercept.Limits{}, intercepttest.DenyAll)
 	want := role + speech + event(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}`, "null") + event(`{"content":[{"type":"text","text":"\n\nx"}]}`, "null") + event(`{"content":"y"}`, "null") + event("{}", "stop") + done
-	if d := cmp.Diff(want, string(p.out())); d != "" {
+	if d := cmp.Diff(want, string(p.Out())); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -1,139 +1,43 @@
 package chat
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 )
 
 // Two clients read what the agent got. The lenient one takes everything for a
 // call that any client could; the strict one accumulates as the SDKs do and
 // complains of what they complain of.
 
-// node is a JSON value as lenient parsers see it: duplicate names and invalid
-// UTF-8 are kept.
-type node struct {
-	kind    jsontext.Kind
-	text    string
-	members []member
-	items   []node
-}
+// leak looks for a call in what the agent got.
+func leak(out []byte) string { return intercepttest.Leak(out, holdsCalls) }
 
-type member struct {
-	name  string
-	value node
-}
-
-// lenient reads one JSON value from the front of b, whatever stands behind it.
-func lenient(b []byte) (node, bool) {
-	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	n, err := readNode(dec)
-	return n, err == nil
-}
-
-func readNode(dec *jsontext.Decoder) (n node, err error) {
-	tok, err := dec.ReadToken()
-	if err != nil {
-		return n, err
-	}
-	switch n.kind = tok.Kind(); n.kind {
-	case '{':
-		for dec.PeekKind() != '}' {
-			name, err := dec.ReadToken()
-			if err != nil {
-				return n, err
-			}
-			m := member{name: name.String()}
-			if m.value, err = readNode(dec); err != nil {
-				return n, err
-			}
-			n.members = append(n.members, m)
-		}
-		_, err = dec.ReadToken()
-	case '[':
-		for dec.PeekKind() != ']' {
-			item, err := readNode(dec)
-			if err != nil {
-				return n, err
-			}
-			n.items = append(n.items, item)
-		}
-		_, err = dec.ReadToken()
-	default:
-		n.text = tok.String()
-	}
-	return n, err
-}
-
-// all returns the values of every member that a decoder which ignores letter
-// case takes for one of names, duplicates too.
-func (n node) all(names ...string) (values []node) {
-	for _, m := range n.members {
-		for _, name := range names {
-			if strings.EqualFold(m.name, name) {
-				values = append(values, m.value)
-			}
-		}
-	}
-	return values
-}
-
-func (n node) filled() bool {
-	switch n.kind {
-	case '{':
-		return len(n.members) > 0
-	case '[':
-		return len(n.items) > 0
-	case 'n':
-		return false
-	}
-	return n.text != ""
-}
-
-// calls reports whether the object is what holds calls: a delta or message with
+// holdsCalls reports whether an object is what holds calls: a delta or message with
 // an entry that has a name or arguments.
-func (n node) calls() bool {
-	var entries []node
-	for _, list := range n.all("tool_calls") {
-		entries = append(append(entries, list), list.items...)
-		for _, m := range list.members {
-			entries = append(entries, m.value)
+func holdsCalls(n intercepttest.Node) bool {
+	var entries []intercepttest.Node
+	for _, list := range n.All("tool_calls") {
+		entries = append(append(entries, list), list.Items...)
+		for _, m := range list.Members {
+			entries = append(entries, m.Value)
 		}
 	}
-	entries = append(entries, n.all("function_call")...)
+	entries = append(entries, n.All("function_call")...)
 	for _, entry := range entries {
-		bodies := append(entry.all("function", "custom"), entry)
+		bodies := append(entry.All("function", "custom"), entry)
 		for _, body := range bodies {
-			for _, v := range body.all("name", "arguments", "input") {
-				if v.filled() {
+			for _, v := range body.All("name", "arguments", "input") {
+				if v.Filled() {
 					return true
 				}
 			}
 		}
 	}
 	return false
-}
-
-// leak looks for a call in what the agent got. Every brace begins an object for
-// it: behind data:, in a comment, inside other objects, over several lines, in
-// the joined data of an event. It returns the object that holds the call.
-func leak(out []byte) string {
-	streams := [][]byte{out, bytes.ReplaceAll(out, []byte("data:"), nil)}
-	for _, b := range streams {
-		for i, c := range b {
-			if c != '{' {
-				continue
-			}
-			if n, ok := lenient(b[i:]); ok && n.calls() {
-				return string(b[i:])
-			}
-		}
-	}
-	return ""
 }
 
 // message is what the strict client made of an answer.

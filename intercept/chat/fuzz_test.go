@@ -2,7 +2,6 @@ package chat
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,118 +9,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 )
 
-// played is one answer as its agent and its upstream saw it.
-type played struct {
-	before  []byte // what reached the agent before the last ruling
-	after   []byte // what the last ruling released
-	calls   [][]intercept.Call
-	hidden  [][]byte
-	nexts   []string
-	err     error
-	rulings int
-}
-
-func (p *played) out() []byte { return append(bytes.Clone(p.before), p.after...) }
-
-// ruler rules on the n-th call of an answer.
-type ruler func(n int, c intercept.Call) intercept.Ruling
-
-func denyAll(int, intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Told: "No."}
-}
-
-func releaseAll(int, intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Fate: intercept.Release}
-}
-
-// play drives an answer from the first body to its end; a continuation is
-// answered with the next body, the last of them again and again. Sizes cut the
-// bodies into blocks; each block is wiped when the agent has its bytes.
-func play(t testing.TB, request string, bodies [][]byte, sizes []byte, limits intercept.Limits, rule ruler) *played {
+// play drives an answer to a request.
+func play(t testing.TB, request string, bodies [][]byte, sizes []byte, limits intercept.Limits, rule intercepttest.Ruler) *intercepttest.Played {
 	t.Helper()
 	r, err := Dialect{}.Request(asked(request))
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits.TurnID = "t1"
-	if limits.MaxBytes == 0 {
-		limits.MaxBytes = 1 << 20
-	}
-	if limits.MaxContinuations == 0 {
-		limits.MaxContinuations = 2
-	}
-	a := r.Answer(limits)
-	p := &played{}
-	for i := 0; ; i++ {
-		body := bodies[min(i, len(bodies)-1)]
-		if p.err = p.feed(a, body, sizes); p.err != nil {
-			break
-		}
-		more, err := p.settle(a, rule)
-		if p.err = err; err != nil || !more {
-			break
-		}
-		if i > maxChoices*limits.MaxContinuations {
-			t.Fatal("the answer has no end")
-		}
-	}
-	if p.err != nil {
-		var e *intercept.Error
-		if !errors.As(p.err, &e) {
-			t.Fatalf("%v is not an *intercept.Error", p.err)
-		}
-		p.before = append(p.before, a.Fail(e)...)
-	}
-	return p
-}
-
-func (p *played) feed(a intercept.Answer, body, sizes []byte) error {
-	a.Begin("text/event-stream")
-	for i := 0; len(body) > 0; i++ {
-		n := len(body)
-		if len(sizes) > 0 {
-			n = min(n, 1+int(sizes[i%len(sizes)]))
-		}
-		block := bytes.Clone(body[:n])
-		out, err := a.Write(block)
-		p.before = append(p.before, out...)
-		for j := range block {
-			block[j] = '~'
-		}
-		if err != nil {
-			return err
-		}
-		body = body[n:]
-	}
-	out, err := a.End(true)
-	p.before = append(p.before, out...)
-	return err
-}
-
-func (p *played) settle(a intercept.Answer, rule ruler) (more bool, err error) {
-	calls := a.Calls()
-	p.calls = append(p.calls, calls)
-	var rulings []intercept.Ruling
-	for _, c := range calls {
-		rulings = append(rulings, rule(p.rulings, c))
-		p.rulings++
-	}
-	s, err := a.Settle(rulings)
-	if err != nil {
-		return false, err
-	}
-	p.hidden = s.Hidden
-	if s.Next == nil {
-		p.after = bytes.Clone(s.Bytes)
-		return false, nil
-	}
-	p.before = append(p.before, s.Bytes...)
-	p.nexts = append(p.nexts, string(s.Next.Body))
-	return true, nil
+	return intercepttest.Play(t, r, bodies, sizes, limits, rule)
 }
 
 // FuzzDenyAll: whatever upstream sends and however it is cut, nothing that any
@@ -135,11 +35,11 @@ func FuzzDenyAll(f *testing.F) {
 }
 
 func checkDenied(t *testing.T, first, second, sizes []byte) {
-	p := play(t, request1, [][]byte{first, second, first}, sizes, intercept.Limits{}, denyAll)
-	if found := leak(p.out()); found != "" {
-		t.Fatalf("a denied call reached the agent: %q\nin %q", found, p.out())
+	p := play(t, request1, [][]byte{first, second, first}, sizes, intercept.Limits{}, intercepttest.DenyAll)
+	if found := leak(p.Out()); found != "" {
+		t.Fatalf("a denied call reached the agent: %q\nin %q", found, p.Out())
 	}
-	for _, next := range p.nexts {
+	for _, next := range p.Nexts {
 		if err := intercept.Strict([]byte(next)); err != nil {
 			t.Fatalf("the model is told in broken JSON: %v: %s", err, next)
 		}
@@ -189,14 +89,14 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 	if pass {
 		limits.Pass = func(intercept.Call) bool { return true }
 	}
-	p := play(t, request1, [][]byte{body}, sizes, limits, releaseAll)
-	if found := leak(p.before); found != "" && !pass {
+	p := play(t, request1, [][]byte{body}, sizes, limits, intercepttest.ReleaseAll)
+	if found := leak(p.Before); found != "" && !pass {
 		t.Fatalf("a call reached the agent before its ruling: %q", found)
 	}
-	if p.err != nil || bytes.Contains(body, []byte(`error`)) { // an error inside voids what is held
+	if p.Err != nil || bytes.Contains(body, []byte(`error`)) { // an error inside voids what is held
 		return
 	}
-	got := p.out()
+	got := p.Out()
 	if bytes.Equal(got, body) {
 		return
 	}
@@ -281,33 +181,20 @@ func FuzzChunking(f *testing.F) {
 
 func checkChunking(t *testing.T, body, sizes []byte, limit int) {
 	limits := intercept.Limits{MaxBytes: max(limit, 64), Pass: func(c intercept.Call) bool { return strings.HasPrefix(c.Name, "b") }}
-	one := play(t, request1, [][]byte{body}, nil, limits, mixed)
-	cut := play(t, request1, [][]byte{body}, sizes, limits, mixed)
-	if got, want := fmt.Sprint(cut.err), fmt.Sprint(one.err); got != want {
+	one := play(t, request1, [][]byte{body}, nil, limits, intercepttest.Mixed)
+	cut := play(t, request1, [][]byte{body}, sizes, limits, intercepttest.Mixed)
+	if got, want := fmt.Sprint(cut.Err), fmt.Sprint(one.Err); got != want {
 		t.Fatalf("in blocks: %s, in one: %s", got, want)
 	}
-	if !bytes.Equal(one.before, cut.before) {
-		t.Fatalf("before the ruling:\n%q in blocks,\n%q in one", cut.before, one.before)
+	if !bytes.Equal(one.Before, cut.Before) {
+		t.Fatalf("before the ruling:\n%q in blocks,\n%q in one", cut.Before, one.Before)
 	}
-	if !bytes.Equal(one.after, cut.after) {
-		t.Fatalf("after the ruling:\n%q in blocks,\n%q in one", cut.after, one.after)
+	if !bytes.Equal(one.After, cut.After) {
+		t.Fatalf("after the ruling:\n%q in blocks,\n%q in one", cut.After, one.After)
 	}
-	if d := cmp.Diff(one.calls, cut.calls); d != "" {
+	if d := cmp.Diff(one.Calls, cut.Calls); d != "" {
 		t.Fatalf("calls (-one +blocks):\n%s", d)
 	}
-}
-
-const editedArguments = `{"edited":true}`
-
-// mixed releases, denies and edits in turn.
-func mixed(n int, _ intercept.Call) intercept.Ruling {
-	switch n % 3 {
-	case 0:
-		return intercept.Ruling{Fate: intercept.Release}
-	case 1:
-		return intercept.Ruling{Told: "No."}
-	}
-	return intercept.Ruling{Fate: intercept.Edit, Arguments: editedArguments, Told: "Changed."}
 }
 
 // FuzzSplice: hidden turns go into any history the same way each time, and
@@ -322,9 +209,9 @@ func FuzzSplice(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, answer, body, hostileRecord []byte, kind byte) {
-		rule := []ruler{mixed, denyAll, func(n int, c intercept.Call) intercept.Ruling { return mixed(n+1, c) }, func(n int, c intercept.Call) intercept.Ruling { return mixed(n+2, c) }}[kind%4]
+		rule := []intercepttest.Ruler{intercepttest.Mixed, intercepttest.DenyAll, intercepttest.From(1, intercepttest.Mixed), intercepttest.From(2, intercepttest.Mixed)}[kind%4]
 		p := play(t, request1, [][]byte{answer, []byte(finalWord)}, nil, intercept.Limits{}, rule)
-		checkSpliced(t, body, append([][]byte{hostileRecord}, p.hidden...))
+		checkSpliced(t, body, append([][]byte{hostileRecord}, p.Hidden...))
 	})
 }
 

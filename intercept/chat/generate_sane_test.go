@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 )
 
 // sane generates a stream as the standard has it: calls numbered from 0, a
 // finish for each choice. It returns what each choice says.
-func (d *dice) sane(id string, choices int) (stream []byte, said map[int]*choiceSeen) {
+func (d dice) sane(id string, choices int) (stream []byte, said map[int]*choiceSeen) {
 	said = make(map[int]*choiceSeen)
 	line := func(index int, delta, finish string) {
 		if finish != "null" {
@@ -22,27 +23,27 @@ func (d *dice) sane(id string, choices int) (stream []byte, said map[int]*choice
 	}
 	for i := range choices {
 		said[i] = &choiceSeen{role: "assistant"}
-		if d.n(3) > 0 {
+		if d.N(3) > 0 {
 			line(i, `{"role":"assistant","content":""}`, "null")
 		} else {
 			line(i, `{"role":"assistant"}`, "null")
 		}
 	}
-	for range d.n(14) {
-		i := d.n(choices)
+	for range d.N(14) {
+		i := d.N(choices)
 		s := said[i]
 		k := len(s.calls)
-		switch throw := d.n(5); {
+		switch throw := d.N(5); {
 		case throw == 0:
 			s.content += "word "
 			line(i, `{"content":"word "}`, "null")
 		case throw == 1 || k == 0:
-			c := callSeen{id: d.mark("I"), name: d.mark("N"), args: d.pick("", `{"m":"`)}
+			c := callSeen{id: d.Mark("I"), name: d.Mark("N"), args: d.Pick("", `{"m":"`)}
 			s.calls = append(s.calls, c)
-			line(i, fmt.Sprintf(`{%s"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}]}`, d.pick("", `"content":null,`), k, c.id, c.name, c.args), "null")
+			line(i, fmt.Sprintf(`{%s"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}]}`, d.Pick("", `"content":null,`), k, c.id, c.name, c.args), "null")
 		default:
-			at := d.n(k)
-			piece := d.mark("A")
+			at := d.N(k)
+			piece := d.Mark("A")
 			s.calls[at].args += piece
 			line(i, fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%q}}]}`, at, piece), "null")
 		}
@@ -56,7 +57,7 @@ func (d *dice) sane(id string, choices int) (stream []byte, said map[int]*choice
 		line(i, "{}", s.finish)
 	}
 	stream = append(stream, fmt.Sprintf("data: {\"id\":%q,\"choices\":[],\"usage\":{\"total_tokens\":1}}\n\n", id)...)
-	return append(stream, d.pick(done, "")...), said
+	return append(stream, d.Pick(done, "")...), said
 }
 
 // FuzzSane: of a well-formed answer of several choices, whatever the rulings, the
@@ -64,42 +65,42 @@ func (d *dice) sane(id string, choices int) (stream []byte, said map[int]*choice
 // edited; and the conversation that it goes on with is one that providers accept.
 func FuzzSane(f *testing.F) {
 	for i := range 40 {
-		f.Add(throws(i+100, 400), []byte{6, 200})
+		f.Add(intercepttest.Throws(i+100, 400), []byte{6, 200})
 	}
 	f.Fuzz(func(t *testing.T, b, sizes []byte) {
-		d := dice{throws: b}
-		turn := d.n(3)
-		choices := 1 + d.n(4)/2
+		d := dice{&intercepttest.Dice{Throws: b}}
+		turn := d.N(3)
+		choices := 1 + d.N(4)/2
 		stream, said := d.sane("c1", choices)
 		upstream, saids := [][]byte{stream}, []map[int]*choiceSeen{said}
 		for i := range 6 { // some servers answer with more than the one choice that they are asked for
-			stream, said := d.sane(fmt.Sprint("c", i+2), 1+d.n(8)/7)
+			stream, said := d.sane(fmt.Sprint("c", i+2), 1+d.N(8)/7)
 			upstream, saids = append(upstream, stream), append(saids, said)
 		}
 		upstream = append(upstream, []byte(finalWord))
 		saids = append(saids, map[int]*choiceSeen{0: {role: "assistant", content: "Very well.", finish: "stop"}})
 		fates := make(map[string]intercept.Fate)
 		p := play(t, request1, upstream, sizes, intercept.Limits{}, func(n int, c intercept.Call) intercept.Ruling {
-			r := mixed(turn+n*(1+turn/2), c)
+			r := intercepttest.Mixed(turn+n*(1+turn/2), c)
 			if fates[c.ID] = r.Fate; len(c.Ambiguous) > 0 && intercept.Strict([]byte(c.Arguments)) == nil {
 				t.Fatalf("%+v is in no doubt", c)
 			}
 			return r
 		})
-		if p.err != nil {
-			t.Fatalf("%v\nupstream: %s", p.err, upstream)
+		if p.Err != nil {
+			t.Fatalf("%v\nupstream: %s", p.Err, upstream)
 		}
-		got, err := foldStrict(string(p.out()))
+		got, err := foldStrict(string(p.Out()))
 		if err != nil {
-			t.Fatalf("%v\nagent: %s\nupstream: %s", err, p.out(), upstream)
+			t.Fatalf("%v\nagent: %s\nupstream: %s", err, p.Out(), upstream)
 		}
 		want, continued := goesOn(saids, fates)
-		if len(p.nexts) != continued || len(got.choices) != len(want) {
-			t.Fatalf("%d continuations and %d choices, want %d and %d\nagent: %s", len(p.nexts), len(got.choices), continued, len(want), p.out())
+		if len(p.Nexts) != continued || len(got.choices) != len(want) {
+			t.Fatalf("%d continuations and %d choices, want %d and %d\nagent: %s", len(p.Nexts), len(got.choices), continued, len(want), p.Out())
 		}
 		for i, s := range want {
-			checkChoice(t, got.choices[i], s, fates, p.out())
-			checkEcho(t, got.choices[i], s, fates, p.hidden)
+			checkChoice(t, got.choices[i], s, fates, p.Out())
+			checkEcho(t, got.choices[i], s, fates, p.Hidden)
 		}
 	})
 }
@@ -198,7 +199,7 @@ func checkChoice(t *testing.T, got, said *choiceSeen, fates map[string]intercept
 	for _, c := range said.calls {
 		switch fates[c.id] {
 		case intercept.Edit:
-			c.args = editedArguments
+			c.args = intercepttest.Edited
 			want = append(want, c)
 		case intercept.Release:
 			want = append(want, c)

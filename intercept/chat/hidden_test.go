@@ -27,7 +27,7 @@ func TestSpliceWhereIdsRepeat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := r.Splice(p.hidden); n != tt.want {
+		if n := r.Splice(p.Hidden); n != tt.want {
 			t.Errorf("%s: %d spliced", tt.name, n)
 			continue
 		}
@@ -55,7 +55,7 @@ func TestSpliceOfBothForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Splice(p.hidden) != 1 || strings.Count(string(r.Envelope().Body), `"content":"No."`) != 1 {
+		if r.Splice(p.Hidden) != 1 || strings.Count(string(r.Envelope().Body), `"content":"No."`) != 1 {
 			t.Errorf("call %d denied: spliced %s", n, r.Envelope().Body)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 )
 
 // A byte order mark counts at the beginning only, so it does not wait with a held
@@ -19,8 +20,8 @@ func TestByteOrderMarkIsNotHeld(t *testing.T) {
 			t.Errorf("in blocks of %d: passed %q", n, got)
 		}
 	}
-	p := play(t, request1, bodies(listed, "\ufeff"+finalWord), nil, intercept.Limits{}, denyAll)
-	if p.err != nil || strings.Contains(string(p.out()), "\ufeff") {
-		t.Errorf("%v in %q", p.err, p.out())
+	p := play(t, request1, bodies(listed, "\ufeff"+finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
+	if p.Err != nil || strings.Contains(string(p.Out()), "\ufeff") {
+		t.Errorf("%v in %q", p.Err, p.Out())
 	}
 }

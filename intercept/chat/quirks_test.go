@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
 
@@ -158,17 +159,17 @@ func TestQuirks(t *testing.T) {
 	for _, q := range quirks {
 		t.Run(q.name, func(t *testing.T) {
 			for _, sizes := range [][]byte{nil, {0}, {6}, {63, 200}} {
-				p := play(t, request1, [][]byte{[]byte(q.body)}, sizes, intercept.Limits{}, releaseAll)
-				if (p.err != nil) != q.refused {
-					t.Fatalf("refused: %v", p.err)
+				p := play(t, request1, [][]byte{[]byte(q.body)}, sizes, intercept.Limits{}, intercepttest.ReleaseAll)
+				if (p.Err != nil) != q.refused {
+					t.Fatalf("refused: %v", p.Err)
 				}
 				if q.refused {
-					if found := leak(p.out()); found != "" {
+					if found := leak(p.Out()); found != "" {
 						t.Fatalf("refused, and yet passed %q", found)
 					}
 					continue
 				}
-				if d := cmp.Diff(q.calls, reading(p.calls[0])); d != "" {
+				if d := cmp.Diff(q.calls, reading(p.Calls[0])); d != "" {
 					t.Fatalf("calls (-want +got):\n%s", d)
 				}
 				checkReleased(t, []byte(q.body), sizes, false)
@@ -192,43 +193,43 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 	if !streamed {
 		last = whole(`{"role":"assistant","content":"Very well."}`, "stop")
 	}
-	run := func(what string, rule ruler, want []string) {
+	run := func(what string, rule intercepttest.Ruler, want []string) {
 		t.Helper()
 		p := play(t, request1, [][]byte{[]byte(q.body), []byte(last)}, sizes, intercept.Limits{}, rule)
-		if p.err != nil {
-			t.Fatalf("%s: %v", what, p.err)
+		if p.Err != nil {
+			t.Fatalf("%s: %v", what, p.Err)
 		}
-		again := play(t, request1, [][]byte{p.out()}, nil, intercept.Limits{}, releaseAll)
-		if again.err != nil {
-			t.Fatalf("%s: cannot be read: %v in %s", what, again.err, p.out())
+		again := play(t, request1, [][]byte{p.Out()}, nil, intercept.Limits{}, intercepttest.ReleaseAll)
+		if again.Err != nil {
+			t.Fatalf("%s: cannot be read: %v in %s", what, again.Err, p.Out())
 		}
 		var got []string
-		for _, c := range again.calls[0] {
+		for _, c := range again.Calls[0] {
 			got = append(got, c.Name+"("+c.Arguments+")")
 		}
 		if d := cmp.Diff(want, got); d != "" {
-			t.Fatalf("%s (-want +got):\n%s\nin %s", what, d, p.out())
+			t.Fatalf("%s (-want +got):\n%s\nin %s", what, d, p.Out())
 		}
 		if !streamed {
 			return
 		}
-		m, err := foldStrict(strings.ReplaceAll(string(p.out()), "\r", "\n"))
+		m, err := foldStrict(strings.ReplaceAll(string(p.Out()), "\r", "\n"))
 		if err != nil && len(want) < len(q.calls) && !looseFraming(q) {
-			t.Fatalf("%s: %v in %s", what, err, p.out())
+			t.Fatalf("%s: %v in %s", what, err, p.Out())
 		}
 		if err == nil && len(want) == 0 && !looseFraming(q) && len(m.choices) == 1 && (m.choices[0].finish != "stop" || m.choices[0].role != "assistant") {
-			t.Fatalf("%s: ends as %+v in %s", what, m.choices[0], p.out())
+			t.Fatalf("%s: ends as %+v in %s", what, m.choices[0], p.Out())
 		}
 	}
 	var plain, edited []string
 	for _, c := range q.calls {
 		c = strings.TrimSuffix(c, "?")
 		plain = append(plain, c)
-		edited = append(edited, c[:strings.IndexByte(c, '(')]+"("+editedArguments+")")
+		edited = append(edited, c[:strings.IndexByte(c, '(')]+"("+intercepttest.Edited+")")
 	}
-	run("denied", denyAll, nil)
+	run("denied", intercepttest.DenyAll, nil)
 	run("edited", func(int, intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Fate: intercept.Edit, Arguments: editedArguments}
+		return intercept.Ruling{Fate: intercept.Edit, Arguments: intercepttest.Edited}
 	}, edited)
 	rest := plain[1:]
 	if len(rest) == 0 {
@@ -258,8 +259,8 @@ func TestThoughtSignatureOutlivesADenial(t *testing.T) {
 	signed := `{"index":0,"id":"a","type":"function","extra_content":{"google":{"thought_signature":"sig"}},"function":{"name":"x","arguments":"{}"}}`
 	body := role + delta(0, `{"reasoning_details":[{"type":"reasoning.text","index":0,"text":"be","signature":null}]}`) + delta(0, `{"reasoning_details":[{"type":"reasoning.text","index":0,"text":"cause","signature":"s1"}]}`) +
 		entries(signed) + opening(1, "b", "y", "{}") + finish + done
-	all := play(t, request1, [][]byte{[]byte(body), []byte(finalWord)}, nil, intercept.Limits{}, denyAll)
-	told := gjson.Get(all.nexts[0], "messages.1")
+	all := play(t, request1, [][]byte{[]byte(body), []byte(finalWord)}, nil, intercept.Limits{}, intercepttest.DenyAll)
+	told := gjson.Get(all.Nexts[0], "messages.1")
 	if got := told.Get("tool_calls.0.extra_content.google.thought_signature").Str; got != "sig" {
 		t.Errorf("continuation: signature %q in %s", got, told.Raw)
 	}
@@ -273,7 +274,7 @@ func TestThoughtSignatureOutlivesADenial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := r.Splice(some.hidden); n != 1 {
+	if n := r.Splice(some.Hidden); n != 1 {
 		t.Fatalf("%d spliced", n)
 	}
 	want := `[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"},"extra_content":{"google":{"thought_signature":"sig"}}},{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"No."},{"role":"tool","tool_call_id":"b","content":"ok"}]`

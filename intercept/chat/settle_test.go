@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
 
 func edit1(int, intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Fate: intercept.Edit, Arguments: editedArguments}
+	return intercept.Ruling{Fate: intercept.Edit, Arguments: intercepttest.Edited}
 }
 
 func bodies(list ...string) (b [][]byte) {
@@ -22,9 +23,9 @@ func bodies(list ...string) (b [][]byte) {
 // A continuation that is refused at its first byte must not pass that block.
 func TestContinuationInAnotherForm(t *testing.T) {
 	for _, second := range []string{whole(callList(fn(`"id":"b"`, "secret", "{}")), "tool_calls"), "<html>secret"} {
-		p := play(t, request1, bodies(listed, second), nil, intercept.Limits{}, denyAll)
-		if p.err == nil || strings.Contains(string(p.out()), "secret") {
-			t.Errorf("error %v, agent got %s", p.err, p.out())
+		p := play(t, request1, bodies(listed, second), nil, intercept.Limits{}, intercepttest.DenyAll)
+		if p.Err == nil || strings.Contains(string(p.Out()), "secret") {
+			t.Errorf("error %v, agent got %s", p.Err, p.Out())
 		}
 	}
 }
@@ -33,23 +34,23 @@ func TestContinuationInAnotherForm(t *testing.T) {
 // calls and its [DONE] stand in the same part.
 func TestDeniedBesideDone(t *testing.T) {
 	body := strings.ReplaceAll(role+opening(0, "a", "secret", "{}")+finish+done, "\n\n", "\n") + "\n"
-	p := play(t, request1, bodies(body), nil, intercept.Limits{MaxContinuations: -1}, denyAll)
-	m, err := foldStrict(strings.ReplaceAll(string(p.out()), "}\ndata", "}\n\ndata"))
-	if err != nil || strings.Contains(string(p.out()), "secret") {
-		t.Fatalf("%v in %s", err, p.out())
+	p := play(t, request1, bodies(body), nil, intercept.Limits{MaxContinuations: -1}, intercepttest.DenyAll)
+	m, err := foldStrict(strings.ReplaceAll(string(p.Out()), "}\ndata", "}\n\ndata"))
+	if err != nil || strings.Contains(string(p.Out()), "secret") {
+		t.Fatalf("%v in %s", err, p.Out())
 	}
-	if c := m.choices[0]; c.finish != "stop" || c.role != "assistant" || !strings.Contains(c.content, "denied") || !strings.HasSuffix(string(p.out()), done) {
-		t.Errorf("got %s", p.out())
+	if c := m.choices[0]; c.finish != "stop" || c.role != "assistant" || !strings.Contains(c.content, "denied") || !strings.HasSuffix(string(p.Out()), done) {
+		t.Errorf("got %s", p.Out())
 	}
 }
 
 func TestEditKeepsWhatLaterFragmentsBrought(t *testing.T) {
 	body := role + entries(`{"index":0,"type":"function"}`) + entries(`{"index":0,"id":"a","extra_content":{"s":"sig"},"function":{"name":"x","arguments":"{}"}}`) + finish + done
 	p := play(t, request1, bodies(body), nil, intercept.Limits{}, edit1)
-	want := role + entries(`{"index":0,"type":"function","id":"a","function":{"name":"x","arguments":`+intercept.Quote(editedArguments)+`},"extra_content":{"s":"sig"}}`) + finish + done
-	got, err := foldStrict(string(p.out()))
-	if err != nil || got.choices[0].calls[0] != (callSeen{"a", "x", editedArguments}) || !strings.Contains(string(p.out()), `"extra_content":{"s":"sig"}`) {
-		t.Errorf("%v: got\n%s\nwant\n%s", err, p.out(), want)
+	want := role + entries(`{"index":0,"type":"function","id":"a","function":{"name":"x","arguments":`+intercept.Quote(intercepttest.Edited)+`},"extra_content":{"s":"sig"}}`) + finish + done
+	got, err := foldStrict(string(p.Out()))
+	if err != nil || got.choices[0].calls[0] != (callSeen{"a", "x", intercepttest.Edited}) || !strings.Contains(string(p.Out()), `"extra_content":{"s":"sig"}`) {
+		t.Errorf("%v: got\n%s\nwant\n%s", err, p.Out(), want)
 	}
 }
 
@@ -61,17 +62,17 @@ func TestCallsOfOneNumberAreTakenApart(t *testing.T) {
 		}
 		return edit1(0, intercept.Call{})
 	})
-	m, err := foldStrict(string(p.out()))
+	m, err := foldStrict(string(p.Out()))
 	if err != nil || len(m.choices[0].calls) != 2 || m.choices[0].calls[1].id != "c" {
-		t.Errorf("%v in %s", err, p.out())
+		t.Errorf("%v in %s", err, p.Out())
 	}
 }
 
 func TestEditedCallsOfOneNumberAreTakenApart(t *testing.T) {
 	p := play(t, request1, bodies(role+opening(0, "a", "x", "{}")+opening(0, "b", "y", "{}")+finish+done), nil, intercept.Limits{}, edit1)
-	m, err := foldStrict(string(p.out()))
-	if err != nil || len(m.choices[0].calls) != 2 || m.choices[0].calls[1] != (callSeen{"b", "y", editedArguments}) {
-		t.Errorf("%v in %s", err, p.out())
+	m, err := foldStrict(string(p.Out()))
+	if err != nil || len(m.choices[0].calls) != 2 || m.choices[0].calls[1] != (callSeen{"b", "y", intercepttest.Edited}) {
+		t.Errorf("%v in %s", err, p.Out())
 	}
 }
 
@@ -89,13 +90,13 @@ func TestTextStaysBehindHeldText(t *testing.T) {
 // What a strict reader would glue to the next event must not stand before one.
 func TestUnendedEvent(t *testing.T) {
 	word := strings.TrimSuffix(speech, "\n\n")
-	p := play(t, request1, bodies(role+opening(0, "a", "x", "{}")+word), nil, intercept.Limits{}, releaseAll)
-	if got, want := string(p.out()), role+opening(0, "a", "x", "{}")+word; got != want {
+	p := play(t, request1, bodies(role+opening(0, "a", "x", "{}")+word), nil, intercept.Limits{}, intercepttest.ReleaseAll)
+	if got, want := string(p.Out()), role+opening(0, "a", "x", "{}")+word; got != want {
 		t.Errorf("released: got %q, want %q", got, want)
 	}
-	p = play(t, request1, bodies(role+opening(0, "a", "x", "{}")+word, finalWord), nil, intercept.Limits{}, denyAll)
-	if m, err := foldStrict(string(p.out())); err != nil || m.choices[0].content != "Let me look.\n\nVery well." {
-		t.Errorf("denied: %v in %s", err, p.out())
+	p = play(t, request1, bodies(role+opening(0, "a", "x", "{}")+word, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
+	if m, err := foldStrict(string(p.Out())); err != nil || m.choices[0].content != "Let me look.\n\nVery well." {
+		t.Errorf("denied: %v in %s", err, p.Out())
 	}
 }
 
@@ -119,9 +120,9 @@ func TestFailFitsTheForm(t *testing.T) {
 
 func TestIdsInAContinuation(t *testing.T) {
 	body := role + opening(0, "0", "x", "{}") + opening(1, "0", "y", "{}") + opening(2, "", "z", "{}") + finish + done
-	p := play(t, request1, bodies(body, finalWord), nil, intercept.Limits{}, denyAll)
-	checkAnswered(t, p.nexts[0])
-	if got := gjson.Get(p.nexts[0], "messages.1.tool_calls.#.id").Raw; got != `["0","call_t1_1","call_t1_2"]` {
+	p := play(t, request1, bodies(body, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
+	checkAnswered(t, p.Nexts[0])
+	if got := gjson.Get(p.Nexts[0], "messages.1.tool_calls.#.id").Raw; got != `["0","call_t1_1","call_t1_2"]` {
 		t.Errorf("ids %s", got)
 	}
 }

@@ -45,11 +45,11 @@ func (d *Dice) Frame(out []byte, payload string) []byte {
 }
 
 // CheckMarks lets an answer be played with a ruler that rules differently on each
-// call, and looks at the marks: those of a denied call, and the arguments of an
-// edited one, reach the agent only if a released call has them too; those of a
-// released call all do. Where the name or the id of a call changes on its way, a
-// released call may show those of another.
-func CheckMarks(t testing.TB, upstream []byte, play func(Ruler) *Played) {
+// call, and looks at the marks: those of a denied call that are of one of the kinds,
+// and the arguments of an edited one, reach the agent only if a released call has
+// them too; those of a released call all do. Where the name or the id of a call
+// changes on its way, a released call may show those of another.
+func CheckMarks(t testing.TB, kinds string, upstream []byte, play func(Ruler) *Played) {
 	t.Helper()
 	released, gone, called := make(map[string]bool), make(map[string]bool), make(map[string]bool)
 	note := func(in map[string]bool, texts ...string) {
@@ -75,8 +75,9 @@ func CheckMarks(t testing.TB, upstream []byte, play func(Ruler) *Played) {
 		return r
 	})
 	if maps.Copy(gone, called); strings.Contains(fmt.Sprint(p.Calls), " changes from ") {
-		maps.DeleteFunc(gone, func(mark string, _ bool) bool { return mark[0] != 'A' })
+		kinds = "A"
 	}
+	maps.DeleteFunc(gone, func(mark string, _ bool) bool { return !strings.Contains(kinds, mark[:1]) })
 	out := p.Out()
 	for m := range gone {
 		if bytes.Contains(out, []byte(m)) && !released[m] {

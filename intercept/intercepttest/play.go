@@ -136,7 +136,12 @@ func (p *Played) settle(a intercept.Answer, rule Ruler) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p.Hidden = append(p.Hidden, s.Hidden...)
+	for i, raw := range s.Hidden { // as the store keeps them: each in the place of the one before
+		if i == len(p.Hidden) {
+			p.Hidden = append(p.Hidden, nil)
+		}
+		p.Hidden[i] = raw
+	}
 	if s.Next == nil {
 		p.After = bytes.Clone(s.Bytes)
 		return false, nil

@@ -88,7 +88,7 @@ func FuzzWild(f *testing.F) {
 		checkReleased(t, first, sizes, false)
 		checkReleased(t, first, sizes, true)
 		checkChunking(t, first, sizes, 1<<20)
-		intercepttest.CheckMarks(t, first, func(rule intercepttest.Ruler) *intercepttest.Played {
+		intercepttest.CheckMarks(t, "NIA", first, func(rule intercepttest.Ruler) *intercepttest.Played {
 			return play(t, [][]byte{first, second}, sizes, intercept.Limits{}, rule)
 		})
 	})
