@@ -3,6 +3,7 @@ package accumulate
 import (
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/openai/openai-go/v3/packages/ssestream"
@@ -67,27 +68,43 @@ func generateResponse(d *intercepttest.Dice) [][]byte {
 	return s.Events()
 }
 
+// accumulateResponse looks twice: the event that closes a response repeats all of
+// it, in place of what the events before said.
 func accumulateResponse(stream io.Reader) (all seen) {
 	events := ssestream.NewStream[responses.ResponsesServerEventUnion](ssestream.NewDecoder(response(stream)), nil)
 	var sum responses.ResponseAccumulator
+	var streamed responses.ResponseAccumulatorSnapshot
 	for events.Next() {
-		if err := sum.AddEvent(events.Current()); err != nil {
-			all.err = fmt.Errorf("the accumulator refuses %s: %w", events.Current().RawJSON(), err)
+		event := events.Current()
+		switch event.Type {
+		case "response.completed", "response.incomplete", "response.failed":
+			streamed = sum.Snapshot()
+		}
+		if err := sum.AddEvent(event); err != nil {
+			all.err = fmt.Errorf("the accumulator refuses %s: %w", event.RawJSON(), err)
 			return all
 		}
 	}
-	snapshot := sum.Snapshot()
+	closing := sum.Snapshot()
+	all.calls = callsOf(closing)
+	all.message = fmt.Sprintf("%+v\n%+v\n", streamed, closing)
+	whole, err := sum.ReconstructedResponse()
+	if err != nil {
+		all.err = err
+		return all
+	}
+	all.message += whole.RawJSON()
+	if all.err = events.Err(); !slices.Equal(callsOf(streamed), all.calls) {
+		all.err = fmt.Errorf("the response closes with the calls %q, its events were of %q", all.calls, callsOf(streamed))
+	}
+	return all
+}
+
+func callsOf(snapshot responses.ResponseAccumulatorSnapshot) (calls []call) {
 	for _, item := range snapshot.Output {
 		if item.CallID != "" {
-			all.calls = append(all.calls, call{item.CallID, item.Name, item.Arguments + item.Input})
+			calls = append(calls, call{item.CallID, item.Name, item.Arguments + item.Input})
 		}
 	}
-	whole, err := sum.ReconstructedResponse()
-	if err == nil {
-		all.message = whole.RawJSON()
-		err = events.Err()
-	}
-	all.err = err
-	all.message += fmt.Sprintf("%+v", snapshot)
-	return all
+	return calls
 }
