@@ -281,3 +281,24 @@ func TestResponsesHostedTools(t *testing.T) {
 		}
 	}
 }
+
+// TestResponsesWrapper lets the model make up a call that wraps others: it is judged
+// by what it wraps.
+func TestResponsesWrapper(t *testing.T) {
+	for wrapped, passes := range map[string]bool{"weather": true, "rm": false, "unheard_of": false} {
+		use := func(name string) string {
+			return `{"recipient_name":"functions.` + name + `","parameters":{"city":"Rome"}}`
+		}
+		wrapper := scripted.Call{ID: "call_w", Name: "parallel", Arguments: `{"tool_uses":[` + use("weather") + "," + use(wrapped) + `]}`}
+		w := build(t, "default: deny\nrules:\n  - allow: [weather]\n  - deny: [rm]\n", func(r *scripted.Request) scripted.Reply {
+			if strings.Contains(string(r.Body), "function_call_output") {
+				return scripted.Answer{Text: "Understood."}.Reply(r)
+			}
+			return scripted.Answer{Calls: []scripted.Call{wrapper}}.Reply(r)
+		})
+		got := w.post("/v1/responses", responsesRequest).rest()
+		if found := strings.Contains(got, "tool_uses"); found != passes || len(outputsOf(answerIn(t, got))) != map[bool]int{true: 1}[passes] {
+			t.Errorf("a wrapper of weather and %s: %s", wrapped, got)
+		}
+	}
+}

@@ -127,6 +127,16 @@ func (s *settling) again() *record {
 	return &record{Response: gjson.Parse(s.head.id).Str, Ruled: s.ruled}
 }
 
+// hides reports whether the agent sees less than the model said, or other.
+func (s *settling) hides() bool {
+	for _, it := range s.items {
+		if it.call != nil && !it.void && (!s.reaches(it) || s.fates[it].Fate == intercept.Edit) {
+			return true
+		}
+	}
+	return len(s.rounds) > 0
+}
+
 // record describes what the agent did not see, for the later requests of the
 // conversation. An answer whose calls all went on unchanged in the first turn
 // needs none.
@@ -141,15 +151,12 @@ func (s *settling) record() *record {
 	if len(rec.Told) == 0 && s.wordsOnly() {
 		return nil
 	}
-	last := s.round(s.answers())
-	edited := s.seen(rec, last)
-	hidden := len(s.rounds) > 0 || len(last.Outputs) > 0 || edited
-	for _, p := range last.Items {
-		hidden = hidden || !p.Seen
-	}
+	hidden := s.hides()
 	if !hidden && len(rec.Told) == 0 {
 		return nil
 	}
+	last := s.round(s.answers())
+	s.seen(rec, last)
 	rec.Ruled, rec.Chain, rec.Missing = s.ruled, s.chain, last.Outputs
 	rec.Response = gjson.Parse(s.head.id).Str
 	if id := s.responseID(); id != "" {
@@ -183,8 +190,8 @@ func (s *settling) wordsOnly() bool {
 	return len(s.rounds) == 0
 }
 
-// seen describes what the agent saw, and reports whether a call of it was edited.
-func (s *settling) seen(rec *record, last round) (edited bool) {
+// seen describes what the agent saw.
+func (s *settling) seen(rec *record, last round) {
 	rec.Before, rec.Text = s.req.ending(), s.text+s.said()
 	for _, r := range append(append([]round(nil), s.rounds...), last) {
 		for _, p := range r.Items {
@@ -202,7 +209,6 @@ func (s *settling) seen(rec *record, last round) (edited bool) {
 		}
 		c := intercept.SeenCall{ID: it.entry.callID, Name: it.entry.name}
 		if r := s.fates[it]; r.Fate == intercept.Edit {
-			edited = true
 			c.Note = r.Told
 			if rec.Ran == nil {
 				rec.Ran = make(map[string]string)
@@ -211,5 +217,4 @@ func (s *settling) seen(rec *record, last round) (edited bool) {
 		}
 		rec.Calls = append(rec.Calls, c)
 	}
-	return edited
 }
