@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept/sse"
 )
@@ -30,6 +31,25 @@ func Payloads(part []byte) ([][]byte, error) {
 		}
 	}
 	return event.Data, nil
+}
+
+// EventNames lists the names that readers may give the event in a part of a stream
+// with so many payloads. Where servers separate events by single newlines there is
+// none for sure.
+func EventNames(part []byte, payloads int) (names []string) {
+	if payloads != 1 {
+		return nil
+	}
+	e := sse.Parse(part)
+	if e.Name != nil {
+		names = append(names, string(e.Name))
+	}
+	for _, line := range e.Stray {
+		if name, ok := strings.CutPrefix(strings.TrimLeft(string(line), " \t"), "event:"); ok {
+			names = append(names, strings.TrimPrefix(name, " "))
+		}
+	}
+	return names
 }
 
 func harmlessLine(line []byte) bool {

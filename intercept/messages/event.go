@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 )
 
@@ -55,24 +54,6 @@ type message struct {
 	container string // the id of the provider's container, raw
 	object    bool   // it is a message
 	failed    bool   // it is an error
-}
-
-// eventNames lists the names that readers may give the event in a part. Where
-// servers separate events by single newlines there is none for sure.
-func eventNames(part []byte, payloads int) (names []string) {
-	if payloads != 1 {
-		return nil
-	}
-	e := sse.Parse(part)
-	if e.Name != nil {
-		names = append(names, string(e.Name))
-	}
-	for _, line := range e.Stray {
-		if name, ok := strings.CutPrefix(strings.TrimLeft(string(line), " \t"), "event:"); ok {
-			names = append(names, strings.TrimPrefix(name, " "))
-		}
-	}
-	return names
 }
 
 // decode reads a payload of a stream that is strict JSON, and that stands in an

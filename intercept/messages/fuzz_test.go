@@ -86,7 +86,7 @@ func renumbered(stream []byte) bool {
 		for _, data := range list {
 			e := gjson.ParseBytes(data)
 			name := e.Get("type").Str
-			if names := eventNames(part, len(list)); name == "" && len(names) > 0 {
+			if names := intercept.EventNames(part, len(list)); name == "" && len(names) > 0 {
 				name = names[0]
 			}
 			switch name {

@@ -35,7 +35,7 @@ func (p *passage) run() error {
 }
 
 func (p *passage) read() error {
-	names := eventNames(p.part, len(p.payloads))
+	names := intercept.EventNames(p.part, len(p.payloads))
 	for _, payload := range p.payloads {
 		switch {
 		case intercept.IsBlank(payload):

@@ -28,7 +28,7 @@ func (a *answer) recast(part []byte, about []*block, p *plan) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := eventNames(part, len(payloads))
+	names := intercept.EventNames(part, len(payloads))
 	return intercept.RecastPart(part, payloads, func(_ int, payload []byte) (intercept.Recast, error) {
 		if intercept.IsDone(payload) {
 			return intercept.Recast{JSON: string(payload), Hollow: p.open, Before: a.farewell(p, true)}, nil

@@ -120,7 +120,6 @@ func (a *answer) open(e *entry, index int) (*item, error) {
 
 // runs is the form of a call that the agent runs, nil for any other item.
 func (a *answer) runs(e *entry) *form {
-	f := forms[e.typ]
 	switch {
 	case e.typ == "shell_call" && strings.HasPrefix(e.place, "container") && a.hostsShell():
 		return nil
@@ -128,10 +127,8 @@ func (a *answer) runs(e *entry) *form {
 		return nil
 	case e.typ == "custom_tool_call" && strings.HasPrefix(e.name, "x_") && a.searchesX() && !a.offers("", e.name):
 		return nil // xAI's own search
-	case f == nil && !passive[e.typ] && e.inputs:
-		return &form{typ: e.typ, fixed: true, unknown: true}
 	}
-	return f
+	return e.form()
 }
 
 // doubtShape doubts what some clients cannot read, or read in another way.
@@ -139,6 +136,9 @@ func (it *item) doubtShape() {
 	e, c := it.entry, it.call
 	if _, plain := e.input(c.form); !plain {
 		c.doubts.Doubt(intercept.DoubtObject)
+	}
+	if len(e.beside) > 0 {
+		c.doubts.Doubt("It has something in " + strings.Join(e.beside, ", ") + " too, where some clients may look for arguments.")
 	}
 	if c.form.unknown {
 		c.doubts.Doubt("It is of a type that heldcall does not know; its arguments are all that came of it.")

@@ -99,9 +99,10 @@ type event struct {
 	slots [3]gjson.Result // sequence_number, delta, obfuscation: what differs from one event to the next
 }
 
-// decode reads a payload of a stream that is strict JSON. It refuses what it has
-// no meaning for and what could be a call.
-func decode(payload string) (*event, error) {
+// decode reads a payload of a stream that is strict JSON, and that stands in an
+// event with the given names. It refuses what it has no meaning for and what could
+// be a call.
+func decode(payload string, names []string) (*event, error) {
 	e := &event{raw: payload, number: -1, index: -1}
 	d := decoder{event: e}
 	top := gjson.Parse(payload)
@@ -109,9 +110,9 @@ func decode(payload string) (*event, error) {
 		d.Unknown("", top)
 		return e, d.Err()
 	}
-	e.typ = typeOf(top)
-	e.kind = kindOf(e.typ)
-	e.input = inputEvents[e.typ]
+	if !d.kind(typeOf(top), names) {
+		return e, d.Err()
+	}
 	top.ForEach(func(k, v gjson.Result) bool { return d.field(k.Str, v) })
 	switch {
 	case (e.kind == kindAdded || e.kind == kindDone) && e.entry == nil:
@@ -124,6 +125,24 @@ func decode(payload string) (*event, error) {
 		d.Refuse("an event of an unknown type speaks of a call")
 	}
 	return e, d.Err()
+}
+
+// kind finds out what the event does. Its data say so; some readers go by its name,
+// so the name must not say something else.
+func (d *decoder) kind(typ string, names []string) bool {
+	e := d.event
+	for _, name := range names {
+		if typ == "" && name != "message" {
+			typ = name
+		}
+	}
+	e.typ, e.kind, e.input = typ, kindOf(typ), inputEvents[typ]
+	for _, name := range names {
+		if k := kindOf(name); name != typ && k != kindOther && k != kindError {
+			return d.Refuse("an event is named otherwise than its data say")
+		}
+	}
+	return true
 }
 
 func typeOf(v gjson.Result) (typ string) {

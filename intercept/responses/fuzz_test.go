@@ -124,7 +124,7 @@ func settled(body []byte) bool {
 	for _, part := range parts(body) {
 		list, _ := intercept.Payloads(part)
 		for _, data := range list {
-			e, err := decode(string(data))
+			e, err := decode(string(data), nil)
 			if err != nil {
 				continue
 			}

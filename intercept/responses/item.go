@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -18,13 +19,14 @@ type entry struct {
 	namespace string
 	server    string // label of an MCP server
 	status    string
-	caller    string // raw: who makes the call, where that is a program
-	execution string // of a tool search: server or client
-	place     string // type of the environment of a shell
-	inputs    bool   // it has something that calls have
-	read      *form  // as which its input was read
-	text      string // the input
-	plain     bool   // it stood there in the form that all clients expect
+	caller    string   // raw: who makes the call, where that is a program
+	execution string   // of a tool search: server or client
+	place     string   // type of the environment of a shell
+	inputs    bool     // it has something that calls have, or that nobody knows
+	beside    []string // filled fields in which some client could look for an input
+	read      *form    // as which its input was read
+	text      string   // the input
+	plain     bool     // it stood there in the form that all clients expect
 }
 
 // form is what is known of a type of items that the agent runs.
@@ -63,6 +65,10 @@ var passive = map[string]bool{
 	"function_call_output": true, "custom_tool_call_output": true, "local_shell_call_output": true, "shell_call_output": true,
 	"apply_patch_call_output": true, "computer_call_output": true, "tool_search_output": true,
 }
+
+// spoken are those of them that hold what the model says, and no lists of tools
+// or of what was found, which have names of their own.
+var spoken = map[string]bool{"message": true, "reasoning": true}
 
 // entryFields are the names that have a meaning in an output item.
 var entryFields = []string{"type", "id", "call_id", "name", "namespace", "server_label", "status", "caller", "execution", "environment", "arguments", "input", "action", "actions", "operation", "content"}
@@ -112,18 +118,62 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result) bool {
 		e.place = v.Get("type").Str
 	case "arguments", "input", "action", "actions", "operation":
 		e.inputs = true
+		e.noteInput(key, v)
 		return true
 	case "content":
+		e.noteInput(key, v)
 	default:
 		if intercept.Misspelt(key, entryFields...) {
 			return d.Refuse("a known field of an output item is spelt in another letter case")
 		}
-		if passive[e.typ] { // has lists of tools and of what was found, with names of their own
-			return true
-		}
-		return d.Unknown(key, v)
+		e.noteInput(key, v)
+		return passive[e.typ] && !spoken[e.typ] || d.Unknown(key, v)
 	}
-	return passive[e.typ] || d.Unknown("", v)
+	return passive[e.typ] && !spoken[e.typ] || d.Unknown("", v)
+}
+
+// inputWords are in the names of fields in which an input may stand.
+var inputWords = []string{"argument", "input", "param", "action", "operation", "command", "code", "script", "patch", "content"}
+
+// noteInput notes a field that could be the input of a call beside the one where
+// its form has it. An item of a type that nobody knows is a call if there is more
+// in it than what the model says.
+func (e *entry) noteInput(key string, v gjson.Result) {
+	if !filled(v) || passive[e.typ] {
+		return
+	}
+	f := forms[e.typ]
+	switch {
+	case f == nil:
+		e.inputs = e.inputs || !saying[key]
+	case key != f.field && !(f.typ == "computer_call" && key == "actions") && speaks(strings.ToLower(key), inputWords):
+		e.beside = append(e.beside, key)
+	}
+}
+
+// saying are the fields of what the model says.
+var saying = map[string]bool{"content": true, "summary": true, "text": true, "role": true, "encrypted_content": true, "signature": true, "phase": true, "created_by": true}
+
+// filled reports whether there is something in a value.
+func filled(v gjson.Result) bool {
+	return v.Type == gjson.String && v.Str != "" || (v.IsArray() || v.IsObject()) && strings.Trim(v.Raw, "[]{} \t\r\n") != ""
+}
+
+func speaks(name string, words []string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// callWords are in the types of items that somebody runs.
+var callWords = []string{"call", "tool", "exec", "command", "action", "request"}
+
+// form is that of a call that the agent runs, whatever tools are offered; nil for
+// any other item.
+func (e *entry) form() *form {
+	f := forms[e.typ]
+	if f == nil && !passive[e.typ] && (e.inputs || speaks(strings.ToLower(e.typ), callWords)) {
+		return &form{typ: e.typ, fixed: true, unknown: true}
+	}
+	return f
 }
 
 // callsWithin reports whether an item that the agent would run stands anywhere
@@ -174,7 +224,7 @@ func (e *entry) readInput(f *form) (text string, plain bool) {
 	v := e.field(f.field)
 	switch {
 	case f.typ == "computer_call":
-		return e.actions(v), true
+		return e.actions(v)
 	case v.Type == gjson.Null:
 		return "", true
 	case v.Type == gjson.String:
@@ -186,20 +236,24 @@ func (e *entry) readInput(f *form) (text string, plain bool) {
 }
 
 // actions is what a computer is to do: one action or a list of them, with the
-// safety checks that the provider wants looked at.
-func (e *entry) actions(one gjson.Result) string {
-	input := "{}"
-	if one.IsObject() {
-		input = one.Raw
+// safety checks that the provider wants looked at. Where they are of another form
+// it is the whole item.
+func (e *entry) actions(one gjson.Result) (input string, plain bool) {
+	list := e.field("actions")
+	if filled(one) && !one.IsObject() || filled(list) && !list.IsArray() {
+		return e.raw, false
 	}
-	p := intercept.Patch{JSON: input}
-	if list := e.field("actions"); list.IsArray() {
+	p := intercept.Patch{JSON: "{}"}
+	if one.IsObject() {
+		p.JSON = one.Raw
+	}
+	if list.IsArray() {
 		p.Set("actions", list.Raw)
 	}
 	if checks := e.field(safetyChecks); checks.IsArray() && len(checks.Array()) > 0 {
 		p.Set(safetyChecks, checks.Raw)
 	}
-	return p.JSON
+	return p.JSON, true
 }
 
 const safetyChecks = "pending_safety_checks"
@@ -207,6 +261,9 @@ const safetyChecks = "pending_safety_checks"
 // withInput is the entry with another input, which [form.takes].
 func (e *entry) withInput(f *form, input string) string {
 	p := intercept.Patch{JSON: e.raw}
+	for _, key := range e.beside {
+		p.Delete(gjson.Escape(key))
+	}
 	switch strict := intercept.Strict([]byte(input)) == nil; {
 	case f.text && (e.field(f.field).Type != gjson.JSON || !strict):
 		p.Set(f.field, intercept.Quote(input))
@@ -228,6 +285,10 @@ func (f *form) takes(input string) bool {
 }
 
 func (e *entry) setActions(p *intercept.Patch, input gjson.Result) {
+	if _, plain := e.actions(e.field("action")); !plain {
+		p.Delete("action")
+		p.Delete("actions")
+	}
 	if list := input.Get("actions"); list.Exists() {
 		p.Set("actions", list.Raw)
 		return

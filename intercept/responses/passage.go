@@ -20,6 +20,7 @@ type passage struct {
 
 func (p *passage) run() error {
 	late := p.closed
+	names := intercept.EventNames(p.part, len(p.payloads))
 	for _, payload := range p.payloads {
 		switch {
 		case intercept.IsBlank(payload):
@@ -28,7 +29,7 @@ func (p *passage) run() error {
 			p.items = append(p.items, nil)
 			p.done, p.marks = true, true
 		default:
-			e, err := decode(string(payload))
+			e, err := decode(string(payload), names)
 			if err != nil {
 				return err
 			}
@@ -136,13 +137,15 @@ func (a *answer) learn(o *object, ended bool) {
 // there.
 func (p *passage) end(e *event) error {
 	p.closed = true
-	if p.object.pending() {
+	if e.kind == kindFailed && p.object.pending() {
 		return nil // nothing of it will be run
 	}
 	taken := make(map[*item]bool)
 	for i, shown := range e.response.output {
 		it := p.listed(i, shown, taken)
 		switch {
+		case it != nil && it.call == nil && p.runs(shown) != nil:
+			return intercept.NotUnderstood("an output item is a call in the list at the end alone")
 		case it != nil && it.over:
 			it.compare(shown)
 		case it != nil:

@@ -30,11 +30,12 @@ func (a *answer) recast(part []byte, items []*item, p *plan) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	names := intercept.EventNames(part, len(payloads))
 	return intercept.RecastPart(part, payloads, func(i int, payload []byte) (intercept.Recast, error) {
 		if intercept.IsDone(payload) {
 			return intercept.Recast{JSON: string(payload), Hollow: p.open, Before: a.farewell(p)}, nil
 		}
-		e, err := decode(string(payload))
+		e, err := decode(string(payload), names)
 		if err != nil {
 			return intercept.Recast{}, err
 		}

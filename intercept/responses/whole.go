@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
@@ -67,8 +68,7 @@ func (Dialect) Harmless(body []byte) bool {
 	if err != nil {
 		return !couldAnswer
 	}
-	a := answer{req: &request{}}
-	return !a.showsCalls(o)
+	return !slices.ContainsFunc(o.output, func(e *entry) bool { return e.form() != nil })
 }
 
 // finishWhole renders a whole answer whose calls were changed, or that comes after

@@ -1,0 +1,146 @@
+package responses
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// mark stands in what an agent would run.
+const mark = "MARK"
+
+func sayEvent(typ, fields string) string {
+	return "event: " + typ + "\ndata: {\"type\":\"" + typ + "\"," + fields + "}\n\n"
+}
+
+// finale is an answer whose items are done as first says and listed at the end as
+// last does, in a response with the fields.
+func finale(first, fields, last string) string {
+	body := sayEvent("response.created", `"sequence_number":0,"response":{"id":"resp_1","object":"response","created_at":1,"status":"in_progress","output":[]}`)
+	if first != "" {
+		body += sayEvent("response.output_item.done", `"sequence_number":1,"output_index":0,"item":`+first)
+	}
+	return body + sayEvent("response.completed", `"sequence_number":2,"response":{"id":"resp_1","object":"response","created_at":1,`+fields+`,"output":[`+last+`]}`)
+}
+
+func bash(arguments string) string {
+	return `{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"bash","arguments":` + intercept.Quote(arguments) + `}`
+}
+
+// Whatever an item or an answer looks like: before somebody has ruled on it, and
+// after it was denied, the agent has nothing of what it could run.
+func TestDisguisedCallsAreHeldOrRefused(t *testing.T) {
+	call := bash(`{"cmd":"` + mark + `"}`)
+	bodies := map[string]string{
+		"listed, response in progress":          finale("", `"status":"in_progress"`, call),
+		"listed, response queued":               finale("", `"status":"queued"`, call),
+		"listed, response failed":               finale("", `"status":"failed"`, call),
+		"listed, response cancelled":            finale("", `"status":"cancelled"`, call),
+		"listed, with an error":                 finale("", `"status":"completed","error":{"code":"x"}`, call),
+		"listed, with an empty error":           finale("", `"status":"completed","error":{}`, call),
+		"another one listed than done":          finale(bash("{}"), `"status":"in_progress"`, call),
+		"a search of the client's in the list":  finale(`{"type":"tool_search_call","id":"t1","call_id":"c1","execution":"server","arguments":{}}`, `"status":"completed"`, `{"type":"tool_search_call","id":"t1","call_id":"c1","execution":"client","arguments":{"q":"`+mark+`"}}`),
+		"an unknown item is a call in the list": finale(`{"type":"foo","id":"t1"}`, `"status":"completed"`, `{"type":"foo","id":"t1","name":"bash","call_id":"c1","arguments":"`+mark+`"}`),
+		"the event says it, not its data": sayEvent("response.created", `"sequence_number":0,"response":{"id":"resp_1","status":"in_progress","output":[]}`) +
+			"event: response.function_call_arguments.delta\ndata: {\"delta\":\"" + mark + "\"}\n\n",
+		"the event says something else than its data": sayEvent("response.created", `"sequence_number":0,"response":{"id":"resp_1","status":"in_progress","output":[]}`) +
+			"event: response.function_call_arguments.done\ndata: {\"type\":\"response.output_text.done\",\"arguments\":\"" + mark + "\"}\n\n",
+	}
+	for _, item := range []string{
+		`{"type":"python_call","id":"p1","code":"` + mark + `","status":"completed"}`,
+		`{"type":"exec_call","id":"p1","commands":["` + mark + `"]}`,
+		`{"type":"Local_Shell_Call","id":"p1","command":["` + mark + `"]}`,
+		`{"type":"browser_tool_use","id":"p1","url":"` + mark + `"}`,
+		`{"type":"mcp_call_request","tool":"x","params":{"a":"` + mark + `"}}`,
+		`{"type":"function","function":{"name":"x"},"params":{"a":"` + mark + `"}}`,
+		`{"type":"step","run":"` + mark + `"}`,
+		`{"type":"message","id":"m","role":"assistant","content":[],"tool_calls":[{"id":"c","type":"function","function":{"name":"bash","arguments":"` + mark + `"}}]}`,
+		`{"type":"message","id":"m","role":"assistant","content":[{"type":"tool_use","id":"c","name":"bash","input":{"x":"` + mark + `"}}]}`,
+	} {
+		bodies[item] = finale(item, `"status":"completed"`, item)
+		bodies["whole "+item] = whole("resp_1", item)
+	}
+	for name, body := range bodies {
+		t.Run(name, func(t *testing.T) {
+			p := newPlayer(t, asked(request1), 64, intercept.Limits{MaxContinuations: 1})
+			err := p.feed(body)
+			if err == nil {
+				var rulings []intercept.Ruling
+				for _, c := range p.a.Calls() {
+					rulings = append(rulings, deny(c))
+				}
+				if len(rulings) == 0 {
+					t.Error("it is neither held nor refused")
+				}
+				if p.last, err = p.a.Settle(rulings); err != nil {
+					t.Fatal(err)
+				}
+				p.out.Write(p.last.Bytes)
+			}
+			if strings.Contains(p.out.String(), mark) {
+				t.Errorf("the agent has\n%s", p.out.String())
+			}
+		})
+	}
+}
+
+// What an item is changes by the tools that are offered: one that the provider
+// runs when it is done is none of the agent's in the list at the end.
+func TestItemOfTheProviderIsNotTheAgentsInTheList(t *testing.T) {
+	for tools, items := range map[string][2]string{
+		`{"type":"x_search"},{"type":"custom","name":"bash"}`: {
+			`{"type":"custom_tool_call","id":"t1","call_id":"c1","name":"x_semantic","input":""}`,
+			`{"type":"custom_tool_call","id":"t1","call_id":"c1","name":"bash","input":"` + mark + `"}`,
+		},
+		`{"type":"shell","environment":{"type":"container_auto"}}`: {
+			`{"type":"shell_call","id":"t1","call_id":"c1","environment":{"type":"container_auto"},"action":{"commands":["ls"]}}`,
+			`{"type":"shell_call","id":"t1","call_id":"c1","environment":{"type":"local"},"action":{"commands":["` + mark + `"]}}`,
+		},
+	} {
+		p := newPlayer(t, asked(`{"model":"m","stream":true,"input":"x","tools":[`+tools+`]}`), 64, intercept.Limits{})
+		if err := p.feed(finale(items[0], `"status":"completed"`, items[1])); err == nil || strings.Contains(p.out.String(), mark) {
+			t.Errorf("%s: error %v; the agent has\n%s", tools, err, p.out.String())
+		}
+	}
+}
+
+// A call is shown to its reviewer with all that it could do, or as doubtful.
+func TestInputAtAnotherPlaceIsDoubted(t *testing.T) {
+	for _, item := range []string{
+		`{"type":"computer_call","id":"t1","call_id":"c1","action":[{"type":"type","text":"MARK"}],"status":"completed"}`,
+		`{"type":"computer_call","id":"t1","call_id":"c1","actions":{"type":"type","text":"MARK"},"status":"completed"}`,
+		`{"type":"computer_call","id":"t1","call_id":"c1","action":"MARK","status":"completed"}`,
+		`{"type":"function_call","id":"t1","call_id":"c1","name":"bash","arguments":"{}","input":{"cmd":"MARK"},"status":"completed"}`,
+		`{"type":"function_call","id":"t1","call_id":"c1","name":"bash","arguments":"{}","parsed_arguments":{"cmd":"MARK"},"status":"completed"}`,
+		`{"type":"function_call","id":"t1","call_id":"c1","name":"bash","arguments":"{}","content":"MARK","status":"completed"}`,
+		`{"type":"shell_call","id":"t1","call_id":"c1","action":{},"operation":{"cmd":"MARK"},"status":"completed"}`,
+		`{"type":"shell_call","id":"t1","call_id":"c1","action":{},"commands":["MARK"],"status":"completed"}`,
+	} {
+		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+		if err := p.feed(whole("resp_1", item)); err != nil {
+			continue // refused
+		}
+		calls := p.a.Calls()
+		if len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
+			t.Errorf("%s is judged as %+v", item, calls)
+			continue
+		}
+		settled, err := p.a.Settle([]intercept.Ruling{{Fate: intercept.Edit, Arguments: `{"type":"wait"}`}})
+		if err == nil && strings.Contains(string(settled.Bytes), mark) {
+			t.Errorf("%s: after an edit the agent has %s", item, settled.Bytes)
+		}
+	}
+}
+
+func TestErrorBodyWithCallsOfAnyKind(t *testing.T) {
+	for _, item := range []string{
+		`{"type":"shell_call","call_id":"c","environment":{"type":"container_auto"},"action":{}}`,
+		`{"type":"custom_tool_call","call_id":"c","name":"x_semantic","input":"x"}`,
+		`{"type":"python_call","code":"x"}`,
+	} {
+		if (Dialect{}).Harmless([]byte(`{"output":[` + item + `]}`)) {
+			t.Errorf("an error with %s passes", item)
+		}
+	}
+}
