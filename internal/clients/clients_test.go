@@ -37,7 +37,7 @@ const (
 	keepalive = 2 * time.Second
 	fullHold  = time.Minute
 	patience  = 6 * time.Minute // for all that is not held
-	// between the starts of two programs: all at once they wait for the processor
+	// Between the starts of two programs: all at once they wait for the processor.
 	apart      = 1500 * time.Millisecond
 	note       = "not this one"
 	editedNote = "too much"
