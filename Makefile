@@ -53,7 +53,7 @@ clients: ## official SDKs of Go, Node and Python, and the example bots; installs
 	$(GO) test -C internal/clients/gosdk ./...
 	$(GO) test -tags clients ./internal/clients ./examples -count=1 -v -timeout 30m
 
-agents: ## Codex, Claude Code, opencode and Qwen Code at work through heldcall run; installs them; ARGS=-long holds for 330 s
+agents: ## Codex, Claude Code, opencode and Qwen Code at work through heldcall run; installs them; ARGS=-all: more of them, -long: holds for 330 s
 	$(GO) test -tags agents ./internal/agents -count=1 -v -parallel 6 -timeout 40m -args $(ARGS)
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes a minute

@@ -2,6 +2,7 @@ package heldcall_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -225,4 +226,20 @@ func read(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(content)
+}
+
+// The versions in docs/agents.md are those that the agents' tests install.
+func TestAgentsAreDocumentedWithTheirVersions(t *testing.T) {
+	documented := read(t, "docs/agents.md")
+	for _, pins := range []string{"internal/agents/npm/package.json"} {
+		var installed struct{ Dependencies map[string]string }
+		if err := json.Unmarshal([]byte(read(t, pins)), &installed); err != nil {
+			t.Fatal(err)
+		}
+		for name, version := range installed.Dependencies {
+			if want := "`" + name + "` " + version; !strings.Contains(documented, want) {
+				t.Errorf("docs/agents.md does not have %s of %s", want, pins)
+			}
+		}
+	}
 }

@@ -24,7 +24,10 @@ import (
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
-var long = flag.Bool("long", false, "hold a call for longer than 300 s, the agents' own limits left as they are")
+var (
+	long = flag.Bool("long", false, "hold a call for longer than 300 s, the agents' own limits left as they are")
+	all  = flag.Bool("all", false, "also try the agents that are not in use as much")
+)
 
 // timing is how often heldcall says that it still holds, and for how long.
 func timing() (keepalive, held time.Duration) {
@@ -37,47 +40,62 @@ func timing() (keepalive, held time.Duration) {
 // TestAgents lets every agent work at the task through heldcall run, and without
 // it: with nothing between them and the model the agents run all four steps.
 func TestAgents(t *testing.T) {
-	modules, heldcall := installed(t), built(t)
-	for _, a := range fleet(t) {
+	heldcall := built(t)
+	agents := fleet(t)
+	if *all {
+		agents = append(agents, more(t)...)
+	}
+	dirs := make(map[string]string)
+	for _, a := range agents {
+		if dirs[a.source] == "" {
+			dirs[a.source] = installed(t, a.source)
+		}
+		dir := dirs[a.source]
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			t.Run("held", func(t *testing.T) {
 				t.Parallel()
-				a.workHeld(t, modules, heldcall)
+				a.workHeld(t, dir, heldcall)
 			})
 			t.Run("alone", func(t *testing.T) {
 				t.Parallel()
-				a.workAlone(t, modules)
+				a.workAlone(t, dir)
 			})
 		})
 	}
 }
 
-func (a agent) workHeld(t *testing.T, modules, heldcall string) {
+func (a agent) workHeld(t *testing.T, dir, heldcall string) {
 	k := newTask(a)
 	h := configure(t, serve(t, k))
 	r := newRun(t, a, h.endpoint)
 	asked := h.review(t)
-	r.play(t, outside(t), append([]string{heldcall, "run", "--config", h.config, "--log-file", h.log, "--"}, a.argv(modules, h.endpoint)...))
+	r.play(t, outside(t, a.elsewhere), append([]string{heldcall, "run", "--config", h.config, "--log-file", h.log, "--"}, a.argv(dir, h.endpoint)...))
 	k.judge(t, r, true)
+	if strings.Contains(r.output, "heldcall: ") {
+		t.Error("heldcall run has something to say about the agent")
+	}
 	judgeAsked(t, a, asked())
 	if t.Failed() {
 		h.show(t)
 	}
 }
 
-func (a agent) workAlone(t *testing.T, modules string) {
+func (a agent) workAlone(t *testing.T, dir string) {
 	k := newTask(a)
 	upstream := serve(t, k)
 	at := endpoint{openAI: upstream, anthropic: strings.TrimSuffix(upstream, "/v1")}
 	r := newRun(t, a, at)
 	r.environment = append(r.environment, at.environment()...)
 	r.environment = append(r.environment, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
-	argv := a.argv(modules, at)
+	if a.variables != nil {
+		r.environment = append(r.environment, a.variables(at)...)
+	}
+	argv := a.argv(dir, at)
 	if a.equipped != nil {
 		argv = a.equipped(argv, at)
 	}
-	r.play(t, outside(t), argv)
+	r.play(t, outside(t, a.elsewhere), argv)
 	k.judge(t, r, false)
 }
 

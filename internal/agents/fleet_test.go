@@ -18,16 +18,22 @@ const prompt = "Do the four steps of the task."
 
 // agent is one command-line agent and the model it is used with.
 type agent struct {
-	name string
-	api  scripted.API
-	tool string // its shell tool
+	name   string
+	source string // folder of its pins
+	api    scripted.API
+	tool   string // its shell tool
 	// call is the model's call of that tool with a shell command.
 	call func(id, script string) scripted.Call
 	// argv and environment start it, told where its model is.
-	argv        func(modules string, at endpoint) []string
+	argv        func(dir string, at endpoint) []string
 	environment []string
 	// equipped is the command as heldcall run starts it, where that is another.
 	equipped func(argv []string, at endpoint) []string
+	// variables are those that heldcall run sets for this agent only.
+	variables func(at endpoint) []string
+	// elsewhere are the hosts that it tries to reach beside its model's, whatever it
+	// is told.
+	elsewhere []string
 	// files are put into its home folder before the start.
 	files func(at endpoint) map[string]string
 }
@@ -40,11 +46,11 @@ func (e endpoint) environment() []string {
 	return []string{"OPENAI_BASE_URL=" + e.openAI, "OPENAI_API_BASE=" + e.openAI, "ANTHROPIC_BASE_URL=" + e.anthropic}
 }
 
-// fleet are all the agents. What they send to other places than their model is
+// fleet are the agents that are always tried. What they send to other places than their model is
 // switched off, for that is not what is tested.
 func fleet(t *testing.T) []agent {
-	codex := func(modules string) string {
-		return native(t, modules, map[string]string{
+	codex := func(dir string) string {
+		return native(t, dir, map[string]string{
 			"linux/amd64":  "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
 			"linux/arm64":  "@openai/codex-linux-arm64/vendor/aarch64-unknown-linux-musl/bin/codex",
 			"darwin/amd64": "@openai/codex-darwin-x64/vendor/x86_64-apple-darwin/bin/codex",
@@ -53,7 +59,7 @@ func fleet(t *testing.T) []agent {
 	}
 	return []agent{
 		{
-			name: "codex", api: scripted.Responses, tool: "exec_command", call: calling("exec_command", "cmd"),
+			name: "codex", source: "npm", api: scripted.Responses, tool: "exec_command", call: calling("exec_command", "cmd"),
 			argv:        codexWith(codex, "gpt-5.5"),
 			environment: []string{"CODEX_API_KEY=sk-test"},
 			equipped: func(argv []string, at endpoint) []string {
@@ -64,7 +70,7 @@ func fleet(t *testing.T) []agent {
 		{
 			// A newer model: its tools stand in the input, and it writes JavaScript that
 			// calls the shell.
-			name: "codex-code-mode", api: scripted.Responses, tool: "exec", call: scripting,
+			name: "codex-code-mode", source: "npm", api: scripted.Responses, tool: "exec", call: scripting,
 			argv:        codexWith(codex, "gpt-6-sol"),
 			environment: []string{"CODEX_API_KEY=sk-test"},
 			files: func(at endpoint) map[string]string {
@@ -76,9 +82,9 @@ func fleet(t *testing.T) []agent {
 			},
 		},
 		{
-			name: "claude-code", api: scripted.Messages, tool: "Bash", call: calling("Bash", "command"),
-			argv: func(modules string, _ endpoint) []string {
-				claude := native(t, modules, map[string]string{
+			name: "claude-code", source: "npm", api: scripted.Messages, tool: "Bash", call: calling("Bash", "command"),
+			argv: func(dir string, _ endpoint) []string {
+				claude := native(t, dir, map[string]string{
 					"linux/amd64":  "@anthropic-ai/claude-code-linux-x64/claude",
 					"linux/arm64":  "@anthropic-ai/claude-code-linux-arm64/claude",
 					"darwin/amd64": "@anthropic-ai/claude-code-darwin-x64/claude",
@@ -89,27 +95,27 @@ func fleet(t *testing.T) []agent {
 			environment: []string{"ANTHROPIC_API_KEY=sk-ant-test", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "IS_SANDBOX=1"},
 		},
 		{
-			name: "opencode-responses", api: scripted.Responses, tool: "bash", call: calling("bash", "command"),
+			name: "opencode-responses", source: "npm", api: scripted.Responses, tool: "bash", call: calling("bash", "command"),
 			argv:        opencodeWith(t, "openai/gpt-5"),
 			environment: append([]string{"OPENAI_API_KEY=sk-test"}, opencodeQuiet...),
 			files:       func(endpoint) map[string]string { return map[string]string{opencodeFile: opencodePlain} },
 		},
 		{
-			name: "opencode-chat", api: scripted.Chat, tool: "bash", call: calling("bash", "command"),
+			name: "opencode-chat", source: "npm", api: scripted.Chat, tool: "bash", call: calling("bash", "command"),
 			argv:        opencodeWith(t, "compatible/scripted"),
 			environment: opencodeQuiet,
 			files:       func(endpoint) map[string]string { return map[string]string{opencodeFile: opencodeCompatible} },
 		},
 		{
-			name: "opencode-messages", api: scripted.Messages, tool: "bash", call: calling("bash", "command"),
+			name: "opencode-messages", source: "npm", api: scripted.Messages, tool: "bash", call: calling("bash", "command"),
 			argv:        opencodeWith(t, "anthropic/claude-sonnet-4-5"),
 			environment: append([]string{"ANTHROPIC_API_KEY=sk-ant-test"}, opencodeQuiet...),
 			files:       func(endpoint) map[string]string { return map[string]string{opencodeFile: opencodePlain} },
 		},
 		{
-			name: "qwen-code", api: scripted.Chat, tool: "run_shell_command", call: calling("run_shell_command", "command"),
-			argv: func(modules string, _ endpoint) []string {
-				return []string{"node", filepath.Join(modules, ".bin", "qwen"), "--yolo", prompt}
+			name: "qwen-code", source: "npm", api: scripted.Chat, tool: "run_shell_command", call: calling("run_shell_command", "command"),
+			argv: func(dir string, _ endpoint) []string {
+				return []string{"node", module(dir, ".bin/qwen"), "--yolo", prompt}
 			},
 			environment: []string{"OPENAI_API_KEY=sk-test", "OPENAI_MODEL=scripted", "QWEN_CODE_SUPPRESS_YOLO_WARNING=1"},
 			files:       func(endpoint) map[string]string { return map[string]string{".qwen/settings.json": qwenQuiet} },
@@ -148,15 +154,15 @@ var opencodeQuiet = []string{
 	"npm_config_offline=true", // it would install its plugin package
 }
 
-func codexWith(codex func(modules string) string, model string) func(string, endpoint) []string {
-	return func(modules string, _ endpoint) []string {
-		return []string{codex(modules), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--model", model, prompt}
+func codexWith(codex func(dir string) string, model string) func(string, endpoint) []string {
+	return func(dir string, _ endpoint) []string {
+		return []string{codex(dir), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--model", model, prompt}
 	}
 }
 
 func opencodeWith(t *testing.T, model string) func(string, endpoint) []string {
-	return func(modules string, _ endpoint) []string {
-		opencode := native(t, modules, map[string]string{
+	return func(dir string, _ endpoint) []string {
+		opencode := native(t, dir, map[string]string{
 			"linux/amd64":  "opencode-linux-x64/bin/opencode",
 			"linux/arm64":  "opencode-linux-arm64/bin/opencode",
 			"darwin/amd64": "opencode-darwin-x64/bin/opencode",

@@ -5,6 +5,8 @@ package agents_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,36 +14,47 @@ import (
 	"testing"
 )
 
-// installed returns the folder in which npm has installed the pinned agents. It
-// stays in the user's cache folder, one folder for each state of the pins.
-func installed(t *testing.T) string {
+// installed installs the pins of a folder beside this file, of npm or of PyPI, and
+// returns where. That stays in the user's cache folder, one folder for each state
+// of the pins.
+func installed(t *testing.T, source string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	pins, err := os.ReadFile(filepath.Join("npm", "package-lock.json"))
+	python := false
+	pins, err := os.ReadFile(filepath.Join(source, "package-lock.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		python = true
+		pins, err = os.ReadFile(filepath.Join(source, "requirements.txt"))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(pins)
-	dir := filepath.Join(cache, "heldcall-agents", hex.EncodeToString(sum[:8]))
-	modules, ready := filepath.Join(dir, "node_modules"), filepath.Join(dir, "ready")
+	dir := filepath.Join(cache, "heldcall-agents", source+"-"+hex.EncodeToString(sum[:8]))
+	ready := filepath.Join(dir, "ready")
 	if _, err := os.Stat(ready); err == nil {
-		return modules
+		return dir
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(dir, os.DirFS("npm")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
 		t.Fatal(err)
 	}
-	// Not ci: it fails where an optional package of another platform is not to be had.
-	command(t, dir, "npm", "install", "--ignore-scripts", "--no-audit", "--no-fund")
+	if python {
+		command(t, dir, "python3", "-m", "venv", "venv")
+		command(t, dir, filepath.Join("venv", "bin", "pip"), "install", "--quiet", "--no-deps", "--no-compile", "--disable-pip-version-check", "--requirement", "requirements.txt")
+	} else {
+		// Not ci: it fails where an optional package of another platform is not to be had.
+		command(t, dir, "npm", "install", "--ignore-scripts", "--no-audit", "--no-fund")
+	}
 	if err := os.WriteFile(ready, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return modules
+	return dir
 }
 
 // built returns the path of a heldcall that was built from this tree.
@@ -61,14 +74,19 @@ func command(t *testing.T, dir, name string, args ...string) {
 	}
 }
 
+// module is the path of a file of a package of npm.
+func module(dir, path string) string {
+	return filepath.Join(dir, "node_modules", filepath.FromSlash(path))
+}
+
 // native is the path of a program that a package of this platform holds. The
 // agents' own start scripts look for it; npm's install scripts are not run.
-func native(t *testing.T, modules string, byPlatform map[string]string) string {
+func native(t *testing.T, dir string, byPlatform map[string]string) string {
 	t.Helper()
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	path, ok := byPlatform[platform]
 	if !ok {
 		t.Fatalf("this test does not know the agent's package for %s", platform)
 	}
-	return filepath.Join(modules, filepath.FromSlash(path))
+	return module(dir, path)
 }
