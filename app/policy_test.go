@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/tidwall/gjson"
 )
 
 // TestRewriteRules: what a rule changes is what the agent gets and what people
@@ -156,5 +157,26 @@ func TestDeniedAgain(t *testing.T) {
 	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
 	if got := <-again; !strings.Contains(got, "call_sesame") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestTemplates: people read the title of the rule, and the model its denial.
+func TestTemplates(t *testing.T) {
+	w := build(t, `
+rules:
+  - ask: [bash]
+    title: "Run {{.Args.command}} for {{.Principal.Tenant}}?"
+    denial: "{{.Outcome}} by {{.Reviewer}}: {{.Note}}"
+`, callThenText)
+	answer := make(chan string, 1)
+	go func() { answer <- w.post("/v1/chat/completions", wholeRequest).rest() }()
+	r := w.pending(1)[0]
+	if r.Title != "Run ls -la /opensesame for default?" {
+		t.Errorf("title %q", r.Title)
+	}
+	w.decide(r.ID, approvals.Decision{Action: approvals.ActionDeny, Note: "not now"})
+	<-answer
+	if told := gjson.GetBytes(w.upstream.Requests()[1].Body, "messages.2.content").Str; told != "denied_by_person by local: not now" {
+		t.Errorf("the model was told %q", told)
 	}
 }

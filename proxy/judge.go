@@ -114,7 +114,7 @@ func (x *exchange) judge() state {
 			h.rule(intercept.Release, approvals.OutcomeAllowedByRule, "")
 			h.rewrite()
 		case h.verdict.Action == policy.Deny:
-			h.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(c.Name, h.verdict.Reason))
+			h.deny(approvals.OutcomeDeniedByRule, "", intercept.DeniedByRule(c.Name, h.verdict.Reason))
 		default:
 			x.docket.asked = append(x.docket.asked, h)
 			requests = append(requests, x.request(h))
@@ -124,6 +124,14 @@ func (x *exchange) judge() state {
 		return (*exchange).proceed
 	}
 	return x.ask(requests)
+}
+
+// deny denies a call. The model is told what the rule says of that, else the
+// usual.
+func (h *hearing) deny(outcome approvals.Outcome, note, usual string) {
+	d, _ := h.request.FinalDecision()
+	told := h.verdict.Denial.Text(policy.Denied{Outcome: outcome, Note: note, Reviewer: d.ReviewerID})
+	h.rule(intercept.Deny, outcome, cmp.Or(told, usual))
 }
 
 // rewrite releases a call as rewrite rules have changed it, if they have.
@@ -178,7 +186,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		Dialect: x.route.dialect.Name(), Model: who.model,
 		ToolCallID: h.call.ID, ToolName: h.call.Name, Arguments: argumentsValue(h.shown()),
 		Resource: h.verdict.Resource, ArgsPreview: h.verdict.Preview,
-		Title:     "Allow " + cmp.Or(h.call.Name, "a call without a name") + "?",
+		Title:     cmp.Or(h.verdict.Title, "Allow "+cmp.Or(h.call.Name, "a call without a name")+"?"),
 		RiskLevel: h.verdict.Risk, Reason: h.verdict.Reason, Rule: h.verdict.Rule,
 		SuggestedPatterns: h.verdict.Suggested,
 		Context:           approvals.Context{LastUserMessage: excerpt(x.req.LastUser()), AssistantText: excerpt(x.answer.Text())},

@@ -144,12 +144,12 @@ func (x *exchange) decide(h *hearing, judged Policy) {
 	case approvals.StatusApproved:
 		x.approved(h, d, judged)
 	case approvals.StatusDenied:
-		h.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedByPerson(name, d.Note))
+		h.deny(approvals.OutcomeDeniedByPerson, d.Note, intercept.DeniedByPerson(name, d.Note))
 		if d.Action == approvals.ActionAbortRun {
 			h.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(d.Note))
 		}
 	case approvals.StatusExpired:
-		h.rule(intercept.Deny, approvals.OutcomeExpired, intercept.NobodyAnswered(name))
+		h.deny(approvals.OutcomeExpired, "", intercept.NobodyAnswered(name))
 	default:
 		h.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(d.Note))
 	}

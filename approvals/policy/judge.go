@@ -151,7 +151,11 @@ func (s *subject) verdict(by ground) Verdict {
 	}
 }
 
-func (s *subject) deny(p *pattern) Verdict { return s.verdict(p.ground(Deny)) }
+func (s *subject) deny(p *pattern) Verdict {
+	v := s.verdict(p.ground(Deny))
+	v.Denial = s.denial(&v, []*rule{p.rule})
+	return v
+}
 
 // question is the verdict that people are asked, with the settings that hold
 // where no rule has any.
@@ -232,12 +236,16 @@ func (s *subject) askByRules(asks []*pattern, denied finding) Verdict {
 	if all.onTimeout == approvals.OnTimeoutApprove && len(s.doubts) == 0 && denied.match == no {
 		v.OnTimeout = approvals.OnTimeoutApprove
 	}
-	for _, p := range asks {
+	rules := make([]*rule, len(asks))
+	for i, p := range asks {
+		rules[i] = p.rule
 		if names := p.rule.reviewers; len(names) > 0 && !slices.Equal(names, all.reviewers) {
 			v.Flags = append(v.Flags, fmt.Sprintf("The rule that asks about %s (%s) names other reviewers: %s.",
 				p.text, p.where, strings.Join(names, ", ")))
 		}
 	}
+	s.title(&v, rules)
+	v.Denial = s.denial(&v, rules)
 	return v
 }
 

@@ -40,7 +40,7 @@ type setting struct {
 func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
 	before := len(r.errors)
 	rr := &ruleReader{reader: r, in: in, one: &rule{}, to: to, found: map[*[]*pattern]bool{}}
-	r.mapping(n, path, rr.keys(), []string{"limit", "title", "denial", "escalate", "delegate", "scope"})
+	r.mapping(n, path, rr.keys(), []string{"limit", "escalate", "delegate", "scope"})
 	for _, read := range rr.later {
 		read()
 	}
@@ -55,6 +55,9 @@ func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
 		if !rr.found[s.list] {
 			r.fail(&yaml.Node{Line: s.line}, s.path, "has no effect: it is about the %s list, and the rule has none", s.name)
 		}
+	}
+	if one := rr.one; one.denial != nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
+		r.fail(n, path, "has a denial and neither a deny nor an ask list that it could be of")
 	}
 	if rr.found[&to.rewrite] && len(rr.one.edits) == 0 {
 		r.fail(n, path, "has a rewrite list and does not say what to change: write set or delete")
@@ -76,6 +79,8 @@ func (r *ruleReader) keys() []key {
 		{"when", func(n *yaml.Node, path string) { one.when = r.condition(n, path) }},
 		{"reason", func(n *yaml.Node, path string) { one.reason, _ = r.text(n, path) }},
 		{"risk", func(n *yaml.Node, path string) { one.risk = r.risk(n, path) }},
+		{"title", r.question(func(n *yaml.Node, path string) { one.title = r.message(n, path) })},
+		{"denial", func(n *yaml.Node, path string) { one.denial = r.message(n, path) }},
 		{"timeout", r.question(func(n *yaml.Node, path string) { one.timeout = r.duration(n, path) })},
 		{"on_timeout", r.question(func(n *yaml.Node, path string) {
 			one.onTimeout = r.oneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove}, "escalate")
@@ -147,6 +152,19 @@ func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {
 		return
 	}
 	r.one.edits = append(r.one.edits, e)
+}
+
+// message reads a template.
+func (r *reader) message(n *yaml.Node, path string) *Message {
+	text, ok := r.text(n, path)
+	if !ok {
+		return nil
+	}
+	m, err := newMessage(text)
+	if err != nil {
+		r.fail(n, path, "%s", err)
+	}
+	return m
 }
 
 // condition reads the when of a rule.

@@ -74,6 +74,9 @@ type Verdict struct {
 	// pattern for each; of what no pattern can allow there are none.
 	Suggested []string
 
+	Title  string  // of the question, as a rule has it, on one line; "": none has
+	Denial *Denial // what the model is told if the call is denied, as a rule has it; nil: none has
+
 	Timeout           time.Duration // never 0 where people are asked
 	OnTimeout         string        // approvals.OnTimeoutDeny or approvals.OnTimeoutApprove
 	Reviewers         []string      // groups that may decide; none: any reviewer

@@ -25,6 +25,8 @@ type rule struct {
 	wide   bool       // its patterns are compared with all the arguments
 	when   *condition // nil: always
 	edits  []edit     // of a rewrite
+	title  *Message   // of a question
+	denial *Message   // what the model is told of a denial
 }
 
 // ground is why a verdict is what it is.
