@@ -104,6 +104,7 @@ type shellPattern struct {
 	words      []glob
 	rest       bool // a last word *: one or more operands; alone: any command without options
 	open       bool // a trailing :*: the last word may go on after a colon, any operands may follow
+	colon      glob // the last word, then a colon and any text, where open
 	spelledOut bool // no * at all
 }
 
@@ -152,6 +153,7 @@ func (p *shellPattern) takeTail() {
 		parts := slices.Clone(last[:len(last)-1])
 		parts[len(parts)-1] = strings.TrimSuffix(parts[len(parts)-1], ":")
 		p.words[n] = glob{parts}
+		p.colon = p.words[n].withColon()
 	}
 }
 
@@ -238,10 +240,10 @@ func (p *shellPattern) coversWord(i int, word string, star, wild bool) bool {
 		word = strings.NewReplacer("*", unknown, "?", unknown).Replace(word)
 	}
 	if !g.match(word) {
-		if !p.open || i < len(p.words)-1 || !g.withColon().match(word) {
+		if !p.open || i < len(p.words)-1 || !p.colon.match(word) {
 			return false
 		}
-		g = g.withColon()
+		g = p.colon
 	}
 	if g.literal() {
 		return true
@@ -249,7 +251,7 @@ func (p *shellPattern) coversWord(i int, word string, star, wild bool) bool {
 	if !star && !isOption(g.prefix()) || i == 0 && isOption(word) {
 		return false
 	}
-	return !strings.Contains(strings.Join(g.parts, ""), "/") || !leadsUp(word)
+	return !leadsUp(word) || !slices.ContainsFunc(g.parts, func(part string) bool { return strings.Contains(part, "/") })
 }
 
 // withColon is the glob, then a colon and any text.
