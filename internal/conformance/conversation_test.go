@@ -249,6 +249,7 @@ func (tk *talk) judgeSeen(t *testing.T, ran map[string]string) {
 	if len(calls) < rounds {
 		t.Errorf("%s: the model made %d calls", tk.id, len(calls))
 	}
+	denied := make(map[string]bool) // calls that come again unchanged are denied at once
 	for _, call := range calls {
 		arguments, run := ran[call.ID]
 		action, told := tk.decided[call.ID], results[call.ID]
@@ -256,6 +257,7 @@ func (tk *talk) judgeSeen(t *testing.T, ran map[string]string) {
 		switch action {
 		case approvals.ActionDeny:
 			right = !run && strings.Contains(told, "no to "+call.ID)
+			denied[call.Name+call.Arguments] = true
 		case approvals.ActionModifyArgs:
 			shown := sameJSON(arguments, call.Arguments) || arguments == call.Arguments
 			if tk.habit.remembered() {
@@ -263,7 +265,7 @@ func (tk *talk) judgeSeen(t *testing.T, ran map[string]string) {
 			}
 			right = run && shown && strings.Contains(told, "changed "+call.ID) && strings.Contains(told, resultNumber(told)) && strings.Contains(arguments, "changed")
 		case "":
-			right = false
+			right = !run && denied[call.Name+call.Arguments] && strings.Contains(told, "already denied")
 		}
 		if !right {
 			t.Errorf("%s: %q %s was %s; the agent ran %t %q, the model is told %q", tk.id, call.ID, call.Arguments, or(action, "not decided"), run, arguments, told)
