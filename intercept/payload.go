@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/sse"
@@ -19,10 +20,16 @@ func Payloads(part []byte) ([][]byte, error) {
 			return nil, NotUnderstood("a line of the event stream is neither data nor a comment")
 		}
 	}
-	if len(event.Data) == 0 {
+	switch {
+	case len(event.Data) == 0:
 		return nil, nil
+	case event.Indented > 0 && event.Indented < len(event.Data), mixesLineEnds(part):
+		return nil, NotUnderstood("an event has lines that only some readers see")
 	}
 	if joined := event.Joined(); readable(joined) {
+		if len(event.Data) > 1 && slices.ContainsFunc(event.Data, isEvent) {
+			return nil, NotUnderstood("an event holds another in a line of its own")
+		}
 		return [][]byte{joined}, nil
 	}
 	for _, line := range event.Data {
@@ -50,6 +57,20 @@ func EventNames(part []byte, payloads int) (names []string) {
 		}
 	}
 	return names
+}
+
+// mixesLineEnds reports whether a part has lines that end in a bare carriage
+// return beside others: readers that know only line feeds take them for one.
+func mixesLineEnds(part []byte) bool {
+	returns, feeds, both := bytes.Count(part, []byte("\r")), bytes.Count(part, []byte("\n")), bytes.Count(part, []byte("\r\n"))
+	return returns > both && feeds > 0
+}
+
+// isEvent reports whether a reader that takes each line for itself finds an object
+// with something in it there.
+func isEvent(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) > 2 && line[0] == '{' && Strict(line) == nil
 }
 
 func harmlessLine(line []byte) bool {

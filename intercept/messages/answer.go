@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/tidwall/gjson"
 )
 
 const (
@@ -40,6 +41,8 @@ type turn struct {
 	started   bool   // the message has begun
 	named     bool   // some of its events have a name
 	unnamed   bool   // some have none
+	indented  bool   // some stand behind blanks
+	plain     bool   // some do not
 	usage     string // of the message: what its end says, and what only its start says
 	stop      string // the stop reason
 	container string
@@ -115,8 +118,8 @@ func (a *answer) Calls() []intercept.Call {
 }
 
 // mixed reports whether some events of the message have a name and some have
-// none. The SDKs skip these.
-func (a *answer) mixed() bool { return a.named && a.unnamed }
+// none, or some stand behind blanks. The SDKs skip these.
+func (a *answer) mixed() bool { return a.named && a.unnamed || a.indented && a.plain }
 
 // cut reports whether the answer ended otherwise than by the model's will.
 func (a *answer) cut() bool {
@@ -220,6 +223,8 @@ func (a *answer) open(o *opening, index int) (*block, error) {
 		return nil, intercept.NotUnderstood("a block stands behind the end of the message")
 	case o.role == roleCall && a.stop != "":
 		return nil, intercept.NotUnderstood("a call stands behind the reason why the message stopped")
+	case o.role == roleHosted && a.impersonates(o):
+		return nil, intercept.NotUnderstood("a tool of the agent's own is called as if the provider ran it")
 	case len(a.blocks) == maxBlocks:
 		return nil, intercept.NotUnderstood("it has more than %d blocks", maxBlocks)
 	}
@@ -240,6 +245,13 @@ func (a *answer) open(o *opening, index int) (*block, error) {
 	a.opened++
 	a.blocks = append(a.blocks, b)
 	return b, a.hear(len(o.raw))
+}
+
+// impersonates reports whether a block says of a tool of the agent's own that the
+// provider runs it. A hosted MCP server may have one of the same name.
+func (a *answer) impersonates(o *opening) bool {
+	_, own := a.req.Tool(o.name)
+	return own && (gjson.Get(o.raw, "type").Str == "server_tool_use" || len(a.req.Hosted()) == 0)
 }
 
 // enlist compares a new call with those before it.

@@ -21,7 +21,7 @@ const (
 type opening struct {
 	raw      string
 	role     role
-	id, name string // of a call
+	id, name string // of a call; name also of one that the provider runs
 	input    string // of a call, raw; "" when absent or null
 }
 
@@ -35,10 +35,13 @@ func (d *decoder) block(o *opening, v gjson.Result) bool {
 	switch kind := t.Str; {
 	case kind == "tool_use":
 		return d.call(o, v)
-	case kind == "server_tool_use" || kind == "mcp_tool_use" || strings.HasSuffix(kind, "_tool_result"):
+	case kind == "server_tool_use" || kind == "mcp_tool_use":
+		o.name = v.Get("name").String()
 		return d.hosted(o, v)
 	case intercept.NamedInput(v):
 		return d.Refuse("a block of another type has a name and an input")
+	case strings.HasSuffix(kind, "_tool_result"):
+		return d.hosted(o, v)
 	case kind == "text" || strings.HasSuffix(kind, "thinking"):
 		return d.said(v)
 	case kind == "mcp_tool_listing" || kind == "compaction":

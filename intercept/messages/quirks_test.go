@@ -78,6 +78,11 @@ var quirks = []quirk{
 	{name: "4.36 no blank behind data", body: strings.ReplaceAll(listed, "data: ", "data:"), calls: []string{`bash({"command":"ls"})`}},
 	{name: "5.12 no names", body: unnamed(listed), calls: []string{`bash({"command":"ls"})`}},
 	{name: "5.12 some names", body: started("msg_1") + unnamed(one) + ended("tool_use"), calls: []string{`bash({"command":"ls"})?`}},
+	{name: "5.12 some behind blanks", body: started("msg_1") + strings.Replace(use(0, "a", "x", `{"c":"/`, `home`, `"}`), `data: {"type":"content_block_delta"`, ` data: {"type":"content_block_delta"`, 1) + ended("tool_use"), calls: []string{`x({"c":"/home"})?`}},
+	{name: "5.12 an event within another", body: started("msg_1") + begun(0, "a", "bash") + "event: content_block_delta\n data: [\n" + strings.TrimPrefix(strings.TrimSuffix(more(0, "{}"), "\n"), "event: content_block_delta\n") + " data: ]\n\n", refused: true},
+	{name: "5.12 a comment for some", body: started("msg_1") + begun(0, "a", "x") + strings.TrimSuffix(strings.ReplaceAll(": x\n"+more(0, "{}"), "\n", "\r"), "\r\r") + "\n\n", refused: true},
+	{name: "3.6 a tool of the agent's own as if the provider ran it", body: started("msg_1") + complete(0, strings.Replace(aCall, "tool_use", "server_tool_use", 1)), refused: true},
+	{name: "3.6 a call as a result", body: started("msg_1") + complete(0, strings.Replace(aCall, "tool_use", "bash_tool_result", 1)), refused: true},
 	{name: "5.12 another name", body: started("msg_1") + strings.Replace(one, "event: content_block_start", "event: ping", 1), refused: true},
 	// What no server has been seen to send.
 	{name: "not JSON", body: "data: {\"type\":[\n\n", refused: true},

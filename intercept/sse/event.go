@@ -11,6 +11,9 @@ type Event struct {
 	// Data holds the value of each data line. A reader that follows the standard
 	// joins them with LF; some readers take each for itself.
 	Data [][]byte
+	// Indented counts the data lines behind blanks, which a reader that follows the
+	// standard skips.
+	Indented int
 	// Stray holds the lines that no reader that follows the standard looks at as
 	// data: comments, id, retry and unknown fields, and event
 	// fields but for the first. Lenient readers may.
@@ -41,7 +44,9 @@ func (e *Event) add(line []byte) {
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch {
 	case string(field) == "data" && (colon || len(line) == len(field)):
-		e.Data = append(e.Data, value)
+		if e.Data = append(e.Data, value); line[0] != 'd' {
+			e.Indented++
+		}
 	case string(field) == "event" && line[0] == 'e' && e.Name == nil && bytes.IndexByte(value, '{') < 0:
 		e.Name = value
 	default:
