@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 )
 
@@ -16,9 +18,12 @@ import (
 type Seen struct {
 	// Before is the fingerprint of what the agent's request ended with: the
 	// answer stands right behind it.
-	Before string     `json:"before"`
-	Text   string     `json:"text"`
-	Calls  []SeenCall `json:"calls,omitempty"`
+	Before string `json:"before"`
+	// Opening is the fingerprint of the message that opens the conversation, "" for
+	// one that the request does not show.
+	Opening string     `json:"opening,omitempty"`
+	Text    string     `json:"text"`
+	Calls   []SeenCall `json:"calls,omitempty"`
 	// Items are the provider's ids of what the answer consists of, where the wire
 	// has them.
 	Items []string `json:"items,omitempty"`
@@ -29,6 +34,51 @@ type SeenCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Note string `json:"note,omitempty"` // what the model reads before its result, after an edit
+	// Input is the fingerprint of its input as the agent has it, where the id does
+	// not tell the call from those of other conversations.
+	Input string `json:"input,omitempty"`
+}
+
+// NewSeenCall is a call with a name, an id and an input that the agent has or
+// shows: JSON or any text.
+func NewSeenCall(id, name, input string) SeenCall {
+	c := SeenCall{ID: id, Name: name}
+	if !telling(id, name) {
+		c.Input = Fingerprint(canonical(input))
+	}
+	return c
+}
+
+// canonical is the same for JSON that agents have read and written anew. No input
+// at all is an empty object.
+func canonical(input string) string {
+	if strings.TrimSpace(input) == "" {
+		return "{}"
+	}
+	v := jsontext.Value(input)
+	if v.Canonicalize() != nil {
+		return input
+	}
+	return string(v)
+}
+
+// tellingLength is how long a part of an id is that nobody makes up twice: the
+// random ids of providers have 12 letters and digits and more in a row, counters
+// (call_0, functions.add:0) less.
+const tellingLength = 12
+
+// telling reports whether an id is one of its own in all conversations. Many
+// providers number the calls of each.
+func telling(id, name string) bool {
+	if name != "" {
+		id = strings.ReplaceAll(id, name, " ")
+	}
+	for _, run := range strings.FieldsFunc(id, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if len(run) >= tellingLength && strings.ContainsFunc(run, unicode.IsDigit) && strings.ContainsFunc(run, unicode.IsLetter) {
+			return true
+		}
+	}
+	return false
 }
 
 // Echo is one answer in the history that an agent sends.
@@ -46,6 +96,15 @@ func Fingerprint(said ...string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// Opening is the fingerprint of the message that opens a conversation, "" without
+// one.
+func Opening(said string) string {
+	if said == "" {
+		return ""
+	}
+	return Fingerprint(said)
+}
+
 // Records decodes what [Settlement.Hidden] has kept. What is none is left out.
 func Records[R any](hidden [][]byte) (records []*R) {
 	for _, raw := range hidden {
@@ -60,8 +119,9 @@ func Records[R any](hidden [][]byte) (records []*R) {
 // places in seen. Ids repeat at many providers, so of several echoes that look
 // alike it is the one that follows what the answer followed; without one, because
 // agents shorten and rewrite their history, an echo with calls or with ids of its
-// own counts if it is the only one.
-func Match(echoes []Echo, seen []*Seen) map[int]int {
+// own counts if it is the only one, and if the ids or the opening of the history
+// say that it is the same conversation.
+func Match(opening string, echoes []Echo, seen []*Seen) map[int]int {
 	found := make(map[int]int)
 	var late []int
 	for i, s := range seen {
@@ -72,7 +132,7 @@ func Match(echoes []Echo, seen []*Seen) map[int]int {
 		}
 	}
 	for _, i := range late {
-		if at := seen[i].only(echoes, found); at >= 0 {
+		if at := seen[i].only(opening, echoes, found); at >= 0 {
 			found[at] = i
 		}
 	}
@@ -88,10 +148,10 @@ func (s *Seen) follows(echoes []Echo, found map[int]int) int {
 	return -1
 }
 
-func (s *Seen) only(echoes []Echo, found map[int]int) int {
+func (s *Seen) only(opening string, echoes []Echo, found map[int]int) int {
 	only := -1
 	for at, e := range echoes {
-		if len(s.Calls) == 0 && !s.sawItems(e) || !s.saw(e) {
+		if len(s.Calls) == 0 && !s.sawItems(e) || !s.saw(e) || s.Opening != "" && s.Opening != opening && !e.telling() {
 			continue
 		}
 		if only >= 0 {
@@ -103,6 +163,12 @@ func (s *Seen) only(echoes []Echo, found map[int]int) int {
 		return -1
 	}
 	return only
+}
+
+// telling reports whether an id in the echo is in no other conversation.
+func (e *Echo) telling() bool {
+	return slices.ContainsFunc(e.Calls, func(c SeenCall) bool { return telling(c.ID, c.Name) }) ||
+		slices.ContainsFunc(e.Items, func(id string) bool { return telling(id, "") })
 }
 
 // saw reports whether an echo is what the agent saw of the answer. Some agents
@@ -128,7 +194,7 @@ func (s *Seen) sawCalls(e Echo) bool {
 	}
 	for i, c := range e.Calls {
 		seen := s.Calls[i]
-		if c.Name != seen.Name || seen.ID != "" && c.ID != seen.ID {
+		if c.Name != seen.Name || seen.ID != "" && c.ID != seen.ID || c.Input != "" && seen.Input != "" && c.Input != seen.Input {
 			return false
 		}
 	}

@@ -210,13 +210,13 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 	if got := p.out.String(); got != want {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
-	follow := `{"messages":[{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"pwd\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":"/tmp"}]}`
+	follow := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"pwd\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":"/tmp"}]}`
 	r, err := parseRequest(asked(follow))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Splice(p.last.Hidden)
-	got := gjson.GetBytes(r.Envelope().Body, "messages.1.content").Str
+	got := gjson.GetBytes(r.Envelope().Body, "messages.2.content").Str
 	if want := intercept.ArgumentsChanged("bash", "") + "\n/tmp"; got != want {
 		t.Fatalf("tool result %q, want %q", got, want)
 	}

@@ -109,7 +109,7 @@ func (s *settling) remember(c *choice) error {
 
 func (s *settling) record(c *choice) *record {
 	l := c.lane
-	rec := &record{Seen: intercept.Seen{Before: s.req.ending(), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
+	rec := &record{Seen: intercept.Seen{Before: s.req.ending(), Opening: intercept.Opening(s.req.opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
 	rec.Turns, rec.Speech = append(rec.Turns, l.hidden...), append(rec.Speech, l.speech...)
 	rec.Last = lastOf(c.said(), l.named)
 	id := s.identify(c)
@@ -120,9 +120,10 @@ func (s *settling) record(c *choice) *record {
 			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), s.fates[call].Told)})
 			continue
 		}
-		seen := intercept.SeenCall{ID: call.id, Name: call.name}
+		seen := intercept.NewSeenCall(call.id, call.name, call.args.String())
 		if r := s.fates[call]; r.Fate == intercept.Edit {
 			changed = true
+			seen = intercept.NewSeenCall(call.id, call.name, r.Arguments)
 			seen.Note = r.Told
 		}
 		rec.LastCalls = append(rec.LastCalls, lastCall{Seen: len(rec.Calls)})

@@ -94,7 +94,7 @@ func (r *request) ending() string {
 // written anew; all other bytes of the body stay where they are.
 func (r *request) Splice(records [][]byte) int {
 	messages := r.messages().Array()
-	s := splicer{records: match(messages, records), notes: make(map[string]string)}
+	s := splicer{records: match(intercept.Opening(r.opening()), messages, records), notes: make(map[string]string)}
 	if len(s.records) == 0 {
 		return 0
 	}
@@ -110,7 +110,7 @@ func (r *request) Splice(records [][]byte) int {
 }
 
 // match finds the assistant message of each record, by its place in messages.
-func match(messages []gjson.Result, raw [][]byte) map[int]*record {
+func match(opening string, messages []gjson.Result, raw [][]byte) map[int]*record {
 	records := intercept.Records[record](raw)
 	var seen []*intercept.Seen
 	for _, rec := range records {
@@ -130,7 +130,7 @@ func match(messages []gjson.Result, raw [][]byte) map[int]*record {
 		}
 	}
 	found := make(map[int]*record)
-	for at, i := range intercept.Match(echoes, seen) {
+	for at, i := range intercept.Match(opening, echoes, seen) {
 		found[places[at]] = records[i]
 	}
 	return found
@@ -144,14 +144,14 @@ func echo(messages []gjson.Result, i int) intercept.Echo {
 		e.Before = fingerprint(messages[i-1])
 	}
 	for _, c := range m.Get("tool_calls").Array() {
-		name := c.Get("function.name").Str
-		if name == "" {
-			name = c.Get("custom.name").Str
+		made, input := c.Get("function"), "arguments"
+		if made.Get("name").Str == "" {
+			made, input = c.Get("custom"), "input"
 		}
-		e.Calls = append(e.Calls, intercept.SeenCall{ID: c.Get("id").Str, Name: name})
+		e.Calls = append(e.Calls, intercept.NewSeenCall(c.Get("id").Str, made.Get("name").Str, made.Get(input).String()))
 	}
 	if legacy := m.Get("function_call"); legacy.IsObject() && len(e.Calls) == 0 {
-		e.Calls = append(e.Calls, intercept.SeenCall{Name: legacy.Get("name").Str})
+		e.Calls = append(e.Calls, intercept.NewSeenCall("", legacy.Get("name").Str, legacy.Get("arguments").String()))
 	}
 	return e
 }

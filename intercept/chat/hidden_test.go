@@ -20,7 +20,10 @@ func TestSpliceWhereIdsRepeat(t *testing.T) {
 		want          int // where the denial stands, 0 for nowhere
 	}{
 		{"the second of two", first + "," + second, 1},
-		{"the only one, behind a changed message", changed, 1},
+		{"the only one, behind a changed message", `{"role":"user","content":"second"},{"role":"user","content":"changed"},` + turn, 1},
+		{"the only one, in a conversation with another opening", changed, 0},
+		{"in place, with another input", strings.Replace(second, `"{}"`, `"{\"n\":1}"`, 1), 0},
+		{"in place, with an input written anew", strings.Replace(second, `"{}"`, `" { } "`, 1), 1},
 		{"one of two, behind a changed message", first + "," + changed, 0},
 	} {
 		r, err := parseRequest(asked(`{"messages":[` + tt.history + `]}`))

@@ -107,7 +107,7 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 		{`"content":"/tmp"`, `"content":` + note[:len(note)-1] + `\n/tmp"`},
 		{`"content":[{"type":"text","text":"/tmp"}],"is_error":false`, `"content":[{"type":"text","text":` + note + `},{"type":"text","text":"/tmp"}],"is_error":false`},
 	} {
-		history := `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"toolu_a","name":"bash","input":{"command":"pwd"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_a",%s}]}]}`
+		history := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_a","name":"bash","input":{"command":"pwd"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_a",%s}]}]}`
 		r := asking(t, fmt.Sprintf(history, tt.content))
 		r.Splice(p.last.Hidden)
 		equal(t, "spliced", string(r.Envelope().Body), fmt.Sprintf(history, tt.want))

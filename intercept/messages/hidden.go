@@ -118,7 +118,7 @@ func before(messages []gjson.Result) string {
 // written anew; all other bytes of the body stay where they are.
 func (r *request) Splice(records [][]byte) int {
 	messages := r.value("messages").Array()
-	s := splicer{records: match(messages, records), notes: make(map[string]string)}
+	s := splicer{records: match(intercept.Opening(r.opening()), messages, records), notes: make(map[string]string)}
 	if len(s.records) == 0 {
 		return 0
 	}
@@ -137,7 +137,7 @@ func (r *request) Splice(records [][]byte) int {
 }
 
 // match finds the assistant message of each record, by its place in messages.
-func match(messages []gjson.Result, raw [][]byte) map[int]*record {
+func match(opening string, messages []gjson.Result, raw [][]byte) map[int]*record {
 	records := intercept.Records[record](raw)
 	var seen []*intercept.Seen
 	for _, rec := range records {
@@ -151,7 +151,7 @@ func match(messages []gjson.Result, raw [][]byte) map[int]*record {
 		}
 	}
 	found := make(map[int]*record)
-	for at, i := range intercept.Match(echoes, seen) {
+	for at, i := range intercept.Match(opening, echoes, seen) {
 		found[places[at]] = records[i]
 	}
 	return found
@@ -162,7 +162,7 @@ func echo(messages []gjson.Result, i int) intercept.Echo {
 	content := messages[i].Get("content")
 	e := intercept.Echo{Before: before(messages[:i]), Text: squash(intercept.ContentText(content))}
 	for _, c := range calls(blocks(content)) {
-		e.Calls = append(e.Calls, intercept.SeenCall{ID: c.Get("id").Str, Name: c.Get("name").Str})
+		e.Calls = append(e.Calls, intercept.NewSeenCall(c.Get("id").Str, c.Get("name").Str, c.Get("input").Raw))
 	}
 	return e
 }

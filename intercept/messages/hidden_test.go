@@ -95,9 +95,9 @@ func TestSpliceWhereIdsRepeat(t *testing.T) {
 // An agent that shows less, or other, than it got leaves a conversation that is
 // valid nonetheless.
 func TestSpliceIntoAShortenedHistory(t *testing.T) {
-	records := settled(t, request1, two, first(intercepttest.DenyAll))
-	call := `{"type":"tool_use","id":"toolu_b","name":"read","input":{"path":"y"}}`
-	result := user(`[{"type":"tool_result","tool_use_id":"toolu_b","content":"data"}]`)
+	records := settled(t, request1, strings.ReplaceAll(two, "toolu_b", "toolu_01A09q90qw90lq91"), first(intercepttest.DenyAll))
+	call := `{"type":"tool_use","id":"toolu_01A09q90qw90lq91","name":"read","input":{"path":"y"}}`
+	result := user(`[{"type":"tool_result","tool_use_id":"toolu_01A09q90qw90lq91","content":"data"}]`)
 	for _, echo := range []string{`[` + call + `]`, `[{"type":"text","text":"Let me look. "},` + call + `]`, `[{"type":"text","text":"Let me"},{"type":"text","text":"look."},` + call + `]`} {
 		r := asking(t, conversation(user(`"Summary of what was before."`), assistant(echo), result))
 		if r.Splice(records) != 1 {
@@ -109,7 +109,7 @@ func TestSpliceIntoAShortenedHistory(t *testing.T) {
 			t.Errorf("%s became %s", echo, body)
 		}
 	}
-	for _, other := range []string{`[` + strings.Replace(call, "toolu_b", "toolu_c", 1) + `]`, `[` + strings.Replace(call, "read", "write", 1) + `]`, `"Let me look."`} {
+	for _, other := range []string{`[` + strings.Replace(call, "lq91", "lq92", 1) + `]`, `[` + strings.Replace(call, "read", "write", 1) + `]`, `"Let me look."`} {
 		body := conversation(user(`"hi"`), assistant(other), result)
 		r := asking(t, body)
 		if r.Splice(records) != 0 || string(r.Envelope().Body) != body {

@@ -261,7 +261,7 @@ func (s *settling) records() ([][]byte, error) {
 
 func (s *settling) record() *record {
 	rec := &record{Turns: slices.Clone(s.hidden), Pieces: slices.Clone(s.seen)}
-	rec.Seen = intercept.Seen{Before: s.req.ending(), Text: squash(s.text + s.said() + s.plan.note)}
+	rec.Seen = intercept.Seen{Before: s.req.ending(), Opening: intercept.Opening(s.req.opening()), Text: squash(s.text + s.said() + s.plan.note)}
 	changed := len(rec.Turns) > 0
 	bereft := s.bereft()
 	for _, b := range s.blocks {
@@ -279,9 +279,10 @@ func (s *settling) record() *record {
 		p := piece{Key: key(raw), Raw: raw, Before: bereft || past}
 		if b.call != nil {
 			p.Raw = ""
-			seen := intercept.SeenCall{ID: b.call.id, Name: b.call.name}
+			seen := intercept.NewSeenCall(b.call.id, b.call.name, b.call.arguments())
 			if r := s.fates[b]; r.Fate == intercept.Edit {
 				changed = true
+				seen = intercept.NewSeenCall(b.call.id, b.call.name, r.Arguments)
 				seen.Note = r.Told
 			}
 			rec.Calls = append(rec.Calls, seen)

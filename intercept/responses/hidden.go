@@ -192,7 +192,7 @@ func (s *settling) wordsOnly() bool {
 
 // seen describes what the agent saw.
 func (s *settling) seen(rec *record, last round) {
-	rec.Before, rec.Text = s.req.ending(), s.text+s.said()
+	rec.Before, rec.Opening, rec.Text = s.req.ending(), intercept.Opening(s.req.opening()), s.text+s.said()
 	for _, r := range append(append([]round(nil), s.rounds...), last) {
 		for _, p := range r.Items {
 			if p.Seen && p.ID != "" {
@@ -207,8 +207,9 @@ func (s *settling) seen(rec *record, last round) {
 		if !s.reaches(it) {
 			continue
 		}
-		c := intercept.SeenCall{ID: it.entry.callID, Name: it.entry.name}
+		c := seenCall(it.entry.typ, it.entry.callID, it.entry.name, it.input())
 		if r := s.fates[it]; r.Fate == intercept.Edit {
+			c = seenCall(it.entry.typ, it.entry.callID, it.entry.name, r.Arguments)
 			c.Note = r.Told
 			if rec.Ran == nil {
 				rec.Ran = make(map[string]string)
@@ -217,4 +218,13 @@ func (s *settling) seen(rec *record, last round) {
 		}
 		rec.Calls = append(rec.Calls, c)
 	}
+}
+
+// seenCall is a call that the agent saw or shows. Only the input of those of
+// functions stands in one place that agents do not write anew.
+func seenCall(typ, id, name, input string) intercept.SeenCall {
+	if typ != "function_call" && typ != "custom_tool_call" {
+		return intercept.SeenCall{ID: id, Name: name}
+	}
+	return intercept.NewSeenCall(id, name, input)
 }

@@ -151,7 +151,7 @@ func (s *splicer) weave(records []*record) {
 	for i, e := range echoes {
 		plain[i] = e.Echo
 	}
-	found := intercept.Match(plain, seen)
+	found := intercept.Match(intercept.Opening(s.opening()), plain, seen)
 	s.woven = make(map[int][]string)
 	end := -1
 	for _, at := range slices.Sorted(maps.Keys(found)) {
@@ -238,7 +238,7 @@ func (e *echo) add(item gjson.Result, known map[string]part) {
 	case p.Type == "message":
 		e.Text += p.Text
 	case forms[p.Type] != nil:
-		e.Calls = append(e.Calls, intercept.SeenCall{ID: p.Call, Name: p.Name})
+		e.Calls = append(e.Calls, seenCall(typeIn(item), p.Call, p.Name, item.Get(forms[p.Type].field).String()))
 	}
 }
 
