@@ -33,7 +33,8 @@ type Reviewer struct {
 }
 
 // Run decides until ctx ends, which is no error. It returns an error when the
-// console cannot be reached or does not answer a list.
+// console cannot be reached or does not answer a list; where the console says that
+// it cannot just now (503), Run looks again.
 func (r *Reviewer) Run(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
 	defer client.CloseIdleConnections()
@@ -66,6 +67,9 @@ func (r *Reviewer) pending(ctx context.Context, client *http.Client) ([]approval
 	status, body, err := call(ctx, client, http.MethodGet, r.Console+"/api/v1/requests?status=pending&limit=500", nil)
 	if err != nil {
 		return nil, fmt.Errorf("listing pending requests: %w", err)
+	}
+	if status == http.StatusServiceUnavailable {
+		return nil, nil
 	}
 	if status != http.StatusOK {
 		return nil, fmt.Errorf("listing pending requests: the console answered %d: %s", status, body)

@@ -17,9 +17,14 @@ import (
 
 func TestReviewerDecidesWhatIsPending(t *testing.T) {
 	pending := []string{"c", "b", "a"} // the newest first, as the console lists
+	looks := 0
 	decided := make(chan string, 3)
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /api/v1/requests", func(w http.ResponseWriter, r *http.Request) {
+		if looks++; looks == 1 {
+			http.Error(w, "not just now", http.StatusServiceUnavailable)
+			return
+		}
 		items := []approvals.Request{}
 		if r.URL.Query().Get("status") == "pending" {
 			for _, id := range pending {
