@@ -21,6 +21,7 @@ type request struct {
 	known    knowledge          // what was remembered of what it goes on from
 	offers   []offer            // the tools that it offers, nil while nobody has looked
 	history  []gjson.Result     // the items of its input, nil while nobody has looked
+	own      map[string]bool    // their identities, nil while nobody has asked
 }
 
 // requests is what requests have in common. One that asks for a response by its id
@@ -201,7 +202,7 @@ func (r *request) rewrite(body []byte) error {
 	e.Body = body
 	again, err := requests.Parse(e)
 	if err == nil {
-		r.Asked, r.envelope, r.before, r.offers, r.history = again, e, before, nil, nil
+		r.Asked, r.envelope, r.before, r.offers, r.history, r.own = again, e, before, nil, nil, nil
 	}
 	return err
 }

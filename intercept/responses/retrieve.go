@@ -27,20 +27,20 @@ func (k *knowledge) following(id string) string {
 }
 
 // hides reports whether an item is one that Splice added.
-func (k *knowledge) hides(e *entry) bool { return k.hidden[identity(gjson.Parse(e.raw))] }
+func (k *knowledge) hides(e *entry) bool {
+	return len(k.hidden) > 0 && k.hidden[identity(gjson.Parse(e.raw))]
+}
 
 // brought reports whether an item stands in the request's own input.
 func (r *request) brought(e *entry) bool {
-	own := identity(gjson.Parse(e.raw))
-	if r.known.hidden[own] {
-		return false
-	}
-	for _, item := range r.items() {
-		if identity(item) == own {
-			return true
+	if r.own == nil {
+		r.own = make(map[string]bool)
+		for _, item := range r.items() {
+			r.own[identity(item)] = true
 		}
 	}
-	return false
+	own := identity(gjson.Parse(e.raw))
+	return r.own[own] && !r.known.hidden[own]
 }
 
 // recall takes what is known of the response that the request asks for: what was

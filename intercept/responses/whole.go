@@ -27,7 +27,7 @@ func (a *answer) readWhole(framed bool) error {
 		it.over = true
 		a.ending = append(a.ending, it)
 		switch {
-		case a.req.verb == compact && a.req.brought(e):
+		case a.req.verb == compact && it.call != nil && a.req.brought(e):
 			it.call = nil
 		case a.req.verb == compact:
 			it.void = a.req.known.hides(e)

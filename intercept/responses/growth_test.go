@@ -1,0 +1,74 @@
+package responses
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Bodies of any size come from agents and upstreams. What they cost grows as they
+// do, and no faster: otherwise one body of a few megabytes stops heldcall for all.
+
+// allocated is how many bytes fn allocates.
+func allocated(fn func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// linear fails where four times the size costs more than eight times as much. What
+// grows with the square of the size costs sixteen times as much.
+func linear(t *testing.T, n int, prepare func(n int) func()) {
+	t.Helper()
+	one, four := allocated(prepare(n)), allocated(prepare(4*n))
+	if four > 8*one {
+		t.Errorf("of %d it costs %d bytes, of %d it costs %d", n, one, 4*n, four)
+	}
+}
+
+// series is n elements of an array, made of their numbers.
+func series(n int, element func(i int) string) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = element(i)
+	}
+	return strings.Join(list, ",")
+}
+
+func accepted(t *testing.T, e intercept.Envelope) *request {
+	t.Helper()
+	r, err := acceptRequest(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestGrowthOfACompactedHistory: a compacted history repeats messages, and calls.
+func TestGrowthOfACompactedHistory(t *testing.T) {
+	for name, item := range map[string]func(i int) string{
+		"messages": func(i int) string {
+			return fmt.Sprintf(`{"id":"m%d","type":"message","role":"user","status":"completed","content":[{"type":"input_text","text":"word %d"}]}`, i, i)
+		},
+		"calls": func(i int) string { return function(fmt.Sprint(i), "bash", ls) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			linear(t, 60, func(n int) func() {
+				e := asked(`{"model":"m","input":[` + series(n, item) + `]}`)
+				e.Path = root + compacting
+				p := newPlayer(t, e, 1<<24, intercept.Limits{})
+				body := `{"id":"resp_c","object":"response.compaction","output":[` + series(n, item) + `]}`
+				return func() {
+					if err := p.feed(body); err != nil || len(p.a.Calls()) != 0 {
+						t.Fatalf("%d calls, %v", len(p.a.Calls()), err)
+					}
+				}
+			})
+		})
+	}
+}
