@@ -130,7 +130,7 @@ func TestHeaderNamesInAnyLetterCase(t *testing.T) {
 	defer conn.Close()
 	conn.send(rawPost("/v1/chat/completions", streamedRequest, "authorization: Bearer hc-key\r\nx-heldcall-session: s1\r\nx-heldcall-run: r1\r\n"))
 	r := w.pending(1)[0]
-	if r.Principal.Tenant != "acme" || r.SessionID != "s1" || r.RunID != "r1" {
+	if r.Principal.Tenant != "acme" || r.SessionID != "s1" || r.RunID != "r1@acme" {
 		t.Errorf("principal %+v, session %q, run %q", r.Principal, r.SessionID, r.RunID)
 	}
 	w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -27,10 +28,28 @@ func (id *identity) turnsKey() string {
 	return id.key(id.session)
 }
 
-// key is a key of the principal's own in the store of hidden turns.
+// key is a key of the principal's own in the store of hidden turns. Different parts
+// never make the same key, whatever an agent has named them.
 func (id *identity) key(parts ...string) string {
-	return strings.Join(append([]string{id.principal.Tenant, id.principal.User, id.principal.Agent}, parts...), "\x00")
+	var key []byte
+	for _, part := range append([]string{id.principal.Tenant, id.principal.User, id.principal.Agent}, parts...) {
+		key = append(strconv.AppendInt(key, int64(len(part)), 10), ':')
+		key = append(key, part...)
+	}
+	return string(key)
 }
+
+// runOf is the id of a run that an agent of the tenant has named. People steer
+// runs by their id, so two tenants never share one: but for the default tenant,
+// and wherever else it could be taken for another's, it ends in @TENANT.
+func runOf(tenant, name string) string {
+	if tenant == defaultPrincipal.Tenant && !strings.Contains(name, "@") {
+		return name
+	}
+	return name + "@" + atSign.Replace(tenant)
+}
+
+var atSign = strings.NewReplacer("%", "%25", "@", "%40")
 
 // defaultPrincipal is who an agent acts for that the configuration does not know.
 var defaultPrincipal = approvals.Principal{Tenant: "default"}
@@ -94,7 +113,7 @@ func (x *exchange) identity() *identity {
 	}
 	if x.who.run == "" {
 		sum := sha256.Sum256([]byte(x.req.Task()))
-		x.who.run, x.who.derived = x.who.session+"-"+hex.EncodeToString(sum[:4]), true
+		x.who.run, x.who.derived = runOf(x.who.principal.Tenant, x.who.session+"-"+hex.EncodeToString(sum[:4])), true
 	}
 	return &x.who
 }
@@ -112,7 +131,10 @@ func (x *exchange) conversation() *identity {
 // identify finds the session: the header names it, else the body, else what the
 // request goes on from; else it is told by the opening words.
 func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept.Info, followed, turn string) identity {
-	id := identity{principal: who, turn: turn, model: info.Model, session: string(header(h, headerSession)), run: string(header(h, headerRun))}
+	id := identity{principal: who, turn: turn, model: info.Model, session: string(header(h, headerSession))}
+	if run := header(h, headerRun); len(run) > 0 {
+		id.run = runOf(who.Tenant, string(run))
+	}
 	id.session = cmp.Or(id.session, info.Session, followed)
 	if id.session == "" && len(info.Refers) > 0 {
 		info.Opening = info.Refers[0]
