@@ -27,6 +27,8 @@ type agent struct {
 	// argv and environment start it, told where its model is.
 	argv        func(dir string, at endpoint) []string
 	environment []string
+	// silent: it does not print an answer without calls.
+	silent bool
 	// equipped is the command as heldcall run starts it, where that is another.
 	equipped func(argv []string, at endpoint) []string
 	// variables are those that heldcall run sets for this agent only.

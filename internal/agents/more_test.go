@@ -68,7 +68,7 @@ func more(t *testing.T) []agent {
 			files:       func(endpoint) map[string]string { return map[string]string{"tools.py": llmTools} },
 		},
 		{
-			name: "mini-swe-agent", source: "pypi-mini-swe-agent", api: scripted.Chat, tool: "bash", call: calling("bash", "command"),
+			name: "mini-swe-agent", source: "pypi-mini-swe-agent", silent: true, api: scripted.Chat, tool: "bash", call: calling("bash", "command"),
 			argv: func(dir string, _ endpoint) []string {
 				return []string{venv(dir, "mini"), "--yolo", "--exit-immediately", "--model", "openai/scripted", "--task", prompt}
 			},

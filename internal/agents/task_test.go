@@ -120,7 +120,7 @@ func rule(r approvals.Request, held time.Duration) *scripted.Ruling {
 // whether anything of a denied one reached the agent.
 func (k *task) judge(t *testing.T, r *run, reviewed bool) {
 	t.Helper()
-	if !strings.Contains(r.output, conclusion) {
+	if !k.agent.silent && !strings.Contains(r.output, conclusion) {
 		t.Errorf("the agent does not end with %q", conclusion)
 	}
 	k.mu.Lock()
