@@ -282,6 +282,24 @@ func TestResponsesHostedTools(t *testing.T) {
 	}
 }
 
+// TestTooManyHostedTools: each stands in the audit log, so a request has no room
+// for thousands. The same one may be offered again and again.
+func TestTooManyHostedTools(t *testing.T) {
+	w := build(t, "", newKeeper(0).Reply)
+	for n, status := range map[int]int{128: http.StatusOK, 129: http.StatusBadRequest} {
+		tools := make([]string, 2*n)
+		for i := range tools {
+			tools[i] = fmt.Sprintf(`{"type":"mcp","server_label":"%d","require_approval":"never"}`, i%n)
+		}
+		before := len(w.upstream.Requests())
+		c := w.post("/v1/responses", `{"model":"m","input":"hi","tools":[`+strings.Join(tools, ",")+`]}`)
+		got, asked := c.rest(), len(w.upstream.Requests())-before
+		if c.resp.StatusCode != status || status != http.StatusOK && (errorCode(got) != "bad_request" || asked != 0) {
+			t.Errorf("%d tools: %d %.300s; upstream was asked %d times", n, c.resp.StatusCode, got, asked)
+		}
+	}
+}
+
 // TestResponsesWrapper lets the model make up a call that wraps others: it is judged
 // by what it wraps.
 func TestResponsesWrapper(t *testing.T) {

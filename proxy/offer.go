@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 
@@ -9,12 +10,19 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
+// maxHosted bounds how many different hosted tools one request offers: each of them
+// is written to the audit log.
+const maxHosted = 128
+
 // judgeOffer asks policy about the tools that the request offers and that the
 // provider runs itself, whose calls heldcall cannot hold.
 func (x *exchange) judgeOffer() *intercept.Error {
 	offered := x.req.Hosted()
 	if len(offered) == 0 {
 		return nil
+	}
+	if n := differing(offered); n > maxHosted {
+		return &intercept.Error{Code: intercept.CodeBadRequest, Reason: fmt.Sprintf("the request offers the model %d different tools that the provider runs; heldcall judges at most %d in one request", n, maxHosted)}
 	}
 	judged := x.p.options.Policy()
 	var refused []string
@@ -39,6 +47,16 @@ func (x *exchange) judgeOffer() *intercept.Error {
 		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "the request offers the model hosted MCP tools, calls of which need approval (hosted_mcp), and this API cannot ask for it"}
 	}
 	return nil
+}
+
+// differing counts tools by their names. The history of a long conversation may
+// offer the same ones again and again.
+func differing(tools []intercept.HostedTool) int {
+	names := make(map[string]struct{})
+	for _, tool := range tools {
+		names[tool.Name] = struct{}{}
+	}
+	return len(names)
 }
 
 // recordOffer writes to the audit log that a hosted tool was offered or refused,

@@ -72,3 +72,21 @@ func TestGrowthOfACompactedHistory(t *testing.T) {
 		})
 	}
 }
+
+// TestGrowthOfAnOffer: an agent offers as many hosted tools as it likes.
+func TestGrowthOfAnOffer(t *testing.T) {
+	for name, form := range offering {
+		t.Run(name, func(t *testing.T) {
+			linear(t, 60, func(n int) func() {
+				r := accepted(t, asked(fmt.Sprintf(form, series(n, func(i int) string {
+					return fmt.Sprintf(`{"type":"mcp","server_label":"%d","require_approval":"never"}`, i)
+				}))))
+				return func() {
+					if changed := r.RequireApproval(); changed != n {
+						t.Fatalf("%d of %d changed", changed, n)
+					}
+				}
+			})
+		})
+	}
+}

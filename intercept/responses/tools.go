@@ -2,7 +2,7 @@ package responses
 
 import (
 	"bytes"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -13,19 +13,17 @@ import (
 type offer struct {
 	gjson.Result
 	namespace string
-	path      string // where it stands in the request
+	from      int // where in the body the field begins in which it stands
 }
 
 func (o *offer) is(typ string) bool { return o.Get("type").Str == typ }
 
 // offersIn lists the tools of an array, with those in its namespaces.
-func offersIn(tools gjson.Result, path, namespace string) (list []offer) {
-	n := 0
+func offersIn(tools gjson.Result, from int, namespace string) (list []offer) {
 	tools.ForEach(func(_, t gjson.Result) bool {
-		o := offer{t, namespace, path + "." + strconv.Itoa(n)}
-		n++
+		o := offer{t, namespace, from}
 		if list = append(list, o); o.is("namespace") && namespace == "" {
-			list = append(list, offersIn(t.Get("tools"), o.path+".tools", t.Get("name").Str)...)
+			list = append(list, offersIn(t.Get("tools"), from, t.Get("name").Str)...)
 		}
 		return true
 	})
@@ -35,13 +33,16 @@ func offersIn(tools gjson.Result, path, namespace string) (list []offer) {
 // offered are the tools that the request offers: beside its input and, as Codex
 // does it, in items of that.
 func (r *request) offered() []offer {
-	if r.offers == nil {
-		r.offers = append([]offer{}, offersIn(gjson.ParseBytes(r.Field("tools")), "tools", "")...)
-		if input := r.Field("input"); bytes.Contains(input, []byte(additionalTools)) || bytes.Contains(input, []byte(`\u00`)) {
-			for i, item := range r.items() {
-				if item.Get("type").Str == additionalTools {
-					r.offers = append(r.offers, offersIn(item.Get("tools"), "input."+strconv.Itoa(i)+".tools", "")...)
-				}
+	if r.offers != nil {
+		return r.offers
+	}
+	at, _ := r.At("tools")
+	r.offers = append([]offer{}, offersIn(gjson.ParseBytes(r.Field("tools")), at.Start, "")...)
+	if input := r.Field("input"); bytes.Contains(input, []byte(additionalTools)) || bytes.Contains(input, []byte(`\u00`)) {
+		at, _ = r.At("input")
+		for _, item := range r.items() {
+			if item.Get("type").Str == additionalTools {
+				r.offers = append(r.offers, offersIn(item.Get("tools"), at.Start, "")...)
 			}
 		}
 	}
@@ -57,7 +58,7 @@ func (a *answer) offered() []offer {
 	if a.req.id == "" || a.object == nil {
 		return a.req.offered()
 	}
-	return offersIn(gjson.Parse(a.object.tools), "tools", "")
+	return offersIn(gjson.Parse(a.object.tools), 0, "")
 }
 
 // Tool implements [intercept.Request]. A tool in a namespace is called by both
@@ -166,17 +167,25 @@ func (o *offer) asksNever() bool {
 	return true
 }
 
-// RequireApproval implements [intercept.Request].
+// RequireApproval implements [intercept.Request]. Whoever offers a thousand servers
+// has the body written once.
 func (r *request) RequireApproval() (changed int) {
-	p := intercept.Patch{JSON: string(r.envelope.Body)}
+	var at []intercept.Span
 	for _, o := range r.offered() {
 		if o.is("mcp") && o.asksNever() {
-			p.Set(o.path+".require_approval", `"always"`)
-			changed++
+			v := o.Get("require_approval")
+			at = append(at, intercept.Span{Start: o.from + v.Index, End: o.from + v.Index + len(v.Raw)})
 		}
 	}
-	if changed == 0 || p.Err != nil || r.rewrite([]byte(p.JSON)) != nil {
+	slices.SortFunc(at, func(a, b intercept.Span) int { return a.Start - b.Start })
+	var body []byte
+	end := 0 // how far of the body has been written
+	for _, span := range at {
+		body = append(append(body, r.envelope.Body[end:span.Start]...), `"always"`...)
+		end = span.End
+	}
+	if len(at) == 0 || r.rewrite(append(body, r.envelope.Body[end:]...)) != nil {
 		return 0
 	}
-	return changed
+	return len(at)
 }

@@ -128,3 +128,20 @@ func TestWhatTheProviderRunsIsNotHeld(t *testing.T) {
 		}
 	}
 }
+
+// TestApprovalIsRequiredInPlace: all bytes stay but those of the answers to
+// whether to ask.
+func TestApprovalIsRequiredInPlace(t *testing.T) {
+	const form = "{ \"input\" : [ {\"role\":\"user\",\"content\":\"\u00e4\"} ,\n {\"type\":\"additional_tools\",\"tools\":[ {\"type\":\"namespace\",\"name\":\"n\",\"tools\":[ 1, {\"require_approval\" : %[1]s, \"type\":\"mcp\"}]}]}],\n" +
+		" \"m\u00e4\":\"\\u00e4\", \"to\\u006fls\" : [ \"x\" , {\"type\":\"m\\u0063p\",\"require_approv\\u0061l\":\t%[1]s } , {\"type\":\"mcp\"},{\"type\":\"mcp\",\"require_approval\":%[1]s}] }"
+	for _, never := range []string{`"never"`, `{ "never" : {} }`, "false", "7", `[]`} {
+		r, err := acceptRequest(asked(fmt.Sprintf(form, never)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed, got := r.RequireApproval(), string(r.Envelope().Body)
+		if want := fmt.Sprintf(form, `"always"`); changed != 3 || got != want {
+			t.Errorf("%d changed, it became %s", changed, got)
+		}
+	}
+}
