@@ -26,9 +26,9 @@ type request struct {
 
 // requests is what requests have in common. One that asks for a response by its id
 // has no fields.
-var requests = &intercept.RequestForm{API: "Responses", Fields: []string{
+var requests = &intercept.RequestForm{API: "Responses", Fields: append([]string{
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
-}}
+}, intercept.HostedFields...)}
 
 // acceptRequest reads a request strictly.
 func acceptRequest(e intercept.Envelope) (*request, error) {

@@ -13,44 +13,49 @@ import (
 type offer struct {
 	gjson.Result
 	namespace string
-	from      int // where in the body the field begins in which it stands
+	from      int  // where in the body the field begins in which it stands
+	unread    bool // a namespace whose tools nobody looks at
 }
 
 func (o *offer) is(typ string) bool { return o.Get("type").Str == typ }
 
-// offersIn lists the tools of an array, with those in its namespaces.
-func offersIn(tools gjson.Result, from int, namespace string) (list []offer) {
+// maxNamespaces bounds the search for tools within namespaces: each level reads all
+// below it again.
+const maxNamespaces = 8
+
+// offersIn lists the tools of an array, with those in its namespaces. The names of
+// namespaces around others stand before theirs, with a point between them.
+func offersIn(tools gjson.Result, from int, namespaces ...string) (list []offer) {
+	namespace := strings.Join(namespaces, ".")
 	tools.ForEach(func(_, t gjson.Result) bool {
-		o := offer{t, namespace, from}
-		if list = append(list, o); o.is("namespace") && namespace == "" {
-			list = append(list, offersIn(t.Get("tools"), from, t.Get("name").Str)...)
+		o := offer{Result: t, namespace: namespace, from: from}
+		within := o.is("namespace")
+		o.unread = within && len(namespaces) == maxNamespaces
+		if list = append(list, o); within && !o.unread {
+			list = append(list, offersIn(t.Get("tools"), from, append(slices.Clip(namespaces), t.Get("name").Str)...)...)
 		}
 		return true
 	})
 	return list
 }
 
-// offered are the tools that the request offers: beside its input and, as Codex
-// does it, in items of that.
+// offered are the tools that the request offers: beside its input and in items of
+// that, as Codex does it and as found tools are given back. Whatever their type, so
+// that a new one is no way around policy.
 func (r *request) offered() []offer {
 	if r.offers != nil {
 		return r.offers
 	}
 	at, _ := r.At("tools")
-	r.offers = append([]offer{}, offersIn(gjson.ParseBytes(r.Field("tools")), at.Start, "")...)
-	if input := r.Field("input"); bytes.Contains(input, []byte(additionalTools)) || bytes.Contains(input, []byte(`\u00`)) {
+	r.offers = append([]offer{}, offersIn(gjson.ParseBytes(r.Field("tools")), at.Start)...)
+	if input := r.Field("input"); bytes.Contains(input, []byte(`"tools"`)) || bytes.Contains(input, []byte(`\u00`)) {
 		at, _ = r.At("input")
 		for _, item := range r.items() {
-			if item.Get("type").Str == additionalTools {
-				r.offers = append(r.offers, offersIn(item.Get("tools"), at.Start, "")...)
-			}
+			r.offers = append(r.offers, offersIn(item.Get("tools"), at.Start)...)
 		}
 	}
 	return r.offers
 }
-
-// additionalTools is the type of an input item that offers tools.
-const additionalTools = "additional_tools"
 
 // offered are the tools that the model was offered: by the request or, where that
 // only asks for a response, as upstream repeats them.
@@ -58,7 +63,7 @@ func (a *answer) offered() []offer {
 	if a.req.id == "" || a.object == nil {
 		return a.req.offered()
 	}
-	return offersIn(gjson.Parse(a.object.tools), 0, "")
+	return offersIn(gjson.Parse(a.object.tools), 0)
 }
 
 // Tool implements [intercept.Request]. A tool in a namespace is called by both
@@ -66,8 +71,12 @@ func (a *answer) offered() []offer {
 func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
 	offers := r.offered()
 	o := findTool(offers, "", name)
-	if namespace, rest, dotted := strings.Cut(name, "."); o == nil && dotted {
-		o = findTool(offers, namespace, rest)
+	for i := range offers {
+		if in := &offers[i]; o == nil && in.namespace != "" && strings.HasPrefix(name, in.namespace) {
+			if rest, within := strings.CutPrefix(name[len(in.namespace):], "."); within && in.own(rest) {
+				o = in
+			}
+		}
 	}
 	for _, f := range forms { // tools that have no name but their type's
 		for i := range offers {
@@ -89,12 +98,16 @@ func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
 // findTool looks for a tool of the agent's own.
 func findTool(offers []offer, namespace, name string) *offer {
 	for i := range offers {
-		o := &offers[i]
-		if (o.is("function") || o.is("custom")) && name != "" && o.namespace == namespace && o.Get("name").Str == name {
+		if o := &offers[i]; o.namespace == namespace && o.own(name) {
 			return o
 		}
 	}
 	return nil
+}
+
+// own reports whether the offer is a tool of the agent's own with that name.
+func (o *offer) own(name string) bool {
+	return name != "" && (o.is("function") || o.is("custom")) && o.Get("name").Str == name
 }
 
 // offers reports whether the model was offered a tool of the agent's own.
@@ -131,12 +144,17 @@ func (o *offer) inContainer() bool {
 // Hosted implements [intercept.Request]. A prompt that the provider keeps may offer
 // whatever it likes, so it counts as a tool by itself.
 func (r *request) Hosted() (list []intercept.HostedTool) {
-	if gjson.ParseBytes(r.Field("prompt")).IsObject() {
+	if gjson.ParseBytes(r.Field("prompt")).Type != gjson.Null {
 		list = append(list, intercept.HostedTool{Name: "prompt"})
 	}
+	list = append(list, r.HostedBeside()...)
 	for _, o := range r.offered() {
-		switch typ := o.Get("type").Str; typ {
-		case "function", "custom", "namespace", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview", "":
+		switch typ := o.Get("type").String(); typ {
+		case "function", "custom", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview", "":
+		case "namespace":
+			if o.unread { // anything may be in it
+				list = append(list, intercept.HostedTool{Name: typ}, intercept.HostedTool{Name: "mcp:"})
+			}
 		case "shell":
 			if o.inContainer() {
 				list = append(list, intercept.HostedTool{Name: typ})
@@ -172,6 +190,9 @@ func (o *offer) asksNever() bool {
 func (r *request) RequireApproval() (changed int) {
 	var at []intercept.Span
 	for _, o := range r.offered() {
+		if o.unread {
+			return 0
+		}
 		if o.is("mcp") && o.asksNever() {
 			v := o.Get("require_approval")
 			at = append(at, intercept.Span{Start: o.from + v.Index, End: o.from + v.Index + len(v.Raw)})

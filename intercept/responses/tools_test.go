@@ -9,12 +9,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// offering are three ways to offer the model tools.
+// offering are the ways to offer the model tools.
 var offering = map[string]string{
-	"beside the input": `{"model":"m","input":[{"role":"user","content":"hi"}],"tools":[%s]}`,
-	"in the input":     `{"model":"m","input":[{"type":"additional_tools","role":"developer","tools":[%s]},{"role":"user","content":"hi"}]}`,
-	"in an odd input":  `{"model":"m","input":[{"role":"user","content":"hi"},{"type":"additional\u005ftools","tools":[%s]}]}`,
-	"in a namespace":   `{"model":"m","input":"hi","tools":[{"type":"function","name":"x"},{"type":"namespace","name":"n","tools":[%s]}]}`,
+	"beside the input":       `{"model":"m","input":[{"role":"user","content":"hi"}],"tools":[%s]}`,
+	"in the input":           `{"model":"m","input":[{"type":"additional_tools","role":"developer","tools":[%s]},{"role":"user","content":"hi"}]}`,
+	"in an odd input":        `{"model":"m","input":[{"role":"user","content":"hi"},{"type":"additional\u005ftools","tools":[%s]}]}`,
+	"in a search":            `{"model":"m","input":[{"role":"user","content":"hi"},{"type":"tool_search_output","call_id":"t1","execution":"client","status":"completed","tools":[%s]}]}`,
+	"in an item of any type": `{"model":"m","input":[{"type":"brand_new","to\u006fls":[%s]}]}`,
+	"in two namespaces":      `{"model":"m","input":[{"type":"tool_search_output","tools":[{"type":"namespace","name":"n","tools":[{"type":"namespace","name":"o","tools":[%s]}]}]}]}`,
+	"in a namespace":         `{"model":"m","input":"hi","tools":[{"type":"function","name":"x"},{"type":"namespace","name":"n","tools":[%s]}]}`,
 }
 
 func TestHostedToolsAreFoundWhereverTheyAreOffered(t *testing.T) {
@@ -43,9 +46,42 @@ func TestHostedToolsAreFoundWhereverTheyAreOffered(t *testing.T) {
 			t.Errorf("%s: %d changed once more", name, n)
 		}
 	}
-	r, err := acceptRequest(asked(`{"model":"m","prompt":{"id":"pmpt_1"}}`))
-	if err != nil || fmt.Sprint(r.Hosted()) != "[{prompt false}]" {
-		t.Errorf("a prompt that the provider keeps: %v, %v", r.Hosted(), err)
+	for _, prompt := range []string{`{"id":"pmpt_1"}`, `"pmpt_1"`} {
+		r, err := acceptRequest(asked(`{"model":"m","prompt":` + prompt + `}`))
+		if err != nil || fmt.Sprint(r.Hosted()) != "[{prompt false}]" {
+			t.Errorf("a prompt that the provider keeps: %v, %v", r.Hosted(), err)
+		}
+	}
+}
+
+// TestHostedToolsElsewhere looks at what other providers than OpenAI take.
+func TestHostedToolsElsewhere(t *testing.T) {
+	for fields, want := range map[string]string{
+		`"prompt":null,"plugins":[],"search_parameters":null`:                      "[]",
+		`"tools":[{"type":["mcp"]},{"type":null,"name":"f"}]`:                      `[{["mcp"] false}]`,
+		`"plugins":[{"id":"web"}],"search_parameters":{},"tools":[{"type":"mcp"}]`: "[{search_parameters false} {plugin:web false} {mcp: true}]",
+	} {
+		r, err := acceptRequest(asked(`{"model":"m","input":"hi",` + fields + `}`))
+		if err != nil || fmt.Sprint(r.Hosted()) != want {
+			t.Errorf("%s: %v, %v, want %s", fields, r.Hosted(), err, want)
+		}
+	}
+}
+
+// TestNamespacesBeyondReading: what nobody looks into may be anything, and cannot
+// be made to ask.
+func TestNamespacesBeyondReading(t *testing.T) {
+	const free = `{"type":"mcp","server_label":"a","require_approval":"never"}`
+	for depth, want := range map[int]string{maxNamespaces: "[{mcp:a false}]", maxNamespaces + 1: "[{namespace false} {mcp: false}]", 4000: "[{namespace false} {mcp: false}]"} {
+		tools := strings.Repeat(`{"type":"namespace","name":"n","tools":[`, depth) + free + strings.Repeat("]}", depth)
+		r, err := acceptRequest(asked(`{"model":"m","input":"hi","tools":[` + tools + `]}`))
+		if err != nil || fmt.Sprint(r.Hosted()) != want {
+			t.Errorf("%d: %v, %v, want %s", depth, r.Hosted(), err, want)
+		}
+		r, err = acceptRequest(asked(`{"model":"m","input":"hi","tools":[` + free + "," + tools + `]}`))
+		if n := r.RequireApproval(); err != nil || (n == 0) != (depth > maxNamespaces) {
+			t.Errorf("%d: %d made to ask, %v", depth, n, err)
+		}
 	}
 }
 
@@ -59,6 +95,9 @@ func TestTool(t *testing.T) {
 		prefix := ""
 		if name == "in a namespace" {
 			prefix = "n."
+		}
+		if name == "in two namespaces" {
+			prefix = "n.o."
 		}
 		if tool, ok := r.Tool(prefix + "run"); !ok || tool.Description != "runs" || string(tool.Parameters) != `{"type":"object"}` || tool.FreeText {
 			t.Errorf("%s: run is %+v", name, tool)
