@@ -17,7 +17,7 @@ type request struct {
 
 var form = intercept.RequestForm{
 	API: "Chat Completions", Array: "messages",
-	Fields: []string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"},
+	Fields: append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
 }
 
 // acceptRequest reads a request whose fields may never be needed.
@@ -141,12 +141,6 @@ func newTool(def gjson.Result, free bool) intercept.Tool {
 	}
 	return tool
 }
-
-// Hosted implements [intercept.Request].
-func (r *request) Hosted() []intercept.HostedTool { return nil }
-
-// RequireApproval implements [intercept.Request].
-func (r *request) RequireApproval() int { return 0 }
 
 // Answer implements [intercept.Request].
 func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
