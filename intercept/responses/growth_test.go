@@ -90,3 +90,42 @@ func TestGrowthOfAnOffer(t *testing.T) {
 		})
 	}
 }
+
+// TestGrowthOfAHistory: an agent that once had a call edited, and hears what it
+// said, writes any history.
+func TestGrowthOfAHistory(t *testing.T) {
+	word := strings.Repeat("word ", 20)
+	var records [][]byte
+	for _, seen := range [][]string{{message("msg_1", strings.Repeat(word, 10)), function("a", "bash", ls)}, {function("b", "bash", ls), function("c", "bash", ls), speech}} {
+		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+		p.turn(stream("resp_1", seen...), func(intercept.Call) intercept.Ruling {
+			return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"cmd":"x"}`, Told: "note"}
+		})
+		records = append(records, p.last.Hidden...)
+	}
+	const output, reference = `{"type":"function_call_output","call_id":"call_a","output":"x"}`, `{"type":"item_reference","id":"msg_1"}`
+	call, said := function("a", "bash", ls), func(i int) string { return message(fmt.Sprint(i), word) }
+	for name, item := range map[string]func(i int) string{
+		"messages":                 said,
+		"messages and outputs":     func(i int) string { return said(i) + "," + output },
+		"blank messages, outputs":  func(i int) string { return message(fmt.Sprint(i), " ") + "," + output },
+		"calls":                    func(int) string { return call },
+		"calls and outputs":        func(int) string { return call + "," + output },
+		"calls, messages, outputs": func(i int) string { return call + "," + output + "," + said(i) + "," + output },
+		"reasoning":                func(i int) string { return reasoning(fmt.Sprint(i)) },
+		"reasoning and outputs":    func(i int) string { return reasoning(fmt.Sprint(i)) + "," + output },
+		"references":               func(int) string { return reference },
+		"references and outputs":   func(int) string { return reference + "," + output },
+		"outputs":                  func(int) string { return output },
+		"half an answer, reasoning": func(i int) string {
+			return function("b", "bash", ls) + "," + output + "," + reasoning(fmt.Sprint(i)) + "," + output
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			linear(t, 150, func(n int) func() {
+				r := accepted(t, asked(`{"model":"m","input":[`+call+","+output+","+series(n, item)+`]}`))
+				return func() { r.Splice(records) }
+			})
+		})
+	}
+}

@@ -120,38 +120,24 @@ func (s *splicer) converse(records []*record) (missing []string) {
 	return missing
 }
 
-// echo is a stretch of the input in which the agent repeats one answer.
-type echo struct {
-	intercept.Echo
-	first, last int
-}
-
 // weave finds the answers that the agent repeats, and makes them whole.
 func (s *splicer) weave(records []*record) {
 	var candidates []*record
-	var seen []*intercept.Seen
-	known := make(map[string]part)
-	calls := 0
 	for _, rec := range records {
-		if s.used[rec] || len(rec.Rounds) == 0 && len(rec.Ran) == 0 {
-			continue
-		}
-		candidates, seen = append(candidates, rec), append(seen, &rec.Seen)
-		calls = max(calls, len(rec.Calls))
-		for _, p := range rec.visible() {
-			known[p.ID] = *p
+		if !s.used[rec] && len(rec.Rounds)+len(rec.Ran) > 0 {
+			candidates = append(candidates, rec)
 		}
 	}
 	if len(candidates) == 0 {
 		return
 	}
-	items := s.items()
-	echoes := echoesIn(items, known, calls)
+	items, f := s.items(), newFinder(candidates)
+	echoes := f.echoes(items)
 	plain := make([]intercept.Echo, len(echoes))
 	for i, e := range echoes {
 		plain[i] = e.Echo
 	}
-	found := intercept.Match(intercept.Opening(s.opening()), plain, seen)
+	found := intercept.Match(intercept.Opening(s.opening()), plain, f.answers)
 	s.woven = make(map[int][]string)
 	end := -1
 	for _, at := range slices.Sorted(maps.Keys(found)) {
@@ -166,91 +152,6 @@ func (s *splicer) weave(records []*record) {
 			s.woven[e.first+i] = raw
 		}
 	}
-}
-
-// echoesIn finds the stretches of items that answers may stand in: what the
-// assistant made in a row, and several of those between which only outputs stand,
-// as long as they have no more calls than one answer had.
-func echoesIn(items []gjson.Result, known map[string]part, calls int) (echoes []echo) {
-	var rows []echo
-	for i, item := range items {
-		if !made(item) {
-			continue
-		}
-		if n := len(rows); n == 0 || rows[n-1].last != i-1 {
-			e := echo{first: i}
-			if i > 0 {
-				e.Before = fingerprint(items[i-1])
-			}
-			rows = append(rows, e)
-		}
-		e := &rows[len(rows)-1]
-		e.last = i
-		e.add(item, known)
-	}
-	for i := range rows {
-		e := rows[i]
-		echoes = append(echoes, e)
-		for j := i + 1; j < len(rows) && len(e.Calls)+len(rows[j].Calls) <= calls && len(e.Calls) > 0 && onlyOutputs(items[e.last+1:rows[j].first]); j++ {
-			e.last = rows[j].last
-			e.Text += rows[j].Text
-			e.Calls = slices.Concat(e.Calls, rows[j].Calls)
-			e.Items = slices.Concat(e.Items, rows[j].Items)
-			echoes = append(echoes, e)
-		}
-	}
-	slices.SortStableFunc(echoes, func(a, b echo) int { return a.first - b.first })
-	return echoes
-}
-
-// made reports whether an item of a history is the model's.
-func made(item gjson.Result) bool {
-	if role := item.Get("role").Str; role != "" {
-		return role == "assistant"
-	}
-	typ := item.Get("type").Str
-	return typ != "" && !isOutput(typ) && typ != "additional_tools" && typ != "compaction" || typ == "" && item.Get("id").Exists()
-}
-
-func isOutput(typ string) bool {
-	return strings.HasSuffix(typ, "_output") && typ != "program_output" || typ == "mcp_approval_response"
-}
-
-func onlyOutputs(items []gjson.Result) bool {
-	for _, item := range items {
-		if !isOutput(item.Get("type").Str) {
-			return false
-		}
-	}
-	return true
-}
-
-func (e *echo) add(item gjson.Result, known map[string]part) {
-	id := item.Get("id").Str
-	if id != "" {
-		e.Items = append(e.Items, id)
-	}
-	p := part{Type: typeIn(item), Text: intercept.ContentText(item.Get("content")), Call: item.Get("call_id").Str, Name: item.Get("name").Str}
-	if p.Type == "item_reference" {
-		p = known[id]
-	}
-	switch {
-	case p.Type == "message":
-		e.Text += p.Text
-	case forms[p.Type] != nil:
-		e.Calls = append(e.Calls, seenCall(typeIn(item), p.Call, p.Name, item.Get(forms[p.Type].field).String()))
-	}
-}
-
-// typeIn is the type of an item of a history, in which some may leave it out.
-func typeIn(item gjson.Result) string {
-	switch typ := item.Get("type").Str; {
-	case typ != "":
-		return typ
-	case item.Get("role").Exists():
-		return "message"
-	}
-	return "item_reference"
 }
 
 // render is the input with all that changes in it. Items that do not change stay

@@ -1,0 +1,174 @@
+package responses
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// echo is a stretch of the input in which the agent repeats one answer.
+type echo struct {
+	intercept.Echo
+	first, last int
+}
+
+// row is what the model made in a row.
+type row struct {
+	first, last int
+	before      string // fingerprint of the item before it
+	joined      bool   // only outputs stand between it and the row before
+	foreign     bool   // it has more in it than any of the answers: the rest is not kept
+	said        []string
+	size        int // at least so long is what it says, without the blanks around
+	calls       []intercept.SeenCall
+	items       []string
+}
+
+// finder looks for answers in a history. The agent writes that as it likes, so what
+// the search costs is bounded by what the answers are.
+type finder struct {
+	answers []*intercept.Seen
+	known   map[string]part // by id
+	said    int             // what the longest of the answers says
+	calls   int             // of the answer with the most
+	rows    int             // an answer is in no more of them than it has parts
+}
+
+func newFinder(records []*record) *finder {
+	f := &finder{known: make(map[string]part), rows: 1}
+	for _, rec := range records {
+		visible := rec.visible()
+		f.answers = append(f.answers, &rec.Seen)
+		f.said, f.calls, f.rows = max(f.said, len(rec.Text)), max(f.calls, len(rec.Calls)), max(f.rows, len(visible))
+		for _, p := range visible {
+			f.known[p.ID] = *p
+		}
+	}
+	return f
+}
+
+// echoes finds the stretches of items that answers may stand in: what the
+// assistant made in a row, and several of those between which only outputs stand,
+// where they have the calls of an answer.
+func (f *finder) echoes(items []gjson.Result) (list []echo) {
+	rows := f.rowsIn(items)
+	for i := range rows {
+		var calls []intercept.SeenCall
+		size := 0
+		for j := i; j < min(i+f.rows, len(rows)); j++ {
+			r := &rows[j]
+			if j > i && (len(calls) == 0 || !r.joined) {
+				break
+			}
+			calls, size = append(calls, r.calls...), size+r.size
+			begins, whole := f.called(calls)
+			if r.foreign || size > f.said || !begins {
+				break
+			}
+			if whole {
+				list = append(list, spanning(rows[i:j+1], calls))
+			}
+		}
+	}
+	return list
+}
+
+// rowsIn splits a history into rows.
+func (f *finder) rowsIn(items []gjson.Result) (rows []row) {
+	joined := false
+	for i, item := range items {
+		if !made(item) {
+			joined = joined && isOutput(item.Get("type").Str)
+			continue
+		}
+		if n := len(rows); n == 0 || rows[n-1].last != i-1 {
+			r := row{first: i, joined: joined}
+			if i > 0 {
+				r.before = fingerprint(items[i-1])
+			}
+			rows = append(rows, r)
+		}
+		joined = true
+		r := &rows[len(rows)-1]
+		if r.last = i; !r.foreign {
+			f.add(r, item)
+		}
+	}
+	return rows
+}
+
+// add puts an item into a row.
+func (f *finder) add(r *row, item gjson.Result) {
+	id := item.Get("id").Str
+	if id != "" {
+		r.items = append(r.items, id)
+	}
+	p := part{Type: typeIn(item), Text: intercept.ContentText(item.Get("content")), Call: item.Get("call_id").Str, Name: item.Get("name").Str}
+	size := len(strings.TrimSpace(p.Text))
+	if p.Type == "item_reference" { // a few bytes stand for any text
+		p = f.known[id]
+		size = len(p.Text)
+	}
+	switch {
+	case p.Type == "message":
+		r.said, r.size = append(r.said, p.Text), r.size+size
+	case forms[p.Type] != nil:
+		r.calls = append(r.calls, seenCall(typeIn(item), p.Call, p.Name, item.Get(forms[p.Type].field).String()))
+	}
+	if r.size > f.said || len(r.calls) > f.calls {
+		r.foreign, r.said, r.calls, r.items = true, nil, nil, nil
+	}
+}
+
+// called reports whether an answer begins with calls, and whether one has no more.
+func (f *finder) called(calls []intercept.SeenCall) (begins, whole bool) {
+	for _, s := range f.answers {
+		if n := len(calls); n <= len(s.Calls) && slices.EqualFunc(calls, s.Calls[:n], mayBe) {
+			begins, whole = true, whole || n == len(s.Calls)
+		}
+	}
+	return begins, whole
+}
+
+// mayBe reports whether a call of a history has the name and the id of one that was
+// seen. [intercept.Match] looks closer.
+func mayBe(c, seen intercept.SeenCall) bool {
+	return c.Name == seen.Name && (seen.ID == "" || c.ID == seen.ID)
+}
+
+// spanning is the echo that stands in rows.
+func spanning(rows []row, calls []intercept.SeenCall) echo {
+	e := echo{first: rows[0].first, last: rows[len(rows)-1].last}
+	var said []string
+	for i := range rows {
+		said, e.Items = append(said, rows[i].said...), append(e.Items, rows[i].items...)
+	}
+	e.Before, e.Text, e.Calls = rows[0].before, strings.Join(said, ""), slices.Clone(calls)
+	return e
+}
+
+// made reports whether an item of a history is the model's.
+func made(item gjson.Result) bool {
+	if role := item.Get("role").Str; role != "" {
+		return role == "assistant"
+	}
+	typ := item.Get("type").Str
+	return typ != "" && !isOutput(typ) && typ != "additional_tools" && typ != "compaction" || typ == "" && item.Get("id").Exists()
+}
+
+func isOutput(typ string) bool {
+	return strings.HasSuffix(typ, "_output") && typ != "program_output" || typ == "mcp_approval_response"
+}
+
+// typeIn is the type of an item of a history, in which some may leave it out.
+func typeIn(item gjson.Result) string {
+	switch typ := item.Get("type").Str; {
+	case typ != "":
+		return typ
+	case item.Get("role").Exists():
+		return "message"
+	}
+	return "item_reference"
+}

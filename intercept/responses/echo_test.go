@@ -1,0 +1,48 @@
+package responses
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// TestWhereAnAnswerIsRepeated writes an answer with two edited calls into histories:
+// it is found where its items stand in the order they were made in, with nothing
+// but outputs between them.
+func TestWhereAnAnswerIsRepeated(t *testing.T) {
+	const changed = `{"cmd":"x"}`
+	text := func(text string) string { return `{"role":"assistant","content":"` + text + `"}` }
+	output := func(id string) string {
+		return `{"type":"function_call_output","call_id":"call_` + id + `","output":"x"}`
+	}
+	a, b, user := function("a", "bash", changed), function("b", "bash", changed), `{"role":"user","content":"Go on."}`
+	for _, tt := range []struct {
+		name    string
+		history []string
+		found   int
+	}{
+		{"in one row", []string{text("So."), a, b, output("a"), output("b")}, 1},
+		{"without its text", []string{a, b, output("a"), output("b")}, 1},
+		{"in rows", []string{text("So."), a, output("a"), b, output("b")}, 1},
+		{"in rows, other answers around", []string{text("Earlier, at length."), user, text("So."), a, output("a"), b, output("b"), text("Done, at length.")}, 1},
+		{"half of it", []string{text("So."), a, output("a")}, 0},
+		{"in another order", []string{text("So."), b, output("b"), a, output("a")}, 0},
+		{"the user between", []string{text("So."), a, output("a"), user, b, output("b")}, 0},
+		{"the user and an output between", []string{text("So."), a, user, output("a"), b, output("b")}, 0},
+		{"with a call more", []string{text("So."), a, b, function("c", "bash", changed), output("a")}, 0},
+		{"twice", []string{text("So."), a, b, output("a"), user, text("So."), a, b, output("a")}, 0},
+	} {
+		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+		p.turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls), function("b", "bash", ls)), func(intercept.Call) intercept.Ruling {
+			return intercept.Ruling{Fate: intercept.Edit, Arguments: changed, Told: "It was changed."}
+		})
+		items := gjson.Get(request1, "input").Array()
+		history := []string{items[0].Raw, `{"role":"developer","content":"A reminder."}`}
+		r := accepted(t, asked(`{"model":"m","input":[`+strings.Join(append(history, tt.history...), ",")+`]}`))
+		if found := r.Splice(p.last.Hidden); found != tt.found {
+			t.Errorf("%s: found %d times: %s", tt.name, found, r.Envelope().Body)
+		}
+	}
+}
