@@ -107,8 +107,9 @@ func (a *answer) open(e *entry, index int) (*item, error) {
 	}
 	it := &item{index: index, entry: e, seat: -1}
 	if f := a.runs(e); f != nil {
-		it.call = &call{form: f, offered: e.namespace == "" || a.offers(e.namespace, e.name)}
+		it.call = &call{form: f}
 		it.doubtShape()
+		a.doubtOffer(it)
 	}
 	for _, other := range a.items {
 		a.doubtShared(it, other)
@@ -142,9 +143,6 @@ func (it *item) doubtShape() {
 	}
 	if c.form.unknown {
 		c.doubts.Doubt("It is of a type that heldcall does not know; its arguments are all that came of it.")
-	}
-	if !c.offered {
-		c.doubts.Doubt("It names a namespace of tools that the request does not offer; some clients go by the name alone.")
 	}
 }
 
@@ -213,7 +211,10 @@ func (a *answer) complete(e *event) (*item, error) {
 	if it.entry.typ != e.entry.typ || it.call == nil && a.runs(e.entry) != nil {
 		return nil, intercept.NotUnderstood("an output item changes its type")
 	}
-	return it, it.show(e.entry)
+	if err = it.show(e.entry); it.entry == e.entry && it.call != nil {
+		a.doubtOffer(it)
+	}
+	return it, err
 }
 
 // doneItem finds the item that is done; without a number it goes by its own ids.
@@ -240,7 +241,7 @@ func (it *item) show(e *entry) error {
 		case it.over:
 			it.compare(e)
 			return nil
-		case it.entry.name != "" && it.entry.name != e.name || it.entry.namespace != "" && it.entry.namespace != e.namespace || it.entry.server != "" && it.entry.server != e.server:
+		case it.entry.name != "" && it.entry.name != e.name || (it.entry.namespace != "" || it.entry.name != "") && it.entry.namespace != e.namespace || it.entry.server != "" && it.entry.server != e.server:
 			c.doubts.Doubt(doubtName)
 		}
 		if id := it.entry.callID; id != "" && id != e.callID {

@@ -115,6 +115,31 @@ func (a *answer) offers(namespace, name string) bool {
 	return findTool(a.offered(), namespace, name) != nil
 }
 
+// doubtOffer finds out whether the namespace of a call counts, and doubts one that
+// clients find in another namespace than it names.
+func (a *answer) doubtOffer(it *item) {
+	e, c := it.entry, it.call
+	c.offered = e.namespace == "" || a.offers(e.namespace, e.name)
+	switch {
+	case !c.offered:
+		c.doubts.Doubt("It names a namespace of tools that the request does not offer; some clients go by the name alone.")
+	case e.namespace == "" && c.form.tool == "" && c.form.typ != approvalRequest && a.within(e.name) && !a.offers("", e.name):
+		c.doubts.Doubt("It names no namespace, and the request offers the tool within one only, where some clients find it all the same.")
+	}
+}
+
+// within reports whether a namespace offers a tool that clients find by this name
+// alone: by its own, or by both as they write them in one.
+func (a *answer) within(name string) bool {
+	return slices.ContainsFunc(a.offered(), func(o offer) bool {
+		if o.namespace == "" {
+			return false
+		}
+		rest, both := strings.CutPrefix(name, o.namespace)
+		return o.own(name) || both && (o.own(rest) || o.own(strings.TrimLeft(rest, "_-/:")))
+	})
+}
+
 // searchesX reports whether the model was offered xAI's own search.
 func (a *answer) searchesX() bool {
 	for _, o := range a.offered() {

@@ -136,6 +136,62 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
+// TestNamesWithoutNamespace looks at calls of what only a namespace offers, under
+// names that some clients find it by.
+func TestNamesWithoutNamespace(t *testing.T) {
+	const inside = `{"type":"namespace","name":"fs","tools":[{"type":"function","name":"delete"}]}`
+	for _, tt := range []struct {
+		tools, name, namespace string
+		judged                 string
+		doubt                  bool
+	}{
+		{inside, "delete", "", "delete", true},
+		{inside, "fs__delete", "", "fs__delete", true},
+		{inside, "fsdelete", "", "fsdelete", true},
+		{inside, "fs.delete", "", "fs.delete", false}, // it is judged under that name
+		{inside, "delete", "fs", "fs.delete", false},
+		{inside, "delete", "other", "delete", true},
+		{inside, "fs_undelete", "", "fs_undelete", false},
+		{inside, "bash", "", "bash", false},
+		{inside + `,{"type":"function","name":"delete"}`, "delete", "", "delete", false},
+		{inside + `,{"type":"custom","name":"fs__delete"}`, "fs__delete", "", "fs__delete", false},
+		{`{"type":"namespace","name":"a","tools":[` + inside + `]}`, "delete", "a.fs", "a.fs.delete", false},
+		{`{"type":"namespace","name":"a","tools":[` + inside + `]}`, "delete", "fs", "delete", true},
+	} {
+		call := strings.Replace(function("a", tt.name, "{}"), `"type":`, `"namespace":"`+tt.namespace+`","type":`, 1)
+		for _, answer := range []string{stream("resp_1", call), whole("resp_1", call)} {
+			p := newPlayer(t, asked(fmt.Sprintf(offering["beside the input"], tt.tools)), 99, intercept.Limits{})
+			if err := p.feed(answer); err != nil {
+				t.Fatal(err)
+			}
+			if c := p.a.Calls()[0]; c.Name != tt.judged || (len(c.Ambiguous) > 0) != tt.doubt {
+				t.Errorf("%+v: %+v", tt, c)
+			}
+		}
+	}
+}
+
+// TestNamespaceThatComesLate: the first of a call to name its namespace is its end.
+func TestNamespaceThatComesLate(t *testing.T) {
+	const tools = `{"type":"function","name":"delete"},{"type":"namespace","name":"fs","tools":[{"type":"function","name":"delete"}]}`
+	for _, namespace := range []string{"fs", "other"} {
+		for _, name := range []string{"delete", ""} {
+			call := function("a", "delete", "{}")
+			late := strings.ReplaceAll(stream("resp_1", strings.Replace(call, `"type":`, `"namespace":"`+namespace+`","type":`, 1)), "\r", "")
+			at := strings.Index(late, "response.output_item.added")
+			end := at + strings.Index(late[at:], "\n\n")
+			began := strings.Replace(strings.Replace(late[at:end], `"namespace":"`+namespace+`",`, "", 1), `"name":"delete"`, `"name":"`+name+`"`, 1)
+			p := newPlayer(t, asked(fmt.Sprintf(offering["beside the input"], tools)), 99, intercept.Limits{})
+			if err := p.feed(late[:at] + began + late[end:]); err != nil {
+				t.Fatal(err)
+			}
+			if c := p.a.Calls()[0]; (len(c.Ambiguous) > 0) != (name != "" || namespace == "other") {
+				t.Errorf("%q, %q: %+v", namespace, name, c)
+			}
+		}
+	}
+}
+
 // TestWhatTheProviderRunsIsNotHeld reads items of types that agents run too.
 func TestWhatTheProviderRunsIsNotHeld(t *testing.T) {
 	contained := strings.Replace(shell, `"action"`, `"environment":{"type":"container_reference"},"action"`, 1)
