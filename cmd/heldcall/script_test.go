@@ -20,6 +20,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
+	"github.com/heldcall/heldcall/internal/scripted"
 )
 
 func TestMain(m *testing.M) {
@@ -59,16 +60,12 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("ESC", "\x1b")
-			for _, name := range []string{"PORT1", "PORT2", "PORT3"} {
-				ln, err := net.Listen("tcp", "127.0.0.1:0")
-				if err != nil {
-					return err
-				}
-				defer ln.Close()
-				_, port, _ := net.SplitHostPort(ln.Addr().String())
-				env.Setenv(name, port)
+			free, err := scripted.FreeAddresses(3)
+			for i, address := range free {
+				_, port, _ := net.SplitHostPort(address)
+				env.Setenv(fmt.Sprintf("PORT%d", i+1), port)
 			}
-			return nil
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"gate": startGate, "exits": exits, "eventually": eventually,

@@ -7,15 +7,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -158,7 +155,10 @@ func configure(t *testing.T, upstream string) *heldcall {
 	t.Helper()
 	dir := t.TempDir()
 	keepalive, _ := timing()
-	ports := free(t, 3)
+	ports, err := scripted.FreeAddresses(3)
+	if err != nil {
+		t.Fatal(err)
+	}
 	config := fmt.Sprintf(`
 proxy:
   listen: %s
@@ -181,30 +181,6 @@ policy: {file: policy.yaml}
 		config: filepath.Join(dir, "heldcall.yaml"), log: filepath.Join(dir, "heldcall.log"), console: "http://" + ports[1],
 		endpoint: endpoint{openAI: proxy + "/v1", anthropic: proxy + "/anthropic"},
 	}
-}
-
-// lastPort is the last port that free has given away.
-var lastPort atomic.Int32
-
-// free are addresses of loopback that nobody listens on, below those that systems
-// give to whoever asks for any: heldcall shall find them free a little later.
-func free(t *testing.T, n int) []string {
-	t.Helper()
-	lastPort.CompareAndSwap(0, 20000+rand.Int32N(5000))
-	var addresses []string
-	for len(addresses) < n {
-		address := fmt.Sprintf("127.0.0.1:%d", lastPort.Add(1))
-		ln, err := net.Listen("tcp", address)
-		if errors.Is(err, syscall.EADDRINUSE) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		ln.Close()
-		addresses = append(addresses, address)
-	}
-	return addresses
 }
 
 // review answers what heldcall asks, from when it is there on. What it returns

@@ -47,6 +47,7 @@ func failsClosed(x *trial) string {
 // TestConformance replays every recorded answer through heldcall, in every outcome
 // that its calls can have, for every kind of agent, cut in every way.
 func TestConformance(t *testing.T) {
+	byItself(t)
 	exchanges := load(t)
 	u := startUpstream(t)
 	options := conformance.Options{Upstream: u.URL(), Keepalive: time.Hour, Policy: "default: allow\n"}
@@ -123,6 +124,14 @@ func TestConformanceOfTheRecordings(t *testing.T) {
 		if kinds = slices.Compact(kinds); !slices.Equal(kinds, odd[e.Name()]) {
 			t.Errorf("%s has the problems %q, want %q", e.Name(), kinds, odd[e.Name()])
 		}
+	}
+}
+
+// byItself skips what takes minutes, but in `make conformance`.
+func byItself(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HELDCALL_CONFORMANCE") != "1" {
+		t.Skip("runs in `make conformance`")
 	}
 }
 
