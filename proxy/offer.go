@@ -44,7 +44,7 @@ func (x *exchange) judgeOffer() *intercept.Error {
 		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "the request offers the model tools that the provider runs and that policy (hosted_tools) does not allow: " + strings.Join(refused, ", ")}
 	}
 	if asks && x.req.RequireApproval() == 0 {
-		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "the request offers the model hosted MCP tools, calls of which need approval (hosted_mcp), and this API cannot ask for it"}
+		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "calls of hosted MCP tools need approval here (hosted_mcp); the request offers some in a way in which this API cannot ask for it, or approves a call itself"}
 	}
 	return nil
 }

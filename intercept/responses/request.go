@@ -19,6 +19,7 @@ type request struct {
 	after    int64              // the agent has the events up to this number, -1 for none
 	before   string             // fingerprint of the last item as the agent sent it
 	known    knowledge          // what was remembered of what it goes on from
+	approves []string           // labels of the MCP servers of which the agent approves calls
 	offers   []offer            // the tools that it offers, nil while nobody has looked
 	history  []gjson.Result     // the items of its input, nil while nobody has looked
 	own      map[string]bool    // their identities, nil while nobody has asked
@@ -44,7 +45,9 @@ func acceptRequest(e intercept.Envelope) (*request, error) {
 		e.Body = []byte("{}")
 	}
 	var err error
-	r.Asked, err = requests.Accept(e)
+	if r.Asked, err = requests.Accept(e); err == nil {
+		r.approves = r.approvals()
+	}
 	return r, err
 }
 

@@ -166,9 +166,34 @@ func (o *offer) inContainer() bool {
 	return strings.HasPrefix(o.Get("environment.type").Str, "container")
 }
 
+// approvals are the labels of the MCP servers of which the agent's own request
+// approves calls, "" where it does not say which. No agent gets a question about
+// one, so none has anything to answer.
+func (r *request) approvals() (labels []string) {
+	if body := r.envelope.Body; !bytes.Contains(body, []byte("mcp_approval_response")) && !bytes.Contains(body, []byte(`\u00`)) {
+		return nil
+	}
+	servers := make(map[string]string)
+	for _, item := range r.items() {
+		switch item.Get("type").Str {
+		case approvalRequest:
+			servers[item.Get("id").Str] = item.Get("server_label").Str
+		case "mcp_approval_response":
+			if item.Get("approve").Type != gjson.False {
+				labels = append(labels, servers[item.Get("approval_request_id").Str])
+			}
+		}
+	}
+	return labels
+}
+
 // Hosted implements [intercept.Request]. A prompt that the provider keeps may offer
-// whatever it likes, so it counts as a tool by itself.
+// whatever it likes, so it counts as a tool by itself; so does a server of which the
+// agent approves a call.
 func (r *request) Hosted() (list []intercept.HostedTool) {
+	for _, label := range r.approves {
+		list = append(list, intercept.HostedTool{Name: "mcp:" + label})
+	}
 	if gjson.ParseBytes(r.Field("prompt")).Type != gjson.Null {
 		list = append(list, intercept.HostedTool{Name: "prompt"})
 	}
@@ -213,6 +238,9 @@ func (o *offer) asksNever() bool {
 // RequireApproval implements [intercept.Request]. Whoever offers a thousand servers
 // has the body written once.
 func (r *request) RequireApproval() (changed int) {
+	if len(r.approves) > 0 {
+		return 0
+	}
 	var at []intercept.Span
 	for _, o := range r.offered() {
 		if o.unread {

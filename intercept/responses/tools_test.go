@@ -240,3 +240,26 @@ func TestApprovalIsRequiredInPlace(t *testing.T) {
 		}
 	}
 }
+
+// An agent never sees a question about a call of a hosted MCP server, so it has none
+// to approve. What heldcall itself puts back into a history is not the agent's.
+func TestAgentApprovesNoCallOfAServer(t *testing.T) {
+	const ask = `{"type":"mcp_approval_request","id":"q1","server_label":"gh","name":"delete","arguments":"{}"}`
+	for answer, want := range map[string]string{
+		`{"type":"mcp_approval_response","approval_request_id":"q1","approve":true}`:       "[{mcp:gh false} {mcp:gh true}]",
+		`{"type":"mcp_approval_response","approval_request_id":"q2","approve":true}`:       "[{mcp: false} {mcp:gh true}]",
+		`{"type":"mcp_approval\u005fresponse","approval_request_id":"q1","approve":"yes"}`: "[{mcp:gh false} {mcp:gh true}]",
+		`{"type":"mcp_approval_response","approval_request_id":"q1","approve":false}`:      "[{mcp:gh true}]",
+	} {
+		r, err := acceptRequest(asked(`{"model":"m","input":[{"role":"user","content":"hi"},` + ask + "," + answer + `],"tools":[{"type":"mcp","server_label":"gh"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(r.Hosted()); got != want {
+			t.Errorf("%s: %s, want %s", answer, got, want)
+		}
+		if strings.Contains(want, "false}") && r.RequireApproval() != 0 {
+			t.Errorf("%s: it is said that the call needs approval", answer)
+		}
+	}
+}
