@@ -46,10 +46,10 @@ func TestStarter(t *testing.T) {
 			}
 		}
 	}
-	f(Allow, "Bash", "command", "git status", "git log --oneline | cat -n", "ls -la && rg todo src", "pwd")
+	f(Allow, "Bash", "command", "git status", "git log --oneline", "ls -la && git diff", "pwd")
 	f(Allow, "exec_command", "cmd", "git diff --stat")
 	f(Deny, "Bash", "command", "rm -rf /", "sudo rm -rf /usr", "ls; rm -rf ~/x", "dd if=/dev/zero of=/dev/sda", "echo '-----BEGIN RSA PRIVATE KEY-----'")
-	f(Ask, "Bash", "command", "rm -rf x", "git push", "ls > x", "npm test", "curl x", "cat $X")
+	f(Ask, "Bash", "command", "rm -rf x", "git push", "ls > x", "npm test", "curl x", "cat $X", "cat ~/.ssh/id_rsa", "grep -r . ~/.aws", "git diff /dev/null ~/.ssh/id_rsa")
 	f(Allow, "Read", "file_path", "/work/src/a.go", "README.md")
 	f(Ask, "Read", "file_path", "/work/.env", "~/.ssh/id_rsa")
 	f(Ask, "Write", "file_path", "src/a.go")
