@@ -31,8 +31,8 @@ fmt: ## format the code
 format: ## is the code formatted
 	$(TOOL) golangci-lint fmt --diff ./...
 
-vet: ## go vet, the tests of other languages' clients and of agents included
-	$(GO) vet -tags clients,agents ./...
+vet: ## go vet, the tests of clients, agents and conformance included
+	$(GO) vet -tags clients,agents,conformance ./...
 
 lint: ## golangci-lint with .golangci.yml
 	$(TOOL) golangci-lint run ./...
@@ -47,7 +47,7 @@ fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS 
 	FUZZTIME=$(FUZZTIME) FUZZJOBS=$(FUZZJOBS) FUZZMOD=$(FUZZMOD) .ci/fuzz $(FUZZPKGS)
 
 conformance: ## recorded answers of many providers through the real proxy; needs ../shared/streams
-	HELDCALL_CONFORMANCE=1 $(GO) test ./internal/conformance -run TestConformance -count=1 -v -timeout 20m
+	$(GO) test -tags conformance ./internal/conformance -run TestConformance -count=1 -v -timeout 20m
 
 clients: ## official SDKs of Go, Node and Python, and the example bots; installs them
 	$(GO) test -C internal/clients/gosdk ./...

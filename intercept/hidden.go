@@ -115,6 +115,32 @@ func Records[R any](hidden [][]byte) (records []*R) {
 	return records
 }
 
+// Remembered is a record of what was hidden in an answer. It embeds a [Seen].
+type Remembered interface{ seen() *Seen }
+
+func (s *Seen) seen() *Seen { return s }
+
+// MatchMessages finds the assistant's message of each record, by its place in a
+// history of messages. Echo reads the message at a place.
+func MatchMessages[R Remembered](opening string, messages []gjson.Result, records []R, echo func(at int) Echo) map[int]R {
+	var seen []*Seen
+	for _, rec := range records {
+		seen = append(seen, rec.seen())
+	}
+	var echoes []Echo
+	var places []int
+	for at, m := range messages {
+		if m.Get("role").Str == "assistant" {
+			echoes, places = append(echoes, echo(at)), append(places, at)
+		}
+	}
+	found := make(map[int]R)
+	for at, i := range Match(opening, echoes, seen) {
+		found[places[at]] = records[i]
+	}
+	return found
+}
+
 // Match finds the echo of each answer that was seen: it maps places in echoes to
 // places in seen. Ids repeat at many providers, so of several echoes that look
 // alike it is the one that follows what the answer followed; without one, because

@@ -216,9 +216,6 @@ func TestPromise7_NothingHangs_ExternalServerRestarts(t *testing.T) {
 // In a cluster every record has a copy on each of three servers, so the loss of
 // one, the leader even, loses nothing.
 func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("three servers that elect leaders take their time")
-	}
 	servers := startCluster(t)
 	var urls []string
 	for _, srv := range servers {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
 
@@ -40,63 +41,18 @@ var (
 	two    = role + opening(0, "call_a", "bash", `{"command":"ls"}`) + opening(1, "call_b", "read", `{"path":"x"}`) + finish + usage + done
 )
 
-// play feeds one upstream body in blocks of n bytes and settles it.
-type player struct {
-	t    *testing.T
-	a    intercept.Answer
-	n    int
-	out  strings.Builder
-	last intercept.Settlement
-}
-
-func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *player {
+func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *intercepttest.Player {
 	t.Helper()
 	r, err := Dialect{}.Request(asked(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if limits.MaxContinuations == 0 {
-		limits.MaxContinuations = 4
-	}
-	limits.TurnID = "t1"
-	return &player{t: t, a: r.Answer(limits), n: n}
+	return intercepttest.NewPlayer(t, r, n, limits)
 }
 
-func (p *player) feed(body string) error {
-	p.a.Begin("text/event-stream")
-	for body != "" {
-		k := min(p.n, len(body))
-		out, err := p.a.Write([]byte(body[:k]))
-		p.out.Write(out)
-		if err != nil {
-			return err
-		}
-		body = body[k:]
-	}
-	out, err := p.a.End(true)
-	p.out.Write(out)
-	return err
-}
+func release(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Fate: intercept.Release} }
 
-func (p *player) turn(body string, rule func(intercept.Call) intercept.Ruling) {
-	p.t.Helper()
-	if err := p.feed(body); err != nil {
-		p.t.Fatalf("feed: %v", err)
-	}
-	var rulings []intercept.Ruling
-	for _, c := range p.a.Calls() {
-		rulings = append(rulings, rule(c))
-	}
-	var err error
-	if p.last, err = p.a.Settle(rulings); err != nil {
-		p.t.Fatalf("settle: %v", err)
-	}
-	p.out.Write(p.last.Bytes)
-}
-
-func release(intercept.Call) intercept.Ruling { return intercept.Ruling{Fate: intercept.Release} }
-
-func deny(c intercept.Call) intercept.Ruling {
+func deny(_ int, c intercept.Call) intercept.Ruling {
 	return intercept.Ruling{Fate: intercept.Deny, Told: intercept.DeniedByPerson(c.Name, "no")}
 }
 
@@ -106,11 +62,11 @@ func TestReleasedIsByteIdentical(t *testing.T) {
 	for _, body := range []string{listed, two, strings.ReplaceAll(listed, "\n", "\r\n"), ": hello\n\n" + listed, "\xef\xbb\xbf" + listed} {
 		for _, n := range blocks {
 			p := newPlayer(t, request1, n, intercept.Limits{})
-			p.turn(body, release)
-			if got := p.out.String(); got != body {
+			p.Turn(body, release)
+			if got := p.Got.String(); got != body {
 				t.Fatalf("blocks of %d: got\n%s\nwant\n%s", n, got, body)
 			}
-			if p.last.Hidden != nil || p.last.Next != nil {
+			if p.Last.Hidden != nil || p.Last.Next != nil {
 				t.Error("something is remembered of an answer that did not change")
 			}
 		}
@@ -120,13 +76,13 @@ func TestReleasedIsByteIdentical(t *testing.T) {
 func TestNothingOfAHeldCallPasses(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, request1, n, intercept.Limits{})
-		if err := p.feed(listed); err != nil {
+		if err := p.Feed(listed); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := p.out.String(), role+speech; got != want {
+		if got, want := p.Got.String(), role+speech; got != want {
 			t.Fatalf("before the ruling: got %q, want %q", got, want)
 		}
-		calls := p.a.Calls()
+		calls := p.Answer.Calls()
 		if len(calls) != 1 || calls[0].Name != "bash" || calls[0].Arguments != `{"command":"ls"}` || calls[0].ID != "call_a" || calls[0].Ambiguous != nil {
 			t.Fatalf("calls: %+v", calls)
 		}
@@ -136,11 +92,11 @@ func TestNothingOfAHeldCallPasses(t *testing.T) {
 func TestDeniedIsContinued(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, request1, n, intercept.Limits{})
-		p.turn(listed, deny)
-		if p.last.Next == nil {
+		p.Turn(listed, deny)
+		if p.Last.Next == nil {
 			t.Fatal("no continuation")
 		}
-		next := gjson.ParseBytes(p.last.Next.Body)
+		next := gjson.ParseBytes(p.Last.Next.Body)
 		wantMessages := `[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]},` +
 			`{"role":"tool","tool_call_id":"call_a","content":` + intercept.Quote(intercept.DeniedByPerson("bash", "no")) + `}]`
 		if got := next.Get("messages").Raw; got != wantMessages {
@@ -150,12 +106,12 @@ func TestDeniedIsContinued(t *testing.T) {
 			t.Errorf("tool_choice: %s", next.Get("tool_choice").Raw)
 		}
 		second := strings.ReplaceAll(role+event(`{"content":"Very well."}`, "null")+event(`{}`, "stop")+usage+done, `"c1"`, `"c2"`)
-		p.turn(second, release)
+		p.Turn(second, release)
 		want := role + speech + event(`{"content":"\n\nVery well."}`, "null") + event(`{}`, "stop") + strings.Replace(usage, `{"prompt_tokens":10,"total_tokens":15}`, `{"prompt_tokens":20,"total_tokens":30}`, 1) + done
-		if got := p.out.String(); got != want {
+		if got := p.Got.String(); got != want {
 			t.Fatalf("agent got\n%s\nwant\n%s", got, want)
 		}
-		if len(p.last.Hidden) != 1 {
+		if len(p.Last.Hidden) != 1 {
 			t.Fatal("nothing is remembered")
 		}
 		follow := `{"model":"m","messages":[{"role":"user","content":"hi"}, {"role":"assistant","content":"Let me look.\n\nVery well."}, {"role":"user","content":"next"}]}`
@@ -163,7 +119,7 @@ func TestDeniedIsContinued(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := r.Splice(p.last.Hidden); n != 1 {
+		if n := r.Splice(p.Last.Hidden); n != 1 {
 			t.Fatalf("%d spliced", n)
 		}
 		wantMessages = wantMessages[:len(wantMessages)-1] + `,{"role":"assistant","content":"Very well."}, {"role":"user","content":"next"}]`
@@ -176,14 +132,14 @@ func TestDeniedIsContinued(t *testing.T) {
 
 func TestMixedIsRenumbered(t *testing.T) {
 	p := newPlayer(t, request1, 50, intercept.Limits{})
-	p.turn(two, func(c intercept.Call) intercept.Ruling {
+	p.Turn(two, func(_ int, c intercept.Call) intercept.Ruling {
 		if c.Name == "bash" {
-			return deny(c)
+			return deny(0, c)
 		}
-		return release(c)
+		return release(0, c)
 	})
 	want := role + opening(0, "call_b", "read", `{"path":"x"}`) + finish + usage + done
-	if got := p.out.String(); got != want {
+	if got := p.Got.String(); got != want {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 	follow := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_b","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
@@ -191,7 +147,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := r.Splice(p.last.Hidden); n != 1 {
+	if n := r.Splice(p.Last.Hidden); n != 1 {
 		t.Fatalf("%d spliced", n)
 	}
 	wantBody := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},{"id":"call_b","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":` +
@@ -203,11 +159,11 @@ func TestMixedIsRenumbered(t *testing.T) {
 
 func TestEditedReplacesTheArguments(t *testing.T) {
 	p := newPlayer(t, request1, 50, intercept.Limits{})
-	p.turn(listed, func(c intercept.Call) intercept.Ruling {
+	p.Turn(listed, func(_ int, c intercept.Call) intercept.Ruling {
 		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged("bash", "")}
 	})
 	want := role + speech + opening(0, "call_a", "bash", `{"command":"pwd"}`) + finish + usage + done
-	if got := p.out.String(); got != want {
+	if got := p.Got.String(); got != want {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 	follow := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"pwd\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":"/tmp"}]}`
@@ -215,7 +171,7 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Splice(p.last.Hidden)
+	r.Splice(p.Last.Hidden)
 	got := gjson.GetBytes(r.Envelope().Body, "messages.2.content").Str
 	if want := intercept.ArgumentsChanged("bash", "") + "\n/tmp"; got != want {
 		t.Fatalf("tool result %q, want %q", got, want)
@@ -225,30 +181,30 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 func TestAllowedByNamePasses(t *testing.T) {
 	asked := 0
 	p := newPlayer(t, request1, 1, intercept.Limits{Pass: func(c intercept.Call) bool { asked++; return c.Name == "bash" }})
-	if err := p.feed(listed); err != nil {
+	if err := p.Feed(listed); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.out.String(); got != listed {
+	if got := p.Got.String(); got != listed {
 		t.Fatalf("got\n%s", got)
 	}
-	if asked != 1 || len(p.a.Calls()) != 0 {
-		t.Errorf("asked %d times, %d calls left", asked, len(p.a.Calls()))
+	if asked != 1 || len(p.Answer.Calls()) != 0 {
+		t.Errorf("asked %d times, %d calls left", asked, len(p.Answer.Calls()))
 	}
 }
 
 func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 	bad := role + opening(0, "call_a", "bash", "") + more(0, `{"a":1,`) + more(0, `"a":2}`) + finish + done
 	p := newPlayer(t, request1, 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
-	if err := p.feed(bad); err != nil {
+	if err := p.Feed(bad); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := p.out.String(), role+opening(0, "call_a", "bash", "")+more(0, `{"a":1,`); got != want {
+	if got, want := p.Got.String(), role+opening(0, "call_a", "bash", "")+more(0, `{"a":1,`); got != want {
 		t.Fatalf("got %q", got)
 	}
-	if calls := p.a.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
+	if calls := p.Answer.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
 		t.Fatalf("calls: %+v", calls)
 	}
-	if _, err := p.a.Settle([]intercept.Ruling{{}}); err == nil {
+	if _, err := p.Answer.Settle([]intercept.Ruling{{}}); err == nil {
 		t.Error("a half call was taken back without a word")
 	}
 }
@@ -256,10 +212,10 @@ func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 func TestTextIsNotDelayedBehindAHeldCall(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
 	late := event(`{"content":" And more."}`, "null")
-	if err := p.feed(role + speech + opening(0, "call_a", "bash", "{}") + late + finish + done); err != nil {
+	if err := p.Feed(role + speech + opening(0, "call_a", "bash", "{}") + late + finish + done); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.out.String(); got != role+speech+late {
+	if got := p.Got.String(); got != role+speech+late {
 		t.Fatalf("got %q", got)
 	}
 }
@@ -267,41 +223,41 @@ func TestTextIsNotDelayedBehindAHeldCall(t *testing.T) {
 func TestWhole(t *testing.T) {
 	body := `{"id":"c1","object":"chat.completion","created":7,"model":"m1","choices":[{"index":0,"message":{"role":"assistant","content":"Look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},{"id":"call_b","type":"function","function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"total_tokens":5}}`
 	p := newPlayer(t, request1, 11, intercept.Limits{})
-	p.turn(body, release)
-	if p.out.String() != body {
-		t.Errorf("released: %s", p.out.String())
+	p.Turn(body, release)
+	if p.Got.String() != body {
+		t.Errorf("released: %s", p.Got.String())
 	}
 	p = newPlayer(t, request1, 11, intercept.Limits{})
-	p.turn(body, deny)
-	if p.out.Len() != 0 || p.last.Next == nil {
-		t.Fatalf("denied: %s", p.out.String())
+	p.Turn(body, deny)
+	if p.Got.Len() != 0 || p.Last.Next == nil {
+		t.Fatalf("denied: %s", p.Got.String())
 	}
-	p.turn(`{"id":"c2","object":"chat.completion","created":9,"model":"m2","choices":[{"index":0,"message":{"role":"assistant","content":"Fine."},"finish_reason":"stop"}],"usage":{"total_tokens":7}}`, release)
+	p.Turn(`{"id":"c2","object":"chat.completion","created":9,"model":"m2","choices":[{"index":0,"message":{"role":"assistant","content":"Fine."},"finish_reason":"stop"}],"usage":{"total_tokens":7}}`, release)
 	want := `{"id":"c1","object":"chat.completion","created":7,"model":"m1","choices":[{"index":0,"message":{"role":"assistant","content":"Look.\n\nFine."},"finish_reason":"stop"}],"usage":{"total_tokens":12}}`
-	if p.out.String() != want {
-		t.Errorf("continued:\n%s\nwant\n%s", p.out.String(), want)
+	if p.Got.String() != want {
+		t.Errorf("continued:\n%s\nwant\n%s", p.Got.String(), want)
 	}
 	p = newPlayer(t, request1, 11, intercept.Limits{})
-	p.turn(body, func(c intercept.Call) intercept.Ruling {
+	p.Turn(body, func(_ int, c intercept.Call) intercept.Ruling {
 		if c.Name == "bash" {
-			return deny(c)
+			return deny(0, c)
 		}
 		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"p":1}`}
 	})
 	want = strings.Replace(strings.Replace(body, `{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},`, "", 1), `"{}"`, `"{\"p\":1}"`, 1)
-	if p.out.String() != want {
-		t.Errorf("mixed:\n%s\nwant\n%s", p.out.String(), want)
+	if p.Got.String() != want {
+		t.Errorf("mixed:\n%s\nwant\n%s", p.Got.String(), want)
 	}
 }
 
 func TestAborted(t *testing.T) {
 	p := newPlayer(t, request1, 64, intercept.Limits{})
-	p.turn(listed, func(intercept.Call) intercept.Ruling {
+	p.Turn(listed, func(int, intercept.Call) intercept.Ruling {
 		return intercept.Ruling{Fate: intercept.Abort, Told: "stopped"}
 	})
 	want := role + speech + event(`{"content":"\n\nstopped"}`, "null") + event(`{}`, "stop") + usage + done
 	want = strings.Replace(want, `{"id":"c1","object":"chat.completion.chunk","created":7,"model":"m1","choices":[{"index":0,"delta":{"content":"\n\nstopped"}`, `{"object":"chat.completion.chunk","id":"c1","created":7,"model":"m1","choices":[{"index":0,"delta":{"content":"\n\nstopped"}`, 1)
-	if got := p.out.String(); got != want {
+	if got := p.Got.String(); got != want {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -309,15 +265,15 @@ func TestAborted(t *testing.T) {
 func TestContinuationsAreBounded(t *testing.T) {
 	p := newPlayer(t, request1, 64, intercept.Limits{MaxContinuations: 2})
 	for i := 0; ; i++ {
-		p.turn(strings.ReplaceAll(listed, "call_a", fmt.Sprint("call_", i)), deny)
-		if p.last.Next == nil {
+		p.Turn(strings.ReplaceAll(listed, "call_a", fmt.Sprint("call_", i)), deny)
+		if p.Last.Next == nil {
 			break
 		}
 		if i > 2 {
 			t.Fatal("no bound")
 		}
 	}
-	if out := p.out.String(); !strings.Contains(out, "denied 3 times") || strings.Contains(out, "call_") && strings.Contains(out, "bash") || !strings.HasSuffix(out, done) || strings.Count(out, `"finish_reason":"stop"`) != 1 {
+	if out := p.Got.String(); !strings.Contains(out, "denied 3 times") || strings.Contains(out, "call_") && strings.Contains(out, "bash") || !strings.HasSuffix(out, done) || strings.Count(out, `"finish_reason":"stop"`) != 1 {
 		t.Fatalf("got\n%s", out)
 	}
 }
@@ -359,11 +315,11 @@ func TestFailsClosed(t *testing.T) {
 	for name, body := range bad {
 		for _, n := range blocks {
 			p := newPlayer(t, request1, n, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
-			if err := p.feed(body); err == nil {
-				t.Errorf("%s in blocks of %d: understood; passed %q", name, n, p.out.String())
+			if err := p.Feed(body); err == nil {
+				t.Errorf("%s in blocks of %d: understood; passed %q", name, n, p.Got.String())
 			}
-			if strings.Contains(p.out.String(), "bash") {
-				t.Errorf("%s: leaked %q", name, p.out.String())
+			if strings.Contains(p.Got.String(), "bash") {
+				t.Errorf("%s: leaked %q", name, p.Got.String())
 			}
 		}
 	}
@@ -372,19 +328,19 @@ func TestFailsClosed(t *testing.T) {
 func TestErrorInsideVoidsTheCall(t *testing.T) {
 	fault := "data: {\"error\":{\"message\":\"boom\",\"code\":\"x\"}}\n\n"
 	p := newPlayer(t, request1, 16, intercept.Limits{})
-	p.turn(role+opening(0, "call_a", "bash", `{"a":`)+fault, release)
-	if got := p.out.String(); got != role+fault {
+	p.Turn(role+opening(0, "call_a", "bash", `{"a":`)+fault, release)
+	if got := p.Got.String(); got != role+fault {
 		t.Fatalf("got %q", got)
 	}
 }
 
 func TestCutIsNoEnd(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-	p.a.Begin("")
-	if _, err := p.a.Write([]byte(role + opening(0, "call_a", "bash", `{}`))); err != nil {
+	p.Answer.Begin("")
+	if _, err := p.Answer.Write([]byte(role + opening(0, "call_a", "bash", `{}`))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.a.End(false); err == nil {
+	if _, err := p.Answer.End(false); err == nil {
 		t.Error("a stream that was cut counts as ended")
 	}
 }

@@ -25,13 +25,13 @@ var spoken = role + speaks("audio_1", "Let me look.") + opening(0, "a", "x", "{}
 func TestSoundIsNotHeld(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, audioAsked, n, intercept.Limits{})
-		if err := p.feed(role + opening(0, "a", "x", "{}") + speaks("audio_1", "Let me look.")); err != nil {
+		if err := p.Feed(role + opening(0, "a", "x", "{}") + speaks("audio_1", "Let me look.")); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(role+speaks("audio_1", "Let me look."), p.out.String()); d != "" {
+		if d := cmp.Diff(role+speaks("audio_1", "Let me look."), p.Got.String()); d != "" {
 			t.Fatalf("(-want +got):\n%s", d)
 		}
-		if got := p.a.Text(); got != "Let me look." {
+		if got := p.Answer.Text(); got != "Let me look." {
 			t.Errorf("said %q", got)
 		}
 	}
@@ -41,7 +41,7 @@ func TestSoundIsNotHeld(t *testing.T) {
 func TestSoundIsNotRemembered(t *testing.T) {
 	p := newPlayer(t, audioAsked, 1<<20, intercept.Limits{MaxBytes: 4000})
 	sound := event(`{"audio":{"data":"`+strings.Repeat("A", 1000)+`"}}`, "null")
-	if err := p.feed(role + event(`{"audio":{"id":"audio_1","transcript":"x"}}`, "null") + strings.Repeat(sound, 20)); err != nil {
+	if err := p.Feed(role + event(`{"audio":{"id":"audio_1","transcript":"x"}}`, "null") + strings.Repeat(sound, 20)); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 )
 
 // BenchmarkStream: one op is a stream of 200 events of about 220 bytes, so an
@@ -25,33 +25,11 @@ func BenchmarkStream(b *testing.B) {
 	b.Run("call/event", func(b *testing.B) { benchmark(b, fragments, len(word)) })
 }
 
-// benchmark plays a stream in blocks of n bytes and releases its calls.
-func benchmark(b *testing.B, stream string, n int) {
+func benchmark(b *testing.B, answer string, n int) {
+	b.Helper()
 	r, err := Dialect{}.Request(asked(request1))
 	if err != nil {
 		b.Fatal(err)
 	}
-	body := []byte(stream)
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		a := r.Answer(intercept.Limits{MaxBytes: 1 << 20, TurnID: "t"})
-		a.Begin("text/event-stream")
-		for at := 0; at < len(body); at += n {
-			if _, err := a.Write(body[at:min(at+n, len(body))]); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if _, err := a.End(true); err != nil {
-			b.Fatal(err)
-		}
-		var rulings []intercept.Ruling
-		for _, c := range a.Calls() {
-			rulings = append(rulings, release(c))
-		}
-		if _, err := a.Settle(rulings); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/200, "ns/event")
+	intercepttest.Bench(b, r, answer, n)
 }

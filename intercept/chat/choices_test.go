@@ -62,24 +62,24 @@ func toldOf(text, id, name string) string {
 func TestOneOfTwoChoicesGoesOn(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, twoAsked, n, intercept.Limits{})
-		rule := func(c intercept.Call) intercept.Ruling { return byName("x")(0, c) }
-		p.turn(twoCalls, rule)
+		rule := func(_ int, c intercept.Call) intercept.Ruling { return byName("x")(0, c) }
+		p.Turn(twoCalls, rule)
 		want := text0 + text1 + call1 + of(1, "{}", "tool_calls")
-		if d := cmp.Diff(want, p.out.String()); d != "" {
+		if d := cmp.Diff(want, p.Got.String()); d != "" {
 			t.Fatalf("after the first ruling (-want +got):\n%s", d)
 		}
-		if p.last.Next == nil {
+		if p.Last.Next == nil {
 			t.Fatal("the denied choice does not go on")
 		}
-		next := gjson.ParseBytes(p.last.Next.Body)
+		next := gjson.ParseBytes(p.Last.Next.Body)
 		if d := cmp.Diff(toldOf("One.", "a", "x"), next.Get("messages").Raw); d != "" || next.Get("n").Raw != "1" {
 			t.Fatalf("n is %s, messages (-want +got):\n%s", next.Get("n").Raw, d)
 		}
-		if err := p.feed(strings.TrimSuffix(says("Well."), event("{}", "stop")+usage+done)); err != nil {
+		if err := p.Feed(strings.TrimSuffix(says("Well."), event("{}", "stop")+usage+done)); err != nil {
 			t.Fatal(err)
 		}
-		if want += of(0, `{"content":"\n\nWell."}`, "null"); !strings.HasPrefix(p.out.String(), want) {
-			t.Fatalf("text of the continuation is delayed: %s", p.out.String())
+		if want += of(0, `{"content":"\n\nWell."}`, "null"); !strings.HasPrefix(p.Got.String(), want) {
+			t.Fatalf("text of the continuation is delayed: %s", p.Got.String())
 		}
 	}
 	p := play(t, twoAsked, bodies(twoCalls, says("Well.")), nil, intercept.Limits{}, byName("x"))
@@ -96,10 +96,10 @@ func TestWordsOfAnotherChoiceAreNotDelayed(t *testing.T) {
 	body := opening(0, "a", "x", "{}") + of(1, `{"role":"assistant"}`, "null") + thought + text1 + call1 + thought + of(0, "{}", "tool_calls") + of(1, "{}", "tool_calls") + done
 	for _, n := range blocks {
 		p := newPlayer(t, twoAsked, n, intercept.Limits{})
-		if err := p.feed(body); err != nil {
+		if err := p.Feed(body); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(of(1, `{"role":"assistant"}`, "null")+thought+text1, p.out.String()); d != "" {
+		if d := cmp.Diff(of(1, `{"role":"assistant"}`, "null")+thought+text1, p.Got.String()); d != "" {
 			t.Fatalf("(-want +got):\n%s", d)
 		}
 	}
@@ -240,16 +240,16 @@ func TestAbortEndsAllChoices(t *testing.T) {
 // stays known.
 func TestRecordsOfSeveralChoices(t *testing.T) {
 	body := calls(0, "One.", "a", "x") + calls(1, "Two.", "b", "y") + of(1, `{"tool_calls":[`+fn(`"index":1,"id":"c"`, "x", "{}")+`]}`, "null") + of(0, "{}", "tool_calls") + of(1, "{}", "tool_calls") + usage + done
-	rule := func(c intercept.Call) intercept.Ruling { return byName("x")(0, c) }
+	rule := func(_ int, c intercept.Call) intercept.Ruling { return byName("x")(0, c) }
 	p := newPlayer(t, twoAsked, 64, intercept.Limits{})
-	p.turn(body, rule)
-	if len(p.last.Hidden) != 1 || p.last.Next == nil {
-		t.Fatalf("%d records with the first bytes", len(p.last.Hidden))
+	p.Turn(body, rule)
+	if len(p.Last.Hidden) != 1 || p.Last.Next == nil {
+		t.Fatalf("%d records with the first bytes", len(p.Last.Hidden))
 	}
-	first := string(p.last.Hidden[0])
-	p.turn(says("Well."), rule)
-	if len(p.last.Hidden) != 2 || string(p.last.Hidden[0]) != first {
-		t.Fatalf("%d records at the end", len(p.last.Hidden))
+	first := string(p.Last.Hidden[0])
+	p.Turn(says("Well."), rule)
+	if len(p.Last.Hidden) != 2 || string(p.Last.Hidden[0]) != first {
+		t.Fatalf("%d records at the end", len(p.Last.Hidden))
 	}
 }
 

@@ -183,18 +183,7 @@ func checkChunking(t *testing.T, body, sizes []byte, limit int) {
 	limits := intercept.Limits{MaxBytes: max(limit, 64), Pass: func(c intercept.Call) bool { return strings.HasPrefix(c.Name, "b") }}
 	one := play(t, request1, [][]byte{body}, nil, limits, intercepttest.Mixed)
 	cut := play(t, request1, [][]byte{body}, sizes, limits, intercepttest.Mixed)
-	if got, want := fmt.Sprint(cut.Err), fmt.Sprint(one.Err); got != want {
-		t.Fatalf("in blocks: %s, in one: %s", got, want)
-	}
-	if !bytes.Equal(one.Before, cut.Before) {
-		t.Fatalf("before the ruling:\n%q in blocks,\n%q in one", cut.Before, one.Before)
-	}
-	if !bytes.Equal(one.After, cut.After) {
-		t.Fatalf("after the ruling:\n%q in blocks,\n%q in one", cut.After, one.After)
-	}
-	if d := cmp.Diff(one.Calls, cut.Calls); d != "" {
-		t.Fatalf("calls (-one +blocks):\n%s", d)
-	}
+	intercepttest.CheckSame(t, one, cut)
 }
 
 // FuzzSplice: hidden turns go into any history the same way each time, and

@@ -36,15 +36,15 @@ func TestHeartbeat(t *testing.T) {
 		}},
 	} {
 		p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-		if got := p.a.Heartbeat(intercept.PulseEvent); got != nil {
+		if got := p.Answer.Heartbeat(intercept.PulseEvent); got != nil {
 			t.Errorf("%s: before the form is known: %q", name, got)
 		}
-		p.a.Begin("")
-		if _, err := p.a.Write([]byte(c.body)); err != nil {
+		p.Answer.Begin("")
+		if _, err := p.Answer.Write([]byte(c.body)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for pulse, want := range c.want {
-			if got := string(p.a.Heartbeat(pulse)); got != want {
+			if got := string(p.Answer.Heartbeat(pulse)); got != want {
 				t.Errorf("%s: in the form %d %q, want %q", name, pulse, got, want)
 			}
 		}

@@ -112,28 +112,15 @@ func (r *request) Splice(records [][]byte) int {
 // match finds the assistant message of each record, by its place in messages.
 func match(opening string, messages []gjson.Result, raw [][]byte) map[int]*record {
 	records := intercept.Records[record](raw)
-	var seen []*intercept.Seen
-	for _, rec := range records {
-		seen = append(seen, &rec.Seen)
-	}
-	var echoes []intercept.Echo
-	var places []int
-	for i, m := range messages {
-		if m.Get("role").Str == "assistant" {
-			e := echo(messages, i)
-			for _, rec := range records {
-				if rec.spokenBy(m.Get("content")) {
-					e.Text = rec.Text // it was heard, and is shown in words
-				}
+	return intercept.MatchMessages(opening, messages, records, func(at int) intercept.Echo {
+		e := echo(messages, at)
+		for _, rec := range records {
+			if rec.spokenBy(messages[at].Get("content")) {
+				e.Text = rec.Text // it was heard, and is shown in words
 			}
-			echoes, places = append(echoes, e), append(places, i)
 		}
-	}
-	found := make(map[int]*record)
-	for at, i := range intercept.Match(opening, echoes, seen) {
-		found[places[at]] = records[i]
-	}
-	return found
+		return e
+	})
 }
 
 // echo is the i-th message, which is the assistant's, as the agent shows it.

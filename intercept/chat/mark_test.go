@@ -13,10 +13,10 @@ import (
 func TestByteOrderMarkIsNotHeld(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, request1, n, intercept.Limits{})
-		if err := p.feed("\ufeff" + opening(0, "a", "x", "{}") + speech); err != nil {
+		if err := p.Feed("\ufeff" + opening(0, "a", "x", "{}") + speech); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.out.String(); got != "\ufeff"+speech {
+		if got := p.Got.String(); got != "\ufeff"+speech {
 			t.Errorf("in blocks of %d: passed %q", n, got)
 		}
 	}

@@ -81,8 +81,8 @@ func TestTextStaysBehindHeldText(t *testing.T) {
 	for _, held := range []string{`{"role":"assistant","tool_calls":[` + aCall + `]}`, `{"content":"First.","tool_calls":[` + aCall + `]}`} {
 		body := delta(0, held) + speech + speech + finish + done
 		p := newPlayer(t, request1, 9, intercept.Limits{})
-		if err := p.feed(body); err != nil || p.out.Len() > 0 {
-			t.Errorf("%v: passed %q", err, p.out.String())
+		if err := p.Feed(body); err != nil || p.Got.Len() > 0 {
+			t.Errorf("%v: passed %q", err, p.Got.String())
 		}
 	}
 }
@@ -109,10 +109,10 @@ func TestFailFitsTheForm(t *testing.T) {
 		{role + speech, data(string(errorBody(e)))},
 	} {
 		p := newPlayer(t, request1, 7, intercept.Limits{})
-		if err := p.feed(tt.body); err != nil {
+		if err := p.Feed(tt.body); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(p.a.Fail(e)); got != tt.want {
+		if got := string(p.Answer.Fail(e)); got != tt.want {
 			t.Errorf("behind %q: got %q, want %q", tt.body, got, tt.want)
 		}
 	}
@@ -153,26 +153,26 @@ func TestUsageOnEveryChunk(t *testing.T) {
 		return data(`{"id":"c1","choices":[{"index":0,"delta":{"content":"` + s + `"}}],"usage":{"total_tokens":2}}`)
 	}
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-	p.turn(role+opening(0, "a", "x", "{}")+word("one")+finish+done, deny)
-	if !strings.Contains(p.out.String(), "one") {
+	p.Turn(role+opening(0, "a", "x", "{}")+word("one")+finish+done, deny)
+	if !strings.Contains(p.Got.String(), "one") {
 		t.Error("text was held back behind a call")
 	}
-	if err := p.feed(word("two")); err != nil {
+	if err := p.Feed(word("two")); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(p.out.String(), "two") {
+	if !strings.Contains(p.Got.String(), "two") {
 		t.Error("text of the continuation was held back")
 	}
 }
 
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1000})
-	if err := p.feed(role + strings.Repeat(speech, 200)); err == nil {
+	if err := p.Feed(role + strings.Repeat(speech, 200)); err == nil {
 		t.Error("no limit")
 	}
 	// `message` beside `delta` says again what was said; it is not remembered.
 	p = newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1000})
-	if err := p.feed(strings.Repeat(both(`{"content":"x"}`, `{"content":"`+strings.Repeat("x", 50)+`"}`), 100)); err != nil {
+	if err := p.Feed(strings.Repeat(both(`{"content":"x"}`, `{"content":"`+strings.Repeat("x", 50)+`"}`), 100)); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,9 +6,12 @@ package intercepttest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/sse"
 )
 
 // Played is one answer as its agent and its upstream saw it.
@@ -149,4 +152,36 @@ func (p *Played) settle(a intercept.Answer, rule Ruler) (more bool, err error) {
 	p.Before = append(p.Before, s.Bytes...)
 	p.Nexts = append(p.Nexts, string(s.Next.Body))
 	return true, nil
+}
+
+// Parts are the parts of an event stream.
+func Parts(stream []byte) (list [][]byte) {
+	var s sse.Splitter
+	s.Write(stream)
+	for {
+		part, ok, _ := s.Next()
+		if !ok {
+			if part = s.Rest(); len(part) == 0 {
+				return list
+			}
+		}
+		list = append(list, bytes.Clone(part))
+	}
+}
+
+// CheckSame fails where an answer played in blocks differs from the same in one.
+func CheckSame(t testing.TB, one, blocks *Played) {
+	t.Helper()
+	if got, want := fmt.Sprint(blocks.Err), fmt.Sprint(one.Err); got != want {
+		t.Fatalf("in blocks: %s, in one: %s", got, want)
+	}
+	if d := cmp.Diff(string(one.Before), string(blocks.Before)); d != "" {
+		t.Fatalf("before the ruling (-one +blocks):\n%s", d)
+	}
+	if d := cmp.Diff(string(one.After), string(blocks.After)); d != "" {
+		t.Fatalf("after the ruling (-one +blocks):\n%s", d)
+	}
+	if d := cmp.Diff(one.Calls, blocks.Calls); d != "" {
+		t.Fatalf("calls (-one +blocks):\n%s", d)
+	}
 }

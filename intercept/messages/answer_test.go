@@ -15,9 +15,9 @@ func TestReleasedIsByteIdentical(t *testing.T) {
 	for _, body := range []string{listed, two, strings.ReplaceAll(two, "\n", "\r\n"), ": hello\n\n" + listed, "\xef\xbb\xbf" + listed, strings.ReplaceAll(two, "}\n", "      }\n")} {
 		for _, n := range blockSizes {
 			p := newPlayer(t, request1, n, intercept.Limits{})
-			p.turn(body, intercepttest.ReleaseAll)
-			equal(t, fmt.Sprintf("blocks of %d", n), p.out.String(), body)
-			if p.last.Hidden != nil || p.last.Next != nil {
+			p.Turn(body, intercepttest.ReleaseAll)
+			equal(t, fmt.Sprintf("blocks of %d", n), p.Got.String(), body)
+			if p.Last.Hidden != nil || p.Last.Next != nil {
 				t.Error("something is remembered of an answer that did not change")
 			}
 		}
@@ -27,15 +27,15 @@ func TestReleasedIsByteIdentical(t *testing.T) {
 func TestNothingOfAHeldCallPasses(t *testing.T) {
 	for _, n := range blockSizes {
 		p := newPlayer(t, request1, n, intercept.Limits{})
-		if err := p.feed(listed); err != nil {
+		if err := p.Feed(listed); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "before the ruling", p.out.String(), started("msg_1")+ping+speech)
+		equal(t, "before the ruling", p.Got.String(), started("msg_1")+ping+speech)
 		want := []intercept.Call{{ID: "toolu_a", Name: "bash", Arguments: `{"command":"ls"}`}}
-		if d := cmp.Diff(want, p.a.Calls()); d != "" {
+		if d := cmp.Diff(want, p.Answer.Calls()); d != "" {
 			t.Fatalf("calls (-want +got):\n%s", d)
 		}
-		if !p.a.Complete() || !p.a.Holding() || !p.a.Streamed() {
+		if !p.Answer.Complete() || !p.Answer.Holding() || !p.Answer.Streamed() {
 			t.Error("the answer does not know where it stands")
 		}
 	}
@@ -44,17 +44,17 @@ func TestNothingOfAHeldCallPasses(t *testing.T) {
 func TestDeniedIsContinued(t *testing.T) {
 	for _, n := range blockSizes {
 		p := newPlayer(t, request1, n, intercept.Limits{})
-		p.turn(listed, intercepttest.DenyAll)
-		if p.last.Next == nil {
+		p.Turn(listed, intercepttest.DenyAll)
+		if p.Last.Next == nil {
 			t.Fatal("no continuation")
 		}
 		hidden := `{"role":"assistant","content":[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_a","name":"bash","input":{"command":"ls"}}]},` +
 			`{"role":"user","content":[` + told("toolu_a") + `]}`
-		equal(t, "continuation", string(p.last.Next.Body), strings.Replace(strings.Replace(request1, `"any"`, `"auto"`, 1), `"hi"}`, `"hi"},`+hidden, 1))
-		p.turn(started("msg_2")+ping+text(0, "Very well.")+ended("end_turn"), intercepttest.ReleaseAll)
+		equal(t, "continuation", string(p.Last.Next.Body), strings.Replace(strings.Replace(request1, `"any"`, `"auto"`, 1), `"hi"}`, `"hi"},`+hidden, 1))
+		p.Turn(started("msg_2")+ping+text(0, "Very well.")+ended("end_turn"), intercepttest.ReleaseAll)
 		end := sent("message_delta", `"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"input_tokens":20,"output_tokens":14}`) + stopped
-		equal(t, "agent", p.out.String(), started("msg_1")+ping+speech+ping+text(1, "Very well.")+end)
-		if len(p.last.Hidden) != 1 {
+		equal(t, "agent", p.Got.String(), started("msg_1")+ping+speech+ping+text(1, "Very well.")+end)
+		if len(p.Last.Hidden) != 1 {
 			t.Fatal("nothing is remembered")
 		}
 		for _, echo := range []string{
@@ -64,7 +64,7 @@ func TestDeniedIsContinued(t *testing.T) {
 			`"Let me look.Very well."`, `"Let me look.\n\nVery well."`,
 		} {
 			r := asking(t, `{"messages":[{"role":"user","content":"hi"}, {"role":"assistant","content":`+echo+`}, {"role":"user","content":"next"}],"model":"m"}`)
-			if n := r.Splice(p.last.Hidden); n != 1 {
+			if n := r.Splice(p.Last.Hidden); n != 1 {
 				t.Fatalf("%s: %d spliced", echo, n)
 			}
 			last := `{"type":"text","text":"Very well."}`
@@ -78,8 +78,8 @@ func TestDeniedIsContinued(t *testing.T) {
 
 func TestMixedIsRenumbered(t *testing.T) {
 	p := newPlayer(t, request1, 50, intercept.Limits{})
-	p.turn(two, first(intercepttest.DenyAll))
-	equal(t, "agent", p.out.String(), started("msg_1")+speech+use(1, "toolu_b", "read", `{"path":"x"}`)+ended("tool_use"))
+	p.Turn(two, first(intercepttest.DenyAll))
+	equal(t, "agent", p.Got.String(), started("msg_1")+speech+use(1, "toolu_b", "read", `{"path":"x"}`)+ended("tool_use"))
 	for _, tt := range []struct{ content, want string }{
 		{
 			`[{"type":"tool_result","tool_use_id":"toolu_b","content":"data"},{"type":"text","text":"go on"}]`,
@@ -89,7 +89,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 		{`[]`, `[` + told("toolu_a") + `]`},
 	} {
 		r := asking(t, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_b","name":"read","input":{"path":"x"}}]},{"role":"user","content":`+tt.content+`}]}`)
-		if n := r.Splice(p.last.Hidden); n != 1 {
+		if n := r.Splice(p.Last.Hidden); n != 1 {
 			t.Fatalf("%d spliced", n)
 		}
 		equal(t, tt.content, string(r.Envelope().Body), `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_a","name":"bash","input":{"command":"ls"}},{"type":"tool_use","id":"toolu_b","name":"read","input":{"path":"x"}}]},{"role":"user","content":`+tt.want+`}]}`)
@@ -98,10 +98,10 @@ func TestMixedIsRenumbered(t *testing.T) {
 
 func TestEditedReplacesTheArguments(t *testing.T) {
 	p := newPlayer(t, request1, 50, intercept.Limits{})
-	p.turn(listed, func(int, intercept.Call) intercept.Ruling {
+	p.Turn(listed, func(int, intercept.Call) intercept.Ruling {
 		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged("bash", "")}
 	})
-	equal(t, "agent", p.out.String(), started("msg_1")+ping+speech+use(1, "toolu_a", "bash", `{"command":"pwd"}`)+ended("tool_use"))
+	equal(t, "agent", p.Got.String(), started("msg_1")+ping+speech+use(1, "toolu_a", "bash", `{"command":"pwd"}`)+ended("tool_use"))
 	note := intercept.Quote(intercept.ArgumentsChanged("bash", ""))
 	for _, tt := range []struct{ content, want string }{
 		{`"content":"/tmp"`, `"content":` + note[:len(note)-1] + `\n/tmp"`},
@@ -109,7 +109,7 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 	} {
 		history := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_a","name":"bash","input":{"command":"pwd"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_a",%s}]}]}`
 		r := asking(t, fmt.Sprintf(history, tt.content))
-		r.Splice(p.last.Hidden)
+		r.Splice(p.Last.Hidden)
 		equal(t, "spliced", string(r.Envelope().Body), fmt.Sprintf(history, tt.want))
 	}
 }
@@ -117,15 +117,15 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 func TestAllowedByNamePasses(t *testing.T) {
 	asked := 0
 	p := newPlayer(t, request1, 1, intercept.Limits{Pass: func(c intercept.Call) bool { asked++; return c.Name == "bash" }})
-	if err := p.feed(listed); err != nil {
+	if err := p.Feed(listed); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "agent", p.out.String(), listed)
-	if asked != 1 || len(p.a.Calls()) != 0 {
-		t.Errorf("asked %d times, %d calls left", asked, len(p.a.Calls()))
+	equal(t, "agent", p.Got.String(), listed)
+	if asked != 1 || len(p.Answer.Calls()) != 0 {
+		t.Errorf("asked %d times, %d calls left", asked, len(p.Answer.Calls()))
 	}
 	want := []intercept.Call{{ID: "toolu_a", Name: "bash", Arguments: `{"command":"ls"}`}}
-	if d := cmp.Diff(want, p.a.Passed()); d != "" {
+	if d := cmp.Diff(want, p.Answer.Passed()); d != "" {
 		t.Errorf("passed (-want +got):\n%s", d)
 	}
 }
@@ -139,16 +139,16 @@ func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 		more(0, `{"a":1,`) + "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"}\"}}\n\n",
 	} {
 		p := newPlayer(t, request1, 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
-		if err := p.feed(before + bad + ended("tool_use")); err != nil {
+		if err := p.Feed(before + bad + ended("tool_use")); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.out.String(); !strings.HasPrefix(got, before+more(0, `{"a":1,`)) || strings.Contains(got, "message_stop") {
+		if got := p.Got.String(); !strings.HasPrefix(got, before+more(0, `{"a":1,`)) || strings.Contains(got, "message_stop") {
 			t.Fatalf("got %q", got)
 		}
-		if calls := p.a.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
+		if calls := p.Answer.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
 			t.Fatalf("calls: %+v", calls)
 		}
-		if _, err := p.a.Settle([]intercept.Ruling{{}}); err == nil {
+		if _, err := p.Answer.Settle([]intercept.Ruling{{}}); err == nil {
 			t.Error("a half call was taken back without a word")
 		}
 	}
@@ -158,64 +158,64 @@ func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 func TestNothingOvertakesAHeldCall(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
 	body := started("msg_1") + use(0, "toolu_a", "bash", "{}") + ": working\n\n" + text(1, "And more.") + ping + "data:\n\n" + ended("tool_use")
-	if err := p.feed(body); err != nil {
+	if err := p.Feed(body); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "before the ruling", p.out.String(), started("msg_1"))
+	equal(t, "before the ruling", p.Got.String(), started("msg_1"))
 	p = newPlayer(t, request1, 1<<20, intercept.Limits{})
-	p.turn(body, intercepttest.ReleaseAll)
-	equal(t, "after the ruling", p.out.String(), body)
+	p.Turn(body, intercepttest.ReleaseAll)
+	equal(t, "after the ruling", p.Got.String(), body)
 }
 
 func TestWhole(t *testing.T) {
 	body := whole(`{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Look."},`+aCall+`,{"type":"tool_use","id":"toolu_b","name":"read","input":{}}`, "tool_use")
 	p := newPlayer(t, request1, 11, intercept.Limits{})
-	p.turn(body, intercepttest.ReleaseAll)
-	equal(t, "released", p.out.String(), body)
+	p.Turn(body, intercepttest.ReleaseAll)
+	equal(t, "released", p.Got.String(), body)
 	p = newPlayer(t, request1, 11, intercept.Limits{})
-	p.turn(body, intercepttest.DenyAll)
-	if p.out.Len() != 0 || p.last.Next == nil {
-		t.Fatalf("denied: %s", p.out.String())
+	p.Turn(body, intercepttest.DenyAll)
+	if p.Got.Len() != 0 || p.Last.Next == nil {
+		t.Fatalf("denied: %s", p.Got.String())
 	}
-	equal(t, "continuation", gjson.GetBytes(p.last.Next.Body, "messages.1.content").Raw, gjson.Get(body, "content").Raw)
-	p.turn(strings.NewReplacer("msg_1", "msg_2", `"m1"`, `"m2"`).Replace(whole(`{"type":"text","text":"Fine."}`, "end_turn")), intercepttest.ReleaseAll)
-	equal(t, "continued", p.out.String(), strings.Replace(whole(`{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Look."},{"type":"text","text":"Fine."}`, "end_turn"), `{"input_tokens":10,"output_tokens":7}`, `{"input_tokens":20,"output_tokens":14}`, 1))
+	equal(t, "continuation", gjson.GetBytes(p.Last.Next.Body, "messages.1.content").Raw, gjson.Get(body, "content").Raw)
+	p.Turn(strings.NewReplacer("msg_1", "msg_2", `"m1"`, `"m2"`).Replace(whole(`{"type":"text","text":"Fine."}`, "end_turn")), intercepttest.ReleaseAll)
+	equal(t, "continued", p.Got.String(), strings.Replace(whole(`{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Look."},{"type":"text","text":"Fine."}`, "end_turn"), `{"input_tokens":10,"output_tokens":7}`, `{"input_tokens":20,"output_tokens":14}`, 1))
 	p = newPlayer(t, request1, 11, intercept.Limits{})
-	p.turn(body, func(n int, c intercept.Call) intercept.Ruling {
+	p.Turn(body, func(n int, c intercept.Call) intercept.Ruling {
 		if n == 0 {
 			return intercepttest.DenyAll(n, c)
 		}
 		return intercepttest.EditAll(n, c)
 	})
-	equal(t, "mixed", p.out.String(), strings.Replace(strings.Replace(body, aCall+",", "", 1), `"input":{}`, `"input":`+intercepttest.Edited, 1))
+	equal(t, "mixed", p.Got.String(), strings.Replace(strings.Replace(body, aCall+",", "", 1), `"input":{}`, `"input":`+intercepttest.Edited, 1))
 }
 
 func TestAborted(t *testing.T) {
 	p := newPlayer(t, request1, 64, intercept.Limits{})
-	p.turn(listed, intercepttest.AbortAll)
-	equal(t, "streamed", p.out.String(), started("msg_1")+ping+speech+text(1, "\n\nStopped.")+ended("end_turn"))
+	p.Turn(listed, intercepttest.AbortAll)
+	equal(t, "streamed", p.Got.String(), started("msg_1")+ping+speech+text(1, "\n\nStopped.")+ended("end_turn"))
 	p = newPlayer(t, request1, 64, intercept.Limits{})
-	p.turn(whole(aCall, "tool_use"), intercepttest.AbortAll)
-	equal(t, "whole", p.out.String(), whole(`{"type":"text","text":"Stopped."}`, "end_turn"))
+	p.Turn(whole(aCall, "tool_use"), intercepttest.AbortAll)
+	equal(t, "whole", p.Got.String(), whole(`{"type":"text","text":"Stopped."}`, "end_turn"))
 }
 
 func TestContinuationsAreBounded(t *testing.T) {
 	p := newPlayer(t, request1, 64, intercept.Limits{MaxContinuations: 2})
 	for i := 0; ; i++ {
-		p.turn(strings.ReplaceAll(listed, "toolu_a", fmt.Sprint("toolu_", i)), intercepttest.DenyAll)
-		if p.last.Next == nil {
+		p.Turn(strings.ReplaceAll(listed, "toolu_a", fmt.Sprint("toolu_", i)), intercepttest.DenyAll)
+		if p.Last.Next == nil {
 			break
 		}
 		if i > 2 {
 			t.Fatal("no bound")
 		}
 	}
-	m, err := foldStrict(p.out.String())
-	if err != nil || m.stop != "end_turn" || len(m.blocks) != 4 || !strings.Contains(m.blocks[3].text, "denied 3 times") || strings.Contains(p.out.String(), "bash") {
-		t.Fatalf("%v: got\n%s", err, p.out.String())
+	m, err := foldStrict(p.Got.String())
+	if err != nil || m.stop != "end_turn" || len(m.blocks) != 4 || !strings.Contains(m.blocks[3].text, "denied 3 times") || strings.Contains(p.Got.String(), "bash") {
+		t.Fatalf("%v: got\n%s", err, p.Got.String())
 	}
 	r := asking(t, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":`+intercept.Quote(m.text())+`},{"role":"user","content":"next"}]}`)
-	if r.Splice(p.last.Hidden) != 1 {
+	if r.Splice(p.Last.Hidden) != 1 {
 		t.Fatal("not spliced")
 	}
 	checkConversation(t, string(r.Envelope().Body))
@@ -228,14 +228,14 @@ func TestErrorInsideVoidsTheCall(t *testing.T) {
 	fault := sent("error", `"error":{"type":"overloaded_error","message":"Overloaded"}`)
 	for _, fault := range []string{fault, "data: {\"error\":{\"message\":\"boom\"}}\n\n", "event: error\ndata: {\"message\":\"boom\"}\n\n", "event: error\ndata: {\"type\":\"overloaded_error\"}\n\n"} {
 		p := newPlayer(t, request1, 16, intercept.Limits{})
-		p.turn(started("msg_1")+begun(0, "a", "bash")+more(0, `{"a":`)+fault, intercepttest.ReleaseAll)
-		equal(t, "agent", p.out.String(), started("msg_1")+fault)
+		p.Turn(started("msg_1")+begun(0, "a", "bash")+more(0, `{"a":`)+fault, intercepttest.ReleaseAll)
+		equal(t, "agent", p.Got.String(), started("msg_1")+fault)
 	}
 }
 
 func TestCutIsNoEnd(t *testing.T) {
 	for _, body := range []string{started("msg_1") + speech + one, started("msg_1") + speech, whole(aCall, "tool_use")[:80]} {
-		a := newPlayer(t, request1, 1, intercept.Limits{}).a
+		a := newPlayer(t, request1, 1, intercept.Limits{}).Answer
 		a.Begin("")
 		if _, err := a.Write([]byte(body)); err != nil {
 			t.Fatal(err)
@@ -244,7 +244,7 @@ func TestCutIsNoEnd(t *testing.T) {
 			t.Errorf("%s: an answer that was cut counts as ended", body)
 		}
 	}
-	a := newPlayer(t, request1, 1, intercept.Limits{}).a
+	a := newPlayer(t, request1, 1, intercept.Limits{}).Answer
 	a.Begin("")
 	if _, err := a.Write([]byte(strings.TrimSuffix(listed, stopped))); err != nil {
 		t.Fatal(err)
@@ -256,17 +256,17 @@ func TestCutIsNoEnd(t *testing.T) {
 
 func TestHeartbeat(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-	if got := p.a.Heartbeat(intercept.PulseEvent); got != nil {
+	if got := p.Answer.Heartbeat(intercept.PulseEvent); got != nil {
 		t.Errorf("before the form is known: %q", got)
 	}
-	p.turn(listed, intercepttest.DenyAll)
-	p.a.Begin("") // the continuation has not answered yet
+	p.Turn(listed, intercepttest.DenyAll)
+	p.Answer.Begin("") // the continuation has not answered yet
 	for pulse, want := range map[intercept.Pulse]string{intercept.PulseEvent: ping, intercept.PulseDelta: ping, intercept.PulseComment: ": keepalive\n"} {
-		equal(t, "heartbeat", string(p.a.Heartbeat(pulse)), want)
+		equal(t, "heartbeat", string(p.Answer.Heartbeat(pulse)), want)
 	}
 	p = newPlayer(t, request1, 1<<20, intercept.Limits{})
-	if err := p.feed(whole(aCall, "tool_use")); err != nil {
+	if err := p.Feed(whole(aCall, "tool_use")); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "whole", string(p.a.Heartbeat(intercept.PulseEvent)), "\n")
+	equal(t, "whole", string(p.Answer.Heartbeat(intercept.PulseEvent)), "\n")
 }

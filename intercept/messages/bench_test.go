@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 )
 
@@ -20,36 +19,8 @@ func BenchmarkStream(b *testing.B) {
 	said := started("msg_1") + opened(0, `{"type":"text","text":""}`) + words.String() + closed(0) + ended("end_turn")
 	call := started("msg_1") + begun(0, "toolu_a", "bash") + more(0, `{"m":"`) + pieces.String() + more(0, `"}`) + closed(0) + ended("tool_use")
 	n := words.Len() / 200
-	b.Run("text/block", func(b *testing.B) { benchmark(b, said, len(said)) })
-	b.Run("text/event", func(b *testing.B) { benchmark(b, said, n) })
-	b.Run("call/block", func(b *testing.B) { benchmark(b, call, len(call)) })
-	b.Run("call/event", func(b *testing.B) { benchmark(b, call, n) })
-}
-
-// benchmark plays a stream in blocks of n bytes and releases its calls.
-func benchmark(b *testing.B, stream string, n int) {
-	r := asking(b, request1)
-	body := []byte(stream)
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		a := r.Answer(intercept.Limits{MaxBytes: 1 << 20, TurnID: "t"})
-		a.Begin("text/event-stream")
-		for at := 0; at < len(body); at += n {
-			if _, err := a.Write(body[at:min(at+n, len(body))]); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if _, err := a.End(true); err != nil {
-			b.Fatal(err)
-		}
-		var rulings []intercept.Ruling
-		for i, c := range a.Calls() {
-			rulings = append(rulings, intercepttest.ReleaseAll(i, c))
-		}
-		if _, err := a.Settle(rulings); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/200, "ns/event")
+	b.Run("text/block", func(b *testing.B) { intercepttest.Bench(b, asking(b, request1), said, len(said)) })
+	b.Run("text/event", func(b *testing.B) { intercepttest.Bench(b, asking(b, request1), said, n) })
+	b.Run("call/block", func(b *testing.B) { intercepttest.Bench(b, asking(b, request1), call, len(call)) })
+	b.Run("call/event", func(b *testing.B) { intercepttest.Bench(b, asking(b, request1), call, n) })
 }

@@ -2,14 +2,12 @@ package messages
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 )
 
@@ -81,7 +79,7 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 // disagree, or its message starts twice: then the agent gets them numbered anew.
 func renumbered(stream []byte) bool {
 	starts, next, odd := 0, int64(0), false
-	for _, part := range parts(stream) {
+	for _, part := range intercepttest.Parts(stream) {
 		list, _ := intercept.Payloads(part)
 		for _, data := range list {
 			e := gjson.ParseBytes(data)
@@ -103,20 +101,6 @@ func renumbered(stream []byte) bool {
 	return starts > 1 || odd
 }
 
-func parts(stream []byte) (list [][]byte) {
-	var s sse.Splitter
-	s.Write(stream)
-	for {
-		part, ok, _ := s.Next()
-		if !ok {
-			if part = s.Rest(); len(part) == 0 {
-				return list
-			}
-		}
-		list = append(list, bytes.Clone(part))
-	}
-}
-
 // FuzzChunking: blocks make no difference.
 func FuzzChunking(f *testing.F) {
 	for _, s := range hostile {
@@ -131,18 +115,7 @@ func checkChunking(t *testing.T, body, sizes []byte, limit int) {
 	limits := intercept.Limits{MaxBytes: max(limit, 64), Pass: func(c intercept.Call) bool { return strings.HasPrefix(c.Name, "b") }}
 	one := play(t, [][]byte{body}, nil, limits, intercepttest.Mixed)
 	cut := play(t, [][]byte{body}, sizes, limits, intercepttest.Mixed)
-	if got, want := fmt.Sprint(cut.Err), fmt.Sprint(one.Err); got != want {
-		t.Fatalf("in blocks: %s, in one: %s", got, want)
-	}
-	if d := cmp.Diff(string(one.Before), string(cut.Before)); d != "" {
-		t.Fatalf("before the ruling (-one +blocks):\n%s", d)
-	}
-	if d := cmp.Diff(string(one.After), string(cut.After)); d != "" {
-		t.Fatalf("after the ruling (-one +blocks):\n%s", d)
-	}
-	if d := cmp.Diff(one.Calls, cut.Calls); d != "" {
-		t.Fatalf("calls (-one +blocks):\n%s", d)
-	}
+	intercepttest.CheckSame(t, one, cut)
 }
 
 // FuzzSplice: hidden turns go into any history the same way each time, and

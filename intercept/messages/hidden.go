@@ -118,7 +118,8 @@ func before(messages []gjson.Result) string {
 // written anew; all other bytes of the body stay where they are.
 func (r *request) Splice(records [][]byte) int {
 	messages := r.value("messages").Array()
-	s := splicer{records: match(intercept.Opening(r.opening()), messages, records), notes: make(map[string]string)}
+	found := intercept.MatchMessages(intercept.Opening(r.opening()), messages, intercept.Records[record](records), func(at int) intercept.Echo { return echo(messages, at) })
+	s := splicer{records: found, notes: make(map[string]string)}
 	if len(s.records) == 0 {
 		return 0
 	}
@@ -134,27 +135,6 @@ func (r *request) Splice(records [][]byte) int {
 	spliced.before = r.ending()
 	*r = *spliced
 	return len(s.records)
-}
-
-// match finds the assistant message of each record, by its place in messages.
-func match(opening string, messages []gjson.Result, raw [][]byte) map[int]*record {
-	records := intercept.Records[record](raw)
-	var seen []*intercept.Seen
-	for _, rec := range records {
-		seen = append(seen, &rec.Seen)
-	}
-	var echoes []intercept.Echo
-	var places []int
-	for i, m := range messages {
-		if m.Get("role").Str == "assistant" {
-			echoes, places = append(echoes, echo(messages, i)), append(places, i)
-		}
-	}
-	found := make(map[int]*record)
-	for at, i := range intercept.Match(opening, echoes, seen) {
-		found[places[at]] = records[i]
-	}
-	return found
 }
 
 // echo is the i-th message, which is the assistant's, as the agent shows it.

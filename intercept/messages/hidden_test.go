@@ -14,10 +14,10 @@ import (
 func settled(t *testing.T, body, answer string, rule intercepttest.Ruler) [][]byte {
 	t.Helper()
 	p := newPlayer(t, body, 64, intercept.Limits{})
-	for p.turn(answer, rule); p.last.Next != nil; {
-		p.turn(finalWord, rule)
+	for p.Turn(answer, rule); p.Last.Next != nil; {
+		p.Turn(finalWord, rule)
 	}
-	return p.last.Hidden
+	return p.Last.Hidden
 }
 
 // conversation is a request with messages.

@@ -33,26 +33,26 @@ func TestHeldCallBeforeASecondStartIsVoid(t *testing.T) {
 	const model = `[{"type":"thinking","thinking":"second","signature":"s2"},{"type":"tool_use","id":"toolu_b","name":"bash","input":{"command":"ls"}}]`
 	for _, n := range blockSizes {
 		p := newPlayer(t, request1, n, intercept.Limits{})
-		if err := p.feed(body); err != nil {
+		if err := p.Feed(body); err != nil {
 			t.Fatal(err)
 		}
-		if calls := p.a.Calls(); len(calls) != 1 || calls[0].ID != "toolu_b" || len(calls[0].Ambiguous) > 0 {
+		if calls := p.Answer.Calls(); len(calls) != 1 || calls[0].ID != "toolu_b" || len(calls[0].Ambiguous) > 0 {
 			t.Fatalf("calls: %+v", calls)
 		}
-		equal(t, "before the ruling", p.out.String(), shown)
+		equal(t, "before the ruling", p.Got.String(), shown)
 
 		p = newPlayer(t, request1, n, intercept.Limits{})
-		p.turn(body, intercepttest.ReleaseAll)
-		equal(t, "released", p.out.String(), shown+use(2, "toolu_b", "bash", `{"command":"ls"}`)+ended("tool_use"))
-		next := nextBody(t, `[{"type":"thinking","thinking":"first","signature":"s1"},`+model[1:], `[{"type":"tool_result","tool_use_id":"toolu_b"}]`, p.last.Hidden)
+		p.Turn(body, intercepttest.ReleaseAll)
+		equal(t, "released", p.Got.String(), shown+use(2, "toolu_b", "bash", `{"command":"ls"}`)+ended("tool_use"))
+		next := nextBody(t, `[{"type":"thinking","thinking":"first","signature":"s1"},`+model[1:], `[{"type":"tool_result","tool_use_id":"toolu_b"}]`, p.Last.Hidden)
 		equal(t, "what the model said", gjson.Get(next, "messages.1.content").Raw, model)
 
 		p = newPlayer(t, request1, n, intercept.Limits{})
-		p.turn(body, intercepttest.DenyAll)
-		equal(t, "continuation", gjson.GetBytes(p.last.Next.Body, "messages.1.content").Raw, model)
-		p.turn(finalWord, intercepttest.ReleaseAll)
-		if got, err := foldStrict(p.out.String()); err != nil || got.text() != "Very well." || len(got.blocks) != 3 || strings.Contains(p.out.String(), "toolu") {
-			t.Fatalf("%v: denied: %s", err, p.out.String())
+		p.Turn(body, intercepttest.DenyAll)
+		equal(t, "continuation", gjson.GetBytes(p.Last.Next.Body, "messages.1.content").Raw, model)
+		p.Turn(finalWord, intercepttest.ReleaseAll)
+		if got, err := foldStrict(p.Got.String()); err != nil || got.text() != "Very well." || len(got.blocks) != 3 || strings.Contains(p.Got.String(), "toolu") {
+			t.Fatalf("%v: denied: %s", err, p.Got.String())
 		}
 	}
 }
@@ -64,26 +64,26 @@ func TestSecondStartPassesWhereNothingIsHeld(t *testing.T) {
 	for _, pass := range []bool{true, false} {
 		limits := intercept.Limits{Pass: func(intercept.Call) bool { return pass }}
 		p := newPlayer(t, request1, 9, limits)
-		if err := p.feed(plain + ended("end_turn")); err != nil {
+		if err := p.Feed(plain + ended("end_turn")); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "words", p.out.String(), plain+ended("end_turn"))
+		equal(t, "words", p.Got.String(), plain+ended("end_turn"))
 
 		p = newPlayer(t, request1, 9, limits)
-		p.turn(plain+one+ended("tool_use"), func(_ int, c intercept.Call) intercept.Ruling {
+		p.Turn(plain+one+ended("tool_use"), func(_ int, c intercept.Call) intercept.Ruling {
 			if len(c.Ambiguous) != 1 {
 				t.Errorf("%+v is in no doubt", c)
 			}
 			return intercept.Ruling{Fate: intercept.Release}
 		})
-		equal(t, "released", p.out.String(), plain+one+ended("tool_use"))
+		equal(t, "released", p.Got.String(), plain+one+ended("tool_use"))
 	}
 	p := newPlayer(t, request1, 9, intercept.Limits{})
-	p.turn(plain+one+ended("tool_use"), intercepttest.DenyAll)
-	p.turn(finalWord, intercepttest.ReleaseAll)
+	p.Turn(plain+one+ended("tool_use"), intercepttest.DenyAll)
+	p.Turn(finalWord, intercepttest.ReleaseAll)
 	end := sent("message_delta", `"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"input_tokens":20,"output_tokens":14}`) + stopped
-	equal(t, "denied", p.out.String(), plain+text(1, "Very well.")+end)
-	next := nextBody(t, `[{"type":"text","text":"Let"},{"type":"text","text":"Let me."},{"type":"text","text":"Very well."}]`, `"go on"`, p.last.Hidden)
+	equal(t, "denied", p.Got.String(), plain+text(1, "Very well.")+end)
+	next := nextBody(t, `[{"type":"text","text":"Let"},{"type":"text","text":"Let me."},{"type":"text","text":"Very well."}]`, `"go on"`, p.Last.Hidden)
 	equal(t, "what the model said", gjson.Get(next, "messages.1.content.0.text").Str, "Let me.")
 }
 
@@ -93,22 +93,22 @@ func TestPassedCallBeforeASecondStart(t *testing.T) {
 	body := started("msg_1") + begun(0, "toolu_a", "bash") + more(0, `{"command":"l`) + started("msg_2") + use(0, "toolu_b", "read", "{}") + ended("tool_use")
 	limits := intercept.Limits{Pass: func(c intercept.Call) bool { return c.Name == "bash" }}
 	p := newPlayer(t, request1, 9, limits)
-	p.turn(body, intercepttest.ReleaseAll)
-	equal(t, "released", p.out.String(), body)
+	p.Turn(body, intercepttest.ReleaseAll)
+	equal(t, "released", p.Got.String(), body)
 	p = newPlayer(t, request1, 9, limits)
-	if err := p.feed(body); err != nil {
+	if err := p.Feed(body); err != nil {
 		t.Fatal(err)
 	}
 	for _, fate := range []intercept.Fate{intercept.Deny, intercept.Edit, intercept.Abort} {
-		if _, err := p.a.Settle([]intercept.Ruling{{Fate: fate, Arguments: "{}"}}); err == nil {
+		if _, err := p.Answer.Settle([]intercept.Ruling{{Fate: fate, Arguments: "{}"}}); err == nil {
 			t.Errorf("fate %d is possible", fate)
 		}
 	}
 	p = newPlayer(t, request1, 9, limits)
-	if err := p.feed(started("msg_1") + begun(0, "toolu_a", "bash") + begun(1, "toolu_b", "read") + started("msg_2")); err == nil {
+	if err := p.Feed(started("msg_1") + begun(0, "toolu_a", "bash") + begun(1, "toolu_b", "read") + started("msg_2")); err == nil {
 		t.Error("half a call that has passed was closed as if it were whole")
 	}
-	if err := newPlayer(t, request1, 9, limits).feed(listed + started("msg_2")); err == nil {
+	if err := newPlayer(t, request1, 9, limits).Feed(listed + started("msg_2")); err == nil {
 		t.Error("a message begins behind the end of another")
 	}
 }

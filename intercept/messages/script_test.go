@@ -2,7 +2,6 @@ package messages
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,54 +90,9 @@ var (
 	finalWord = started("msg_2") + text(0, "Very well.") + ended("end_turn")
 )
 
-// player feeds upstream bodies in blocks of n bytes and settles them.
-type player struct {
-	t    *testing.T
-	a    intercept.Answer
-	n    int
-	out  strings.Builder
-	last intercept.Settlement
-}
-
-func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *player {
+func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *intercepttest.Player {
 	t.Helper()
-	if limits.MaxContinuations == 0 {
-		limits.MaxContinuations = 4
-	}
-	limits.TurnID = "t1"
-	return &player{t: t, a: asking(t, body).Answer(limits), n: n}
-}
-
-func (p *player) feed(body string) error {
-	p.a.Begin("text/event-stream")
-	for body != "" {
-		k := min(p.n, len(body))
-		out, err := p.a.Write([]byte(body[:k]))
-		p.out.Write(out)
-		if err != nil {
-			return err
-		}
-		body = body[k:]
-	}
-	out, err := p.a.End(true)
-	p.out.Write(out)
-	return err
-}
-
-func (p *player) turn(body string, rule intercepttest.Ruler) {
-	p.t.Helper()
-	if err := p.feed(body); err != nil {
-		p.t.Fatalf("feed: %v", err)
-	}
-	var rulings []intercept.Ruling
-	for i, c := range p.a.Calls() {
-		rulings = append(rulings, rule(i, c))
-	}
-	var err error
-	if p.last, err = p.a.Settle(rulings); err != nil {
-		p.t.Fatalf("settle: %v", err)
-	}
-	p.out.Write(p.last.Bytes)
+	return intercepttest.NewPlayer(t, asking(t, body), n, limits)
 }
 
 // asking is an agent's request with a body.

@@ -173,10 +173,10 @@ func TestFailFitsTheForm(t *testing.T) {
 		{started("msg_1") + speech, fault},
 	} {
 		p := newPlayer(t, request1, 7, intercept.Limits{})
-		if err := p.feed(tt.body); err != nil {
+		if err := p.Feed(tt.body); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "behind "+tt.body, string(p.a.Fail(e)), tt.want)
+		equal(t, "behind "+tt.body, string(p.Answer.Fail(e)), tt.want)
 	}
 }
 
@@ -186,12 +186,12 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		started("msg_1") + strings.Repeat(complete(0, redacted), 400),
 	} {
 		p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1000})
-		if err := p.feed(body); err == nil {
+		if err := p.Feed(body); err == nil {
 			t.Error("no limit")
 		}
 	}
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-	if err := p.feed(started("msg_1") + strings.Repeat(complete(0, redacted), maxBlocks+1)); err == nil {
+	if err := p.Feed(started("msg_1") + strings.Repeat(complete(0, redacted), maxBlocks+1)); err == nil {
 		t.Error("no limit of blocks")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
 
@@ -23,16 +24,7 @@ func asked(body string) intercept.Envelope {
 	return intercept.Envelope{Method: http.MethodPost, Path: root, Body: []byte(body)}
 }
 
-// player feeds upstream bodies in blocks of n bytes and settles them.
-type player struct {
-	t    *testing.T
-	a    intercept.Answer
-	n    int
-	out  strings.Builder
-	last intercept.Settlement
-}
-
-func newPlayer(t *testing.T, e intercept.Envelope, n int, limits intercept.Limits, records ...[]byte) *player {
+func newPlayer(t *testing.T, e intercept.Envelope, n int, limits intercept.Limits, records ...[]byte) *intercepttest.Player {
 	t.Helper()
 	r, err := Dialect{}.Request(e)
 	if err != nil {
@@ -41,58 +33,22 @@ func newPlayer(t *testing.T, e intercept.Envelope, n int, limits intercept.Limit
 	if len(records) > 0 && r.Splice(records) == 0 {
 		t.Fatal("nothing was spliced")
 	}
-	if limits.MaxContinuations == 0 {
-		limits.MaxContinuations = 4
-	}
-	limits.TurnID = "t1"
-	return &player{t: t, a: r.Answer(limits), n: n}
+	return intercepttest.NewPlayer(t, r, n, limits)
 }
 
-func (p *player) feed(body string) error {
-	p.a.Begin("text/event-stream")
-	for body != "" {
-		k := min(p.n, len(body))
-		out, err := p.a.Write([]byte(body[:k]))
-		p.out.Write(out)
-		if err != nil {
-			return err
-		}
-		body = body[k:]
-	}
-	out, err := p.a.End(true)
-	p.out.Write(out)
-	return err
-}
+func release(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Fate: intercept.Release} }
 
-func (p *player) turn(body string, rule func(intercept.Call) intercept.Ruling) {
-	p.t.Helper()
-	if err := p.feed(body); err != nil {
-		p.t.Fatalf("feed: %v", err)
-	}
-	var rulings []intercept.Ruling
-	for _, c := range p.a.Calls() {
-		rulings = append(rulings, rule(c))
-	}
-	var err error
-	if p.last, err = p.a.Settle(rulings); err != nil {
-		p.t.Fatalf("settle: %v", err)
-	}
-	p.out.Write(p.last.Bytes)
-}
-
-func release(intercept.Call) intercept.Ruling { return intercept.Ruling{Fate: intercept.Release} }
-
-func deny(c intercept.Call) intercept.Ruling {
+func deny(_ int, c intercept.Call) intercept.Ruling {
 	return intercept.Ruling{Fate: intercept.Deny, Told: intercept.DeniedByPerson(c.Name, "no")}
 }
 
 // denying denies the calls of one tool.
-func denying(name string) func(intercept.Call) intercept.Ruling {
-	return func(c intercept.Call) intercept.Ruling {
+func denying(name string) func(int, intercept.Call) intercept.Ruling {
+	return func(_ int, c intercept.Call) intercept.Ruling {
 		if c.Name == name {
-			return deny(c)
+			return deny(0, c)
 		}
-		return release(c)
+		return release(0, c)
 	}
 }
 
@@ -102,18 +58,18 @@ func TestReleasedIsByteIdentical(t *testing.T) {
 	for _, body := range []string{listed, two, strings.ReplaceAll(listed, "\n", "\r\n"), ": hello\n\n" + listed, "\xef\xbb\xbf" + listed, listed + "data: [DONE]\n\n", unstored(listed), whole("resp_1", speech, function("a", "bash", ls))} {
 		for _, n := range blocks {
 			p := newPlayer(t, asked(request1), n, intercept.Limits{})
-			p.turn(body, release)
-			if got := p.out.String(); got != body {
+			p.Turn(body, release)
+			if got := p.Got.String(); got != body {
 				t.Fatalf("blocks of %d: got\n%s\nwant\n%s", n, got, body)
 			}
-			if p.last.Hidden != nil || p.last.Next != nil {
+			if p.Last.Hidden != nil || p.Last.Next != nil {
 				t.Error("something is remembered of an answer that did not change")
 			}
-			if stored := strings.Contains(body, `"store":true`); stored != (p.last.Again != nil) {
-				t.Errorf("stored %t, but for whoever asks again %q is remembered", stored, p.last.Again)
+			if stored := strings.Contains(body, `"store":true`); stored != (p.Last.Again != nil) {
+				t.Errorf("stored %t, but for whoever asks again %q is remembered", stored, p.Last.Again)
 			}
-			if len(p.last.Refers) != 1 || p.last.Refers[0] != "resp_1" {
-				t.Errorf("refers to %q", p.last.Refers)
+			if len(p.Last.Refers) != 1 || p.Last.Refers[0] != "resp_1" {
+				t.Errorf("refers to %q", p.Last.Refers)
 			}
 		}
 	}
@@ -123,18 +79,18 @@ func TestNothingOfAHeldCallPasses(t *testing.T) {
 	before := listed[:strings.Index(listed, "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":11")]
 	for _, n := range blocks {
 		p := newPlayer(t, asked(request1), n, intercept.Limits{})
-		if err := p.feed(listed); err != nil {
+		if err := p.Feed(listed); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.out.String(); got != before || !strings.Contains(before, "msg_1") || strings.Contains(got, "bash\",\"arg") {
+		if got := p.Got.String(); got != before || !strings.Contains(before, "msg_1") || strings.Contains(got, "bash\",\"arg") {
 			t.Fatalf("before the ruling: got %q, want %q", got, before)
 		}
-		calls := p.a.Calls()
+		calls := p.Answer.Calls()
 		if len(calls) != 1 || calls[0].Name != "bash" || calls[0].Arguments != ls || calls[0].ID != "call_a" || calls[0].Ambiguous != nil {
 			t.Fatalf("calls: %+v", calls)
 		}
-		if p.a.Text() != "Let me look." {
-			t.Errorf("text %q", p.a.Text())
+		if p.Answer.Text() != "Let me look." {
+			t.Errorf("text %q", p.Answer.Text())
 		}
 	}
 }
@@ -151,12 +107,12 @@ func TestKindsOfCalls(t *testing.T) {
 	} {
 		for _, body := range []string{stream("resp_1", reasoning("rs_1"), tt.item, web), whole("resp_1", tt.item)} {
 			p := newPlayer(t, asked(request1), 9, intercept.Limits{})
-			if err := p.feed(body); err != nil {
+			if err := p.Feed(body); err != nil {
 				t.Fatal(err)
 			}
-			calls := p.a.Calls()
-			if len(calls) != 1 || calls[0].Name != tt.name || calls[0].Arguments != tt.args || len(calls[0].Ambiguous) > 0 || strings.Contains(p.out.String(), gjson.Get(tt.item, "id").Str) {
-				t.Errorf("%s: %+v\n%s", tt.name, calls, p.out.String())
+			calls := p.Answer.Calls()
+			if len(calls) != 1 || calls[0].Name != tt.name || calls[0].Arguments != tt.args || len(calls[0].Ambiguous) > 0 || strings.Contains(p.Got.String(), gjson.Get(tt.item, "id").Str) {
+				t.Errorf("%s: %+v\n%s", tt.name, calls, p.Got.String())
 			}
 		}
 	}
@@ -174,23 +130,23 @@ func TestDeniedIsContinued(t *testing.T) {
 				want = `{"model":"m","stream":true,"tool_choice":"auto","input":[{"role":"user","content":"hi"},` + strings.Join([]string{reasoning("rs_1"), speech, function("a", "bash", ls), output}, ",") + `],"tools":[{"type":"function","name":"bash","description":"runs","parameters":{"type":"object"}}]}`
 			}
 			p := newPlayer(t, asked(request1), n, intercept.Limits{})
-			p.turn(first, deny)
-			if p.last.Next == nil {
+			p.Turn(first, deny)
+			if p.Last.Next == nil {
 				t.Fatal("no continuation")
 			}
-			if got := string(p.last.Next.Body); got != want {
+			if got := string(p.Last.Next.Body); got != want {
 				t.Fatalf("continuation:\n%s\nwant\n%s", got, want)
 			}
-			p.turn(then, release)
+			p.Turn(then, release)
 			s := newScript("resp_1").begin().item(reasoning("rs_1")).item(speech).item(reasoning("rs_2")).item(message("msg_2", "Very well."))
 			whole := strings.Replace(s.end(), `"input_tokens":10,"output_tokens":5,"total_tokens":15`, `"input_tokens":20,"output_tokens":10,"total_tokens":30`, 1)
 			if !stored {
 				whole = unstored(whole)
 			}
-			if got := p.out.String(); got != whole {
+			if got := p.Got.String(); got != whole {
 				t.Fatalf("agent got\n%s\nwant\n%s", got, whole)
 			}
-			if len(p.last.Hidden) != 1 {
+			if len(p.Last.Hidden) != 1 {
 				t.Fatal("nothing is remembered")
 			}
 		}
@@ -199,16 +155,16 @@ func TestDeniedIsContinued(t *testing.T) {
 
 func TestMixedIsRenumbered(t *testing.T) {
 	p := newPlayer(t, asked(request1), 50, intercept.Limits{})
-	p.turn(two, denying("bash"))
-	if want := stream("resp_1", function("b", "read", `{"path":"x"}`)); p.out.String() != want {
-		t.Fatalf("got\n%s\nwant\n%s", p.out.String(), want)
+	p.Turn(two, denying("bash"))
+	if want := stream("resp_1", function("b", "read", `{"path":"x"}`)); p.Got.String() != want {
+		t.Fatalf("got\n%s\nwant\n%s", p.Got.String(), want)
 	}
 	follow := `{"input":[{"role":"user","content":"hi"},` + function("b", "read", `{"path":"x"}`) + `,{"type":"function_call_output","call_id":"call_b","output":"data"}]}`
 	r, err := acceptRequest(asked(follow))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := r.Splice(p.last.Hidden); n != 1 {
+	if n := r.Splice(p.Last.Hidden); n != 1 {
 		t.Fatalf("%d spliced", n)
 	}
 	want := `{"input":[{"role":"user","content":"hi"},` + function("a", "bash", ls) + "," + function("b", "read", `{"path":"x"}`) +
@@ -219,8 +175,8 @@ func TestMixedIsRenumbered(t *testing.T) {
 }
 
 func TestEditedReplacesTheArguments(t *testing.T) {
-	edit := func(args string) func(intercept.Call) intercept.Ruling {
-		return func(c intercept.Call) intercept.Ruling {
+	edit := func(args string) func(int, intercept.Call) intercept.Ruling {
+		return func(_ int, c intercept.Call) intercept.Ruling {
 			return intercept.Ruling{Fate: intercept.Edit, Arguments: args, Told: intercept.ArgumentsChanged(c.Name, "")}
 		}
 	}
@@ -235,19 +191,19 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 	} {
 		for _, body := range []string{stream("resp_1", speech, tt.item), whole("resp_1", speech, tt.item)} {
 			p := newPlayer(t, asked(request1), 50, intercept.Limits{})
-			p.turn(body, edit(tt.args))
+			p.Turn(body, edit(tt.args))
 			again := newPlayer(t, asked(request1), 50, intercept.Limits{})
-			if err := again.feed(p.out.String()); err != nil {
-				t.Fatalf("%s: %v in\n%s", tt.item, err, p.out.String())
+			if err := again.Feed(p.Got.String()); err != nil {
+				t.Fatalf("%s: %v in\n%s", tt.item, err, p.Got.String())
 			}
-			calls := again.a.Calls()
-			if len(calls) != 1 || len(calls[0].Ambiguous) > 0 || strings.Contains(p.out.String(), "SELECT 1") || strings.Contains(p.out.String(), "ls") && tt.field != "x" && strings.Contains(p.out.String(), `ls\"`) {
-				t.Fatalf("%+v in\n%s", calls, p.out.String())
+			calls := again.Answer.Calls()
+			if len(calls) != 1 || len(calls[0].Ambiguous) > 0 || strings.Contains(p.Got.String(), "SELECT 1") || strings.Contains(p.Got.String(), "ls") && tt.field != "x" && strings.Contains(p.Got.String(), `ls\"`) {
+				t.Fatalf("%+v in\n%s", calls, p.Got.String())
 			}
-			final := gjson.Parse(p.out.String())
+			final := gjson.Parse(p.Got.String())
 			if body[0] == 'e' {
-				at := strings.LastIndex(p.out.String(), "data: ")
-				final = gjson.Get(p.out.String()[at+6:], "response")
+				at := strings.LastIndex(p.Got.String(), "data: ")
+				final = gjson.Get(p.Got.String()[at+6:], "response")
 			}
 			if got := final.Get("output.1." + tt.field).Raw; got != tt.want {
 				t.Errorf("%s: %s, want %s", tt.field, got, tt.want)
@@ -260,14 +216,14 @@ func TestAllowedByNamePasses(t *testing.T) {
 	times := 0
 	p := newPlayer(t, asked(request1), 1, intercept.Limits{Pass: func(c intercept.Call) bool { times++; return c.Name == "bash" }})
 	body := stream("resp_1", speech, function("a", "bash", ls), function("b", "bash", "{}"))
-	if err := p.feed(body); err != nil {
+	if err := p.Feed(body); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.out.String(); got != body {
+	if got := p.Got.String(); got != body {
 		t.Fatalf("got\n%s", got)
 	}
-	if times != 2 || len(p.a.Calls()) != 0 || len(p.a.Passed()) != 2 || p.a.Passed()[0].Arguments != ls {
-		t.Errorf("asked %d times, %d calls left, passed %+v", times, len(p.a.Calls()), p.a.Passed())
+	if times != 2 || len(p.Answer.Calls()) != 0 || len(p.Answer.Passed()) != 2 || p.Answer.Passed()[0].Arguments != ls {
+		t.Errorf("asked %d times, %d calls left, passed %+v", times, len(p.Answer.Calls()), p.Answer.Passed())
 	}
 }
 
@@ -281,13 +237,13 @@ func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 		first := strings.Index(good, "item.added") + 200
 		bad := good[:first] + strings.Replace(good[first:], change[0], change[1], 1)
 		p := newPlayer(t, asked(request1), 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
-		if err := p.feed(bad); err != nil {
+		if err := p.Feed(bad); err != nil {
 			t.Fatal(err)
 		}
-		if calls := p.a.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 || strings.Contains(p.out.String(), "response.completed") {
+		if calls := p.Answer.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 || strings.Contains(p.Got.String(), "response.completed") {
 			t.Fatalf("%s: calls: %+v", name, calls)
 		}
-		if _, err := p.a.Settle([]intercept.Ruling{{}}); err == nil {
+		if _, err := p.Answer.Settle([]intercept.Ruling{{}}); err == nil {
 			t.Errorf("%s: a half call was taken back without a word", name)
 		}
 	}
@@ -296,34 +252,34 @@ func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 func TestWhole(t *testing.T) {
 	body := whole("resp_1", reasoning("rs_1"), function("a", "bash", ls), function("b", "read", `{}`))
 	p := newPlayer(t, asked(request1), 11, intercept.Limits{})
-	p.turn(body, deny)
-	if p.out.Len() != 0 || p.last.Next == nil {
-		t.Fatalf("denied: %s", p.out.String())
+	p.Turn(body, deny)
+	if p.Got.Len() != 0 || p.Last.Next == nil {
+		t.Fatalf("denied: %s", p.Got.String())
 	}
-	p.turn(whole("resp_2", message("msg_2", "Fine.")), release)
+	p.Turn(whole("resp_2", message("msg_2", "Fine.")), release)
 	want := strings.Replace(whole("resp_1", reasoning("rs_1"), message("msg_2", "Fine.")), `"input_tokens":10,"output_tokens":5,"total_tokens":15`, `"input_tokens":20,"output_tokens":10,"total_tokens":30`, 1)
-	if p.out.String() != want {
-		t.Errorf("continued:\n%s\nwant\n%s", p.out.String(), want)
+	if p.Got.String() != want {
+		t.Errorf("continued:\n%s\nwant\n%s", p.Got.String(), want)
 	}
 	p = newPlayer(t, asked(request1), 11, intercept.Limits{})
-	p.turn(body, denying("bash"))
-	if want := whole("resp_1", reasoning("rs_1"), function("b", "read", `{}`)); p.out.String() != want {
-		t.Errorf("mixed:\n%s\nwant\n%s", p.out.String(), want)
+	p.Turn(body, denying("bash"))
+	if want := whole("resp_1", reasoning("rs_1"), function("b", "read", `{}`)); p.Got.String() != want {
+		t.Errorf("mixed:\n%s\nwant\n%s", p.Got.String(), want)
 	}
 }
 
 func TestAborted(t *testing.T) {
 	for _, body := range []string{listed, whole("resp_1", reasoning("rs_1"), speech, function("a", "bash", ls))} {
 		p := newPlayer(t, asked(request1), 64, intercept.Limits{})
-		p.turn(body, func(intercept.Call) intercept.Ruling {
+		p.Turn(body, func(int, intercept.Call) intercept.Ruling {
 			return intercept.Ruling{Fate: intercept.Abort, Told: "stopped"}
 		})
 		want := whole("resp_1", reasoning("rs_1"), speech, message("msg_heldcall_t1", "stopped"))
 		if body == listed {
 			want = stream("resp_1", reasoning("rs_1"), speech, message("msg_heldcall_t1", "stopped"))
 		}
-		if got, want := outline(p.out.String()), outline(want); got != want {
-			t.Fatalf("got\n%s\nwant\n%s\nin %s", got, want, p.out.String())
+		if got, want := outline(p.Got.String()), outline(want); got != want {
+			t.Fatalf("got\n%s\nwant\n%s\nin %s", got, want, p.Got.String())
 		}
 	}
 }
@@ -344,15 +300,15 @@ func outline(s string) string {
 func TestContinuationsAreBounded(t *testing.T) {
 	p := newPlayer(t, asked(request1), 64, intercept.Limits{MaxContinuations: 2})
 	for i := 0; ; i++ {
-		p.turn(stream(fmt.Sprint("resp_", i), function(fmt.Sprint(i), "bash", ls)), deny)
-		if p.last.Next == nil {
+		p.Turn(stream(fmt.Sprint("resp_", i), function(fmt.Sprint(i), "bash", ls)), deny)
+		if p.Last.Next == nil {
 			break
 		}
 		if i > 2 {
 			t.Fatal("no bound")
 		}
 	}
-	if out := p.out.String(); !strings.Contains(out, "denied 3 times") || strings.Contains(out, "call_0") || strings.Count(out, "response.created") != 2 || strings.Count(out, "event: response.completed") != 1 {
+	if out := p.Got.String(); !strings.Contains(out, "denied 3 times") || strings.Contains(out, "call_0") || strings.Count(out, "response.created") != 2 || strings.Count(out, "event: response.completed") != 1 {
 		t.Fatalf("got\n%s", out)
 	}
 }

@@ -64,22 +64,22 @@ func TestDisguisedCallsAreHeldOrRefused(t *testing.T) {
 	for name, body := range bodies {
 		t.Run(name, func(t *testing.T) {
 			p := newPlayer(t, asked(request1), 64, intercept.Limits{MaxContinuations: 1})
-			err := p.feed(body)
+			err := p.Feed(body)
 			if err == nil {
 				var rulings []intercept.Ruling
-				for _, c := range p.a.Calls() {
-					rulings = append(rulings, deny(c))
+				for _, c := range p.Answer.Calls() {
+					rulings = append(rulings, deny(0, c))
 				}
 				if len(rulings) == 0 {
 					t.Error("it is neither held nor refused")
 				}
-				if p.last, err = p.a.Settle(rulings); err != nil {
+				if p.Last, err = p.Answer.Settle(rulings); err != nil {
 					t.Fatal(err)
 				}
-				p.out.Write(p.last.Bytes)
+				p.Got.Write(p.Last.Bytes)
 			}
-			if strings.Contains(p.out.String(), mark) {
-				t.Errorf("the agent has\n%s", p.out.String())
+			if strings.Contains(p.Got.String(), mark) {
+				t.Errorf("the agent has\n%s", p.Got.String())
 			}
 		})
 	}
@@ -99,8 +99,8 @@ func TestItemOfTheProviderIsNotTheAgentsInTheList(t *testing.T) {
 		},
 	} {
 		p := newPlayer(t, asked(`{"model":"m","stream":true,"input":"x","tools":[`+tools+`]}`), 64, intercept.Limits{})
-		if err := p.feed(finale(items[0], `"status":"completed"`, items[1])); err == nil || strings.Contains(p.out.String(), mark) {
-			t.Errorf("%s: error %v; the agent has\n%s", tools, err, p.out.String())
+		if err := p.Feed(finale(items[0], `"status":"completed"`, items[1])); err == nil || strings.Contains(p.Got.String(), mark) {
+			t.Errorf("%s: error %v; the agent has\n%s", tools, err, p.Got.String())
 		}
 	}
 }
@@ -118,15 +118,15 @@ func TestInputAtAnotherPlaceIsDoubted(t *testing.T) {
 		`{"type":"shell_call","id":"t1","call_id":"c1","action":{},"commands":["MARK"],"status":"completed"}`,
 	} {
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
-		if err := p.feed(whole("resp_1", item)); err != nil {
+		if err := p.Feed(whole("resp_1", item)); err != nil {
 			continue // refused
 		}
-		calls := p.a.Calls()
+		calls := p.Answer.Calls()
 		if len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
 			t.Errorf("%s is judged as %+v", item, calls)
 			continue
 		}
-		settled, err := p.a.Settle([]intercept.Ruling{{Fate: intercept.Edit, Arguments: `{"type":"wait"}`}})
+		settled, err := p.Answer.Settle([]intercept.Ruling{{Fate: intercept.Edit, Arguments: `{"type":"wait"}`}})
 		if err == nil && strings.Contains(string(settled.Bytes), mark) {
 			t.Errorf("%s: after an edit the agent has %s", item, settled.Bytes)
 		}

@@ -35,13 +35,13 @@ func TestWhereAnAnswerIsRepeated(t *testing.T) {
 		{"twice", []string{text("So."), a, b, output("a"), user, text("So."), a, b, output("a")}, 0},
 	} {
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
-		p.turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls), function("b", "bash", ls)), func(intercept.Call) intercept.Ruling {
+		p.Turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls), function("b", "bash", ls)), func(int, intercept.Call) intercept.Ruling {
 			return intercept.Ruling{Fate: intercept.Edit, Arguments: changed, Told: "It was changed."}
 		})
 		items := gjson.Get(request1, "input").Array()
 		history := []string{items[0].Raw, `{"role":"developer","content":"A reminder."}`}
 		r := accepted(t, asked(`{"model":"m","input":[`+strings.Join(append(history, tt.history...), ",")+`]}`))
-		if found := r.Splice(p.last.Hidden); found != tt.found {
+		if found := r.Splice(p.Last.Hidden); found != tt.found {
 			t.Errorf("%s: found %d times: %s", tt.name, found, r.Envelope().Body)
 		}
 	}

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 )
 
@@ -121,7 +119,7 @@ func settled(body []byte) bool {
 	if o, err := decodeWhole(string(bytes.TrimLeft(body, "\ufeff \t\r\n"))); err == nil && gjson.ValidBytes(bytes.TrimPrefix(body, []byte("\ufeff"))) {
 		return o.pending() || slices.ContainsFunc(o.output, func(e *entry) bool { return e.typ == approvalRequest })
 	}
-	for _, part := range parts(body) {
+	for _, part := range intercepttest.Parts(body) {
 		list, _ := intercept.Payloads(part)
 		for _, data := range list {
 			e, err := decode(string(data), nil)
@@ -139,20 +137,6 @@ func settled(body []byte) bool {
 	return false
 }
 
-func parts(stream []byte) (list [][]byte) {
-	var s sse.Splitter
-	s.Write(stream)
-	for {
-		part, ok, _ := s.Next()
-		if !ok {
-			if part = s.Rest(); len(part) == 0 {
-				return list
-			}
-		}
-		list = append(list, bytes.Clone(part))
-	}
-}
-
 // FuzzChunking: blocks make no difference.
 func FuzzChunking(f *testing.F) {
 	for _, s := range hostile {
@@ -167,18 +151,7 @@ func checkChunking(t *testing.T, body, sizes []byte, limit int) {
 	limits := intercept.Limits{MaxBytes: max(limit, 64), Pass: func(c intercept.Call) bool { return strings.HasPrefix(c.Name, "b") }}
 	one := play(t, asking[0], [][]byte{body}, nil, limits, intercepttest.Mixed)
 	cut := play(t, asking[0], [][]byte{body}, sizes, limits, intercepttest.Mixed)
-	if got, want := fmt.Sprint(cut.Err), fmt.Sprint(one.Err); got != want {
-		t.Fatalf("in blocks: %s, in one: %s", got, want)
-	}
-	if d := cmp.Diff(string(one.Before), string(cut.Before)); d != "" {
-		t.Fatalf("before the ruling (-one +blocks):\n%s", d)
-	}
-	if d := cmp.Diff(string(one.After), string(cut.After)); d != "" {
-		t.Fatalf("after the ruling (-one +blocks):\n%s", d)
-	}
-	if d := cmp.Diff(one.Calls, cut.Calls); d != "" {
-		t.Fatalf("calls (-one +blocks):\n%s", d)
-	}
+	intercepttest.CheckSame(t, one, cut)
 }
 
 // FuzzSplice: hidden turns go into any history the same way each time, and nothing

@@ -64,8 +64,8 @@ func TestGrowthOfACompactedHistory(t *testing.T) {
 				p := newPlayer(t, e, 1<<24, intercept.Limits{})
 				body := `{"id":"resp_c","object":"response.compaction","output":[` + series(n, item) + `]}`
 				return func() {
-					if err := p.feed(body); err != nil || len(p.a.Calls()) != 0 {
-						t.Fatalf("%d calls, %v", len(p.a.Calls()), err)
+					if err := p.Feed(body); err != nil || len(p.Answer.Calls()) != 0 {
+						t.Fatalf("%d calls, %v", len(p.Answer.Calls()), err)
 					}
 				}
 			})
@@ -98,10 +98,10 @@ func TestGrowthOfAHistory(t *testing.T) {
 	var records [][]byte
 	for _, seen := range [][]string{{message("msg_1", strings.Repeat(word, 10)), function("a", "bash", ls)}, {function("b", "bash", ls), function("c", "bash", ls), speech}} {
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
-		p.turn(stream("resp_1", seen...), func(intercept.Call) intercept.Ruling {
+		p.Turn(stream("resp_1", seen...), func(int, intercept.Call) intercept.Ruling {
 			return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"cmd":"x"}`, Told: "note"}
 		})
-		records = append(records, p.last.Hidden...)
+		records = append(records, p.Last.Hidden...)
 	}
 	const output, reference = `{"type":"function_call_output","call_id":"call_a","output":"x"}`, `{"type":"item_reference","id":"msg_1"}`
 	call, said := function("a", "bash", ls), func(i int) string { return message(fmt.Sprint(i), word) }

@@ -91,8 +91,8 @@ func TestCallsInDisguise(t *testing.T) {
 	for _, body := range hostile {
 		for _, n := range []int{1, 1 << 20} {
 			p := newPlayer(t, asked(request1), n, intercept.Limits{})
-			_ = p.feed(body)
-			if found := leak([]byte(p.out.String())); found != "" {
+			_ = p.Feed(body)
+			if found := leak([]byte(p.Got.String())); found != "" {
 				t.Errorf("%.200q passed before any ruling, of\n%s", found, body)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/internal/scripted"
 	"github.com/tidwall/gjson"
 )
@@ -21,11 +22,11 @@ type dialogue struct {
 	turn  int
 	heard scripted.Conversation // what the model was told last
 	asked []intercept.Call
-	rule  func(intercept.Call) intercept.Ruling
+	rule  intercepttest.Ruler
 	sent  []string // bodies that went upstream
 }
 
-func newDialogue(t *testing.T, rule func(intercept.Call) intercept.Ruling, rules ...scripted.Rule) *dialogue {
+func newDialogue(t *testing.T, rule intercepttest.Ruler, rules ...scripted.Rule) *dialogue {
 	d := &dialogue{t: t, kept: make(map[string]map[string][]byte), rule: rule}
 	listen := scripted.Rule{When: func(c scripted.Conversation) bool { d.heard = c; return false }}
 	d.model = &scripted.Model{Rules: append([]scripted.Rule{listen}, rules...), Otherwise: scripted.Answer{Text: "Nothing more."}}
@@ -106,7 +107,7 @@ func (d *dialogue) settle(a intercept.Answer, reply scripted.Reply, out *strings
 			d.t.Errorf("%s is in doubt: %v", c.Name, c.Ambiguous)
 		}
 		d.asked = append(d.asked, c)
-		rulings = append(rulings, d.rule(c))
+		rulings = append(rulings, d.rule(0, c))
 	}
 	settled, err := a.Settle(rulings)
 	if err != nil {
@@ -192,7 +193,7 @@ var habits = []habit{
 type scenario struct {
 	name  string
 	first scripted.Answer
-	rule  func(intercept.Call) intercept.Ruling
+	rule  intercepttest.Ruler
 	sees  string // names of the calls that the agent sees
 	told  string // texts of the results that the model has got at the end
 }
@@ -209,7 +210,7 @@ var scenarios = []scenario{
 	{"all denied behind reasoning alone", scripted.Answer{Parts: []scripted.Part{thought, calls("bash", ls)}}, deny, "", "bash:refused"},
 	{"the first denied", scripted.Answer{Parts: []scripted.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("bash"), "read", "bash:refused read:/tmp"},
 	{"the last denied", scripted.Answer{Parts: []scripted.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("read"), "bash", "bash:/tmp read:refused"},
-	{"edited", scripted.Answer{Parts: []scripted.Part{thought, calls("bash", ls)}}, func(c intercept.Call) intercept.Ruling {
+	{"edited", scripted.Answer{Parts: []scripted.Part{thought, calls("bash", ls)}}, func(_ int, c intercept.Call) intercept.Ruling {
 		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged(c.Name, "")}
 	}, "bash", "bash:changed+/tmp"},
 	{"an approval given", scripted.Answer{Parts: []scripted.Part{thought, {Item: approval}}}, release, "", "mcp__zip__shorten:approved"},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/internal/scripted"
 	"github.com/tidwall/gjson"
 )
@@ -22,7 +23,7 @@ var asksOnce = []scripted.Rule{
 }
 
 func TestAFetchedResponseIsTheOneThatWasGiven(t *testing.T) {
-	for name, rule := range map[string]func(intercept.Call) intercept.Ruling{"allowed": release, "denied": deny, "mixed": denying("read")} {
+	for name, rule := range map[string]intercepttest.Ruler{"allowed": release, "denied": deny, "mixed": denying("read")} {
 		for _, fields := range []string{`"stream":true`, `"stream":false`, `"background":true,"stream":true`} {
 			d := newDialogue(t, rule, asksOnce...)
 			first := final(t, d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}],`+fields+`}`)))
@@ -76,8 +77,8 @@ func TestCancelled(t *testing.T) {
 	}
 	body := strings.Replace(whole("resp_1", function("a", "bash", ls)), `"completed","error"`, `"cancelled","error"`, 1)
 	p := newPlayer(t, intercept.Envelope{Method: http.MethodPost, Path: root + "/resp_1" + cancelling}, 9, intercept.Limits{})
-	if p.turn(body, deny); strings.Contains(p.out.String(), "bash\",") && strings.Contains(p.out.String(), ls) || len(p.a.Calls()) != 0 {
-		t.Fatalf("a call of a cancelled response: %s", p.out.String())
+	if p.Turn(body, deny); strings.Contains(p.Got.String(), "bash\",") && strings.Contains(p.Got.String(), ls) || len(p.Answer.Calls()) != 0 {
+		t.Fatalf("a call of a cancelled response: %s", p.Got.String())
 	}
 }
 
@@ -107,34 +108,34 @@ func TestACompactedHistoryTellsNothingHidden(t *testing.T) {
 		records = append(records, raw)
 	}
 	p := newPlayer(t, e, 9, intercept.Limits{}, records...)
-	shown := p.a.(*answer).req.Envelope().Body
+	shown := p.Answer.(*answer).req.Envelope().Body
 	if !strings.Contains(string(shown), `"read"`) {
 		t.Fatalf("the model is not shown what was denied: %s", shown)
 	}
 	body := `{"id":"resp_c","object":"response.compaction","output":` + gjson.GetBytes(shown, "input").Raw + `}`
-	if p.turn(body, deny); strings.Contains(p.out.String(), `"read"`) || !strings.Contains(p.out.String(), `"bash"`) || len(p.a.Calls()) != 0 {
-		t.Fatalf("asked of %+v; compacted: %s", p.a.Calls(), p.out.String())
+	if p.Turn(body, deny); strings.Contains(p.Got.String(), `"read"`) || !strings.Contains(p.Got.String(), `"bash"`) || len(p.Answer.Calls()) != 0 {
+		t.Fatalf("asked of %+v; compacted: %s", p.Answer.Calls(), p.Got.String())
 	}
 }
 
 func TestWhatTheRequestSaysOfStoringCounts(t *testing.T) {
 	e := asked(strings.Replace(request1, `"model"`, `"store":false,"model"`, 1))
 	p := newPlayer(t, e, 99, intercept.Limits{})
-	p.turn(listed, deny) // says that it was stored
-	if next := string(p.last.Next.Body); strings.Contains(next, "previous_response_id") || !strings.Contains(next, "rs_1") {
+	p.Turn(listed, deny) // says that it was stored
+	if next := string(p.Last.Next.Body); strings.Contains(next, "previous_response_id") || !strings.Contains(next, "rs_1") {
 		t.Errorf("continued by %s", next)
 	}
 }
 
 func TestARequestGoesOnFromAnUnchangedAnswerUnchanged(t *testing.T) {
 	p := newPlayer(t, asked(request1), 99, intercept.Limits{})
-	p.turn(listed, release)
+	p.Turn(listed, release)
 	r, err := acceptRequest(asked(`{"input":"And now?", "previous_response_id":"resp_1"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := string(r.Envelope().Body)
-	if n := r.Splice([][]byte{p.last.Again}); n != 0 || string(r.Envelope().Body) != before {
+	if n := r.Splice([][]byte{p.Last.Again}); n != 0 || string(r.Envelope().Body) != before {
 		t.Errorf("%d spliced: %s", n, r.Envelope().Body)
 	}
 }

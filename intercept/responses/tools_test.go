@@ -126,10 +126,10 @@ func TestNamespaces(t *testing.T) {
 			tools = `{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"}]}`
 		}
 		p := newPlayer(t, asked(fmt.Sprintf(offering["in the input"], tools)), 99, intercept.Limits{})
-		if err := p.feed(stream("resp_1", call)); err != nil {
+		if err := p.Feed(stream("resp_1", call)); err != nil {
 			t.Fatal(err)
 		}
-		c := p.a.Calls()[0]
+		c := p.Answer.Calls()[0]
 		if want := map[bool]string{true: "functions.exec", false: "exec"}[offered]; c.Name != want || (len(c.Ambiguous) == 0) != offered {
 			t.Errorf("offered %t: %+v", offered, c)
 		}
@@ -161,10 +161,10 @@ func TestNamesWithoutNamespace(t *testing.T) {
 		call := strings.Replace(function("a", tt.name, "{}"), `"type":`, `"namespace":"`+tt.namespace+`","type":`, 1)
 		for _, answer := range []string{stream("resp_1", call), whole("resp_1", call)} {
 			p := newPlayer(t, asked(fmt.Sprintf(offering["beside the input"], tt.tools)), 99, intercept.Limits{})
-			if err := p.feed(answer); err != nil {
+			if err := p.Feed(answer); err != nil {
 				t.Fatal(err)
 			}
-			if c := p.a.Calls()[0]; c.Name != tt.judged || (len(c.Ambiguous) > 0) != tt.doubt {
+			if c := p.Answer.Calls()[0]; c.Name != tt.judged || (len(c.Ambiguous) > 0) != tt.doubt {
 				t.Errorf("%+v: %+v", tt, c)
 			}
 		}
@@ -182,10 +182,10 @@ func TestNamespaceThatComesLate(t *testing.T) {
 			end := at + strings.Index(late[at:], "\n\n")
 			began := strings.Replace(strings.Replace(late[at:end], `"namespace":"`+namespace+`",`, "", 1), `"name":"delete"`, `"name":"`+name+`"`, 1)
 			p := newPlayer(t, asked(fmt.Sprintf(offering["beside the input"], tools)), 99, intercept.Limits{})
-			if err := p.feed(late[:at] + began + late[end:]); err != nil {
+			if err := p.Feed(late[:at] + began + late[end:]); err != nil {
 				t.Fatal(err)
 			}
-			if c := p.a.Calls()[0]; (len(c.Ambiguous) > 0) != (name != "" || namespace == "other") {
+			if c := p.Answer.Calls()[0]; (len(c.Ambiguous) > 0) != (name != "" || namespace == "other") {
 				t.Errorf("%q, %q: %+v", namespace, name, c)
 			}
 		}
@@ -214,10 +214,10 @@ func TestWhatTheProviderRunsIsNotHeld(t *testing.T) {
 		told := strings.Replace(stream("resp_1", tt.item), `"tools":[{"type":"function","name":"bash","parameters":{"type":"object"}}]`, `"tools":[`+tt.tools+`]`, -1)
 		for _, e := range []intercept.Envelope{post, got("resp_1", "stream=true")} {
 			p := newPlayer(t, e, 99, intercept.Limits{})
-			if err := p.feed(told); err != nil {
+			if err := p.Feed(told); err != nil {
 				t.Fatal(err)
 			}
-			if calls := p.a.Calls(); len(calls) != tt.calls {
+			if calls := p.Answer.Calls(); len(calls) != tt.calls {
 				t.Errorf("%s of %s: %d calls", e.Method, gjson.Get(tt.item, "type"), len(calls))
 			}
 		}

@@ -1,3 +1,5 @@
+//go:build conformance
+
 package conformance_test
 
 import (
@@ -47,7 +49,6 @@ func failsClosed(x *trial) string {
 // TestConformance replays every recorded answer through heldcall, in every outcome
 // that its calls can have, for every kind of agent, cut in every way.
 func TestConformance(t *testing.T) {
-	byItself(t)
 	exchanges := load(t)
 	u := startUpstream(t)
 	options := conformance.Options{Upstream: u.URL(), Keepalive: time.Hour, Policy: "default: allow\n"}
@@ -127,14 +128,6 @@ func TestConformanceOfTheRecordings(t *testing.T) {
 	}
 }
 
-// byItself skips what takes minutes, but in `make conformance`.
-func byItself(t *testing.T) {
-	t.Helper()
-	if os.Getenv("HELDCALL_CONFORMANCE") != "1" {
-		t.Skip("runs in `make conformance`")
-	}
-}
-
 // load reads the recordings beside the repository.
 func load(t *testing.T) []recorded.Exchange {
 	t.Helper()
@@ -144,11 +137,7 @@ func load(t *testing.T) []recorded.Exchange {
 	}
 	folder := filepath.Join(shared, "streams")
 	if _, err := os.Stat(folder); err != nil {
-		message := "no recordings: " + folder + " is not there; set HELDCALL_SHARED to the folder that holds streams"
-		if os.Getenv("HELDCALL_CONFORMANCE") == "1" {
-			t.Fatal(message)
-		}
-		t.Skip(message)
+		t.Fatal("no recordings: " + folder + " is not there; set HELDCALL_SHARED to the folder that holds streams")
 	}
 	all, err := recorded.Load(os.DirFS(folder))
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build conformance
+
 package conformance_test
 
 import (
@@ -27,7 +29,6 @@ const rounds = 4
 // changes calls by chance. The agent runs what was let through and nothing else,
 // and in the end the model has seen what became of every call it made.
 func TestConformanceConversations(t *testing.T) {
-	byItself(t)
 	v := &village{talks: make(map[string]*talk)}
 	model, err := scripted.New((&scripted.Model{Rules: []scripted.Rule{{When: v.working, Say: v.work}}, Otherwise: scripted.Answer{Text: "Done."}}).Reply)
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build conformance
+
 package conformance_test
 
 import (
@@ -21,7 +23,6 @@ import (
 // route that has one: they are what the agent was given the first time, people are
 // asked about a call once, and nothing of a denied call is in them.
 func TestConformanceRetrieval(t *testing.T) {
-	byItself(t)
 	d := startDesk(t)
 	// What becomes of a call follows from its tool.
 	for _, tools := range []string{"keep", "drop", "alter", "keep drop", "drop keep", "keep alter drop", "drop drop", ""} {
