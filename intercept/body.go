@@ -29,6 +29,7 @@ type Body struct {
 	form  Form
 	whole []byte // while the form is unknown, and of a whole body all of it
 	split sse.Splitter
+	style style // of its events so far
 }
 
 // Begin readies b for the next body of the same answer. At most limit bytes of
@@ -108,6 +109,9 @@ func (b *Body) open(p []byte) (lead []byte, err error) {
 				lead = p[:n]
 			}
 			p = p[n:]
+		}
+		if bytes.HasSuffix(lead, []byte("\r")) {
+			b.style = styleReturns
 		}
 		b.split = sse.Splitter{Max: b.Max}
 		b.split.Write(p)

@@ -13,8 +13,9 @@ import (
 // server has separated its events by single newlines and lenient readers take
 // each line. Lines that are not data must not hide an object. Each payload is
 // strict JSON, blank, or the mark that [IsDone] knows; the error is an [*Error].
-func Payloads(part []byte) ([][]byte, error) {
-	event := sse.Parse(part)
+func Payloads(part []byte) ([][]byte, error) { return payloads(sse.Parse(part), part) }
+
+func payloads(event sse.Event, part []byte) ([][]byte, error) {
 	for _, line := range event.Stray {
 		if !harmlessLine(line) {
 			return nil, NotUnderstood("a line of the event stream is neither data nor a comment")
@@ -38,6 +39,48 @@ func Payloads(part []byte) ([][]byte, error) {
 		}
 	}
 	return event.Data, nil
+}
+
+// Payloads is the [Payloads] of a part of the body. Every reader of a stream must
+// see the same parts of it: one that some readers skip is not understood beside
+// others.
+func (b *Body) Payloads(part []byte) ([][]byte, error) {
+	event := sse.Parse(part)
+	list, err := payloads(event, part)
+	if err != nil {
+		return nil, err
+	}
+	says := slices.ContainsFunc(list, func(p []byte) bool { return !IsBlank(p) && !IsDone(p) })
+	switch style := styleOf(&event, part); {
+	case !says && style != styleReturns:
+	case says && bytes.HasPrefix(part, byteOrderMark):
+		return nil, NotUnderstood("a byte order mark stands within the event stream")
+	case b.style == styleNone:
+		b.style = style
+	case b.style != style:
+		return nil, NotUnderstood("an event is written in a way that only some readers see, and others are not")
+	}
+	return list, nil
+}
+
+// style is how the data of an event are written.
+type style int
+
+const (
+	styleNone     style = iota // there is none yet
+	stylePlain                 // every reader sees them
+	styleIndented              // behind blanks: who follows the standard skips them
+	styleReturns               // in lines that end in a carriage return alone: who knows line feeds only takes what follows for the same line
+)
+
+func styleOf(event *sse.Event, part []byte) style {
+	switch {
+	case event.Indented > 0:
+		return styleIndented
+	case bytes.HasSuffix(part, []byte("\r")):
+		return styleReturns
+	}
+	return stylePlain
 }
 
 // EventNames lists the names that readers may give the event in a part of a stream

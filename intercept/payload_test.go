@@ -1,6 +1,9 @@
 package intercept
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // What readers see in different ways is not understood.
 func TestPayloadsThatReadersSeeDifferently(t *testing.T) {
@@ -20,6 +23,39 @@ func TestPayloadsThatReadersSeeDifferently(t *testing.T) {
 		list, err := Payloads([]byte(part))
 		if n := len(list); err != nil && want >= 0 || err == nil && n != want {
 			t.Errorf("%q: %d payloads, %v", part, n, err)
+		}
+	}
+}
+
+// What only some readers of a stream see is not understood beside what all see.
+func TestPartsThatSomeReadersSkip(t *testing.T) {
+	const plain = "data: {\"a\":1}\n\n"
+	indented, returns := " "+plain, strings.ReplaceAll(plain, "\n", "\r")
+	for stream, understood := range map[string]bool{
+		plain + plain:                                   true,
+		indented + indented:                             true,
+		returns + returns:                               true,
+		"\xef\xbb\xbf" + plain + plain:                  true,
+		plain + ": x\n\n" + plain:                       true,
+		plain + strings.ReplaceAll(plain, "\n", "\r\n"): true,
+		indented + "data: [DONE]\n\n":                   true,
+		plain + indented:                                false,
+		indented + plain:                                false,
+		plain + returns:                                 false,
+		plain + ": x\r" + plain:                         false,
+		plain + "\r" + plain:                            false,
+		"\r" + plain:                                    false,
+		plain + "\xef\xbb\xbf" + plain:                  false,
+		plain + "\xef\xbb\xbfevent: x\n" + plain:        false,
+	} {
+		var b Body
+		var out Gather
+		part := func(part []byte, _ bool) error {
+			_, err := b.Payloads(part)
+			return err
+		}
+		if _, err := b.Feed([]byte(stream+": x\n"), &out, part); (err == nil) != understood {
+			t.Errorf("%q: %v", stream, err)
 		}
 	}
 }

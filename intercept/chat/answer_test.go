@@ -349,3 +349,15 @@ func TestCutIsNoEnd(t *testing.T) {
 func asked(body string) intercept.Envelope {
 	return intercept.Envelope{Method: "POST", Path: route, Body: []byte(body)}
 }
+
+// A fragment that only some readers of the stream see would make up other
+// arguments for them than were judged.
+func TestFragmentsThatSomeReadersSkip(t *testing.T) {
+	hidden := more(0, `"b":2,`)
+	for _, part := range []string{" " + hidden, "\ufeff" + hidden, strings.ReplaceAll(hidden, "\n", "\r"), ": x\r" + hidden} {
+		p := play(t, request1, bodies(role+opening(0, "call_a", "bash", `{"a":1,`)+part+more(0, `"c":3}`)+finish+done), nil, intercept.Limits{}, intercepttest.ReleaseAll)
+		if p.Err == nil {
+			t.Errorf("%q was understood", part)
+		}
+	}
+}

@@ -125,7 +125,7 @@ func (d dice) frame(out []byte, payload string) []byte {
 	case 2:
 		return append(out, "data: "+payload+"\n"...)
 	case 3:
-		return append(out, " data: "+payload+"\n\n"...)
+		return append(out, d.Pick("", "", "", "", " ")+"data: "+payload+"\n\n"...)
 	case 4:
 		return append(out, ": x\n\ndata: "+payload+"\n\n"...)
 	case 5:

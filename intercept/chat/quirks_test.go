@@ -199,7 +199,9 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 		if p.Err != nil {
 			t.Fatalf("%s: %v", what, p.Err)
 		}
-		again := play(t, request1, [][]byte{p.Out()}, nil, intercept.Limits{}, intercepttest.ReleaseAll)
+		// heldcall writes its events plainly, whatever it reads.
+		plainly := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\n data:", "\ndata:").Replace("\n" + strings.TrimPrefix(string(p.Out()), "\ufeff"))
+		again := play(t, request1, [][]byte{[]byte(plainly)}, nil, intercept.Limits{}, intercepttest.ReleaseAll)
 		if again.Err != nil {
 			t.Fatalf("%s: cannot be read: %v in %s", what, again.Err, p.Out())
 		}

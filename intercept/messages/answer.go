@@ -41,8 +41,6 @@ type turn struct {
 	started   bool   // the message has begun
 	named     bool   // some of its events have a name
 	unnamed   bool   // some have none
-	indented  bool   // some stand behind blanks
-	plain     bool   // some do not
 	usage     string // of the message: what its end says, and what only its start says
 	stop      string // the stop reason
 	container string
@@ -118,8 +116,8 @@ func (a *answer) Calls() []intercept.Call {
 }
 
 // mixed reports whether some events of the message have a name and some have
-// none, or some stand behind blanks. The SDKs skip these.
-func (a *answer) mixed() bool { return a.named && a.unnamed || a.indented && a.plain }
+// none. The SDKs skip these.
+func (a *answer) mixed() bool { return a.named && a.unnamed }
 
 // cut reports whether the answer ended otherwise than by the model's will.
 func (a *answer) cut() bool {

@@ -83,7 +83,7 @@ const (
 	doubtGoesOn    = "It goes on behind its end."
 	doubtEndsTwice = "It ends twice, and some clients may run it twice."
 	doubtOpenEnd   = "It has no end; it may be longer than it looks."
-	doubtUnnamed   = "Some events of the answer have no name, or stand behind blanks, and some clients skip those."
+	doubtUnnamed   = "Some events of the answer have no name, and some clients skip those."
 	doubtRestarted = "The message starts twice; some clients read this call together with what stood before it."
 	doubtMixed     = "It holds pieces of another kind than input."
 )

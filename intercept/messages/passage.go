@@ -2,7 +2,6 @@ package messages
 
 import (
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/sse"
 )
 
 // passage is the way of one part through the answer: it is read, its events go
@@ -58,8 +57,6 @@ func (p *passage) read() error {
 func (p *passage) take(e *event) error {
 	if e.kind >= kindMessageStart && e.kind <= kindMessageStop {
 		p.named, p.unnamed = p.named || e.named, p.unnamed || !e.named
-		indented := sse.Parse(p.part).Indented > 0
-		p.indented, p.plain = p.indented || indented, p.plain || !indented
 	}
 	switch e.kind {
 	case kindMessageStart:

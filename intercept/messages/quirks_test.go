@@ -78,7 +78,7 @@ var quirks = []quirk{
 	{name: "4.36 no blank behind data", body: strings.ReplaceAll(listed, "data: ", "data:"), calls: []string{`bash({"command":"ls"})`}},
 	{name: "5.12 no names", body: unnamed(listed), calls: []string{`bash({"command":"ls"})`}},
 	{name: "5.12 some names", body: started("msg_1") + unnamed(one) + ended("tool_use"), calls: []string{`bash({"command":"ls"})?`}},
-	{name: "5.12 some behind blanks", body: started("msg_1") + strings.Replace(use(0, "a", "x", `{"c":"/`, `home`, `"}`), `data: {"type":"content_block_delta"`, ` data: {"type":"content_block_delta"`, 1) + ended("tool_use"), calls: []string{`x({"c":"/home"})?`}},
+	{name: "5.12 some behind blanks", body: started("msg_1") + strings.Replace(use(0, "a", "x", `{"c":"/`, `home`, `"}`), `data: {"type":"content_block_delta"`, ` data: {"type":"content_block_delta"`, 1) + ended("tool_use"), refused: true},
 	{name: "5.12 an event within another", body: started("msg_1") + begun(0, "a", "bash") + "event: content_block_delta\n data: [\n" + strings.TrimPrefix(strings.TrimSuffix(more(0, "{}"), "\n"), "event: content_block_delta\n") + " data: ]\n\n", refused: true},
 	{name: "5.12 a comment for some", body: started("msg_1") + begun(0, "a", "x") + strings.TrimSuffix(strings.ReplaceAll(": x\n"+more(0, "{}"), "\n", "\r"), "\r\r") + "\n\n", refused: true},
 	{name: "3.6 a tool of the agent's own as if the provider ran it", body: started("msg_1") + complete(0, strings.Replace(aCall, "tool_use", "server_tool_use", 1)), refused: true},
@@ -204,5 +204,17 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 	run("edited", intercepttest.EditAll, edited)
 	if len(plain) > 1 {
 		run("the first denied", first(intercepttest.DenyAll), plain[1:])
+	}
+}
+
+// A fragment that only some readers of the stream see would make up another input
+// for them than was judged.
+func TestFragmentsThatSomeReadersSkip(t *testing.T) {
+	hidden := more(0, `"b":2,`)
+	for _, part := range []string{" " + strings.Replace(hidden, "\ndata", "\n data", 1), strings.Replace(hidden, "\ndata", "\n data", 1), "\ufeff" + hidden, strings.ReplaceAll(hidden, "\n", "\r"), ": x\r" + hidden} {
+		p := newPlayer(t, request1, 1<<20, intercept.Limits{})
+		if err := p.Feed(started("msg_1") + begun(0, "a", "bash") + more(0, `{"a":1,`) + part + more(0, `"c":3}`) + closed(0) + ended("tool_use")); err == nil {
+			t.Errorf("%q was understood", part)
+		}
 	}
 }

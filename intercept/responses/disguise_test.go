@@ -144,3 +144,17 @@ func TestErrorBodyWithCallsOfAnyKind(t *testing.T) {
 		}
 	}
 }
+
+// A fragment that only some readers of the stream see would make up other
+// arguments for them than were judged.
+func TestFragmentsThatSomeReadersSkip(t *testing.T) {
+	at := strings.Index(listed, "event: response.function_call_arguments.delta")
+	hidden, rest, _ := strings.Cut(listed[at:], "\n\n")
+	hidden += "\n\n"
+	for _, part := range []string{strings.Replace(hidden, "\ndata", "\n data", 1), "\ufeff" + hidden, strings.ReplaceAll(hidden, "\n", "\r"), ": x\r" + hidden} {
+		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+		if err := p.Feed(listed[:at] + part + rest); err == nil {
+			t.Errorf("%q was understood", part)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (a *answer) part(part []byte, last bool) error {
 			return err
 		}
 	}
-	payloads, err := intercept.Payloads(part)
+	payloads, err := a.upstream.Payloads(part)
 	if err != nil {
 		return err
 	}
