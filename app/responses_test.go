@@ -320,3 +320,32 @@ func TestResponsesWrapper(t *testing.T) {
 		}
 	}
 }
+
+// TestFetchedAnswersOfferNothingUnjudged: heldcall goes on from an answer that was
+// made elsewhere by a request of its own, which offers the tools of that answer.
+func TestFetchedAnswersOfferNothingUnjudged(t *testing.T) {
+	const made = `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","store":true,
+		"tools":[{"type":"mcp","server_label":"gh","server_url":"https://mcp.example","require_approval":"never"}],
+		"output":[{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"bash","arguments":"{}"}]}`
+	for policy, offered := range map[string]bool{"default: deny\n": true, "default: deny\nhosted_tools: deny\n": false} {
+		w := build(t, policy, func(r *scripted.Request) scripted.Reply {
+			if r.Method == http.MethodGet {
+				return scripted.Whole(http.StatusOK, []byte(made))
+			}
+			return scripted.Answer{Text: "Very well."}.Reply(r)
+		})
+		got := w.get(w.url("/v1/responses/resp_1"))
+		var sent []string
+		for _, r := range w.upstream.Requests() {
+			if r.Method == http.MethodPost {
+				sent = append(sent, string(r.Body))
+			}
+		}
+		if offered && (len(sent) != 1 || gjson.Get(sent[0], "tools.0.require_approval").Str != "always") {
+			t.Errorf("%q: it goes on with %q", policy, sent)
+		}
+		if !offered && (len(sent) != 0 || errorCode(got) != "hosted_tool_refused") {
+			t.Errorf("%q: it goes on with %q and ends %s", policy, sent, got)
+		}
+	}
+}

@@ -117,10 +117,17 @@ func (b *Body) open(p []byte) (lead []byte, err error) {
 		b.split.Write(p)
 		return lead, nil
 	case FormUnknown:
+		if len(p) > maxBlanks {
+			return lead, NotUnderstood("it begins with more than %d blanks", maxBlanks)
+		}
 		p = bytes.Clone(p)
 	}
 	return lead, b.collect(p)
 }
+
+// maxBlanks bounds what may stand before a body in one line: all of it is looked at
+// again with each block.
+const maxBlanks = 16 << 10
 
 func (b *Body) collect(p []byte) error {
 	if b.whole = append(b.whole, p...); b.Max > 0 && len(b.whole) > b.Max {

@@ -12,11 +12,15 @@ type keptPart[T any] struct {
 	of         T
 }
 
+// partCost is about what a part costs beside its bytes, which count too: a stream
+// may be made of nothing but short ones.
+const partCost = 40
+
 // Hold keeps a part back, and what is known of it. With limit > 0 it refuses to
 // keep more bytes than that; the error is an [*Error].
 func (k *Kept[T]) Hold(part []byte, of T, limit int) error {
 	start := len(k.bytes)
-	if limit > 0 && start+len(part) > limit {
+	if limit > 0 && start+len(part)+partCost*len(k.parts) > limit {
 		return TooLong()
 	}
 	k.bytes = append(k.bytes, part...)

@@ -55,6 +55,8 @@ func (b *Body) Payloads(part []byte) ([][]byte, error) {
 	case !says && style != styleReturns:
 	case says && bytes.HasPrefix(part, byteOrderMark):
 		return nil, NotUnderstood("a byte order mark stands within the event stream")
+	case b.style == styleNone && style == styleIndented && !slices.ContainsFunc(list, MayHoldCall):
+		// A blank stands before the body, and maybe before no other line of it.
 	case b.style == styleNone:
 		b.style = style
 	case b.style != style:

@@ -30,6 +30,7 @@ func TestPayloadsThatReadersSeeDifferently(t *testing.T) {
 // What only some readers of a stream see is not understood beside what all see.
 func TestPartsThatSomeReadersSkip(t *testing.T) {
 	const plain = "data: {\"a\":1}\n\n"
+	const calling = "data: {\"tool_calls\":[]}\n\n"
 	indented, returns := " "+plain, strings.ReplaceAll(plain, "\n", "\r")
 	for stream, understood := range map[string]bool{
 		plain + plain:                                   true,
@@ -39,8 +40,10 @@ func TestPartsThatSomeReadersSkip(t *testing.T) {
 		plain + ": x\n\n" + plain:                       true,
 		plain + strings.ReplaceAll(plain, "\n", "\r\n"): true,
 		indented + "data: [DONE]\n\n":                   true,
+		" " + calling + plain:                           false,
+		" " + calling + " " + calling:                   true,
 		plain + indented:                                false,
-		indented + plain:                                false,
+		indented + plain:                                true,
 		plain + returns:                                 false,
 		plain + ": x\r" + plain:                         false,
 		plain + "\r" + plain:                            false,

@@ -276,13 +276,15 @@ func (x *exchange) answered(r reply) state {
 	switch status := x.up.head.StatusCode(); {
 	case status < 200 || status > 299:
 		return x.upstreamError(status)
+	case status == fasthttp.StatusPartialContent:
+		return x.fail(intercept.NotUnderstood("it is a part of an answer, which nobody asked for"))
 	case !plain(x.up.head.ContentEncoding()):
 		return x.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
 	case !likeASCII(x.up.head.ContentType()):
 		return x.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if x.turns == 1 {
-		x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &x.up.head)
+		x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &x.up.head, true)
 	}
 	return (*exchange).read
 }

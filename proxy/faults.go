@@ -24,17 +24,19 @@ func (x *exchange) upstreamError(status int) state {
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
 	case !plain(x.up.head.ContentEncoding()) || !x.route.dialect.Harmless(body):
 		return x.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
+	case x.quotesHidden(body):
+		return x.fail(withoutQuotation(status, body))
 	}
 	x.outcome = "upstream_error"
 	clearResponse(&x.fasthttp.Response)
-	x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &x.up.head)
+	x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &x.up.head, true)
 	x.fasthttp.Response.SetBodyRaw(x.route.upstream.mask.hide(body))
 	return nil
 }
 
 // redirects reports the statuses that clients follow to another address.
 func redirects(status int) bool {
-	return status > 300 && status < 400 && status != fasthttp.StatusNotModified
+	return status >= 300 && status < 400 && status != fasthttp.StatusNotModified
 }
 
 // fail ends the exchange with an error that the agent can read: a status where

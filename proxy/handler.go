@@ -133,7 +133,7 @@ func (x *exchange) prepare() *intercept.Error {
 	if refusal := x.splice(); refusal != nil {
 		return refusal
 	}
-	if refusal := x.judgeOffer(); refusal != nil {
+	if refusal := x.judgeOffer(x.req); refusal != nil {
 		return refusal
 	}
 	x.answer = x.req.Answer(intercept.Limits{

@@ -171,7 +171,7 @@ func (u *upstream) replaces(lower []byte, gated bool) bool {
 	switch string(lower) {
 	case "host":
 		return true
-	case "accept-encoding":
+	case "accept-encoding", "range", "if-range": // a part of an answer is not judged
 		return gated
 	case "authorization", "api-key", "x-api-key":
 		return u.apiKey != ""
@@ -181,15 +181,27 @@ func (u *upstream) replaces(lower []byte, gated bool) bool {
 	return bytes.HasPrefix(lower, []byte(ownPrefix))
 }
 
-// copyResponseHead passes upstream's head on, without the key that it may quote.
-// Framing is the server's own.
-func (u *upstream) copyResponseHead(to, from *fasthttp.ResponseHeader) {
+// leadsAway reports a header that sends the agent to another address, where nothing
+// would be held.
+func leadsAway(lower, v []byte) bool {
+	switch string(lower) {
+	case "location", "content-location", "operation-location", "azure-asyncoperation":
+		return len(v) == 0 || v[0] != '/' || len(v) > 1 && (v[1] == '/' || v[1] == '\\')
+	case "alt-svc", "refresh":
+		return true
+	}
+	return false
+}
+
+// copyResponseHead passes upstream's head on, without the key that it may quote and,
+// of a gated route, without what leads away. Framing is the server's own.
+func (u *upstream) copyResponseHead(to, from *fasthttp.ResponseHeader, gated bool) {
 	to.SetStatusCode(from.StatusCode())
 	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
 		to.SetStatusMessage(u.mask.hide(message))
 	}
 	endToEnd(headers(from.All()), func(lower, k, v []byte) {
-		if string(lower) != "x-heldcall-turn" && !u.mask.shows(k) {
+		if string(lower) != "x-heldcall-turn" && !u.mask.shows(k) && !(gated && leadsAway(lower, v)) {
 			to.AddBytesKV(k, u.mask.hide(v))
 		}
 	})

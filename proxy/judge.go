@@ -254,6 +254,10 @@ func (x *exchange) proceed() state {
 	if err != nil {
 		return x.fail(asError(err, intercept.CodeAnswerNotUnderstood))
 	}
+	refusal := x.judgeRestated(settled.Next)
+	if refusal != nil { // the model is told nothing, and what was ruled stands
+		settled.Next = nil
+	}
 	if err := x.record(settled); err != nil {
 		if x.ctx.Err() != nil {
 			return x.gone()
@@ -264,7 +268,10 @@ func (x *exchange) proceed() state {
 	x.count()
 	x.remember()
 	x.p.metrics.overhead.Observe(time.Since(began).Seconds())
-	if settled.Next == nil {
+	switch {
+	case refusal != nil:
+		return x.fail(refusal)
+	case settled.Next == nil:
 		return x.finish(settled.Bytes)
 	}
 	x.p.metrics.continuations.Inc()

@@ -14,10 +14,10 @@ import (
 // is written to the audit log.
 const maxHosted = 128
 
-// judgeOffer asks policy about the tools that the request offers and that the
+// judgeOffer asks policy about the tools that a request offers and that the
 // provider runs itself, whose calls heldcall cannot hold.
-func (x *exchange) judgeOffer() *intercept.Error {
-	offered := x.req.Hosted()
+func (x *exchange) judgeOffer(req intercept.Request) *intercept.Error {
+	offered := req.Hosted()
 	if len(offered) == 0 {
 		return nil
 	}
@@ -43,9 +43,27 @@ func (x *exchange) judgeOffer() *intercept.Error {
 	if len(refused) > 0 {
 		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "the request offers the model tools that the provider runs and that policy (hosted_tools) does not allow: " + strings.Join(refused, ", ")}
 	}
-	if asks && x.req.RequireApproval() == 0 {
+	if asks && req.RequireApproval() == 0 {
 		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "calls of hosted MCP tools need approval here (hosted_mcp); the request offers some in a way in which this API cannot ask for it, or approves a call itself"}
 	}
+	return nil
+}
+
+// judgeRestated asks policy about the tools of a continuation that is no
+// continuation of the agent's own request, but one that heldcall has made of what a
+// fetched answer says of itself: what policy changes in it changes next.
+func (x *exchange) judgeRestated(next *intercept.Envelope) *intercept.Error {
+	if next == nil || next.Method == x.req.Envelope().Method {
+		return nil
+	}
+	restated, err := x.route.dialect.Request(*next)
+	if err != nil {
+		return asError(err, intercept.CodeAnswerNotUnderstood)
+	}
+	if refusal := x.judgeOffer(restated); refusal != nil {
+		return refusal
+	}
+	*next = restated.Envelope()
 	return nil
 }
 

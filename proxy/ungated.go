@@ -17,7 +17,7 @@ func (x *exchange) passUngated() *intercept.Error {
 		return &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err}
 	}
 	x.up = up
-	u.copyResponseHead(&x.fasthttp.Response.Header, &up.head)
+	u.copyResponseHead(&x.fasthttp.Response.Header, &up.head, false)
 	switch status := up.head.StatusCode(); {
 	case x.fasthttp.IsHead():
 		x.passHead()

@@ -273,7 +273,7 @@ func begins(f *form, before, after string) bool {
 	if f.text {
 		return before == ""
 	}
-	return before == "" || grows(gjson.Parse(before), gjson.Parse(after))
+	return before == "" || grows(gjson.Parse(before), gjson.Parse(after), 0)
 }
 
 // compare doubts a call that another place of the answer shows in another way.

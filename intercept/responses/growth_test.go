@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
 )
 
 // Bodies of any size come from agents and upstreams. What they cost grows as they
@@ -127,5 +128,16 @@ func TestGrowthOfAHistory(t *testing.T) {
 				return func() { r.Splice(records) }
 			})
 		})
+	}
+}
+
+// How deep two values are compared is bounded: each level reads all below it again.
+func TestGrowingIsBounded(t *testing.T) {
+	nested := func(depth int) gjson.Result {
+		return gjson.Parse(strings.Repeat(`[`, depth) + `"a"` + strings.Repeat(`]`, depth))
+	}
+	longer := func(depth int) gjson.Result { return gjson.Parse(strings.Replace(nested(depth).Raw, "a", "ab", 1)) }
+	if !grows(nested(8), longer(8), 0) || grows(nested(5000), longer(5000), 0) {
+		t.Error("it is not, or nothing nested grows")
 	}
 }

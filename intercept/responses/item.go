@@ -298,10 +298,15 @@ func (e *entry) setActions(p *intercept.Patch, input gjson.Result) {
 	p.Set("action", one.JSON)
 }
 
+// maxGrowing bounds how deep [grows] looks: each level reads all below it again.
+const maxGrowing = 32
+
 // grows reports whether a value is what another one began as: texts, lists and
 // objects in it are the beginnings of those in the other.
-func grows(from, to gjson.Result) bool {
+func grows(from, to gjson.Result, depth int) bool {
 	switch {
+	case depth > maxGrowing:
+		return false
 	case from.Type == gjson.Null || from.Raw == to.Raw:
 		return true
 	case from.Type == gjson.String:
@@ -312,7 +317,7 @@ func grows(from, to gjson.Result) bool {
 			return false
 		}
 		for i := range list {
-			if !grows(list[i], longer[i]) {
+			if !grows(list[i], longer[i], depth+1) {
 				return false
 			}
 		}
@@ -321,7 +326,7 @@ func grows(from, to gjson.Result) bool {
 		members := to.Map()
 		ok := to.IsObject()
 		from.ForEach(func(k, v gjson.Result) bool {
-			ok = ok && grows(v, members[k.Str])
+			ok = ok && grows(v, members[k.Str], depth+1)
 			return ok
 		})
 		return ok
