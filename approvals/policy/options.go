@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // program is what the table says of a program's options, or of those of a
 // subcommand: see programs.yaml.
@@ -12,7 +15,9 @@ type program struct {
 	numbers  bool
 	dashes   bool
 	spell    int
-	most     int // below 0: any number
+	most     int      // below 0: any number
+	begins   string   // of every operand
+	never    []string // what neither operands nor values begin with
 	commands map[string]*program
 }
 
@@ -41,7 +46,7 @@ func (w *optionWalk) word(word string, wild bool) bool {
 		return !isOption(word)
 	case w.value:
 		w.value = false
-		return !isOption(word) && !(wild && w.at.most >= 0)
+		return !isOption(word) && !(wild && w.at.most >= 0) && !w.at.barred(word)
 	case w.only || !isOption(word) || word == "-":
 		return w.operand(word, wild)
 	case word == "--":
@@ -59,6 +64,9 @@ func (w *optionWalk) operand(word string, wild bool) bool {
 		return w.at != nil
 	}
 	w.operands++
+	if !strings.HasPrefix(word, w.at.begins) || w.at.barred(word) {
+		return false
+	}
 	if wild && (w.at.most >= 0 || w.operands <= w.at.spell) {
 		return false // it may be several
 	}
@@ -69,8 +77,8 @@ func (w *optionWalk) operand(word string, wild bool) bool {
 // next word is its value.
 func (p *program) option(word string) (listed, takesNext bool) {
 	if name, ok := strings.CutPrefix(word, "--"); ok {
-		name, _, _ = strings.Cut(name, "=")
-		return p.long[name], false
+		name, value, _ := strings.Cut(name, "=")
+		return p.long[name] && !p.barred(value), false
 	}
 	if name, value, _ := strings.Cut(word, "="); p.words[name] {
 		return value == "" || !isOption(value), false
@@ -81,12 +89,17 @@ func (p *program) option(word string) (listed, takesNext bool) {
 	for i := 1; i < len(word); i++ {
 		switch {
 		case strings.IndexByte(p.values, word[i]) >= 0:
-			return true, i == len(word)-1
+			return !p.barred(strings.TrimPrefix(word[i+1:], "=")), i == len(word)-1
 		case strings.IndexByte(p.flags, word[i]) < 0:
 			return false, false
 		}
 	}
 	return true, false
+}
+
+// barred reports whether an operand or a value stands for more than itself.
+func (p *program) barred(text string) bool {
+	return slices.ContainsFunc(p.never, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
 // programNames are the names under which a program may be known: without folder,
@@ -112,40 +125,19 @@ func (t *programs) wrapper(word string) *wrapper {
 	return t.wrappers[base]
 }
 
+// isShell reports whether a program reads shell scripts of the kind that is
+// parsed here.
+func (t *programs) isShell(word string) bool { return among(t.shells, word) }
+
+// isInterpreter reports whether a program runs what it is given as a script or
+// reads on its input.
+func (t *programs) isInterpreter(word string) bool {
+	return t.isShell(word) || among(t.interpreters, word)
+}
+
 // runsOthers reports whether a program runs other programs or the text it is
 // given. An allow pattern covers it only if it spells out the whole command, or
 // where the table of options says for what a * may stand.
 func (t *programs) runsOthers(word string) bool {
-	return t.wrapper(word) != nil || among(runners, word) || isInterpreter(word)
-}
-
-// isInterpreter reports whether a program runs what it is given as a script or
-// reads on its input.
-func isInterpreter(word string) bool { return among(interpreters, word) }
-
-// isShell reports whether a program reads shell scripts of the kind that is
-// parsed here.
-func isShell(word string) bool { return among(shells, word) }
-
-var (
-	shells       = set("sh bash rbash dash zsh ksh mksh ash")
-	interpreters = set(`sh bash rbash dash zsh ksh mksh ash fish csh tcsh pwsh powershell cmd
-		python pypy ipython node nodejs deno bun ruby irb perl php lua luajit tclsh wish r rscript julia ghci
-		awk gawk mawk nawk osascript groovy scala jshell sqlite psql mysql mongo mongosh redis-cli bc dc m4`)
-	// runners run others in ways that are not seen through, and what changes for
-	// the shell itself what later words mean.
-	runners = set(`parallel entr expect crontab at batch tmux screen systemd-run start-stop-daemon daemonize
-		scp sftp rsync docker podman nerdctl kubectl oc vagrant npx pnpx bunx uvx uv pipx gdb lldb perf valgrind
-		git find fd make gmake cmake ninja bazel just task tar zip sed ed ex vi vim nvim emacs nano less more man
-		ld ldd install doas mail sendmail logrotate run-parts dpkg rpm apt apt-get yum dnf brew pip gem
-		source . trap alias unalias set shopt enable hash unset read mapfile readarray getopts bind complete coproc
-		fc history export declare typeset local readonly`)
-)
-
-func set(names string) map[string]bool {
-	all := map[string]bool{}
-	for _, name := range strings.Fields(names) {
-		all[name] = true
-	}
-	return all
+	return t.wrapper(word) != nil || among(t.runners, word) || t.isInterpreter(word)
 }

@@ -272,7 +272,7 @@ func (f *finder) command(words []word, piped bool, depth int) *command {
 			c.opens = append(c.opens, c.opens[0][j+1:])
 		}
 	}
-	c.runs, c.interprets = f.runsOthers(c.words[0]), isInterpreter(c.words[0])
+	c.runs, c.interprets = f.runsOthers(c.words[0]), f.isInterpreter(c.words[0])
 	if c.runs {
 		f.through(c, words, depth)
 	}
@@ -329,7 +329,7 @@ func (f *finder) fed(c *command, redirs []*syntax.Redirect, depth int) {
 	for len(c.inner) == 1 {
 		c = c.inner[0]
 	}
-	if !isShell(c.words[0]) || c.seen || slices.ContainsFunc(c.words[1:], isOperand) || depth == maxThrough {
+	if !f.isShell(c.words[0]) || c.seen || slices.ContainsFunc(c.words[1:], isOperand) || depth == maxThrough {
 		return
 	}
 	for _, r := range redirs {

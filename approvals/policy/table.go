@@ -12,10 +12,13 @@ import (
 // programs is what is known of programs: their options, and which of them run
 // others. It is the table of programs.yaml, with what a policy adds to it.
 type programs struct {
-	options     map[string]*program
-	wrappers    map[string]*wrapper
-	environment map[string]bool
-	parsers     *sync.Pool // of *syntax.Parser
+	options      map[string]*program
+	wrappers     map[string]*wrapper
+	shells       map[string]bool
+	interpreters map[string]bool // those that are no shells
+	runners      map[string]bool
+	environment  map[string]bool
+	parsers      *sync.Pool // of *syntax.Parser
 }
 
 //go:embed programs.yaml
@@ -24,7 +27,7 @@ var programsFile []byte
 // knownPrograms is the built-in table. It never changes.
 var knownPrograms = sync.OnceValue(func() *programs {
 	t := &programs{
-		options: map[string]*program{}, wrappers: map[string]*wrapper{}, environment: map[string]bool{},
+		options: map[string]*program{}, wrappers: map[string]*wrapper{},
 		parsers: &sync.Pool{New: func() any { return newParser() }},
 	}
 	r := &reader{file: "programs.yaml", base: "programs.yaml"}
@@ -33,6 +36,9 @@ var knownPrograms = sync.OnceValue(func() *programs {
 		{"wrappers", func(n *yaml.Node, path string) {
 			r.members(n, path, func(name, value *yaml.Node, path string) { t.wrappers[name.Value] = r.wrapper(value, path) })
 		}},
+		{"shells", func(n *yaml.Node, path string) { t.shells = r.nameSet(n, path) }},
+		{"interpreters", func(n *yaml.Node, path string) { t.interpreters = r.nameSet(n, path) }},
+		{"runners", func(n *yaml.Node, path string) { t.runners = r.nameSet(n, path) }},
 		{"environment", func(n *yaml.Node, path string) { t.environment = r.nameSet(n, path) }},
 	}, nil)
 	if len(r.errors) > 0 {
@@ -77,6 +83,12 @@ func (r *reader) program(n *yaml.Node, path string) *program {
 		{"dashes", func(n *yaml.Node, path string) { p.dashes = r.yesNo(n, path) }},
 		{"spell", func(n *yaml.Node, path string) { p.spell = r.number(n, path, 0) }},
 		{"most", func(n *yaml.Node, path string) { p.most = r.number(n, path, 0) }},
+		{"begins", func(n *yaml.Node, path string) { p.begins, _ = r.text(n, path) }},
+		{"never", func(n *yaml.Node, path string) {
+			if text, ok := r.text(n, path); ok {
+				p.never = strings.Fields(text)
+			}
+		}},
 		{"commands", func(n *yaml.Node, path string) {
 			p.commands = map[string]*program{}
 			r.options(n, path, p.commands)
@@ -128,5 +140,13 @@ func (r *reader) nameSet(n *yaml.Node, path string) map[string]bool {
 			all[strings.TrimPrefix(name, "--")] = true
 		}
 	})
+	return all
+}
+
+func set(names string) map[string]bool {
+	all := map[string]bool{}
+	for _, name := range strings.Fields(names) {
+		all[name] = true
+	}
 	return all
 }

@@ -34,7 +34,7 @@ func (t *programs) look(words []word) inside {
 	}
 	name, _ := programNames(words[0].text)
 	switch w := t.wrapper(name); {
-	case isShell(name):
+	case t.isShell(name):
 		return shellScript(words)
 	case name == "find":
 		return findCommands(words)
