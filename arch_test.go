@@ -18,7 +18,7 @@ const module = "github.com/heldcall/heldcall"
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
 	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded"},
-	{"intercept", "approvals/policy", "approvals/audit", "console/problem", "internal/scripted"},
+	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "internal/scripted"},
 	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console", "console/client"},
 	{"notify/nats"},
 	{"proxy"},

@@ -1,9 +1,11 @@
 // Package console is the control plane: the HTTP API through which people and
 // programs see requests and decide them, the event stream, metrics and health.
 //
-// Until reviewers can be configured it listens on loopback only, and whoever
-// reaches it is the reviewer "local". Browsers reach loopback too, so requests
-// under a foreign host name and writes from a foreign page are refused.
+// Reviewers prove who they are by a token, or by the session that a browser
+// gets for one; each route names the role that it takes. Without reviewers it
+// listens on loopback only, and whoever reaches it is the reviewer "local".
+// Browsers reach loopback too, so there requests under a foreign host name are
+// refused, and writes from a foreign page everywhere.
 package console
 
 import (
@@ -14,15 +16,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
 )
-
-// LocalReviewer is who decides while no reviewers are configured.
-const LocalReviewer = "local"
 
 const (
 	headerTimeout    = 10 * time.Second // to read the head of a request
@@ -45,8 +46,11 @@ type Gate interface {
 
 // Options is what a [Console] is made of.
 type Options struct {
-	Listen     string // host:port, loopback; port 0 picks a free one
+	Listen     string // host:port, loopback unless there are reviewers; port 0 picks a free one
+	URL        string // how reviewers reach it, where that is not Listen: http or https
 	Gate       Gate
+	Reviewers  *reviewers.Directory  // nil: whoever reaches the console is the reviewer "local"
+	Session    time.Duration         // how long a sign-in lasts; 0: 12 h
 	Checks     []Check               // of readiness
 	Log        *slog.Logger          // nil: discards
 	Registerer prometheus.Registerer // nil: the console's own metrics are not exported
@@ -64,6 +68,11 @@ type Check struct {
 // Console is the control plane's server.
 type Console struct {
 	gate      Gate
+	reviewers *reviewers.Directory
+	sessions  *sessions
+	attempts  *attempts
+	secure    bool // browsers come over HTTPS
+	entrance  entrance
 	checks    []Check
 	log       *slog.Logger
 	heartbeat time.Duration
@@ -79,14 +88,20 @@ type Console struct {
 	served  chan error // what Serve returned
 }
 
-// New makes a console; [Console.Start] starts it. It fails if Options.Listen is
-// not a loopback address.
+// New makes a console; [Console.Start] starts it. Without reviewers it fails if
+// Options.Listen is not a loopback address.
 func New(o Options) (*Console, error) {
-	if err := checkLoopback(o.Listen); err != nil {
+	entrance, err := newEntrance(o)
+	if err != nil {
 		return nil, err
 	}
 	c := &Console{
 		gate:      o.Gate,
+		reviewers: o.Reviewers,
+		sessions:  newSessions(o.Session),
+		attempts:  newAttempts(),
+		secure:    strings.HasPrefix(o.URL, "https:"),
+		entrance:  entrance,
 		checks:    o.Checks,
 		log:       o.Log,
 		heartbeat: o.Heartbeat,
@@ -116,28 +131,15 @@ func New(o Options) (*Console, error) {
 	return c, nil
 }
 
-// checkLoopback refuses an address that others than this machine can reach.
-func checkLoopback(address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("console address %q is not host:port: %w", address, err)
-	}
-	if !isLoopbackHost(host) {
-		return fmt.Errorf("console address %q is not a loopback address, and there are no reviewers to ask who may decide: "+
-			"set console.listen to 127.0.0.1 and reach it over SSH or kubectl port-forward", address)
-	}
-	return nil
-}
-
 // Start listens and serves until [Console.Shutdown].
 func (c *Console) Start() error {
 	ln, err := net.Listen("tcp", c.listen)
 	if err != nil {
 		return fmt.Errorf("start the console: %w", err)
 	}
-	if address, ok := ln.Addr().(*net.TCPAddr); !ok || !address.IP.IsLoopback() {
+	if address, ok := ln.Addr().(*net.TCPAddr); c.reviewers == nil && (!ok || !address.IP.IsLoopback()) {
 		ln.Close()
-		return fmt.Errorf("start the console: %s is %s here, which is not a loopback address: set console.listen to 127.0.0.1", c.listen, ln.Addr())
+		return fmt.Errorf("start the console: %s is %s here, which is not a loopback address, and there are no reviewers: set console.listen to 127.0.0.1", c.listen, ln.Addr())
 	}
 	c.ln = ln
 	go func() {
@@ -163,6 +165,7 @@ func (c *Console) Addr() string { return c.ln.Addr().String() }
 // ends, and closes what is left. A console that was not started only ends.
 func (c *Console) Shutdown(ctx context.Context) error {
 	c.end()
+	defer c.sessions.closeAll()
 	if err := c.server.Shutdown(ctx); err != nil {
 		c.server.Close()
 		return fmt.Errorf("stop the console: %w", err)

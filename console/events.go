@@ -28,6 +28,7 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer context.AfterFunc(c.streams, cancel)()
+	defer reviewerOf(r).endWith(cancel)()
 	feed := c.subscribe(ctx, from)
 	defer func() {
 		cancel()

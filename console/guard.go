@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"github.com/heldcall/heldcall/console/problem"
@@ -17,16 +18,48 @@ import (
 // long.
 const maxBody = 8 << 20
 
-// guard refuses what a web page of another site can make a browser on this
-// machine send: requests under a name that was bound to loopback (DNS
-// rebinding), and writes across origins. Programs that are no browsers pass.
-func guard(r *http.Request) error {
-	if host := hostOf(r.Host); !isLoopbackHost(host) {
-		return problem.New(http.StatusForbidden, problem.CodeForeignHost,
-			fmt.Sprintf("the host %q is not loopback; use http://127.0.0.1 or http://localhost with the console's port", host))
+// entrance is the names and origins under which the console is reached.
+type entrance struct {
+	loopback bool   // it listens on loopback only
+	host     string // of its URL, "" without one
+	origins  *http.CrossOriginProtection
+}
+
+// newEntrance refuses an address that others than this machine can reach where
+// there are no reviewers.
+func newEntrance(o Options) (entrance, error) {
+	host, _, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return entrance{}, fmt.Errorf("console address %q is not host:port: %w", o.Listen, err)
 	}
-	var origins http.CrossOriginProtection
-	if err := origins.Check(r); err != nil {
+	e := entrance{loopback: isLoopbackHost(host), origins: http.NewCrossOriginProtection()}
+	if !e.loopback && o.Reviewers == nil {
+		return entrance{}, fmt.Errorf("console address %q is not a loopback address, and there are no reviewers to ask who may decide: "+
+			"configure console.reviewers, or set console.listen to 127.0.0.1 and reach it over SSH or kubectl port-forward", o.Listen)
+	}
+	if o.URL == "" {
+		return e, nil
+	}
+	own, err := url.Parse(o.URL)
+	if err != nil {
+		return entrance{}, fmt.Errorf("console URL %q: %w", o.URL, err)
+	}
+	e.host = own.Hostname()
+	if err := e.origins.AddTrustedOrigin(own.Scheme + "://" + own.Host); err != nil {
+		return entrance{}, fmt.Errorf("console URL %q: %w", o.URL, err)
+	}
+	return e, nil
+}
+
+// guard refuses what a web page of another site can make a browser send: to a
+// console on loopback, requests under a name that was bound to loopback (DNS
+// rebinding); to any, writes across origins. Programs that are no browsers pass.
+func (e entrance) guard(r *http.Request) error {
+	if host := hostOf(r.Host); e.loopback && !isLoopbackHost(host) && !(e.host != "" && strings.EqualFold(host, e.host)) {
+		return problem.New(http.StatusForbidden, problem.CodeForeignHost,
+			fmt.Sprintf("the host %q is neither loopback nor that of console.url; use http://127.0.0.1 or http://localhost with the console's port", host))
+	}
+	if err := e.origins.Check(r); err != nil {
 		return problem.New(http.StatusForbidden, problem.CodeForeignOrigin,
 			"a page of another site sent this; only the console's own pages and programs that are no browsers may write")
 	}

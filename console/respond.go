@@ -49,8 +49,11 @@ func (c *Console) writeProblem(w http.ResponseWriter, r *http.Request, err error
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) && p.Code != problem.CodeNotReady {
 		c.log.Error("console request failed", "method", boundedMethod(r.Method), "path", r.URL.Path, "error", err)
 	}
-	if p.Code == problem.CodeStoreUnavailable {
+	switch p.Code {
+	case problem.CodeStoreUnavailable:
 		w.Header().Set("Retry-After", "1")
+	case problem.CodeUnauthenticated, problem.CodeWrongToken:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="heldcall"`)
 	}
 	if err := writeJSON(w, p.Status, problem.ContentType, p); err != nil {
 		c.log.Error("console problem could not be written", "path", r.URL.Path, "error", err)

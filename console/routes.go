@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
@@ -18,24 +19,30 @@ type handlerFunc func(w http.ResponseWriter, r *http.Request) error
 
 type route struct {
 	method, path string
+	role         reviewers.Role // that it takes
 	about        string
 	handle       handlerFunc
 }
 
 // routes is the whole API.
 func (c *Console) routes() []route {
+	const viewer, reviewer, admin = reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin
 	return []route{
-		{"GET", "/api/v1/requests", "list requests: status, kind, session_id, run_id, risk, cursor, limit", c.listRequests},
-		{"GET", "/api/v1/requests/{id}", "one request", c.showRequest},
-		{"POST", "/api/v1/requests/{id}/decision", `decide it: {"action": "approve"}`, c.decide},
-		{"POST", "/api/v1/decisions", `decide several: {"decisions": [{"request_id": "...", "action": "deny", "note": "..."}]}`, c.decideSeveral},
-		{"GET", "/api/v1/runs", "runs that somebody steered", c.listRuns},
-		{"GET", "/api/v1/runs/{id}", "one of them", c.showRun},
-		{"POST", "/api/v1/runs/{id}/signal", `steer a run: {"action": "pause_run"}, resume_run or abort_run`, c.signal},
-		{"GET", "/api/v1/events", "everything that happens, as server-sent events; resumes after Last-Event-ID", c.events},
-		{"GET", "/metrics", "Prometheus metrics", c.exportMetrics()},
-		{"GET", "/healthz", "is the process alive", c.health},
-		{"GET", "/readyz", "can it hold and release calls", c.readiness},
+		{"GET", "/api/v1/requests", viewer, "list requests: status, kind, session_id, run_id, risk, cursor, limit", c.listRequests},
+		{"GET", "/api/v1/requests/{id}", viewer, "one request", c.showRequest},
+		{"POST", "/api/v1/requests/{id}/decision", reviewer, `decide it: {"action": "approve"}`, c.decide},
+		{"POST", "/api/v1/decisions", reviewer, `decide several: {"decisions": [{"request_id": "...", "action": "deny", "note": "..."}]}`, c.decideSeveral},
+		{"GET", "/api/v1/runs", viewer, "runs that somebody steered", c.listRuns},
+		{"GET", "/api/v1/runs/{id}", viewer, "one of them", c.showRun},
+		{"POST", "/api/v1/runs/{id}/signal", admin, `steer a run: {"action": "pause_run"}, resume_run or abort_run`, c.signal},
+		{"GET", "/api/v1/events", viewer, "everything that happens, as server-sent events; resumes after Last-Event-ID", c.events},
+		{"GET", "/api/v1/me", viewer, "who you are, and your role and groups", c.showMe},
+		{"GET", "/api/v1/session", public, "how a browser signs in", c.showSignIn},
+		{"POST", "/api/v1/session", public, `sign in: {"token": "..."}`, c.signIn},
+		{"DELETE", "/api/v1/session", viewer, "sign out", c.signOut},
+		{"GET", "/metrics", public, "Prometheus metrics", c.exportMetrics()},
+		{"GET", "/healthz", public, "is the process alive", c.health},
+		{"GET", "/readyz", public, "can it hold and release calls", c.readiness},
 	}
 }
 
@@ -43,23 +50,24 @@ func (c *Console) routes() []route {
 func (c *Console) handler() http.Handler {
 	mux := http.NewServeMux()
 	allowed := map[string][]string{}
-	routes := append(c.routes(), route{"GET", "/{$}", "", c.index})
+	routes := append(c.routes(), route{"GET", "/{$}", public, "", c.index})
 	for _, route := range routes {
-		mux.Handle(route.method+" "+route.path, c.serve(route.path, route.handle))
+		mux.Handle(route.method+" "+route.path, c.serve(route.path, route.role, route.handle))
 		allowed[route.path] = append(allowed[route.path], route.method)
 	}
 	for path, methods := range allowed {
-		mux.Handle(path, c.serve(path, refuseMethod(methods)))
+		mux.Handle(path, c.serve(path, public, refuseMethod(methods)))
 	}
-	mux.Handle("/", c.serve("unknown", func(_ http.ResponseWriter, r *http.Request) error {
+	mux.Handle("/", c.serve("unknown", public, func(_ http.ResponseWriter, r *http.Request) error {
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, fmt.Sprintf("there is nothing at %s; GET / lists what there is", r.URL.Path))
 	}))
 	return mux
 }
 
-// serve guards a handler, bounds how long its connection may stall, counts what
-// it answered and reports its error. name is the route in metrics.
-func (c *Console) serve(name string, handle handlerFunc) http.Handler {
+// serve guards a handler, asks who the sender is, bounds how long its connection
+// may stall, counts what it answered and reports its error. name is the route in
+// metrics.
+func (c *Console) serve(name string, role reviewers.Role, handle handlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 		control := http.NewResponseController(w)
@@ -73,7 +81,10 @@ func (c *Console) serve(name string, handle handlerFunc) http.Handler {
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 
-		err := guard(r)
+		err := c.entrance.guard(r)
+		if err == nil {
+			r, err = c.admit(r, role)
+		}
 		if err == nil {
 			err = handle(recorder, r)
 		}

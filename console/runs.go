@@ -42,7 +42,7 @@ func (c *Console) signal(w http.ResponseWriter, r *http.Request) error {
 		return &approvals.InvalidError{Field: "run_id", Reason: "is not the run in the path; leave it out"}
 	}
 	signal.RunID = id
-	signal.ReviewerID = LocalReviewer
+	signal.ReviewerID = reviewerOf(r).Name
 	run, err := c.gate.Signal(r.Context(), signal)
 	if err != nil {
 		return fmt.Errorf("signal run %s: %w", id, err)

@@ -14,14 +14,18 @@ const ContentType = "application/problem+json"
 // The codes of a problem. They are stable; titles and details are not.
 const (
 	CodeBadRequest       = "bad_request"        // 400: the query or the form of the request
+	CodeUnauthenticated  = "unauthenticated"    // 401: who sent it is not known
+	CodeWrongToken       = "wrong_token"        // 401: nobody has this token
+	CodeForbidden        = "forbidden"          // 403: who sent it may not
 	CodeForeignOrigin    = "foreign_origin"     // 403: sent by a page of another site
-	CodeForeignHost      = "foreign_host"       // 403: reached under a name that is not loopback
+	CodeForeignHost      = "foreign_host"       // 403: reached under a name that is not the console's
 	CodeNotFound         = "not_found"          // 404
 	CodeMethodNotAllowed = "method_not_allowed" // 405
 	CodeAlreadyDecided   = "already_decided"    // 409: Request and Decision say how
 	CodeTooLarge         = "too_large"          // 413
 	CodeUnsupportedType  = "unsupported_type"   // 415: the body is not application/json
 	CodeInvalid          = "invalid"            // 422: Field and Reason say what
+	CodeTooManyAttempts  = "too_many_attempts"  // 429: to sign in
 	CodeInternal         = "internal"           // 500
 	CodeStoreUnavailable = "store_unavailable"  // 503
 	CodeNotReady         = "not_ready"          // 503: Checks says why

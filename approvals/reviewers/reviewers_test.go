@@ -1,0 +1,82 @@
+package reviewers_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
+)
+
+func TestRoles(t *testing.T) {
+	roles := []reviewers.Role{reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin}
+	for i, has := range roles {
+		for j, needed := range roles {
+			if got, want := has.Includes(needed), i >= j; got != want {
+				t.Errorf("%s includes %s: %t", has, needed, got)
+			}
+		}
+		if has.Includes("") || has.Includes("owner") || reviewers.Role("owner").Includes(has) || reviewers.Role("").Includes(has) {
+			t.Errorf("%s: what is no role is taken for one", has)
+		}
+	}
+}
+
+func TestTokensAreKnownByTheirHash(t *testing.T) {
+	ann, annHash := reviewers.NewToken()
+	bob, bobHash := reviewers.NewToken()
+	if ann == bob || len(ann) < 30 {
+		t.Fatalf("tokens %q and %q", ann, bob)
+	}
+	if sum := sha256.Sum256([]byte(ann)); hex.EncodeToString(sum[:]) != annHash {
+		t.Error("the hash is not the token's SHA-256")
+	}
+	d, err := reviewers.NewDirectory([]reviewers.Entry{
+		{Reviewer: reviewers.Reviewer{Name: "ann", Role: reviewers.RoleAdmin, Groups: []string{"finance"}}, TokenSHA256: annHash},
+		{Reviewer: reviewers.Reviewer{Name: "bob", User: "bob@example.com", Role: reviewers.RoleViewer}, TokenSHA256: bobHash},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAnn := reviewers.Reviewer{Name: "ann", User: "ann", Role: reviewers.RoleAdmin, Groups: []string{"finance"}}
+	if got, ok := d.ByToken(ann); !ok || cmp.Diff(wantAnn, got) != "" {
+		t.Errorf("ann's token is %+v's", got)
+	}
+	if got, ok := d.ByToken(bob); !ok || got.User != "bob@example.com" {
+		t.Errorf("bob's token is %+v's", got)
+	}
+	if got, ok := d.ByName("ann"); !ok || cmp.Diff(wantAnn, got) != "" {
+		t.Errorf("ann is %+v", got)
+	}
+	for _, wrong := range []string{"", annHash, strings.ToLower(ann), ann + " ", ann[:len(ann)-1]} {
+		if got, ok := d.ByToken(wrong); ok {
+			t.Errorf("%q is %s's token", wrong, got.Name)
+		}
+	}
+	if _, ok := d.ByName(reviewers.LocalName); ok {
+		t.Error("there is a reviewer local")
+	}
+}
+
+func TestDirectoryRefuses(t *testing.T) {
+	_, hash := reviewers.NewToken()
+	_, other := reviewers.NewToken()
+	entry := func(name, hash string) reviewers.Entry {
+		return reviewers.Entry{Reviewer: reviewers.Reviewer{Name: name, Role: reviewers.RoleAdmin}, TokenSHA256: hash}
+	}
+	for what, entries := range map[string][]reviewers.Entry{
+		"a hash of no token": {entry("ann", "")},
+		"half a hash":        {entry("ann", hash[:32])},
+		"no name":            {entry("", hash)},
+		"local's name":       {entry(reviewers.LocalName, hash)},
+		"a name twice":       {entry("ann", hash), entry("ann", other)},
+		"a token twice":      {entry("ann", hash), entry("bob", hash)},
+	} {
+		if _, err := reviewers.NewDirectory(entries); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+}

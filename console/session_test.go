@@ -1,0 +1,220 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+// signIn gives a token and returns the cookie, as a browser sends and as it got
+// it.
+func signIn(t *testing.T, url, token string) (header string, cookie *http.Cookie) {
+	t.Helper()
+	status, headers, body := ask(t, "POST", url+"/api/v1/session", fmt.Sprintf(`{"token":%q}`, token))
+	cookies := (&http.Response{Header: headers}).Cookies()
+	if status != 200 || len(cookies) != 1 {
+		t.Fatalf("sign-in answers %d %s with %d cookies", status, body, len(cookies))
+	}
+	return cookies[0].Name + "=" + cookies[0].Value, cookies[0]
+}
+
+func sameJSON(t *testing.T, got, want string) bool {
+	t.Helper()
+	var a, b any
+	if json.Unmarshal([]byte(got), &a) != nil || json.Unmarshal([]byte(want), &b) != nil {
+		return false
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+func TestSignInAndOut(t *testing.T) {
+	gate := &scriptedGate{}
+	url, tokens := startStaffed(t, gate)
+	if _, _, body := ask(t, "GET", url+"/api/v1/session", ""); !sameJSON(t, body, `{"methods":["token"]}`) {
+		t.Errorf("one signs in by %s", body)
+	}
+	header, cookie := signIn(t, url, tokens[reviewers.RoleReviewer])
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.Secure || time.Until(cookie.Expires) < 11*time.Hour {
+		t.Errorf("the cookie is %+v", cookie)
+	}
+	if strings.Contains(header, tokens[reviewers.RoleReviewer]) {
+		t.Error("the cookie is the token")
+	}
+	status, _, body := ask(t, "GET", url+"/api/v1/me", "", "Cookie", header)
+	if status != 200 || !strings.Contains(body, `"via":"session"`) || !strings.Contains(body, `"expires_at":"`) {
+		t.Errorf("me is %d %s", status, body)
+	}
+	decide := url + "/api/v1/requests/01A/decision"
+	if status, _, body = ask(t, "POST", decide, `{"action":"deny"}`, "Cookie", header, "Origin", url); status != 200 || gate.decision.ReviewerID != "rob" {
+		t.Errorf("a decision in the inbox answers %d %s, by %q", status, body, gate.decision.ReviewerID)
+	}
+	if status, _, _ = ask(t, "DELETE", url+"/api/v1/session", "", "Cookie", header, "Origin", url); status != 204 {
+		t.Errorf("sign-out answers %d", status)
+	}
+	status, headers, body := ask(t, "GET", url+"/api/v1/me", "", "Cookie", header)
+	wantProblem(t, status, headers, body, 401, problem.CodeUnauthenticated)
+}
+
+// A page of another site has the browser's cookie on its side, where the browser
+// is old or the page is on another port of this host.
+func TestForeignPageDoesNotWriteByCookie(t *testing.T) {
+	gate := &scriptedGate{}
+	url, tokens := startStaffed(t, gate)
+	cookie, _ := signIn(t, url, tokens[reviewers.RoleAdmin])
+	for _, write := range [][2]string{
+		{"POST", "/api/v1/requests/01A/decision"}, {"POST", "/api/v1/decisions"}, {"POST", "/api/v1/runs/r/signal"}, {"DELETE", "/api/v1/session"},
+	} {
+		for _, headers := range [][]string{
+			{"Origin", "https://attacker.example"},
+			{"Origin", "http://127.0.0.1:3000", "Sec-Fetch-Site", "same-site"},
+			{"Sec-Fetch-Site", "cross-site"},
+			{}, // nobody vouches for it
+		} {
+			status, header, body := ask(t, write[0], url+write[1], `{"action":"approve"}`, append(headers, "Cookie", cookie)...)
+			wantProblem(t, status, header, body, 403, problem.CodeForeignOrigin)
+		}
+	}
+	if gate.decision.Action != "" || gate.signal.Action != "" {
+		t.Error("the gate was asked")
+	}
+	status, header, body := ask(t, "POST", url+"/api/v1/session", `{"token":"x"}`, "Origin", "https://attacker.example")
+	wantProblem(t, status, header, body, 403, problem.CodeForeignOrigin)
+}
+
+func TestSignOutEndsTheEventStream(t *testing.T) {
+	url, tokens := startStaffed(t, &scriptedGate{})
+	cookie, _ := signIn(t, url, tokens[reviewers.RoleViewer])
+	ended := make(chan string)
+	opened := make(chan struct{})
+	go func() {
+		request, _ := http.NewRequest("GET", url+"/api/v1/events", http.NoBody)
+		request.Header.Set("Cookie", cookie)
+		response, err := http.DefaultClient.Do(request)
+		close(opened)
+		if err != nil {
+			ended <- err.Error()
+			return
+		}
+		defer response.Body.Close()
+		block := make([]byte, 1<<10)
+		for err == nil {
+			_, err = response.Body.Read(block)
+		}
+		ended <- err.Error()
+	}()
+	<-opened
+	ask(t, "DELETE", url+"/api/v1/session", "", "Cookie", cookie, "Origin", url)
+	select {
+	case how := <-ended:
+		if how != "EOF" {
+			t.Errorf("the stream ended with %s", how)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the stream goes on")
+	}
+}
+
+func TestSignInIsLimited(t *testing.T) {
+	url, tokens := startStaffed(t, &scriptedGate{})
+	for range attemptsAtOnce {
+		status, headers, body := ask(t, "POST", url+"/api/v1/session", `{"token":"wrong"}`)
+		wantProblem(t, status, headers, body, 401, problem.CodeWrongToken)
+	}
+	status, headers, body := ask(t, "POST", url+"/api/v1/session", fmt.Sprintf(`{"token":%q}`, tokens[reviewers.RoleAdmin]))
+	wantProblem(t, status, headers, body, 429, problem.CodeTooManyAttempts)
+	if headers.Get("Retry-After") == "" || headers.Get("Set-Cookie") != "" {
+		t.Errorf("the answer's head is %v", headers)
+	}
+	if status, _, _ := ask(t, "GET", url+"/api/v1/me", "", "Authorization", "Bearer "+tokens[reviewers.RoleAdmin]); status != 200 {
+		t.Errorf("a token in a header answers %d", status)
+	}
+}
+
+func TestAttemptsComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAttempts()
+		for range attemptsAtOnce {
+			if wait := a.take("192.0.2.1:1000"); wait != 0 {
+				t.Fatalf("wait %s", wait)
+			}
+		}
+		wait := a.take("192.0.2.1:2000")
+		if wait <= 0 || wait > attemptEvery {
+			t.Errorf("the next attempt waits %s", wait)
+		}
+		for _, other := range []string{"192.0.2.2:1", "[2001:db8::1]:1"} {
+			if a.take(other) != 0 {
+				t.Errorf("%s waits for another address", other)
+			}
+		}
+		time.Sleep(wait + time.Millisecond)
+		if a.take("192.0.2.1:3000") != 0 {
+			t.Error("the allowance does not come back")
+		}
+	})
+}
+
+// Many addresses cost no more memory than maxAddresses, and none of them is
+// without limit.
+func TestAttemptsOfManyAddresses(t *testing.T) {
+	a := newAttempts()
+	for i := range maxAddresses {
+		a.take(fmt.Sprintf("10.0.%d.%d:1", i>>8, i&0xff))
+	}
+	refused := 0
+	for i := range attemptsAtOnce + 5 {
+		if a.take(fmt.Sprintf("[2001:db8:%x::1]:1", i)) > 0 {
+			refused++
+		}
+	}
+	if len(a.by) != maxAddresses || refused < 4 {
+		t.Errorf("%d addresses are remembered, %d attempts refused", len(a.by), refused)
+	}
+}
+
+func TestSessionsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSessions(time.Hour)
+		opened, secret := s.open(reviewers.Reviewer{Name: "ann"})
+		time.Sleep(time.Hour - time.Second)
+		if s.find(secret) != opened {
+			t.Error("the session has ended early")
+		}
+		time.Sleep(time.Second)
+		if s.find(secret) != nil {
+			t.Error("the session outlives its time")
+		}
+		for range maxSessions + 5 {
+			time.Sleep(time.Second)
+			s.open(reviewers.Reviewer{Name: "ann"})
+		}
+		if len(s.byID) != maxSessions {
+			t.Errorf("ann has %d sessions", len(s.byID))
+		}
+		s.closeAll()
+	})
+}
+
+// Behind HTTPS the cookie is bound to it, and the host of console.url is known.
+func TestCookieBehindHTTPS(t *testing.T) {
+	directory, tokens := staff(t)
+	url := start(t, &scriptedGate{}, func(o *Options) { o.Reviewers, o.URL = directory, "https://inbox.example" })
+	_, cookie := signIn(t, url, tokens[reviewers.RoleViewer])
+	if !cookie.Secure || !strings.HasPrefix(cookie.Name, "__Host-") {
+		t.Errorf("the cookie is %+v", cookie)
+	}
+	status, _, body := ask(t, "DELETE", url+"/api/v1/session", "", "Host", "inbox.example", "Origin", "https://inbox.example", "Cookie", cookie.Name+"="+cookie.Value)
+	if status != 204 {
+		t.Errorf("a write under console.url answers %d %s", status, body)
+	}
+	status, header, body := ask(t, "GET", url+"/api/v1/session", "", "Host", "other.example")
+	wantProblem(t, status, header, body, 403, problem.CodeForeignHost)
+}

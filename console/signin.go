@@ -1,0 +1,194 @@
+package console
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/time/rate"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+// me is what a reviewer is told of themselves.
+type me struct {
+	reviewers.Reviewer
+	Via       string     `json:"via"`                  // local, token or session
+	ExpiresAt *time.Time `json:"expires_at,omitempty"` // of the session
+}
+
+// showMe answers who the sender is.
+func (c *Console) showMe(w http.ResponseWriter, r *http.Request) error {
+	return answer(w, describe(reviewerOf(r)))
+}
+
+func describe(who identity) me {
+	m := me{Reviewer: who.Reviewer, Via: who.via}
+	if m.Groups == nil {
+		m.Groups = []string{}
+	}
+	if who.session != nil {
+		m.ExpiresAt = &who.session.expires
+	}
+	return m
+}
+
+// signInMethods is how a browser may sign in; nothing is needed where there are
+// none.
+type signInMethods struct {
+	Methods []string `json:"methods"`
+}
+
+// showSignIn answers how one signs in.
+func (c *Console) showSignIn(w http.ResponseWriter, _ *http.Request) error {
+	methods := signInMethods{Methods: []string{}}
+	if c.reviewers != nil {
+		methods.Methods = append(methods.Methods, viaToken)
+	}
+	return answer(w, methods)
+}
+
+// signIn takes a reviewer's token and gives the browser a session in its place.
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
+	if c.reviewers == nil {
+		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "nobody signs in here: no reviewers are configured, and whoever reaches this console is the reviewer \"local\"")
+	}
+	if wait := c.attempts.take(r.RemoteAddr); wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		return problem.New(http.StatusTooManyRequests, problem.CodeTooManyAttempts, "too many attempts to sign in from this address; wait a little")
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	var given struct {
+		Token string `json:"token"`
+	}
+	if err := json.Unmarshal(body, &given, json.RejectUnknownMembers(true)); err != nil {
+		return &approvals.InvalidError{Field: "token", Reason: `the body is not {"token": "..."}`}
+	}
+	who, known := c.reviewers.ByToken(strings.TrimSpace(given.Token))
+	if !known {
+		c.log.Warn("a sign-in was refused: no reviewer has this token", "from", r.RemoteAddr)
+		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, "this is no reviewer's token; `heldcall token create` makes one, and console.reviewers of the configuration holds its hash")
+	}
+	opened, secret := c.sessions.open(who)
+	http.SetCookie(w, c.cookie(secret, opened.expires))
+	c.log.Info("signed in", "reviewer", who.Name, "from", r.RemoteAddr)
+	return answer(w, describe(identity{Reviewer: who, via: viaSession, session: opened}))
+}
+
+// signOut ends the session that the request came by, and takes the cookie back.
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
+	who := reviewerOf(r)
+	if who.session != nil {
+		c.sessions.close(who.session)
+		c.log.Info("signed out", "reviewer", who.Name)
+	}
+	http.SetCookie(w, c.cookie("", time.Unix(0, 0)))
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// cookie carries a session: no script reads it, and no other site makes a
+// browser send it.
+func (c *Console) cookie(secret string, expires time.Time) *http.Cookie {
+	cookie := &http.Cookie{
+		Name: c.cookieName(), Value: secret, Path: "/", Expires: expires,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: c.secure,
+	}
+	if secret == "" {
+		cookie.MaxAge = -1
+	}
+	return cookie
+}
+
+// cookieName binds the cookie to HTTPS and to this host, where there is HTTPS.
+func (c *Console) cookieName() string {
+	if c.secure {
+		return "__Host-heldcall_session"
+	}
+	return "heldcall_session"
+}
+
+const (
+	attemptsAtOnce = 20              // sign-ins from one address
+	attemptEvery   = 3 * time.Second // one more after that
+	maxAddresses   = 4096            // remembered; with more at a time all share one allowance
+)
+
+// attempts bounds how often one address may try to sign in.
+type attempts struct {
+	mu     sync.Mutex
+	by     map[netip.Prefix]*rate.Limiter
+	others *rate.Limiter
+}
+
+func newAttempts() *attempts {
+	return &attempts{by: map[netip.Prefix]*rate.Limiter{}, others: newAllowance()}
+}
+
+func newAllowance() *rate.Limiter { return rate.NewLimiter(rate.Every(attemptEvery), attemptsAtOnce) }
+
+// take counts an attempt from an address; it is refused where the answer is not
+// 0, which is then the time to wait.
+func (a *attempts) take(remote string) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	allowance := a.of(network(remote), now)
+	if allowance.AllowN(now, 1) {
+		return 0
+	}
+	return time.Duration((1 - allowance.TokensAt(now)) * float64(attemptEvery))
+}
+
+// of is the allowance of a network. The caller holds a.mu.
+func (a *attempts) of(from netip.Prefix, now time.Time) *rate.Limiter {
+	if known := a.by[from]; known != nil {
+		return known
+	}
+	if len(a.by) >= maxAddresses {
+		for network, allowance := range a.by {
+			if allowance.TokensAt(now) >= attemptsAtOnce {
+				delete(a.by, network)
+			}
+		}
+	}
+	if len(a.by) >= maxAddresses {
+		return a.others
+	}
+	a.by[from] = newAllowance()
+	return a.by[from]
+}
+
+// network is what counts as one address: for IPv6 the 64 bits that one host has
+// to itself.
+func network(remote string) netip.Prefix {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	bits := 32
+	if ip = ip.Unmap(); ip.Is6() {
+		bits = 64
+	}
+	prefix, err := ip.WithZone("").Prefix(bits)
+	if err != nil {
+		panic(fmt.Sprintf("internal error: %s has no /%d", ip, bits))
+	}
+	return prefix
+}
