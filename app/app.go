@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/internal/telemetry"
@@ -44,6 +46,8 @@ type App struct {
 	source   *policySource
 	started  chan struct{}
 
+	reviewers *reviewers.Directory // nil without any
+
 	store   *store.Store
 	gate    *approvals.Gate
 	bots    *nats.Service
@@ -61,6 +65,10 @@ func New(o Options) (*App, error) {
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if a.reviewers, err = a.config.Console.directory(); err != nil {
+		return nil, fmt.Errorf("console.reviewers: %w", err)
 	}
 	if err := a.loadPolicy(); err != nil {
 		return nil, err
@@ -177,9 +185,22 @@ func (a *App) announce() {
 	for _, u := range a.config.Proxy.Upstreams {
 		a.log.Info("agents: set base_url", "base_url", "http://"+a.ProxyAddr()+u.Prefix, "upstream", redactURL(u.URL))
 	}
-	a.log.Info("reviewers: the console has no sign-in yet; whoever reaches loopback on this machine is the reviewer \"local\"", "console", a.ConsoleURL())
+	a.announceConsole()
 	if addr := a.NATSAddr(); addr != "" {
 		a.log.Info("bots: connect to NATS", "url", "nats://"+addr)
+	}
+}
+
+// announceConsole says where people decide, and who may.
+func (a *App) announceConsole() {
+	if a.reviewers == nil {
+		a.log.Info("reviewers: none are configured; whoever reaches loopback on this machine is the reviewer \"local\"", "console", a.ConsoleURL())
+		return
+	}
+	c := a.config.Console
+	a.log.Info("reviewers: sign in", "console", cmp.Or(c.URL, a.ConsoleURL()), "configured", len(c.Reviewers))
+	if host, _, _ := net.SplitHostPort(c.Listen); !isLoopback(host) && !strings.HasPrefix(c.URL, "https:") {
+		a.log.Warn("the console is reached from other machines without HTTPS, so tokens and sessions can be read on the way: put a proxy with TLS before it and name that in console.url")
 	}
 }
 

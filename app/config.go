@@ -70,10 +70,21 @@ type HoldConfig struct {
 
 // ConsoleConfig is the control plane.
 type ConsoleConfig struct {
-	Listen    string      `yaml:"listen"` // host:port, loopback only
-	URL       string      `yaml:"url"`    // how reviewers reach it; empty: from Listen
-	Reviewers Unsupported `yaml:"reviewers" refuse:"this version knows only the reviewer \"local\" on loopback; remove the key"`
-	OIDC      Unsupported `yaml:"oidc" refuse:"this version knows only the reviewer \"local\" on loopback; remove the key"`
+	Listen    string        `yaml:"listen"`    // host:port; loopback only as long as there are no reviewers
+	URL       string        `yaml:"url"`       // how reviewers reach it; empty: from Listen
+	Reviewers []Reviewer    `yaml:"reviewers"` // empty: whoever reaches the console is the reviewer "local"
+	Session   time.Duration `yaml:"session"`   // how long a sign-in in a browser lasts
+	OIDC      Unsupported   `yaml:"oidc" refuse:"this version knows reviewers by their tokens only; remove the key and use console.reviewers"`
+}
+
+// Reviewer is a person or bot that may see requests, and decide them if the role
+// allows it.
+type Reviewer struct {
+	Name        string   `yaml:"name"`
+	TokenSHA256 string   `yaml:"token_sha256"` // 64 lower-case hex digits
+	Role        string   `yaml:"role" oneof:"viewer reviewer admin"`
+	Groups      []string `yaml:"groups"` // that rules name; "*" is all of them
+	User        string   `yaml:"user"`   // as agents' principals name the same person; empty: Name
 }
 
 // NATSConfig is the durable store: an embedded server, or an external one if URL
@@ -152,7 +163,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			MaxContinuations: 8,
 		},
 		Hold:    HoldConfig{Mode: "block", OrphanTTL: 15 * time.Minute},
-		Console: ConsoleConfig{Listen: "127.0.0.1:4142"},
+		Console: ConsoleConfig{Listen: "127.0.0.1:4142", Session: 12 * time.Hour},
 		NATS:    NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
 		Policy:  PolicyConfig{File: "policy.yaml", Mode: "enforce"},
 		Audit:   AuditConfig{Retention: 90 * 24 * time.Hour},

@@ -86,7 +86,7 @@ log: {level: info, format: text}
 	}
 	want := DefaultConfig(environment("OPENAI_API_KEY", "sk-1"))
 	want.Proxy.Upstreams = want.Proxy.Upstreams[:1] // the design names one
-	want.Proxy.Clients = []Client{}
+	want.Proxy.Clients, want.Console.Reviewers = []Client{}, []Reviewer{}
 	want.NATS.Dir = filepath.Join(folder, "data")
 	want.Policy.File = filepath.Join(folder, "policy.yaml")
 	if diff := cmp.Diff(want, config); diff != "" {
@@ -207,13 +207,12 @@ func TestConfigProblems(t *testing.T) {
 	// What this version does not do.
 	f("hold: {mode: park}\n", "heldcall.yaml:1: hold.mode: park is not in this version; write block")
 	f("policy: {mode: loose}\n", `heldcall.yaml:1: policy.mode: "loose" is not known; write enforce or shadow`)
-	f("console: {reviewers: [ann], oidc: {issuer: x}}\n",
-		`heldcall.yaml:1: console.reviewers: this version knows only the reviewer "local" on loopback; remove the key`,
-		`heldcall.yaml:1: console.oidc: this version knows only the reviewer "local" on loopback; remove the key`)
+	f("console: {oidc: {issuer: x}}\n",
+		"heldcall.yaml:1: console.oidc: this version knows reviewers by their tokens only; remove the key and use console.reviewers")
 	f("notify: {slack: {}}\n", "heldcall.yaml:1: notify: this version tells people over NATS and the console only; remove the key")
 	for _, listen := range []string{"0.0.0.0:4142", ":4142", "192.0.2.1:4142", "[::]:4142", "example.com:4142"} {
 		f("console: {listen: \""+listen+"\"}\n", fmt.Sprintf(
-			"heldcall.yaml:1: console.listen: %q is not a loopback address, and this version knows no reviewers; write 127.0.0.1 in place of %q",
+			"heldcall.yaml:1: console.listen: %q is not a loopback address, and there are no console.reviewers to ask who may decide; add them, or write 127.0.0.1 in place of %q",
 			listen, strings.Trim(strings.TrimSuffix(listen, ":4142"), "[]")))
 	}
 	// All at once, in the order of the file.

@@ -32,35 +32,38 @@ func (r *configReader) validate(c *Config) {
 	} else if c.Policy.FileNamed {
 		r.validateFile("policy.file", c.Policy.File)
 	}
-	if c.Console.URL != "" {
-		r.validateURL("console.url", c.Console.URL, "http", "https")
-	}
+	r.validateConsole(&c.Console)
 	if c.Audit.Retention < time.Hour {
 		r.problem("audit.retention", "%s is less than an hour; write for example 90d", c.Audit.Retention)
 	}
 }
 
-// validateListeners checks the three addresses. The console and the embedded
-// NATS server know no reviewers yet, so whoever reaches them decides: they stay
-// on loopback.
+// validateListeners checks the three addresses. A console without reviewers lets
+// whoever reaches it decide, and the embedded NATS server asks nobody who they
+// are: they stay on loopback.
 func (r *configReader) validateListeners(c *Config) {
-	proxy := r.validateListen("proxy.listen", c.Proxy.Listen, false)
-	console := r.validateListen("console.listen", c.Console.Listen, true)
+	proxy := r.validateListen("proxy.listen", c.Proxy.Listen, "")
+	open := "there are no console.reviewers to ask who may decide; add them, or"
+	if len(c.Console.Reviewers) > 0 {
+		open = ""
+	}
+	console := r.validateListen("console.listen", c.Console.Listen, open)
 	if proxy != "" && proxy == console {
 		r.problem("console.listen", "is the address of proxy.listen; choose another port")
 	}
 	if c.NATS.Listen == "" || c.NATS.URL != "" {
 		return
 	}
-	nats := r.validateListen("nats.listen", c.NATS.Listen, true)
+	nats := r.validateListen("nats.listen", c.NATS.Listen, "the embedded server asks bots for no credentials;")
 	if nats != "" && (nats == proxy || nats == console) {
 		r.problem("nats.listen", "is the address of another listener; choose another port")
 	}
 }
 
 // validateListen returns the address in one spelling, or "" if it is not fixed
-// (port 0) or not valid.
-func (r *configReader) validateListen(key, address string, loopback bool) string {
+// (port 0) or not valid. onlyLoopback is why others must not reach it, "" if they
+// may.
+func (r *configReader) validateListen(key, address, onlyLoopback string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		r.problem(key, "%q is not host:port; write for example 127.0.0.1:4141", address)
@@ -72,8 +75,8 @@ func (r *configReader) validateListen(key, address string, loopback bool) string
 	} else if n == 0 {
 		port = ""
 	}
-	if loopback && !isLoopback(host) {
-		r.problem(key, "%q is not a loopback address, and this version knows no reviewers; write 127.0.0.1 in place of %q", address, host)
+	if onlyLoopback != "" && !isLoopback(host) {
+		r.problem(key, "%q is not a loopback address, and %s write 127.0.0.1 in place of %q", address, onlyLoopback, host)
 		return ""
 	}
 	if port == "" {

@@ -78,7 +78,7 @@ func (a *App) checkEdit(r approvals.Request, args json.RawMessage) error {
 }
 
 func (a *App) startBots(_ context.Context, running *lifecycle) (err error) {
-	a.bots, err = nats.Start(nats.Options{Conn: a.store.Conn(), Gate: a.gate, Version: serviceVersion(a.version), Log: a.log.With("component", "nats")})
+	a.bots, err = nats.Start(nats.Options{Conn: a.store.Conn(), Gate: a.gate, Reviewers: a.reviewers, Version: serviceVersion(a.version), Log: a.log.With("component", "nats")})
 	if err != nil {
 		return err
 	}
@@ -141,8 +141,9 @@ func (c *canaryResult) check(context.Context) error {
 }
 
 func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
+	c := a.config.Console
 	a.console, err = console.New(console.Options{
-		Listen: a.config.Console.Listen, Gate: a.gate,
+		Listen: c.Listen, URL: c.URL, Gate: a.gate, Reviewers: a.reviewers, Session: c.Session,
 		Checks: []console.Check{
 			{Name: "store", Check: a.store.Healthy},
 			{Name: "canary", Check: a.canary.check},

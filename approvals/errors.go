@@ -33,6 +33,14 @@ func (e *DecidedError) Error() string {
 	return fmt.Sprintf("request %s has already ended: %s", e.Request.ID, e.Request.Status)
 }
 
+// ForbiddenError says that a reviewer may not do what they asked for.
+type ForbiddenError struct {
+	Reviewer string
+	Reason   string // who may
+}
+
+func (e *ForbiddenError) Error() string { return e.Reviewer + " may not do this: " + e.Reason }
+
 // InvalidError says that a decision or signal cannot be taken as it stands.
 // Field names the part that is wrong, in the payload's own spelling.
 type InvalidError struct {

@@ -68,6 +68,7 @@ func problemOf(method string, err error) *problem.Problem {
 		known   *problem.Problem
 		decided *approvals.DecidedError
 		invalid *approvals.InvalidError
+		refused *approvals.ForbiddenError
 	)
 	switch {
 	case errors.As(err, &known):
@@ -83,6 +84,8 @@ func problemOf(method string, err error) *problem.Problem {
 		p := problem.New(http.StatusUnprocessableEntity, problem.CodeInvalid, invalid.Error())
 		p.Field, p.Reason = invalid.Field, invalid.Reason
 		return p
+	case errors.As(err, &refused):
+		return problem.New(http.StatusForbidden, problem.CodeForbidden, refused.Error())
 	case errors.Is(err, approvals.ErrUnknownRequest):
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no request with this id; GET /api/v1/requests lists them")
 	case errors.Is(err, approvals.ErrUnknownRun):

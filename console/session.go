@@ -26,6 +26,9 @@ type session struct {
 	end      context.CancelFunc
 }
 
+// over reports whether the session has ended.
+func (s *session) over() bool { return s.live.Err() != nil || !time.Now().Before(s.expires) }
+
 // sessions are the sign-ins that stand. They are known by the hash of their
 // cookie and live in memory: a restart ends them.
 type sessions struct {
@@ -61,7 +64,7 @@ func (s *sessions) makeRoom(name string) {
 	count := 0
 	for id, other := range s.byID {
 		switch {
-		case other.live.Err() != nil:
+		case other.over():
 			delete(s.byID, id)
 		case other.reviewer.Name == name:
 			count++
@@ -81,7 +84,7 @@ func (s *sessions) find(secret string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := s.byID[sha256.Sum256([]byte(secret))]
-	if found == nil || found.live.Err() != nil {
+	if found == nil || found.over() {
 		return nil
 	}
 	return found

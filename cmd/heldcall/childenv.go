@@ -10,7 +10,8 @@ import (
 )
 
 // childEnvironment points the usual clients of a model at the proxy. Where the
-// console is, and so where calls are approved, the command is not told.
+// console is, and so where calls are approved, the command is not told, nor whose
+// token opens it.
 func childEnvironment(environment []string, proxy string, config *app.Config) []string {
 	root := "http://" + reachable(proxy)
 	openAI := root + openAIPrefix(config.Proxy.Upstreams)
@@ -34,7 +35,7 @@ func childEnvironment(environment []string, proxy string, config *app.Config) []
 	result := slices.DeleteFunc(slices.Clone(environment), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		_, replaced := set[name]
-		return replaced || name == "HELDCALL_CONSOLE"
+		return replaced || name == "HELDCALL_CONSOLE" || name == "HELDCALL_TOKEN"
 	})
 	for name, value := range set {
 		result = append(result, name+"="+value)

@@ -22,7 +22,7 @@ func TestChildEnvironment(t *testing.T) {
 		return []string{"ANTHROPIC_BASE_URL=http://" + anthropic, "COPILOT_PROVIDER_BASE_URL=http://" + copilot, "OPENAI_API_BASE=http://" + openAI, "OPENAI_BASE_URL=http://" + openAI}
 	}
 	const patient = "QWEN_STREAM_IDLE_TIMEOUT_MS=0"
-	f("127.0.0.1:4141", v1, []string{"A=1", "OPENAI_BASE_URL=https://api.openai.com/v1", "HELDCALL_CONSOLE=http://127.0.0.1:4142"},
+	f("127.0.0.1:4141", v1, []string{"A=1", "OPENAI_BASE_URL=https://api.openai.com/v1", "HELDCALL_CONSOLE=http://127.0.0.1:4142", "HELDCALL_TOKEN=t"},
 		slices.Concat([]string{"A=1"}, set("127.0.0.1:4141/v1", "127.0.0.1:4141", "127.0.0.1:4141/v1"), []string{patient})...)
 	f("0.0.0.0:1", v1[:1], nil,
 		append(set("127.0.0.1:1/local", "127.0.0.1:1/local", "127.0.0.1:1/local"), patient)...)

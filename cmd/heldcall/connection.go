@@ -19,6 +19,7 @@ const idLength = 26
 type connection struct {
 	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file; it says where the console is."`
 	Console string `placeholder:"URL" env:"HELDCALL_CONSOLE" help:"URL of the console, in place of --config."`
+	Token   string `placeholder:"TOKEN" env:"HELDCALL_TOKEN" help:"Your token as a reviewer, where the console asks for one. Others on the machine see what stands in a command line: prefer the variable."`
 }
 
 // dial makes a client of the console.
@@ -32,13 +33,13 @@ func (c connection) dial() (*client.Client, error) {
 		if _, port, _ := net.SplitHostPort(config.Listen); port == "0" {
 			return nil, usagef("%s: console.listen has port 0, so where the console is shows only in heldcall's log; name it with --console URL", c.Config)
 		}
-		console = "http://" + config.Listen
+		console = "http://" + reachable(config.Listen)
 	}
 	found, err := client.New(console)
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	return found, nil
+	return found.WithToken(c.Token), nil
 }
 
 // flags are what another command needs to talk to the same heldcall, with a space

@@ -29,6 +29,7 @@ type program struct {
 	Modify   modifyCommand   `cmd:"" help:"Edit the arguments of a call, then release it."`
 	Policy   policyCommand   `cmd:"" help:"Work with policy files."`
 	Config   configCommand   `cmd:"" help:"Work with configuration files."`
+	Token    tokenCommand    `cmd:"" help:"Make tokens of reviewers."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
@@ -26,8 +27,9 @@ const requestTimeout = 30 * time.Second
 
 // Client is a client of one console. It is safe for concurrent use.
 type Client struct {
-	base string // without trailing slash
-	http *http.Client
+	base  string // without trailing slash
+	token string // of a reviewer; "" sends none
+	http  *http.Client
 }
 
 // UnreachableError says that no heldcall answers at the console's URL.
@@ -52,6 +54,23 @@ func New(console string) (*Client, error) {
 		base: strings.TrimRight(u.String(), "/"),
 		http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}, nil
+}
+
+// WithToken is a client of the same console for the reviewer whose token this
+// is. A console without reviewers needs none.
+func (c *Client) WithToken(token string) *Client {
+	other := *c
+	other.token = token
+	return &other
+}
+
+// Me is who the console takes the client for. It fails with a
+// [*problem.Problem] of code [problem.CodeUnauthenticated] where a token is
+// needed, and [problem.CodeWrongToken] where it is not a reviewer's.
+func (c *Client) Me(ctx context.Context) (reviewers.Reviewer, error) {
+	var who reviewers.Reviewer
+	err := c.exchange(ctx, http.MethodGet, "/api/v1/me", nil, &who)
+	return who, err
 }
 
 // Requests lists requests, newest first, one page a call.
@@ -172,6 +191,9 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {

@@ -11,15 +11,16 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
-// errUnknownReviewer refuses a reviewer token that may not decide.
-var errUnknownReviewer = errors.New("is not a reviewer; until reviewers are configured only \"local\" decides")
+// errUnknownReviewer refuses a reviewer token that is nobody's.
+var errUnknownReviewer = errors.New("is not the name of a reviewer")
 
 // decide takes a decision.
 func (s *Service) decide(ctx context.Context, msg *natsgo.Msg) (any, error) {
-	reviewer, id, err := target(msg.Subject)
+	reviewer, id, err := s.target(msg.Subject, reviewers.RoleReviewer)
 	if err != nil {
 		return nil, err
 	}
@@ -31,14 +32,14 @@ func (s *Service) decide(ctx context.Context, msg *natsgo.Msg) (any, error) {
 		return nil, &approvals.InvalidError{Field: "request_id", Reason: fmt.Sprintf("%q is not the request of the subject, %q", d.RequestID, id)}
 	}
 	d.RequestID = id
-	d.ReviewerID = reviewer
+	d.ReviewerID = reviewer.Name
 	d.Channel = "nats"
 	return s.gate.Decide(ctx, d)
 }
 
 // signal takes a signal.
 func (s *Service) signal(ctx context.Context, msg *natsgo.Msg) (any, error) {
-	reviewer, run, err := target(msg.Subject)
+	reviewer, run, err := s.target(msg.Subject, reviewers.RoleAdmin)
 	if err != nil {
 		return nil, err
 	}
@@ -57,22 +58,44 @@ func (s *Service) signal(ctx context.Context, msg *natsgo.Msg) (any, error) {
 		RunID:      run,
 		Action:     approvals.SignalAction(payload.Action),
 		Payload:    []byte(payload.Payload),
-		ReviewerID: reviewer,
+		ReviewerID: reviewer.Name,
 	})
 }
 
 // target reads the reviewer and the id from heldcall.v1.{verb}.{reviewer}.{id}.
-func target(subject string) (reviewer, id string, err error) {
+// The reviewer must have the role.
+func (s *Service) target(subject string, needed reviewers.Role) (who reviewers.Reviewer, id string, err error) {
 	tokens := strings.Split(subject, ".")
 	if len(tokens) != 5 {
-		return "", "", &approvals.InvalidError{Field: "subject", Reason: fmt.Sprintf("%q has %d tokens, not 5", subject, len(tokens))}
+		return who, "", &approvals.InvalidError{Field: "subject", Reason: fmt.Sprintf("%q has %d tokens, not 5", subject, len(tokens))}
 	}
-	if tokens[3] != localReviewer {
-		return "", "", fmt.Errorf("%q %w", tokens[3], errUnknownReviewer)
+	if who, err = s.reviewer(tokens[3]); err != nil {
+		return who, "", err
 	}
-	id, err = store.ParseToken(tokens[4])
+	if !who.Role.Includes(needed) {
+		return who, "", &approvals.ForbiddenError{Reviewer: who.Name, Reason: fmt.Sprintf("it takes the role %s, and theirs is %s", needed, who.Role)}
+	}
+	if id, err = store.ParseToken(tokens[4]); err != nil {
+		return who, "", &approvals.InvalidError{Field: "subject", Reason: err.Error()}
+	}
+	return who, id, nil
+}
+
+// reviewer is whom a token of a subject names.
+func (s *Service) reviewer(token string) (reviewers.Reviewer, error) {
+	if s.reviewers == nil {
+		if token == reviewers.LocalName {
+			return reviewers.Local(), nil
+		}
+		return reviewers.Reviewer{}, fmt.Errorf("%q %w; until reviewers are configured only %q decides", token, errUnknownReviewer, reviewers.LocalName)
+	}
+	name, err := store.ParseToken(token)
 	if err != nil {
-		return "", "", &approvals.InvalidError{Field: "subject", Reason: err.Error()}
+		return reviewers.Reviewer{}, &approvals.InvalidError{Field: "subject", Reason: err.Error()}
 	}
-	return tokens[3], id, nil
+	who, known := s.reviewers.ByName(name)
+	if !known {
+		return reviewers.Reviewer{}, fmt.Errorf("%q %w of console.reviewers", name, errUnknownReviewer)
+	}
+	return who, nil
 }

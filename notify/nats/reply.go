@@ -19,6 +19,7 @@ const (
 	CodeAlreadyDecided   = "already_decided" // with the request as it ended
 	CodeInvalid          = "invalid"
 	CodeUnknownReviewer  = "unknown_reviewer"
+	CodeForbidden        = "forbidden"         // the reviewer may not
 	CodeStoreUnavailable = "store_unavailable" // nothing is known of the outcome: read the request
 )
 
@@ -35,11 +36,14 @@ func failureOf(err error) Failure {
 	f := Failure{Code: CodeStoreUnavailable, Message: err.Error()}
 	var decided *approvals.DecidedError
 	var invalid *approvals.InvalidError
+	var forbidden *approvals.ForbiddenError
 	switch {
 	case errors.As(err, &decided):
 		f.Code, f.Request = CodeAlreadyDecided, &decided.Request
 	case errors.As(err, &invalid):
 		f.Code, f.Field = CodeInvalid, invalid.Field
+	case errors.As(err, &forbidden):
+		f.Code = CodeForbidden
 	case errors.Is(err, approvals.ErrTooLarge):
 		f.Code = CodeInvalid
 	case errors.Is(err, approvals.ErrUnknownRequest):

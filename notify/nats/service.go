@@ -25,6 +25,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
 const (
@@ -33,8 +34,6 @@ const (
 	maxHandlers    = 64
 	handlerTimeout = 15 * time.Second
 	queryTimeout   = 5 * time.Second
-	// localReviewer decides as long as no reviewers are configured.
-	localReviewer = "local"
 )
 
 // Gate is what this channel needs of [approvals.Gate].
@@ -49,17 +48,20 @@ type Gate interface {
 
 // Options are what a [Service] is made of.
 type Options struct {
-	Conn    *natsgo.Conn // stays the caller's
-	Gate    Gate
-	Version string       // of heldcall, as the micro service tells it; "" is 0.0.0
-	Log     *slog.Logger // nil: discards
+	Conn *natsgo.Conn // stays the caller's
+	Gate Gate
+	// Reviewers may decide, as their roles allow; nil: only "local" does.
+	Reviewers *reviewers.Directory
+	Version   string       // of heldcall, as the micro service tells it; "" is 0.0.0
+	Log       *slog.Logger // nil: discards
 }
 
 // Service takes decisions and signals from NATS.
 type Service struct {
-	conn *natsgo.Conn
-	gate Gate
-	log  *slog.Logger
+	conn      *natsgo.Conn
+	gate      Gate
+	reviewers *reviewers.Directory
+	log       *slog.Logger
 
 	subscriptions []*natsgo.Subscription
 	micro         micro.Service
@@ -77,7 +79,7 @@ func Start(o Options) (*Service, error) {
 	if o.Version == "" {
 		o.Version = "0.0.0"
 	}
-	s := &Service{conn: o.Conn, gate: o.Gate, log: o.Log, slots: make(chan struct{}, maxHandlers)}
+	s := &Service{conn: o.Conn, gate: o.Gate, reviewers: o.Reviewers, log: o.Log, slots: make(chan struct{}, maxHandlers)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.subscribe(o.Version); err != nil {
 		return nil, errors.Join(err, s.Stop())

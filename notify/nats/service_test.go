@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/notify/nats"
 )
@@ -28,6 +29,12 @@ type stack struct {
 }
 
 func start(t *testing.T) stack {
+	t.Helper()
+	return startFor(t, nil)
+}
+
+// startFor starts with reviewers.
+func startFor(t *testing.T, who *reviewers.Directory) stack {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
 	if err != nil {
@@ -48,7 +55,7 @@ func start(t *testing.T) stack {
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
 	<-g.Ready()
-	service, err := nats.Start(nats.Options{Conn: s.Conn(), Gate: g, Version: "1.2.3"})
+	service, err := nats.Start(nats.Options{Conn: s.Conn(), Gate: g, Version: "1.2.3", Reviewers: who})
 	if err != nil {
 		t.Fatal(err)
 	}
