@@ -17,6 +17,7 @@ type commandGlob struct {
 	joined bool   // the * follows at once
 	core   string // the prefix without what joins it to the *, in lower case
 	key    string // the first word in lower case, where that is fixed
+	words  *wordsGlob
 }
 
 func newCommandGlob(text string) *commandGlob {
@@ -28,6 +29,7 @@ func newCommandGlob(text string) *commandGlob {
 		joined: len(prefix) < len(text) && !strings.HasSuffix(prefix, ":"),
 	}
 	g.core = strings.ToLower(strings.TrimSpace(g.prefix))
+	g.words = newWordsGlob(text)
 	if first := strings.TrimSuffix(firstWord(text), ":*"); !strings.Contains(first, "*") {
 		g.key = strings.ToLower(first)
 	}
@@ -43,7 +45,7 @@ func firstWord(text string) string {
 
 // match says whether any command of a script matches.
 func (g *commandGlob) match(s *script) match {
-	if slices.ContainsFunc(s.texts, g.glob.match) {
+	if slices.ContainsFunc(s.texts, g.glob.match) || slices.ContainsFunc(s.all, func(c *command) bool { return g.words.match(c) == yes }) {
 		return yes
 	}
 	if s.problem != "" || s.quotes && containsWord(s.source, g.core) || slices.ContainsFunc(s.lower, g.lower.match) || slices.ContainsFunc(s.all, g.mayMatch) {
@@ -60,6 +62,9 @@ func (g *commandGlob) mayMatch(c *command) bool {
 			return true
 		}
 	}
+	if g.words.match(c) == maybe || slices.ContainsFunc(c.within, g.lower.match) {
+		return true
+	}
 	return c.hides || c.runs && !c.seen && (c.fromElsewhere() || c.obscure() || containsWord(c.text, g.core))
 }
 
@@ -72,7 +77,7 @@ func (g *commandGlob) mayBegin(before string) bool {
 // fromElsewhere reports whether a command may run what does not stand in its
 // words.
 func (c *command) fromElsewhere() bool {
-	return c.interprets && (c.piped || !slices.ContainsFunc(c.words[1:], isOperand))
+	return c.reads || c.piped && c.interprets
 }
 
 // obscure reports whether a command has words in which another may hide what it
@@ -209,11 +214,8 @@ func (p *shellPattern) covers(c *command, t *programs) bool {
 	if !p.spelledOut && (strings.Contains(argv[0], "/") || c.runs && !(t.listed(argv[0]) && p.names(argv[0]))) {
 		return false
 	}
-	if c.piped && c.interprets && !t.listed(argv[0]) {
+	if c.piped && (c.interprets || c.reads) && !t.listed(argv[0]) {
 		return false
-	}
-	if c.star == nil {
-		c.star = t.starMay(argv, c.wild)
 	}
 	free := false // options may follow, as the pattern has said --
 	for i, word := range argv {

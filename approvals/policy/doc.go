@@ -85,12 +85,16 @@
 //   - shell: the script is parsed. A deny or ask pattern matches if any command
 //     at any depth begins with it, by its name with or without folder, quoting
 //     removed: also what sudo, env, xargs, find -exec, sh -c, eval and the like
-//     run. An allow pattern is one command of plain words. Scripts are allowed only
+//     run, and with options that stand elsewhere or as letters in another order.
+//     Where an option may be another way to write the pattern's, or a program that
+//     is not known names what is denied, it cannot be told. An allow pattern is one command of plain words. Scripts are allowed only
 //     if they are commands of plain words joined by &&, ||, ;, | or a new line, in
 //     brackets or not, each matched by an allow pattern, word for word: * is text
 //     within a word, a last word * is one or more words, a trailing :* any number
 //     of them. A * stands for operands, and for options that are known to be
 //     harmless (programs.yaml); others are spelled out, or follow a -- that is.
+//     The shell is one like bash: what cmd or PowerShell make of a script, and in
+//     which folder it runs, is not judged.
 //     Programs that run other programs or read scripts (env, sudo, sh, python,
 //     ...), where that table does not list them, and programs named by a path are
 //     matched only by a pattern without a *. What timeout, nice, time, stdbuf and

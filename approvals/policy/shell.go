@@ -43,8 +43,10 @@ type command struct {
 	hides      bool       // it may run anything
 	runs       bool       // its program runs others: see runsOthers
 	interprets bool       // its program reads scripts: see isInterpreter
+	reads      bool       // it runs what it reads
+	within     []string   // texts in which it may name another command, if it is not known for certain
 	plain      bool       // its program only changes time and priority of what it runs
-	star       []bool     // for which words a * may stand
+	star       []bool     // for which words a * may stand: operands, and options that are known
 }
 
 // parseScript reads a script and finds its commands.
@@ -272,9 +274,14 @@ func (f *finder) command(words []word, piped bool, depth int) *command {
 			c.opens = append(c.opens, c.opens[0][j+1:])
 		}
 	}
+	c.star = f.starMay(c.words, c.wild)
 	c.runs, c.interprets = f.runsOthers(c.words[0]), f.isInterpreter(c.words[0])
-	if c.runs {
+	switch {
+	case c.runs:
 		f.through(c, words, depth)
+		c.reads = f.readsScript(c)
+	case !f.harmless(c):
+		c.findWithin()
 	}
 	return c
 }
@@ -302,11 +309,7 @@ func (f *finder) through(c *command, words []word, depth int) {
 // harmless reports whether the table lists all that a command's words are, so
 // that they run nothing.
 func (f *finder) harmless(c *command) bool {
-	if !f.listed(c.words[0]) {
-		return false
-	}
-	c.star = f.starMay(c.words, c.wild)
-	return !slices.Contains(c.star[1:], false)
+	return f.listed(c.words[0]) && !slices.Contains(c.star[1:], false)
 }
 
 // within finds the commands of a script that a command runs.
@@ -328,6 +331,9 @@ func (f *finder) within(c *command, src string, depth int) {
 func (f *finder) fed(c *command, redirs []*syntax.Redirect, depth int) {
 	for len(c.inner) == 1 {
 		c = c.inner[0]
+	}
+	if c.runs && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
+		c.reads = true
 	}
 	if !f.isShell(c.words[0]) || c.seen || slices.ContainsFunc(c.words[1:], isOperand) || depth == maxThrough {
 		return

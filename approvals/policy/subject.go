@@ -179,6 +179,9 @@ func (s *subject) keysOf(r *reading) {
 	}
 	s.every = s.every || r.script.problem != "" || r.script.quotes
 	for _, c := range r.script.all {
+		for _, text := range c.within {
+			add(text)
+		}
 		if first := firstWord(c.opens[0]); c.hides || c.runs && !c.seen || strings.Contains(first, unknown) {
 			s.every = true
 		}

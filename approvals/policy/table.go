@@ -114,6 +114,7 @@ func (r *reader) wrapper(n *yaml.Node, path string) *wrapper {
 		{"or_script", yes(&w.orScript)},
 		{"joins", yes(&w.joins)},
 		{"scripts", yes(&w.scripts)},
+		{"shell", yes(&w.shell)},
 		{"plain", yes(&w.plain)},
 	}, nil)
 	return w

@@ -16,6 +16,7 @@ type wrapper struct {
 	orScript         bool
 	joins            bool
 	scripts          bool
+	shell            bool
 	plain            bool
 }
 
