@@ -33,6 +33,7 @@ type ProxyConfig struct {
 	Heartbeat        string        `yaml:"heartbeat" oneof:"auto comment event off"`
 	MaxBody          Size          `yaml:"max_body"` // of a request or a whole answer
 	MaxContinuations int           `yaml:"max_continuations"`
+	MaxDenials       int           `yaml:"max_denials"` // 0: any number
 	Routes           RoutesConfig  `yaml:"routes"`
 }
 
@@ -161,6 +162,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			Heartbeat:        "auto",
 			MaxBody:          64 << 20,
 			MaxContinuations: 8,
+			MaxDenials:       20,
 		},
 		Hold:    HoldConfig{Mode: "block", OrphanTTL: 15 * time.Minute},
 		Console: ConsoleConfig{Listen: "127.0.0.1:4142", Session: 12 * time.Hour},

@@ -103,6 +103,9 @@ func (r *configReader) validateProxy(p *ProxyConfig) {
 	if p.MaxContinuations < 1 {
 		r.problem("proxy.max_continuations", "%d is less than 1: a model could never be told of a denial", p.MaxContinuations)
 	}
+	if p.MaxDenials < 0 {
+		r.problem("proxy.max_denials", "%d is negative; write 0 for any number", p.MaxDenials)
+	}
 	for i, pattern := range p.Routes.Allow {
 		key := index("proxy.routes.allow", i)
 		if !strings.HasPrefix(pattern, "/") {

@@ -57,13 +57,15 @@ func TestRewriteRules(t *testing.T) {
 	})
 }
 
+func shadow(c *app.Config) { c.Policy.Mode = "shadow" }
+
 // TestShadow: a policy that is tried out holds and denies nothing, and says what
 // it would have done.
 func TestShadow(t *testing.T) {
 	for policy, says := range map[string]string{denyAll: "deny", askAll: "ask"} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
-			w := build(t, policy, callThenText, func(c *app.Config) { c.Policy.Mode = "shadow" })
+			w := build(t, policy, callThenText, shadow)
 			if got := w.post("/v1/chat/completions", wholeRequest).rest(); !strings.Contains(got, "opensesame") {
 				t.Errorf("got %s", got)
 			}

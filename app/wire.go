@@ -101,7 +101,7 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 	c := a.config.Proxy
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
-		MaxBody: int(c.MaxBody), MaxContinuations: c.MaxContinuations, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
+		MaxBody: int(c.MaxBody), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
 		Dialects: dialects(), Policy: a.judge, Gate: a.gate, Turns: a.store,
 		Log: a.log.With("component", "proxy"), Registerer: a.registry,
 	}

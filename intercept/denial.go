@@ -75,6 +75,15 @@ func TooManyDenials(n int) string {
 	return fmt.Sprintf("The tool calls of this answer were denied %d times in a row. No further attempt is made; please tell me how to go on.", n)
 }
 
+// DeniedTooOften ends an answer whose call was the last that may be denied before
+// the user is asked.
+func DeniedTooOften(n int) string {
+	if n == 1 {
+		return "A tool call was denied. No further attempt is made; please tell me how to go on."
+	}
+	return fmt.Sprintf("%d tool calls were denied since you last wrote. No further attempt is made; please tell me how to go on.", n)
+}
+
 // CallsDenied ends an answer in which the model says nothing more after its calls
 // were denied. The agent reads it, so it names no tool.
 func CallsDenied() string {

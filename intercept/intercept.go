@@ -150,6 +150,20 @@ type Ruling struct {
 	// Told is what the model reads: with Deny the denial, with Edit the note
 	// that the arguments were changed. With Abort it is the agent who reads it.
 	Told string
+	// Ends, with Deny, is what the agent reads where the answer would otherwise go on
+	// after the denial: then it ends. "": it goes on.
+	Ends string
+}
+
+// Ends is what the agent reads at the end of an answer that does not go on although
+// calls of it were denied: what one of the rulings says, or "".
+func Ends(rulings []Ruling) string {
+	for _, r := range rulings {
+		if r.Fate == Deny && r.Ends != "" {
+			return r.Ends
+		}
+	}
+	return ""
 }
 
 // Assign gives each pending call its ruling. Aborted is the first that ends the

@@ -2,90 +2,123 @@ package proxy
 
 import (
 	"crypto/sha256"
-	"sync"
+	"encoding/hex"
+	"encoding/json"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
 )
 
-// denials remembers what people denied in each run, so that the same call is not
-// asked about again until the user has spoken.
-type denials struct {
-	mu   sync.Mutex
-	runs map[string]*denied
-}
-
-// denied are the calls of one run that people denied since the user spoke.
+// denied is what was denied in a run since the user spoke: as each answer of which a
+// call was denied is recorded, and what these records say together. They stand in the
+// store, so that restarts and replicas make no difference.
 type denied struct {
-	user  string            // what tells the user's last message from others
-	notes map[string]string // the reviewers' notes, by call
+	Count int `json:"count"` // calls that a rule or a person denied
+	// Notes are those of the reviewers, by the call that they denied.
+	Notes map[string]string `json:"notes,omitempty"`
 }
 
-// saidOther reports whether the user has spoken since.
-func (d *denied) saidOther(user string) bool { return user != "" && user != d.user }
+// maxDeniedNotes bounds what is remembered of one answer; beyond it a call is asked
+// about again.
+const maxDeniedNotes = 50
 
-// Bounds of what is remembered; beyond them a call is asked about again.
-const (
-	maxDeniedRuns  = 10_000
-	maxDeniedCalls = 100
-)
+// deniedKey is the key under which the denials of the run are kept, since the user
+// spoke.
+func (x *exchange) deniedKey() string {
+	who := x.identity()
+	return who.key("denied", who.run, x.userSaid())
+}
 
-// note finds what was said when a call was denied.
-func (d *denials) note(run, user, call string) (note string, again bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	of := d.runs[run]
-	if of == nil || of.saidOther(user) {
+// userSaid tells the user's last message from others: "" where the request goes on
+// without one from what is not known.
+func (x *exchange) userSaid() string {
+	if x.req.LastUser() == "" {
+		return x.followed.User
+	}
+	sum := sha256.Sum256([]byte(x.req.Task()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// deniedSoFar reads what was denied before this turn.
+func (x *exchange) deniedSoFar() (denied, *intercept.Error) {
+	so := denied{Notes: map[string]string{}}
+	if !x.p.options.Turns.AnyTurns() {
+		return so, nil
+	}
+	records, refusal := x.turnsOf(x.deniedKey())
+	if refusal != nil {
+		return so, refusal
+	}
+	for _, record := range records {
+		var one denied
+		if err := json.Unmarshal(record, &one); err != nil {
+			x.p.log.Error("a record of denied calls cannot be read: they may be asked about again", "run", x.identity().run, "error", err)
+			continue
+		}
+		so.Count += one.Count
+		for call, note := range one.Notes {
+			if _, known := so.Notes[call]; !known { // the first note stays
+				so.Notes[call] = note
+			}
+		}
+	}
+	return so, nil
+}
+
+// before finds the note of the reviewer who denied the same call.
+func (d *denied) before(x *exchange, c intercept.Call) (note string, again bool) {
+	if len(d.Notes) == 0 {
 		return "", false
 	}
-	note, again = of.notes[call]
+	note, again = d.Notes[x.callKey(c)]
 	return note, again
 }
 
-// add remembers a call that was denied; the first note stays.
-func (d *denials) add(run, user, call, note string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	of := d.runs[run]
-	if of == nil || of.saidOther(user) {
-		if d.runs == nil || len(d.runs) >= maxDeniedRuns {
-			d.runs = make(map[string]*denied)
-		}
-		of = &denied{user: user, notes: make(map[string]string)}
-		d.runs[run] = of
-	}
-	if _, known := of.notes[call]; !known && len(of.notes) < maxDeniedCalls {
-		of.notes[call] = note
-	}
+// callKey is the same for equal calls.
+func (x *exchange) callKey(c intercept.Call) string {
+	call := x.callOf(c)
+	sum := sha256.Sum256([]byte(call.Key()))
+	return hex.EncodeToString(sum[:])
 }
 
-// deniedIn is the run for which denials are remembered, and what tells the user's
-// last message from others: "" where the request goes on without one.
-func (x *exchange) deniedIn() (run, user string) {
-	who := x.identity()
-	if x.req.LastUser() != "" {
-		sum := sha256.Sum256([]byte(x.req.Task()))
-		user = string(sum[:])
-	}
-	return who.key(who.run), user
-}
-
-// deniedBefore finds the note of the reviewer who denied the same call since the
-// user spoke.
-func (x *exchange) deniedBefore(h *hearing) (note string, again bool) {
-	run, user := x.deniedIn()
-	call := x.callOf(h.call)
-	return x.p.denials.note(run, user, call.Key())
-}
-
-// remember keeps what people denied.
-func (x *exchange) remember() {
+// deniedNow is what is denied of this turn.
+func (x *exchange) deniedNow() denied {
+	now := denied{Notes: map[string]string{}}
 	for _, h := range x.docket.cases {
-		if h.outcome != approvals.OutcomeDeniedByPerson {
+		if h.outcome != approvals.OutcomeDeniedByPerson && h.outcome != approvals.OutcomeDeniedByRule {
 			continue
 		}
-		run, user := x.deniedIn()
-		d, _ := h.request.FinalDecision()
-		call := x.callOf(h.call)
-		x.p.denials.add(run, user, call.Key(), d.Note)
+		now.Count++
+		if h.outcome == approvals.OutcomeDeniedByPerson && !h.again && len(now.Notes) < maxDeniedNotes {
+			d, _ := h.request.FinalDecision()
+			now.Notes[x.callKey(h.call)] = excerpt(d.Note)
+		}
 	}
+	return now
+}
+
+// endAfterDenials ends the answer where too many calls were denied since the user
+// spoke: it is time to ask the user.
+func (x *exchange) endAfterDenials() {
+	most := x.p.options.MaxDenials
+	x.docket.denied = x.deniedNow()
+	all := x.docket.before.Count + x.docket.denied.Count
+	if most == 0 || x.docket.denied.Count == 0 || all < most {
+		return
+	}
+	for _, h := range x.docket.cases {
+		h.ruling.Ends = intercept.DeniedTooOften(all)
+	}
+}
+
+// recordDenials makes durable what was denied of this turn.
+func (x *exchange) recordDenials() error {
+	if x.docket.denied.Count == 0 {
+		return nil
+	}
+	value, err := json.Marshal(x.docket.denied)
+	if err != nil {
+		return err
+	}
+	return x.p.options.Turns.PutTurn(x.ctx, x.deniedKey(), x.turn+suffix(x.turns), value)
 }

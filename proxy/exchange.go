@@ -101,6 +101,7 @@ func (x *exchange) close() {
 // release gives up everything that the exchange holds.
 func (x *exchange) release() {
 	x.unwatch()
+	x.docket.unspend()
 	if x.up != nil {
 		x.up.body.close()
 		x.up = nil

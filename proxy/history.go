@@ -13,6 +13,7 @@ import (
 type thread struct {
 	Session string `json:"session"`
 	Run     string `json:"run"`
+	User    string `json:"user,omitempty"`  // see userSaid
 	Again   []byte `json:"again,omitempty"` // the record for whoever asks for the answer once more
 }
 
@@ -112,7 +113,7 @@ func (x *exchange) remembers(settled intercept.Settlement) error {
 	if !heard {
 		return nil
 	}
-	value, err := json.Marshal(thread{Session: who.session, Run: who.run, Again: settled.Again})
+	value, err := json.Marshal(thread{Session: who.session, Run: who.run, User: x.userSaid(), Again: settled.Again})
 	if err != nil {
 		return err
 	}

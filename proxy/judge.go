@@ -18,6 +18,8 @@ type docket struct {
 	cases   []*hearing
 	hold    *approvals.Hold // nil when nobody is asked
 	asked   []*hearing      // in the order of the hold's requests
+	before  denied          // what was denied before this turn
+	denied  denied          // and of it
 	since   time.Time       // when people were asked
 	decided time.Time       // when the last of them answered
 }
@@ -28,7 +30,14 @@ type hearing struct {
 	verdict policy.Verdict
 	ruling  intercept.Ruling
 	outcome approvals.Outcome
+	again   bool              // a person has denied the same call before
+	charge  policy.Charge     // what it has used up of limits
 	request approvals.Request // as it ended, where people were asked
+}
+
+// released reports whether the agent gets the call.
+func (h *hearing) released() bool {
+	return h.ruling.Fate == intercept.Release || h.ruling.Fate == intercept.Edit
 }
 
 // callOf is the call as policy reads it.
@@ -36,7 +45,7 @@ func (x *exchange) callOf(c intercept.Call) policy.Call {
 	who := x.identity()
 	return policy.Call{
 		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.Fixed, Ambiguous: c.Ambiguous,
-		Principal: who.principal, Session: who.session, Run: who.run, Model: who.model, Dialect: x.route.dialect.Name(),
+		Principal: who.principal, Session: who.session, Run: who.run, Turn: x.turn, Model: who.model, Dialect: x.route.dialect.Name(),
 		Now: time.Now(),
 	}
 }
@@ -57,9 +66,12 @@ func (x *exchange) judgeCall(judged Policy, c intercept.Call) policy.Verdict {
 	}
 	strictest := judged.Judge(x.callOf(wrapped[0]))
 	for _, inner := range wrapped[1:] {
-		if v := judged.Judge(x.callOf(inner)); stricter(v, strictest) {
+		v := judged.Judge(x.callOf(inner))
+		limits := slices.Concat(strictest.Limits, v.Limits)
+		if stricter(v, strictest) {
 			strictest = v
 		}
+		strictest.Limits = limits
 	}
 	strictest.Flags = append(strictest.Flags, fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(wrapped)))
 	return strictest
@@ -100,15 +112,26 @@ func (x *exchange) passByName(c intercept.Call) bool {
 // people.
 func (x *exchange) judge() state {
 	x.docket = docket{}
+	calls := x.answer.Calls()
+	if len(calls) > 0 {
+		var refusal *intercept.Error
+		if x.docket.before, refusal = x.deniedSoFar(); refusal != nil {
+			return x.fail(refusal)
+		}
+	}
 	var requests []approvals.Request
 	judged := x.p.options.Policy()
-	for _, c := range x.answer.Calls() {
+	for _, c := range calls {
 		h := &hearing{call: c, verdict: x.judgeCall(judged, c)}
 		x.docket.cases = append(x.docket.cases, h)
+		note := ""
+		if note, h.again = x.docket.before.before(x, c); !h.again {
+			x.limit(h)
+		}
 		x.p.metrics.verdict(h.verdict.Said())
 		x.logShadowed(h)
-		switch note, again := x.deniedBefore(h); {
-		case again:
+		switch {
+		case h.again:
 			h.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedAgain(c.Name, note))
 		case h.verdict.Action == policy.Allow:
 			h.rule(intercept.Release, approvals.OutcomeAllowedByRule, "")
@@ -246,6 +269,7 @@ func (x *exchange) proceed() state {
 	if stop := x.checkRun(); stop != nil {
 		return stop
 	}
+	x.endAfterDenials()
 	rulings := make([]intercept.Ruling, 0, len(x.docket.cases))
 	for _, h := range x.docket.cases {
 		rulings = append(rulings, h.ruling)
@@ -266,7 +290,7 @@ func (x *exchange) proceed() state {
 		return x.fail(x.storeError(err))
 	}
 	x.count()
-	x.remember()
+	x.docket.spend()
 	x.p.metrics.overhead.Observe(time.Since(began).Seconds())
 	switch {
 	case refusal != nil:
@@ -282,10 +306,13 @@ func (x *exchange) proceed() state {
 	return (*exchange).send
 }
 
-// record makes durable what is about to happen: the hidden turns, then the
-// events of each call.
+// record makes durable what is about to happen: the hidden turns, what was denied,
+// then the events of each call.
 func (x *exchange) record(settled intercept.Settlement) error {
 	if err := x.remembers(settled); err != nil {
+		return err
+	}
+	if err := x.recordDenials(); err != nil {
 		return err
 	}
 	var events []approvals.Event

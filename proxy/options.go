@@ -34,6 +34,7 @@ type Options struct {
 	Heartbeat        Heartbeat
 	MaxBody          int           // bytes of a request, and of what is buffered of an answer
 	MaxContinuations int           // how often one answer goes on after a denial
+	MaxDenials       int           // denied calls of a run since the user spoke, after which no answer goes on; 0: any number
 	MaxWait          time.Duration // longest hold, 0 for as long as policy says
 	Routes           []string      // further path patterns that pass ungated
 	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 10 s
@@ -104,8 +105,8 @@ func (o *Options) validate() error {
 			errs = append(errs, fmt.Errorf("upstream prefix %q does not begin with /", u.Prefix))
 		}
 	}
-	if o.Keepalive <= 0 || o.MaxBody <= 0 || o.MaxContinuations < 0 {
-		errs = append(errs, errors.New("keepalive and max_body must be positive, max_continuations not negative"))
+	if o.Keepalive <= 0 || o.MaxBody <= 0 || o.MaxContinuations < 0 || o.MaxDenials < 0 {
+		errs = append(errs, errors.New("keepalive and max_body must be positive, max_continuations and max_denials not negative"))
 	}
 	if o.Policy == nil || o.Gate == nil || o.Turns == nil || len(o.Dialects) == 0 {
 		errs = append(errs, errors.New("dialects, policy, gate and turns are needed"))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/valyala/fasthttp"
 )
@@ -38,7 +39,7 @@ type Proxy struct {
 	log     *slog.Logger
 	metrics *metrics
 	offers  offers
-	denials denials
+	counter *policy.Counter // of the calls that rules with a limit let pass
 	server  *fasthttp.Server
 	ln      *listener
 	served  chan error
@@ -61,6 +62,7 @@ func New(o Options) (*Proxy, error) {
 		clients:  make(map[string]approvals.Principal, len(o.Clients)),
 		log:      o.Log,
 		metrics:  newMetrics(o.Registerer),
+		counter:  policy.NewCounter(maxCounts),
 		served:   make(chan error, 1),
 		draining: make(chan struct{}),
 	}

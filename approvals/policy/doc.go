@@ -25,6 +25,8 @@
 //	    remember: false
 //	  - ask: ["transfer"]
 //	    when: args.amount > 1000 && principal.user != "treasurer"
+//	  - allow: ["web_fetch"]
+//	    limit: {per_run: 50, then: ask}    # also per_turn, per_minute; or deny
 //	  - deny: ["*(*BEGIN PRIVATE KEY*)"]
 //	    match: arguments             # not the resource alone
 //
@@ -33,6 +35,13 @@
 // its tool, the risk of its tool (low allows, the others ask), the default of
 // the policy. Where several ask rules match, the strictest settings of all of
 // them hold: on_timeout is approve only if each of them says so.
+//
+// # Limits
+//
+// A rule with a limit lets so many calls pass, or asks about so many: what is beyond
+// gets the verdict that then names. The policy keeps no count: it names the limits in
+// its verdict, a [Counter] counts, and [Limit.Beyond] is the verdict on one call too
+// many.
 //
 // # Conditions
 //

@@ -222,11 +222,10 @@ func (s *subject) whyNotBuiltin() string {
 	return ""
 }
 
-// askByRules asks with the strictest settings of every ask rule that matches.
-// The patterns are in falling strictness.
-func (s *subject) askByRules(asks []*pattern, denied finding) Verdict {
-	first := asks[0]
-	v := s.question(first.ground(Ask), denied)
+// askByRules asks with the strictest settings of every rule that does. The patterns
+// are in falling strictness.
+func (s *subject) askByRules(by ground, asks []*pattern, denied finding) Verdict {
+	v := s.question(by, denied)
 	all := settingsOf(asks)
 	v.Risk = cmp.Or(all.risk, v.Risk)
 	v.Timeout = cmp.Or(all.timeout, v.Timeout)

@@ -116,6 +116,7 @@ func (r *reader) policy(root *yaml.Node, p *Policy) {
 		slices.SortFunc(list, byStrictness)
 	}
 	p.deny, p.ask, p.allow, p.rewrite = newIndex(lists.deny), newIndex(lists.ask), newIndex(lists.allow), newIndex(lists.rewrite)
+	p.limited = newLimited(&lists)
 }
 
 func isEmpty(n *yaml.Node) bool {

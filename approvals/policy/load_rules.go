@@ -26,6 +26,8 @@ type ruleReader struct {
 	found map[*[]*pattern]bool // the lists that the rule has
 	later []func()             // reads the patterns: what they mean depends on the rule's settings
 	only  []setting            // settings that are about one list
+
+	limitAt *yaml.Node // the limit, if there is one
 }
 
 // setting is a key of a rule that means something beside a list only.
@@ -40,7 +42,7 @@ type setting struct {
 func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
 	before := len(r.errors)
 	rr := &ruleReader{reader: r, in: in, one: &rule{}, to: to, found: map[*[]*pattern]bool{}}
-	r.mapping(n, path, rr.keys(), []string{"limit", "escalate", "delegate", "scope"})
+	r.mapping(n, path, rr.keys(), []string{"escalate", "delegate", "scope"})
 	for _, read := range rr.later {
 		read()
 	}
@@ -51,12 +53,13 @@ func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
 		r.fail(n, path, "names no deny, ask, allow or rewrite list")
 		return
 	}
+	rr.checkLimit(join(path, "limit"))
 	for _, s := range rr.only {
-		if !rr.found[s.list] {
+		if !rr.found[s.list] && !(s.list == &to.ask && rr.asksBeyond()) {
 			r.fail(&yaml.Node{Line: s.line}, s.path, "has no effect: it is about the %s list, and the rule has none", s.name)
 		}
 	}
-	if one := rr.one; one.denial != nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
+	if one := rr.one; one.denial != nil && one.limit == nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
 		r.fail(n, path, "has a denial and neither a deny nor an ask list that it could be of")
 	}
 	if rr.found[&to.rewrite] && len(rr.one.edits) == 0 {
@@ -77,6 +80,7 @@ func (r *ruleReader) keys() []key {
 			one.wide = r.oneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
 		{"when", func(n *yaml.Node, path string) { one.when = r.condition(n, path) }},
+		{"limit", r.limit},
 		{"reason", func(n *yaml.Node, path string) { one.reason, _ = r.text(n, path) }},
 		{"risk", func(n *yaml.Node, path string) { one.risk = r.risk(n, path) }},
 		{"title", r.question(func(n *yaml.Node, path string) { one.title = r.message(n, path) })},

@@ -42,7 +42,16 @@ func TestParseErrors(t *testing.T) {
 	f("limits: {}\nrules:\n  - allow: [x]\n    scope: user\n  - ask: [x]\n    limit: {}\n",
 		"policy.yaml:1: limits: is not supported yet by this version",
 		"policy.yaml:4: rules[0].scope: is not supported yet by this version",
-		"policy.yaml:6: rules[1].limit: is not supported yet by this version")
+		"policy.yaml:6: rules[1].limit: limits nothing: write per_turn, per_run or per_minute")
+	f("rules:\n  - deny: [x]\n    limit: {per_run: 1}\n  - ask: [x]\n    limit: {per_run: 1, then: ask}\n  - allow: [x]\n    timeout: 5m\n    limit: {per_run: 0, per_minute: 100000, then: allow, per_hour: 1}\n"+
+		"  - allow: [x]\n    timeout: 5m\n    limit: {per_run: 1, then: deny}\n",
+		"policy.yaml:3: rules[0].limit: has no effect: it is about the allow and the ask list, and the rule has neither",
+		"policy.yaml:5: rules[1].limit: then: ask has no effect on what the ask list asks about anyway: write then: deny",
+		`policy.yaml:8: rules[2].limit.per_run: must be a whole number from 1 up, and is "0" (int)`,
+		"policy.yaml:8: rules[2].limit.per_minute: must be at most 10000",
+		`policy.yaml:8: rules[2].limit.then: is "allow": write ask, deny`,
+		"policy.yaml:8: rules[2].limit.per_hour: is not a known key: write one of per_turn, per_run, per_minute, then",
+		"policy.yaml:10: rules[3].timeout: has no effect: it is about the ask list, and the rule has none")
 	f("tools:\n  a: {as: uri}\n  b: {resource: [x, 1]}\n  c: {resource: a..b, risk: big, default: deny, why: x}\n  d:\n  e(x): {}\n  f g: {}\n",
 		`policy.yaml:2: tools.a.as: is "uri": write plain, path, shell, url, patch`,
 		`policy.yaml:3: tools.b.resource[1]: must be a text, and is "1" (int)`,

@@ -20,6 +20,7 @@ type Call struct {
 	Principal approvals.Principal
 	Session   string
 	Run       string
+	Turn      string
 	Model     string
 	Dialect   string
 	Now       time.Time // zero: not known, so that conditions that ask for it fail
@@ -83,6 +84,10 @@ type Verdict struct {
 	RequiredApprovals int           // at least 1 where people are asked
 	AllowRemember     bool
 
+	// Limits are those of the rules that let the call pass or ask about it. Whether
+	// it is one too many has to be counted: see [Counter.Take].
+	Limits []Limit
+
 	// Shadowed is what the policy says where it is only tried out ([Shadow]) and
 	// would not have let the call pass; else "".
 	Shadowed Action
@@ -100,6 +105,7 @@ type Policy struct {
 	ask       *index
 	allow     *index
 	rewrite   *index
+	limited   limited
 	hosted    hosted
 	programs  *programs
 	profiles  *profiles
@@ -118,7 +124,9 @@ func Default() *Policy {
 // Judge says what is to be done with a call.
 func (p *Policy) Judge(c Call) Verdict {
 	s := p.newSubject(c)
-	return s.rewritten(s.judge(p))
+	v := s.rewritten(s.judge(p))
+	v.Limits = s.limits(&v)
+	return v
 }
 
 // judge says what is to be done with the call as it is.
@@ -131,7 +139,7 @@ func (s *subject) judge(p *Policy) Verdict {
 		return s.verdict(p.ambiguous)
 	}
 	if asks := s.findAsks(p.ask); len(asks) > 0 {
-		return s.askByRules(asks, denied)
+		return s.askByRules(asks[0].ground(Ask), asks, denied)
 	}
 	by, byRule := s.findAllow(p.allow)
 	if !byRule {
@@ -152,12 +160,12 @@ func (s *subject) judge(p *Policy) Verdict {
 
 // AllowsByName reports whether every call of a tool is allowed, whatever its
 // arguments as long as they are strictly valid, and by what. It is false where
-// any deny, ask or rewrite rule has a pattern for the tool, of a tool that the
-// policy says to run shell scripts unless a rule allows it by name, and of one that only its built-in
-// profile lets pass.
+// any deny, ask or rewrite rule has a pattern for the tool, or an allow rule with a
+// limit, of a tool that the policy says to run shell scripts unless a rule allows it
+// by name, and of one that only its built-in profile lets pass.
 func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
 	s := p.newSubject(Call{Tool: name, Principal: principal})
-	if nameDoubt(name) != "" || p.deny.anyFor(name) || p.ask.anyFor(name) || p.rewrite.anyFor(name) {
+	if nameDoubt(name) != "" || p.deny.anyFor(name) || p.ask.anyFor(name) || p.rewrite.anyFor(name) || p.limited.allow.anyFor(name) {
 		return Verdict{}, false
 	}
 	by, ok := s.allowedByName(p.allow, func(p *pattern) bool { return p.rule.when == nil })

@@ -24,6 +24,7 @@ type rule struct {
 	reason string
 	wide   bool       // its patterns are compared with all the arguments
 	when   *condition // nil: always
+	limit  *limit     // nil: any number of calls
 	edits  []edit     // of a rewrite
 	title  *Message   // of a question
 	denial *Message   // what the model is told of a denial

@@ -19,6 +19,9 @@ func shadowed(v Verdict) Verdict {
 		v.Shadowed, v.Action = v.Action, Allow
 	}
 	v.Arguments, v.RewrittenBy = "", ""
+	for i := range v.Limits {
+		v.Limits[i].shadowed = true
+	}
 	return v
 }
 

@@ -83,6 +83,9 @@ func describeExplanation(e policy.Explanation) string {
 			line("Warning", flag)
 		}
 	}
+	for _, limit := range e.Verdict.Limits {
+		line("Limit", fmt.Sprintf("%s, then %s (%s)", &limit, limit.Then, limit.Where()))
+	}
 	for _, pattern := range e.Verdict.Suggested {
 		line("Suggested", pattern)
 	}
@@ -105,6 +108,13 @@ func explanation(e policy.Explanation) any {
 		Applies bool          `json:"applies"`
 		Says    string        `json:"says"`
 	}
+	type limit struct {
+		Where     string        `json:"where"`
+		PerTurn   int           `json:"per_turn,omitempty"`
+		PerRun    int           `json:"per_run,omitempty"`
+		PerMinute int           `json:"per_minute,omitempty"`
+		Then      policy.Action `json:"then"`
+	}
 	shown := struct {
 		Action    policy.Action  `json:"action"`
 		Rule      string         `json:"rule"`
@@ -116,11 +126,16 @@ func explanation(e policy.Explanation) any {
 		Doubt     string         `json:"doubt"`
 		Flags     []string       `json:"flags"`
 		Suggested []string       `json:"suggested_patterns"`
+		Limits    []limit        `json:"limits"`
 		Rules     []rule         `json:"rules"`
 	}{
 		e.Verdict.Action, e.Verdict.Rule, e.Verdict.Reason, e.Verdict.Risk, e.Verdict.Resource, e.Known,
 		notNil(e.Commands), e.Doubt, notNil(e.Verdict.Flags), notNil(e.Verdict.Suggested),
+		[]limit{},
 		[]rule{},
+	}
+	for _, l := range e.Verdict.Limits {
+		shown.Limits = append(shown.Limits, limit{l.Where(), l.PerTurn, l.PerRun, l.PerMinute, l.Then})
 	}
 	for _, r := range e.Rules {
 		shown.Rules = append(shown.Rules, rule(r))

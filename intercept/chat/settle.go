@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -25,7 +27,7 @@ func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error
 	if a.aborted == nil {
 		a.aborted = aborted
 	}
-	s := settling{answer: a, unchanged: true}
+	s := settling{answer: a, unchanged: true, ends: intercept.Ends(rulings)}
 	for _, r := range rulings {
 		s.unchanged = s.unchanged && r.Fate == intercept.Release
 	}
@@ -35,7 +37,8 @@ func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error
 // settling is the work of one Settle.
 type settling struct {
 	*answer
-	unchanged bool // every call of the body goes on as the model made it
+	unchanged bool   // every call of the body goes on as the model made it
+	ends      string // what the agent reads instead of a continuation, "" where there may be one
 }
 
 func (s *settling) run() (intercept.Settlement, error) {
@@ -138,9 +141,9 @@ func (s *settling) renumber(c *choice) {
 }
 
 // goesOn reports whether heldcall continues a choice by itself: its calls were
-// all denied, its end has not gone out, and the bound is not reached.
+// all denied, its end has not gone out, and no bound is reached.
 func (s *settling) goesOn(c *choice) bool {
-	if s.aborted != nil || s.failed || c.lane.finish || c.lane.turns >= s.limits.MaxContinuations {
+	if s.aborted != nil || s.failed || s.ends != "" || c.lane.finish || c.lane.turns >= s.limits.MaxContinuations {
 		return false
 	}
 	return s.lostAll(c)
@@ -163,7 +166,7 @@ func (s *settling) lastWord(c *choice) string {
 	if c.lane.finish || !s.lostAll(c) {
 		return ""
 	}
-	return intercept.TooManyDenials(c.lane.turns + 1)
+	return cmp.Or(s.ends, intercept.TooManyDenials(c.lane.turns+1))
 }
 
 // stop ends every choice that has not ended, because the run was stopped. It is

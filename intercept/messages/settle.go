@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 
 // Settle implements [intercept.Answer].
 func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error) {
-	s := settling{answer: a, fates: make(map[*block]intercept.Ruling)}
+	s := settling{answer: a, fates: make(map[*block]intercept.Ruling), ends: intercept.Ends(rulings)}
 	var err error
 	if s.aborted, err = intercept.Assign(s.fates, a.pending(), rulings); err != nil {
 		return intercept.Settlement{}, err
@@ -23,6 +24,7 @@ type settling struct {
 	*answer
 	fates   map[*block]intercept.Ruling
 	aborted *intercept.Ruling
+	ends    string // what the agent reads instead of a continuation, "" where there may be one
 	plan    plan
 }
 
@@ -93,7 +95,7 @@ func (s *settling) calls() bool {
 // continuable reports whether all calls were denied and heldcall can go on by
 // itself.
 func (s *settling) continuable() bool {
-	return s.aborted == nil && s.continuations < s.limits.MaxContinuations && s.bereft()
+	return s.aborted == nil && s.ends == "" && s.continuations < s.limits.MaxContinuations && s.bereft()
 }
 
 // identify names a call towards the model: by its own id, or a made-up one where
@@ -220,7 +222,7 @@ func (s *settling) lastWord() string {
 	case s.aborted != nil:
 		return s.aborted.Told
 	case s.bereft():
-		return intercept.TooManyDenials(s.continuations + 1)
+		return cmp.Or(s.ends, intercept.TooManyDenials(s.continuations+1))
 	case s.continuations > 0 && s.silent():
 		return intercept.CallsDenied()
 	}

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -15,7 +16,7 @@ const maxContinuations = 1000
 func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error) {
 	pending := a.pending()
 	a.identify()
-	s := settling{answer: a, fates: make(map[*item]intercept.Ruling, len(pending))}
+	s := settling{answer: a, fates: make(map[*item]intercept.Ruling, len(pending)), ends: intercept.Ends(rulings)}
 	for _, it := range a.calls() {
 		if r := it.call.known; r != nil {
 			s.fates[it] = *r
@@ -41,6 +42,7 @@ type settling struct {
 	*answer
 	fates   map[*item]intercept.Ruling
 	aborted *intercept.Ruling
+	ends    string // what the agent reads instead of a continuation, "" where there may be one
 	plan    plan
 }
 
@@ -136,7 +138,7 @@ func (s *settling) continuable() bool {
 }
 
 func (s *settling) exhausted() bool {
-	return s.denies() && s.denials >= s.limits.MaxContinuations || s.continuations >= maxContinuations
+	return s.ends != "" || s.denies() && s.denials >= s.limits.MaxContinuations || s.continuations >= maxContinuations
 }
 
 // answers are the outputs of the calls that the agent does not get, by call.
@@ -265,7 +267,7 @@ func (s *settling) lastWord() string {
 	case !s.withheld():
 		return ""
 	case s.exhausted():
-		return intercept.TooManyDenials(s.denials + 1)
+		return cmp.Or(s.ends, intercept.TooManyDenials(s.denials+1))
 	}
 	return "The tool calls of this answer were denied and not run. Please tell me how to go on."
 }

@@ -1,0 +1,142 @@
+package app_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// insists is a model that makes the same call whatever it is told.
+func insists(r *scripted.Request) scripted.Reply {
+	return scripted.Answer{Calls: []scripted.Call{lsCall}}.Reply(r)
+}
+
+// dialectRequests are the same request in each API, by the route.
+var dialectRequests = map[string]string{
+	"/v1/chat/completions": streamedRequest,
+	"/v1/responses":        responsesRequest,
+	"/v1/messages":         messagesRequest,
+}
+
+// TestMaxDenials: after so many denied calls of a run, counted over its requests,
+// the answer ends with a word to the user, in each API, streamed or whole; when the
+// user has spoken there is another try.
+func TestMaxDenials(t *testing.T) {
+	for path, streamed := range dialectRequests {
+		for form, body := range map[string]string{"streamed": streamed, "whole": strings.Replace(streamed, `"stream":true`, `"stream":false`, 1)} {
+			t.Run(path[len("/v1/"):]+" "+form, func(t *testing.T) {
+				t.Parallel()
+				w := build(t, denyAll, insists, func(c *app.Config) { c.Proxy.MaxDenials = 4 })
+				says := func(body string, asked int, want string) {
+					t.Helper()
+					before := len(w.upstream.Requests())
+					got := w.post(path, body, "X-Heldcall-Run", "run-1").rest()
+					if strings.Contains(got, "sesame") || !strings.Contains(got, want) {
+						t.Errorf("got %s", got)
+					}
+					if n := len(w.upstream.Requests()) - before; n != asked {
+						t.Errorf("upstream was asked %d times, want %d", n, asked)
+					}
+				}
+				says(body, 4, "4 tool calls were denied since you last wrote")
+				says(body, 1, "5 tool calls were denied since you last wrote")
+				says(strings.Replace(body, "do it", "do it, I say", 1), 4, "4 tool calls were denied since you last wrote")
+			})
+		}
+	}
+}
+
+// TestNoMaxDenials: without the bound only that of one answer counts.
+func TestNoMaxDenials(t *testing.T) {
+	w := build(t, denyAll, insists, func(c *app.Config) { c.Proxy.MaxDenials = 0 })
+	got := w.post("/v1/chat/completions", wholeRequest).rest()
+	if n := len(w.upstream.Requests()); n != 9 || !strings.Contains(got, "denied 9 times in a row") {
+		t.Errorf("upstream was asked %d times, and the agent got %s", n, got)
+	}
+}
+
+// TestDeniedAgainEverywhere: what a person has denied stays denied after a restart,
+// and on another replica.
+func TestDeniedAgainEverywhere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		state     func(*testing.T) func(*app.Config)
+		elsewhere func(*world, app.Config) *world
+	}{
+		"after a restart":    {func(*testing.T) func(*app.Config) { return func(*app.Config) {} }, (*world).restarted},
+		"on another replica": {onServer, (*world).replica},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var c app.Config
+			w := build(t, askAll, refusedOnce, tt.state(t), restarting(&c))
+			for path, body := range dialectRequests {
+				answer := make(chan string, 1)
+				go func() { answer <- w.post(path, body, "X-Heldcall-Run", path).rest() }()
+				w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny, Note: "not on Fridays"})
+				<-answer
+			}
+			other := tt.elsewhere(w, c)
+			for path, body := range dialectRequests {
+				if got := other.post(path, body, "X-Heldcall-Run", path).rest(); !strings.Contains(got, "Understood.") {
+					t.Errorf("%s: got %s", path, got)
+				}
+				requests := w.upstream.Requests()
+				if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "already denied") || !strings.Contains(told, "not on Fridays") {
+					t.Errorf("%s: the model was told %s", path, told)
+				}
+			}
+			if n := len(w.pendingNow()); n != 0 {
+				t.Errorf("%d requests are pending", n)
+			}
+		})
+	}
+}
+
+func (w *world) restarted(c app.Config) *world {
+	w.t.Helper()
+	w.restart(c)
+	return w
+}
+
+// onServer keeps the state on a NATS server outside of heldcall.
+func onServer(t *testing.T) func(*app.Config) {
+	t.Helper()
+	srv, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	})
+	if !srv.ReadyForConnections(soon) {
+		t.Fatal("the NATS server does not start")
+	}
+	return func(c *app.Config) { c.NATS.URL, c.NATS.Listen = srv.ClientURL(), "" }
+}
+
+// replica is another heldcall before the same upstream, over the same store.
+func (w *world) replica(c app.Config) *world {
+	w.t.Helper()
+	other := &world{t: w.t, upstream: w.upstream}
+	other.start(c)
+	return other
+}
+
+// pendingNow are the requests that are pending at this moment.
+func (w *world) pendingNow() []approvals.Request {
+	w.t.Helper()
+	page, err := w.console.Requests(w.t.Context(), approvals.Filter{Status: approvals.StatusPending})
+	if err != nil {
+		w.t.Fatal(fmt.Errorf("list what is pending: %w", err))
+	}
+	return page.Items
+}

@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Counter counts the calls that rules with a limit let pass. It lives in memory,
+// keeps a number of counts at most and forgets those first that were not used for
+// the longest time. It is safe for concurrent use.
+type Counter struct {
+	most int
+
+	mu     sync.Mutex
+	counts map[countKey]*list.Element // of *count
+	recent *list.List                 // of *count, the last used first
+}
+
+// countKey is whose calls are counted, of which rule, in what: the minute has no
+// name.
+type countKey struct {
+	rule, kind, name string
+	whose            approvals.Principal
+}
+
+// count is the calls of a turn or run, or the times of those of the last minute.
+type count struct {
+	key   countKey
+	calls int
+	times []time.Time
+}
+
+// NewCounter makes a counter that keeps so many counts at most.
+func NewCounter(most int) *Counter {
+	return &Counter{most: max(most, 1), counts: map[countKey]*list.Element{}, recent: list.New()}
+}
+
+// Charge is what a call has used up of its limits.
+type Charge struct {
+	counter *Counter
+	taken   []*count
+	at      []time.Time
+}
+
+// Take counts a call for its limits: for all of them, or for none if it is one too
+// many for any. Then over is the strictest of those, and exceeded the number that
+// has been reached, such as "20 calls a run".
+func (n *Counter) Take(limits []Limit) (charge Charge, over *Limit, exceeded string) {
+	if len(limits) == 0 {
+		return Charge{}, nil, ""
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	charge.counter = n
+	for i := range limits {
+		l := &limits[i]
+		for _, b := range l.bounds() {
+			k, now := n.find(l.countKey(b.kind)), l.subject.call.Now
+			if k.used(now) < b.most {
+				charge.add(k, now)
+			} else if over == nil || l.Then == Deny && over.Then != Deny {
+				over, exceeded = l, b.String()
+			}
+		}
+	}
+	if over != nil {
+		charge.giveBack()
+		charge = Charge{}
+	}
+	for len(n.counts) > n.most {
+		last := n.recent.Back()
+		delete(n.counts, n.recent.Remove(last).(*count).key)
+	}
+	return charge, over, exceeded
+}
+
+// Return gives back what a call has used up that did not pass in the end. It may be
+// called more than once.
+func (c *Charge) Return() {
+	if c.counter == nil {
+		return
+	}
+	c.counter.mu.Lock()
+	defer c.counter.mu.Unlock()
+	c.giveBack()
+	*c = Charge{}
+}
+
+// Keep makes the charge final: [Charge.Return] does nothing any more.
+func (c *Charge) Keep() { *c = Charge{} }
+
+// countKey is what the limit counts by: runs and turns by their names, the calls of
+// a minute for the principal.
+func (l *Limit) countKey(kind string) countKey {
+	call := &l.subject.call
+	key := countKey{rule: l.pattern.rule.limit.of, kind: kind, whose: call.Principal}
+	switch kind {
+	case "turn":
+		key.name = call.Turn
+	case "run":
+		key.name = call.Run
+	}
+	return key
+}
+
+func (n *Counter) find(key countKey) *count {
+	if e, known := n.counts[key]; known {
+		n.recent.MoveToFront(e)
+		return e.Value.(*count)
+	}
+	k := &count{key: key}
+	n.counts[key] = n.recent.PushFront(k)
+	return k
+}
+
+// used is how many calls count.
+func (k *count) used(now time.Time) int {
+	if k.key.kind != "minute" {
+		return k.calls
+	}
+	k.times = slices.DeleteFunc(k.times, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	return len(k.times)
+}
+
+func (c *Charge) add(k *count, at time.Time) {
+	if k.key.kind == "minute" {
+		k.times = append(k.times, at)
+	} else {
+		k.calls++
+	}
+	c.taken, c.at = append(c.taken, k), append(c.at, at)
+}
+
+func (c *Charge) giveBack() {
+	for i, k := range c.taken {
+		if k.key.kind != "minute" {
+			k.calls--
+		} else if j := slices.Index(k.times, c.at[i]); j >= 0 {
+			k.times = slices.Delete(k.times, j, j+1)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+func limitedPolicy(t *testing.T, limit string) *Policy {
+	t.Helper()
+	return parse(t, "tools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: ['bash(ls *)', read]\n    limit: "+limit+"\n  - allow: ['bash(cat *)', 'b*(ls -l)']\n")
+}
+
+func parse(t *testing.T, src string) *Policy {
+	t.Helper()
+	p, err := Parse("policy.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func ls(run string) Call {
+	return Call{Tool: "bash", Arguments: `{"command":"ls a"}`, Run: run, Turn: run + "-1", Now: time.Unix(1000, 0)}
+}
+
+// A limit holds for each call that its rule covers a part of, whether or not another
+// rule allows it as well.
+func TestLimitsOfAVerdict(t *testing.T) {
+	p := limitedPolicy(t, "{per_turn: 2, per_run: 5}")
+	for _, tt := range []struct{ tool, args, want string }{
+		{"bash", `{"command":"ls a"}`, "2 calls a turn, 5 a run"},
+		{"bash", `{"command":"cat x; ls a"}`, "2 calls a turn, 5 a run"},
+		{"bash", `{"command":"timeout 5 ls a"}`, "2 calls a turn, 5 a run"},
+		{"bash", `{"command":"ls -l"}`, "2 calls a turn, 5 a run"},
+		{"bash", `{"command":"cat x"}`, ""},
+		{"read", `{}`, "2 calls a turn, 5 a run"},
+		{"bash", `{"command":"ls a > b"}`, ""}, // asked about
+	} {
+		v := p.Judge(Call{Tool: tt.tool, Arguments: tt.args})
+		got := ""
+		for _, l := range v.Limits {
+			got += l.String()
+		}
+		if got != tt.want {
+			t.Errorf("%s %s: %s with the limits %q, want %q", tt.tool, tt.args, v.Action, got, tt.want)
+		}
+	}
+	if _, byName := p.AllowsByName(approvals.Principal{}, "read"); byName {
+		t.Error("a tool with a limit passes by its name")
+	}
+}
+
+func TestBeyondALimit(t *testing.T) {
+	for _, tt := range []struct {
+		limit string
+		want  Action
+	}{{"{per_run: 1}", Ask}, {"{per_run: 1, then: ask}", Ask}, {"{per_run: 1, then: deny}", Deny}} {
+		p, n := limitedPolicy(t, tt.limit), NewCounter(10)
+		for i := range 2 {
+			v := p.Judge(ls("a"))
+			_, over, exceeded := n.Take(v.Limits)
+			if (over != nil) != (i == 1) {
+				t.Fatalf("%s: call %d is beyond the limit: %t", tt.limit, i+1, over != nil)
+			}
+			if over == nil {
+				continue
+			}
+			v = over.Beyond(exceeded)
+			if v.Action != tt.want || v.Rule != "policy.yaml:4" || v.Reason != "The policy lets 1 call a run of bash(ls *) pass, and this is one more." {
+				t.Errorf("%s: %s by %s: %s", tt.limit, v.Action, v.Rule, v.Reason)
+			}
+			if v.Action == Ask && (v.Timeout != DefaultTimeout || v.RequiredApprovals != 1 || v.OnTimeout != approvals.OnTimeoutDeny || len(v.Suggested) == 0) {
+				t.Errorf("people are asked with %+v", v)
+			}
+			if v := (Shadow{p}).Judge(ls("a")); v.Limits[0].shadowed != true {
+				t.Error("a policy that is tried out would deny")
+			}
+		}
+	}
+}
+
+// However many calls come at once, so many pass as the limit lets.
+func TestCounterAtOnce(t *testing.T) {
+	p, n := limitedPolicy(t, "{per_run: 100, per_minute: 70}"), NewCounter(1000)
+	var passed atomic.Int64
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for j := range 50 {
+				charge, over, _ := n.Take(p.Judge(ls("a")).Limits)
+				switch {
+				case over != nil:
+				case (i+j)%2 == 0:
+					charge.Return()
+					charge.Return()
+				default:
+					passed.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := passed.Load(); got != 70 {
+		t.Errorf("%d calls have passed", got)
+	}
+}
+
+// Of a call that wraps others, or has several limits, all count or none.
+func TestCounterTakesAllOrNone(t *testing.T) {
+	p, n := limitedPolicy(t, "{per_run: 3}"), NewCounter(10)
+	one := p.Judge(ls("a")).Limits
+	two := append(p.Judge(ls("a")).Limits, one...)
+	if _, over, _ := n.Take(two); over != nil {
+		t.Error("two calls of three do not pass")
+	}
+	if _, over, exceeded := n.Take(two); over == nil || exceeded != "3 calls a run" {
+		t.Errorf("four calls of three pass (%q)", exceeded)
+	}
+	if _, over, _ := n.Take(one); over != nil {
+		t.Error("what did not pass was counted")
+	}
+}
+
+func TestCounterForgets(t *testing.T) {
+	p := limitedPolicy(t, "{per_run: 1}")
+	n := NewCounter(3)
+	passes := func(run string) bool {
+		_, over, _ := n.Take(p.Judge(ls(run)).Limits)
+		return over == nil
+	}
+	for _, run := range []string{"a", "b", "c"} {
+		if !passes(run) || passes(run) {
+			t.Errorf("run %s: not one call passes", run)
+		}
+	}
+	passes("a") // is used last now
+	if !passes("d") || passes("a") || !passes("b") || len(n.counts) != 3 || n.recent.Len() != 3 {
+		t.Errorf("%d counts are kept, and not those used last", len(n.counts))
+	}
+}
+
+func TestCounterOfAMinute(t *testing.T) {
+	p, n := limitedPolicy(t, "{per_minute: 2}"), NewCounter(10)
+	var got strings.Builder
+	for _, second := range []int64{0, 10, 20, 59, 60, 65, 70, 71} {
+		c := ls(fmt.Sprint(second))
+		c.Now = time.Unix(1000+second, 0)
+		_, over, _ := n.Take(p.Judge(c).Limits)
+		fmt.Fprintf(&got, "%t ", over == nil)
+	}
+	if got.String() != "true true false false true false true false " {
+		t.Errorf("passed: %s", got.String())
+	}
+}
+
+// A count stays with its rule wherever that stands in a file that has changed.
+func TestCountOutlivesAReload(t *testing.T) {
+	n := NewCounter(10)
+	for i, src := range []string{"", "# another line\n", "ambiguous: deny\n"} {
+		p := parse(t, src+"rules:\n  - allow: [x]\n    limit: {per_run: 2}\n")
+		if _, over, _ := n.Take(p.Judge(Call{Tool: "x", Run: "a"}).Limits); (over != nil) != (i == 2) {
+			t.Errorf("call %d is beyond the limit: %t", i+1, over != nil)
+		}
+	}
+}
