@@ -265,7 +265,7 @@ func TestUngatedRoutesPass(t *testing.T) {
 }
 
 func TestOneConnectionManyRequests(t *testing.T) {
-	w := build(t, "rules:\n  - deny: [bash]\n", callThenText)
+	w := build(t, "rules:\n  - deny: [bash]\n", callThenText, func(c *app.Config) { c.Proxy.MaxDenials = 0 })
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	for i := range 20 {
 		body := streamedRequest

@@ -51,12 +51,50 @@ func TestMaxDenials(t *testing.T) {
 	}
 }
 
+// TestMaxDenialsWithoutARun: where the agent names no run, each conversation begun
+// anew has its own denials.
+func TestMaxDenialsWithoutARun(t *testing.T) {
+	w := build(t, denyAll, insists, func(c *app.Config) { c.Proxy.MaxDenials = 3 })
+	for i := range 2 {
+		got := w.post("/v1/chat/completions", wholeRequest, "X-Stainless-Retry-Count", "0").rest()
+		if n := len(w.upstream.Requests()); n != 3*(i+1) || !strings.Contains(got, "3 tool calls were denied") {
+			t.Errorf("upstream was asked %d times, and the agent got %s", n, got)
+		}
+	}
+}
+
 // TestNoMaxDenials: without the bound only that of one answer counts.
 func TestNoMaxDenials(t *testing.T) {
 	w := build(t, denyAll, insists, func(c *app.Config) { c.Proxy.MaxDenials = 0 })
 	got := w.post("/v1/chat/completions", wholeRequest).rest()
 	if n := len(w.upstream.Requests()); n != 9 || !strings.Contains(got, "denied 9 times in a row") {
 		t.Errorf("upstream was asked %d times, and the agent got %s", n, got)
+	}
+}
+
+// TestDeniedOnceMore: the same conversation begun anew is the user's next message,
+// but not a request that a client sends again.
+func TestDeniedOnceMore(t *testing.T) {
+	const retries = "X-Stainless-Retry-Count"
+	w := build(t, askAll, refusedOnce)
+	ask := func(header ...string) chan string {
+		answer := make(chan string, 1)
+		go func() { answer <- w.post("/v1/chat/completions", wholeRequest, header...).rest() }()
+		return answer
+	}
+	first := ask(retries, "0")
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
+	<-first
+	for _, header := range [][]string{{retries, "1"}, nil} {
+		if got := <-ask(header...); !strings.Contains(got, "Understood.") { // nobody is asked
+			t.Errorf("got %s", got)
+		}
+	}
+	anew := ask(retries, "0")
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
+	<-anew
+	if got := <-ask(); !strings.Contains(got, "Understood.") {
+		t.Errorf("got %s", got)
 	}
 }
 

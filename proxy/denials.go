@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
@@ -13,7 +14,9 @@ import (
 // call was denied is recorded, and what these records say together. They stand in the
 // store, so that restarts and replicas make no difference.
 type denied struct {
-	Count int `json:"count"` // calls that a rule or a person denied
+	At    time.Time `json:"at"`
+	Anew  bool      `json:"anew,omitempty"`  // what was denied before counts no more
+	Count int       `json:"count,omitempty"` // calls that a rule or a person denied
 	// Notes are those of the reviewers, by the call that they denied.
 	Notes map[string]string `json:"notes,omitempty"`
 }
@@ -55,14 +58,41 @@ func (x *exchange) deniedSoFar() (denied, *intercept.Error) {
 			x.p.log.Error("a record of denied calls cannot be read: they may be asked about again", "run", x.identity().run, "error", err)
 			continue
 		}
-		so.Count += one.Count
-		for call, note := range one.Notes {
-			if _, known := so.Notes[call]; !known { // the first note stays
-				so.Notes[call] = note
-			}
+		so.add(one)
+	}
+	if so.Count == 0 || !x.beginsAnew(so.At) {
+		return so, nil
+	}
+	anew := denied{At: x.began, Anew: true}
+	if err := x.keepDenied(anew); err != nil {
+		return so, x.storeError(err)
+	}
+	return anew, nil
+}
+
+// add takes in what was recorded next.
+func (d *denied) add(next denied) {
+	if next.Anew {
+		*d = denied{Notes: map[string]string{}}
+	}
+	d.At = next.At
+	d.Count += next.Count
+	for call, note := range next.Notes {
+		if _, known := d.Notes[call]; !known { // the first note stays
+			d.Notes[call] = note
 		}
 	}
-	return so, nil
+}
+
+// beginsAnew reports whether the user has said the same again: all that is known of
+// a run without a name is what the user said. Then the request begins a conversation
+// and does not come from a client that tries again.
+func (x *exchange) beginsAnew(last time.Time) bool {
+	if x.turns > 1 || !x.identity().derived || !x.req.Begins() {
+		return false
+	}
+	retries := header(&x.fasthttp.Request.Header, retryHeader)
+	return string(retries) == "0" || x.began.Sub(last) >= x.p.options.AbortRest
 }
 
 // before finds the note of the reviewer who denied the same call.
@@ -83,7 +113,7 @@ func (x *exchange) callKey(c intercept.Call) string {
 
 // deniedNow is what is denied of this turn.
 func (x *exchange) deniedNow() denied {
-	now := denied{Notes: map[string]string{}}
+	now := denied{At: time.Now().UTC(), Notes: map[string]string{}}
 	for _, h := range x.docket.cases {
 		if h.outcome != approvals.OutcomeDeniedByPerson && h.outcome != approvals.OutcomeDeniedByRule {
 			continue
@@ -116,9 +146,19 @@ func (x *exchange) recordDenials() error {
 	if x.docket.denied.Count == 0 {
 		return nil
 	}
-	value, err := json.Marshal(x.docket.denied)
+	return x.keepDenied(x.docket.denied)
+}
+
+// keepDenied records under an id that comes after those of all turns before, and
+// after the one that says that they count no more.
+func (x *exchange) keepDenied(d denied) error {
+	value, err := json.Marshal(d)
 	if err != nil {
 		return err
 	}
-	return x.p.options.Turns.PutTurn(x.ctx, x.deniedKey(), x.turn+suffix(x.turns), value)
+	id := x.turn
+	if !d.Anew {
+		id += suffix(x.turns)
+	}
+	return x.p.options.Turns.PutTurn(x.ctx, x.deniedKey(), id, value)
 }
