@@ -75,7 +75,10 @@ type ConsoleConfig struct {
 	URL       string        `yaml:"url"`       // how reviewers reach it; empty: from Listen
 	Reviewers []Reviewer    `yaml:"reviewers"` // empty: whoever reaches the console is the reviewer "local"
 	Session   time.Duration `yaml:"session"`   // how long a sign-in in a browser lasts
-	OIDC      Unsupported   `yaml:"oidc" refuse:"this version knows reviewers by their tokens only; remove the key and use console.reviewers"`
+	// SelfApproval lets reviewers approve what an agent asks that acts for
+	// themselves. The reviewer "local" always may.
+	SelfApproval bool        `yaml:"self_approval"`
+	OIDC         Unsupported `yaml:"oidc" refuse:"this version knows reviewers by their tokens only; remove the key and use console.reviewers"`
 }
 
 // Reviewer is a person or bot that may see requests, and decide them if the role

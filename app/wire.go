@@ -47,6 +47,7 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 func (a *App) startGate(ctx context.Context, running *lifecycle) error {
 	a.gate = approvals.NewGate(approvals.GateOptions{
 		Store: a.store, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.checkEdit,
+		NoSelfApproval: a.reviewers != nil && !a.config.Console.SelfApproval,
 	})
 	running.background("gate", a.gate.Run)
 	select {

@@ -19,15 +19,18 @@ const (
 	ActionAbortRun    Action = "abort_run"
 )
 
-// Decision is one answer to a request. ReviewerID is set by the channel that
-// authenticated the reviewer; what a payload says of it is ignored.
+// Decision is one answer to a request. The fields that begin with Reviewer are
+// set by the channel that authenticated the reviewer; what a payload says of them
+// is ignored.
 type Decision struct {
 	RequestID      string            `json:"request_id"`
 	Action         Action            `json:"action"`
 	ModifiedArgs   json.RawMessage   `json:"modified_args,omitempty"`
 	Note           string            `json:"note,omitempty"`
 	ReviewerID     string            `json:"reviewer_id"`
-	Channel        string            `json:"channel,omitempty"` // how it came: "rest", "nats", ...
+	ReviewerUser   string            `json:"reviewer_user,omitempty"`   // as principals name the same person
+	ReviewerGroups []string          `json:"reviewer_groups,omitempty"` // by whose right they decide
+	Channel        string            `json:"channel,omitempty"`         // how it came: "rest", "nats", ...
 	Patterns       []string          `json:"patterns,omitempty"`
 	GrantExpiresAt *time.Time        `json:"grant_expires_at,omitempty"`
 	Answer         string            `json:"answer,omitempty"`

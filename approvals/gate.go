@@ -38,6 +38,9 @@ type GateOptions struct {
 	// CheckEdit judges edited arguments by policy's deny rules; an edit they
 	// refuse is an [*InvalidError]. Nil: no rule refuses an edit.
 	CheckEdit func(r Request, args json.RawMessage) error
+	// NoSelfApproval keeps reviewers from approving what an agent asks that acts
+	// for themselves. They may deny it.
+	NoSelfApproval bool
 }
 
 // Gate asks people, waits and wakes: it records requests, decides each of them
@@ -48,11 +51,13 @@ type Gate struct {
 	now       func() time.Time
 	log       *slog.Logger
 	checkEdit func(Request, json.RawMessage) error
-	metrics   *gateMetrics
-	ids       ulidSource
-	due       agenda
-	started   time.Time
-	ready     chan struct{}
+	// noSelfApproval: see GateOptions.
+	noSelfApproval bool
+	metrics        *gateMetrics
+	ids            ulidSource
+	due            agenda
+	started        time.Time
+	ready          chan struct{}
 
 	mu      sync.Mutex
 	pending map[string]*waiter   // requests that may still be decided
@@ -76,17 +81,18 @@ type waiter struct {
 // by other replicas, need [Gate.Run].
 func NewGate(o GateOptions) *Gate {
 	g := &Gate{
-		store:     o.Store,
-		now:       o.Now,
-		log:       o.Log,
-		checkEdit: o.CheckEdit,
-		ready:     make(chan struct{}),
-		due:       newAgenda(),
-		pending:   map[string]*waiter{},
-		moving:    map[string]*movement{},
-		recent:    []finished{},
-		runs:      map[string]Run{},
-		steered:   map[string]chan struct{}{},
+		store:          o.Store,
+		now:            o.Now,
+		log:            o.Log,
+		checkEdit:      o.CheckEdit,
+		noSelfApproval: o.NoSelfApproval,
+		ready:          make(chan struct{}),
+		due:            newAgenda(),
+		pending:        map[string]*waiter{},
+		moving:         map[string]*movement{},
+		recent:         []finished{},
+		runs:           map[string]Run{},
+		steered:        map[string]chan struct{}{},
 	}
 	if g.now == nil {
 		g.now = time.Now

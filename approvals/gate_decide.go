@@ -16,12 +16,12 @@ var (
 	errNotDue  = errors.New("the deadline has not come")
 )
 
-// Decide takes a reviewer's decision. ReviewerID and Channel must have been set
-// by the channel that authenticated the reviewer. It returns the request as it
-// then stands: still pending where more approvals are required.
+// Decide takes a reviewer's decision. The fields of the reviewer and Channel must
+// have been set by the channel that authenticated the reviewer. It returns the
+// request as it then stands: still pending where more approvals are required.
 //
 // It fails with [*DecidedError] when the request had ended before, its deadline
-// included; [ErrUnknownRequest]; [*InvalidError]; [ErrTooLarge] for an edit or note
+// included; [*ForbiddenError] when this reviewer may not; [ErrUnknownRequest]; [*InvalidError]; [ErrTooLarge] for an edit or note
 // that does not fit a record; or [ErrStoreUnavailable], when nothing is known of
 // the outcome.
 func (g *Gate) Decide(ctx context.Context, d Decision) (Request, error) {
@@ -79,6 +79,9 @@ func checkDecision(d Decision) error {
 
 // apply lets a decision take effect on a pending request.
 func (g *Gate) apply(r *Request, d Decision) error {
+	if err := g.mayDecide(r, &d); err != nil {
+		return err
+	}
 	switch d.Action {
 	case ActionDeny:
 		r.Decisions = append(r.Decisions, d)
@@ -101,7 +104,7 @@ func (g *Gate) apply(r *Request, d Decision) error {
 		g.end(r, StatusApproved)
 	case ActionApprove:
 		for _, earlier := range r.Decisions {
-			if earlier.ReviewerID == d.ReviewerID {
+			if d.samePerson(&earlier) {
 				return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already; %d different reviewers are required", d.ReviewerID, r.RequiredApprovals)}
 			}
 		}

@@ -200,7 +200,7 @@ func TestDecide(t *testing.T) {
 	if status != 200 || !strings.Contains(body, `"status":"approved"`) {
 		t.Errorf("answer is %d %s", status, body)
 	}
-	want := approvals.Decision{RequestID: "01A", Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"x": "<1>"}`), Note: "n", ReviewerID: "local", Channel: "rest"}
+	want := approvals.Decision{RequestID: "01A", Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"x": "<1>"}`), Note: "n", ReviewerID: "local", ReviewerGroups: []string{approvals.EveryGroup}, Channel: "rest"}
 	if diff := cmp.Diff(want, gate.decision); diff != "" {
 		t.Errorf("the gate was asked to decide otherwise:\n%s", diff)
 	}

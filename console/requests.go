@@ -178,7 +178,7 @@ func (c *Console) take(r *http.Request, id string, payload []byte) (approvals.Re
 		return approvals.Request{}, approvals.ErrUnknownRequest
 	}
 	decision.RequestID = cmp.Or(id, decision.RequestID)
-	decision.ReviewerID = reviewerOf(r).Name
+	reviewerOf(r).Sign(&decision)
 	decision.Channel = channel
 	request, err := c.gate.Decide(r.Context(), decision)
 	if err != nil {

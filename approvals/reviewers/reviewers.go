@@ -11,6 +11,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // Role is what a reviewer may do.
@@ -33,9 +35,6 @@ func (r Role) Includes(other Role) bool { return rank[r] >= rank[other] && rank[
 // reviewer has this name.
 const LocalName = "local"
 
-// EveryGroup in the groups of a reviewer stands for all of them.
-const EveryGroup = "*"
-
 // Reviewer is a person or bot whose identity is proven.
 type Reviewer struct {
 	Name   string   `json:"name"`
@@ -44,10 +43,18 @@ type Reviewer struct {
 	Groups []string `json:"groups"`
 }
 
+// Sign writes into a decision whose it is.
+func (r Reviewer) Sign(d *approvals.Decision) {
+	d.ReviewerID, d.ReviewerGroups = r.Name, r.Groups
+	if r.User != r.Name {
+		d.ReviewerUser = r.User
+	}
+}
+
 // Local is the reviewer of a heldcall without configured reviewers: whoever
 // reaches it on loopback.
 func Local() Reviewer {
-	return Reviewer{Name: LocalName, Role: RoleAdmin, Groups: []string{EveryGroup}}
+	return Reviewer{Name: LocalName, Role: RoleAdmin, Groups: []string{approvals.EveryGroup}}
 }
 
 // Entry is one reviewer of the configuration and the hash of their token.

@@ -76,7 +76,11 @@ func decideOne(ctx context.Context, s *streams, console *client.Client, output o
 	if last, ok := request.FinalDecision(); ok && last.ModifiedArgs != nil {
 		arguments = last.ModifiedArgs
 	}
-	_, err = fmt.Fprintf(s.out, "%s %s: %s %s\n", printable(string(request.Status)), printable(request.ID),
+	stands := string(request.Status)
+	if !request.Status.Final() {
+		stands = fmt.Sprintf("%d of %d approvals,", len(request.Decisions), request.RequiredApprovals)
+	}
+	_, err = fmt.Fprintf(s.out, "%s %s: %s %s\n", printable(stands), printable(request.ID),
 		printable(request.ToolName), escapeJSON(compactJSON(arguments)))
 	return err
 }

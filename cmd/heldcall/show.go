@@ -37,6 +37,7 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 	line("", r.Tool.Description)
 	line("Risk", string(r.RiskLevel))
 	line("Asked by", joinFilled(": ", r.Rule, r.Reason))
+	line("Decided by", deciders(r))
 	if r.Description != r.Tool.Description {
 		line("Description", r.Description)
 	}
@@ -72,6 +73,22 @@ func standing(r *approvals.Request, now time.Time) string {
 		return joinFilled(": ", string(r.Status), r.Details.CancelReason)
 	}
 	return fmt.Sprintf("%s, asked %s ago; if nobody answers: %s in %s", r.Status, ago(now.Sub(r.CreatedAt)), r.OnTimeout, left(r.ExpiresAt.Sub(now)))
+}
+
+// deciders says who may decide a request, and how many must approve, where that
+// is not any one reviewer.
+func deciders(r *approvals.Request) string {
+	who, approvals := "", ""
+	if len(r.Reviewers) > 0 {
+		who = "members of " + strings.Join(r.Reviewers, " or ")
+	}
+	if r.RequiredApprovals > 1 {
+		approvals = fmt.Sprintf("%d different reviewers must approve", r.RequiredApprovals)
+		if !r.Status.Final() {
+			approvals += fmt.Sprintf(", %d have", len(r.Decisions))
+		}
+	}
+	return joinFilled("; ", who, approvals)
 }
 
 // shortStanding says where a request stands in a word or two.

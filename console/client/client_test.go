@@ -142,7 +142,7 @@ func TestClientDecides(t *testing.T) {
 	if err != nil || request.Status != approvals.StatusApproved {
 		t.Errorf("answer is %+v, %v", request, err)
 	}
-	decision.ReviewerID, decision.Channel = "local", "rest"
+	decision.ReviewerID, decision.ReviewerGroups, decision.Channel = "local", []string{approvals.EveryGroup}, "rest"
 	if diff := cmp.Diff(decision, gate.decision); diff != "" {
 		t.Error(diff)
 	}

@@ -32,7 +32,7 @@ func (s *Service) decide(ctx context.Context, msg *natsgo.Msg) (any, error) {
 		return nil, &approvals.InvalidError{Field: "request_id", Reason: fmt.Sprintf("%q is not the request of the subject, %q", d.RequestID, id)}
 	}
 	d.RequestID = id
-	d.ReviewerID = reviewer.Name
+	reviewer.Sign(&d)
 	d.Channel = "nats"
 	return s.gate.Decide(ctx, d)
 }
