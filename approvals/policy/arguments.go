@@ -125,8 +125,11 @@ func (c *argumentsCheck) doubt(text string) {
 	}
 }
 
-// foldCase maps names that differ only in letter case, in any script, to one.
+// foldCase maps texts that differ only in letter case, in any script, to one.
 func foldCase(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf {
 			return unicode.ToLower(r)
@@ -137,6 +140,15 @@ func foldCase(s string) string {
 		}
 		return unicode.ToLower(least)
 	}, s)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // canonical is strict arguments on one line: names sorted, numbers as written.

@@ -24,14 +24,14 @@ func newCommandGlob(text string) *commandGlob {
 	prefix := newGlob(text).prefix()
 	g := &commandGlob{
 		glob:   newPrefixGlob(text),
-		lower:  newPrefixGlob(strings.ToLower(text)),
+		lower:  newPrefixGlob(foldCase(text)),
 		prefix: strings.TrimSuffix(prefix, ":"),
 		joined: len(prefix) < len(text) && !strings.HasSuffix(prefix, ":"),
 	}
-	g.core = strings.ToLower(strings.TrimSpace(g.prefix))
+	g.core = foldCase(strings.TrimSpace(g.prefix))
 	g.words = newWordsGlob(text)
 	if first := strings.TrimSuffix(firstWord(text), ":*"); !strings.Contains(first, "*") {
-		g.key = strings.ToLower(first)
+		g.key = foldCase(first)
 	}
 	return g
 }
@@ -170,7 +170,7 @@ func (p *shellPattern) names(program string) bool {
 // begins reports whether the pattern's first word is a name, but for letter
 // case.
 func (p *shellPattern) begins(name string) bool {
-	return len(p.words) == 0 || !p.words[0].literal() || strings.ToLower(p.words[0].prefix()) == name
+	return len(p.words) == 0 || !p.words[0].literal() || foldCase(p.words[0].prefix()) == name
 }
 
 // wordGlob is a word of a pattern: each unquoted * stands for any text.

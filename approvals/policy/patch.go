@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // patchHeaders begin the lines of a patch that name a file.
 var patchHeaders = []string{"*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "}
@@ -30,6 +33,9 @@ func patchPaths(text string) (paths []string, problem string) {
 				paths = append(paths, loose)
 			}
 		}
+	}
+	if slices.ContainsFunc(paths, func(path string) bool { return strings.Contains(path, ":") }) {
+		problem = "The patch names a file with a colon, where some readers cut it off."
 	}
 	if len(paths) == 0 && problem == "" {
 		problem = "The patch names no file."

@@ -86,12 +86,24 @@ func pathProblem(text string) string {
 		return "The path holds a backslash, which some systems take for a slash."
 	case hasDrive(text) && !strings.HasPrefix(text[2:], "/"):
 		return "The path is relative to the current folder of a drive."
+	case droppedByWindows(text):
+		return "The path has a name that Windows takes for another: one that ends in a dot or a space, or with ::."
 	case !hasDrive(text) && hasScheme(text):
 		return "The path looks like a URL."
 	case strings.HasPrefix(homeForm(text), "$") || strings.HasPrefix(text, "%"):
 		return "The path begins with what may be a variable."
 	}
 	return ""
+}
+
+// droppedByWindows reports whether Windows drops a part of a name in a path.
+func droppedByWindows(text string) bool {
+	for name := range strings.SplitSeq(text, "/") {
+		if name != "." && name != ".." && (strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ")) {
+			return true
+		}
+	}
+	return strings.Contains(text, "::")
 }
 
 func hasDrive(text string) bool {
@@ -148,14 +160,14 @@ func newPathGlob(text string) (*pathGlob, error) {
 		}
 		wild = wild || strings.Contains(segment, "*")
 	}
-	last := lastSegment(strings.ToLower(l.body))
+	last := lastSegment(foldCase(l.body))
 	l.body = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`).Replace(l.body) // special to doublestar only
 	if !doublestar.ValidatePattern(l.body) {
 		return nil, errors.New("is not a path pattern")
 	}
 	return &pathGlob{
 		location: l,
-		lower:    strings.ToLower(l.body),
+		lower:    foldCase(l.body),
 		anywhere: l.anchor == "" && l.up == 0 && strings.HasPrefix(text, "**"),
 		last:     last,
 		fixed:    !strings.Contains(last, "*"),
@@ -176,7 +188,7 @@ func (g *pathGlob) match(l location) match {
 	if g.covers(l) || g.anywhere && doublestar.MatchUnvalidated(g.body, l.body) {
 		return yes
 	}
-	body := strings.ToLower(l.body)
+	body := foldCase(l.body)
 	if (g.anywhere || g.anchor == l.anchor && g.up == l.up) && doublestar.MatchUnvalidated(g.lower, body) {
 		return maybe
 	}
@@ -204,7 +216,7 @@ func (g *pathGlob) below(l location) bool {
 		return l.up > g.up
 	}
 	fixed, _, _ := strings.Cut(g.lower, "*")
-	body := strings.ToLower(l.body)
+	body := foldCase(l.body)
 	return body == "" || strings.HasPrefix(fixed, body) || strings.HasPrefix(body, fixed)
 }
 

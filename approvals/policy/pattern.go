@@ -53,7 +53,7 @@ func newPattern(text string) (*pattern, error) {
 	}
 	p.star = strings.Trim(argument, "*") == ""
 	p.plain = newTextGlob(argument)
-	p.lower = newTextGlob(strings.ToLower(argument))
+	p.lower = newTextGlob(foldCase(argument))
 	p.path, p.pathErr = newPathGlob(argument)
 	p.url, p.urlErr = newURLGlob(argument)
 	p.command = newCommandGlob(argument)
@@ -179,7 +179,7 @@ func (s *subject) matchWide(p *pattern) match {
 		switch {
 		case p.plain.match(text):
 			return yes
-		case p.lower.match(strings.ToLower(text)):
+		case p.lower.match(foldCase(text)):
 			found = maybe
 		}
 	}

@@ -116,6 +116,7 @@ func (r *reader) profile(name string, n *yaml.Node, path string) (*tool, string)
 		{"workdir", func(n *yaml.Node, _ string) { t.workdir = splitFields(n.Value) }},
 		{"args", func(n *yaml.Node, _ string) { t.args = append([]string{}, strings.Fields(n.Value)...) }},
 		{"without", func(n *yaml.Node, _ string) { t.without = n.Value }},
+		{"below", func(n *yaml.Node, _ string) { t.below = strings.Fields(n.Value) }},
 		{"tree", yes(&t.tree)},
 		{"risk", func(n *yaml.Node, path string) { t.risk = r.risk(n, path) }},
 	}, nil)

@@ -159,7 +159,7 @@ func (s *subject) command(argv []string) {
 	if script, ok := shellCall(argv); ok {
 		r.text = script
 	}
-	r.lower = strings.ToLower(r.text)
+	r.lower = foldCase(r.text)
 	s.readings = append(s.readings, r)
 	s.certain++
 }
@@ -244,8 +244,17 @@ func (s *subject) clarify() {
 	}
 }
 
-// lookBeyond notes arguments that a profile does not know.
+// lookBeyond notes arguments that a profile does not know, and those that lead
+// elsewhere than the path.
 func (s *subject) lookBeyond() {
+	for _, name := range s.tool.below {
+		for _, v := range valuesAt(s.members, []string{name}) {
+			if l, problem := locate(v.text); v.kind != '"' || problem != "" || l.anchor != "" || strings.Contains(v.text, "..") {
+				s.beyond = fmt.Sprintf("The call has the argument %s, which may lead out of its folder.", name)
+				return
+			}
+		}
+	}
 	if s.tool.args == nil {
 		return
 	}
@@ -286,7 +295,7 @@ func (s *subject) addOthers() {
 
 // reading adds a text that the resource may be.
 func (s *subject) reading(text string) {
-	r := reading{text: text, lower: strings.ToLower(text)}
+	r := reading{text: text, lower: foldCase(text)}
 	switch s.kind {
 	case asPath:
 		r.path, r.problem = locate(text)

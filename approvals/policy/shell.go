@@ -173,7 +173,7 @@ func (f *finder) parse(src string, depth int) *script {
 	}
 	f.walk(file, src, depth)
 	if s.quotes {
-		s.source = strings.ToLower(src)
+		s.source = foldCase(src)
 	}
 	if s.notPlain = s.problem; s.notPlain == "" {
 		s.notPlain = f.whyNotPlain(file)
@@ -188,7 +188,7 @@ func (f *finder) finish() {
 	s.texts = slices.Compact(s.texts) // a plain command is its own source
 	s.lower = make([]string, len(s.texts))
 	for i, text := range s.texts {
-		s.lower[i] = strings.ToLower(text)
+		s.lower[i] = foldCase(text)
 	}
 	for _, c := range s.commands {
 		s.all = c.appendAll(s.all)
@@ -262,7 +262,7 @@ func (f *finder) command(words []word, piped bool, depth int) *command {
 		}
 	}
 	text := strings.Join(c.words, " ")
-	c.text = strings.ToLower(text)
+	c.text = foldCase(text)
 	c.opens = []string{text}
 	if slices.ContainsFunc(words, func(w word) bool { return !w.certain() }) {
 		c.opens[0] = strings.Join(open, " ")

@@ -154,7 +154,7 @@ func (s *subject) lookUp() {
 		r := &s.readings[i]
 		switch s.kind {
 		case asPath:
-			s.keys = append(s.keys, lastSegment(strings.ToLower(r.path.body)))
+			s.keys = append(s.keys, lastSegment(foldCase(r.path.body)))
 		case asURL:
 			s.keys = append(s.keys, r.url.host)
 		case asShell:

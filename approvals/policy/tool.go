@@ -39,6 +39,7 @@ type tool struct {
 	workdir [][]string // fields of the folder from which paths count
 	args    []string   // the arguments that a call may have besides; nil: any
 	without string     // what stands for a resource that is missing; "": nothing does
+	below   []string   // arguments that may name nothing beyond the path
 	tree    bool       // the tool reads the whole tree below its path
 
 	risk     approvals.Risk

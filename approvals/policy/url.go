@@ -72,10 +72,19 @@ func urlProblem(text string) string {
 		return "The URL has an @ before its path, which hides the host."
 	case strings.ContainsAny(authority, "?#") && strings.Contains(rest, "@"):
 		return "The URL has an @ before its path, which hides the host."
-	case strings.Contains(lower, "%2e") || strings.Contains(lower, "%2f") || strings.Contains(lower, "%5c") || strings.Contains(lower, "..;"):
-		return "The URL escapes dots or slashes in its path."
+	case strings.Contains(lower, "%2e") || strings.Contains(lower, "%2f") || strings.Contains(lower, "%5c") || strings.Contains(lower, "%25") || strings.Contains(lower, "..;"):
+		return "The URL escapes dots, slashes or percent signs in its path."
+	case leadsUp(beforeQuery(strings.TrimPrefix(rest, authority))):
+		return "The URL has .. in its path, which programs resolve differently."
 	}
 	return ""
+}
+
+func beforeQuery(text string) string {
+	if i := strings.IndexAny(text, "?#"); i >= 0 {
+		return text[:i]
+	}
+	return text
 }
 
 // hostProblem looks at the host.
