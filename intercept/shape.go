@@ -1,10 +1,6 @@
 package intercept
 
-import (
-	"bytes"
-	"strings"
-	"unicode/utf8"
-)
+import "bytes"
 
 // Span is a stretch of bytes, from Start up to and without End.
 type Span struct{ Start, End int }
@@ -57,7 +53,7 @@ func (s *Shape) Match(payload []byte, texts [][]byte) ([][]byte, bool) {
 		if number {
 			n = plainNumber(payload)
 		} else {
-			n = plainString(payload)
+			n, _ = stringLength(payload)
 		}
 		if n < 0 {
 			return texts, false
@@ -85,53 +81,18 @@ func plainNumber(b []byte) int {
 	return n
 }
 
-// plainString returns the length of the string contents at the front of b up to
-// its closing quote, or -1 when they are not strict JSON: control bytes, invalid
-// UTF-8, unknown escapes, halves of surrogate pairs, or no closing quote.
-func plainString(b []byte) int {
-	ascii := true
-	for i := 0; i < len(b); i++ {
-		c := b[i]
-		if ordinary[c] {
-			continue
-		}
-		switch {
-		case c == '"':
-			if !ascii && !utf8.Valid(b[:i]) {
-				return -1
-			}
-			return i
-		case c < 0x20:
-			return -1
-		case c >= utf8.RuneSelf:
-			ascii = false
-		case c == '\\':
-			n := escape(b[i+1:])
-			if n == 0 {
-				return -1
-			}
-			i += n
-		}
-	}
-	return -1
-}
-
-// ordinary marks the bytes that stand for themselves in a JSON string.
-var ordinary = func() (t [256]bool) {
-	for c := 0x20; c < utf8.RuneSelf; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
 // escape returns the length of the escape sequence at the front of b, without
 // its backslash; 0 when it is none. A surrogate counts with its other half.
 func escape(b []byte) int {
 	if len(b) == 0 {
 		return 0
 	}
-	if b[0] != 'u' {
-		return 1 + min(0, strings.IndexByte(`"\/bfnrt`, b[0]))
+	switch b[0] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 1
+	case 'u':
+	default:
+		return 0
 	}
 	first, ok := hex4(b[1:])
 	switch {

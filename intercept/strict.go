@@ -13,7 +13,7 @@ import (
 // unescaping, and nothing behind the value. What it accepts may be searched and
 // edited with gjson and sjson.
 func Strict(b []byte) error {
-	if jsontext.Value(b).IsValid() {
+	if isQuick(b) || jsontext.Value(b).IsValid() {
 		return nil
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(b))

@@ -1,0 +1,298 @@
+package intercept
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync"
+	"unicode/utf8"
+)
+
+// quick reads strict JSON several times as fast as the strict decoder, and errs in
+// the safe direction only: it gives up on whatever it is not sure of, and then the
+// decoder judges. What it accepts is one value by the grammar of RFC 8259, each
+// string of which is valid UTF-8 with the escapes of the RFC and whole surrogate
+// pairs, and each object of which has names without escapes that differ byte for
+// byte. Without escapes a name stands for its bytes, so the names differ for every
+// reader: it is what the decoder accepts too. FuzzQuick holds one against the other.
+type quick struct {
+	b     []byte
+	marks []string // strings to be looked for, below the top level
+	found uint     // those that may be there, as bits
+	names []quickName
+}
+
+// quickName is a name of an object that is open, with what is compared first.
+type quickName struct {
+	sum uint64
+	at  Span
+}
+
+const (
+	quickDepth   = 128 // deeper values are left to the decoder
+	quickMembers = 64  // and so are objects with more: each name is compared with all before it
+)
+
+// undecided stands for the end of what a quick reader is not sure of.
+const undecided = -1
+
+// quickNames are buffers for the names of objects.
+var quickNames = sync.Pool{New: func() any { n := make([]quickName, 0, 2*quickMembers); return &n }}
+
+// isQuick reports whether b is strict JSON for sure.
+func isQuick(b []byte) bool {
+	q := quick{b: b}
+	return q.whole(nil)
+}
+
+// whole reads all of the text. Of a value that is an object each field is shown to
+// field, if there is one.
+func (q *quick) whole(field func(name []byte, value Span)) bool {
+	buffer := quickNames.Get().(*[]quickName)
+	defer quickNames.Put(buffer)
+	q.names = (*buffer)[:0]
+	i := q.space(0)
+	if i < len(q.b) && q.b[i] == '{' {
+		i = q.object(i+1, 1, field)
+	} else {
+		i = q.value(i, 0)
+	}
+	return i != undecided && q.space(i) == len(q.b)
+}
+
+// space is where the blanks at i end.
+func (q *quick) space(i int) int {
+	for i < len(q.b) && (q.b[i] == ' ' || q.b[i] == '\n' || q.b[i] == '\r' || q.b[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// value reads the value at i, at the given depth, and returns where it ends.
+func (q *quick) value(i, depth int) int {
+	if i >= len(q.b) || depth == quickDepth {
+		return undecided
+	}
+	switch c := q.b[i]; c {
+	case '"':
+		return q.text(i + 1)
+	case '{':
+		return q.object(i+1, depth+1, nil)
+	case '[':
+		return q.array(i+1, depth+1)
+	case 't':
+		return q.literal(i, "true")
+	case 'f':
+		return q.literal(i, "false")
+	case 'n':
+		return q.literal(i, "null")
+	}
+	return q.number(i)
+}
+
+func (q *quick) literal(i int, word string) int {
+	if end := i + len(word); end <= len(q.b) && string(q.b[i:end]) == word {
+		return end
+	}
+	return undecided
+}
+
+// number reads -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
+func (q *quick) number(i int) int {
+	if q.at(i) == '-' {
+		i++
+	}
+	start := i
+	if i = q.digits(i); i == start || q.b[start] == '0' && i > start+1 {
+		return undecided
+	}
+	if q.at(i) == '.' {
+		if start, i = i+1, q.digits(i+1); i == start {
+			return undecided
+		}
+	}
+	if q.at(i)|0x20 == 'e' {
+		if i++; q.at(i) == '+' || q.at(i) == '-' {
+			i++
+		}
+		if start, i = i, q.digits(i); i == start {
+			return undecided
+		}
+	}
+	return i
+}
+
+// at is the byte at i, 0 behind the end.
+func (q *quick) at(i int) byte {
+	if i < len(q.b) {
+		return q.b[i]
+	}
+	return 0
+}
+
+func (q *quick) digits(i int) int {
+	for i < len(q.b) && q.b[i] >= '0' && q.b[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// text reads a string value whose contents begin at i.
+func (q *quick) text(i int) int {
+	n, escaped := stringLength(q.b[i:])
+	if n < 0 {
+		return undecided
+	}
+	q.look(q.b[i:i+n], escaped)
+	return i + n + 1
+}
+
+// look notes which marks a string may be. An escaped one may be any that it is long
+// enough for: an escape stands for a byte with two to six.
+func (q *quick) look(text []byte, escaped bool) {
+	for m, mark := range q.marks {
+		if string(text) == mark || escaped && len(text) > len(mark) && len(text) <= 6*len(mark) {
+			q.found |= 1 << m
+		}
+	}
+}
+
+func (q *quick) array(i, depth int) int {
+	if i = q.space(i); q.at(i) == ']' {
+		return i + 1
+	}
+	for {
+		if i = q.value(i, depth); i == undecided {
+			return undecided
+		}
+		switch i = q.space(i); q.at(i) {
+		case ',':
+			i = q.space(i + 1)
+		case ']':
+			return i + 1
+		default:
+			return undecided
+		}
+	}
+}
+
+func (q *quick) object(i, depth int, field func(name []byte, value Span)) int {
+	outer := len(q.names)
+	if i = q.space(i); q.at(i) == '}' {
+		return i + 1
+	}
+	for {
+		name := i + 1
+		if i = q.name(i, outer); i == undecided {
+			return undecided
+		}
+		if depth > 1 {
+			q.look(q.b[name:i-1], false)
+		}
+		end := i - 1
+		if i = q.space(i); q.at(i) != ':' {
+			return undecided
+		}
+		start := q.space(i + 1)
+		if i = q.value(start, depth); i == undecided {
+			return undecided
+		}
+		if field != nil {
+			field(q.b[name:end], Span{start, i})
+		}
+		switch i = q.space(i); q.at(i) {
+		case ',':
+			i = q.space(i + 1)
+		case '}':
+			q.names = q.names[:outer]
+			return i + 1
+		default:
+			return undecided
+		}
+	}
+}
+
+// name reads the name at i, which must differ from those since outer, the names of
+// the same object.
+func (q *quick) name(i, outer int) int {
+	if q.at(i) != '"' || len(q.names)-outer == quickMembers {
+		return undecided
+	}
+	i++
+	n, escaped := stringLength(q.b[i:])
+	if n < 0 || escaped {
+		return undecided
+	}
+	own := quickName{nameSum(q.b[i : i+n]), Span{i, i + n}}
+	for _, other := range q.names[outer:] {
+		if other.sum == own.sum && string(q.b[other.at.Start:other.at.End]) == string(q.b[i:i+n]) {
+			return undecided
+		}
+	}
+	q.names = append(q.names, own)
+	return i + n + 1
+}
+
+// nameSum is the same for names that are the same, and seldom for others.
+func nameSum(name []byte) (sum uint64) {
+	if len(name) >= 8 {
+		return binary.LittleEndian.Uint64(name)*31 + binary.LittleEndian.Uint64(name[len(name)-8:]) + uint64(len(name))
+	}
+	for _, c := range name {
+		sum = sum<<8 | uint64(c)
+	}
+	return sum
+}
+
+// stringLength returns the length of the string contents at the front of b up to
+// the closing quote, and whether there are escapes in them. It is -1 when they are
+// not strict JSON: control bytes, invalid UTF-8, unknown escapes, halves of
+// surrogate pairs, or no closing quote.
+func stringLength(b []byte) (n int, escaped bool) {
+	for i := 0; ; {
+		for ; len(b)-i >= 8; i += 8 {
+			if w := special(binary.LittleEndian.Uint64(b[i:])); w != 0 {
+				i += bits.TrailingZeros64(w) / 8
+				break
+			}
+		}
+		if i >= len(b) {
+			return -1, escaped
+		}
+		switch c := b[i]; {
+		case c == '"':
+			return i, escaped
+		case c == '\\' && i+1 < len(b) && shortEscape[b[i+1]]:
+			escaped, i = true, i+2
+		case c == '\\':
+			n := escape(b[i+1:])
+			if n == 0 {
+				return -1, true
+			}
+			escaped, i = true, i+1+n
+		case c < 0x20:
+			return -1, escaped
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			start := i
+			for i < len(b) && b[i] >= utf8.RuneSelf {
+				i++
+			}
+			if !utf8.Valid(b[start:i]) {
+				return -1, escaped
+			}
+		}
+	}
+}
+
+// special marks by their high bits those of eight bytes that do not stand for
+// themselves in a JSON string: control bytes, the quote, the backslash, and what is
+// not ASCII. Subtracting borrows into the high bit of each byte that is too small,
+// and of bytes above it at most: the lowest that is marked is one (Mycroft's test).
+func special(w uint64) uint64 {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	return (w | (w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & high
+}
+
+// shortEscape marks what stands behind the backslash of an escape of two bytes.
+var shortEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
