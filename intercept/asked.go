@@ -1,8 +1,8 @@
 package intercept
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 )
 
 // RequestForm is what a dialect's requests have in common.
@@ -10,74 +10,49 @@ type RequestForm struct {
 	API    string   // its name, for errors
 	Array  string   // the field that has to be there and be an array, "" for none
 	Fields []string // the fields whose values are looked at, Array too
+	// Marks are strings, names or values, without which nobody need look into a
+	// field for what they stand for: see [Asked.May].
+	Marks []string
 }
 
-// Asked is an agent's request. Its fields are stretches of the body, and are
-// looked for when the first of them is needed: most requests pass unread.
+// Asked is an agent's request. Its fields are stretches of the body.
 type Asked struct {
 	envelope Envelope
 	form     *RequestForm
-	looked   bool // fields were looked for
 	fields   Fields
 }
 
-// Accept checks that the body is one that every parser reads alike, and leaves
-// its fields for later. The error is an [*Error].
+// Accept reads a body, which has to be one that every parser reads alike. The error
+// is an [*Error].
 func (f *RequestForm) Accept(e Envelope) (Asked, error) {
-	object := bytes.HasPrefix(bytes.TrimLeft(e.Body, " \t\r\n"), []byte("{"))
-	if !object || f.Array != "" && !bytes.Contains(e.Body, []byte(`"`+f.Array+`"`)) || Strict(e.Body) != nil {
-		return f.Parse(e) // knows what is wrong
-	}
-	return Asked{envelope: e, form: f}, nil
-}
-
-// Parse reads the fields of a body. The error is an [*Error].
-func (f *RequestForm) Parse(e Envelope) (Asked, error) {
-	a := Asked{envelope: e, form: f, looked: true}
-	if err := a.read(); err != nil {
-		return a, &Error{
-			Code:   CodeBadRequest,
-			Reason: "the request body is not a " + f.API + " request: " + err.Error(),
+	a := Asked{envelope: e, form: f}
+	var err error
+	if a.fields, err = readFields(e.Body, f.Fields, f.Marks); err == nil && f.Array != "" {
+		if array := a.fields.Raw(f.Array); len(array) == 0 || array[0] != '[' {
+			err = fmt.Errorf("it has no %s array", f.Array)
 		}
+	}
+	if err != nil {
+		return a, &Error{Code: CodeBadRequest, Reason: "the request body is not a " + f.API + " request: " + err.Error()}
 	}
 	return a, nil
 }
 
-func (a *Asked) read() (err error) {
-	if a.fields, err = ReadFields(a.envelope.Body, a.form.Fields...); err != nil {
-		return err
-	}
-	if a.form.Array == "" {
-		return nil
-	}
-	if array := a.fields.Raw(a.form.Array); len(array) == 0 || array[0] != '[' {
-		return fmt.Errorf("it has no %s array", a.form.Array)
-	}
-	return nil
-}
-
-// look looks for the fields. A body that has no array after all has no fields:
-// it can be passed on, and not continued.
-func (a *Asked) look() {
-	if a.looked {
-		return
-	}
-	a.looked = true
-	if a.read() != nil {
-		a.fields = Fields{}
-	}
+// May reports whether a mark of the form may stand anywhere below the top level of
+// the body, as a name or as a value. Where it says no it is right.
+func (a *Asked) May(mark string) bool {
+	i := slices.Index(a.form.Marks, mark)
+	return i < 0 || a.fields.found&(1<<i) != 0
 }
 
 // Field is the value of a field as it stands in the body, nil where it is absent.
 // It aliases the body.
 func (a *Asked) Field(name string) []byte {
-	a.look()
 	return a.fields.Raw(name)
 }
 
 // At is where the value of a field stands in the body.
 func (a *Asked) At(name string) (at Span, ok bool) {
-	a.look()
 	return a.fields.At(name)
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -12,40 +11,65 @@ import (
 // Fields are top-level fields of a request body that is one strict JSON object,
 // as stretches of its bytes: nothing is re-encoded.
 type Fields struct {
-	body []byte
-	at   map[string]Span
+	body  []byte
+	names []string
+	at    []Span // by name; one that is absent is empty
+	found uint   // the marks that may be there, as bits
 }
 
-// ReadFields reads a body strictly and finds the fields with the given names. The
-// error says what is wrong and where, and quotes nothing.
-func ReadFields(body []byte, names ...string) (Fields, error) {
-	f := Fields{body: body, at: make(map[string]Span, len(names))}
+// ReadFields reads a body strictly, once, and finds the fields with the given names.
+// The error says what is wrong and where, and quotes nothing.
+func ReadFields(body []byte, names ...string) (Fields, error) { return readFields(body, names, nil) }
+
+// readFields also finds out which of some marks may stand as a string anywhere below
+// the top level.
+func readFields(body []byte, names, marks []string) (Fields, error) {
+	f := Fields{body: body, names: names, at: make([]Span, len(names))}
+	q := quick{b: body, marks: marks}
+	if q.at(q.space(0)) == '{' && q.whole(f.note) {
+		f.found = q.found
+		return f, nil
+	}
+	clear(f.at)
+	f.found = 1<<len(marks) - 1
+	return f, f.decode()
+}
+
+func (f *Fields) note(name []byte, value Span) {
+	for i := range f.names {
+		if f.names[i] == string(name) {
+			f.at[i] = value
+		}
+	}
+}
+
+// decode reads what the quick reader has left to the decoder.
+func (f *Fields) decode() error {
+	body := f.body
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body))
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
-		return f, errors.New("it is not one JSON object")
+		return errors.New("it is not one JSON object")
 	}
 	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
+		tok, err := dec.ReadToken()
 		if err != nil {
-			return f, positioned(dec)
+			return positioned(dec)
 		}
-		field := name.String()
+		name := tok.String()
 		value, err := dec.ReadValue()
 		if err != nil {
-			return f, positioned(dec)
+			return positioned(dec)
 		}
-		if slices.Contains(names, field) {
-			end := int(dec.InputOffset())
-			f.at[field] = Span{end - len(value), end}
-		}
+		end := int(dec.InputOffset())
+		f.note([]byte(name), Span{end - len(value), end})
 	}
 	if _, err := dec.ReadToken(); err != nil {
-		return f, positioned(dec)
+		return positioned(dec)
 	}
 	if len(bytes.Trim(body[dec.InputOffset():], " \t\r\n")) > 0 {
-		return f, errors.New("something stands behind the JSON object")
+		return errors.New("something stands behind the JSON object")
 	}
-	return f, nil
+	return nil
 }
 
 // positioned says where strict decoding stopped, without quoting the body.
@@ -56,7 +80,7 @@ func positioned(dec *jsontext.Decoder) error {
 // Raw is the value of a field as it stands in the body, nil where it is absent.
 // It aliases the body.
 func (f *Fields) Raw(name string) []byte {
-	at, ok := f.at[name]
+	at, ok := f.At(name)
 	if !ok {
 		return nil
 	}
@@ -65,8 +89,12 @@ func (f *Fields) Raw(name string) []byte {
 
 // At is where the value of a field stands in the body.
 func (f *Fields) At(name string) (at Span, ok bool) {
-	at, ok = f.at[name]
-	return at, ok
+	for i := range f.names {
+		if f.names[i] == name {
+			return f.at[i], f.at[i].End > 0
+		}
+	}
+	return Span{}, false
 }
 
 // Replace returns the body with the bytes of a span replaced; all others stay.

@@ -40,7 +40,7 @@ func (Dialect) Routes() []intercept.Route {
 
 // Request implements [intercept.Dialect].
 func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
-	r, err := acceptRequest(e)
+	r, err := parseRequest(e)
 	if err != nil {
 		return nil, err
 	}

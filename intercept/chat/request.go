@@ -20,15 +20,9 @@ var form = intercept.RequestForm{
 	Fields: append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
 }
 
-// acceptRequest reads a request whose fields may never be needed.
-func acceptRequest(e intercept.Envelope) (*request, error) {
-	asked, err := form.Accept(e)
-	return &request{Asked: asked}, err
-}
-
-// parseRequest reads a request with its fields.
+// parseRequest reads a request strictly.
 func parseRequest(e intercept.Envelope) (*request, error) {
-	asked, err := form.Parse(e)
+	asked, err := form.Accept(e)
 	return &request{Asked: asked}, err
 }
 

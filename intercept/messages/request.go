@@ -18,17 +18,12 @@ type request struct {
 var form = intercept.RequestForm{
 	API: "Messages", Array: "messages",
 	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container"},
+	Marks:  []string{toolAddition},
 }
 
-// acceptRequest reads a request whose fields may never be needed.
-func acceptRequest(e intercept.Envelope) (*request, error) {
-	asked, err := form.Accept(e)
-	return &request{Asked: asked}, err
-}
-
-// parseRequest reads a request with its fields.
+// parseRequest reads a request strictly.
 func parseRequest(e intercept.Envelope) (*request, error) {
-	asked, err := form.Parse(e)
+	asked, err := form.Accept(e)
 	return &request{Asked: asked}, err
 }
 

@@ -98,7 +98,7 @@ func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *inter
 // asking is an agent's request with a body.
 func asking(t testing.TB, body string) *request {
 	t.Helper()
-	r, err := acceptRequest(intercept.Envelope{Method: "POST", Path: route, Body: []byte(body)})
+	r, err := parseRequest(intercept.Envelope{Method: "POST", Path: route, Body: []byte(body)})
 	if err != nil {
 		t.Fatal(err)
 	}

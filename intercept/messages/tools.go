@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -14,11 +13,10 @@ import (
 // history repeats.
 func (r *request) offered() []gjson.Result {
 	list := r.value("tools").Array()
-	messages := r.Field("messages")
-	if !bytes.Contains(messages, []byte("tool_addition")) && !bytes.Contains(messages, []byte(`\u00`)) {
+	if !r.May(toolAddition) {
 		return list
 	}
-	gjson.ParseBytes(messages).ForEach(func(_, m gjson.Result) bool {
+	r.value("messages").ForEach(func(_, m gjson.Result) bool {
 		for _, b := range blocks(m.Get("content")) {
 			list = append(list, defined(b)...)
 			for _, change := range blocks(b.Get("tool_changes")) {
@@ -30,9 +28,12 @@ func (r *request) offered() []gjson.Result {
 	return list
 }
 
+// toolAddition is the type of a block that defines a tool.
+const toolAddition = "tool_addition"
+
 // defined is the tool that a block defines, if it is one that does.
 func defined(block gjson.Result) []gjson.Result {
-	if tool := block.Get("tool.definition"); block.Get("type").Str == "tool_addition" && tool.IsObject() {
+	if tool := block.Get("tool.definition"); block.Get("type").Str == toolAddition && tool.IsObject() {
 		return []gjson.Result{tool}
 	}
 	return nil

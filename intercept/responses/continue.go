@@ -43,7 +43,7 @@ func list(items []string) []byte { return []byte("[" + strings.Join(items, ",") 
 
 // extend returns a request body with items put behind its input.
 func extend(body []byte, items []string) ([]byte, error) {
-	asked, err := requests.Parse(intercept.Envelope{Body: body})
+	asked, err := requests.Accept(intercept.Envelope{Body: body})
 	if err != nil {
 		return nil, err
 	}

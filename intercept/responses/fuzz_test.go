@@ -178,7 +178,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	t.Helper()
 	var results []string
 	for range 2 {
-		r, err := requests.Parse(asked(string(body)))
+		r, err := requests.Accept(asked(string(body)))
 		if err != nil {
 			return
 		}

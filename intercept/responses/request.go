@@ -29,7 +29,13 @@ type request struct {
 // has no fields.
 var requests = &intercept.RequestForm{API: "Responses", Fields: append([]string{
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
-}, intercept.HostedFields...)}
+}, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}}
+
+// What stands for tools and approvals in the items of an input.
+const (
+	toolsMark        = "tools"
+	approvalResponse = "mcp_approval_response"
+)
 
 // acceptRequest reads a request strictly.
 func acceptRequest(e intercept.Envelope) (*request, error) {
@@ -203,7 +209,7 @@ func (r *request) rewrite(body []byte) error {
 	before := r.ending()
 	e := r.envelope
 	e.Body = body
-	again, err := requests.Parse(e)
+	again, err := requests.Accept(e)
 	if err == nil {
 		r.Asked, r.envelope, r.before, r.offers, r.history, r.own = again, e, before, nil, nil, nil
 	}

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -48,7 +47,7 @@ func (r *request) offered() []offer {
 	}
 	at, _ := r.At("tools")
 	r.offers = append([]offer{}, offersIn(gjson.ParseBytes(r.Field("tools")), at.Start)...)
-	if input := r.Field("input"); bytes.Contains(input, []byte(`"tools"`)) || bytes.Contains(input, []byte(`\u00`)) {
+	if r.May(toolsMark) {
 		at, _ = r.At("input")
 		for _, item := range r.items() {
 			r.offers = append(r.offers, offersIn(item.Get("tools"), at.Start)...)
@@ -170,7 +169,7 @@ func (o *offer) inContainer() bool {
 // approves calls, "" where it does not say which. No agent gets a question about
 // one, so none has anything to answer.
 func (r *request) approvals() (labels []string) {
-	if body := r.envelope.Body; !bytes.Contains(body, []byte("mcp_approval_response")) && !bytes.Contains(body, []byte(`\u00`)) {
+	if !r.May(approvalResponse) {
 		return nil
 	}
 	servers := make(map[string]string)
@@ -178,7 +177,7 @@ func (r *request) approvals() (labels []string) {
 		switch item.Get("type").Str {
 		case approvalRequest:
 			servers[item.Get("id").Str] = item.Get("server_label").Str
-		case "mcp_approval_response":
+		case approvalResponse:
 			if item.Get("approve").Type != gjson.False {
 				labels = append(labels, servers[item.Get("approval_request_id").Str])
 			}
