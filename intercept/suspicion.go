@@ -12,7 +12,7 @@ import (
 // that names a call. It returns "" for what is harmless. The value must be
 // strict JSON.
 func Suspect(key string, v gjson.Result) string {
-	if (v.IsObject() || v.IsArray()) && !MayHoldCall(v.Raw) {
+	if (v.IsObject() || v.IsArray()) && !NamesCall(v.Raw) {
 		return suspectKey(key, v)
 	}
 	return suspect(key, v, 0)

@@ -27,7 +27,8 @@ func TestSuspect(t *testing.T) {
 		{`"call"`, false},
 		{`{"NAME":"bash","argument\u017f":"{}"}`, true},
 		{strings.Repeat(`[`, 20) + strings.Repeat(`]`, 20), false},
-		{strings.Repeat(`{"a":`, 9000) + `"a call"` + strings.Repeat(`}`, 9000), true},
+		{strings.Repeat(`{"a":`, 9000) + `{"a_call":1}` + strings.Repeat(`}`, 9000), true},
+		{strings.Repeat(`{"a":`, 9000) + `"a call"` + strings.Repeat(`}`, 9000), false},
 		{strings.Repeat(`{"a":`, 9000) + `"text"` + strings.Repeat(`}`, 9000), false},
 	}
 	for _, tt := range tests {

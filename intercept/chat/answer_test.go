@@ -307,7 +307,7 @@ func TestFailsClosed(t *testing.T) {
 		"index below zero":         entries(fn(`"index":-1,"id":"a"`, "bash", "{}")),
 		"index is a fraction":      data(`{"choices":[{"index":0.5,"delta":{"tool_calls":[` + aCall + `]}}]}`),
 		"function and custom":      entries(`{"index":0,"id":"a","type":"custom","function":{"name":"bash","arguments":"{}"}}`),
-		"deeply nested":            data(`{"x":` + strings.Repeat(`[`, 100) + `"action"` + strings.Repeat(`]`, 100) + `}`),
+		"deeply nested":            data(`{"x":` + strings.Repeat(`[`, 100) + `{"action":1}` + strings.Repeat(`]`, 100) + `}`),
 		"call behind the end":      done + opening(0, "a", "bash", "{}"),
 		"whole with duplicates":    `{"choices":[],"choices":[{"message":{"tool_calls":[{"function":{"name":"bash"}}]}}]}`,
 		"whole followed by second": `{"choices":[]}{"choices":[{"message":{"tool_calls":[{"function":{"name":"bash"}}]}}]}`,

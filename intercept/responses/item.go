@@ -179,7 +179,7 @@ func (e *entry) form() *form {
 // callsWithin reports whether an item that the agent would run stands anywhere
 // in a value that is none itself.
 func callsWithin(v gjson.Result, depth int) (found bool) {
-	if !v.IsArray() && !v.IsObject() || depth == 0 && !intercept.MayHoldCall(v.Raw) {
+	if !v.IsArray() && !v.IsObject() || depth == 0 && !intercept.NamesCall(v.Raw) {
 		return false
 	}
 	if depth > maxDepth {

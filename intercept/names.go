@@ -1,0 +1,54 @@
+package intercept
+
+import "strings"
+
+// NamesCall reports whether a name in strict JSON speaks of calls or of the input
+// that every call has, or a type does: [MayHoldCall] for names and types alone, so
+// that what the model says raises no suspicion. What [Suspect] refuses has such a
+// name or type: a name with "call" in it, one that is an input's beside "name", or a
+// type that is no text, or a text with "call" or "tool_use" in it. Names and types
+// with escapes are suspected where the escape could stand for an ASCII letter.
+// FuzzNamesCall holds it against Suspect.
+func NamesCall(json string) bool {
+	typed := false
+	for {
+		open := strings.IndexByte(json, '"')
+		if typed && strings.ContainsAny(json[:max(open, 0)], "{[") {
+			return true // a type that is no text
+		}
+		if open < 0 {
+			return false
+		}
+		text := json[open+1:]
+		end := closingQuote(text)
+		if end < 0 {
+			return true // not strict after all
+		}
+		text, json = text[:end], text[end+1:]
+		name := strings.HasPrefix(strings.TrimLeft(json, " \t\r\n"), ":")
+		if (name || typed) && MayHoldCall(text) {
+			return true
+		}
+		typed = name && len(text) == len("type") && strings.EqualFold(text, "type")
+	}
+}
+
+// closingQuote is where the strict JSON string ends in whose contents s begins, -1
+// where it does not: at the first quote behind an even number of backslashes.
+func closingQuote(s string) int {
+	for from := 0; ; {
+		i := strings.IndexByte(s[from:], '"')
+		if i < 0 {
+			return -1
+		}
+		i += from
+		n := i
+		for n > 0 && s[n-1] == '\\' {
+			n--
+		}
+		if (i-n)%2 == 0 {
+			return i
+		}
+		from = i + 1
+	}
+}

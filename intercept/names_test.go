@@ -1,0 +1,55 @@
+package intercept
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+func TestNamesCall(t *testing.T) {
+	tests := []struct {
+		json string
+		want bool
+	}{
+		{`{"type":"message","content":[{"type":"output_text","text":"call the \"function_call\": {\"input\": 1} \\","logprobs":[]}]}`, false},
+		{`{"text":"\u0063all","type":"text"}`, false},
+		{`{"type":null,"text":"call"}`, false},
+		{`"call"`, false},
+		{`{"x_call":1}`, true},
+		{`{"x":[{"CALLS":1}]}`, true},
+		{`{"c\u0061lls":1}`, true},
+		{`{"a\"call":1}`, true},
+		{`{"a\\":"call","type" : "TOOL_use"}`, true},
+		{`{"TYPE":"function\u005fcall"}`, true},
+		{`{"type":["a call"]}`, true},
+		{`{"type":{"a":"a call"}}`, true},
+		{`{"name":"bash","input":{}}`, true},
+		{`{"a`, true},
+	}
+	for _, tt := range tests {
+		if got := NamesCall(tt.json); got != tt.want {
+			t.Errorf("%s: got %v", tt.json, got)
+		}
+	}
+}
+
+// FuzzNamesCall holds the scan against the search that it spares: what is cleared
+// holds nothing that is suspect at any depth.
+func FuzzNamesCall(f *testing.F) {
+	for _, in := range []string{
+		`{"tool_calls":[{"function":{"name":"x","arguments":"{}"}}]}`, `{"t\u006fol_\u0063alls":[1]}`, `{"a":{"name":"x","input":{}}}`,
+		`{"content":"call me \" \\"}`, `{"CALLS":["x"]}`, `{"x":{"type":"function_call"}}`, `{"type":["call"],"TYPE":{"x":"tool_use"}}`, `{"argument\u017f":1,"name":"x"}`,
+	} {
+		f.Add([]byte(in))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if Strict(in) != nil || NamesCall(string(in)) {
+			return
+		}
+		v := gjson.ParseBytes(in)
+		if reason := suspect("", v, 0); reason != "" && !strings.Contains(reason, "too deeply") {
+			t.Fatalf("cleared %q: %s", in, reason)
+		}
+	})
+}
