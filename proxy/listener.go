@@ -40,6 +40,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	a := &agentConn{Conn: conn, leaving: &l.leaving}
+	a.ahead.begin(conn)
 	l.leaving.watch(a)
 	return a, nil
 }
@@ -50,6 +51,7 @@ func (l *listener) Close() error { return l.Listener.Close() }
 // agentConn is an agent's connection.
 type agentConn struct {
 	net.Conn
+	ahead   ahead
 	leaving *leaving
 	cookie  uint64
 	gone    atomic.Bool
@@ -57,6 +59,9 @@ type agentConn struct {
 	once    sync.Once
 	linger  atomic.Bool // the agent may still be sending when it is answered
 }
+
+// Read implements [net.Conn].
+func (a *agentConn) Read(p []byte) (int, error) { return a.ahead.Read(p) }
 
 // during lets cancel be called when the agent leaves, at once if it has left
 // already, until the returned function is called.

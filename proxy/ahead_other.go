@@ -1,0 +1,10 @@
+//go:build !unix
+
+package proxy
+
+import "net"
+
+// ahead reads a connection.
+type ahead struct{ net.Conn }
+
+func (a *ahead) begin(conn net.Conn) { a.Conn = conn }
