@@ -10,8 +10,8 @@ type RequestForm struct {
 	API    string   // its name, for errors
 	Array  string   // the field that has to be there and be an array, "" for none
 	Fields []string // the fields whose values are looked at, Array too
-	// Marks are strings, names or values, without which nobody need look into a
-	// field for what they stand for: see [Asked.May].
+	// Marks are strings of letters and lower lines, names or values, without which
+	// nobody need look into a field for what they stand for: see [Asked.May].
 	Marks []string
 }
 

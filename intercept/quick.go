@@ -1,6 +1,7 @@
 package intercept
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"sync"
@@ -16,7 +17,7 @@ import (
 // reader: it is what the decoder accepts too. FuzzQuick holds one against the other.
 type quick struct {
 	b     []byte
-	marks []string // strings to be looked for, below the top level
+	marks []string // strings of letters and lower lines to be looked for, below the top level
 	found uint     // those that may be there, as bits
 	names []quickName
 }
@@ -146,11 +147,12 @@ func (q *quick) text(i int) int {
 	return i + n + 1
 }
 
-// look notes which marks a string may be. An escaped one may be any that it is long
-// enough for: an escape stands for a byte with two to six.
+// look notes which marks a string may be. A mark is of letters and lower lines, for
+// which no escape stands but \u00XX, of six bytes for one.
 func (q *quick) look(text []byte, escaped bool) {
 	for m, mark := range q.marks {
-		if string(text) == mark || escaped && len(text) > len(mark) && len(text) <= 6*len(mark) {
+		if len(text) >= len(mark) && len(text) <= 6*len(mark) &&
+			(string(text) == mark || escaped && bytes.Contains(text, []byte(`\u00`))) {
 			q.found |= 1 << m
 		}
 	}
