@@ -9,10 +9,10 @@ FUZZMOD   ?= .
 ARGS      ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients agents bench
+.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients agents ui ui-shots bench
 
 help: ## this list
-	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 run: ## build and run the demo: hold a call, and answer it
 	$(GO) run ./cmd/heldcall demo $(ARGS)
@@ -31,8 +31,8 @@ fmt: ## format the code
 format: ## is the code formatted
 	$(TOOL) golangci-lint fmt --diff ./...
 
-vet: ## go vet, the tests of clients, agents and conformance included
-	$(GO) vet -tags clients,agents,conformance ./...
+vet: ## go vet, the tests of clients, agents, ui and conformance included
+	$(GO) vet -tags clients,agents,conformance,ui ./...
 
 lint: ## golangci-lint with .golangci.yml
 	$(TOOL) golangci-lint run ./...
@@ -55,6 +55,14 @@ clients: ## official SDKs of Go, Node and Python, and the example bots; installs
 
 agents: ## Codex, Claude Code, opencode and Qwen Code at work through heldcall run; installs them; ARGS=-all: more of them, -long: holds for 330 s
 	$(GO) test -tags agents ./internal/agents -count=1 -v -parallel 6 -timeout 40m -args $(ARGS)
+
+ui: ## the web inbox in Chromium, at the width of a desk and of a phone; installs the browser (Debian) and its driver; ARGS='-only live' narrows it
+	.ci/chromium
+	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout 15m -args $(ARGS)
+
+ui-shots: ## the same, and keeps pictures of the pages in bin/shots
+	.ci/chromium
+	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout 20m -args -shots bin/shots $(ARGS)
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes a minute
 	$(GO) run ./internal/bench $(ARGS)

@@ -50,7 +50,7 @@ func (c *Console) routes() []route {
 func (c *Console) handler() http.Handler {
 	mux := http.NewServeMux()
 	allowed := map[string][]string{}
-	routes := append(c.routes(), route{"GET", "/{$}", public, "", c.index})
+	routes := append(c.routes(), route{"GET", "/{$}", public, "", c.front}, route{"GET", "/inbox/{file...}", public, "", c.inboxFile})
 	for _, route := range routes {
 		mux.Handle(route.method+" "+route.path, c.serve(route.path, route.role, route.handle))
 		allowed[route.path] = append(allowed[route.path], route.method)
@@ -116,7 +116,7 @@ func boundedMethod(method string) string {
 // index tells a person what to find where.
 func (c *Console) index(w http.ResponseWriter, _ *http.Request) error {
 	var page strings.Builder
-	page.WriteString("heldcall console\n\nOn the command line:\n" +
+	page.WriteString("heldcall console\n\nIn a browser, this address is the inbox.\n\nOn the command line:\n" +
 		"  heldcall requests           what waits for an answer\n" +
 		"  heldcall requests show ID   one request, whole\n" +
 		"  heldcall approve ID         release the call\n" +

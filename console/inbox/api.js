@@ -1,0 +1,127 @@
+// The console's HTTP API.
+
+import { parse, write } from './text/json.js';
+
+/** @typedef {import('./types.js').Request} Request */
+/** @typedef {import('./types.js').Problem} Problem */
+
+/** An answer that is an error, or none at all. */
+export class Failure extends Error {
+	/** @param {string} message @param {Problem|null} problem null: there was no answer */
+	constructor(message, problem) {
+		super(message);
+		this.name = 'Failure';
+		this.problem = problem;
+	}
+
+	/** What the API calls the problem; '' if there was no answer. */
+	get code() {
+		return this.problem?.code ?? '';
+	}
+}
+
+/**
+ * How far the server's clock is ahead of this one, in milliseconds. Less than
+ * the resolution of a Date header is taken for none.
+ */
+export const clock = { ahead: 0 };
+
+/**
+ * Asks the API and returns what it answers.
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @returns {Promise<any>}
+ */
+async function ask(method, path, body) {
+	/** @type {RequestInit} */
+	const options = { method, headers: { Accept: 'application/json' }, cache: 'no-store' };
+	if (body !== undefined) {
+		options.headers = { ...options.headers, 'Content-Type': 'application/json' };
+		options.body = write(body);
+	}
+	let response;
+	let text;
+	try {
+		response = await fetch(path, options);
+		text = await response.text();
+	} catch {
+		throw new Failure('heldcall does not answer. Is it running, and are you connected?', null);
+	}
+	readClock(response);
+	const content = decode(text);
+	if (!response.ok) {
+		const problem = /** @type {Problem} */ (content ?? { status: response.status, code: '', detail: '' });
+		throw new Failure(problem.detail || `heldcall answered with status ${response.status}.`, problem);
+	}
+	return content;
+}
+
+/** @param {string} text */
+function decode(text) {
+	try {
+		return parse(text);
+	} catch {
+		return null;
+	}
+}
+
+/** @param {Response} response */
+function readClock(response) {
+	const date = Date.parse(response.headers.get('Date') ?? '');
+	if (Number.isNaN(date)) return;
+	const ahead = date - Date.now();
+	clock.ahead = Math.abs(ahead) < 2000 ? 0 : ahead;
+}
+
+/**
+ * A page of requests, newest first.
+ * @param {Record<string, string>} filter
+ * @returns {Promise<{items: Request[], next_cursor: string}>}
+ */
+export function listRequests(filter) {
+	const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ''));
+	return ask('GET', `/api/v1/requests?${query}`);
+}
+
+/** Every request that waits. @returns {Promise<Request[]>} */
+export async function listPending() {
+	const all = [];
+	let cursor = '';
+	do {
+		const page = await listRequests({ status: 'pending', limit: '500', cursor });
+		all.push(...page.items);
+		cursor = page.next_cursor;
+	} while (cursor);
+	return all;
+}
+
+/** @param {string} id @returns {Promise<Request>} */
+export function getRequest(id) {
+	return ask('GET', `/api/v1/requests/${encodeURIComponent(id)}`);
+}
+
+/**
+ * What a person decided.
+ * @typedef {{action: string, note?: string, modified_args?: unknown}} Choice
+ */
+
+/** @param {string} id @param {Choice} choice @returns {Promise<Request>} the request as it then stands */
+export function decide(id, choice) {
+	return ask('POST', `/api/v1/requests/${encodeURIComponent(id)}/decision`, choice);
+}
+
+/**
+ * Decides several requests, each on its own, in the order given.
+ * @param {string[]} ids
+ * @param {Choice} choice
+ * @returns {Promise<{status: number, request?: Request, problem?: Problem}[]>}
+ */
+export async function decideSeveral(ids, choice) {
+	const outcomes = [];
+	for (let from = 0; from < ids.length; from += 100) {
+		const decisions = ids.slice(from, from + 100).map((id) => ({ request_id: id, ...choice }));
+		outcomes.push(...(await ask('POST', '/api/v1/decisions', { decisions })).items);
+	}
+	return outcomes;
+}

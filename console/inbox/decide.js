@@ -1,0 +1,65 @@
+// Decisions, from the press of a button to what the page says of the outcome.
+
+import { Failure, decide, decideSeveral, getRequest } from './api.js';
+import { put } from './store.js';
+import { plain } from './text/visible.js';
+import { toast } from './view/toast.js';
+
+/** @typedef {import('./types.js').Request} Request */
+/** @typedef {import('./api.js').Choice} Choice */
+
+const DONE = { approve: 'Approved', deny: 'Denied', modify_args: 'Approved with changes' };
+const ENDED = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'expired', cancelled: 'cancelled', pending: 'pending' };
+
+/**
+ * Sends a decision and reports whether it was the one that counted. It fails
+ * with what is wrong with the decision.
+ * @param {Request} request
+ * @param {Choice} choice
+ * @returns {Promise<boolean>}
+ */
+export async function send(request, choice) {
+	try {
+		const decided = await decide(request.id, choice);
+		put([decided]);
+		toast(`${done(choice)}: ${plain(request.tool_name)}`);
+		return decided.status !== 'pending';
+	} catch (error) {
+		if (!(error instanceof Failure)) throw error;
+		if (error.code === 'already_decided' && error.problem?.request) {
+			put([error.problem.request]);
+			toast(tooLate(error.problem.request), true);
+			return false;
+		}
+		if (error.code === 'store_unavailable') put([await getRequest(request.id)]);
+		throw error;
+	}
+}
+
+/** @param {Choice} choice */
+function done(choice) {
+	return DONE[/** @type {keyof typeof DONE} */ (choice.action)] ?? 'Answered';
+}
+
+/** What somebody is told who came second. @param {Request} request */
+function tooLate(request) {
+	const by = request.decisions.at(-1)?.reviewer_id;
+	return `Too late: already ${ENDED[request.status]}${by ? ` by ${plain(by)}` : ''}.`;
+}
+
+/**
+ * Sends one decision on several requests.
+ * @param {Request[]} requests
+ * @param {Choice} choice
+ */
+export async function decideSeveralOf(requests, choice) {
+	try {
+		const outcomes = await decideSeveral(requests.map((request) => request.id), choice);
+		put(outcomes.flatMap((outcome) => outcome.request ?? outcome.problem?.request ?? []));
+		const well = outcomes.filter((outcome) => outcome.request).length;
+		const failed = outcomes.find((outcome) => outcome.problem);
+		toast(`${done(choice)}: ${well} of ${outcomes.length}.${failed ? ` ${plain(failed.problem?.detail ?? '')}` : ''}`, Boolean(failed));
+	} catch (error) {
+		toast(error instanceof Failure ? plain(error.message) : 'The page failed at this. Reload it.', true);
+	}
+}

@@ -1,0 +1,89 @@
+// The keyboard: one letter for each thing that is done often.
+
+import { state } from './store.js';
+import { inOrder } from './view/list.js';
+import { currentCard } from './view/detail.js';
+import { button, el } from './view/dom.js';
+import { announce } from './view/toast.js';
+
+const KEYS = /** @type {[string[], string][]} */ ([
+	[['j', '↓'], 'Next request'],
+	[['k', '↑'], 'Previous request'],
+	[['a'], 'Approve; what is folded is shown first'],
+	[['d'], 'Deny, with a note to the model'],
+	[['e'], 'Edit the arguments'],
+	[['Enter'], 'Send the note; Shift+Enter breaks the line'],
+	[['Esc'], 'Leave the note or the editor'],
+	[['?'], 'This list'],
+]);
+
+/** Listens to the keyboard. go looks at a request. @param {(id: string) => void} go */
+export function listen(go) {
+	document.addEventListener('keydown', (event) => {
+		if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
+		const writing = event.target instanceof Element && event.target.closest('input:not([type="checkbox"]), textarea, select');
+		if (event.key === 'Escape') return leave();
+		if (writing || event.repeat && event.key !== 'j' && event.key !== 'k') return;
+		if (press(event.key, go)) event.preventDefault();
+	});
+}
+
+/** @param {string} key @param {(id: string) => void} go */
+function press(key, go) {
+	if (key === 'j' || key === 'ArrowDown' && onRow()) return step(1, go);
+	if (key === 'k' || key === 'ArrowUp' && onRow()) return step(-1, go);
+	if (key === '?') return openHelp();
+	const card = currentCard();
+	if (!card || card.busy || card.mode !== 'read' || card.request.status !== 'pending') return false;
+	if (key === 'a') return approve(card);
+	if (key === 'd') return card.enter('deny'), true;
+	if (key === 'e' && !card.request.details.fixed) return card.enter('edit'), true;
+	return false;
+}
+
+function onRow() {
+	return document.activeElement?.closest('.row') !== null || document.activeElement === document.body;
+}
+
+/** @param {import('./view/call.js').Card} card */
+function approve(card) {
+	if (card.folds.closed.size > 0) {
+		card.folds.openAll();
+		card.element.focus();
+		announce('What was folded is shown now. Press a again to approve.');
+	} else {
+		card.decide(card, { action: 'approve' });
+	}
+	return true;
+}
+
+/** @param {number} by @param {(id: string) => void} go */
+function step(by, go) {
+	const ids = inOrder();
+	if (ids.length === 0) return false;
+	const at = ids.indexOf(state.selected);
+	const next = ids[at < 0 ? 0 : Math.min(Math.max(at + by, 0), ids.length - 1)];
+	go(next);
+	document.querySelector(`.row[data-id="${CSS.escape(next)}"]`)?.scrollIntoView({ block: 'nearest' });
+	requestAnimationFrame(() => setTimeout(() => currentCard()?.element.scrollIntoView({ block: 'nearest' }), 20));
+	return true;
+}
+
+function leave() {
+	const card = currentCard();
+	if (card && card.mode !== 'read' && !card.busy) card.enter('read');
+	else if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+}
+
+/** Opens the list of keys. */
+export function openHelp() {
+	const dialog = /** @type {HTMLDialogElement} */ (el('dialog', { 'aria-labelledby': 'help-title', on: { close: () => dialog.remove() } },
+		el('div', {},
+			el('header', {}, el('h2', { id: 'help-title' }, 'Keyboard'), button('Close', () => dialog.close(), { class: 'quiet' })),
+			el('div', { class: 'scroll', tabindex: '0' }, el('dl', { class: 'keys' }, KEYS.flatMap(([keys, does]) => [
+				el('dt', {}, keys.map((key) => el('kbd', {}, key))), el('dd', {}, does),
+			]))))));
+	document.body.append(dialog);
+	dialog.showModal();
+	return true;
+}

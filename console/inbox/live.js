@@ -1,0 +1,152 @@
+// Keeps the store current: the list is read when the connection stands, and the
+// event stream says what to read again. A connection that is silent for too
+// long, as after a laptop's sleep, is given up and made anew.
+
+import { Failure, getRequest, listPending } from './api.js';
+import { EventReader } from './sse.js';
+import { changed, drop, put, replacePending, state } from './store.js';
+import { parse } from './text/json.js';
+
+/** @typedef {import('./types.js').Request} Request */
+
+const SILENCE = 40_000; // the server sends a comment every 15 s
+const RETRY = { least: 500, most: 10_000 };
+const SETTLE = 2_000; // after it the list is read once more: what came while the stream began
+const RECHECK = 120_000; // the list is read again now and then, whatever the stream said
+const AGAIN = 1_000; // a request that could not be read is read again
+const AT_ONCE = 8; // requests that are read at the same time
+
+const CHANGES = new Set(['approval_required', 'approval_decision', 'approval_expired', 'approval_cancelled']);
+
+let lastEventID = '';
+let retry = RETRY.least;
+/** @type {AbortController|null} */
+let connection = null;
+/** @type {Set<string>} */
+const wanted = new Set();
+let reading = 0;
+/** @type {((request: Request) => void)[]} */
+const arrivals = [];
+
+/** Calls a function for each request that begins to wait from now on. @param {(request: Request) => void} listener */
+export function onArrival(listener) {
+	arrivals.push(listener);
+}
+
+/** Begins, and goes on for as long as the page lives. */
+export function start() {
+	setInterval(watchSilence, 1000);
+	setInterval(() => void reload(), RECHECK);
+	window.addEventListener('online', reconnect);
+	document.addEventListener('visibilitychange', () => {
+		if (!document.hidden && Date.now() - state.heard > 20_000) reconnect();
+	});
+	void keepConnected();
+}
+
+/** Gives up the connection; the next one begins at once. */
+export function reconnect() {
+	retry = 0;
+	connection?.abort();
+}
+
+function watchSilence() {
+	if (state.connection === 'live' && Date.now() - state.heard > SILENCE) reconnect();
+	if (state.connection === 'lost') changed(); // the banner counts
+}
+
+async function keepConnected() {
+	for (;;) {
+		connection = new AbortController();
+		try {
+			await follow(connection.signal);
+		} catch {
+			// Whatever ended it, the next attempt tells.
+		}
+		state.connection = 'lost';
+		changed();
+		await pause(retry);
+		retry = Math.min(Math.max(retry * 2, RETRY.least), RETRY.most);
+	}
+}
+
+/** @param {number} milliseconds */
+function pause(milliseconds) {
+	return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** Follows the event stream until it ends. @param {AbortSignal} signal */
+async function follow(signal) {
+	/** @type {Record<string, string>} */
+	const headers = lastEventID ? { 'Last-Event-ID': lastEventID } : {};
+	const response = await fetch('/api/v1/events', { headers, signal, cache: 'no-store' });
+	if (!response.ok || !response.body) throw new Failure('The event stream was refused.', null);
+	await reload();
+	state.connection = 'live';
+	retry = RETRY.least;
+	const settled = setTimeout(() => void reload(), SETTLE);
+	const reader = new EventReader();
+	const stream = response.body.pipeThrough(new TextDecoderStream()).getReader();
+	try {
+		for (;;) {
+			const { value, done } = await stream.read();
+			if (done) return;
+			state.heard = Date.now();
+			for (const event of reader.push(value)) take(event);
+		}
+	} finally {
+		clearTimeout(settled);
+	}
+}
+
+/** @param {import('./sse.js').ServerEvent} event */
+function take(event) {
+	if (event.id) lastEventID = event.id;
+	if (!CHANGES.has(event.name)) return;
+	const { request_id: id } = parse(event.data);
+	// Of a request that is neither known nor new there is nothing to show.
+	if (event.name !== 'approval_required' && !state.requests.has(id) && !wanted.has(id)) return;
+	want(id);
+}
+
+/** @param {string} id */
+function want(id) {
+	wanted.add(id);
+	readWanted();
+}
+
+/** Reads what events named, a few at a time. */
+function readWanted() {
+	for (const id of wanted) {
+		if (reading >= AT_ONCE) return;
+		wanted.delete(id);
+		reading++;
+		void read(id).finally(() => {
+			reading--;
+			readWanted();
+		});
+	}
+}
+
+/** @param {string} id */
+async function read(id) {
+	try {
+		const request = await getRequest(id);
+		const isNew = request.status === 'pending' && !state.requests.has(id);
+		put([request]);
+		if (isNew) for (const listener of arrivals) listener(request);
+	} catch (error) {
+		if (error instanceof Failure && error.code === 'not_found') drop([id]);
+		else setTimeout(() => want(id), AGAIN);
+	}
+}
+
+/** Reads the whole list. */
+async function reload() {
+	const began = Date.now();
+	const gone = replacePending(await listPending());
+	state.heard = Math.max(state.heard, began);
+	for (const id of gone) wanted.add(id);
+	readWanted();
+	changed();
+}

@@ -1,0 +1,74 @@
+// The order in which requests wait, and which of them belong together.
+
+/** @typedef {import('./types.js').Request} Request */
+
+const RISKS = ['low', 'medium', 'high', 'critical'];
+
+/** How the list can be ordered. */
+export const ORDERS = /** @type {const} */ ({
+	risk: 'Highest risk first',
+	age: 'Longest waiting first',
+	expiry: 'Least time left first',
+});
+
+/** @typedef {keyof typeof ORDERS} Order */
+
+/**
+ * The calls of one answer of the model: they are judged together.
+ * @typedef {Object} Turn
+ * @property {string} key
+ * @property {Request[]} requests in the order the model wrote them
+ */
+
+/** The place of a risk among the risks. @param {string} risk */
+export function riskRank(risk) {
+	return RISKS.indexOf(risk);
+}
+
+/**
+ * Groups requests by turn and orders the turns.
+ * @param {Iterable<Request>} requests
+ * @param {Order} order
+ * @returns {Turn[]}
+ */
+export function turns(requests, order) {
+	/** @type {Map<string, Turn>} */
+	const byKey = new Map();
+	for (const request of requests) {
+		const key = turnKey(request);
+		const turn = byKey.get(key);
+		if (turn) turn.requests.push(request);
+		else byKey.set(key, { key, requests: [request] });
+	}
+	const all = [...byKey.values()];
+	for (const turn of all) if (turn.requests.length > 1) turn.requests.sort(byID);
+	return all.sort(comparison(order));
+}
+
+/** Which turn a request belongs to. @param {Request} request */
+export function turnKey(request) {
+	return request.turn_id || request.id;
+}
+
+/** @param {Order} order @returns {(a: Turn, b: Turn) => number} */
+function comparison(order) {
+	const age = (/** @type {Turn} */ a, /** @type {Turn} */ b) => byID(a.requests[0], b.requests[0]);
+	if (order === 'age') return age;
+	if (order === 'expiry') return (a, b) => soonest(a) - soonest(b) || age(a, b);
+	return (a, b) => highest(b) - highest(a) || age(a, b);
+}
+
+/** Ids rise with time. @param {Request} a @param {Request} b */
+function byID(a, b) {
+	return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
+}
+
+/** @param {Turn} turn */
+function highest(turn) {
+	return Math.max(...turn.requests.map((request) => riskRank(request.risk_level)));
+}
+
+/** @param {Turn} turn */
+function soonest(turn) {
+	return Math.min(...turn.requests.map((request) => Date.parse(request.expires_at)));
+}

@@ -1,0 +1,105 @@
+// What the pages know: the only state they share. Whoever changes it says so,
+// and listeners are told once for many changes.
+
+import { write } from './text/json.js';
+
+/** @typedef {import('./types.js').Request} Request */
+/** @typedef {import('./order.js').Order} Order */
+
+/**
+ * @typedef {Object} State
+ * @property {Map<string, Request>} requests those that wait, and those that ended while they were looked at
+ * @property {boolean} loaded the list was read once
+ * @property {'connecting'|'live'|'lost'} connection
+ * @property {number} heard when something last came from the server, in this clock's milliseconds
+ * @property {string} selected the id of the request that is looked at, or ''
+ * @property {Set<string>} checked ids that were ticked in the list
+ * @property {Order} order
+ */
+
+/** @type {State} */
+export const state = {
+	requests: new Map(),
+	loaded: false,
+	connection: 'connecting',
+	heard: Date.now(),
+	selected: '',
+	checked: new Set(),
+	order: 'risk',
+};
+
+/** @type {Set<() => void>} */
+const listeners = new Set();
+let told = true;
+
+/** Calls a function after every change. @param {() => void} listener */
+export function subscribe(listener) {
+	listeners.add(listener);
+}
+
+/** Tells the listeners, soon, that the state changed. */
+export function changed() {
+	if (!told) return;
+	told = false;
+	setTimeout(() => {
+		told = true;
+		for (const listener of listeners) listener();
+	}, 10);
+}
+
+/** The requests that wait. @returns {Request[]} */
+export function pending() {
+	return [...state.requests.values()].filter((request) => request.status === 'pending');
+}
+
+/**
+ * Takes over requests as they now stand. One that has ended is kept only while
+ * its turn is looked at.
+ * @param {Request[]} requests
+ */
+export function put(requests) {
+	const shown = state.requests.get(state.selected);
+	for (const request of requests) {
+		const known = state.requests.get(request.id);
+		if (known && (write(known) === write(request) || (known.status !== 'pending' && request.status === 'pending'))) continue; // no news, or older
+		if (request.status !== 'pending') state.checked.delete(request.id);
+		const looked = request.id === state.selected || (shown && shown.turn_id !== '' && shown.turn_id === request.turn_id);
+		if (request.status === 'pending' || known || looked) state.requests.set(request.id, request);
+		if (request.status !== 'pending' && !looked) state.requests.delete(request.id);
+	}
+	changed();
+}
+
+/**
+ * Takes over the whole list of what waits. What was thought to wait and is not
+ * among it has ended: its ids are returned.
+ * @param {Request[]} requests
+ * @returns {string[]}
+ */
+export function replacePending(requests) {
+	const listed = new Set(requests.map((request) => request.id));
+	const gone = pending().filter((request) => !listed.has(request.id)).map((request) => request.id);
+	state.loaded = true;
+	put(requests);
+	return gone;
+}
+
+/** Forgets requests. @param {string[]} ids */
+export function drop(ids) {
+	for (const id of ids) {
+		state.requests.delete(id);
+		state.checked.delete(id);
+	}
+	changed();
+}
+
+/** Looks at another request; what ended in the turn that was looked at is forgotten. @param {string} id */
+export function select(id) {
+	if (state.selected === id) return;
+	state.selected = id;
+	const turn = state.requests.get(id)?.turn_id;
+	for (const [other, request] of state.requests) {
+		if (request.status !== 'pending' && other !== id && (!turn || request.turn_id !== turn)) state.requests.delete(other);
+	}
+	changed();
+}

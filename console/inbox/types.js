@@ -1,0 +1,69 @@
+// The shapes that the API answers with, as far as the inbox reads them.
+
+/**
+ * @typedef {Object} Request one question to people
+ * @property {string} id
+ * @property {string} kind
+ * @property {'pending'|'approved'|'denied'|'answered'|'expired'|'cancelled'} status
+ * @property {{tenant: string, user: string, agent: string}} principal
+ * @property {string} session_id
+ * @property {string} run_id
+ * @property {string} turn_id
+ * @property {string} dialect
+ * @property {string} model
+ * @property {string} tool_call_id
+ * @property {string} tool_name
+ * @property {any} arguments an object, or a string where the model's text is not strict JSON
+ * @property {string} resource
+ * @property {string} args_preview
+ * @property {{description?: string, parameters?: any}} tool
+ * @property {string} title
+ * @property {string} description
+ * @property {'low'|'medium'|'high'|'critical'} risk_level
+ * @property {string} reason
+ * @property {string} rule
+ * @property {string[]} suggested_patterns
+ * @property {{last_user_message?: string, assistant_text?: string}} context
+ * @property {boolean} allow_remember
+ * @property {string[]} reviewers
+ * @property {number} required_approvals
+ * @property {string} created_at
+ * @property {string} expires_at
+ * @property {'deny'|'approve'} on_timeout
+ * @property {Decision[]} decisions
+ * @property {Details} details
+ */
+
+/**
+ * @typedef {Object} Details what is true of some requests only
+ * @property {string[]} [flags]
+ * @property {string[]} [commands]
+ * @property {string} [raw_arguments]
+ * @property {string} [cancel_reason]
+ * @property {string} [ended_at]
+ * @property {boolean} [free_text]
+ * @property {boolean} [fixed]
+ */
+
+/**
+ * @typedef {Object} Decision one answer to a request
+ * @property {string} action
+ * @property {string} reviewer_id
+ * @property {string} [channel]
+ * @property {string} [note]
+ * @property {any} [modified_args]
+ * @property {string} decided_at
+ */
+
+/**
+ * @typedef {Object} Problem what went wrong, as RFC 9457 has it
+ * @property {number} status
+ * @property {string} code
+ * @property {string} detail
+ * @property {string} [field]
+ * @property {string} [reason]
+ * @property {Request} [request]
+ * @property {Decision} [decision]
+ */
+
+export {};

@@ -1,0 +1,72 @@
+// One decision on several requests. Whoever approves them sees each in full
+// first, as when they are decided one by one.
+
+import { present } from '../present.js';
+import { button, el, hostile, riskBadge } from './dom.js';
+import { Folds, drawPart, drawTable, plural } from './parts.js';
+
+/** @typedef {import('../types.js').Request} Request */
+/** @typedef {import('../api.js').Choice} Choice */
+
+const AT_ONCE = 100; // what one look can be asked to take in
+
+/**
+ * Opens the dialog.
+ * @param {'approve'|'deny'} action
+ * @param {Request[]} requests
+ * @param {(requests: Request[], choice: Choice) => void} decide
+ */
+export function openBatch(action, requests, decide) {
+	const some = requests.slice(0, AT_ONCE);
+	const note = /** @type {HTMLTextAreaElement} */ (el('textarea', { id: 'batch-note', rows: 2, maxlength: 4000, placeholder: 'The models read this. Say what to do instead.' }));
+	const send = /** @type {HTMLButtonElement} */ (el('button', { type: 'submit', class: action === 'approve' ? 'good' : 'bad' },
+		`${action === 'approve' ? 'Approve' : 'Deny'} ${plural(some.length, 'call')}`));
+	const why = el('span', { class: 'why', role: 'status' });
+	/** @type {Folds[]} */
+	const all = [];
+	const review = () => {
+		const folded = all.reduce((n, folds) => n + folds.closed.size, 0);
+		send.disabled = action === 'approve' && folded > 0;
+		why.replaceChildren(...(send.disabled
+			? [`${plural(folded, 'part')} not shown. `, button('Show everything', () => { for (const folds of all) folds.openAll(); }, { class: 'link' })]
+			: some.length < requests.length ? [`The first ${AT_ONCE} of ${requests.length}.`] : []));
+	};
+	const calls = some.map((request) => drawCall(request, all, review));
+	const dialog = /** @type {HTMLDialogElement} */ (el('dialog', { 'aria-labelledby': 'batch-title', on: { close: () => dialog.remove() } }));
+	const submit = (/** @type {Event} */ event) => {
+		event.preventDefault();
+		dialog.close();
+		decide(some, action === 'deny' && note.value.trim() ? { action, note: note.value.trim() } : { action });
+	};
+	dialog.append(el('form', { on: { submit } },
+		el('header', {}, el('h2', { id: 'batch-title' }, `${action === 'approve' ? 'Approve' : 'Deny'} ${plural(some.length, 'call')}?`),
+			button('Close', () => dialog.close(), { class: 'quiet' })),
+		el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'The calls' }, calls),
+		action === 'deny' && el('div', { class: 'field scroll' }, el('label', { for: 'batch-note' }, 'Why not?'), note),
+		el('footer', {}, why, button('Cancel', () => dialog.close(), { class: 'quiet' }), send)));
+	document.body.append(dialog);
+	review();
+	dialog.showModal();
+}
+
+/** @param {Request} request @param {Folds[]} all @param {() => void} review */
+function drawCall(request, all, review) {
+	const body = el('div', { class: 'body' });
+	const folds = new Folds(() => { draw(); review(); });
+	const draw = () => {
+		folds.closed.clear();
+		const { lead, parts, rest } = present(request);
+		const flags = request.details.flags ?? [];
+		body.replaceChildren(.../** @type {Node[]} */ ([
+			flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
+			drawTable(lead, folds, 'lead'),
+			...parts.map((part, i) => drawPart(part, `part ${i}`, folds)),
+			drawTable(rest, folds),
+		].filter(Boolean)));
+	};
+	draw();
+	all.push(folds);
+	const who = [request.principal.agent, request.principal.user].filter(Boolean).join(' for ');
+	return el('article', { class: 'call' },
+		el('header', {}, el('h2', {}, el('code', {}, hostile(request.tool_name)), ' ', el('span', { class: 'muted' }, hostile(who))), riskBadge(request.risk_level)), body);
+}

@@ -1,0 +1,197 @@
+// One call of a request: what it would do, its buttons, or how it was decided.
+
+import { hiddenIn, present } from '../present.js';
+import { write } from '../text/json.js';
+import { button, el, elapsed, hostile, riskBadge } from './dom.js';
+import { drawEditor } from './edit.js';
+import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
+
+/** @typedef {import('../types.js').Request} Request */
+/** @typedef {import('../api.js').Choice} Choice */
+
+/**
+ * What the page remembers of a call while it is looked at: nothing of it is lost
+ * when the call is drawn anew.
+ */
+export class Card {
+	mode = /** @type {'read'|'deny'|'edit'} */ ('read');
+	raw = false;
+	busy = false;
+	note = '';
+	error = '';
+	/** @type {import('./edit.js').Draft|null} */
+	draft = null;
+
+	/**
+	 * @param {Request} request
+	 * @param {(card: Card, choice: Choice) => void} decide
+	 */
+	constructor(request, decide) {
+		this.request = request;
+		this.decide = decide;
+		this.current = false;
+		this.folds = new Folds(() => this.draw());
+		this.element = el('article', { class: 'call', id: `call-${request.id}`, tabindex: '-1' });
+		this.draw();
+	}
+
+	/** Takes over the request as it now stands. @param {Request} request */
+	update(request) {
+		if (request === this.request) return;
+		this.request = request;
+		if (request.status !== 'pending') this.mode = 'read';
+		this.draw();
+	}
+
+	/** @param {boolean} current */
+	mark(current) {
+		this.current = current;
+		this.element.classList.toggle('current', current);
+	}
+
+	/** @param {Card['mode']} mode */
+	enter(mode) {
+		this.mode = mode;
+		this.error = '';
+		this.draw();
+		const first = mode === 'read' ? this.element : this.element.querySelector('form textarea, form input');
+		/** @type {HTMLElement|null} */ (first)?.focus();
+	}
+
+	/** Shows that a decision is on its way, or why it failed. @param {boolean} busy @param {string} [error] */
+	progress(busy, error = '') {
+		this.busy = busy;
+		this.error = error;
+		this.draw();
+	}
+
+	draw() {
+		const focus = this.element.contains(document.activeElement) ? document.activeElement : null;
+		this.folds.closed.clear();
+		this.element.replaceChildren(drawHeading(this), drawBody(this), ...drawEnd(this));
+		this.element.setAttribute('aria-label', `Call of ${this.request.tool_name}`);
+		if (focus && focus !== this.element) this.refocus(focus);
+	}
+
+	/** The focus stays where it was, or with the call. @param {Element} before */
+	refocus(before) {
+		const now = before.id ? document.getElementById(before.id) : null;
+		(now ?? this.element).focus({ preventScroll: true });
+		if (before instanceof HTMLTextAreaElement && now instanceof HTMLTextAreaElement) now.setSelectionRange(before.selectionStart, before.selectionEnd);
+	}
+}
+
+/** @param {Card} card */
+function drawHeading({ request }) {
+	return el('header', {},
+		el('h2', {}, el('code', {}, hostile(request.tool_name || 'a call without a name'))),
+		riskBadge(request.risk_level));
+}
+
+/** @param {Card} card */
+function drawBody(card) {
+	const { request, folds } = card;
+	const { lead, parts, rest } = present(request);
+	const flags = [...(request.details.flags ?? [])];
+	const unseen = hiddenIn(request.arguments);
+	if (unseen > 0) flags.push(`${plural(unseen, 'place')} in the arguments cannot be seen or read as they look. They are marked.`);
+	const raw = button(card.raw ? 'Read as a call' : 'Raw JSON', () => {
+		card.raw = !card.raw;
+		card.draw();
+	}, { class: 'quiet small', 'aria-pressed': String(card.raw) });
+	return el('div', { class: 'body' },
+		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
+		card.raw
+			? drawRaw(request, folds)
+			: [drawTable(lead, folds, 'lead'), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request), drawRest(parts.length > 0, rest, folds)],
+		el('div', {}, raw));
+}
+
+/** @param {boolean} beside @param {[string, unknown][]} rest @param {Folds} folds */
+function drawRest(beside, rest, folds) {
+	if (rest.length === 0) return beside ? null : el('p', { class: 'muted' }, 'The call has no arguments.');
+	return el('section', { class: 'part' }, el('p', { class: 'label' }, beside ? 'Other arguments' : 'Arguments'), drawTable(rest, folds));
+}
+
+/** @param {Request} request @param {Folds} folds */
+function drawRaw(request, folds) {
+	const written = request.details.raw_arguments;
+	return [
+		el('section', { class: 'part' }, el('p', { class: 'label' }, 'Arguments as JSON'), drawText(write(request.arguments, 2), 'raw', folds)),
+		written && el('section', { class: 'part' }, el('p', { class: 'label' }, 'The text that the model wrote'), drawText(written, 'written', folds)),
+	];
+}
+
+/** @param {Request} request */
+function drawCommands(request) {
+	const commands = request.details.commands ?? [];
+	if (commands.length === 0) return null;
+	return el('section', { class: 'part commands' },
+		el('p', { class: 'label' }, commands.length === 1 ? 'Runs one command' : `Runs ${commands.length} commands`),
+		el('ol', {}, commands.map((command) => el('li', {}, hostile(command)))));
+}
+
+/** The buttons, a form, or the outcome. @param {Card} card @returns {HTMLElement[]} */
+function drawEnd(card) {
+	if (card.request.status !== 'pending') return [drawOutcome(card.request)];
+	const error = card.error ? [el('p', { class: 'error', role: 'alert' }, hostile(card.error))] : [];
+	if (card.mode === 'deny') return [drawDenial(card, error)];
+	if (card.mode === 'edit') return [drawEditor(card, error)];
+	return [...votes(card.request), ...error, drawButtons(card)];
+}
+
+/** What was decided so far where several must agree. @param {Request} request */
+function votes(request) {
+	if (request.decisions.length === 0) return [];
+	const names = request.decisions.map((decision) => `${decision.action} by ${decision.reviewer_id}`).join(', ');
+	return [el('p', { class: 'outcome' }, hostile(`${request.decisions.length} of ${request.required_approvals} so far: ${names}`))];
+}
+
+/** @param {Card} card */
+function drawButtons(card) {
+	const folded = card.folds.closed.size;
+	const why = folded > 0 && el('span', { class: 'why' },
+		`${plural(folded, 'part')} of this call ${folded === 1 ? 'is' : 'are'} not shown. What is not shown cannot be approved. `,
+		button('Show everything', () => card.folds.openAll(), { class: 'link' }));
+	return el('div', { class: 'actions' },
+		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', key: 'a', disabled: card.busy || folded > 0, 'aria-keyshortcuts': 'a' }),
+		button('Deny…', () => card.enter('deny'), { class: 'bad deny', key: 'd', disabled: card.busy, 'aria-keyshortcuts': 'd' }),
+		!card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', key: 'e', disabled: card.busy, 'aria-keyshortcuts': 'e' }),
+		why);
+}
+
+/** @param {Card} card @param {HTMLElement[]} error */
+function drawDenial(card, error) {
+	const id = `note-${card.request.id}`;
+	const note = /** @type {HTMLTextAreaElement} */ (el('textarea', { id, rows: 3, maxlength: 4000, placeholder: 'The model reads this. Say what to do instead.', on: {
+		input: () => { card.note = note.value; },
+		keydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submit(event); },
+	} }));
+	note.value = card.note;
+	const submit = (/** @type {Event} */ event) => {
+		event.preventDefault();
+		if (!card.busy) card.decide(card, card.note.trim() ? { action: 'deny', note: card.note.trim() } : { action: 'deny' });
+	};
+	return el('form', { on: { submit } },
+		el('label', { for: id }, 'Why not? '), note, ...error,
+		el('div', { class: 'buttons' },
+			el('button', { type: 'submit', class: 'bad', disabled: card.busy }, 'Deny'),
+			button('Cancel', () => card.enter('read'), { class: 'quiet' })));
+}
+
+const ENDS = {
+	approved: 'Approved', denied: 'Denied', answered: 'Answered', expired: 'Nobody answered in time', cancelled: 'Cancelled', pending: '',
+};
+
+/** How a request ended, and by whom. @param {Request} request */
+function drawOutcome(request) {
+	const decision = request.decisions.at(-1);
+	const edited = decision?.modified_args !== undefined;
+	return el('div', { class: `outcome ${request.status}` },
+		el('strong', {}, edited ? 'Approved with changes' : ENDS[request.status]),
+		decision && el('span', {}, ' by ', hostile(decision.reviewer_id), ' '),
+		request.details.ended_at && elapsed(request.details.ended_at),
+		request.details.cancel_reason && el('span', {}, hostile(request.details.cancel_reason.replaceAll('_', ' '))),
+		decision?.note && el('p', { class: 'note' }, '“', hostile(decision.note), '”'),
+		edited && el('div', { class: 'note' }, drawText(write(decision.modified_args, 2), 'edited', new Folds(() => {}))));
+}

@@ -1,0 +1,182 @@
+// What is looked at: the calls of one turn, why they are asked about, and who
+// asks.
+
+import { Failure, getRequest } from '../api.js';
+import { decideSeveralOf, send } from '../decide.js';
+import { turnKey } from '../order.js';
+import { present } from '../present.js';
+import { put, select, state } from '../store.js';
+import { openBatch } from './batch.js';
+import { Card } from './call.js';
+import { button, countdown, el, elapsed, fill, hostile } from './dom.js';
+
+/** @typedef {import('../types.js').Request} Request */
+/** @typedef {import('../api.js').Choice} Choice */
+
+/** @type {Map<string, Card>} */
+const cards = new Map();
+let shownTurn = '';
+/** @type {HTMLElement} */
+let place;
+/** @type {(from: string) => void} */
+let advance;
+let guardedUntil = 0;
+
+const GUARD = 500; // after the page itself moved on, a second press is not meant for what it shows now
+
+/**
+ * Builds the detail in its place. next is called with the id of a request that
+ * was decided, to move on from it.
+ * @param {HTMLElement} main
+ * @param {(from: string) => void} next
+ */
+export function buildDetail(main, next) {
+	place = main;
+	advance = next;
+}
+
+/** The card of the request that is looked at. */
+export function currentCard() {
+	return cards.get(state.selected);
+}
+
+/** Draws what the store says is looked at. */
+export function drawDetail() {
+	const selected = state.requests.get(state.selected);
+	if (!selected) return drawNothing();
+	const turn = [...state.requests.values()].filter((request) => turnKey(request) === turnKey(selected)).sort((a, b) => (a.id < b.id ? -1 : 1));
+	if (shownTurn !== turnKey(selected)) {
+		cards.clear();
+		shownTurn = turnKey(selected);
+		place.scrollTop = 0;
+		place.replaceChildren();
+	}
+	const added = turn.filter((request) => !cards.has(request.id));
+	for (const request of turn) {
+		const card = cards.get(request.id);
+		if (card) card.update(request);
+		else cards.set(request.id, new Card(request, decideOne));
+	}
+	if (added.length > 0) layOut(turn);
+	heading(turn);
+	for (const [id, card] of cards) card.mark(turn.length > 1 && id === state.selected);
+}
+
+function drawNothing() {
+	cards.clear();
+	shownTurn = '';
+	if (state.selected) return;
+	const message = !state.loaded ? 'Connecting…' : state.requests.size > 0 ? 'Choose a request on the left.' : '';
+	if (message) return fill(place, el('div', { class: 'empty' }, el('p', {}, message)));
+	fill(place, el('div', { class: 'empty' }, el('h2', {}, 'All clear'), el('p', {}, 'No call waits for an answer. Agents go on by policy.')));
+}
+
+/** The cards in order, with all that the calls share. @param {Request[]} turn */
+function layOut(turn) {
+	const [request] = turn;
+	fill(place, el('div', { class: turn.length === 1 ? 'column single' : 'column' },
+		el('a', { class: 'back', href: '#/' }, '‹ All requests'),
+		el('header', { class: 'ask', id: 'ask' }),
+		el('div', { class: 'calls' }, turn.map((each) => cards.get(each.id)?.element)),
+		why(turn), said(request), facts(request)));
+}
+
+/** The heading changes as calls of the turn are decided. @param {Request[]} turn */
+function heading(turn) {
+	const ask = place.querySelector('#ask');
+	if (!ask) return;
+	const [first] = turn;
+	const open = turn.filter((request) => request.status === 'pending');
+	const agent = first.principal.agent || 'An agent';
+	const does = turn.length > 1 ? `make ${turn.length} calls` : present(first).does;
+	fill(ask,
+		el('h1', {}, hostile(agent), ` wants to ${does || 'call '}`, !does && el('code', {}, hostile(first.tool_name || 'a tool without a name'))),
+		el('p', { class: 'facts' },
+			first.principal.user && el('span', {}, 'for ', el('strong', {}, hostile(first.principal.user))),
+			first.model && el('span', {}, hostile(first.model)),
+			el('span', {}, 'asked ', elapsed(first.created_at)),
+			open.length > 0 && el('span', {}, countdown(open[0].expires_at), ` left, then ${open[0].on_timeout === 'approve' ? 'approved' : 'denied'}`)),
+		open.length > 1 && el('div', { class: 'all' },
+			button(`Approve ${open.length === turn.length ? 'all' : 'the other'} ${open.length}…`, () => openBatch('approve', open, decideSeveralOf), { class: 'good' }),
+			button(`Deny ${open.length === turn.length ? 'all' : 'the other'} ${open.length}…`, () => openBatch('deny', open, decideSeveralOf), { class: 'bad' })));
+}
+
+/** @param {Request[]} turn */
+function why(turn) {
+	const reasons = new Map(turn.map((request) => [`${request.rule}\n${request.reason}`, request]));
+	const tools = new Map(turn.filter((request) => request.tool.description).map((request) => [request.tool_name, request.tool.description ?? '']));
+	return [
+		el('section', { class: 'section' }, el('h3', {}, 'Why you are asked'),
+			[...reasons.values()].map((request) => el('p', { class: 'prose' }, hostile(request.reason || 'A policy rule asks.'), ' ', el('span', { class: 'muted' }, '(', hostile(request.rule), ')')))),
+		tools.size > 0 && el('section', { class: 'section' }, el('h3', {}, tools.size === 1 ? 'What the tool does, as the agent says' : 'What the tools do, as the agent says'),
+			[...tools].map(([name, description]) => el('p', { class: 'prose' }, tools.size > 1 && el('code', {}, hostile(name), ' '), clipped(description)))),
+	].filter(Boolean);
+}
+
+/** What was said before the call. @param {Request} request */
+function said(request) {
+	const { last_user_message: user, assistant_text: assistant } = request.context;
+	return [
+		user && el('section', { class: 'section' }, el('h3', {}, 'The user said'), el('div', { class: 'said user prose' }, clipped(user))),
+		assistant && el('section', { class: 'section' }, el('h3', {}, 'The model said just before'), el('div', { class: 'said prose' }, clipped(assistant))),
+	].filter(Boolean);
+}
+
+const CLIP = 700;
+
+/** A long text that is no part of the call: its beginning, and a button for the rest. @param {string} text */
+function clipped(text) {
+	if (text.length <= CLIP * 1.2) return el('span', {}, hostile(text));
+	const whole = el('span', {}, hostile(text.slice(0, CLIP)), '… ', button('Show more', () => fill(whole, hostile(text)), { class: 'link' }));
+	return whole;
+}
+
+/** @param {Request} request */
+function facts(request) {
+	/** @type {[string, string|Node][]} */
+	const pairs = [
+		['Agent', request.principal.agent], ['User', request.principal.user], ['Tenant', request.principal.tenant],
+		['Model', request.model], ['Session', request.session_id], ['Run', request.run_id],
+		['Request', request.id], ['Call', request.tool_call_id],
+	];
+	return el('section', { class: 'section' }, el('h3', {}, 'Who asks'),
+		el('dl', { class: 'pairs' }, pairs.filter(([, value]) => value).map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, typeof value === 'string' ? hostile(value) : value)))));
+}
+
+/** @param {Card} card @param {Choice} choice */
+async function decideOne(card, choice) {
+	if (card.busy || performance.now() < guardedUntil) return;
+	card.progress(true);
+	try {
+		const { id } = card.request;
+		const ended = await send(card.request, choice);
+		card.progress(false);
+		if (ended) moveOn(id);
+	} catch (error) {
+		card.progress(false, error instanceof Failure ? error.message : 'The page failed at this. Reload it, and look whether the request still waits.');
+	}
+}
+
+/** @param {string} id */
+function moveOn(id) {
+	if (state.selected !== id) return;
+	guardedUntil = performance.now() + GUARD;
+	advance(id);
+}
+
+/**
+ * Looks at a request, which need not wait: one that ended is read for it.
+ * @param {string} id
+ */
+export async function show(id) {
+	select(id);
+	if (!id || state.requests.has(id)) return;
+	fill(place, el('div', { class: 'empty' }, el('p', {}, 'Looking for the request…')));
+	try {
+		put([await getRequest(id)]);
+	} catch (error) {
+		if (state.selected !== id || state.requests.has(id)) return;
+		fill(place, el('div', { class: 'empty' }, el('h2', {}, 'There is no such request'),
+			el('p', {}, hostile(error instanceof Failure ? error.message : 'It could not be read.')), el('p', {}, el('a', { href: '#/' }, 'All requests'))));
+	}
+}

@@ -1,0 +1,77 @@
+// Elements are made here and nowhere else. Texts become text nodes: there is no
+// way from a text to markup, a handler or a link to another site.
+
+import { pieces } from '../text/visible.js';
+import { ago, left, now } from '../clock.js';
+
+/** @typedef {Node|string|null|undefined|false} Child */
+
+/**
+ * Makes an element.
+ * @param {string} tag
+ * @param {Record<string, any>} [props] class, on: {event: handler}, data: {name: value}, attributes
+ * @param {...(Child|Child[])} children
+ * @returns {HTMLElement}
+ */
+export function el(tag, props = {}, ...children) {
+	const element = document.createElement(tag);
+	for (const [name, value] of Object.entries(props)) {
+		if (value === null || value === undefined || value === false) continue;
+		if (name === 'class') element.className = value;
+		else if (name === 'on') for (const [event, handler] of Object.entries(value)) element.addEventListener(event, /** @type {EventListener} */ (handler));
+		else if (name === 'data') Object.assign(element.dataset, value);
+		else if (name === 'href' && !String(value).startsWith('#/')) throw new Error('links lead to pages of the inbox only');
+		else if (/^on|^src|^style$/.test(name)) throw new Error(`${name} is not set here`);
+		else element.setAttribute(name, value === true ? '' : String(value));
+	}
+	element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+	return element;
+}
+
+/**
+ * A text that a model or an agent wrote, with what cannot be seen in it marked.
+ * @param {string} text
+ * @returns {DocumentFragment}
+ */
+export function hostile(text) {
+	const fragment = document.createDocumentFragment();
+	for (const piece of pieces(text)) {
+		if (piece.kind === '') fragment.append(piece.text);
+		else fragment.append(el('mark', { class: `hidden-${piece.kind}`, title: piece.title }, piece.label ?? ''));
+	}
+	return fragment;
+}
+
+/** A button. @param {string} text @param {() => void} press @param {Record<string, any>} [props] */
+export function button(text, press, props = {}) {
+	return el('button', { type: 'button', ...props, on: { click: press } }, text, props.key && el('kbd', { 'aria-hidden': 'true' }, props.key));
+}
+
+/** A label of how much harm a call can do. @param {string} risk */
+export function riskBadge(risk) {
+	return el('span', { class: `risk risk-${risk}` }, `${risk} risk`);
+}
+
+/** The time until then, kept current by the clock. @param {string} time */
+export function countdown(time) {
+	const until = Date.parse(time);
+	return el('time', { class: 'left', datetime: time, data: { until } }, left(until - now()));
+}
+
+/** The time since then, kept current by the clock. @param {string} time */
+export function elapsed(time) {
+	const since = Date.parse(time);
+	return el('time', { datetime: time, data: { since }, title: new Date(since).toLocaleString() }, ago(now() - since));
+}
+
+/** Puts new children in the place of old ones. @param {Element} element @param {...Child} children */
+export function fill(element, ...children) {
+	element.replaceChildren(.../** @type {Node[]} */ (children.filter((child) => child !== null && child !== undefined && child !== false)));
+}
+
+/** An element that index.html has. @param {string} id @returns {HTMLElement} */
+export function byId(id) {
+	const element = document.getElementById(id);
+	if (!element) throw new Error(`the page has no #${id}`);
+	return element;
+}

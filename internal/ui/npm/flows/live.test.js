@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { around, edit, patch, push, transfer, writeFile } from '../stage/calls.js';
+import { flows } from '../stage/browser.js';
+
+flows('staying current', {
+	async 'the list is ordered by risk, then age'(stage) {
+		const page = await stage.open();
+		for (const call of [push, edit, transfer, patch, writeFile]) {
+			stage.held.begin([call], around);
+			await page.locator('.row', { hasText: call.name }).waitFor();
+		}
+		const tools = () => page.locator('.row .tool').allTextContents();
+		assert.deepEqual(await tools(), ['transfer_money', 'bash', 'Edit', 'apply_patch', 'write_file']);
+		await stage.shot(page, 'list');
+		await page.getByLabel('Order of the list').selectOption('age');
+		await page.waitForFunction(() => document.querySelector('.row .tool').textContent === 'bash');
+		assert.deepEqual(await tools(), ['bash', 'Edit', 'transfer_money', 'apply_patch', 'write_file']);
+		await page.reload();
+		await page.locator('.row').nth(4).waitFor();
+		assert.deepEqual(await tools(), ['bash', 'Edit', 'transfer_money', 'apply_patch', 'write_file'], 'the order is remembered');
+		for (const name of ['Edit', 'apply_patch', 'write_file', 'transfer_money']) {
+			await stage.look(page, name);
+			await stage.check(page);
+			await stage.shot(page, `detail-${name}`);
+			if (stage.phone) await page.getByRole('link', { name: 'All requests' }).click();
+		}
+	},
+
+	async 'a reload shows the same request'(stage) {
+		stage.held.begin([push], around);
+		stage.held.begin([edit], around);
+		const page = await stage.open();
+		await stage.look(page, 'Edit');
+		await page.reload();
+		await page.getByRole('heading', { name: 'claude-code wants to edit a file' }).waitFor();
+	},
+
+	async 'a lost connection is told, and mended by itself'(stage) {
+		const page = await stage.open();
+		await stage.held.halt();
+		await page.getByRole('alert').filter({ hasText: 'Connection lost' }).waitFor();
+		assert.match(await page.title(), /offline/);
+		await stage.check(page);
+		await stage.shot(page, 'offline');
+		await stage.held.start();
+		stage.held.begin([push], around);
+		await page.locator('.row', { hasText: 'bash' }).waitFor();
+		await page.getByRole('alert').waitFor({ state: 'hidden' });
+	},
+
+	async 'what was decided while one was offline is shown'(stage) {
+		stage.held.begin([push], around);
+		const page = await stage.open();
+		await stage.look(page, 'bash');
+		await page.context().setOffline(true);
+		const [request] = await stage.held.pending();
+		await stage.held.api('POST', `/api/v1/requests/${request.id}/decision`, { action: 'approve' });
+		await page.context().setOffline(false);
+		await page.locator('.outcome.approved', { hasText: 'Approved by local' }).waitFor();
+	},
+
+	async 'the keyboard does all that is done often'(stage) {
+		if (stage.phone) return;
+		const answers = [stage.held.hold([push], around), stage.held.hold([edit], around), stage.held.hold([patch], around)];
+		const page = await stage.open();
+		await page.locator('.row').nth(2).waitFor();
+		await page.keyboard.press('j');
+		await page.keyboard.press('j');
+		await page.keyboard.press('k');
+		await page.keyboard.press('?');
+		await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+		await stage.check(page);
+		await stage.shot(page, 'help');
+		await page.keyboard.press('Escape');
+		await page.keyboard.press('d');
+		await page.keyboard.type('a note with a, d and e');
+		await page.keyboard.press('Enter');
+		await page.getByText(/^Denied: /).waitFor();
+		await page.waitForTimeout(600);
+		await page.keyboard.press('e');
+		await page.locator('.call form textarea').first().waitFor();
+		await page.keyboard.press('Escape');
+		await page.keyboard.press('a');
+		await page.getByText(/^Approved: /).waitFor();
+		await page.waitForTimeout(600);
+		await page.keyboard.press('a');
+		await Promise.all(answers);
+		const { items } = await stage.held.api('GET', '/api/v1/requests?status=denied&limit=1');
+		assert.equal(items[0].decisions[0].note, 'a note with a, d and e');
+	},
+
+	async 'a press right after the page moved on decides nothing'(stage) {
+		if (stage.phone) return;
+		stage.held.begin([push], around);
+		stage.held.begin([edit], around);
+		const page = await stage.open();
+		await page.locator('.row').nth(1).waitFor();
+		await page.keyboard.press('a');
+		await page.waitForFunction(() => document.querySelectorAll('.row').length === 1);
+		await page.keyboard.press('a');
+		await page.waitForTimeout(300);
+		assert.equal((await stage.held.pending()).length, 1);
+	},
+});

@@ -1,0 +1,114 @@
+// Chromium with the inbox in it, at the width of a desk and of a phone.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { startHeldcall } from './heldcall.js';
+
+const { CHROMIUM, SHOTS } = process.env;
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const SIZES = {
+	desk: { viewport: { width: 1280, height: 800 } },
+	phone: { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 },
+};
+
+/**
+ * Runs flows in a file's own heldcall and browser, each at both sizes. A flow
+ * gets what it works with and fails on any error that the page logs.
+ * @param {string} title
+ * @param {Record<string, (stage: Stage) => Promise<void>>} flows
+ */
+export function flows(title, flows) {
+	describe(title, () => {
+		let browser;
+		let held;
+		before(async () => {
+			held = await startHeldcall();
+			browser = await chromium.launch({
+				executablePath: CHROMIUM,
+				args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+			});
+		});
+		after(async () => {
+			await browser?.close();
+			await held?.stop();
+		});
+		afterEach(() => held.clear());
+		for (const [name, flow] of Object.entries(flows)) {
+			for (const size of Object.keys(SIZES)) {
+				test(`${name} (${size})`, { timeout: 60_000 }, async () => {
+					const stage = new Stage(held, browser, size);
+					try {
+						await flow(stage);
+						assert.deepEqual(stage.errors, [], 'the page logged errors');
+					} finally {
+						await stage.close();
+					}
+				});
+			}
+		}
+	});
+}
+
+let sessions = 0;
+
+export class Stage {
+	/** Errors that pages logged, but for those that a flow expects. */
+	errors = [];
+	contexts = [];
+
+	constructor(held, browser, size) {
+		Object.assign(this, { held, browser, size });
+		this.phone = size === 'phone';
+		held.session = `session-${++sessions}`; // what was denied in another is asked about again
+	}
+
+	/** Opens the inbox as one more person. */
+	async open(address = '/', options = {}) {
+		const context = await this.browser.newContext({ ...SIZES[this.size], reducedMotion: 'reduce', ...options });
+		this.contexts.push(context);
+		const page = await context.newPage();
+		page.on('pageerror', (error) => this.errors.push(String(error)));
+		page.on('console', (message) => {
+			if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(message.text())) this.errors.push(message.text());
+		});
+		page.setDefaultTimeout(15_000);
+		await page.goto(this.held.console + address);
+		await page.locator('#connection.live').waitFor({ state: 'attached' });
+		return page;
+	}
+
+	/** Looks at the request with this text in its row. */
+	async look(page, text) {
+		await page.locator('.row', { hasText: text }).locator('a').click();
+		await page.locator('#main .call').first().waitFor();
+	}
+
+	/** Fails on any serious fault that axe finds, and on a page that is wider than the screen. */
+	async check(page) {
+		await page.evaluate(AXE);
+		const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
+		const serious = violations.filter((violation) => ['serious', 'critical'].includes(violation.impact));
+		assert.deepEqual(serious.map((violation) => `${violation.id}: ${violation.nodes.map((node) => node.html).join(' | ')}`), []);
+		const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+		assert.ok(over <= 0, `the page is ${over} px wider than the screen`);
+	}
+
+	/** Keeps a picture, in light and dark, where pictures are asked for. */
+	async shot(page, name) {
+		if (!SHOTS) return;
+		for (const colorScheme of ['light', 'dark']) {
+			await page.emulateMedia({ colorScheme });
+			await page.screenshot({ path: join(SHOTS, `${name}-${this.size}-${colorScheme}.png`) });
+		}
+		await page.emulateMedia({ colorScheme: null });
+	}
+
+	async close() {
+		for (const context of this.contexts) await context.close();
+	}
+}

@@ -1,0 +1,132 @@
+// A heldcall of one's own, and an agent that makes it hold calls.
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const { HELDCALL, UPSTREAM } = process.env;
+
+/** The policy that the tests judge with: nearly everything is asked about. */
+const POLICY = `
+default: ask
+rules:
+  - ask: ["transfer_money"]
+    risk: critical
+    timeout: 30m
+    reason: Money leaves the company.
+  - ask: ["short_lived"]
+    timeout: 3s
+  - deny: ["bash(rm -rf /)"]
+    reason: Nothing removes the root.
+`;
+
+async function freePort() {
+	const server = createServer();
+	await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+	const { port } = server.address();
+	await new Promise((resolve) => server.close(resolve));
+	return port;
+}
+
+/** Starts a heldcall; stop ends it for good, and halt only until start. */
+export async function startHeldcall() {
+	const dir = mkdtempSync(join(tmpdir(), 'heldcall-ui-'));
+	const [proxy, console] = [await freePort(), await freePort()];
+	writeFileSync(join(dir, 'policy.yaml'), POLICY);
+	writeFileSync(join(dir, 'heldcall.yaml'), `
+proxy:
+  listen: 127.0.0.1:${proxy}
+  upstreams: [{prefix: /v1, url: "${UPSTREAM}"}]
+  clients:
+    - {key: key-of-ann, tenant: acme, user: ann, agent: claude-code}
+    - {key: key-of-bob, tenant: acme, user: bob, agent: release-bot}
+console: {listen: "127.0.0.1:${console}"}
+nats: {listen: "", dir: "${join(dir, "data")}"}
+log: {level: warn}
+`);
+	const held = new Heldcall(dir, `http://127.0.0.1:${proxy}`, `http://127.0.0.1:${console}`);
+	await held.start();
+	return held;
+}
+
+class Heldcall {
+	constructor(dir, proxy, console) {
+		Object.assign(this, { dir, proxy, console });
+		this.leaving = new AbortController();
+		this.session = 'session';
+	}
+
+	async start() {
+		this.process = spawn(HELDCALL, ['serve', '--config', join(this.dir, 'heldcall.yaml')], { stdio: ['ignore', 'ignore', 'inherit'] });
+		for (let i = 0; i < 600; i++) {
+			if ((await fetch(`${this.console}/readyz`).catch(() => ({}))).ok) return;
+			await new Promise((resolve) => setTimeout(resolve, 50));
+		}
+		throw new Error('heldcall did not start');
+	}
+
+	/** Ends it, at once. */
+	async halt() {
+		const ended = new Promise((resolve) => this.process.once('exit', resolve));
+		this.process.kill('SIGKILL');
+		await ended;
+	}
+
+	async stop() {
+		this.leaving.abort();
+		await this.halt();
+		rmSync(this.dir, { recursive: true, force: true });
+	}
+
+	/**
+	 * Sends a request as an agent whose model then makes calls. It returns what
+	 * the agent gets in the end.
+	 * @param {{name: string, arguments: object|string}[]} calls
+	 * @param {{user?: string, text?: string, key?: string, tools?: object[], run?: string}} [about]
+	 */
+	async hold(calls, about = {}) {
+		const response = await fetch(`${this.proxy}/v1/chat/completions`, {
+			method: 'POST',
+			signal: this.leaving.signal,
+			headers: {
+				Authorization: `Bearer ${about.key ?? 'key-of-ann'}`, 'Content-Type': 'application/json',
+				'X-Heldcall-Session': about.session ?? this.session, ...(about.run ? { 'X-Heldcall-Run': about.run } : {}),
+			},
+			body: JSON.stringify({
+				model: 'gpt-5',
+				messages: [{ role: 'user', content: about.user ?? 'Please do it.' }],
+				tools: about.tools ?? calls.map((call) => ({ type: 'function', function: { name: call.name, description: `Runs ${call.name}.`, parameters: { type: 'object' } } })),
+				metadata: {
+					text: about.text ?? '',
+					calls: JSON.stringify(calls.map((call, i) => ({
+						ID: `call_${Math.random().toString(36).slice(2, 10)}${i}`, Name: call.name,
+						Arguments: typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments),
+					}))),
+				},
+			}),
+		});
+		return response.json();
+	}
+
+	/** The same, for a test that does not wait for the end. */
+	begin(calls, about) {
+		this.hold(calls, about).catch(() => {});
+	}
+
+	/** What the API answers. */
+	async api(method, path, body) {
+		const response = await fetch(this.console + path, { method, headers: { 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
+		return response.json();
+	}
+
+	async pending() {
+		return (await this.api('GET', '/api/v1/requests?status=pending&limit=500')).items;
+	}
+
+	/** Denies whatever waits. */
+	async clear() {
+		for (const request of await this.pending()) await this.api('POST', `/api/v1/requests/${request.id}/decision`, { action: 'deny' });
+	}
+}

@@ -1,0 +1,164 @@
+//go:build ui
+
+package ui_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+var (
+	shots = flag.String("shots", "", "folder that screenshots are kept in")
+	only  = flag.String("only", "", "part of the names of the files to run")
+)
+
+const repository = "../.."
+
+// TestInbox has Node run its tests, one file after the other.
+func TestInbox(t *testing.T) {
+	upstream, err := scripted.New(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(upstream.Close)
+	dir := stage(t)
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*"+*only+"*.test.js"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no test files have %q in their names (%v)", *only, err)
+	}
+	// Node 20 and 21 keep the digits of numbers only with the flag, browsers always.
+	args := append([]string{"--no-warnings", "--harmony-json-parse-with-source", "--test", "--test-concurrency=1", "--test-reporter=spec"}, files...)
+	node := exec.CommandContext(t.Context(), "node", args...)
+	node.Env = append(os.Environ(), "HELDCALL="+built(t), "UPSTREAM="+upstream.URL(), "SHOTS="+absolute(t, *shots), "CHROMIUM="+chromium(t))
+	node.Stdout, node.Stderr = os.Stdout, os.Stderr
+	if err := node.Run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer makes the calls that the agent's request has in its metadata, once, and
+// then says that it is done.
+func answer(r *scripted.Request) scripted.Reply {
+	var body struct {
+		Messages []struct{ Role string }
+		Metadata struct{ Text, Calls string }
+	}
+	if err := json.Unmarshal(r.Body, &body); err != nil || len(body.Messages) == 0 {
+		return scripted.Fail(http.StatusBadRequest, "bad_request", "not a conversation")
+	}
+	if last := body.Messages[len(body.Messages)-1]; last.Role == "tool" || body.Metadata.Calls == "" {
+		return scripted.Answer{Text: "Understood."}.Reply(r)
+	}
+	said := scripted.Answer{Text: body.Metadata.Text, Fragment: 1 << 20}
+	if err := json.Unmarshal([]byte(body.Metadata.Calls), &said.Calls); err != nil {
+		return scripted.Fail(http.StatusBadRequest, "bad_request", err.Error())
+	}
+	return said.Reply(r)
+}
+
+// stage lays out a folder with the tests, the inbox and the installed modules,
+// and returns it.
+func stage(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := errors.Join(
+		os.CopyFS(dir, os.DirFS("npm")),
+		os.CopyFS(filepath.Join(dir, "inbox"), os.DirFS(filepath.Join(repository, "console", "inbox"))),
+		os.Symlink(filepath.Join(installed(t), "node_modules"), filepath.Join(dir, "node_modules")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// installed installs the pins of npm, and returns where. That stays in the user's
+// cache folder, one folder for each state of the pins.
+func installed(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins, err := os.ReadFile(filepath.Join("npm", "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(pins)
+	dir := filepath.Join(cache, "heldcall-ui", hex.EncodeToString(sum[:8]))
+	ready := filepath.Join(dir, "ready")
+	if _, err := os.Stat(ready); err == nil {
+		return dir
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
+		content, err := os.ReadFile(filepath.Join("npm", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	command(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	if err := os.WriteFile(ready, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// built returns the path of a heldcall that was built from this tree.
+func built(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "heldcall")
+	command(t, repository, "go", "build", "-o", program, "./cmd/heldcall")
+	return program
+}
+
+// chromium returns the path of the browser.
+func chromium(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("the tests need Chromium (Debian: apt-get install chromium): %v", err)
+	}
+	return path
+}
+
+func absolute(t *testing.T, dir string) string {
+	t.Helper()
+	if dir == "" {
+		return ""
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(repository, dir)
+	}
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		err = os.MkdirAll(path, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func command(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", c, err, out)
+	}
+}
