@@ -2,8 +2,10 @@ package app_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
@@ -95,5 +97,41 @@ func TestSelfApprovalIsAPolicy(t *testing.T) {
 		if answer := agent.rest(); !strings.Contains(answer, lsCall.ID) {
 			t.Errorf("the agent got %q", answer)
 		}
+	}
+}
+
+// Who is asked later may decide later, also when heldcall was restarted in
+// between.
+func TestEscalationReachesOthersAfterARestart(t *testing.T) {
+	m := team{}
+	var config app.Config
+	w := build(t, `
+rules:
+  - ask: ["bash(*)"]
+    reviewers: [finance]
+    timeout: 5m
+    escalate: {after: 2s, to: [oncall]}
+`, callThenText, m.with("ann", "reviewer", "finance"), m.with("olaf", "reviewer", "oncall"), restarting(&config))
+	w.console = w.as(m["ann"])
+	w.post("/v1/chat/completions", streamedRequest)
+	id := w.pending(1)[0].ID
+	w.restart(config)
+	w.console = w.as(m["ann"])
+	deadline := time.Now().Add(soon)
+	for {
+		r, err := w.console.Request(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(r.Reviewers, "oncall") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("nobody else is asked: %q", r.Reviewers)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if r, err := w.as(m["olaf"]).Decide(t.Context(), approve(id)); err != nil || r.Status != approvals.StatusApproved {
+		t.Errorf("oncall is told %s, %v", r.Status, err)
 	}
 }

@@ -12,6 +12,7 @@ type EventType string
 const (
 	EventApprovalRequired  EventType = "approval_required"
 	EventApprovalDecision  EventType = "approval_decision"
+	EventApprovalEscalated EventType = "approval_escalated" // more groups may decide
 	EventApprovalExpired   EventType = "approval_expired"
 	EventApprovalCancelled EventType = "approval_cancelled"
 	EventCallAllowed       EventType = "call_allowed"  // by policy, nobody asked

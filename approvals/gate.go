@@ -73,6 +73,7 @@ type waiter struct {
 	createdAt time.Time
 	expiresAt time.Time
 	deadline  *job
+	escalate  *job // nil: nobody else may decide later
 	hold      *Hold
 	index     int // of the request in hold
 }

@@ -26,6 +26,7 @@ const (
 	jobRepair                  // record and publish what a crash left undone
 	jobCancel                  // cancel a request that could not be cancelled before
 	jobAbortRun                // cancel the pending requests of an aborted run
+	jobEscalate                // let more groups decide a request
 )
 
 // job is one thing to do at a time. id is a request's, or a run's.
@@ -118,6 +119,8 @@ func (g *Gate) do(ctx context.Context, j *job) {
 		_, err = g.cancel(ctx, j.id, j.reason)
 	case jobAbortRun:
 		err = g.cancelRun(ctx, j.id)
+	case jobEscalate:
+		err = g.escalate(ctx, j.id)
 	}
 	var decided *DecidedError
 	switch {

@@ -3,13 +3,15 @@ package approvals
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 )
 
-// requestEvents are the events that a request as it stands has given rise to,
-// in order. They follow from the record alone, ids included: whoever finds one
+// requestEvents are the events that a request as it stands has given rise to.
+// They follow from the record alone, ids included: whoever finds one
 // missing after a crash writes the very same one.
 func requestEvents(r *Request) []Event {
 	events := []Event{requestEvent(r, EventApprovalRequired, 0, r.CreatedAt)}
@@ -25,6 +27,11 @@ func requestEvents(r *Request) []Event {
 			e.After = d.ModifiedArgs
 		}
 		events = append(events, e)
+	}
+	if e := r.Details.Escalation; e != nil && e.EscalatedAt != nil {
+		escalated := requestEvent(r, EventApprovalEscalated, 0, *e.EscalatedAt)
+		escalated.Note = "members of " + strings.Join(e.To, " or ") + " may decide too"
+		events = append(events, escalated)
 	}
 	ended := r.ExpiresAt
 	if r.Details.EndedAt != nil {
@@ -45,6 +52,15 @@ func requestEvents(r *Request) []Event {
 		events = append(events, e)
 	}
 	return events
+}
+
+// eventsSince are the events that a step from before to after has added.
+func eventsSince(before, after *Request) []Event {
+	known := map[string]bool{}
+	for _, e := range requestEvents(before) {
+		known[e.ID] = true
+	}
+	return slices.DeleteFunc(requestEvents(after), func(e Event) bool { return known[e.ID] })
 }
 
 // requestEvent is the nth event of a type about a request.

@@ -78,7 +78,7 @@ func pause(ctx context.Context, attempt int) error {
 func (g *Gate) recordMove(ctx context.Context, before, after *Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	events := requestEvents(after)[len(requestEvents(before)):]
+	events := eventsSince(before, after)
 	if err := g.store.AppendEvents(ctx, events...); err != nil {
 		g.log.Warn("an event could not be recorded yet; trying again", "request", after.ID, "status", after.Status, "error", err)
 		g.due.add(&job{kind: jobRepair, id: after.ID, at: g.now().Add(retryDelay)})
@@ -143,8 +143,7 @@ func (g *Gate) adopt(s Stored) (news bool) {
 		return !r.Status.Final()
 	}
 	if r.Status.Final() {
-		delete(g.pending, r.ID)
-		g.due.remove(w.deadline)
+		g.drop(r.ID, w)
 	}
 	hold := w.hold
 	g.mu.Unlock()
@@ -162,8 +161,16 @@ func (g *Gate) forget(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if w := g.pending[id]; w != nil {
-		delete(g.pending, id)
-		g.due.remove(w.deadline)
+		g.drop(id, w)
+	}
+}
+
+// drop ends the wait for a request. The caller holds g.mu.
+func (g *Gate) drop(id string, w *waiter) {
+	delete(g.pending, id)
+	g.due.remove(w.deadline)
+	if w.escalate != nil {
+		g.due.remove(w.escalate)
 	}
 }
 

@@ -98,11 +98,16 @@ func (g *Gate) expect(h *Hold) {
 	}
 }
 
-// track keeps the deadline of a pending request. The caller holds g.mu.
+// track keeps the times of a pending request. The caller holds g.mu.
 func (g *Gate) track(r Request, h *Hold, index int) {
 	deadline := &job{kind: jobExpire, id: r.ID, at: r.ExpiresAt}
-	g.pending[r.ID] = &waiter{createdAt: r.CreatedAt, expiresAt: r.ExpiresAt, deadline: deadline, hold: h, index: index}
+	w := &waiter{createdAt: r.CreatedAt, expiresAt: r.ExpiresAt, deadline: deadline, hold: h, index: index}
+	g.pending[r.ID] = w
 	g.due.add(deadline)
+	if r.willEscalate() {
+		w.escalate = &job{kind: jobEscalate, id: r.ID, at: r.Details.Escalation.At}
+		g.due.add(w.escalate)
+	}
 }
 
 // announce records, then tells: requests, their events, their publication.

@@ -122,11 +122,21 @@ type Details struct {
 	CancelReason string `json:"cancel_reason,omitempty"`
 	// EndedAt is when the request became final, UTC; nil while it is pending.
 	EndedAt *time.Time `json:"ended_at,omitempty"`
+	// Escalation says who may decide too when nobody has for a while.
+	Escalation *Escalation `json:"escalation,omitempty"`
 	// FreeText is true where the tool's input is free text by contract.
 	FreeText bool `json:"free_text,omitempty"`
 	// Fixed is true where the arguments cannot be edited: the provider runs the
 	// tool, or the wire has no place for others.
 	Fixed bool `json:"fixed,omitempty"`
+}
+
+// Escalation is who may decide a request too once a time has come. Then the
+// groups stand in the request's Reviewers.
+type Escalation struct {
+	At          time.Time  `json:"at"` // UTC
+	To          []string   `json:"to"` // groups
+	EscalatedAt *time.Time `json:"escalated_at,omitempty"`
 }
 
 // FinalDecision is the decision that ended the request, if one did.

@@ -218,6 +218,9 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: h.verdict.OnTimeout,
 		Details: approvals.Details{Flags: h.verdict.Flags, Commands: h.verdict.Commands, FreeText: h.call.FreeText, Fixed: h.call.Fixed},
 	}
+	if e := h.verdict.Escalate; e.After > 0 {
+		r.Details.Escalation = &approvals.Escalation{At: now.Add(e.After), To: e.To}
+	}
 	if tool, ok := x.req.Tool(h.call.Name); ok {
 		r.Tool = approvals.Tool{Description: tool.Description, Parameters: tool.Parameters}
 		r.Description = tool.Description

@@ -230,7 +230,7 @@ func (s *subject) askByRules(by ground, asks []*pattern, denied finding) Verdict
 	v.Risk = cmp.Or(all.risk, v.Risk)
 	v.Timeout = cmp.Or(all.timeout, v.Timeout)
 	v.RequiredApprovals = max(all.required, 1)
-	v.Reviewers = slices.Clone(all.reviewers)
+	v.Reviewers, v.Escalate = slices.Clone(all.reviewers), all.escalate
 	v.AllowRemember = v.AllowRemember && !all.forget
 	if all.onTimeout == approvals.OnTimeoutApprove && len(s.doubts) == 0 && denied.match == no {
 		v.OnTimeout = approvals.OnTimeoutApprove
@@ -249,7 +249,7 @@ func (s *subject) askByRules(by ground, asks []*pattern, denied finding) Verdict
 }
 
 // settingsOf puts together the strictest settings of several ask rules; the
-// reviewers are those of the first rule that names any.
+// reviewers, and to whom it escalates, are those of the first rule that names any.
 func settingsOf(asks []*pattern) settings {
 	all := settings{onTimeout: approvals.OnTimeoutApprove}
 	for _, p := range asks {
@@ -261,7 +261,7 @@ func settingsOf(asks []*pattern) settings {
 			all.onTimeout = approvals.OnTimeoutDeny
 		}
 		if len(all.reviewers) == 0 {
-			all.reviewers = r.reviewers
+			all.reviewers, all.escalate = r.reviewers, r.escalate
 		}
 	}
 	for _, p := range asks {

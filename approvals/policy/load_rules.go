@@ -27,7 +27,8 @@ type ruleReader struct {
 	later []func()             // reads the patterns: what they mean depends on the rule's settings
 	only  []setting            // settings that are about one list
 
-	limitAt *yaml.Node // the limit, if there is one
+	limitAt    *yaml.Node // the limit, if there is one
+	escalateAt *yaml.Node // the escalate, if there is one
 }
 
 // setting is a key of a rule that means something beside a list only.
@@ -42,7 +43,7 @@ type setting struct {
 func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
 	before := len(r.errors)
 	rr := &ruleReader{reader: r, in: in, one: &rule{}, to: to, found: map[*[]*pattern]bool{}}
-	r.mapping(n, path, rr.keys(), []string{"escalate", "delegate", "scope"})
+	r.mapping(n, path, rr.keys(), []string{"delegate", "scope"})
 	for _, read := range rr.later {
 		read()
 	}
@@ -54,6 +55,7 @@ func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
 		return
 	}
 	rr.checkLimit(join(path, "limit"))
+	rr.checkEscalation(join(path, "escalate"))
 	for _, s := range rr.only {
 		if !rr.found[s.list] && !(s.list == &to.ask && rr.asksBeyond()) {
 			r.fail(&yaml.Node{Line: s.line}, s.path, "has no effect: it is about the %s list, and the rule has none", s.name)
@@ -90,6 +92,9 @@ func (r *ruleReader) keys() []key {
 			one.onTimeout = r.oneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove}, "escalate")
 		})},
 		{"reviewers", r.question(func(n *yaml.Node, path string) { one.reviewers = r.names(n, path) })},
+		{"escalate", r.question(func(n *yaml.Node, path string) {
+			one.escalate, r.escalateAt = r.escalation(n, path), n
+		})},
 		{"required_approvals", r.question(func(n *yaml.Node, path string) { one.required = r.number(n, path, 1) })},
 		{"remember", r.question(func(n *yaml.Node, path string) { one.forget = !r.yesNo(n, path) })},
 	}

@@ -231,6 +231,7 @@ func byStrictness(a, b *pattern) int {
 		cmp.Compare(b.rule.onTimeout, a.rule.onTimeout),
 		cmp.Compare(a.rule.timeout, b.rule.timeout),
 		slices.Compare(a.rule.reviewers, b.rule.reviewers),
+		a.rule.escalate.compare(b.rule.escalate),
 		cmp.Compare(a.rule.when.text(), b.rule.when.text()),
 		cmp.Compare(a.line, b.line),
 	)

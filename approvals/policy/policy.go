@@ -81,6 +81,7 @@ type Verdict struct {
 	Timeout           time.Duration // never 0 where people are asked
 	OnTimeout         string        // approvals.OnTimeoutDeny or approvals.OnTimeoutApprove
 	Reviewers         []string      // groups that may decide; none: any reviewer
+	Escalate          Escalation    // who may too, after a while
 	RequiredApprovals int           // at least 1 where people are asked
 	AllowRemember     bool
 

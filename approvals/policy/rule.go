@@ -14,6 +14,7 @@ type settings struct {
 	timeout   time.Duration
 	onTimeout string
 	reviewers []string // sorted
+	escalate  Escalation
 	required  int
 	forget    bool // decisions are not to be remembered
 }

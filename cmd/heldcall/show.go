@@ -88,7 +88,20 @@ func deciders(r *approvals.Request) string {
 			approvals += fmt.Sprintf(", %d have", len(r.Decisions))
 		}
 	}
-	return joinFilled("; ", who, approvals)
+	return joinFilled("; ", who, approvals, escalation(r))
+}
+
+// escalation says who may decide later, or may since when.
+func escalation(r *approvals.Request) string {
+	e := r.Details.Escalation
+	if e == nil {
+		return ""
+	}
+	to := "members of " + strings.Join(e.To, " or ")
+	if e.EscalatedAt != nil {
+		return to + " since " + e.EscalatedAt.UTC().Format(time.RFC3339)
+	}
+	return to + " too from " + e.At.UTC().Format(time.RFC3339)
 }
 
 // shortStanding says where a request stands in a word or two.

@@ -1,0 +1,50 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Escalation is who may decide a question too when nobody has for a while. The
+// zero value is none.
+type Escalation struct {
+	After time.Duration // from the question on; less than its timeout
+	To    []string      // groups, sorted
+}
+
+// compare orders escalations by what they say.
+func (e Escalation) compare(other Escalation) int {
+	return cmp.Or(cmp.Compare(e.After, other.After), slices.Compare(e.To, other.To))
+}
+
+// escalation reads the escalate of a rule.
+func (r *reader) escalation(n *yaml.Node, path string) Escalation {
+	var e Escalation
+	before := len(r.errors)
+	r.mapping(n, path, []key{
+		{"after", func(n *yaml.Node, path string) { e.After = r.duration(n, path) }},
+		{"to", func(n *yaml.Node, path string) { e.To = r.names(n, path) }},
+	}, nil)
+	if len(r.errors) == before && (e.After == 0 || len(e.To) == 0) {
+		r.fail(n, path, "is not complete: write after, a time, and to, a list of reviewers")
+	}
+	return e
+}
+
+// checkEscalation compares the escalate of a rule with its other settings.
+func (r *ruleReader) checkEscalation(path string) {
+	one := r.one
+	if r.escalateAt == nil {
+		return
+	}
+	timeout := cmp.Or(one.timeout, DefaultTimeout)
+	switch {
+	case len(one.reviewers) == 0:
+		r.fail(r.escalateAt, path, "has no effect: the rule names no reviewers, so any reviewer may decide from the start")
+	case one.escalate.After >= timeout:
+		r.fail(r.escalateAt, path+".after", "is not before the end: the rule's timeout is %s", timeout)
+	}
+}
