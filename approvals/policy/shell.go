@@ -156,7 +156,7 @@ type finder struct {
 }
 
 func (f *finder) parse(src string, depth int) *script {
-	s := &script{problem: scriptProblem(src)}
+	s := &script{problem: scriptProblem(src), texts: make([]string, 0, 8)}
 	f.script = s
 	f.budget -= len(src)
 	if len(src) > maxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
@@ -221,8 +221,12 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 			if start <= end && end <= len(src) {
 				f.script.texts = append(f.script.texts, strings.TrimRight(src[start:end], "; \t\n&"))
 			}
-			if call, ok := n.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-				c := f.command(callWords(call), slices.ContainsFunc(piped, func(end *syntax.Stmt) bool { return stands(n, end) }), depth)
+			call, ok := n.Cmd.(*syntax.CallExpr)
+			if !ok {
+				break
+			}
+			if words := callWords(call); len(words) > 0 {
+				c := f.command(words, slices.ContainsFunc(piped, func(end *syntax.Stmt) bool { return stands(n, end) }), depth)
 				f.fed(c, n.Redirs, depth)
 				f.script.commands = append(f.script.commands, c)
 			}
@@ -243,7 +247,7 @@ func holdsSubstitution(text string) bool {
 func callWords(call *syntax.CallExpr) []word {
 	words := make([]word, 0, len(call.Args))
 	for _, w := range call.Args {
-		words = append(words, wordsOf(w)...)
+		words = appendWords(words, w)
 	}
 	return words
 }
@@ -251,9 +255,8 @@ func callWords(call *syntax.CallExpr) []word {
 // command makes a command of its words and finds what it runs.
 func (f *finder) command(words []word, piped bool, depth int) *command {
 	c := &command{piped: piped, words: make([]string, len(words))}
-	open := make([]string, len(words))
 	for i, one := range words {
-		c.words[i], open[i] = one.text, one.open
+		c.words[i] = one.text
 		if one.wild {
 			if c.wild == nil {
 				c.wild = make([]bool, len(words))
@@ -265,12 +268,16 @@ func (f *finder) command(words []word, piped bool, depth int) *command {
 	c.text = foldCase(text)
 	c.opens = []string{text}
 	if slices.ContainsFunc(words, func(w word) bool { return !w.certain() }) {
+		open := make([]string, len(words))
+		for i, one := range words {
+			open[i] = one.open
+		}
 		c.opens[0] = strings.Join(open, " ")
 	}
 	f.script.texts = append(f.script.texts, text)
 	if i := strings.LastIndexByte(c.words[0], '/'); i >= 0 {
 		f.script.texts = append(f.script.texts, text[i+1:])
-		if j := strings.LastIndexByte(open[0], '/'); j >= 0 {
+		if j := strings.LastIndexByte(words[0].open, '/'); j >= 0 {
 			c.opens = append(c.opens, c.opens[0][j+1:])
 		}
 	}

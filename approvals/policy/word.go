@@ -23,6 +23,16 @@ type word struct {
 
 // wordOf removes the quoting of a word.
 func wordOf(w *syntax.Word) word {
+	if len(w.Parts) == 1 {
+		lit, ok := w.Parts[0].(*syntax.Lit)
+		if ok && lit.Value != "" && lit.Value[0] != '~' && plainLiteral(lit.Value, true) {
+			return word{text: lit.Value, open: lit.Value}
+		}
+	}
+	return unquoted(w)
+}
+
+func unquoted(w *syntax.Word) word {
 	b := wordBuilder{cut: -1}
 	for i, part := range w.Parts {
 		switch part := part.(type) {
@@ -47,27 +57,32 @@ func wordOf(w *syntax.Word) word {
 	return one
 }
 
-// wordsOf are what a word stands for: several where it has braces.
-func wordsOf(w *syntax.Word) []word {
-	if !hasBrace(w) {
-		return []word{wordOf(w)}
+// maxBraces is how many words a word with braces may stand for.
+const maxBraces = 64
+
+// appendWords adds what a word stands for: several words where it has braces.
+func appendWords(words []word, w *syntax.Word) []word {
+	split := w
+	if hasBrace(w) {
+		split = &syntax.Word{Parts: slices.Clone(w.Parts)}
 	}
-	split := &syntax.Word{Parts: slices.Clone(w.Parts)}
-	if !syntax.SplitBraces(split) {
-		return []word{wordOf(w)}
+	if split == w || !syntax.SplitBraces(split) {
+		return append(words, wordOf(w))
 	}
-	const most = 64
-	var all []word
+	const why = "The script has braces that a shell expands."
+	before := len(words)
 	for one, err := range expand.BracesSeq(nil, split) {
-		if err != nil || len(all) == most {
-			return append(all, word{text: unknown, open: unknown, why: "The script has braces that a shell expands."})
+		if err != nil || len(words)-before == maxBraces {
+			return append(words, word{text: unknown, open: unknown, why: why})
 		}
-		all = append(all, wordOf(one))
+		if !slices.ContainsFunc(one.Parts, func(part syntax.WordPart) bool { lit, ok := part.(*syntax.Lit); return !ok || lit.Value != "" }) {
+			continue // what stands for nothing is no word
+		}
+		of := wordOf(one)
+		of.why = why
+		words = append(words, of)
 	}
-	for i := range all {
-		all[i].why = "The script has braces that a shell expands."
-	}
-	return all
+	return words
 }
 
 func hasBrace(w *syntax.Word) bool {
