@@ -10,11 +10,9 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
@@ -42,9 +40,11 @@ type App struct {
 	log      *slog.Logger
 	version  string
 	registry *prometheus.Registry
-	policy   atomic.Pointer[policy.Policy]
-	source   *policySource
 	started  chan struct{}
+
+	policies      *policies
+	policyMetrics policyMetrics
+	reload        chan struct{}
 
 	reviewers *reviewers.Directory // nil without any
 
@@ -56,12 +56,14 @@ type App struct {
 	canary  canaryResult
 }
 
-// New reads the policy. Nothing runs yet.
+// New reads the policies. Nothing runs yet.
 func New(o Options) (*App, error) {
 	a := &App{
 		config: o.Config, file: o.ConfigFile, log: o.Log, version: o.Version,
 		registry: telemetry.NewRegistry(o.Version),
 		started:  make(chan struct{}),
+		policies: newPolicies(o.Config),
+		reload:   make(chan struct{}, 1),
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -70,7 +72,8 @@ func New(o Options) (*App, error) {
 	if a.reviewers, err = a.config.Console.directory(); err != nil {
 		return nil, fmt.Errorf("console.reviewers: %w", err)
 	}
-	if err := a.loadPolicy(); err != nil {
+	a.policyMetrics = newPolicyMetrics(a.registry)
+	if err := a.policies.load(); err != nil {
 		return nil, err
 	}
 	return a, nil

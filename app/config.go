@@ -3,10 +3,15 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/proxy"
 )
 
 // Config is the whole configuration: the YAML file of the operator over the
@@ -55,6 +60,12 @@ type Client struct {
 	Tenant    string `yaml:"tenant"`
 	User      string `yaml:"user"`
 	Agent     string `yaml:"agent"`
+	Policy    string `yaml:"policy"` // file of the policy for this client alone; empty: that of all
+}
+
+// principal is who the client's agent acts for.
+func (c Client) principal() approvals.Principal {
+	return approvals.Principal{Tenant: cmp.Or(c.Tenant, proxy.DefaultTenant), User: c.User, Agent: c.Agent}
 }
 
 // RoutesConfig names the routes that pass without being gated.
@@ -132,6 +143,20 @@ func (c PolicyConfig) String() string {
 		return "none, so every call is asked about"
 	}
 	return c.File
+}
+
+// PolicyFiles are the files of all policies, each once.
+func (c *Config) PolicyFiles() []string {
+	var files []string
+	if !c.Policy.Absent() {
+		files = append(files, c.Policy.File)
+	}
+	for _, client := range c.Proxy.Clients {
+		if client.Policy != "" && !slices.Contains(files, client.Policy) {
+			files = append(files, client.Policy)
+		}
+	}
+	return files
 }
 
 // AuditConfig is how long the audit log is kept.

@@ -76,10 +76,14 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, []Conf
 // resolvePaths makes relative paths relative to the folder of the file. What
 // stands in no file is relative to the working directory.
 func (c *Config) resolvePaths(folder string) {
-	for _, path := range []*string{
+	paths := []*string{
 		&c.Policy.File, &c.NATS.Dir, &c.NATS.Creds, &c.NATS.NKey,
 		&c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key,
-	} {
+	}
+	for i := range c.Proxy.Clients {
+		paths = append(paths, &c.Proxy.Clients[i].Policy)
+	}
+	for _, path := range paths {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(folder, *path)
 		}

@@ -183,6 +183,9 @@ func (r *configReader) validateClients(clients []Client) {
 		if client.Tenant == "" && client.User == "" && client.Agent == "" {
 			r.problem(key, "names nobody; give tenant, user or agent")
 		}
+		if client.Policy != "" {
+			r.validateFile(key+".policy", client.Policy)
+		}
 	}
 }
 

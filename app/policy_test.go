@@ -4,7 +4,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
@@ -91,15 +90,7 @@ func TestPolicyIsReloaded(t *testing.T) {
 	}
 	change := func(content, logged string) {
 		t.Helper()
-		before := strings.Count(w.log.String(), logged)
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for deadline := time.Now().Add(soon); strings.Count(w.log.String(), logged) == before; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%q is not in the log: %s", logged, w.log.String())
-			}
-		}
+		w.logs(logged, func() { writeFile(t, file, content) })
 	}
 	if !denied() {
 		t.Error("the policy does not hold")

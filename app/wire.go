@@ -72,7 +72,7 @@ func (a *App) checkEdit(r approvals.Request, args json.RawMessage) error {
 			return &approvals.InvalidError{Field: "modified_args", Reason: "the tool takes free text: give it as a JSON string"}
 		}
 	}
-	if v, denied := a.policy.Load().DeniedEdit(call); denied {
+	if v, denied := a.policies.deniesEdit(call); denied {
 		return &approvals.InvalidError{Field: "modified_args", Reason: fmt.Sprintf("the rule at %s denies them: %s", v.Rule, v.Reason)}
 	}
 	return nil
@@ -103,14 +103,14 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
 		MaxBody: int(c.MaxBody), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
-		Dialects: dialects(), Policy: a.judge, Gate: a.gate, Turns: a.store,
+		Dialects: dialects(), Policy: a.policies.of, Gate: a.gate, Turns: a.store,
 		Log: a.log.With("component", "proxy"), Registerer: a.registry,
 	}
 	for _, u := range c.Upstreams {
 		o.Upstreams = append(o.Upstreams, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader})
 	}
 	for _, k := range c.Clients {
-		o.Clients = append(o.Clients, proxy.Client{KeySHA256: k.digest(), Principal: approvals.Principal{Tenant: k.Tenant, User: k.User, Agent: k.Agent}})
+		o.Clients = append(o.Clients, proxy.Client{KeySHA256: k.digest(), Principal: k.principal()})
 	}
 	if a.proxy, err = proxy.New(o); err != nil {
 		return err

@@ -95,7 +95,7 @@ func benchmarkProxy(b *testing.B, answer []byte, end string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o.Policy = func() proxy.Policy { return rules }
+	o.Policy = func(string) proxy.Policy { return rules }
 	p, err := proxy.New(o)
 	if err != nil {
 		b.Fatal(err)

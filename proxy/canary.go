@@ -84,7 +84,7 @@ func (c *canary) start(p *Proxy) error {
 	o := p.options
 	o.Registerer, o.Log = nil, nil
 	o.MaxContinuations, o.Clients = 0, nil
-	o.Policy = func() Policy { return canaryPolicy{c} }
+	o.Policy = func(string) Policy { return canaryPolicy{c} }
 	o.Gate, o.Turns = canaryState{}, canaryState{}
 	o.Upstreams = nil
 	for _, u := range p.options.Upstreams {

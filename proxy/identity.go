@@ -15,6 +15,7 @@ import (
 // identity is who asks, and in which conversation and task.
 type identity struct {
 	principal approvals.Principal
+	client    string // SHA-256 of its key if it is one that is configured
 	session   string
 	run       string
 	derived   bool // the run was told by what the user said
@@ -51,17 +52,30 @@ func runOf(tenant, name string) string {
 
 var atSign = strings.NewReplacer("%", "%25", "@", "%40")
 
+// DefaultTenant is the tenant of agents that the configuration names none for.
+const DefaultTenant = "default"
+
 // defaultPrincipal is who an agent acts for that the configuration does not know.
-var defaultPrincipal = approvals.Principal{Tenant: "default"}
+var defaultPrincipal = approvals.Principal{Tenant: DefaultTenant}
+
+// client is the configured client that the agent is, by its key, or "".
+func (p *Proxy) client(h *fasthttp.RequestHeader) string {
+	if len(p.clients) == 0 {
+		return ""
+	}
+	digest := keyDigest(h)
+	if _, known := p.clients[digest]; !known {
+		return ""
+	}
+	return digest
+}
 
 // principal finds who the agent acts for: by its key, else by headers where they
 // are trusted. What the model wrote never counts.
 func (p *Proxy) principal(h *fasthttp.RequestHeader) approvals.Principal {
 	who := defaultPrincipal
-	if len(p.clients) > 0 {
-		if known, ok := p.clients[keyDigest(h)]; ok {
-			who = known
-		}
+	if known, ok := p.clients[p.client(h)]; ok {
+		who = known
 	}
 	if p.options.TrustHeaders {
 		for name, field := range map[string]*string{headerUser: &who.User, headerAgent: &who.Agent, headerTenant: &who.Tenant} {
@@ -123,6 +137,7 @@ func (x *exchange) conversation() *identity {
 	if x.who.session == "" {
 		h := &x.fasthttp.Request.Header
 		x.who = identify(h, x.p.principal(h), *x.info(), x.followed.Session, x.turn)
+		x.who.client = x.p.client(h)
 		x.says.Opening = "" // would keep the conversation in memory
 	}
 	return &x.who

@@ -40,6 +40,9 @@ func (h *hearing) released() bool {
 	return h.ruling.Fate == intercept.Release || h.ruling.Fate == intercept.Edit
 }
 
+// policy is what judges the calls of the agent.
+func (x *exchange) policy() Policy { return x.p.options.Policy(x.identity().client) }
+
 // callOf is the call as policy reads it.
 func (x *exchange) callOf(c intercept.Call) policy.Call {
 	who := x.identity()
@@ -91,7 +94,7 @@ func (x *exchange) passByName(c intercept.Call) bool {
 		return false
 	}
 	who := x.identity()
-	verdict, ok := x.p.options.Policy().AllowsByName(who.principal, c.Name)
+	verdict, ok := x.policy().AllowsByName(who.principal, c.Name)
 	if !ok || x.p.options.Gate.RunState(who.run) != approvals.RunRunning {
 		return false
 	}
@@ -120,7 +123,7 @@ func (x *exchange) judge() state {
 		}
 	}
 	var requests []approvals.Request
-	judged := x.p.options.Policy()
+	judged := x.policy()
 	for _, c := range calls {
 		h := &hearing{call: c, verdict: x.judgeCall(judged, c)}
 		x.docket.cases = append(x.docket.cases, h)

@@ -24,7 +24,7 @@ func (x *exchange) judgeOffer(req intercept.Request) *intercept.Error {
 	if n := differing(offered); n > maxHosted {
 		return &intercept.Error{Code: intercept.CodeBadRequest, Reason: fmt.Sprintf("the request offers the model %d different tools that the provider runs; heldcall judges at most %d in one request", n, maxHosted)}
 	}
-	judged := x.p.options.Policy()
+	judged := x.policy()
 	var refused []string
 	asks := false
 	for _, tool := range offered {

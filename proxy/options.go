@@ -41,7 +41,7 @@ type Options struct {
 	AbortRest        time.Duration // how long after an abort, or a denial, the same conversation is not taken for a new one; 0: 1 min
 
 	Dialects []intercept.Dialect
-	Policy   func() Policy // the policy in force
+	Policy   func(client string) Policy // in force for a client by its KeySHA256, "" for who is none
 	Gate     Gate
 	Turns    Turns
 

@@ -115,7 +115,7 @@ func (x *exchange) decided() state {
 	if err := hold.Err(); err != nil {
 		return x.fail(x.storeError(err))
 	}
-	judged := x.p.options.Policy()
+	judged := x.policy()
 	requests := hold.Requests()
 	for i, r := range requests {
 		h := x.docket.asked[i]

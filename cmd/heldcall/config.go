@@ -10,7 +10,7 @@ import (
 )
 
 type configCommand struct {
-	Check configCheckCommand `cmd:"" help:"Say whether a configuration file, and the policy it names, are valid."`
+	Check configCheckCommand `cmd:"" help:"Say whether a configuration file, and the policies it names, are valid."`
 }
 
 type configCheckCommand struct {
@@ -18,15 +18,15 @@ type configCheckCommand struct {
 	File   string `arg:"" optional:"" help:"The configuration file, in place of --config."`
 }
 
-// Run checks a configuration and its policy.
+// Run checks a configuration and its policies.
 func (c *configCheckCommand) Run(s *streams) error {
 	file := cmp.Or(c.File, c.Config)
 	config, err := app.LoadConfig(file, os.LookupEnv)
 	if err != nil {
 		return err
 	}
-	if !config.Policy.Absent() {
-		if _, err := policy.Load(config.Policy.File); err != nil {
+	for _, file := range config.PolicyFiles() {
+		if _, err := policy.Load(file); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ func TestDemoIsAnsweredFromAnotherTerminal(t *testing.T) {
 	defer typed.Close()
 	screen := &screen{grown: make(chan struct{})}
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, []string{"demo"}, &streams{input, screen, screen}) }()
+	go func() { ended <- execute(ctx, []string{"demo"}, &streams{input, screen, screen}, newHangups()) }()
 
 	for _, c := range []struct {
 		printed string
@@ -37,7 +37,7 @@ func TestDemoIsAnsweredFromAnotherTerminal(t *testing.T) {
 	} {
 		command := c.command(screen.await(ctx, t, c.printed))
 		var out bytes.Buffer
-		if code := execute(ctx, command, &streams{nil, &out, &out}); code != exitDone {
+		if code := execute(ctx, command, &streams{nil, &out, &out}, newHangups()); code != exitDone {
 			t.Fatalf("heldcall %q exits with %d: %s", command, code, out.String())
 		}
 	}

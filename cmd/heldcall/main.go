@@ -16,7 +16,7 @@ const description = `heldcall stands between an agent and its model and holds ev
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 already decided, or no such request; 4 no heldcall answers. 'heldcall run' exits as its command does.
 
-An interrupt, SIGTERM or SIGHUP stops 'serve' and 'demo' in order; one more, after a second, at once. 'run' hands signals on to its command, and ends when that has.`
+An interrupt or SIGTERM stops 'serve' and 'demo' in order; one more, after a second, at once. So does SIGHUP, but for 'serve' unless its terminal has closed: that reads the policies again. 'run' hands signals on to its command, and ends when that has.`
 
 // program is the command line.
 type program struct {
@@ -41,11 +41,12 @@ type streams struct {
 }
 
 func main() {
-	os.Exit(execute(untilSignal(), os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}))
+	ctx, hup := untilSignal()
+	os.Exit(execute(ctx, os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}, hup))
 }
 
 // execute runs one command and returns its exit code.
-func execute(ctx context.Context, args []string, s *streams) int {
+func execute(ctx context.Context, args []string, s *streams, hup *hangups) int {
 	parser, err := kong.New(&program{},
 		kong.Name("heldcall"),
 		kong.Description(description),
@@ -53,7 +54,7 @@ func execute(ctx context.Context, args []string, s *streams) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(s),
+		kong.Bind(s, hup),
 		kong.Vars{"id": "ID, or as much of its beginning or end as no other shares"},
 	)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // stopsSlowly is a program that needs three seconds to stop.
 func stopsSlowly() {
-	ctx := untilSignal()
+	ctx, _ := untilSignal()
 	if err := os.WriteFile("ready", []byte("ready"), 0o600); err != nil {
 		panic(err)
 	}

@@ -14,8 +14,9 @@ type serveCommand struct {
 	Config string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"The configuration file. Without one the defaults hold."`
 }
 
-// Run serves until a signal ends the context, then stops in order.
-func (c *serveCommand) Run(ctx context.Context, s *streams) error {
+// Run serves until a signal ends the context, then stops in order. With SIGHUP it
+// reads the policies again.
+func (c *serveCommand) Run(ctx context.Context, s *streams, hup *hangups) error {
 	config, err := app.LoadConfig(c.Config, os.LookupEnv)
 	if err != nil {
 		return err
@@ -29,7 +30,16 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return heldcall.Run(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- heldcall.Run(ctx) }()
+	for asked := hup.take(); ; {
+		select {
+		case err := <-ran:
+			return err
+		case <-asked:
+			heldcall.Reload()
+		}
+	}
 }
 
 // usualConfig is the name that a configuration file has in the documentation.

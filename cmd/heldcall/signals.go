@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -14,19 +15,53 @@ import (
 const haste = time.Second
 
 // untilSignal returns a context that ends with the first signal to stop: an
-// interrupt, SIGTERM, or SIGHUP when the terminal closes. Commands then stop in
+// interrupt, SIGTERM, or SIGHUP that is not handed on. Commands then stop in
 // order. A signal that comes later than haste ends the process at once.
-func untilSignal() context.Context {
+func untilSignal() (context.Context, *hangups) {
 	ctx, cancel := context.WithCancel(context.Background())
+	hup := newHangups()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, heeded(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	go func() {
-		<-signals
+		for sig := range signals {
+			if sig != syscall.SIGHUP || !hup.handOn() {
+				break
+			}
+		}
 		cancel()
 		time.Sleep(haste)
 		signal.Stop(signals)
 	}()
-	return ctx
+	return ctx, hup
+}
+
+// hangups hands SIGHUP on to a command for which it means to read its files again.
+// It does not where the signal says that the terminal has closed in which heldcall
+// was started: then that stops.
+type hangups struct {
+	terminal bool // there was one at the start
+	taken    atomic.Bool
+	c        chan struct{}
+}
+
+func newHangups() *hangups { return &hangups{terminal: hasTerminal(), c: make(chan struct{}, 1)} }
+
+// take yields a value for each SIGHUP from now on, or one for several.
+func (h *hangups) take() <-chan struct{} {
+	h.taken.Store(true)
+	return h.c
+}
+
+// handOn reports whether a SIGHUP was handed on.
+func (h *hangups) handOn() bool {
+	if !h.taken.Load() || h.terminal && !hasTerminal() {
+		return false
+	}
+	select {
+	case h.c <- struct{}{}:
+	default: // one is waiting
+	}
+	return true
 }
 
 // heeded leaves out the signals that heldcall was started to ignore, as nohup

@@ -30,6 +30,15 @@ func sentByTerminal(sig os.Signal) bool {
 	return err == nil && foreground == unix.Getpgrp()
 }
 
+// hasTerminal reports whether the process has a terminal that is open.
+func hasTerminal() bool {
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	return terminal.Close() == nil
+}
+
 // exitStatus is the exit code as shells tell it: 128 and the signal's number if
 // a signal ended the process.
 func exitStatus(state *os.ProcessState) int {
