@@ -43,12 +43,14 @@ type App struct {
 	started  chan struct{}
 
 	policies      *policies
+	grants        *grants
 	policyMetrics policyMetrics
 	reload        chan struct{}
 
 	reviewers *reviewers.Directory // nil without any
 
 	store   *store.Store
+	book    *approvals.GrantBook
 	gate    *approvals.Gate
 	bots    *nats.Service
 	console *console.Console
@@ -76,6 +78,8 @@ func New(o Options) (*App, error) {
 	if err := a.policies.load(); err != nil {
 		return nil, err
 	}
+	a.grants = &grants{policies: a.policies, templates: a.config.Grants.templates(), now: time.Now, log: a.log}
+	a.policies.granted = a.grants.inForce.Load
 	return a, nil
 }
 
@@ -144,7 +148,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 }
 
 func (a *App) start(ctx context.Context, running *lifecycle) error {
-	steps := []func(context.Context, *lifecycle) error{a.startPolicy, a.openStore, a.startGate, a.startBots, a.startProxy, a.startConsole}
+	steps := []func(context.Context, *lifecycle) error{a.startPolicy, a.openStore, a.startGrants, a.startGate, a.startBots, a.startProxy, a.startConsole}
 	for _, step := range steps {
 		if err := step(ctx, running); err != nil {
 			return err

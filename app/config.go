@@ -22,6 +22,7 @@ type Config struct {
 	Console ConsoleConfig `yaml:"console"`
 	NATS    NATSConfig    `yaml:"nats"`
 	Policy  PolicyConfig  `yaml:"policy"`
+	Grants  GrantsConfig  `yaml:"grants"`
 	Notify  Unsupported   `yaml:"notify" refuse:"this version tells people over NATS and the console only; remove the key"`
 	Audit   AuditConfig   `yaml:"audit"`
 	Log     LogConfig     `yaml:"log"`
@@ -157,6 +158,21 @@ func (c *Config) PolicyFiles() []string {
 		}
 	}
 	return files
+}
+
+// GrantsConfig is what reviewers are given for decisions that are remembered.
+type GrantsConfig struct {
+	Templates []GrantTemplate `yaml:"templates"`
+}
+
+// GrantTemplate is a grant that reviewers apply by its name.
+type GrantTemplate struct {
+	Name     string        `yaml:"name"`
+	Title    string        `yaml:"title"` // what reviewers read; empty: the name
+	Action   string        `yaml:"action" oneof:"allow deny"`
+	Patterns []string      `yaml:"patterns"`
+	Scope    string        `yaml:"scope" oneof:"user session agent tenant"`
+	Expires  time.Duration `yaml:"expires"` // after it is granted; 0: when it is revoked
 }
 
 // AuditConfig is how long the audit log is kept.

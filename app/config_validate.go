@@ -24,6 +24,7 @@ func (r *configReader) validate(c *Config) {
 	r.validateUpstreams(&c.Proxy)
 	r.validateClients(c.Proxy.Clients)
 	r.validateNATS(&c.NATS)
+	r.validateTemplates(c.Grants.Templates)
 	if c.Hold.Mode == "park" {
 		r.problem("hold.mode", "park is not in this version; write block")
 	}

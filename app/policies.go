@@ -19,6 +19,7 @@ type policies struct {
 	clients []clientPolicy
 	files   []*policySource // all of them, each file once
 	shadow  bool
+	granted func() *policy.Grants // the grants in force, which hold beside all of them
 }
 
 // clientPolicy is a client with a policy of its own.
@@ -86,27 +87,46 @@ func (p *policies) of(client string) proxy.Policy {
 			rules = c.source.current.Load()
 		}
 	}
+	rules = rules.With(p.granted())
 	if p.shadow {
 		return policy.Shadow{Policy: rules}
 	}
 	return rules
 }
 
+// forCallsOf are the policies that may be those of a principal's calls: who asks
+// does not know with which key they came. Grants do not hold in them.
+func (p *policies) forCallsOf(who approvals.Principal) []*policy.Policy {
+	var found []*policy.Policy
+	for _, client := range p.clients {
+		if client.who == who {
+			found = append(found, client.source.current.Load())
+		}
+	}
+	if len(found) == 0 {
+		found = append(found, p.main.current.Load())
+	}
+	return found
+}
+
+// forCallsIn are the policies that may be those of the calls that a grant is for.
+func (p *policies) forCallsIn(g approvals.Grant) []*policy.Policy {
+	g.Narrow()
+	found := []*policy.Policy{p.main.current.Load()}
+	for _, client := range p.clients {
+		if g.CoversPrincipal(client.who, g.SessionID) {
+			found = append(found, client.source.current.Load())
+		}
+	}
+	return found
+}
+
 // deniesEdit asks the policies that may be those of a call which of them denies it
 // with arguments that a reviewer has changed. The proxy asks that of its client once
 // more before it lets the call go.
 func (p *policies) deniesEdit(c policy.Call) (policy.Verdict, bool) {
-	judged := []*policySource{}
-	for _, client := range p.clients {
-		if client.who == c.Principal {
-			judged = append(judged, client.source)
-		}
-	}
-	if len(judged) == 0 {
-		judged = append(judged, p.main)
-	}
-	for _, s := range judged {
-		if v, denied := s.current.Load().DeniedEdit(c); denied {
+	for _, rules := range p.forCallsOf(c.Principal) {
+		if v, denied := rules.With(p.granted()).DeniedEdit(c); denied {
 			return v, true
 		}
 	}

@@ -47,7 +47,7 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 func (a *App) startGate(ctx context.Context, running *lifecycle) error {
 	a.gate = approvals.NewGate(approvals.GateOptions{
 		Store: a.store, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.checkEdit,
-		NoSelfApproval: a.reviewers != nil && !a.config.Console.SelfApproval,
+		Grants: a.book, NoSelfApproval: a.reviewers != nil && !a.config.Console.SelfApproval,
 	})
 	running.background("gate", a.gate.Run)
 	select {
@@ -73,13 +73,13 @@ func (a *App) checkEdit(r approvals.Request, args json.RawMessage) error {
 		}
 	}
 	if v, denied := a.policies.deniesEdit(call); denied {
-		return &approvals.InvalidError{Field: "modified_args", Reason: fmt.Sprintf("the rule at %s denies them: %s", v.Rule, v.Reason)}
+		return &approvals.InvalidError{Field: "modified_args", Reason: fmt.Sprintf("%s denies them: %s", v.Rule, v.Reason)}
 	}
 	return nil
 }
 
 func (a *App) startBots(_ context.Context, running *lifecycle) (err error) {
-	a.bots, err = nats.Start(nats.Options{Conn: a.store.Conn(), Gate: a.gate, Reviewers: a.reviewers, Version: serviceVersion(a.version), Log: a.log.With("component", "nats")})
+	a.bots, err = nats.Start(nats.Options{Conn: a.store.Conn(), Gate: a.gate, Grants: a.book, Reviewers: a.reviewers, Version: serviceVersion(a.version), Log: a.log.With("component", "nats")})
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
 		MaxBody: int(c.MaxBody), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
-		Dialects: dialects(), Policy: a.policies.of, Gate: a.gate, Turns: a.store,
+		Dialects: dialects(), Policy: a.policies.of, Gate: a.gate, Turns: a.store, Used: a.book.Used,
 		Log: a.log.With("component", "proxy"), Registerer: a.registry,
 	}
 	for _, u := range c.Upstreams {
@@ -144,7 +144,7 @@ func (c *canaryResult) check(context.Context) error {
 func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
 	c := a.config.Console
 	a.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: a.gate, Reviewers: a.reviewers, Session: c.Session,
+		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Templates: a.grants.templates, Reviewers: a.reviewers, Session: c.Session,
 		Checks: []console.Check{
 			{Name: "store", Check: a.store.Healthy},
 			{Name: "canary", Check: a.canary.check},

@@ -33,6 +33,9 @@ type Decision struct {
 	Channel        string            `json:"channel,omitempty"`         // how it came: "rest", "nats", ...
 	Patterns       []string          `json:"patterns,omitempty"`
 	GrantExpiresAt *time.Time        `json:"grant_expires_at,omitempty"`
+	Scope          GrantScope        `json:"scope,omitempty"`    // of the grant
+	Template       string            `json:"template,omitempty"` // that the grant is made of
+	GrantID        string            `json:"grant_id,omitempty"` // of the grant that was written, set by the gate
 	Answer         string            `json:"answer,omitempty"`
 	Selected       []string          `json:"selected,omitempty"`
 	Values         map[string]string `json:"values,omitempty"`

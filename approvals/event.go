@@ -51,8 +51,10 @@ type Event struct {
 	ReviewerID string          `json:"reviewer_id,omitempty"`
 	Channel    string          `json:"channel,omitempty"`
 	Note       string          `json:"note,omitempty"`
-	Before     json.RawMessage `json:"before,omitempty"` // arguments as the model wrote them
-	After      json.RawMessage `json:"after,omitempty"`  // arguments that were released, where they differ
+	Before     json.RawMessage `json:"before,omitempty"`    // arguments as the model wrote them
+	After      json.RawMessage `json:"after,omitempty"`     // arguments that were released, where they differ
+	FreeText   bool            `json:"free_text,omitempty"` // the tool's input is free text: Before and After are a string
+	Grant      *Grant          `json:"grant,omitempty"`     // as it was created or revoked
 	Seq        uint64          `json:"seq"`
 	PrevHash   string          `json:"prev_hash"` // hex SHA-256, "" for the first
 	Hash       string          `json:"hash"`

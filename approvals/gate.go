@@ -38,6 +38,8 @@ type GateOptions struct {
 	// CheckEdit judges edited arguments by policy's deny rules; an edit they
 	// refuse is an [*InvalidError]. Nil: no rule refuses an edit.
 	CheckEdit func(r Request, args json.RawMessage) error
+	// Grants are where decisions are remembered. Nil: none is.
+	Grants *GrantBook
 	// NoSelfApproval keeps reviewers from approving what an agent asks that acts
 	// for themselves. They may deny it.
 	NoSelfApproval bool
@@ -51,6 +53,7 @@ type Gate struct {
 	now       func() time.Time
 	log       *slog.Logger
 	checkEdit func(Request, json.RawMessage) error
+	grants    *GrantBook
 	// noSelfApproval: see GateOptions.
 	noSelfApproval bool
 	metrics        *gateMetrics
@@ -86,6 +89,7 @@ func NewGate(o GateOptions) *Gate {
 		now:            o.Now,
 		log:            o.Log,
 		checkEdit:      o.CheckEdit,
+		grants:         o.Grants,
 		noSelfApproval: o.NoSelfApproval,
 		ready:          make(chan struct{}),
 		due:            newAgenda(),

@@ -33,7 +33,7 @@ func (g *Gate) Decide(ctx context.Context, d Decision) (Request, error) {
 		if !now.Before(r.ExpiresAt) {
 			return errOverdue
 		}
-		d.DecidedAt = now
+		d.DecidedAt, d.GrantID = now, ""
 		return g.apply(r, d)
 	})
 	if errors.Is(err, errOverdue) {
@@ -55,8 +55,11 @@ func checkDecision(d Decision) error {
 	if d.ReviewerID == "" || d.ReviewerID == ReviewerTimeout {
 		return &InvalidError{"reviewer_id", fmt.Sprintf("%q cannot decide", d.ReviewerID)}
 	}
+	if err := checkRemember(d); err != nil {
+		return err
+	}
 	switch d.Action {
-	case ActionApprove, ActionDeny, ActionAbortRun:
+	case ActionApprove, ActionDeny, ActionAbortRun, ActionAllowAlways, ActionDenyAlways:
 		if len(d.ModifiedArgs) > 0 {
 			return &InvalidError{"modified_args", fmt.Sprintf("they need the action %q, not %q", ActionModifyArgs, d.Action)}
 		}
@@ -66,15 +69,35 @@ func checkDecision(d Decision) error {
 			return &InvalidError{"modified_args", "the action modify_args needs them"}
 		}
 		return nil
-	case ActionAllowAlways, ActionDenyAlways:
-		return &InvalidError{"action", fmt.Sprintf("this version cannot remember decisions yet: %q is not taken; use approve or deny", d.Action)}
 	case ActionAnswer:
 		return &InvalidError{"action", "this version cannot ask questions yet: \"answer\" is not taken; use approve or deny"}
 	case "":
 		return &InvalidError{"action", "it is missing"}
 	default:
-		return &InvalidError{"action", fmt.Sprintf("%q is not known; use approve, deny, modify_args or abort_run", d.Action)}
+		return &InvalidError{"action", fmt.Sprintf("%q is not known; use approve, deny, modify_args, allow_always, deny_always or abort_run", d.Action)}
 	}
+}
+
+// checkRemember refuses a decision that says what to remember and not that
+// anything is.
+func checkRemember(d Decision) error {
+	if d.Action == ActionAllowAlways || d.Action == ActionDenyAlways {
+		return nil
+	}
+	for _, one := range []struct {
+		field string
+		given bool
+	}{
+		{"patterns", len(d.Patterns) > 0},
+		{"grant_expires_at", d.GrantExpiresAt != nil},
+		{"scope", d.Scope != ""},
+		{"template", d.Template != ""},
+	} {
+		if one.given {
+			return &InvalidError{one.field, fmt.Sprintf("only allow_always and deny_always take it, not %q", d.Action)}
+		}
+	}
+	return nil
 }
 
 // apply lets a decision take effect on a pending request.
@@ -102,6 +125,8 @@ func (g *Gate) apply(r *Request, d Decision) error {
 		}
 		r.Decisions = append(r.Decisions, d)
 		g.end(r, StatusApproved)
+	case ActionAllowAlways, ActionDenyAlways:
+		return g.applyAlways(r, d)
 	case ActionApprove:
 		for _, earlier := range r.Decisions {
 			if d.samePerson(&earlier) {
@@ -112,6 +137,27 @@ func (g *Gate) apply(r *Request, d Decision) error {
 		if len(r.Decisions) >= r.RequiredApprovals {
 			g.end(r, StatusApproved)
 		}
+	}
+	return nil
+}
+
+// applyAlways lets a decision take effect that is to be remembered. What the grant
+// will be stands in the decision, so that a crash cannot lose it.
+func (g *Gate) applyAlways(r *Request, d Decision) error {
+	if g.grants == nil {
+		return &InvalidError{"action", fmt.Sprintf("decisions are not remembered here: %q is not taken; use approve or deny", d.Action)}
+	}
+	grant, err := g.grants.propose(r, d)
+	if err != nil {
+		return err
+	}
+	d.Patterns, d.Scope, d.GrantExpiresAt, d.Template = grant.Patterns, grant.Scope, grant.ExpiresAt, grant.Template
+	d.GrantID = g.ids.next(d.DecidedAt)
+	r.Decisions = append(r.Decisions, d)
+	if d.Action == ActionDenyAlways {
+		g.end(r, StatusDenied)
+	} else {
+		g.end(r, StatusApproved)
 	}
 	return nil
 }

@@ -80,6 +80,7 @@ func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
 		ToolCallID: r.ToolCallID,
 		ToolName:   r.ToolName,
 		Rule:       r.Rule,
+		FreeText:   r.Details.FreeText,
 	}
 }
 

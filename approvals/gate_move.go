@@ -54,6 +54,7 @@ func (g *Gate) move(ctx context.Context, id string, step func(*Request) error) (
 			return s.Request, err
 		}
 		g.recordMove(ctx, &s.Request, &r)
+		g.grantMove(ctx, &r)
 		g.adopt(Stored{Request: r, Revision: revision, At: g.now().UTC()})
 		return r, nil
 	}
@@ -83,6 +84,31 @@ func (g *Gate) recordMove(ctx context.Context, before, after *Request) {
 		g.log.Warn("an event could not be recorded yet; trying again", "request", after.ID, "status", after.Status, "error", err)
 		g.due.add(&job{kind: jobRepair, id: after.ID, at: g.now().Add(retryDelay)})
 	}
+}
+
+// grantMove writes the grant that a step has asked for, before anybody who waits
+// for the request goes on: the same call may come again at once.
+func (g *Gate) grantMove(ctx context.Context, r *Request) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if err := g.ensureGrant(ctx, r); err != nil {
+		g.log.Warn("a grant could not be written yet; trying again", "request", r.ID, "error", err)
+		g.due.add(&job{kind: jobRepair, id: r.ID, at: g.now().Add(retryDelay)})
+	}
+}
+
+// ensureGrant writes the grant of a request that was decided for always, unless
+// it is there, or was and is revoked.
+func (g *Gate) ensureGrant(ctx context.Context, r *Request) error {
+	d, ok := r.FinalDecision()
+	if !ok || g.grants == nil {
+		return nil
+	}
+	grant, ok := grantOf(r, &d)
+	if !ok {
+		return nil
+	}
+	return g.grants.write(ctx, grant)
 }
 
 func (g *Gate) beginMove(id string) {

@@ -22,6 +22,8 @@ type decisionPayload struct {
 	Note           string            `json:"note"`
 	Patterns       []string          `json:"patterns"`
 	GrantExpiresAt *time.Time        `json:"grant_expires_at"`
+	Scope          GrantScope        `json:"scope"`
+	Template       string            `json:"template"`
 	Answer         string            `json:"answer"`
 	Selected       []string          `json:"selected"`
 	Values         map[string]string `json:"values"`
@@ -48,6 +50,8 @@ func ParseDecision(payload []byte) (Decision, error) {
 		Note:           p.Note,
 		Patterns:       p.Patterns,
 		GrantExpiresAt: p.GrantExpiresAt,
+		Scope:          p.Scope,
+		Template:       p.Template,
 		Answer:         p.Answer,
 		Selected:       p.Selected,
 		Values:         p.Values,
@@ -84,7 +88,7 @@ func (p *decisionPayload) action() (Action, error) {
 		}
 	}
 	if action == "" {
-		return "", &InvalidError{"action", "it is missing: approve, deny, modify_args or abort_run"}
+		return "", &InvalidError{"action", "it is missing: approve, deny, modify_args, allow_always, deny_always or abort_run"}
 	}
 	return action, nil
 }

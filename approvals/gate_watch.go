@@ -67,6 +67,9 @@ func (g *Gate) repair(ctx context.Context, id string) error {
 	if !s.Request.Status.Final() {
 		return g.store.PublishRequest(ctx, s.Request)
 	}
+	if err := g.ensureGrant(ctx, &s.Request); err != nil {
+		return err
+	}
 	if d, ok := s.Request.FinalDecision(); ok && d.Action == ActionAbortRun {
 		_, err = g.Signal(ctx, Signal{RunID: s.Request.RunID, Action: SignalAbort, ReviewerID: d.ReviewerID})
 	}

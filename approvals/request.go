@@ -99,6 +99,7 @@ type Request struct {
 	SuggestedPatterns []string        `json:"suggested_patterns"`
 	Context           Context         `json:"context"`
 	AllowRemember     bool            `json:"allow_remember"`
+	RememberScopes    []GrantScope    `json:"remember_scopes,omitempty"` // that a grant may have; none: any
 	Reviewers         []string        `json:"reviewers"`
 	RequiredApprovals int             `json:"required_approvals"`
 	CreatedAt         time.Time       `json:"created_at"` // UTC

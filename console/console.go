@@ -49,13 +49,15 @@ type Options struct {
 	Listen     string // host:port, loopback unless there are reviewers; port 0 picks a free one
 	URL        string // how reviewers reach it, where that is not Listen: http or https
 	Gate       Gate
-	Reviewers  *reviewers.Directory  // nil: whoever reaches the console is the reviewer "local"
-	Session    time.Duration         // how long a sign-in lasts; 0: 12 h
-	Checks     []Check               // of readiness
-	Log        *slog.Logger          // nil: discards
-	Registerer prometheus.Registerer // nil: the console's own metrics are not exported
-	Gatherer   prometheus.Gatherer   // nil: /metrics is empty
-	Heartbeat  time.Duration         // between comments of an idle event stream; 0: 15 s
+	Grants     Grants
+	Templates  []approvals.GrantTemplate // of grants, as the configuration has them
+	Reviewers  *reviewers.Directory      // nil: whoever reaches the console is the reviewer "local"
+	Session    time.Duration             // how long a sign-in lasts; 0: 12 h
+	Checks     []Check                   // of readiness
+	Log        *slog.Logger              // nil: discards
+	Registerer prometheus.Registerer     // nil: the console's own metrics are not exported
+	Gatherer   prometheus.Gatherer       // nil: /metrics is empty
+	Heartbeat  time.Duration             // between comments of an idle event stream; 0: 15 s
 }
 
 // Check is one named condition of readiness. It answers before the context
@@ -68,6 +70,8 @@ type Check struct {
 // Console is the control plane's server.
 type Console struct {
 	gate      Gate
+	grants    Grants
+	templates []approvals.GrantTemplate
 	reviewers *reviewers.Directory
 	sessions  *sessions
 	attempts  *attempts
@@ -97,6 +101,8 @@ func New(o Options) (*Console, error) {
 	}
 	c := &Console{
 		gate:      o.Gate,
+		grants:    o.Grants,
+		templates: o.Templates,
 		reviewers: o.Reviewers,
 		sessions:  newSessions(o.Session),
 		attempts:  newAttempts(),

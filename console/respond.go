@@ -90,6 +90,8 @@ func problemOf(method string, err error) *problem.Problem {
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no request with this id; GET /api/v1/requests lists them")
 	case errors.Is(err, approvals.ErrUnknownRun):
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, "nobody has steered a run with this id; GET /api/v1/runs lists those that were")
+	case errors.Is(err, approvals.ErrUnknownGrant):
+		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no grant with this id, or it was revoked; GET /api/v1/grants lists them")
 	case errors.Is(err, approvals.ErrTooLarge):
 		return problem.New(http.StatusRequestEntityTooLarge, problem.CodeTooLarge, "the request with this decision is larger than the store takes; send less")
 	case errors.Is(err, approvals.ErrStoreUnavailable):

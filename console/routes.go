@@ -35,6 +35,12 @@ func (c *Console) routes() []route {
 		{"GET", "/api/v1/runs", viewer, "runs that somebody steered", c.listRuns},
 		{"GET", "/api/v1/runs/{id}", viewer, "one of them", c.showRun},
 		{"POST", "/api/v1/runs/{id}/signal", admin, `steer a run: {"action": "pause_run"}, resume_run or abort_run`, c.signal},
+		{"GET", "/api/v1/grants", viewer, "grants in force: tenant, user, agent, session_id, tool, expired, cursor, limit", c.listGrants},
+		{"POST", "/api/v1/grants", admin, `grant by hand: {"effect": "allow", "principal": {"tenant": "default"}, "patterns": ["bash(npm run *)"]}`, c.addGrant},
+		{"POST", "/api/v1/grants/preview", viewer, "the same body: which calls recorded lately it would have covered", c.previewGrant},
+		{"GET", "/api/v1/grants/{id}", viewer, "one grant", c.showGrant},
+		{"DELETE", "/api/v1/grants/{id}", admin, "revoke it", c.revokeGrant},
+		{"GET", "/api/v1/grant-templates", viewer, "grants that the configuration keeps ready", c.listTemplates},
 		{"GET", "/api/v1/events", viewer, "everything that happens, as server-sent events; resumes after Last-Event-ID", c.events},
 		{"GET", "/api/v1/me", viewer, "who you are, and your role and groups", c.showMe},
 		{"GET", "/api/v1/session", public, "how a browser signs in", c.showSignIn},
@@ -49,19 +55,42 @@ func (c *Console) routes() []route {
 // handler puts the routes behind the guards.
 func (c *Console) handler() http.Handler {
 	mux := http.NewServeMux()
-	allowed := map[string][]string{}
-	routes := append(c.routes(), route{"GET", "/{$}", public, "", c.front}, route{"GET", "/inbox/{file...}", public, "", c.inboxFile})
-	for _, route := range routes {
-		mux.Handle(route.method+" "+route.path, c.serve(route.path, route.role, route.handle))
-		allowed[route.path] = append(allowed[route.path], route.method)
+	byPath := map[string][]route{}
+	pages := []route{{"GET", "/{$}", public, "", c.front}, {"GET", "/inbox/{file...}", public, "", c.inboxFile}}
+	for _, route := range append(c.routes(), pages...) {
+		byPath[route.path] = append(byPath[route.path], route)
 	}
-	for path, methods := range allowed {
-		mux.Handle(path, c.serve(path, public, refuseMethod(methods)))
+	for path, routes := range byPath {
+		mux.Handle(path, c.byMethod(routes))
 	}
 	mux.Handle("/", c.serve("unknown", public, func(_ http.ResponseWriter, r *http.Request) error {
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, fmt.Sprintf("there is nothing at %s; GET / lists what there is", r.URL.Path))
 	}))
 	return mux
+}
+
+// byMethod puts together the routes of one path. The methods are told apart here
+// and not in the patterns, of which /a/{id} and POST /a/b would contradict each
+// other.
+func (c *Console) byMethod(routes []route) http.Handler {
+	handlers := map[string]http.Handler{}
+	var methods []string
+	for _, route := range routes {
+		handlers[route.method] = c.serve(route.path, route.role, route.handle)
+		methods = append(methods, route.method)
+	}
+	refuse := c.serve(routes[0].path, public, refuseMethod(methods))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		if handler := handlers[method]; handler != nil {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		refuse.ServeHTTP(w, r)
+	})
 }
 
 // serve guards a handler, asks who the sender is, bounds how long its connection

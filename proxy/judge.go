@@ -216,8 +216,8 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		RiskLevel: h.verdict.Risk, Reason: h.verdict.Reason, Rule: h.verdict.Rule,
 		SuggestedPatterns: h.verdict.Suggested,
 		Context:           approvals.Context{LastUserMessage: excerpt(x.req.LastUser()), AssistantText: excerpt(x.answer.Text())},
-		AllowRemember:     h.verdict.AllowRemember,
-		Reviewers:         h.verdict.Reviewers, RequiredApprovals: h.verdict.RequiredApprovals,
+		AllowRemember:     h.verdict.AllowRemember, RememberScopes: h.verdict.RememberScopes,
+		Reviewers: h.verdict.Reviewers, RequiredApprovals: h.verdict.RequiredApprovals,
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: h.verdict.OnTimeout,
 		Details: approvals.Details{Flags: h.verdict.Flags, Commands: h.verdict.Commands, FreeText: h.call.FreeText, Fixed: h.call.Fixed},
 	}
@@ -374,7 +374,7 @@ func (x *exchange) event(t approvals.EventType, h *hearing) approvals.Event {
 	e := approvals.Event{
 		Type: t, Tenant: who.principal.Tenant, Principal: who.principal, RequestID: h.request.ID,
 		SessionID: who.session, RunID: who.run, TurnID: x.turn, Dialect: x.route.dialect.Name(), Model: who.model,
-		ToolCallID: h.call.ID, ToolName: h.call.Name, Rule: h.verdict.Rule, Outcome: string(h.outcome),
+		ToolCallID: h.call.ID, ToolName: h.call.Name, Rule: h.verdict.Rule, Outcome: string(h.outcome), FreeText: h.call.FreeText,
 	}
 	if d, ok := h.request.FinalDecision(); ok {
 		e.ReviewerID, e.Channel, e.Action = d.ReviewerID, d.Channel, d.Action

@@ -44,6 +44,9 @@ type Options struct {
 	Policy   func(client string) Policy // in force for a client by its KeySHA256, "" for who is none
 	Gate     Gate
 	Turns    Turns
+	// Used is told the ids of the grants that decided a call. It must not wait; nil:
+	// nobody is told.
+	Used func(grants ...string)
 
 	Log        *slog.Logger          // nil: discards
 	Registerer prometheus.Registerer // nil: metrics are not exported

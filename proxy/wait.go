@@ -229,6 +229,7 @@ func (x *exchange) isDraining() bool {
 func (x *exchange) count() {
 	for _, h := range x.docket.cases {
 		x.p.metrics.outcome(h.outcome)
+		x.used(h)
 		switch {
 		case h.ruling.Fate == intercept.Abort:
 			x.outcome = "aborted"
@@ -238,6 +239,14 @@ func (x *exchange) count() {
 	}
 	if !x.docket.decided.IsZero() {
 		x.p.metrics.release.Observe(time.Since(x.docket.decided).Seconds())
+	}
+}
+
+// used tells of the grants that decided a call.
+func (x *exchange) used(h *hearing) {
+	byRule := h.outcome == approvals.OutcomeAllowedByRule || h.outcome == approvals.OutcomeDeniedByRule
+	if byRule && len(h.verdict.Grants) > 0 && x.p.options.Used != nil {
+		x.p.options.Used(h.verdict.Grants...)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // BenchmarkJudge judges typical calls by policies of some sizes: what it costs must
@@ -35,4 +37,45 @@ func manyRules(n int) string {
 		fmt.Fprintf(&src, "  - allow: ['bash(npm run task%d:*)']\n  - allow: ['read_file(./src%d/**)']\n", i, i)
 	}
 	return src.String()
+}
+
+// BenchmarkJudgeWithGrants judges typical calls by 100 rules and so many grants
+// of the very caller: the worst case, as those of others are not looked at.
+func BenchmarkJudgeWithGrants(b *testing.B) {
+	for _, n := range []int{0, 1_000, 10_000} {
+		p := mustParse(b, manyRules(100)).With(NewGrants(manyGrants(b, n)...))
+		for name, c := range map[string]Call{
+			"granted": {Tool: "bash", Arguments: `{"command":"npm run target8","cwd":"x"}`},
+			"hidden":  {Tool: "bash", Arguments: `{"command":"make target8","cwd":"x"}`}, // may run anything: every deny pattern counts
+			"ruled":   {Tool: "bash", Arguments: `{"command":"npm run task24:unit && npm run task3","cwd":"x"}`},
+			"asked":   {Tool: "bash", Arguments: `{"command":"cargo build --release","cwd":"x"}`},
+			"path":    {Tool: "read_file", Arguments: `{"path":"./granted7/a/b/c.go","limit":200}`},
+		} {
+			c.Principal, c.Session, c.Now = ann, "s", noon
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					p.Judge(c)
+				}
+			})
+		}
+	}
+}
+
+// manyGrants are so many grants of ann's, one in four of them for a tool of paths,
+// one in ten denying.
+func manyGrants(b *testing.B, n int) []*CompiledGrant {
+	var all []*CompiledGrant
+	scopes := approvals.GrantScopes()
+	for i := range n {
+		effect, pattern := approvals.GrantAllow, fmt.Sprintf("bash(npm run target%d)", i)
+		if i%4 == 3 {
+			pattern = fmt.Sprintf("read_file(./granted%d/**)", i)
+		}
+		if i%10 == 9 {
+			effect, pattern = approvals.GrantDeny, fmt.Sprintf("bash(danger%d:*)", i)
+		}
+		all = append(all, grant(b, fmt.Sprintf("G%05d", i), effect, scopes[i%len(scopes)], pattern))
+	}
+	return all
 }

@@ -114,8 +114,11 @@ func (s *subject) variables() map[string]any {
 // meets narrows down what a deny or ask pattern says of the call by the
 // condition of its rule. One that fails counts as true.
 func (s *subject) meets(p *pattern, found match) match {
-	when := p.rule.when
-	if found == no || when == nil {
+	when, grant := p.rule.when, p.rule.grant
+	switch {
+	case grant != nil && !grant.holds(s.call.Now):
+		return no
+	case found == no || when == nil:
 		return found
 	}
 	if len(s.doubts) > 0 {
@@ -132,8 +135,12 @@ func (s *subject) meets(p *pattern, found match) match {
 	return found
 }
 
-// allows reports whether the condition of an allow pattern's rule is true.
+// allows reports whether the condition of an allow pattern's rule is true, and
+// whether its grant holds, which never lets other programs run than it names.
 func (s *subject) allows(p *pattern) bool {
+	if grant := p.rule.grant; grant != nil {
+		return grant.holds(s.call.Now) && (s.kind != asShell || p.checkProgram() == nil)
+	}
 	if p.rule.when == nil {
 		return true
 	}

@@ -17,6 +17,7 @@ type index struct {
 // shelf is patterns for the same tools, by the keys of what they match.
 type shelf struct {
 	all   []*pattern
+	keyOf func(*pattern, kind) (string, bool)
 	kinds [kinds]struct {
 		once  sync.Once
 		keyed map[string][]*pattern
@@ -25,14 +26,19 @@ type shelf struct {
 }
 
 // newIndex takes patterns in the order in which they decide.
-func newIndex(patterns []*pattern) *index {
-	x := &index{all: patterns, named: map[string]*shelf{}, globs: &shelf{}}
+func newIndex(patterns []*pattern) *index { return newIndexBy((*pattern).key, patterns) }
+
+// newAllowIndex is newIndex for patterns that allow.
+func newAllowIndex(patterns []*pattern) *index { return newIndexBy((*pattern).allowKey, patterns) }
+
+func newIndexBy(keyOf func(*pattern, kind) (string, bool), patterns []*pattern) *index {
+	x := &index{all: patterns, named: map[string]*shelf{}, globs: &shelf{keyOf: keyOf}}
 	for i, p := range patterns {
 		p.rank = i
 		on := x.globs
 		if p.tool.literal() {
 			if on = x.named[p.tool.prefix()]; on == nil {
-				on = &shelf{}
+				on = &shelf{keyOf: keyOf}
 				x.named[p.tool.prefix()] = on
 			}
 		}
@@ -69,7 +75,7 @@ func (s *shelf) visit(k kind, keys []string, every bool, yield func(*pattern) bo
 	of.once.Do(func() {
 		of.keyed = map[string][]*pattern{}
 		for _, p := range s.all {
-			if key, ok := p.key(k); ok {
+			if key, ok := s.keyOf(p, k); ok {
 				of.keyed[key] = append(of.keyed[key], p)
 			} else {
 				of.rest = append(of.rest, p)

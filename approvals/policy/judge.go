@@ -24,7 +24,19 @@ type finding struct {
 	pattern *pattern
 }
 
-func (s *subject) findDeny(x *index) finding {
+// findDeny looks for the deny rule or grant that matches. A rule is named before
+// a grant.
+func (s *subject) findDeny() finding {
+	found := s.findDenyIn(s.policy.deny)
+	for _, set := range s.granted {
+		if one := s.findDenyIn(set.deny); one.match > found.match {
+			found = one
+		}
+	}
+	return found
+}
+
+func (s *subject) findDenyIn(x *index) finding {
 	found := finding{}
 	for p := range x.candidates(s.call.Tool, s.kind, s.keys, s.every) {
 		if m := s.match(p); m > found.match || m == found.match && m != no && p.rank < found.pattern.rank {
@@ -46,13 +58,13 @@ func (s *subject) findAsks(x *index) []*pattern {
 	return found
 }
 
-// findAllow finds the allow rules that cover a call: every one of its resources,
+// findAllow finds the allow rules and grants that cover a call: every one of its resources,
 // and of a script every command. A call in doubt has none.
-func (s *subject) findAllow(x *index) (ground, bool) {
+func (s *subject) findAllow(lists ...*index) (ground, bool) {
 	if len(s.doubts) > 0 {
 		return ground{}, false
 	}
-	if by, ok := s.allowedByName(x, s.allows); ok {
+	if by, ok := s.allowedByName(lists, s.allows); ok {
 		return by, true
 	}
 	if s.unclear != "" || s.beyond != "" || s.certain == 0 {
@@ -60,7 +72,7 @@ func (s *subject) findAllow(x *index) (ground, bool) {
 	}
 	var used []*pattern
 	for i := range s.resources() {
-		if !s.allowedReading(x, &s.readings[i], &used) {
+		if !s.allowedReading(lists, &s.readings[i], &used) {
 			return ground{}, false
 		}
 	}
@@ -69,44 +81,78 @@ func (s *subject) findAllow(x *index) (ground, bool) {
 
 // allowedByName finds the allow pattern like that that covers every call of the
 // tool.
-func (s *subject) allowedByName(x *index, like func(*pattern) bool) (ground, bool) {
-	if p := s.first(x, func(p *pattern) bool { return p.any && like(p) }); p != nil {
+func (s *subject) allowedByName(lists []*index, like func(*pattern) bool) (ground, bool) {
+	if p := s.first(lists, func(p *pattern) bool { return p.any && like(p) }); p != nil {
 		return p.ground(Allow), true
 	}
 	return ground{}, false
 }
 
 // allowedReading finds the allow patterns that cover a resource.
-func (s *subject) allowedReading(x *index, r *reading, used *[]*pattern) bool {
+func (s *subject) allowedReading(lists []*index, r *reading, used *[]*pattern) bool {
 	if s.kind == asShell {
 		if r.script.notPlain != "" || len(r.script.commands) == 0 {
 			return false
 		}
-		return !slices.ContainsFunc(r.script.commands, func(c *command) bool { return !s.allowedCommand(x, c, used) })
+		return !slices.ContainsFunc(r.script.commands, func(c *command) bool { return !s.allowedCommand(lists, c, used) })
 	}
-	return use(used, s.first(x, func(p *pattern) bool { return p.covers(s, r) && s.allows(p) }))
+	return use(used, s.first(lists, func(p *pattern) bool { return p.covers(s, r) && s.allows(p) }))
 }
 
 // allowedCommand finds the allow pattern that covers one command, or what it
 // runs if it is a program that only changes time and priority of that.
-func (s *subject) allowedCommand(x *index, c *command, used *[]*pattern) bool {
-	if p := s.first(x, func(p *pattern) bool {
+func (s *subject) allowedCommand(lists []*index, c *command, used *[]*pattern) bool {
+	if p := s.first(lists, func(p *pattern) bool {
 		return p.shell != nil && p.shell.covers(c, s.policy.programs) && s.allows(p)
 	}); p != nil {
 		return use(used, p)
 	}
-	return c.plain && c.seen && len(c.inner) == 1 && s.allowedCommand(x, c.inner[0], used)
+	return c.plain && c.seen && len(c.inner) == 1 && s.allowedCommand(lists, c.inner[0], used)
 }
 
-// first is the allow pattern of the lowest rank that is like that, or nil.
-func (s *subject) first(x *index, like func(*pattern) bool) *pattern {
-	var found *pattern
-	for p := range x.candidates(s.call.Tool, s.kind, s.keys, s.every) {
-		if (found == nil || p.rank < found.rank) && like(p) {
-			found = p
+// first is the allow pattern of the lowest rank in the first list that has any
+// like that, or nil.
+func (s *subject) first(lists []*index, like func(*pattern) bool) *pattern {
+	for _, x := range lists {
+		var found *pattern
+		for p := range x.candidates(s.call.Tool, s.kind, s.keys, false) {
+			if (found == nil || p.rank < found.rank) && like(p) {
+				found = p
+			}
+		}
+		if found != nil {
+			return found
 		}
 	}
-	return found
+	return nil
+}
+
+// allowing are the lists of allow patterns that count for the call: that of the
+// rules, then those of the grants.
+func (s *subject) allowing(rules *index) []*index {
+	lists := make([]*index, 1, 1+len(s.granted))
+	lists[0] = rules
+	for _, set := range s.granted {
+		lists = append(lists, set.allow)
+	}
+	return lists
+}
+
+// lifted finds the grants that cover a call which only rules ask about that let
+// grants stand above them.
+func (s *subject) lifted(asks []*pattern, denied finding) (ground, bool) {
+	if len(s.granted) == 0 || slices.ContainsFunc(asks, func(p *pattern) bool { return !p.rule.lifts }) {
+		return ground{}, false
+	}
+	scopes := settingsOf(asks).scopes
+	var lists []*index
+	for _, set := range s.granted {
+		if len(scopes) == 0 || slices.Contains(scopes, set.scope) {
+			lists = append(lists, set.allow)
+		}
+	}
+	by, ok := s.findAllow(lists...)
+	return by, ok && s.whyNotAllow(by, true, denied) == ""
 }
 
 // use notes a pattern that was found.
@@ -129,6 +175,12 @@ func together(used []*pattern) (ground, bool) {
 			by.rule += ", " + p.where
 		}
 		by.reason = "Every part of the call is allowed by a rule."
+		if p.rule.grant != nil {
+			by.grants = append(by.grants, p.rule.grant.id)
+		}
+		if len(by.grants) > 0 {
+			by.reason = "Every part of the call is allowed by a rule or grant."
+		}
 		by.risk = strictest(by.risk, p.rule.risk)
 	}
 	return by, true
@@ -147,6 +199,7 @@ func (s *subject) verdict(by ground) Verdict {
 		Risk:     cmp.Or(risk, approvals.RiskMedium),
 		Resource: s.text,
 		Preview:  preview(s.text),
+		Grants:   by.grants,
 		Flags:    slices.Concat(s.doubts, s.notes),
 	}
 }
@@ -160,7 +213,7 @@ func (s *subject) deny(p *pattern) Verdict {
 // question is the verdict that people are asked, with the settings that hold
 // where no rule has any.
 func (s *subject) question(by ground, denied finding) Verdict {
-	by.action = Ask
+	by.action, by.grants = Ask, nil
 	v := s.verdict(by)
 	v.Timeout = DefaultTimeout
 	v.OnTimeout = approvals.OnTimeoutDeny
@@ -232,6 +285,7 @@ func (s *subject) askByRules(by ground, asks []*pattern, denied finding) Verdict
 	v.RequiredApprovals = max(all.required, 1)
 	v.Reviewers, v.Escalate = slices.Clone(all.reviewers), all.escalate
 	v.AllowRemember = v.AllowRemember && !all.forget
+	v.RememberScopes = slices.Clone(all.scopes)
 	if all.onTimeout == approvals.OnTimeoutApprove && len(s.doubts) == 0 && denied.match == no {
 		v.OnTimeout = approvals.OnTimeoutApprove
 	}
@@ -257,6 +311,7 @@ func settingsOf(asks []*pattern) settings {
 		all.risk = strictest(all.risk, r.risk)
 		all.required = max(all.required, r.required)
 		all.forget = all.forget || r.forget
+		all.scopes, all.forget = common(all.scopes, r.scopes, all.forget)
 		if r.onTimeout != approvals.OnTimeoutApprove {
 			all.onTimeout = approvals.OnTimeoutDeny
 		}
@@ -275,6 +330,24 @@ func settingsOf(asks []*pattern) settings {
 		}
 	}
 	return all
+}
+
+// common are the scopes that two rules let a grant have. Where they have none in
+// common, nothing is remembered.
+func common(a, b []approvals.GrantScope, forget bool) ([]approvals.GrantScope, bool) {
+	switch {
+	case len(b) == 0:
+		return a, forget
+	case len(a) == 0:
+		return b, forget
+	}
+	var both []approvals.GrantScope
+	for _, one := range a {
+		if slices.Contains(b, one) {
+			both = append(both, one)
+		}
+	}
+	return both, forget || len(both) == 0
 }
 
 func defaultReason(a Action) string {

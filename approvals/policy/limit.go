@@ -124,7 +124,8 @@ func (l *Limit) Beyond(exceeded string) Verdict {
 		v = s.verdict(by)
 		v.Denial = s.denial(&v, []*rule{p.rule})
 	} else {
-		v = s.rewritten(s.askByRules(by, []*pattern{p}, s.findDeny(s.policy.deny)))
+		v = s.rewritten(s.askByRules(by, []*pattern{p}, s.findDeny()))
+		v.AllowRemember = false // a grant lifts no limit
 	}
 	if l.shadowed {
 		return shadowed(v)

@@ -115,7 +115,7 @@ func (r *reader) policy(root *yaml.Node, p *Policy) {
 	for _, list := range [][]*pattern{lists.deny, lists.ask, lists.allow, lists.rewrite} {
 		slices.SortFunc(list, byStrictness)
 	}
-	p.deny, p.ask, p.allow, p.rewrite = newIndex(lists.deny), newIndex(lists.ask), newIndex(lists.allow), newIndex(lists.rewrite)
+	p.deny, p.ask, p.allow, p.rewrite = newIndex(lists.deny), newIndex(lists.ask), newAllowIndex(lists.allow), newIndex(lists.rewrite)
 	p.limited = newLimited(&lists)
 }
 

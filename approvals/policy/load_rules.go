@@ -96,7 +96,7 @@ func (r *ruleReader) keys() []key {
 			one.escalate, r.escalateAt = r.escalation(n, path), n
 		})},
 		{"required_approvals", r.question(func(n *yaml.Node, path string) { one.required = r.number(n, path, 1) })},
-		{"remember", r.question(func(n *yaml.Node, path string) { one.forget = !r.yesNo(n, path) })},
+		{"remember", r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.settings) })},
 	}
 }
 
@@ -208,6 +208,25 @@ func (r *reader) names(n *yaml.Node, path string) []string {
 	})
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// remember reads true, false, or the scopes that grants may have.
+func (r *reader) remember(n *yaml.Node, path string, s *settings) {
+	if n.Kind != yaml.SequenceNode {
+		s.lifts = r.yesNo(n, path)
+		s.forget = !s.lifts
+		return
+	}
+	var known []string
+	for _, scope := range approvals.GrantScopes() {
+		known = append(known, string(scope))
+	}
+	s.lifts = true
+	r.list(n, path, "scopes", func(item *yaml.Node, path string) {
+		if scope := approvals.GrantScope(r.oneOf(item, path, known)); scope != "" {
+			s.scopes = append(s.scopes, scope)
+		}
+	})
 }
 
 // patterns reads the patterns of one list of a rule.

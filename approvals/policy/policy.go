@@ -75,6 +75,9 @@ type Verdict struct {
 	// pattern for each; of what no pattern can allow there are none.
 	Suggested []string
 
+	// Grants are the ids of the grants that allow or deny the call, if grants do.
+	Grants []string
+
 	Title  string  // of the question, as a rule has it, on one line; "": none has
 	Denial *Denial // what the model is told if the call is denied, as a rule has it; nil: none has
 
@@ -84,6 +87,7 @@ type Verdict struct {
 	Escalate          Escalation    // who may too, after a while
 	RequiredApprovals int           // at least 1 where people are asked
 	AllowRemember     bool
+	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
 
 	// Limits are those of the rules that let the call pass or ask about it. Whether
 	// it is one too many has to be counted: see [Counter.Take].
@@ -110,6 +114,15 @@ type Policy struct {
 	hosted    hosted
 	programs  *programs
 	profiles  *profiles
+	grants    *Grants // that hold beside the rules
+}
+
+// With is the policy with grants that hold beside its rules, in place of any
+// before: one that denies like a deny rule, one that allows like an allow rule.
+func (p *Policy) With(g *Grants) *Policy {
+	with := *p
+	with.grants = g
+	return &with
 }
 
 // Default is the policy where there is no file: people are asked about
@@ -132,7 +145,7 @@ func (p *Policy) Judge(c Call) Verdict {
 
 // judge says what is to be done with the call as it is.
 func (s *subject) judge(p *Policy) Verdict {
-	denied := s.findDeny(p.deny)
+	denied := s.findDeny()
 	if denied.match == yes {
 		return s.deny(denied.pattern)
 	}
@@ -140,9 +153,12 @@ func (s *subject) judge(p *Policy) Verdict {
 		return s.verdict(p.ambiguous)
 	}
 	if asks := s.findAsks(p.ask); len(asks) > 0 {
+		if by, lifted := s.lifted(asks, denied); lifted {
+			return s.verdict(by)
+		}
 		return s.askByRules(asks[0].ground(Ask), asks, denied)
 	}
-	by, byRule := s.findAllow(p.allow)
+	by, byRule := s.findAllow(s.allowing(p.allow)...)
 	if !byRule {
 		by = p.byDefault(s.call.Tool, s.tool)
 	}
@@ -161,15 +177,17 @@ func (s *subject) judge(p *Policy) Verdict {
 
 // AllowsByName reports whether every call of a tool is allowed, whatever its
 // arguments as long as they are strictly valid, and by what. It is false where
-// any deny, ask or rewrite rule has a pattern for the tool, or an allow rule with a
-// limit, of a tool that the policy says to run shell scripts unless a rule allows it
-// by name, and of one that only its built-in profile lets pass.
+// any deny, ask or rewrite rule, a grant that denies, or an allow rule with a limit
+// has a pattern for the tool, of a tool that the policy says to run shell scripts
+// unless a rule allows it by name, and of one that only its built-in profile lets
+// pass.
 func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
 	s := p.newSubject(Call{Tool: name, Principal: principal})
-	if nameDoubt(name) != "" || p.deny.anyFor(name) || p.ask.anyFor(name) || p.rewrite.anyFor(name) || p.limited.allow.anyFor(name) {
+	if nameDoubt(name) != "" || p.deny.anyFor(name) || p.ask.anyFor(name) || p.rewrite.anyFor(name) || p.limited.allow.anyFor(name) ||
+		p.grants.mayDeny(principal, name) {
 		return Verdict{}, false
 	}
-	by, ok := s.allowedByName(p.allow, func(p *pattern) bool { return p.rule.when == nil })
+	by, ok := s.allowedByName([]*index{p.allow}, func(p *pattern) bool { return p.rule.when == nil })
 	if !ok {
 		by = p.byDefault(name, s.tool)
 	}
@@ -181,11 +199,11 @@ func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdi
 }
 
 // DeniedEdit judges a call whose arguments a reviewer has changed: by the deny
-// rules alone, as a person has already looked at it. The verdict is [Deny] where
+// rules and grants alone, as a person has already looked at it. The verdict is [Deny] where
 // it reports true, and the zero verdict otherwise.
 func (p *Policy) DeniedEdit(c Call) (Verdict, bool) {
 	s := p.newSubject(c)
-	if denied := s.findDeny(p.deny); denied.match == yes {
+	if denied := s.findDeny(); denied.match == yes {
 		return s.deny(denied.pattern), true
 	}
 	return Verdict{}, false

@@ -8,7 +8,7 @@ import (
 
 // newSubject finds the resource of a call.
 func (p *Policy) newSubject(c Call) *subject {
-	s := &subject{policy: p, call: c, tool: p.toolFor(c.Tool)}
+	s := &subject{policy: p, call: c, tool: p.toolFor(c.Tool), granted: p.grants.of(c.Principal, c.Session)}
 	if s.tool != nil {
 		s.kind, s.tree = s.tool.kind, s.tool.tree
 	}

@@ -40,7 +40,7 @@ func (s *subject) rewritten(v Verdict) Verdict {
 	call := s.call
 	call.Arguments = c.text
 	then := s.policy.newSubject(call)
-	denied := then.findDeny(s.policy.deny)
+	denied := then.findDeny()
 	switch {
 	case denied.match == yes:
 		return then.deny(denied.pattern)
@@ -112,7 +112,7 @@ func (s *subject) coveredBy(p *pattern) bool {
 			own = append(own, q)
 		}
 	}
-	_, ok := s.findAllow(&index{named: map[string]*shelf{}, globs: &shelf{all: own}})
+	_, ok := s.findAllow(&index{globs: &shelf{all: own, keyOf: (*pattern).allowKey}})
 	return ok
 }
 

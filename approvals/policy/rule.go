@@ -16,7 +16,9 @@ type settings struct {
 	reviewers []string // sorted
 	escalate  Escalation
 	required  int
-	forget    bool // decisions are not to be remembered
+	forget    bool                   // decisions are not to be remembered
+	lifts     bool                   // a grant that allows stands above the rule
+	scopes    []approvals.GrantScope // of such a grant; nil: any
 }
 
 // rule is what the patterns of one item of rules have in common.
@@ -29,6 +31,7 @@ type rule struct {
 	edits  []edit     // of a rewrite
 	title  *Message   // of a question
 	denial *Message   // what the model is told of a denial
+	grant  *granted   // nil of a rule of the policy
 }
 
 // ground is why a verdict is what it is.
@@ -37,6 +40,7 @@ type ground struct {
 	rule   string
 	reason string
 	risk   approvals.Risk
+	grants []string // ids of those that decide
 
 	builtin bool // the risk of a built-in profile says so
 	// spelledOut is true of a script that allow patterns without a * spell out:
@@ -47,10 +51,14 @@ type ground struct {
 // ground is the pattern's own, for an action that its list names.
 func (p *pattern) ground(a Action) ground {
 	says := map[Action]string{Allow: "allows", Deny: "denies", Ask: "asks about"}[a]
-	return ground{
+	g := ground{
 		action: a,
 		rule:   p.where,
 		risk:   p.rule.risk,
 		reason: cmp.Or(p.rule.reason, fmt.Sprintf("The policy %s %s.", says, p.text)),
 	}
+	if p.rule.grant != nil {
+		g.grants = []string{p.rule.grant.id}
+	}
+	return g
 }

@@ -11,12 +11,13 @@ import (
 
 // subject is a call made ready for patterns to be compared with.
 type subject struct {
-	policy *Policy
-	call   Call
-	tool   *tool // what is known of it, or nil
-	kind   kind
-	tree   bool
-	text   string // the resource, or what stands for it
+	policy  *Policy
+	call    Call
+	granted []*grantSet // the grants that count for the caller
+	tool    *tool       // what is known of it, or nil
+	kind    kind
+	tree    bool
+	text    string // the resource, or what stands for it
 
 	// doubts are why the call is never allowed: it has more than one reading.
 	doubts []string
@@ -152,6 +153,7 @@ func (s *subject) lookUp() {
 	s.every = s.unclear != "" || s.tree || len(s.readings) == 0
 	for i := range s.readings {
 		r := &s.readings[i]
+		s.addAllowKeys(r)
 		switch s.kind {
 		case asPath:
 			s.keys = append(s.keys, lastSegment(foldCase(r.path.body)))

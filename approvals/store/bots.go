@@ -26,6 +26,7 @@ func botServices() []string {
 	services := []string{
 		"heldcall.v1.decide." + botUser + ".*",
 		"heldcall.v1.signal." + botUser + ".*",
+		"heldcall.v1.grants." + botUser + ".*",
 		"heldcall.v1.svc.>",
 		"$SRV.>",
 		"$JS.API.INFO",
@@ -61,8 +62,8 @@ func botConsumers() []string {
 }
 
 // botPermissions are the rights of a client on loopback without credentials: to
-// read requests and events, to decide and to signal as the reviewer "local",
-// and to ask the micro service.
+// read requests and events, to decide, to signal and to grant as the reviewer
+// "local", and to ask the micro service.
 func botPermissions() *server.Permissions {
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: append(botServices(), botConsumers()...)},

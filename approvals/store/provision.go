@@ -53,7 +53,6 @@ func (s *Store) provisionWith(ctx context.Context, replicas int) error {
 }
 
 func (s *Store) provisionBuckets(ctx context.Context, replicas int) error {
-	var grants jetstream.KeyValue
 	for _, b := range []struct {
 		name string
 		ttl  time.Duration
@@ -62,7 +61,7 @@ func (s *Store) provisionBuckets(ctx context.Context, replicas int) error {
 		{BucketRequests, s.opts.Retention, &s.requests},
 		{BucketTurns, TurnTTL, &s.turns},
 		{BucketRuns, s.opts.Retention, &s.runs},
-		{BucketGrants, 0, &grants},
+		{BucketGrants, 0, &s.grants},
 	} {
 		kv, err := s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:   b.name,

@@ -60,10 +60,10 @@ type Store struct {
 	conn    *natsgo.Conn
 	js      jetstream.JetStream
 
-	requests, turns, runs jetstream.KeyValue
-	turnStream            jetstream.Stream // behind the bucket
-	events                jetstream.Stream
-	chain                 *audit.Log
+	requests, turns, runs, grants jetstream.KeyValue
+	turnStream                    jetstream.Stream // behind the bucket
+	events                        jetstream.Stream
+	chain                         *audit.Log
 
 	index     requestIndex
 	turnIndex turnIndex

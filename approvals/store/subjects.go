@@ -75,11 +75,13 @@ func requestSubject(r approvals.Request) string {
 	return "heldcall.v1.requests." + tenantToken(r.Principal.Tenant) + "." + Token(string(r.Kind)) + "." + Token(r.ID)
 }
 
-// eventSubject is heldcall.v1.events.{tenant}.{type}.{id}: the id of the
-// request, else of the run that the event is about, else of the event itself.
+// eventSubject is heldcall.v1.events.{tenant}.{type}.{id}: the id of the grant,
+// the request, or the run that the event is about, else of the event itself.
 func eventSubject(e approvals.Event) string {
 	id := e.ID
 	switch {
+	case e.Grant != nil:
+		id = e.Grant.ID
 	case e.RequestID != "":
 		id = e.RequestID
 	case e.RunID != "" && strings.HasPrefix(string(e.Type), "run_"):

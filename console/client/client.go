@@ -113,6 +113,8 @@ func (c *Client) Decide(ctx context.Context, d approvals.Decision) (approvals.Re
 	add("modified_args", d.ModifiedArgs != nil, d.ModifiedArgs)
 	add("note", d.Note != "", d.Note)
 	add("patterns", d.Patterns != nil, d.Patterns)
+	add("scope", d.Scope != "", d.Scope)
+	add("template", d.Template != "", d.Template)
 	add("grant_expires_at", d.GrantExpiresAt != nil, d.GrantExpiresAt)
 	add("answer", d.Answer != "", d.Answer)
 	add("selected", d.Selected != nil, d.Selected)

@@ -15,6 +15,9 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
+// channel is how what comes over NATS came.
+const channel = "nats"
+
 // errUnknownReviewer refuses a reviewer token that is nobody's.
 var errUnknownReviewer = errors.New("is not the name of a reviewer")
 
@@ -33,7 +36,7 @@ func (s *Service) decide(ctx context.Context, msg *natsgo.Msg) (any, error) {
 	}
 	d.RequestID = id
 	reviewer.Sign(&d)
-	d.Channel = "nats"
+	d.Channel = channel
 	return s.gate.Decide(ctx, d)
 }
 

@@ -31,17 +31,21 @@ func (s *Service) startMicro(version string) error {
 		{"requests", "get", s.getRequest},
 		{"runs", "list", s.listRuns},
 		{"runs", "get", s.getRun},
+		{"grants", "list", s.listGrants},
+		{"grants", "get", s.getGrant},
+		{"grants", "preview", s.previewGrant},
 	} {
-		err := service.AddEndpoint(e.group+"-"+e.name, s.endpoint(e.answer), micro.WithEndpointSubject("heldcall.v1.svc."+e.group+"."+e.name))
+		read := func(ctx context.Context, req micro.Request) (any, error) { return e.answer(ctx, req.Data()) }
+		err := service.AddEndpoint(e.group+"-"+e.name, s.endpoint(read), micro.WithEndpointSubject("heldcall.v1.svc."+e.group+"."+e.name))
 		if err != nil {
 			return fmt.Errorf("start the endpoint %s.%s: %w", e.group, e.name, err)
 		}
 	}
-	return nil
+	return s.startGrants(service)
 }
 
-// endpoint answers requests of the micro service, one at a time: they only read.
-func (s *Service) endpoint(answer func(context.Context, []byte) (any, error)) micro.Handler {
+// endpoint answers requests of the micro service, one at a time.
+func (s *Service) endpoint(answer func(context.Context, micro.Request) (any, error)) micro.Handler {
 	return micro.HandlerFunc(func(req micro.Request) {
 		if !mayReply(req.Reply()) {
 			s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", req.Subject(), "reply", req.Reply())
@@ -49,7 +53,7 @@ func (s *Service) endpoint(answer func(context.Context, []byte) (any, error)) mi
 		}
 		ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
 		defer cancel()
-		reply, err := answer(ctx, req.Data())
+		reply, err := answer(ctx, req)
 		var payload []byte
 		if err == nil {
 			payload, err = encode(reply)

@@ -16,6 +16,7 @@ import (
 const (
 	CodeUnknownRequest   = "unknown_request"
 	CodeUnknownRun       = "unknown_run"
+	CodeUnknownGrant     = "unknown_grant"
 	CodeAlreadyDecided   = "already_decided" // with the request as it ended
 	CodeInvalid          = "invalid"
 	CodeUnknownReviewer  = "unknown_reviewer"
@@ -50,6 +51,8 @@ func failureOf(err error) Failure {
 		f.Code, f.Message = CodeUnknownRequest, "there is no request with this id; heldcall.v1.svc.requests.list lists them"
 	case errors.Is(err, approvals.ErrUnknownRun):
 		f.Code, f.Message = CodeUnknownRun, "nobody has steered a run with this id; heldcall.v1.svc.runs.list lists those that were"
+	case errors.Is(err, approvals.ErrUnknownGrant):
+		f.Code, f.Message = CodeUnknownGrant, "there is no grant with this id, or it was revoked; heldcall.v1.svc.grants.list lists them"
 	case errors.Is(err, errUnknownReviewer):
 		f.Code = CodeUnknownReviewer
 	case errors.Is(err, approvals.ErrStoreUnavailable):

@@ -10,7 +10,8 @@
 // of runs are written as store.Token says.
 //
 // The micro service "heldcall" lists and reads what there is; its endpoints are
-// heldcall.v1.svc.{requests,runs}.{list,get}.
+// heldcall.v1.svc.{requests,runs,grants}.{list,get} and heldcall.v1.svc.grants.preview.
+// Grants are written on heldcall.v1.grants.{reviewer}.{add,revoke}.
 package nats
 
 import (
@@ -50,6 +51,8 @@ type Gate interface {
 type Options struct {
 	Conn *natsgo.Conn // stays the caller's
 	Gate Gate
+	// Grants are listed, and written for those who may.
+	Grants Grants
 	// Reviewers may decide, as their roles allow; nil: only "local" does.
 	Reviewers *reviewers.Directory
 	Version   string       // of heldcall, as the micro service tells it; "" is 0.0.0
@@ -60,6 +63,7 @@ type Options struct {
 type Service struct {
 	conn      *natsgo.Conn
 	gate      Gate
+	grants    Grants
 	reviewers *reviewers.Directory
 	log       *slog.Logger
 
@@ -79,7 +83,7 @@ func Start(o Options) (*Service, error) {
 	if o.Version == "" {
 		o.Version = "0.0.0"
 	}
-	s := &Service{conn: o.Conn, gate: o.Gate, reviewers: o.Reviewers, log: o.Log, slots: make(chan struct{}, maxHandlers)}
+	s := &Service{conn: o.Conn, gate: o.Gate, grants: o.Grants, reviewers: o.Reviewers, log: o.Log, slots: make(chan struct{}, maxHandlers)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.subscribe(o.Version); err != nil {
 		return nil, errors.Join(err, s.Stop())

@@ -1,0 +1,308 @@
+package app_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// lint calls bash with a command that suggestions are made for, until the model
+// has been told of a denial.
+func lint(r *scripted.Request) scripted.Reply {
+	if strings.Contains(string(r.Body), `"role":"tool"`) {
+		return scripted.Answer{Text: "Understood."}.Reply(r)
+	}
+	return scripted.Answer{Calls: []scripted.Call{{ID: "call_sesame", Name: "bash", Arguments: `{"command":"npm run lint"}`}}}.Reply(r)
+}
+
+const askBash = "default: ask\ntools:\n  bash: {resource: command, as: shell}\n"
+
+// twoClients are two users of one tenant, and a third of another.
+func twoClients(c *app.Config) {
+	c.Proxy.Clients = []app.Client{
+		{Key: "ann-key", Tenant: "acme", User: "ann", Agent: "coder"},
+		{Key: "bob-key", Tenant: "acme", User: "bob", Agent: "coder"},
+		{Key: "eve-key", Tenant: "other", User: "ann", Agent: "coder"},
+	}
+}
+
+// turn is one question of an agent, whose answer comes when it is released.
+func (w *world) turn(key string, header ...string) chan string {
+	answer := make(chan string, 1)
+	header = append([]string{"Authorization", "Bearer " + key, "X-Heldcall-Run", "r" + time.Now().String()}, header...)
+	go func() {
+		c, err := w.tryPost("/v1/chat/completions", wholeRequest, header...)
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		answer <- c.rest()
+	}()
+	return answer
+}
+
+// passes reports that a call is let through and nobody is asked.
+func (w *world) passes(key string, header ...string) {
+	w.t.Helper()
+	select {
+	case got := <-w.turn(key, header...):
+		if !strings.Contains(got, "npm run lint") {
+			w.t.Fatalf("the call is not let through: %s", got)
+		}
+	case <-time.After(soon):
+		w.t.Fatal("the call is held")
+	}
+	w.pending(0)
+}
+
+// denies reports that a call is denied and nobody is asked.
+func (w *world) denies(key string, header ...string) {
+	w.t.Helper()
+	select {
+	case got := <-w.turn(key, header...):
+		if strings.Contains(got, "npm run lint") || !strings.Contains(got, "Understood.") {
+			w.t.Fatalf("the call is not denied: %s", got)
+		}
+	case <-time.After(soon):
+		w.t.Fatal("the call is held")
+	}
+	w.pending(0)
+}
+
+// asks reports that people are asked about a call, and has them approve it.
+func (w *world) asks(key string, header ...string) {
+	w.t.Helper()
+	answer := w.turn(key, header...)
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
+	if got := <-answer; !strings.Contains(got, "npm run lint") {
+		w.t.Fatalf("the approved call is not let through: %s", got)
+	}
+}
+
+// always has a call asked about and decides it for always.
+func (w *world) always(d approvals.Decision, key string, header ...string) approvals.Grant {
+	w.t.Helper()
+	answer := w.turn(key, header...)
+	w.decide(w.pending(1)[0].ID, d)
+	<-answer
+	return w.grants(1)[0]
+}
+
+// grants waits until there are n grants in force.
+func (w *world) grants(n int) []approvals.Grant {
+	w.t.Helper()
+	for deadline := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
+		page, err := w.console.Grants(w.t.Context(), approvals.GrantFilter{})
+		if err == nil && len(page.Items) == n {
+			return page.Items
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%d grants, want %d (%v)", len(page.Items), n, err)
+		}
+	}
+}
+
+// TestGrantByDecision: what is allowed for always is not asked about again, of
+// those it is for, until it is revoked.
+func TestGrantByDecision(t *testing.T) {
+	w := build(t, askBash, lint, twoClients)
+	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways, Note: "harmless"}, "ann-key")
+	if g.Effect != approvals.GrantAllow || g.Scope != approvals.GrantUser || g.Principal != (approvals.Principal{Tenant: "acme", User: "ann"}) ||
+		len(g.Patterns) != 1 || g.Patterns[0] != "bash(npm run lint)" || g.GrantedBy != "local" || g.RequestID == "" || g.Note != "harmless" {
+		t.Errorf("the grant is %+v", g)
+	}
+	w.passes("ann-key")
+	w.passes("ann-key", "X-Heldcall-Session", "another")
+	w.asks("bob-key")
+	w.asks("eve-key")
+	g = w.grants(1)[0]
+	if g.Uses != 2 || g.LastUsedAt == nil {
+		t.Errorf("its uses are %d, the last at %v", g.Uses, g.LastUsedAt)
+	}
+	if _, err := w.console.RevokeGrant(t.Context(), g.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.asks("ann-key")
+	if _, err := w.console.RevokeGrant(t.Context(), g.ID); !errors.Is(err, approvals.ErrUnknownGrant) {
+		t.Errorf("revoked twice: %v", err)
+	}
+	log := w.events(15)
+	for _, part := range []string{
+		`"type":"grant_created"`, `"type":"grant_revoked"`, `"rule":"grant ` + g.ID + `"`, `"action":"allow_always"`, `"patterns":["bash(npm run lint)"]`,
+	} {
+		if !strings.Contains(log, part) {
+			t.Errorf("the audit log lacks %s: %s", part, log)
+		}
+	}
+	if strings.Index(log, `"type":"approval_decision"`) > strings.Index(log, `"type":"grant_created"`) ||
+		strings.Index(log, `"type":"grant_created"`) > strings.Index(log, `"type":"call_released"`) {
+		t.Error("the events are out of order")
+	}
+}
+
+// TestGrantThatDenies: what is denied for always is denied without asking, also
+// where rules allow it.
+func TestGrantThatDenies(t *testing.T) {
+	w := build(t, askBash, lint, twoClients)
+	g := w.always(approvals.Decision{Action: approvals.ActionDenyAlways, Scope: approvals.GrantTenant}, "ann-key")
+	if g.Effect != approvals.GrantDeny || g.Scope != approvals.GrantTenant {
+		t.Errorf("the grant is %+v", g)
+	}
+	w.denies("ann-key")
+	w.denies("bob-key")
+	w.asks("eve-key")
+	if _, err := w.console.AddGrant(t.Context(), approvals.Grant{
+		Effect: approvals.GrantAllow, Principal: approvals.Principal{Tenant: "acme"}, Scope: approvals.GrantTenant, Patterns: []string{"bash(npm run *)"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.denies("bob-key")
+}
+
+// TestGrantForSession covers one conversation of one principal.
+func TestGrantForSession(t *testing.T) {
+	w := build(t, askBash, lint, twoClients)
+	w.always(approvals.Decision{
+		Action: approvals.ActionAllowAlways, Scope: approvals.GrantSession, Patterns: []string{"bash(npm run *)"},
+	}, "ann-key", "X-Heldcall-Session", "one")
+	w.passes("ann-key", "X-Heldcall-Session", "one")
+	w.asks("ann-key", "X-Heldcall-Session", "two")
+	w.asks("bob-key", "X-Heldcall-Session", "one")
+}
+
+// TestGrantExpires: a grant ends by its time, without anybody doing anything.
+func TestGrantExpires(t *testing.T) {
+	w := build(t, askBash, lint)
+	ends := time.Now().Add(3 * time.Second)
+	w.always(approvals.Decision{Action: approvals.ActionAllowAlways, GrantExpiresAt: &ends}, "")
+	w.passes("")
+	time.Sleep(time.Until(ends))
+	w.asks("")
+	if page, err := w.console.Grants(t.Context(), approvals.GrantFilter{Expired: true}); err != nil || len(page.Items) != 1 || len(w.grants(0)) != 0 {
+		t.Errorf("with those that have ended: %+v, %v", page, err)
+	}
+}
+
+// TestGrantsSurviveRestart: grants and their uses are durable.
+func TestGrantsSurviveRestart(t *testing.T) {
+	var config app.Config
+	w := build(t, askBash, lint, func(c *app.Config) { config = *c })
+	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways}, "")
+	w.passes("")
+	if err := w.stop(); err != nil {
+		t.Fatal(err)
+	}
+	w.start(config)
+	if again := w.grants(1)[0]; again.ID != g.ID || again.Uses != 1 || again.LastUsedAt == nil {
+		t.Errorf("after a restart the grant is %+v", again)
+	}
+	w.passes("")
+}
+
+// TestGrantsReachReplicas: a grant given on one replica holds on the other, and
+// is revoked there.
+func TestGrantsReachReplicas(t *testing.T) {
+	nats := startNATS(t)
+	var config app.Config
+	first := build(t, askBash, lint, func(c *app.Config) { c.NATS.URL = nats; config = *c })
+	second := &world{t: t, upstream: first.upstream}
+	second.start(config)
+	g := first.always(approvals.Decision{Action: approvals.ActionAllowAlways}, "")
+	began := time.Now()
+	second.grants(1)
+	second.passes("")
+	if _, err := second.console.RevokeGrant(t.Context(), g.ID); err != nil {
+		t.Fatal(err)
+	}
+	first.grants(0)
+	t.Logf("granted, used and revoked across replicas in %s", time.Since(began))
+	first.asks("")
+	second.asks("")
+}
+
+// startNATS starts a NATS server outside of heldcall and returns its URL.
+func startNATS(t *testing.T) string {
+	t.Helper()
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(soon) {
+		t.Fatal("the NATS server does not start")
+	}
+	return srv.ClientURL()
+}
+
+// TestGrantsInShadow: a grant judges as in earnest, and nothing is held anyway.
+func TestGrantsInShadow(t *testing.T) {
+	w := build(t, "default: allow\ntools:\n  bash: {resource: command, as: shell}\n", lint, func(c *app.Config) { c.Policy.Mode = "shadow" })
+	if _, err := w.console.AddGrant(t.Context(), approvals.Grant{
+		Effect: approvals.GrantDeny, Principal: approvals.Principal{Tenant: "default"}, Scope: approvals.GrantTenant, Patterns: []string{"bash(npm run *)"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.passes("")
+	if log := w.events(2); !strings.Contains(log, "shadow: the policy says deny: A grant of local denies bash(npm run *)") {
+		t.Errorf("not in the audit log: %s", log)
+	}
+}
+
+// TestRefusedGrants: what a grant may not be is said, and the request still waits.
+func TestRefusedGrants(t *testing.T) {
+	w := build(t, askBash+`rules:
+  - ask: ["bash(npm run lint)"]
+    when: session == "forgotten"
+    remember: false
+  - ask: ["bash(npm run lint)"]
+    when: session == "asked"
+  - ask: ["bash(npm run lint)"]
+    when: session == "lifted"
+    remember: [session]
+`, lint)
+	refused := func(session, field, reason string, d approvals.Decision) {
+		t.Helper()
+		answer := w.turn("", "X-Heldcall-Session", session)
+		d.RequestID = w.pending(1)[0].ID
+		_, err := w.console.Decide(t.Context(), d)
+		invalid := (*approvals.InvalidError)(nil)
+		if !errors.As(err, &invalid) || invalid.Field != field || !strings.Contains(invalid.Reason, reason) {
+			t.Errorf("%s %v: %v", session, d.Patterns, err)
+		}
+		w.decide(d.RequestID, approvals.Decision{Action: approvals.ActionApprove})
+		<-answer
+	}
+	always := approvals.Decision{Action: approvals.ActionAllowAlways}
+	refused("forgotten", "action", "not to be remembered", always)
+	refused("forgotten", "action", "not to be remembered", approvals.Decision{Action: approvals.ActionDenyAlways})
+	refused("asked", "action", "would not change", always)
+	refused("lifted", "scope", "permits [session] only", approvals.Decision{Action: approvals.ActionAllowAlways, Scope: approvals.GrantTenant})
+	for pattern, reason := range map[string]string{
+		"bash(npm run build)": "do not cover this very call",
+		"bash":                "allows every command",
+		"bash(*)":             "allows every command",
+		"bash(* run lint)":    "does not name the program",
+		"*":                   "allows every tool",
+		"bash(npm run lint":   "does not end with )",
+		"":                    "names no tool",
+	} {
+		refused("plain", "patterns", reason, approvals.Decision{Action: approvals.ActionAllowAlways, Patterns: []string{pattern}})
+	}
+	past := time.Now().Add(-time.Minute)
+	refused("plain", "grant_expires_at", "past", approvals.Decision{Action: approvals.ActionAllowAlways, GrantExpiresAt: &past})
+	refused("plain", "scope", "", approvals.Decision{Action: approvals.ActionAllowAlways, Scope: "world"})
+	refused("plain", "template", "no template", approvals.Decision{Action: approvals.ActionAllowAlways, Template: "none"})
+	refused("plain", "scope", "only allow_always", approvals.Decision{Action: approvals.ActionApprove, Scope: approvals.GrantUser})
+	w.grants(0)
+	if g := w.always(always, "", "X-Heldcall-Session", "lifted"); g.Scope != approvals.GrantSession || g.SessionID != "lifted" {
+		t.Errorf("the grant is %+v", g)
+	}
+	w.passes("", "X-Heldcall-Session", "lifted")
+}

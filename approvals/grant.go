@@ -1,0 +1,193 @@
+package approvals
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// GrantEffect is what a grant does to the calls that it covers.
+type GrantEffect string
+
+// The effects of a grant.
+const (
+	GrantAllow GrantEffect = "allow"
+	GrantDeny  GrantEffect = "deny"
+)
+
+// GrantScope says whose calls a grant covers.
+type GrantScope string
+
+// The scopes of a grant. A principal's part that is empty is compared like any
+// other: a grant for the user "" covers the agents that act for nobody known.
+const (
+	GrantSession GrantScope = "session" // one conversation of one principal
+	GrantAgent   GrantScope = "agent"   // one agent of one user
+	GrantUser    GrantScope = "user"    // every agent of one user
+	GrantTenant  GrantScope = "tenant"  // everybody in one tenant
+)
+
+// GrantScopes are all scopes, the one that is meant where none is named first.
+func GrantScopes() []GrantScope {
+	return []GrantScope{GrantUser, GrantSession, GrantAgent, GrantTenant}
+}
+
+// ErrUnknownGrant is returned for a grant id that is not recorded, or no longer.
+var ErrUnknownGrant = errors.New("no such grant")
+
+// Grant is a remembered allow or deny: the calls of a principal that patterns
+// cover, until it expires or is revoked.
+type Grant struct {
+	ID     string      `json:"id"` // ULID
+	Effect GrantEffect `json:"effect"`
+	Scope  GrantScope  `json:"scope"`
+	// Principal is whose calls are covered; parts that the scope does not compare
+	// are "".
+	Principal Principal `json:"principal"`
+	SessionID string    `json:"session_id,omitempty"` // with the scope session
+	Patterns  []string  `json:"patterns"`             // tool or tool(argument), as in rules
+	GrantedBy string    `json:"granted_by"`           // the reviewer
+	Channel   string    `json:"channel,omitempty"`    // how it came: "rest", "nats", ...
+	RequestID string    `json:"request_id,omitempty"` // the request whose decision was remembered
+	Template  string    `json:"template,omitempty"`   // name of the template it was made of
+	Note      string    `json:"note,omitempty"`
+	CreatedAt time.Time `json:"created_at"` // UTC
+	// ExpiresAt is when the grant ends, UTC; nil: it does not.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	// LastUsedAt is when the grant last decided a call, UTC; nil: it has not yet.
+	LastUsedAt *time.Time `json:"last_used_at,omitempty"`
+	Uses       uint64     `json:"uses"` // calls that it decided
+}
+
+// Expired reports whether the grant has ended at a time.
+func (g *Grant) Expired(now time.Time) bool {
+	return g.ExpiresAt != nil && !now.Before(*g.ExpiresAt)
+}
+
+// Narrow drops the parts of the principal that the scope does not compare.
+func (g *Grant) Narrow() {
+	if g.Scope != GrantSession {
+		g.SessionID = ""
+	}
+	switch g.Scope {
+	case GrantTenant:
+		g.Principal.User, g.Principal.Agent = "", ""
+	case GrantUser:
+		g.Principal.Agent = ""
+	}
+}
+
+// CoversPrincipal reports whether the calls of a principal in a session are
+// within the scope.
+func (g *Grant) CoversPrincipal(p Principal, session string) bool {
+	whose := Grant{Scope: g.Scope, Principal: p, SessionID: session}
+	whose.Narrow()
+	return g.Principal == whose.Principal && g.SessionID == whose.SessionID
+}
+
+// checkGiven refuses what a reviewer wrote of a grant and no grant can have.
+func (g *Grant) checkGiven(now time.Time) error {
+	switch {
+	case g.Effect != "" && g.Effect != GrantAllow && g.Effect != GrantDeny:
+		return &InvalidError{"effect", fmt.Sprintf("%q is not known: write allow or deny", g.Effect)}
+	case g.Scope != "" && !slices.Contains(GrantScopes(), g.Scope):
+		return &InvalidError{"scope", fmt.Sprintf("%q is not known: write user, agent, session or tenant", g.Scope)}
+	case g.ExpiresAt != nil && !now.Before(*g.ExpiresAt):
+		return &InvalidError{"expires_at", "it lies in the past"}
+	case len(g.Patterns) > maxGrantPatterns:
+		return &InvalidError{"patterns", fmt.Sprintf("there are %d; one grant has at most %d", len(g.Patterns), maxGrantPatterns)}
+	}
+	return nil
+}
+
+// checkWhole refuses a grant that lacks what every grant has.
+func (g *Grant) checkWhole() error {
+	switch {
+	case g.Effect == "":
+		return &InvalidError{"effect", "it is missing: write allow or deny"}
+	case g.Scope == GrantSession && g.SessionID == "":
+		return &InvalidError{"session_id", "it is missing: a grant of the scope session names its session"}
+	case g.Principal.Tenant == "":
+		return &InvalidError{"principal", "its tenant is missing; that of agents without one is \"default\""}
+	case len(g.Patterns) == 0:
+		return &InvalidError{"patterns", "there are none: write tool or tool(argument)"}
+	}
+	return nil
+}
+
+// maxGrantPatterns bounds the patterns of one grant.
+const maxGrantPatterns = 100
+
+// GrantFilter selects grants; zero fields select all. Limit is the size of a
+// page: 0 means 50, the most is 500. Cursor is the NextCursor of the page before.
+type GrantFilter struct {
+	Tenant    string
+	User      string
+	Agent     string
+	SessionID string
+	Tool      string // those with a pattern for a tool of this name
+	Expired   bool   // those that have ended too
+	Cursor    string
+	Limit     int
+}
+
+// GrantPage is one page of a list of grants, newest first. NextCursor is "" on
+// the last page.
+type GrantPage struct {
+	Items      []Grant `json:"items"`
+	NextCursor string  `json:"next_cursor"`
+}
+
+// Truncate keeps the first n items; the next page begins after them.
+func (p *GrantPage) Truncate(n int) {
+	if n > 0 && n < len(p.Items) {
+		p.Items = p.Items[:n]
+		p.NextCursor = p.Items[n-1].ID
+	}
+}
+
+// matches reports whether the filter selects a grant, the tool aside.
+func (f *GrantFilter) matches(g *Grant, now time.Time) bool {
+	return (f.Tenant == "" || f.Tenant == g.Principal.Tenant) &&
+		(f.User == "" || f.User == g.Principal.User) &&
+		(f.Agent == "" || f.Agent == g.Principal.Agent) &&
+		(f.SessionID == "" || f.SessionID == g.SessionID) &&
+		(f.Expired || !g.Expired(now)) &&
+		(f.Cursor == "" || strings.Compare(g.ID, f.Cursor) < 0)
+}
+
+// GrantTemplate is a grant that the configuration keeps ready under a name.
+type GrantTemplate struct {
+	Name     string        `json:"name"`
+	Title    string        `json:"title"` // what a reviewer reads
+	Effect   GrantEffect   `json:"effect"`
+	Patterns []string      `json:"patterns"`
+	Scope    GrantScope    `json:"scope"`
+	Lasts    time.Duration `json:"-"`       // 0: until it is revoked
+	Expires  string        `json:"expires"` // Lasts as the configuration has it: "8h", or ""
+}
+
+// GrantPreview is what a grant would have decided of the calls that were
+// recorded lately.
+type GrantPreview struct {
+	Grant   Grant       `json:"grant"`   // as it would be kept, without an id
+	Calls   int         `json:"calls"`   // calls looked at, whoever made them
+	Covered int         `json:"covered"` // of these
+	Since   *time.Time  `json:"since"`   // time of the oldest call looked at; null: there was none
+	Items   []GrantCall `json:"items"`   // covered calls, newest first, at most 100
+}
+
+// GrantCall is a recorded call that a grant would have decided.
+type GrantCall struct {
+	Time      time.Time       `json:"time"`
+	Principal Principal       `json:"principal"`
+	SessionID string          `json:"session_id"`
+	RunID     string          `json:"run_id"`
+	RequestID string          `json:"request_id,omitempty"` // where people were asked
+	ToolName  string          `json:"tool_name"`
+	Arguments json.RawMessage `json:"arguments"` // as in [Request]
+	Then      string          `json:"then"`      // what happened to it: asked, allowed or denied
+}

@@ -1,0 +1,135 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// CompiledGrant is a grant whose patterns have been read.
+type CompiledGrant struct {
+	grant    approvals.Grant
+	patterns []*pattern
+}
+
+// granted is what the patterns of one grant have in common beside a rule's.
+type granted struct {
+	id      string
+	scope   approvals.GrantScope
+	deny    bool
+	expires time.Time // zero: never
+}
+
+// CompileGrant reads the patterns of a grant. It says what is wrong with one that
+// no policy would take: a pattern that is none, or that allows every tool.
+func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
+	c := &CompiledGrant{grant: g}
+	about := &granted{id: g.ID, scope: g.Scope, deny: g.Effect == approvals.GrantDeny}
+	if g.ExpiresAt != nil {
+		about.expires = *g.ExpiresAt
+	}
+	for _, text := range g.Patterns {
+		p, err := newPattern(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q %w", text, err)
+		}
+		if !about.deny && p.tool.textLen() == 0 {
+			return nil, fmt.Errorf("%q allows every tool: name one", text)
+		}
+		p.where = "grant " + g.ID
+		p.rule = &rule{grant: about, reason: reasonOf(&g, text)}
+		c.patterns = append(c.patterns, p)
+	}
+	return c, nil
+}
+
+// reasonOf says in one sentence why a grant decides.
+func reasonOf(g *approvals.Grant, pattern string) string {
+	var b strings.Builder
+	b.WriteString("A grant")
+	if g.GrantedBy != "" {
+		b.WriteString(" of " + visible(g.GrantedBy))
+	}
+	if g.RequestID != "" {
+		b.WriteString(", from request " + visible(g.RequestID) + ",")
+	}
+	verb := " allows "
+	if g.Effect == approvals.GrantDeny {
+		verb = " denies "
+	}
+	b.WriteString(verb + visible(pattern))
+	if g.ExpiresAt != nil {
+		b.WriteString(" until " + g.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	return b.String() + "."
+}
+
+// holds reports whether a grant is in force at a time. Where the time is not
+// known, a deny holds and an allow that ends does not.
+func (g *granted) holds(now time.Time) bool {
+	switch {
+	case g.expires.IsZero():
+		return true
+	case now.IsZero():
+		return g.deny
+	}
+	return now.Before(g.expires)
+}
+
+var (
+	errEveryCommand = errors.New("allows every command: name the program, as in bash(npm run lint)")
+	errNoProgram    = errors.New("does not name the program that it allows: its first word may have no *")
+)
+
+// checkProgram refuses an allow pattern under which other programs could run, of
+// a tool that runs shell scripts.
+func (p *pattern) checkProgram() error {
+	switch {
+	case p.any || p.star:
+		return errEveryCommand
+	case p.shell != nil && (len(p.shell.words) == 0 || !p.shell.words[0].literal()):
+		return errNoProgram
+	}
+	return nil
+}
+
+// CheckGrant says why a grant cannot do what it is meant for under this policy:
+// the argument of a pattern does not fit what the tool's resource is, or would
+// let other programs run than the one it names.
+func (p *Policy) CheckGrant(c *CompiledGrant) error {
+	allows := c.grant.Effect == approvals.GrantAllow
+	for _, one := range c.patterns {
+		kinds := p.kindsFor(one.tool)
+		err := one.fits(kinds, allows)
+		if err == nil && allows && slices.Contains(kinds, asShell) {
+			err = one.checkProgram()
+		}
+		if err != nil {
+			return fmt.Errorf("%q %w", one.text, err)
+		}
+	}
+	return nil
+}
+
+// IsFor reports whether any pattern of the grant is for a tool of a name.
+func (c *CompiledGrant) IsFor(tool string) bool {
+	return slices.ContainsFunc(c.patterns, func(p *pattern) bool { return p.tool.match(tool) })
+}
+
+// Covers reports whether a grant alone would decide a call, whosever it is: one
+// that denies matches it, one that allows covers all of it. What the policy's
+// rules say of the call is not asked.
+func (p *Policy) Covers(c *CompiledGrant, call Call) bool {
+	grant := c.grant
+	call.Principal, call.Session = grant.Principal, grant.SessionID
+	s := p.With(NewGrants(c)).newSubject(call)
+	if grant.Effect == approvals.GrantDeny {
+		return s.findDenyIn(s.granted[0].deny).match == yes
+	}
+	_, ok := s.findAllow(s.granted[0].allow)
+	return ok
+}

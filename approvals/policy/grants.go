@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Grants are grants made ready to judge by, beside the rules of a policy: see
+// [Policy.With]. They never change and are safe for concurrent use; what is
+// added or taken away makes new ones, which share what stays the same. A nil
+// *Grants holds none.
+type Grants struct {
+	byID   map[string]*CompiledGrant
+	scopes map[scope]*grantSet
+	// inSessions are the deny patterns of grants for sessions, by principal: who
+	// asks about a tool by name does not say in which session.
+	inSessions map[approvals.Principal]*index
+}
+
+// scope is whose calls some grants cover.
+type scope struct {
+	scope     approvals.GrantScope
+	principal approvals.Principal
+	session   string
+}
+
+// scopeOf is the scope of some kind that the calls of a principal in a session
+// are in.
+func scopeOf(kind approvals.GrantScope, p approvals.Principal, session string) scope {
+	g := approvals.Grant{Scope: kind, Principal: p, SessionID: session}
+	g.Narrow()
+	return scope{kind, g.Principal, g.SessionID}
+}
+
+func (c *CompiledGrant) in() scope {
+	return scopeOf(c.grant.Scope, c.grant.Principal, c.grant.SessionID)
+}
+
+// grantSet is the grants of one scope.
+type grantSet struct {
+	scope       approvals.GrantScope
+	deny, allow *index
+}
+
+// NewGrants makes a set of grants. Their order means nothing.
+func NewGrants(grants ...*CompiledGrant) *Grants {
+	g := &Grants{byID: map[string]*CompiledGrant{}, scopes: map[scope]*grantSet{}, inSessions: map[approvals.Principal]*index{}}
+	in := map[scope][]*CompiledGrant{}
+	for _, c := range grants {
+		g.byID[c.grant.ID] = c
+	}
+	for _, c := range g.byID {
+		in[c.in()] = append(in[c.in()], c)
+	}
+	sessions := map[approvals.Principal][]*CompiledGrant{}
+	for at, all := range in {
+		g.scopes[at] = newGrantSet(at.scope, all)
+		if at.scope == approvals.GrantSession {
+			sessions[at.principal] = append(sessions[at.principal], all...)
+		}
+	}
+	for principal, all := range sessions {
+		g.inSessions[principal] = newGrantSet(approvals.GrantSession, all).deny
+	}
+	return g
+}
+
+// newGrantSet indexes the patterns of some grants. They are copied: an index
+// ranks its patterns.
+func newGrantSet(kind approvals.GrantScope, grants []*CompiledGrant) *grantSet {
+	var deny, allow []*pattern
+	for _, c := range grants {
+		for _, p := range c.patterns {
+			one := *p
+			if p.rule.grant.deny {
+				deny = append(deny, &one)
+			} else {
+				allow = append(allow, &one)
+			}
+		}
+	}
+	for _, list := range [][]*pattern{deny, allow} {
+		slices.SortFunc(list, byExactness)
+	}
+	return &grantSet{kind, newIndex(deny), newAllowIndex(allow)}
+}
+
+// byExactness orders patterns of grants: the longest decides, then the newest.
+func byExactness(a, b *pattern) int {
+	return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(b.rule.grant.id, a.rule.grant.id), cmp.Compare(a.text, b.text))
+}
+
+// Len is how many grants there are.
+func (g *Grants) Len() int {
+	if g == nil {
+		return 0
+	}
+	return len(g.byID)
+}
+
+// And is the set with one more grant, or with another in place of that with the
+// same id.
+func (g *Grants) And(c *CompiledGrant) *Grants {
+	if g == nil {
+		return NewGrants(c)
+	}
+	next := g.Without(c.grant.ID).clone()
+	next.byID[c.grant.ID] = c
+	next.renew(c.in())
+	return next
+}
+
+// Without is the set without the grant of an id.
+func (g *Grants) Without(id string) *Grants {
+	if g == nil || g.byID[id] == nil {
+		return g
+	}
+	next := g.clone()
+	gone := next.byID[id]
+	delete(next.byID, id)
+	next.renew(gone.in())
+	return next
+}
+
+func (g *Grants) clone() *Grants {
+	return &Grants{maps.Clone(g.byID), maps.Clone(g.scopes), maps.Clone(g.inSessions)}
+}
+
+// renew makes the index of a scope anew, of a set that nobody has seen yet.
+func (g *Grants) renew(at scope) {
+	var own, sessions []*CompiledGrant
+	for _, c := range g.byID {
+		in := c.in()
+		if in == at {
+			own = append(own, c)
+		}
+		if in.scope == approvals.GrantSession && in.principal == at.principal {
+			sessions = append(sessions, c)
+		}
+	}
+	if delete(g.scopes, at); len(own) > 0 {
+		g.scopes[at] = newGrantSet(at.scope, own)
+	}
+	if at.scope != approvals.GrantSession {
+		return
+	}
+	if delete(g.inSessions, at.principal); len(sessions) > 0 {
+		g.inSessions[at.principal] = newGrantSet(approvals.GrantSession, sessions).deny
+	}
+}
+
+// of finds the sets that count for the calls of a principal in a session.
+func (g *Grants) of(p approvals.Principal, session string) []*grantSet {
+	if g.Len() == 0 {
+		return nil
+	}
+	var found []*grantSet
+	for _, kind := range approvals.GrantScopes() {
+		if set := g.scopes[scopeOf(kind, p, session)]; set != nil {
+			found = append(found, set)
+		}
+	}
+	return found
+}
+
+// mayDeny reports whether any grant denies calls of a tool of a principal, in
+// whatever session.
+func (g *Grants) mayDeny(p approvals.Principal, tool string) bool {
+	if g.Len() == 0 {
+		return false
+	}
+	return g.inSessions[p].anyFor(tool) || slices.ContainsFunc(g.of(p, ""), func(set *grantSet) bool { return set.deny.anyFor(tool) })
+}
