@@ -26,6 +26,14 @@ export class Failure extends Error {
  */
 export const clock = { ahead: 0 };
 
+/** @type {() => void} */
+let signedOut = () => {};
+
+/** Calls a function when the server no longer knows who asks. @param {() => void} listener */
+export function onSignedOut(listener) {
+	signedOut = listener;
+}
+
 /**
  * Asks the API and returns what it answers.
  * @param {string} method
@@ -51,6 +59,7 @@ async function ask(method, path, body) {
 	readClock(response);
 	const content = decode(text);
 	if (!response.ok) {
+		if (response.status === 401) signedOut();
 		const problem = /** @type {Problem} */ (content ?? { status: response.status, code: '', detail: '' });
 		throw new Failure(problem.detail || `heldcall answered with status ${response.status}.`, problem);
 	}
@@ -124,4 +133,44 @@ export async function decideSeveral(ids, choice) {
 		outcomes.push(...(await ask('POST', '/api/v1/decisions', { decisions })).items);
 	}
 	return outcomes;
+}
+
+/** Who asks. @returns {Promise<import('./types.js').Me>} */
+export function getMe() {
+	return ask('GET', '/api/v1/me');
+}
+
+/** How a browser can sign in. @returns {Promise<{methods: string[]}>} */
+export function getSignIn() {
+	return ask('GET', '/api/v1/session');
+}
+
+/** @param {string} token @returns {Promise<import('./types.js').Me>} */
+export function signIn(token) {
+	return ask('POST', '/api/v1/session', { token });
+}
+
+/** Ends the session. */
+export function signOut() {
+	return ask('DELETE', '/api/v1/session');
+}
+
+/** The runs that somebody steered, the latest first. @returns {Promise<{items: import('./types.js').Run[]}>} */
+export function listRuns() {
+	return ask('GET', '/api/v1/runs');
+}
+
+/** A run that somebody steered, or null. @param {string} id @returns {Promise<import('./types.js').Run|null>} */
+export async function getRun(id) {
+	try {
+		return await ask('GET', `/api/v1/runs/${encodeURIComponent(id)}`);
+	} catch (error) {
+		if (error instanceof Failure && error.code === 'not_found') return null;
+		throw error;
+	}
+}
+
+/** @param {string} id @param {'pause_run'|'resume_run'|'abort_run'} action @returns {Promise<import('./types.js').Run>} the run as it then stands */
+export function steer(id, action) {
+	return ask('POST', `/api/v1/runs/${encodeURIComponent(id)}/signal`, { action });
 }

@@ -2,16 +2,26 @@
 // changes, and where addresses lead.
 
 import { tick } from './clock.js';
-import { ORDERS } from './order.js';
 import * as keys from './keys.js';
 import * as live from './live.js';
 import * as notify from './notify.js';
+import { ORDERS } from './order.js';
+import * as session from './session.js';
 import { state, subscribe } from './store.js';
 import { buildDetail, drawDetail, show } from './view/detail.js';
-import { button, byId, fill } from './view/dom.js';
+import { button, byId, el, fill } from './view/dom.js';
+import { drawHistory } from './view/history.js';
 import { buildList, drawList, inOrder } from './view/list.js';
+import { drawRun, drawRuns } from './view/run.js';
 
 const NARROW = matchMedia('(max-width: 800px)');
+
+/** The pages beside the inbox itself, by the beginning of their address. */
+const PAGES = [
+	{ name: 'History', path: /^#\/history(?:\?(.*))?$/, address: '#/history', draw: (/** @type {HTMLElement} */ place, query = '') => drawHistory(place, new URLSearchParams(query)) },
+	{ name: 'Runs', path: /^#\/runs$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place) => void drawRuns(place) },
+	{ name: 'Runs', path: /^#\/runs\/(.+)$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, id = '') => void drawRun(place, decodeURIComponent(id)) },
+];
 
 /** Looks at a request; the address says so, and a reload finds it again. @param {string} id */
 function go(id) {
@@ -20,9 +30,23 @@ function go(id) {
 }
 
 function route() {
+	const page = PAGES.find(({ path }) => path.test(location.hash));
+	byId('inbox').hidden = page !== undefined;
+	byId('page').hidden = page === undefined;
+	drawNav(page?.address ?? '#/');
+	if (page) {
+		page.draw(byId('page'), page.path.exec(location.hash)?.[1]);
+		return byId('page').focus({ preventScroll: true });
+	}
 	const [, id = ''] = /^#\/requests\/([\w-]+)$/.exec(location.hash) ?? [];
 	byId('inbox').classList.toggle('reading', id !== '');
 	void show(id);
+}
+
+/** @param {string} here */
+function drawNav(here) {
+	const pages = new Map([['#/', 'Inbox'], ...PAGES.map(({ name, address }) => /** @type {[string, string]} */ ([address, name]))]);
+	fill(byId('nav'), ...[...pages].map(([href, name]) => el('a', { href, 'aria-current': href === here && 'page' }, name)));
 }
 
 /** The request after the one that was decided: the next of its turn, else the first of the list. @param {string} from */
@@ -36,7 +60,7 @@ function moveOn(from) {
 
 function draw() {
 	drawList();
-	if (!state.selected && !NARROW.matches && inOrder().length > 0 && state.loaded) go(inOrder()[0]);
+	if (!state.selected && !NARROW.matches && !byId('inbox').hidden && inOrder().length > 0 && state.loaded) go(inOrder()[0]);
 	drawDetail();
 	drawConnection();
 }
@@ -45,7 +69,8 @@ function drawConnection() {
 	const label = byId('connection');
 	label.className = `connection ${state.connection}`;
 	const text = { connecting: 'Connecting', live: 'Live', lost: 'Offline' }[state.connection];
-	if (label.textContent !== text) label.textContent = text;
+	if (label.textContent !== text) fill(label, el('span', { class: 'word' }, text));
+	label.title = text;
 	const banner = byId('banner');
 	const lost = state.connection === 'lost' && state.loaded;
 	if (lost && banner.hidden) {
@@ -59,7 +84,7 @@ function begin() {
 	if (Object.hasOwn(ORDERS, order)) state.order = /** @type {keyof typeof ORDERS} */ (order);
 	const tools = byId('tools');
 	notify.addTheme(tools);
-	tools.append(button('?', keys.openHelp, { class: 'quiet', 'aria-label': 'Keyboard' }));
+	tools.append(button('?', keys.openHelp, { class: 'quiet keys', 'aria-label': 'Keyboard' }));
 	notify.start(tools);
 	buildList(byId('list'));
 	buildDetail(byId('main'), moveOn);
@@ -67,7 +92,7 @@ function begin() {
 	subscribe(draw);
 	window.addEventListener('hashchange', route);
 	setInterval(tick, 1000);
-	route();
+	void session.begin(route);
 	draw();
 	live.start();
 }

@@ -1,5 +1,6 @@
 // The keyboard: one letter for each thing that is done often.
 
+import { hindrance } from './session.js';
 import { state } from './store.js';
 import { inOrder } from './view/list.js';
 import { currentCard } from './view/detail.js';
@@ -34,10 +35,10 @@ function press(key, go) {
 	if (key === 'k' || key === 'ArrowUp' && onRow()) return step(-1, go);
 	if (key === '?') return openHelp();
 	const card = currentCard();
-	if (!card || card.busy || card.mode !== 'read' || card.request.status !== 'pending') return false;
+	if (!card || card.busy || card.mode !== 'read' || card.request.status !== 'pending' || hindrance(card.request, state.me)) return false;
 	if (key === 'a') return approve(card);
 	if (key === 'd') return card.enter('deny'), true;
-	if (key === 'e' && !card.request.details.fixed) return card.enter('edit'), true;
+	if (key === 'e' && !card.request.details.fixed && card.request.required_approvals <= 1) return card.enter('edit'), true;
 	return false;
 }
 

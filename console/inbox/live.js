@@ -36,7 +36,7 @@ export function onArrival(listener) {
 /** Begins, and goes on for as long as the page lives. */
 export function start() {
 	setInterval(watchSilence, 1000);
-	setInterval(() => void reload(), RECHECK);
+	setInterval(() => void reload().catch(() => {}), RECHECK);
 	window.addEventListener('online', reconnect);
 	document.addEventListener('visibilitychange', () => {
 		if (!document.hidden && Date.now() - state.heard > 20_000) reconnect();
@@ -57,6 +57,7 @@ function watchSilence() {
 
 async function keepConnected() {
 	for (;;) {
+		while (!state.me) await pause(200);
 		connection = new AbortController();
 		try {
 			await follow(connection.signal);
@@ -80,11 +81,11 @@ async function follow(signal) {
 	/** @type {Record<string, string>} */
 	const headers = lastEventID ? { 'Last-Event-ID': lastEventID } : {};
 	const response = await fetch('/api/v1/events', { headers, signal, cache: 'no-store' });
+	await reload(); // where the stream was refused, this tells why
 	if (!response.ok || !response.body) throw new Failure('The event stream was refused.', null);
-	await reload();
 	state.connection = 'live';
 	retry = RETRY.least;
-	const settled = setTimeout(() => void reload(), SETTLE);
+	const settled = setTimeout(() => void reload().catch(() => {}), SETTLE);
 	const reader = new EventReader();
 	const stream = response.body.pipeThrough(new TextDecoderStream()).getReader();
 	try {

@@ -15,6 +15,7 @@ import { write } from './text/json.js';
  * @property {string} selected the id of the request that is looked at, or ''
  * @property {Set<string>} checked ids that were ticked in the list
  * @property {Order} order
+ * @property {import('./types.js').Me|null} me who is at the page; null while that is not known
  */
 
 /** @type {State} */
@@ -26,6 +27,7 @@ export const state = {
 	selected: '',
 	checked: new Set(),
 	order: 'risk',
+	me: null,
 };
 
 /** @type {Set<() => void>} */
@@ -102,4 +104,12 @@ export function select(id) {
 		if (request.status !== 'pending' && other !== id && (!turn || request.turn_id !== turn)) state.requests.delete(other);
 	}
 	changed();
+}
+
+/** Forgets everything, as when the person at the page has been signed out. */
+export function forget() {
+	state.me = null;
+	state.loaded = false;
+	state.requests.clear();
+	state.checked.clear();
 }

@@ -66,4 +66,23 @@
  * @property {Decision} [decision]
  */
 
+/**
+ * @typedef {Object} Me who is at the page
+ * @property {string} name
+ * @property {string} user
+ * @property {'viewer'|'reviewer'|'admin'} role
+ * @property {string[]} groups
+ * @property {'local'|'token'|'session'} via
+ */
+
+/**
+ * @typedef {Object} Run one task of one agent, as far as people have steered it
+ * @property {string} id
+ * @property {'running'|'paused'|'aborted'} state
+ * @property {{tenant: string, user: string, agent: string}} principal
+ * @property {string} session_id
+ * @property {string} [reviewer_id]
+ * @property {string} updated_at
+ */
+
 export {};

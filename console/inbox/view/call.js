@@ -3,6 +3,8 @@
 import { hiddenIn, present } from '../present.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
+import { hindrance } from '../session.js';
+import { state } from '../store.js';
 import { drawEditor } from './edit.js';
 import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
 
@@ -140,23 +142,26 @@ function drawEnd(card) {
 	return [...votes(card.request), ...error, drawButtons(card)];
 }
 
-/** What was decided so far where several must agree. @param {Request} request */
+/** What was decided so far, where several must agree. @param {Request} request */
 function votes(request) {
-	if (request.decisions.length === 0) return [];
-	const names = request.decisions.map((decision) => `${decision.action} by ${decision.reviewer_id}`).join(', ');
-	return [el('p', { class: 'outcome' }, hostile(`${request.decisions.length} of ${request.required_approvals} so far: ${names}`))];
+	if (request.required_approvals <= 1) return [];
+	const names = request.decisions.map((decision) => decision.reviewer_id).join(', ');
+	return [el('p', { class: 'votes' }, el('strong', {}, `${request.decisions.length} of ${request.required_approvals} approvals`), names && hostile(`: ${names}`))];
 }
 
 /** @param {Card} card */
 function drawButtons(card) {
 	const folded = card.folds.closed.size;
+	const hindered = hindrance(card.request, state.me);
+	if (hindered) return el('div', { class: 'actions' }, el('p', { class: 'why' }, hostile(hindered)));
+	const alone = card.request.required_approvals <= 1;
 	const why = folded > 0 && el('span', { class: 'why' },
 		`${plural(folded, 'part')} of this call ${folded === 1 ? 'is' : 'are'} not shown. What is not shown cannot be approved. `,
 		button('Show everything', () => card.folds.openAll(), { class: 'link' }));
 	return el('div', { class: 'actions' },
 		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', key: 'a', disabled: card.busy || folded > 0, 'aria-keyshortcuts': 'a' }),
 		button('Deny…', () => card.enter('deny'), { class: 'bad deny', key: 'd', disabled: card.busy, 'aria-keyshortcuts': 'd' }),
-		!card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', key: 'e', disabled: card.busy, 'aria-keyshortcuts': 'e' }),
+		alone && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', key: 'e', disabled: card.busy, 'aria-keyshortcuts': 'e' }),
 		why);
 }
 

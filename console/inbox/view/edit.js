@@ -63,7 +63,10 @@ export function drawEditor(card, error) {
 	card.draft ??= draftOf(card.request);
 	const changes = el('div', { class: 'part' });
 	const send = /** @type {HTMLButtonElement} */ (el('button', { type: 'submit', class: 'good' }, 'Approve with changes'));
-	const review = () => reviewDraft(card, changes, send);
+	const review = () => {
+		for (const told of error) told.remove(); // it was about another text
+		reviewDraft(card, changes, send);
+	};
 	const form = el('form', { on: { submit: (/** @type {Event} */ event) => submit(event, card) } },
 		card.draft.fields ? drawFields(card, card.draft.fields, review) : drawJSON(card, card.draft, review),
 		changes, ...error,
@@ -71,7 +74,7 @@ export function drawEditor(card, error) {
 			button('Cancel', () => { card.draft = null; card.enter('read'); }, { class: 'quiet' }),
 			switcher(card)),
 		el('p', { class: 'hint' }, 'The edited call runs in place of the model’s. The model is told what really ran.'));
-	review();
+	reviewDraft(card, changes, send);
 	return form;
 }
 

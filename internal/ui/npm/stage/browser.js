@@ -21,13 +21,14 @@ const SIZES = {
  * gets what it works with and fails on any error that the page logs.
  * @param {string} title
  * @param {Record<string, (stage: Stage) => Promise<void>>} flows
+ * @param {Parameters<typeof startHeldcall>[0]} [options]
  */
-export function flows(title, flows) {
+export function flows(title, flows, options) {
 	describe(title, () => {
 		let browser;
 		let held;
 		before(async () => {
-			held = await startHeldcall();
+			held = await startHeldcall(options);
 			browser = await chromium.launch({
 				executablePath: CHROMIUM,
 				args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -67,9 +68,9 @@ export class Stage {
 		held.session = `session-${++sessions}`; // what was denied in another is asked about again
 	}
 
-	/** Opens the inbox as one more person. */
-	async open(address = '/', options = {}) {
-		const context = await this.browser.newContext({ ...SIZES[this.size], reducedMotion: 'reduce', ...options });
+	/** Opens the inbox as one more person, who need not be let in. */
+	async open(address = '/', { outside = false } = {}) {
+		const context = await this.browser.newContext({ ...SIZES[this.size], reducedMotion: 'reduce' });
 		this.contexts.push(context);
 		const page = await context.newPage();
 		page.on('pageerror', (error) => this.errors.push(String(error)));
@@ -78,7 +79,7 @@ export class Stage {
 		});
 		page.setDefaultTimeout(15_000);
 		await page.goto(this.held.console + address);
-		await page.locator('#connection.live').waitFor({ state: 'attached' });
+		if (!outside) await page.locator('#connection.live').waitFor({ state: 'attached' });
 		return page;
 	}
 

@@ -9,12 +9,14 @@ import { join } from 'node:path';
 const { HELDCALL, UPSTREAM } = process.env;
 
 /** The policy that the tests judge with: nearly everything is asked about. */
-const POLICY = `
+const policy = (options) => `
 default: ask
 rules:
   - ask: ["transfer_money"]
     risk: critical
     timeout: 30m
+    reviewers: [finance]
+    required_approvals: ${options.console ? 2 : 1}
     reason: Money leaves the company.
   - ask: ["short_lived"]
     timeout: 3s
@@ -30,11 +32,14 @@ async function freePort() {
 	return port;
 }
 
-/** Starts a heldcall; stop ends it for good, and halt only until start. */
-export async function startHeldcall() {
+/**
+ * Starts a heldcall; stop ends it for good, and halt only until start.
+ * @param {{console?: string, token?: string}} [options] more of the console's configuration, and the token of somebody who may do all
+ */
+export async function startHeldcall(options = {}) {
 	const dir = mkdtempSync(join(tmpdir(), 'heldcall-ui-'));
 	const [proxy, console] = [await freePort(), await freePort()];
-	writeFileSync(join(dir, 'policy.yaml'), POLICY);
+	writeFileSync(join(dir, 'policy.yaml'), policy(options));
 	writeFileSync(join(dir, 'heldcall.yaml'), `
 proxy:
   listen: 127.0.0.1:${proxy}
@@ -42,18 +47,19 @@ proxy:
   clients:
     - {key: key-of-ann, tenant: acme, user: ann, agent: claude-code}
     - {key: key-of-bob, tenant: acme, user: bob, agent: release-bot}
-console: {listen: "127.0.0.1:${console}"}
+console:
+  listen: "127.0.0.1:${console}"${options.console ?? ''}
 nats: {listen: "", dir: "${join(dir, "data")}"}
 log: {level: warn}
 `);
-	const held = new Heldcall(dir, `http://127.0.0.1:${proxy}`, `http://127.0.0.1:${console}`);
+	const held = new Heldcall(dir, `http://127.0.0.1:${proxy}`, `http://127.0.0.1:${console}`, options.token);
 	await held.start();
 	return held;
 }
 
 class Heldcall {
-	constructor(dir, proxy, console) {
-		Object.assign(this, { dir, proxy, console });
+	constructor(dir, proxy, console, token) {
+		Object.assign(this, { dir, proxy, console, token });
 		this.leaving = new AbortController();
 		this.session = 'session';
 	}
@@ -117,7 +123,7 @@ class Heldcall {
 
 	/** What the API answers. */
 	async api(method, path, body) {
-		const response = await fetch(this.console + path, { method, headers: { 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
+		const response = await fetch(this.console + path, { method, headers: { 'Content-Type': 'application/json', ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}) }, body: body && JSON.stringify(body) });
 		return response.json();
 	}
 

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { around, push, transfer } from '../stage/calls.js';
+import { flows } from '../stage/browser.js';
+
+const hash = (token) => createHash('sha256').update(token).digest('hex');
+
+const reviewers = `
+  reviewers:
+    - {name: ann, user: ann, token_sha256: ${hash('token-of-ann-which-is-long-enough')}, role: reviewer, groups: [finance]}
+    - {name: carla, token_sha256: ${hash('token-of-carla-which-is-long-enough')}, role: reviewer, groups: [finance]}
+    - {name: dan, token_sha256: ${hash('token-of-dan-which-is-long-enough')}, role: viewer}
+    - {name: root, token_sha256: ${hash('token-of-root-which-is-long-enough')}, role: admin, groups: ["*"]}
+`;
+
+async function signIn(page, name) {
+	await page.getByLabel('Token').fill(`token-of-${name}-which-is-long-enough`);
+	await page.getByRole('button', { name: 'Sign in' }).click();
+	await page.locator('#connection.live').waitFor();
+}
+
+flows('reviewers', {
+	async 'who is not signed in sees nothing, and a wrong token is told'(stage) {
+		const page = await stage.open('/', { outside: true });
+		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+		await stage.check(page);
+		await stage.shot(page, 'sign-in');
+		await page.getByLabel('Token').fill('nonsense');
+		await page.getByRole('button', { name: 'Sign in' }).click();
+		await page.locator('.door .error').waitFor();
+		await signIn(page, 'ann');
+		await page.getByText('ann', { exact: true }).waitFor();
+		await page.getByRole('button', { name: 'Sign out' }).click();
+		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+	},
+
+	async 'a viewer looks on'(stage) {
+		stage.held.begin([push], around);
+		const page = await stage.open('/', { outside: true });
+		await signIn(page, 'dan');
+		await stage.look(page, 'bash');
+		await page.getByText('You may look at requests, and not decide them.').waitFor();
+		assert.equal(await page.locator('button.approve').count(), 0);
+		await page.keyboard.press('a');
+		assert.equal((await stage.held.pending()).length, 1);
+	},
+
+	async 'two must agree, and nobody for their own agent'(stage) {
+		const answer = stage.held.hold([transfer], { ...around, key: 'key-of-bob' });
+		const [ann, carla] = [await stage.open('/', { outside: true }), await stage.open('/', { outside: true })];
+		await signIn(ann, 'ann');
+		await signIn(carla, 'carla');
+		for (const page of [ann, carla]) {
+			await stage.look(page, 'transfer_money');
+			await page.getByText('0 of 2 approvals').waitFor();
+		}
+		await ann.locator('button.approve').click();
+		await ann.getByText('You have decided. It waits for the others.').waitFor();
+		await carla.getByText('1 of 2 approvals: ann').waitFor();
+		await stage.check(carla);
+		await stage.shot(carla, 'quorum');
+		await carla.locator('button.approve').click();
+		await ann.locator('.outcome.approved').waitFor();
+		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
+		stage.held.begin([transfer], around); // ann's own agent asks
+		if (stage.phone) await ann.getByRole('link', { name: 'All requests' }).click();
+		await stage.look(ann, 'transfer_money');
+		await ann.locator('button.approve').click();
+		await ann.locator('.call .error').waitFor();
+		assert.equal((await stage.held.pending()).length, 1);
+	},
+
+	async 'a session that ends leads back to the door'(stage) {
+		stage.held.begin([push], around);
+		const page = await stage.open('/', { outside: true });
+		await signIn(page, 'ann');
+		await page.locator('.row', { hasText: 'bash' }).waitFor();
+		await stage.held.halt();
+		await stage.held.start();
+		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+		assert.equal(await page.locator('.row').count(), 0, 'nothing of it is left on the page');
+		await signIn(page, 'ann');
+		await page.locator('.row', { hasText: 'bash' }).waitFor();
+	},
+}, { console: reviewers, token: 'token-of-root-which-is-long-enough' });
