@@ -44,6 +44,10 @@ func LoadCases(file string) (*Cases, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the cases: %w", err)
 	}
+	return parseCases(file, src)
+}
+
+func parseCases(file string, src []byte) (*Cases, error) {
 	r := &reader{file: file, base: filepath.Base(file)}
 	all := &Cases{}
 	root := r.document(src)
