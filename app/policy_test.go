@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,5 +172,26 @@ rules:
 	<-answer
 	if told := gjson.GetBytes(w.upstream.Requests()[1].Body, "messages.2.content").Str; told != "denied_by_person by local: not now" {
 		t.Errorf("the model was told %q", told)
+	}
+}
+
+// TestArgumentsBesideTheSchema: people are warned of arguments that the tool's own
+// schema does not know or wants otherwise, in each API.
+func TestArgumentsBesideTheSchema(t *testing.T) {
+	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
+		return scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":["ls"],"sudo":true}`}}}.Reply(r)
+	})
+	for path, body := range dialectRequests {
+		body = strings.Replace(body, `{"type":"object"}`, `{"type":"object","properties":{"command":{"type":"string"}}}`, 1)
+		answer := make(chan string, 1)
+		go func() { answer <- w.post(path, body).rest() }()
+		r := w.pending(1)[0]
+		for _, want := range []string{"The tool's schema does not know the argument sudo.", "The argument command is of type array, and the tool's schema wants string."} {
+			if !slices.Contains(r.Details.Flags, want) {
+				t.Errorf("%s: the reviewer is not told %q: %q", path, want, r.Details.Flags)
+			}
+		}
+		w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
+		<-answer
 	}
 }

@@ -11,13 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-const (
-	// maxSchema is the largest parameter schema that is compiled; a larger one
-	// is shown but not checked against.
-	maxSchema = 256 << 10
-	// unusableSchema warns the reviewer of a tool whose edits cannot be checked.
-	unusableSchema = "The tool's parameters are not a usable JSON Schema: edited arguments cannot be checked against it."
-)
+// maxSchema is the largest parameter schema that is compiled; a larger one is shown
+// but not checked against.
+const maxSchema = 256 << 10
 
 // checkModified judges edited arguments: strict JSON of the right shape, the
 // tool's own parameter schema, then policy's deny rules.

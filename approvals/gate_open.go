@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -81,9 +82,7 @@ func (g *Gate) newHold(requests []Request) *Hold {
 		if len(r.Arguments) == 0 {
 			r.Arguments = []byte("null")
 		}
-		if _, err := compileSchema(r.Tool.Parameters); err != nil {
-			r.Details.Flags = append(r.Details.Flags[:len(r.Details.Flags):len(r.Details.Flags)], unusableSchema)
-		}
+		r.Details.Flags = slices.Concat(r.Details.Flags, schemaFlags(r))
 	}
 	return h
 }
