@@ -117,7 +117,7 @@ func (r *configReader) readScalar(node *yaml.Node, key string, target reflect.Va
 	quoted := node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0
 	switch target.Interface().(type) {
 	case time.Duration:
-		d, err := parseDuration(text)
+		d, err := ParseDuration(text)
 		if err != nil {
 			r.problem(key, "%s", err)
 		}

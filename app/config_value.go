@@ -86,9 +86,9 @@ func parseSize(text string) (Size, error) {
 
 const day = 24 * time.Hour
 
-// parseDuration reads what [time.ParseDuration] reads, and whole days such as
+// ParseDuration reads what [time.ParseDuration] reads, and whole days such as
 // 90d. Negative durations are refused.
-func parseDuration(text string) (time.Duration, error) {
+func ParseDuration(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
@@ -12,21 +13,31 @@ import (
 type approveCommand struct {
 	severalRequests
 	Note string `help:"What to record with it." placeholder:"TEXT"`
+	rememberFlags
 }
 
 // Run approves each request.
 func (c *approveCommand) Run(ctx context.Context, s *streams) error {
-	return c.decide(ctx, s, approvals.Decision{Action: approvals.ActionApprove, Note: c.Note})
+	decision, err := c.remember(approvals.Decision{Action: approvals.ActionApprove, Note: c.Note}, approvals.ActionAllowAlways)
+	if err != nil {
+		return err
+	}
+	return c.decide(ctx, s, decision)
 }
 
 type denyCommand struct {
 	severalRequests
 	Note string `help:"Why; the model is told." placeholder:"WHY"`
+	rememberFlags
 }
 
 // Run denies each request.
 func (c *denyCommand) Run(ctx context.Context, s *streams) error {
-	return c.decide(ctx, s, approvals.Decision{Action: approvals.ActionDeny, Note: c.Note})
+	decision, err := c.remember(approvals.Decision{Action: approvals.ActionDeny, Note: c.Note}, approvals.ActionDenyAlways)
+	if err != nil {
+		return err
+	}
+	return c.decide(ctx, s, decision)
 }
 
 // severalRequests is what a command takes that decides requests.
@@ -82,6 +93,9 @@ func decideOne(ctx context.Context, s *streams, console *client.Client, output o
 	}
 	_, err = fmt.Fprintf(s.out, "%s %s: %s %s\n", printable(stands), printable(request.ID),
 		printable(request.ToolName), escapeJSON(compactJSON(arguments)))
+	if last, ok := request.FinalDecision(); ok && last.GrantID != "" && err == nil {
+		_, err = fmt.Fprintf(s.out, "granted %s: %s\n", printable(last.GrantID), printable(strings.Join(last.Patterns, " ")))
+	}
 	return err
 }
 

@@ -14,7 +14,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitDecided     = 3 // already decided, or no such request
+	exitDecided     = 3 // already decided, or no such request or grant
 	exitUnreachable = 4 // no heldcall answers
 )
 
@@ -51,7 +51,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &unreachable):
 		return exitUnreachable
-	case errors.As(err, &decided), errors.Is(err, approvals.ErrUnknownRequest):
+	case errors.As(err, &decided), errors.Is(err, approvals.ErrUnknownRequest), errors.Is(err, approvals.ErrUnknownGrant):
 		return exitDecided
 	}
 	return exitFailed

@@ -27,6 +27,7 @@ type program struct {
 	Approve  approveCommand  `cmd:"" help:"Release calls."`
 	Deny     denyCommand     `cmd:"" help:"Refuse calls and tell the model why."`
 	Modify   modifyCommand   `cmd:"" help:"Edit the arguments of a call, then release it."`
+	Grants   grantsCommand   `cmd:"" help:"List and write grants: decisions that are remembered."`
 	Policy   policyCommand   `cmd:"" help:"Work with policy files."`
 	Config   configCommand   `cmd:"" help:"Work with configuration files."`
 	Token    tokenCommand    `cmd:"" help:"Make tokens of reviewers."`

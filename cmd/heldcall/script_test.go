@@ -113,17 +113,20 @@ func startGate(ts *testscript.TestScript, neg bool, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := store.Open(ctx, store.Options{Dir: ts.MkAbs("gate-data"), Listen: "-"})
 	ts.Check(err)
-	gate := approvals.NewGate(approvals.GateOptions{Store: s})
-	ran := make(chan error, 1)
+	book := approvals.NewGrantBook(approvals.GrantBookOptions{Store: s, Judge: anyGrant{}})
+	gate := approvals.NewGate(approvals.GateOptions{Store: s, Grants: book})
+	ran := make(chan error, 2)
+	go func() { ran <- book.Run(ctx) }()
 	go func() { ran <- gate.Run(ctx) }()
+	<-book.Ready()
 	<-gate.Ready()
-	server, err := console.New(console.Options{Listen: "127.0.0.1:0", Gate: gate})
+	server, err := console.New(console.Options{Listen: "127.0.0.1:0", Gate: gate, Grants: book})
 	ts.Check(err)
 	ts.Check(server.Start())
 	ts.Defer(func() {
 		ts.Check(server.Shutdown(context.Background()))
 		cancel()
-		ts.Check(<-ran)
+		ts.Check(errors.Join(<-ran, <-ran))
 		ts.Check(s.Close())
 	})
 	ts.Setenv("HELDCALL_CONSOLE", "http://"+server.Addr())
@@ -153,6 +156,28 @@ func startGate(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Setenv("END"+number, strings.ToLower(id[len(id)-end:]))
 	}
 	ts.Setenv("ALIKE", ids[0][:4])
+}
+
+// anyGrant is a policy that takes every grant and covers every call of the tools
+// that its patterns begin with.
+type anyGrant struct{}
+
+func (anyGrant) CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.Grant, error) {
+	if g.Scope == "" {
+		g.Scope = approvals.GrantUser
+	}
+	if r != nil && len(g.Patterns) == 0 {
+		g.Patterns = r.SuggestedPatterns[:1]
+	}
+	return g, nil
+}
+
+func (a anyGrant) GrantCovers(g approvals.Grant) func(approvals.Event) bool {
+	return func(e approvals.Event) bool { return a.GrantIsFor(g, e.ToolName) }
+}
+
+func (anyGrant) GrantIsFor(g approvals.Grant, tool string) bool {
+	return strings.HasPrefix(g.Patterns[0], tool)
 }
 
 // hostile is text that must not reach a terminal as it is; a script's file

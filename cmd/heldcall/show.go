@@ -17,6 +17,9 @@ func printRequest(w io.Writer, r *approvals.Request, flags string, now time.Time
 	page := describeRequest(r, now)
 	if !r.Status.Final() {
 		page += fmt.Sprintf("\nheldcall approve %[1]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\nheldcall modify %[1]s%[2]s\n", printable(r.ID), printable(flags))
+		if r.AllowRemember {
+			page += fmt.Sprintf("heldcall approve %s --always%s\n", printable(r.ID), printable(flags))
+		}
 	}
 	_, err := io.WriteString(w, page)
 	return err
@@ -53,6 +56,11 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 	line("Resource", r.Resource)
 	for _, command := range r.Details.Commands {
 		line("Runs", command)
+	}
+	if !r.Status.Final() && r.AllowRemember {
+		for _, pattern := range r.SuggestedPatterns {
+			line("Suggested", pattern)
+		}
 	}
 	page.WriteString("Arguments\n  " + indentMore(indentJSON(r.Arguments), 2) + "\n")
 	if r.Details.RawArguments != "" {
@@ -119,6 +127,9 @@ func describeDecision(d *approvals.Decision) string {
 	text := fmt.Sprintf("%s by %s, %s", d.Action, d.ReviewerID, d.DecidedAt.UTC().Format(time.RFC3339))
 	if d.Channel != "" {
 		text += " over " + d.Channel
+	}
+	if d.GrantID != "" {
+		text += fmt.Sprintf(" (grant %s: %s)", d.GrantID, strings.Join(d.Patterns, " "))
 	}
 	return joinFilled(": ", text, d.Note)
 }

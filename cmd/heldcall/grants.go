@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/client"
+)
+
+type grantsCommand struct {
+	List    grantsListCommand    `cmd:"" default:"withargs" help:"List grants (the default)."`
+	Add     grantsAddCommand     `cmd:"" help:"Grant by hand."`
+	Preview grantsPreviewCommand `cmd:"" help:"Say which recorded calls a grant would have decided, and write nothing."`
+	Revoke  grantsRevokeCommand  `cmd:"" help:"End grants."`
+}
+
+type grantsListCommand struct {
+	connection
+	outputFlag
+	Tenant    string `help:"Only those in this tenant." placeholder:"TENANT"`
+	User      string `help:"Only those for this user." placeholder:"USER"`
+	Agent     string `help:"Only those for this agent." placeholder:"AGENT"`
+	SessionID string `name:"session" help:"Only those for this session." placeholder:"ID"`
+	Tool      string `help:"Only those with a pattern for this tool." placeholder:"TOOL"`
+	Expired   bool   `help:"Those that have ended in the last day too."`
+	Limit     int    `help:"The most to list." default:"100"`
+}
+
+// AfterApply checks the flags.
+func (c *grantsListCommand) AfterApply() error {
+	if c.Limit < 1 {
+		return fmt.Errorf("--limit: %d is less than 1", c.Limit)
+	}
+	return nil
+}
+
+// Run lists grants, newest first.
+func (c *grantsListCommand) Run(ctx context.Context, s *streams) error {
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	list, err := listGrants(ctx, console, approvals.GrantFilter{
+		Tenant: c.Tenant, User: c.User, Agent: c.Agent, SessionID: c.SessionID, Tool: c.Tool, Expired: c.Expired,
+	}, c.Limit)
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return printJSON(s.out, list)
+	}
+	return printGrants(s.out, list)
+}
+
+// listGrants lists as many grants as there are, or as limit says.
+func listGrants(ctx context.Context, console *client.Client, filter approvals.GrantFilter, limit int) (approvals.GrantPage, error) {
+	list := approvals.GrantPage{Items: []approvals.Grant{}}
+	for {
+		filter.Limit = min(pageSize, limit-len(list.Items))
+		page, err := console.Grants(ctx, filter)
+		if err != nil {
+			return list, err
+		}
+		list.Items = append(list.Items, page.Items...)
+		list.NextCursor, filter.Cursor = page.NextCursor, page.NextCursor
+		if page.NextCursor == "" || len(list.Items) >= limit {
+			return list, nil
+		}
+	}
+}
+
+// newGrant is what a command takes that is about a grant not there yet.
+type newGrant struct {
+	connection
+	outputFlag
+	Deny      bool   `help:"Deny the calls. Without it they are allowed."`
+	Tenant    string `help:"Whose calls: the tenant." default:"default" placeholder:"TENANT"`
+	User      string `help:"The user that agents act for." placeholder:"USER"`
+	Agent     string `help:"The agent, with --scope agent or session." placeholder:"AGENT"`
+	SessionID string `name:"session" help:"The session, with --scope session." placeholder:"ID"`
+	grantFlags
+	Note     string   `help:"What to record with it." placeholder:"TEXT"`
+	Patterns []string `arg:"" optional:"" sep:"none" help:"What it covers, such as 'bash(npm run *)'."`
+}
+
+// grant is the grant that the flags describe.
+func (c *newGrant) grant() (approvals.Grant, error) {
+	expires, err := c.expires(time.Now())
+	if err != nil {
+		return approvals.Grant{}, err
+	}
+	g := approvals.Grant{
+		Scope: approvals.GrantScope(c.Scope), Principal: approvals.Principal{Tenant: c.Tenant, User: c.User, Agent: c.Agent}, SessionID: c.SessionID,
+		Patterns: c.Patterns, Template: c.Template, Note: c.Note, ExpiresAt: expires,
+	}
+	switch {
+	case c.Deny:
+		g.Effect = approvals.GrantDeny
+	case c.Template == "":
+		g.Effect = approvals.GrantAllow
+	}
+	return g, nil
+}
+
+type grantsAddCommand struct{ newGrant }
+
+// Run writes a grant.
+func (c *grantsAddCommand) Run(ctx context.Context, s *streams) error {
+	g, err := c.grant()
+	if err != nil {
+		return err
+	}
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	if g, err = console.AddGrant(ctx, g); err != nil {
+		return notGranted(err)
+	}
+	if c.json() {
+		return printJSON(s.out, g)
+	}
+	_, err = fmt.Fprintf(s.out, "granted %s: %s\n", printable(g.ID), describeGrant(&g))
+	return err
+}
+
+// notGranted says that a grant which is not valid was not written.
+func notGranted(err error) error {
+	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) {
+		return fmt.Errorf("nothing was granted: the grant is not valid: %w", invalid)
+	}
+	return err
+}
+
+type grantsPreviewCommand struct{ newGrant }
+
+// Run says what a grant would have decided.
+func (c *grantsPreviewCommand) Run(ctx context.Context, s *streams) error {
+	g, err := c.grant()
+	if err != nil {
+		return err
+	}
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	preview, err := console.PreviewGrant(ctx, g)
+	if err != nil {
+		return notGranted(err)
+	}
+	if c.json() {
+		return printJSON(s.out, preview)
+	}
+	return printPreview(s.out, &preview)
+}
+
+type grantsRevokeCommand struct {
+	connection
+	outputFlag
+	IDs []string `arg:"" name:"id" help:"Grants, each as its ${id}."`
+}
+
+// Run ends each grant. None is ended if an id is not known; after that each stands
+// for itself.
+func (c *grantsRevokeCommand) Run(ctx context.Context, s *streams) error {
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	ids := make([]string, len(c.IDs))
+	for i, id := range c.IDs {
+		if ids[i], err = resolveGrant(ctx, console, id); err != nil {
+			return err
+		}
+	}
+	var failures []error
+	for _, id := range ids {
+		g, err := console.RevokeGrant(ctx, id)
+		switch {
+		case errors.Is(err, approvals.ErrUnknownGrant):
+			err = &unknownGrant{id}
+		case err != nil:
+		case c.json():
+			err = printJSON(s.out, g)
+		default:
+			_, err = fmt.Fprintf(s.out, "revoked %s: %s\n", printable(g.ID), describeGrant(&g))
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+// resolveGrant finds the grant that an id means, or as much of its beginning or
+// end as no other shares.
+func resolveGrant(ctx context.Context, console *client.Client, id string) (string, error) {
+	id = strings.ToUpper(id)
+	if len(id) >= idLength {
+		return id, nil
+	}
+	if len(id) < shortestID {
+		return "", usagef("id %q is too short; give %d characters or more of its beginning or end", id, shortestID)
+	}
+	list, err := listGrants(ctx, console, approvals.GrantFilter{Expired: true}, mostGrants)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, g := range list.Items {
+		if strings.HasPrefix(g.ID, id) || strings.HasSuffix(g.ID, id) {
+			found = append(found, g.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", &unknownGrant{id}
+	case 1:
+		return found[0], nil
+	}
+	return "", usagef("%d grants have ids that begin or end with %s: give the whole id", len(found), id)
+}
+
+// mostGrants bounds how many grants a short id is looked for among.
+const mostGrants = 100_000
+
+// unknownGrant says which id is not that of a grant.
+type unknownGrant struct{ id string }
+
+func (e *unknownGrant) Error() string {
+	return "no grant " + e.id + ", or it was revoked; `heldcall grants` lists those in force"
+}
+
+func (e *unknownGrant) Unwrap() error { return approvals.ErrUnknownGrant }

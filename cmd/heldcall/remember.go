@@ -1,0 +1,55 @@
+package main
+
+import (
+	"time"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// rememberFlags are how a decision is remembered.
+type rememberFlags struct {
+	Always  bool     `help:"Remember it: decide calls like this one in the same way from now on, without asking."`
+	Pattern []string `sep:"none" help:"With --always, what is remembered, such as 'bash(npm run *)'; may be given several times. Without it the patterns for this very call, which 'requests show' has." placeholder:"PATTERN"`
+	grantFlags
+}
+
+// grantFlags are what a grant has beside its patterns.
+type grantFlags struct {
+	Scope    string `help:"Whose calls: user (every agent of the user; if absent), agent, session or tenant." placeholder:"SCOPE"`
+	Expires  string `help:"When it ends: after a time such as 8h or 7d, or at one such as 2026-12-31T00:00:00Z. Without it: when it is revoked." placeholder:"WHEN"`
+	Template string `help:"The template that says the rest, of grants.templates in the configuration." placeholder:"NAME"`
+}
+
+// remember makes a decision one that is remembered, if the flags say so.
+func (f *rememberFlags) remember(d approvals.Decision, always approvals.Action) (approvals.Decision, error) {
+	if !f.Always {
+		if len(f.Pattern) > 0 || f.Scope != "" || f.Expires != "" || f.Template != "" {
+			return d, usagef("--pattern, --scope, --expires and --template say how a decision is remembered: give --always too")
+		}
+		return d, nil
+	}
+	expires, err := f.expires(time.Now())
+	if err != nil {
+		return d, err
+	}
+	d.Action, d.Patterns, d.Scope, d.Template, d.GrantExpiresAt = always, f.Pattern, approvals.GrantScope(f.Scope), f.Template, expires
+	return d, nil
+}
+
+// expires is when the grant ends, nil if it does not.
+func (f *grantFlags) expires(now time.Time) (*time.Time, error) {
+	if f.Expires == "" {
+		return nil, nil
+	}
+	at, err := time.Parse(time.RFC3339, f.Expires)
+	if err == nil {
+		return &at, nil
+	}
+	after, err := app.ParseDuration(f.Expires)
+	if err != nil || after <= 0 {
+		return nil, usagef("--expires: %q is neither a time such as 8h or 7d nor one such as 2026-12-31T00:00:00Z", f.Expires)
+	}
+	at = now.Add(after).UTC()
+	return &at, nil
+}
