@@ -245,10 +245,10 @@ func TestResponsesOfAnAbortedRun(t *testing.T) {
 }
 
 func TestResponsesHostedTools(t *testing.T) {
-	w := build(t, "hosted_tools: [web_search, \"mcp:good\"]\n", newKeeper(0).Reply)
+	w := build(t, "hosted_tools: [web_search, \"mcp:https://good.example/*\"]\n", newKeeper(0).Reply)
 	const search, interpreter = `{"type":"web_search"}`, `{"type":"code_interpreter"}`
 	mcp := func(label, how string) string {
-		return `{"type":"mcp","server_label":"` + label + `","server_url":"https://mcp.example","require_approval":"` + how + `"}`
+		return `{"type":"mcp","server_label":"` + label + `","server_url":"https://` + label + `.example/sse","require_approval":"` + how + `"}`
 	}
 	for _, tt := range []struct {
 		offer, refused string
@@ -256,7 +256,8 @@ func TestResponsesHostedTools(t *testing.T) {
 	}{
 		{`"tools":[` + search + `]`, "", 0},
 		{`"tools":[` + search + "," + interpreter + `]`, "code_interpreter", 0},
-		{`"tools":[` + mcp("bad", "always") + `]`, "mcp:bad", 0},
+		{`"tools":[` + mcp("bad", "always") + `]`, "mcp:https://bad.example/sse", 0},
+		{`"tools":[` + strings.Replace(mcp("bad", "always"), `"server_label":"bad"`, `"server_label":"good"`, 1) + `]`, "mcp:https://bad.example/sse", 0},
 		{`"tools":[` + mcp("good", "always") + `]`, "", 1},
 		{`"tools":[` + mcp("good", "never") + `]`, "", 1},
 		{`"input":[{"type":"additional_tools","role":"developer","tools":[` + interpreter + `]},{"role":"user","content":"hi"}]`, "code_interpreter", 0},
@@ -346,6 +347,37 @@ func TestFetchedAnswersOfferNothingUnjudged(t *testing.T) {
 		}
 		if !offered && (len(sent) != 0 || errorCode(got) != "hosted_tool_refused") {
 			t.Errorf("%q: it goes on with %q and ends %s", policy, sent, got)
+		}
+	}
+}
+
+// TestHostedCallsNeedAListedServer: the agent names the server of a hosted MCP tool as
+// it likes, so a rule for the name allows no call of it unless policy lists the
+// server.
+func TestHostedCallsNeedAListedServer(t *testing.T) {
+	const asks = `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","store":true,
+		"output":[{"id":"mcpr_1","type":"mcp_approval_request","server_label":"gh","name":"delete","arguments":"{}"}]}`
+	for policy, allowed := range map[string]bool{"": false, "hosted_tools: [\"mcp:https://gh.example/*\"]\n": true} {
+		w := build(t, policy+"rules:\n  - allow: [mcp__gh__delete]\n", func(r *scripted.Request) scripted.Reply {
+			if strings.Contains(string(r.Body), "mcp_approval_response") {
+				return scripted.Answer{Text: "Very well."}.Reply(r)
+			}
+			return scripted.Whole(http.StatusOK, []byte(asks))
+		})
+		answer := make(chan string, 1)
+		go func() {
+			answer <- w.post("/v1/responses", `{"model":"m","input":"hi","tools":[{"type":"mcp","server_label":"gh","server_url":"https://gh.example/mcp"}]}`).rest()
+		}()
+		if !allowed {
+			r := w.pending(1)[0]
+			if !strings.Contains(strings.Join(r.Details.Flags, " "), "mcp:https://gh.example/mcp") {
+				t.Errorf("the reviewer is not told of the server: %q", r.Details.Flags)
+			}
+			w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
+		}
+		<-answer
+		if sent := w.upstream.Requests(); len(sent) != 2 || !strings.Contains(string(sent[1].Body), `"approve":true`) {
+			t.Errorf("%q: upstream was asked %d times", policy, len(sent))
 		}
 	}
 }

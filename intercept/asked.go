@@ -59,6 +59,14 @@ func (a *Asked) At(name string) (at Span, ok bool) {
 // Envelope is the request as it goes upstream.
 func (a *Asked) Envelope() Envelope { return a.envelope }
 
+// Spends implements [Request] for the dialects in which everything hidden may be
+// said again.
+func (a *Asked) Spends() []Spending { return nil }
+
+// Before implements [Request] for the dialects in which nothing has to be done
+// before.
+func (a *Asked) Before() []Envelope { return nil }
+
 // With is the envelope with another body.
 func (a *Asked) With(body []byte) Envelope {
 	e := a.envelope

@@ -1,6 +1,54 @@
 package intercept
 
-import "github.com/tidwall/gjson"
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// hostedMCP begins the names of hosted MCP servers. By itself it is the name of one
+// that cannot be told.
+const hostedMCP = "mcp:"
+
+// serverName is how servers call themselves that have no address.
+var serverName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// HostedMCP is the [HostedTool.Name] of an MCP server, by what the request says it
+// is: its address, without what may be a secret in it, or the provider's own name
+// of it. The label is the agent's own choice, so it counts only where there is
+// neither.
+func HostedMCP(address, connector, label string) string {
+	switch {
+	case address != "" && connector != "":
+		return hostedMCP
+	case address != "":
+		return hostedMCP + serverAddress(address)
+	case connector != "":
+		label = connector
+	}
+	if !serverName.MatchString(label) {
+		return hostedMCP
+	}
+	return hostedMCP + label
+}
+
+// serverAddress is a URL as policy compares it: scheme, host and path. It is empty
+// for one that two readers may take for different ones.
+func serverAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" ||
+		strings.ContainsAny(address, "\\ ") || slices.ContainsFunc(strings.Split(u.Path, "/"), func(s string) bool { return s == ".." || s == "." }) {
+		return ""
+	}
+	host := strings.ToLower(u.Host)
+	if port := map[string]string{"https": ":443", "http": ":80"}[u.Scheme]; strings.HasSuffix(host, port) {
+		host = strings.TrimSuffix(host, port)
+	}
+	return u.Scheme + "://" + host + u.EscapedPath()
+}
 
 // HostedFields are the fields by which some providers are told to run tools that
 // stand in no list: web_search_options of OpenAI's search models, search_parameters

@@ -20,3 +20,27 @@ func TestHostedBeside(t *testing.T) {
 		}
 	}
 }
+
+// A hosted MCP server is named by what the agent cannot choose freely.
+func TestHostedMCP(t *testing.T) {
+	for _, tt := range []struct{ address, connector, label, want string }{
+		{"https://mcp.example/v1/sse?key=secret#x", "", "gh", "mcp:https://mcp.example/v1/sse"},
+		{"HTTPS://MCP.Example:443/x%2Fy", "", "gh", "mcp:https://mcp.example/x%2Fy"},
+		{"http://mcp.example:8080", "", "gh", "mcp:http://mcp.example:8080"},
+		{"", "connector_dropbox", "gh", "mcp:connector_dropbox"},
+		{"", "", "gh", "mcp:gh"},
+		{"https://good.example@evil.example/", "", "gh", "mcp:"},
+		{"https://good.example\\@evil.example/", "", "gh", "mcp:"},
+		{"https://good.example/mcp/%2e%2e/evil", "", "gh", "mcp:"},
+		{"evil.example", "", "gh", "mcp:"},
+		{"file:///good.example", "", "gh", "mcp:"},
+		{"https://good.example", "connector_dropbox", "gh", "mcp:"},
+		{"", "https://good.example/", "gh", "mcp:"},
+		{"", "", "https://good.example/", "mcp:"},
+		{"", "", "", "mcp:"},
+	} {
+		if got := HostedMCP(tt.address, tt.connector, tt.label); got != tt.want {
+			t.Errorf("%+v: %s", tt, got)
+		}
+	}
+}

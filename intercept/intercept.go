@@ -67,6 +67,13 @@ type Request interface {
 	// visible side, and returns how many it found. Without any the request's
 	// body stays the bytes that it was.
 	Splice(records [][]byte) (spliced int)
+	// Spends lists what Splice has put in that only one request may use. Whoever
+	// cannot use it, because another request has, gives Splice the record of that
+	// beside the others.
+	Spends() []Spending
+	// Before lists requests that have to succeed before this one is sent: what it
+	// asks for, done to what upstream keeps and the agent does not know of.
+	Before() []Envelope
 	// Envelope is what goes upstream: the agent's request, or what Splice and
 	// RequireApproval made of it.
 	Envelope() Envelope
@@ -88,9 +95,15 @@ type Info struct {
 	Refers []string
 }
 
+// Spending is the use of something that was hidden and may be used once.
+type Spending struct {
+	ID     string // the same for every request that would use it
+	Record []byte // for [Request.Splice]: it was used
+}
+
 // HostedTool is a tool that the provider runs.
 type HostedTool struct {
-	Name string // its type (web_search), for a hosted MCP server mcp:LABEL
+	Name string // its type (web_search), for a hosted MCP server see [HostedMCP]
 	// Asks reports that the provider asks before each call of it.
 	Asks bool
 }
@@ -130,6 +143,9 @@ type Call struct {
 	// Fixed says that the wire has no way to change the arguments: the call is
 	// released or denied as it is.
 	Fixed bool
+	// Hosted is the [HostedTool.Name] of the MCP server at which the provider will
+	// run the call, "" where the agent runs it.
+	Hosted string
 }
 
 // Fate is what becomes of a call. The zero value denies.

@@ -35,6 +35,10 @@ func (stateless) AnyTurns() bool                                        { return
 func (stateless) HasTurns(string) bool                                  { return false }
 func (stateless) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
 func (stateless) PutTurn(context.Context, string, string, []byte) error { return nil }
+func (stateless) TakeTurn(context.Context, string, string, []byte) (bool, error) {
+	return false, approvals.ErrStoreUnavailable
+}
+func (stateless) DropTurn(context.Context, string, string) error { return nil }
 
 // canned serves the same bytes to every request of fixed length on its
 // connections.

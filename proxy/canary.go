@@ -204,3 +204,7 @@ func (canaryState) AnyTurns() bool                                        { retu
 func (canaryState) HasTurns(string) bool                                  { return false }
 func (canaryState) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
 func (canaryState) PutTurn(context.Context, string, string, []byte) error { return nil }
+func (canaryState) TakeTurn(context.Context, string, string, []byte) (bool, error) {
+	return false, approvals.ErrStoreUnavailable
+}
+func (canaryState) DropTurn(context.Context, string, string) error { return nil }

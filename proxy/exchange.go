@@ -25,6 +25,8 @@ type exchange struct {
 	route    route
 	who      identity // once it was needed: see identity
 	followed thread   // what the request goes on from, by the provider's ids
+	records  [][]byte // what is known of hidden turns, where the request uses some of it up
+	taken    []string // the keys of that
 	turn     string
 	req      intercept.Request
 	says     intercept.Info // once it was needed: see info
@@ -66,7 +68,7 @@ type state func(*exchange) state
 // serve runs the exchange in the handler.
 func (x *exchange) serve() {
 	x.sends = x.req.Envelope()
-	x.next = (*exchange).send
+	x.next = (*exchange).prelude
 	x.p.metrics.overhead.Observe(time.Since(x.began).Seconds())
 	if !x.run() {
 		x.stream(unknownLength)
@@ -267,12 +269,12 @@ func (x *exchange) await() state {
 // answered reads the head of an upstream's answer.
 func (x *exchange) answered(r reply) state {
 	if r.err != nil {
-		if x.ctx.Err() != nil {
-			return x.gone()
-		}
-		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: r.err})
+		return x.unanswered(r.err)
 	}
 	x.up, x.unopened, x.draining = r.up, true, false
+	if x.turns > 1 {
+		x.taken = nil
+	}
 	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(x.sent).Seconds())
 	switch status := x.up.head.StatusCode(); {
 	case status < 200 || status > 299:

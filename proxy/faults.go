@@ -3,15 +3,49 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/valyala/fasthttp"
 )
 
+// prelude makes the requests that have to come before. What upstream does not know
+// any more needs none.
+func (x *exchange) prelude() state {
+	for _, e := range x.req.Before() {
+		u := x.route.upstream
+		r, err := u.do(x.ctx, u.appendRequestHead(nil, &x.fasthttp.Request.Header, e, true), e.Body)
+		if err != nil {
+			return x.unanswered(err)
+		}
+		status := r.head.StatusCode()
+		_, err = r.body.whole(x.p.options.MaxBody)
+		r.body.close()
+		if err != nil || (status < 200 || status > 299) && status != fasthttp.StatusNotFound {
+			return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: fmt.Sprintf("the upstream did not do the same to all parts in which it keeps the answer (status %d); try again", status), Err: err})
+		}
+	}
+	return (*exchange).send
+}
+
+// unanswered ends the exchange whose request upstream did not answer.
+func (x *exchange) unanswered(err error) state {
+	if errors.Is(err, errUntaken) {
+		x.giveBack()
+	}
+	if x.ctx.Err() != nil {
+		return x.gone()
+	}
+	return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err})
+}
+
 // upstreamError passes upstream's own error on, but for the key that it may quote,
 // unless the agent has begun to read a good answer.
 func (x *exchange) upstreamError(status int) state {
+	if status >= 400 && status < 500 {
+		x.giveBack()
+	}
 	if x.begun {
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + fasthttp.StatusMessage(status) + ")"})
 	}

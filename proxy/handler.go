@@ -136,6 +136,9 @@ func (x *exchange) prepare() *intercept.Error {
 	if refusal := x.judgeOffer(x.req); refusal != nil {
 		return refusal
 	}
+	if refusal := x.spend(); refusal != nil {
+		return refusal
+	}
 	x.answer = x.req.Answer(intercept.Limits{
 		Pass: x.passByName, MaxBytes: x.p.options.MaxBody, MaxContinuations: x.p.options.MaxContinuations, TurnID: x.turn,
 	})

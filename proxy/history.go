@@ -75,6 +75,9 @@ func (x *exchange) splice() *intercept.Error {
 	if len(records) > 0 {
 		x.p.metrics.spliced.Add(float64(x.req.Splice(records)))
 	}
+	if len(x.req.Spends()) > 0 {
+		x.records = records
+	}
 	return nil
 }
 

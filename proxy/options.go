@@ -90,6 +90,10 @@ type Turns interface {
 	HasTurns(session string) bool
 	Turns(ctx context.Context, session string) ([][]byte, error)
 	PutTurn(ctx context.Context, session, id string, value []byte) error
+	// TakeTurn is PutTurn for the first who comes; taken is false for all others,
+	// until DropTurn.
+	TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error)
+	DropTurn(ctx context.Context, session, id string) error
 }
 
 func (o *Options) validate() error {

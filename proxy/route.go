@@ -32,7 +32,6 @@ var ungated = []struct{ methods, pattern string }{
 	{"POST", "/completions"},
 	{"POST", "/complete"}, // Anthropic, legacy
 	{"POST", "/messages/count_tokens"},
-	{"DELETE", "/responses/*"},
 	{"POST", "/conversations"},
 	{"GET POST DELETE", "/conversations/*"},
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -21,7 +22,7 @@ const retryHeader = "X-Stainless-Retry-Count"
 // admit refuses a request of a run that a reviewer has stopped, unless it begins
 // another one.
 func (x *exchange) admit() *intercept.Error {
-	if !x.aborted() {
+	if x.deletes() || !x.aborted() {
 		return nil
 	}
 	again, refusal := x.beginAgain()
@@ -30,6 +31,10 @@ func (x *exchange) admit() *intercept.Error {
 	}
 	return refusal
 }
+
+// deletes reports a request that is about an answer that was, whatever its run has
+// come to.
+func (x *exchange) deletes() bool { return x.req.Envelope().Method == http.MethodDelete }
 
 // aborted reports whether a reviewer has stopped the request's run. Where the
 // agent names no run, each message of the user begins one.

@@ -102,7 +102,7 @@ func (u *upstream) do(ctx context.Context, head, body []byte) (*response, error)
 	for {
 		conn, err := u.get(ctx)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", errUntaken, err)
 		}
 		r, err := u.doOn(ctx, conn, head, body)
 		if kept := !conn.used.IsZero(); kept && errors.Is(err, errUntaken) {

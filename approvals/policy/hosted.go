@@ -18,15 +18,21 @@ type hosted struct {
 	freely bool       // hosted MCP tools may run without approval
 }
 
+// keptPrompt is the name of a prompt that the provider keeps, with its tools.
+const keptPrompt = "prompt"
+
 // JudgeHosted says whether a request may offer the model a tool that the
 // provider runs: [Allow], [Deny], or [Ask] where each call of it has to be
-// approved, which only hosted MCP tools (mcp:LABEL) can be.
+// approved, which only hosted MCP tools (mcp:SERVER) can be.
 func (p *Policy) JudgeHosted(_ approvals.Principal, name string) Verdict {
 	h := &p.hosted
 	v := Verdict{Action: Allow, Rule: h.rule, Risk: approvals.RiskMedium, Resource: name, Reason: "Tools that the provider runs may be offered."}
 	mcp := strings.HasPrefix(name, "mcp:")
-	switch listed := slices.ContainsFunc(h.names, func(p *pattern) bool { return p.tool.match(name) }); {
-	case h.deny && !listed:
+	v.Listed = slices.ContainsFunc(h.names, func(p *pattern) bool { return p.tool.match(name) })
+	switch {
+	case name == keptPrompt && !v.Listed && !h.freely:
+		v.Action, v.Reason = Deny, "A prompt that the provider keeps may bring hosted MCP tools whose calls nobody is asked about; hosted_tools does not list "+name+"."
+	case h.deny && !v.Listed:
 		v.Action, v.Reason = Deny, "Policy does not list the hosted tool "+name+"."
 		if len(h.names) == 0 {
 			v.Reason = "Policy denies tools that the provider runs, because their calls cannot be held."

@@ -24,13 +24,21 @@ func TestJudgeHosted(t *testing.T) {
 		{"hosted_tools: [web_search]", "web_search_preview", Deny},
 		{"hosted_tools: [web_search]", "code_interpreter", Deny},
 		{"hosted_tools: ['*']", "code_interpreter", Allow},
+		{"hosted_tools: ['mcp:https://mcp.example/*']", "mcp:https://mcp.example/a/sse", Ask},
+		{"hosted_tools: ['mcp:https://mcp.example/*']", "mcp:https://mcp.example.evil.example/a", Deny},
+		{"hosted_tools: ['mcp:*']", "mcp:", Ask},
+		{"", "prompt", Deny},
+		{"hosted_mcp: allow", "prompt", Allow},
+		{"hosted_tools: allow", "prompt", Deny},
+		{"hosted_tools: [prompt]", "prompt", Allow},
+		{"hosted_tools: [web_search]\nhosted_mcp: allow", "prompt", Deny},
 	}
 	for _, tt := range tests {
 		p, err := Parse("policy.yaml", []byte(tt.policy))
 		if err != nil {
 			t.Fatalf("%s: %v", tt.policy, err)
 		}
-		if v := p.JudgeHosted(approvals.Principal{}, tt.name); v.Action != tt.want || v.Reason == "" || v.Rule == "" {
+		if v := p.JudgeHosted(approvals.Principal{}, tt.name); v.Action != tt.want || v.Reason == "" || v.Rule == "" || v.Listed != (v.Action != Deny && strings.Contains(tt.policy, "[")) {
 			t.Errorf("%s: %s: %+v, want %s", tt.policy, tt.name, v, tt.want)
 		}
 	}

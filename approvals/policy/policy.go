@@ -93,6 +93,10 @@ type Verdict struct {
 	// it is one too many has to be counted: see [Counter.Take].
 	Limits []Limit
 
+	// Listed says of a hosted tool that hosted_tools lists it, so that it is what
+	// policy takes it for.
+	Listed bool
+
 	// Shadowed is what the policy says where it is only tried out ([Shadow]) and
 	// would not have let the call pass; else "".
 	Shadowed Action

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,6 +107,45 @@ func TestTurns(t *testing.T) {
 	}
 	if err := s.PutTurn(ctx, "plain", "04", make([]byte, 9<<20)); !errors.Is(err, approvals.ErrTooLarge) {
 		t.Errorf("too large: %v", err)
+	}
+}
+
+// Of many who take the same turn at once one gets it, over restarts too, until it is
+// dropped.
+func TestTakeTurn(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, store.Options{Dir: dir})
+	take := func() (taken int32) {
+		var got atomic.Int32
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				switch ok, err := s.TakeTurn(t.Context(), "session", "once", []byte("x")); {
+				case err != nil:
+					t.Error(err)
+				case ok:
+					got.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		return got.Load()
+	}
+	if n := take(); n != 1 {
+		t.Errorf("%d got it", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, store.Options{Dir: dir})
+	if n := take(); n != 0 {
+		t.Errorf("after a restart %d got it", n)
+	}
+	if err := s.DropTurn(t.Context(), "session", "once"); err != nil {
+		t.Fatal(err)
+	}
+	if n := take(); n != 1 {
+		t.Errorf("once dropped %d got it", n)
 	}
 }
 

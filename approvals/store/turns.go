@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,31 @@ const probeKey = "=probe"
 // PutTurn keeps a hidden turn of a session until [TurnTTL] has passed. Writing
 // the same id again replaces it. It is durable when PutTurn returns.
 func (s *Store) PutTurn(ctx context.Context, session, id string, value []byte) error {
+	return s.writeTurn(ctx, session, id, value, func(ctx context.Context, key string) error {
+		_, err := s.turns.Put(ctx, key, value)
+		return err
+	})
+}
+
+// TakeTurn is [Store.PutTurn] for whoever comes first, on any replica: it writes
+// nothing where there is a turn with this id, and reports false.
+func (s *Store) TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error) {
+	err = s.writeTurn(ctx, session, id, value, func(ctx context.Context, key string) error {
+		_, err := s.turns.Create(ctx, key, value)
+		if taken = err == nil; errors.Is(err, jetstream.ErrKeyExists) {
+			return nil
+		}
+		return err
+	})
+	return taken, err
+}
+
+// DropTurn forgets a turn, so that it can be taken again.
+func (s *Store) DropTurn(ctx context.Context, session, id string) error {
+	return s.writeTurn(ctx, session, id, nil, func(ctx context.Context, key string) error { return s.turns.Delete(ctx, key) })
+}
+
+func (s *Store) writeTurn(ctx context.Context, session, id string, value []byte, write func(ctx context.Context, key string) error) error {
 	if limit := s.maxRecord() - decisionRoom; len(value) > limit {
 		return fmt.Errorf("hidden turn %s has %d bytes, the limit is %d: %w", id, len(value), limit, approvals.ErrTooLarge)
 	}
@@ -31,7 +57,7 @@ func (s *Store) PutTurn(ctx context.Context, session, id string, value []byte) e
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	s.turnIndex.put(Token(session)) // first: who asks meanwhile must look
-	if _, err := s.turns.Put(ctx, Token(session)+"."+Token(id), value); err != nil {
+	if err := write(ctx, Token(session)+"."+Token(id)); err != nil {
 		return s.fail(opWrite, "write hidden turn "+id, err)
 	}
 	return nil

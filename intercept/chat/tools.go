@@ -27,7 +27,7 @@ func hosted(t gjson.Result) string {
 	case kind.Str == "function" || kind.Str == "custom":
 		return ""
 	case kind.Str == "mcp":
-		return "mcp:" + t.Get("server_label").String()
+		return intercept.HostedMCP(t.Get("server_url").String(), t.Get("connector_id").String(), t.Get("server_label").String())
 	case kind.String() != "":
 		return kind.String()
 	case t.Get("function").Exists() || t.Get("custom").Exists() || t.Get("name").Exists():

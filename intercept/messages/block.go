@@ -48,8 +48,29 @@ func (d *decoder) block(o *opening, v gjson.Result) bool {
 		return d.listing(v)
 	case t.Type != gjson.String:
 		return d.Refuse("a block has no type")
+	case !shown[kind] && !inert(v):
+		return d.Refuse("a block of a type that heldcall does not know has more in it than text")
 	}
 	return d.Unknown("", v)
+}
+
+// shown are the types of blocks that are there for the reader and have fields of
+// their own.
+var shown = map[string]bool{"container_upload": true, "fallback": true, "image": true, "document": true, "search_result": true}
+
+// inert reports whether a block has nothing in it that an agent could run: the next
+// kind of call will have a name of its own for its input.
+func inert(v gjson.Result) bool {
+	only := true
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "type", "id", "text", "title", "data", "signature", "citations", "status", "cache_control":
+		default:
+			only = v.Type == gjson.Null || v.Type == gjson.False || v.Raw == `""` || v.Raw == "{}" || v.Raw == "[]"
+		}
+		return only
+	})
+	return only
 }
 
 func (d *decoder) call(o *opening, v gjson.Result) bool {

@@ -83,6 +83,9 @@ var quirks = []quirk{
 	{name: "5.12 a comment for some", body: started("msg_1") + begun(0, "a", "x") + strings.TrimSuffix(strings.ReplaceAll(": x\n"+more(0, "{}"), "\n", "\r"), "\r\r") + "\n\n", refused: true},
 	{name: "3.6 a tool of the agent's own as if the provider ran it", body: started("msg_1") + complete(0, strings.Replace(aCall, "tool_use", "server_tool_use", 1)), refused: true},
 	{name: "3.6 a call as a result", body: started("msg_1") + complete(0, strings.Replace(aCall, "tool_use", "bash_tool_result", 1)), refused: true},
+	{name: "3.6 a block of a new type that is only read", body: started("msg_1") + complete(0, `{"type":"aside","text":"Hm."}`) + ended("end_turn")},
+	{name: "3.6 a call of a new type", body: started("msg_1") + complete(0, `{"type":"bash_request","id":"t","command":"rm"}`), refused: true},
+	{name: "3.6 a call of a new type, whole", body: whole(`{"type":"computer_action","id":"t","actions":[{"click":1}]}`, "tool_use"), refused: true},
 	{name: "5.12 another name", body: started("msg_1") + strings.Replace(one, "event: content_block_start", "event: ping", 1), refused: true},
 	// What no server has been seen to send.
 	{name: "not JSON", body: "data: {\"type\":[\n\n", refused: true},

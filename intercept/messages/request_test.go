@@ -66,9 +66,9 @@ func TestOfferedTools(t *testing.T) {
 		{"name":"read","description":"reads","input_schema":{"type":"object"}},{"type":"custom","name":"write"},
 		{"type":"bash_20250124","name":"bash"},{"type":"text_editor_20250728","name":"edit"},{"type":"computer_20251124","name":"computer"},{"type":"memory_20250818","name":"memory"},
 		{"type":"web_search_20250305","name":"web_search"},{"type":"code_execution_20250825","name":"code_execution"},{"type":"tool_search_tool_regex_20251119","name":"find"},
-		{"type":"bash_of_another_kind","name":"other"},{"type":"mcp_toolset","mcp_server_name":"github"}],
-		"mcp_servers":[{"type":"url","name":"github","url":"u"},{"type":"url","name":"mail","url":"u"}]}`)
-	want := []intercept.HostedTool{{Name: "web_search_20250305"}, {Name: "code_execution_20250825"}, {Name: "tool_search_tool_regex_20251119"}, {Name: "bash_of_another_kind"}, {Name: "mcp:github"}, {Name: "mcp:mail"}}
+		{"type":"bash_of_another_kind","name":"other"},{"type":"mcp_toolset","mcp_server_name":"github"},{"type":"mcp_toolset","mcp_server_name":"wiki"}],
+		"mcp_servers":[{"type":"url","name":"github","url":"https://Git.example/mcp?key=x"},{"type":"url","name":"mail"}]}`)
+	want := []intercept.HostedTool{{Name: "mcp:https://git.example/mcp"}, {Name: "mcp:mail"}, {Name: "web_search_20250305"}, {Name: "code_execution_20250825"}, {Name: "tool_search_tool_regex_20251119"}, {Name: "bash_of_another_kind"}, {Name: "mcp:wiki"}}
 	if d := cmp.Diff(want, r.Hosted()); d != "" {
 		t.Errorf("hosted (-want +got):\n%s", d)
 	}

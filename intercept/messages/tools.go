@@ -74,18 +74,23 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 			list = append(list, tool)
 		}
 	}
+	known := make(map[string]bool) // by their label
+	r.value("mcp_servers").ForEach(func(_, server gjson.Result) bool {
+		label := server.Get("name").String()
+		known[label] = true
+		add(intercept.HostedMCP(server.Get("url").String(), "", label))
+		return true
+	})
 	for _, t := range r.offered() {
 		switch kind := t.Get("type"); {
 		case kind.Str == "mcp_toolset":
-			add("mcp:" + t.Get("mcp_server_name").String())
+			if label := t.Get("mcp_server_name").String(); !known[label] {
+				add(intercept.HostedMCP("", "", label))
+			}
 		case !runsAtAgent(kind):
 			add(kind.String())
 		}
 	}
-	r.value("mcp_servers").ForEach(func(_, server gjson.Result) bool {
-		add("mcp:" + server.Get("name").String())
-		return true
-	})
 	return list
 }
 

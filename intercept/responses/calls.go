@@ -31,7 +31,8 @@ type call struct {
 	passed  bool // its events went to the agent unbuffered
 	broken  bool // they did, until it became doubtful
 	check   *intercept.ArgumentsCheck
-	offered bool // the request offers its tool, so that its namespace counts
+	offered bool   // the request offers its tool, so that its namespace counts
+	hosted  string // the MCP server that will run it
 	known   *intercept.Ruling
 	id      string // made up, where upstream gave none, or gave it only where the item began
 }
@@ -96,7 +97,7 @@ func (it *item) asCall() intercept.Call {
 	f := it.call.form
 	return intercept.Call{
 		ID: it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.free,
-		Ambiguous: it.call.doubts, Fixed: f.fixed,
+		Ambiguous: it.call.doubts, Fixed: f.fixed, Hosted: it.call.hosted,
 	}
 }
 

@@ -25,6 +25,13 @@ type record struct {
 	// Ruled is what became of the calls that were judged, for whoever asks for the
 	// answer again.
 	Ruled []ruled `json:"ruled,omitempty"`
+	// Grants are the approvals among what is missing, each for one request.
+	Grants []grant `json:"grants,omitempty"`
+	// Made are the calls that the provider has run because they were approved: the
+	// id of each by that of the question.
+	Made map[string]string `json:"made,omitempty"`
+	// Spent is the approval that a request has used, where the record is of that.
+	Spent string `json:"spent,omitempty"`
 	// Told are the answers of a conversation whose missing items upstream has got.
 	Told []string `json:"told,omitempty"`
 }
@@ -148,16 +155,18 @@ func (s *settling) record() *record {
 	if !s.failed && s.object != nil && !s.object.pending() {
 		rec.Told = s.req.known.told
 	}
-	if len(rec.Told) == 0 && s.wordsOnly() {
+	rec.Made = s.made
+	tells := len(rec.Told)+len(rec.Made) > 0
+	if !tells && s.wordsOnly() {
 		return nil
 	}
 	hidden := s.hides()
-	if !hidden && len(rec.Told) == 0 {
+	if !hidden && !tells {
 		return nil
 	}
 	last := s.round(s.answers())
 	s.seen(rec, last)
-	rec.Ruled, rec.Chain, rec.Missing = s.ruled, s.chain, last.Outputs
+	rec.Ruled, rec.Chain, rec.Missing, rec.Grants = s.ruled, s.chain, last.Outputs, s.grants()
 	rec.Response = gjson.Parse(s.head.id).Str
 	if id := s.responseID(); id != "" {
 		rec.Chain = append(rec.Chain, id)

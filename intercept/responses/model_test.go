@@ -16,14 +16,15 @@ import (
 // dialogue is an agent that works with a model which keeps what OpenAI keeps and
 // refuses what OpenAI refuses, through the dialect.
 type dialogue struct {
-	t     *testing.T
-	model *scripted.Model
-	kept  map[string]map[string][]byte // records by key and turn, as the proxy keeps them
-	turn  int
-	heard scripted.Conversation // what the model was told last
-	asked []intercept.Call
-	rule  intercepttest.Ruler
-	sent  []string // bodies that went upstream
+	t        *testing.T
+	model    *scripted.Model
+	kept     map[string]map[string][]byte // records by key and turn, as the proxy keeps them
+	turn     int
+	heard    scripted.Conversation // what the model was told last
+	asked    []intercept.Call
+	rule     intercepttest.Ruler
+	sent     []string // bodies that went upstream
+	repeated int      // approvals that the model was told of as used before
 }
 
 func newDialogue(t *testing.T, rule intercepttest.Ruler, rules ...scripted.Rule) *dialogue {
@@ -52,6 +53,10 @@ func (d *dialogue) send(e intercept.Envelope) string {
 	}
 	req.Splice(records)
 	d.turn++
+	for _, once := range req.Spends() {
+		d.keep(intercept.Settlement{Hidden: [][]byte{once.Record}})
+		d.turn++
+	}
 	a := req.Answer(intercept.Limits{MaxContinuations: 3, TurnID: fmt.Sprint("t", d.turn)})
 	var out strings.Builder
 	for next := req.Envelope(); ; {
@@ -152,6 +157,10 @@ func repeat(change func(gjson.Result) string) func(*dialogue, []string, gjson.Re
 // reasoning that goes with it is kept nowhere.
 const unsealed = "neither keeps nor seals reasoning"
 
+// dropping is a habit in which the agent does not say that the provider has run a
+// call that was approved.
+const dropping = "makes one message of the text"
+
 var habits = []habit{
 	{"names the response", "", func(_ *dialogue, _ []string, last gjson.Result, more []string) ([]string, string) {
 		return more, `,"previous_response_id":` + last.Get("id").Raw
@@ -176,7 +185,7 @@ var habits = []habit{
 		}
 		return withoutID(item.Raw)
 	})},
-	{"makes one message of the text", `,"store":false,"include":["reasoning.encrypted_content"]`, func(_ *dialogue, history []string, last gjson.Result, more []string) ([]string, string) {
+	{dropping, `,"store":false,"include":["reasoning.encrypted_content"]`, func(_ *dialogue, history []string, last gjson.Result, more []string) ([]string, string) {
 		text := ""
 		var calls []string
 		for _, item := range last.Get("output").Array() {
@@ -214,6 +223,7 @@ var scenarios = []scenario{
 		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged(c.Name, "")}
 	}, "bash", "bash:changed+/tmp"},
 	{"an approval given", scripted.Answer{Parts: []scripted.Part{thought, {Item: approval}}}, release, "", "mcp__zip__shorten:approved"},
+	{"an approval given beside a call", scripted.Answer{Parts: []scripted.Part{thought, {Item: approval}, calls("bash", ls)}}, release, "bash", "mcp__zip__shorten:approved bash:/tmp"},
 	{"an approval refused beside a call", scripted.Answer{Parts: []scripted.Part{thought, {Item: approval}, calls("bash", ls)}}, denying("mcp__zip__shorten"), "bash", "mcp__zip__shorten:refused bash:/tmp"},
 	{"every kind denied", scripted.Answer{Parts: []scripted.Part{thought, {Item: custom}, {Item: local}, {Item: shell}, {Item: patch}, {Item: computer}, {Item: search}}}, deny, "", "sql:refused local_shell:refused shell:refused apply_patch:refused computer:{\"type\":\"computer_screenshot tool_search:[]"},
 }
@@ -234,8 +244,14 @@ func TestConversations(t *testing.T) {
 // converse lets the agent work on two tasks, and looks at what the model knows of
 // the first when it hears the second.
 func converse(t *testing.T, h habit, s scenario, streamed bool) {
+	var ran bool // it runs what is approved, once
 	d := newDialogue(t, s.rule,
 		scripted.Rule{When: scripted.UserSays("begin"), Say: scripted.Say(s.first)},
+		scripted.Rule{When: func(c scripted.Conversation) bool {
+			approved := !ran && slices.ContainsFunc(c.Messages, func(m scripted.Message) bool { return m.Role == "tool" && m.Content == "approved" })
+			ran = ran || approved
+			return approved
+		}, Say: scripted.Say(scripted.Answer{Parts: []scripted.Part{thought, {Item: hostedCall}, {Text: "Very well."}}})},
 		scripted.Rule{When: func(c scripted.Conversation) bool { return c.Last().Role != "user" }, Say: scripted.Say(scripted.Answer{Parts: []scripted.Part{thought, {Text: "Very well."}}})},
 	)
 	made := d.model.Reply(&scripted.Request{Method: http.MethodPost, Path: "/conversations", Body: []byte("{}")})
@@ -270,6 +286,9 @@ func converse(t *testing.T, h habit, s scenario, streamed bool) {
 		history, more = h.next(d, history, last, outputs)
 	}
 	d.judge(s)
+	if drops := h.name == dropping; drops != (d.repeated > 0) && strings.Contains(s.told, ":approved") {
+		t.Errorf("an approval was told as used before %d times", d.repeated)
+	}
 }
 
 // judge looks at the results that the model knows of.
@@ -288,6 +307,9 @@ func (d *dialogue) judge(s scenario) {
 				text = "changed+" + text[strings.LastIndexAny(text, "\n")+1:]
 			case strings.Contains(text, "refused"):
 				text = "refused"
+			case strings.Contains(text, "approved once already"):
+				text = "approved"
+				d.repeated++
 			}
 			if len(text) > 30 {
 				text = text[:28]

@@ -1,6 +1,6 @@
 // Package responses is OpenAI's Responses dialect: streamed and whole answers of
-// that API and of the servers that imitate it, answers that are fetched or
-// cancelled by their id, and histories that are compacted or counted.
+// that API and of the servers that imitate it, answers that are fetched,
+// cancelled or deleted by their id, and histories that are compacted or counted.
 //
 // Read it from event.go and item.go (what one payload says, and one output item)
 // by calls.go (which event belongs to which item, and what is doubted) and
@@ -34,11 +34,12 @@ const (
 	cancel               // POST /responses/{id}/cancel
 	compact              // POST /responses/compact
 	count                // POST /responses/input_tokens
+	remove               // DELETE /responses/{id}
 )
 
-// beside reports a request that is about a history, and asks for nothing that the
-// model says.
-func (v verb) beside() bool { return v == compact || v == count }
+// beside reports a request that is about a history or an answer, and asks for
+// nothing that the model says.
+func (v verb) beside() bool { return v == compact || v == count || v == remove }
 
 const (
 	root       = "/responses"
@@ -74,6 +75,9 @@ func find(method, path string) (v verb, id, canonical string, ok bool) {
 	case http.MethodGet:
 		head, id, ok := identified(path)
 		return retrieve, id, head, ok
+	case http.MethodDelete:
+		head, id, ok := identified(path)
+		return remove, id, head, ok
 	}
 	return 0, "", "", false
 }
@@ -96,6 +100,7 @@ func (Dialect) Routes() []intercept.Route {
 		{Method: http.MethodPost, Path: root},
 		{Method: http.MethodGet, Path: root + "/" + canaryID},
 		{Method: http.MethodPost, Path: root + "/" + canaryID + cancelling},
+		{Method: http.MethodDelete, Path: root + "/" + canaryID},
 		{Method: http.MethodPost, Path: root + compacting},
 		{Method: http.MethodPost, Path: root + counting},
 	}

@@ -15,6 +15,7 @@ type knowledge struct {
 	told    []string
 	hidden  map[string]bool // items that Splice added, by identity
 	chain   []string
+	spends  []intercept.Spending
 	rulings map[string]intercept.Ruling
 }
 
@@ -66,6 +67,23 @@ func (r *request) recall(records []*record) (found int) {
 		}
 	}
 	return found
+}
+
+// Before implements [intercept.Request]: with an answer go the parts in which
+// upstream keeps what heldcall continued.
+func (r *request) Before() (list []intercept.Envelope) {
+	head, id, ok := identified(r.envelope.Path)
+	if r.verb != remove || !ok {
+		return nil
+	}
+	for _, part := range r.known.chain {
+		if part != "" && part != r.id {
+			e := r.envelope
+			e.Path, e.Body = head[:len(head)-len(id)]+url.PathEscape(part), nil
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // recall applies rulings that were made when somebody asked for the same response

@@ -139,3 +139,22 @@ func TestARequestGoesOnFromAnUnchangedAnswerUnchanged(t *testing.T) {
 		t.Errorf("%d spliced: %s", n, r.Envelope().Body)
 	}
 }
+
+// TestAFetchedApprovalIsGivenOnce: whoever asks for an answer again, whose
+// continuation nobody has seen, brings no approval a second time.
+func TestAFetchedApprovalIsGivenOnce(t *testing.T) {
+	body := whole("resp_1", approval)
+	p := newPlayer(t, got("resp_1", ""), 1<<20, intercept.Limits{})
+	p.Turn(body, release)
+	if sent := string(p.Last.Next.Body); !strings.Contains(sent, `"approve":true`) {
+		t.Fatalf("it is not approved: %s", sent)
+	}
+	again := newPlayer(t, got("resp_1", ""), 1<<20, intercept.Limits{}, p.Last.Hidden...)
+	again.Turn(body, func(_ int, c intercept.Call) intercept.Ruling {
+		t.Errorf("people are asked about %s again", c.Name)
+		return intercept.Ruling{}
+	})
+	if sent := string(again.Last.Next.Body); !strings.Contains(sent, `"approve":false`) || !strings.Contains(sent, "once already") {
+		t.Errorf("it is approved again: %s", sent)
+	}
+}

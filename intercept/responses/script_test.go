@@ -143,13 +143,14 @@ func function(id, name, args string) string {
 }
 
 const (
-	ls       = `{"command":"ls"}`
-	custom   = `{"id":"ctc_1","type":"custom_tool_call","status":"completed","call_id":"call_c","input":"SELECT 1","name":"sql"}`
-	local    = `{"id":"lsh_1","type":"local_shell_call","status":"completed","action":{"type":"exec","command":["ls","-a"],"env":{}},"call_id":"call_l"}`
-	shell    = `{"id":"sh_1","type":"shell_call","status":"completed","action":{"commands":["ls -a","pwd"],"max_output_length":8912,"timeout_ms":null},"call_id":"call_s"}`
-	patch    = `{"id":"apc_1","type":"apply_patch_call","status":"completed","call_id":"call_p","operation":{"type":"create_file","diff":"+a\n+b","path":"x.md"}}`
-	computer = `{"id":"cu_1","type":"computer_call","status":"completed","call_id":"call_u","action":{"type":"click","x":1,"y":2},"pending_safety_checks":[{"id":"sc_1","code":"c","message":"m"}]}`
-	search   = `{"id":"tsc_1","type":"tool_search_call","status":"completed","arguments":{"goal":"find"},"call_id":"call_t","execution":"client"}`
-	approval = `{"id":"mcpr_1","type":"mcp_approval_request","arguments":"{\"url\":\"x\"}","name":"shorten","server_label":"zip"}`
-	web      = `{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}`
+	ls         = `{"command":"ls"}`
+	custom     = `{"id":"ctc_1","type":"custom_tool_call","status":"completed","call_id":"call_c","input":"SELECT 1","name":"sql"}`
+	local      = `{"id":"lsh_1","type":"local_shell_call","status":"completed","action":{"type":"exec","command":["ls","-a"],"env":{}},"call_id":"call_l"}`
+	shell      = `{"id":"sh_1","type":"shell_call","status":"completed","action":{"commands":["ls -a","pwd"],"max_output_length":8912,"timeout_ms":null},"call_id":"call_s"}`
+	patch      = `{"id":"apc_1","type":"apply_patch_call","status":"completed","call_id":"call_p","operation":{"type":"create_file","diff":"+a\n+b","path":"x.md"}}`
+	computer   = `{"id":"cu_1","type":"computer_call","status":"completed","call_id":"call_u","action":{"type":"click","x":1,"y":2},"pending_safety_checks":[{"id":"sc_1","code":"c","message":"m"}]}`
+	search     = `{"id":"tsc_1","type":"tool_search_call","status":"completed","arguments":{"goal":"find"},"call_id":"call_t","execution":"client"}`
+	approval   = `{"id":"mcpr_1","type":"mcp_approval_request","arguments":"{\"url\":\"x\"}","name":"shorten","server_label":"zip"}`
+	hostedCall = `{"id":"mcp_1","type":"mcp_call","status":"completed","approval_request_id":"mcpr_1","arguments":"{\"url\":\"x\"}","name":"shorten","server_label":"zip","output":"ok","error":null}`
+	web        = `{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}`
 )

@@ -48,6 +48,7 @@ type settling struct {
 
 func (s *settling) run() (intercept.Settlement, error) {
 	s.remember()
+	s.noteMade()
 	if s.aborted == nil && s.unchanged() && s.verbatim() {
 		return s.settled(s.asItCame(), s.record())
 	}
@@ -158,6 +159,7 @@ func (s *settling) answers() (outputs []string) {
 
 // proceed tells the model what became of its calls and lets it go on.
 func (s *settling) proceed() (intercept.Settlement, error) {
+	s.useOnce()
 	outputs := s.answers()
 	next, err := s.continuation(outputs)
 	if err != nil {

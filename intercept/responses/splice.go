@@ -17,7 +17,11 @@ func (r *request) Splice(records [][]byte) (spliced int) {
 	if r.id != "" {
 		return r.recall(known)
 	}
-	s := splicer{request: r, notes: make(map[string]string), used: make(map[*record]bool)}
+	s := splicer{request: r, notes: make(map[string]string), used: make(map[*record]bool), spent: make(map[string]bool), made: make(map[string]string)}
+	for _, rec := range known {
+		s.spent[rec.Spent] = true
+		maps.Copy(s.made, rec.Made)
+	}
 	s.before = append(s.before, s.follow(known)...)
 	s.before = append(s.before, s.converse(known)...)
 	s.weave(known)
@@ -32,7 +36,7 @@ func (r *request) Splice(records [][]byte) (spliced int) {
 	if err != nil || r.rewrite(body) != nil {
 		return 0
 	}
-	r.known = knowledge{alias: s.alias, told: s.told, hidden: s.hidden}
+	r.known = knowledge{alias: s.alias, told: s.told, hidden: s.hidden, spends: s.spends}
 	return s.spliced
 }
 
@@ -48,6 +52,9 @@ type splicer struct {
 	told    []string
 	hidden  map[string]bool
 	used    map[*record]bool
+	spent   map[string]bool   // approvals that a request has used
+	made    map[string]string // what the provider ran of what was approved
+	spends  []intercept.Spending
 }
 
 // follow takes the record of the response that the request goes on from.
@@ -67,7 +74,15 @@ func (s *splicer) follow(records []*record) (missing []string) {
 		s.use(rec)
 	}
 	s.annotate(rec)
-	return rec.Missing
+	return s.owed(rec)
+}
+
+// owed are the items that upstream lacks, as this request may bring them.
+func (s *splicer) owed(rec *record) (items []string) {
+	for _, item := range rec.Missing {
+		items = append(items, s.once(rec, item))
+	}
+	return items
 }
 
 // latest is the record that knows most of a response.
@@ -115,7 +130,7 @@ func (s *splicer) converse(records []*record) (missing []string) {
 		s.use(rec)
 		s.annotate(rec)
 		s.told = append(s.told, rec.Response)
-		missing = append(missing, rec.Missing...)
+		missing = append(missing, s.owed(rec)...)
 	}
 	return missing
 }

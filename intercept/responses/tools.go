@@ -118,6 +118,9 @@ func (a *answer) offers(namespace, name string) bool {
 // clients find in another namespace than it names.
 func (a *answer) doubtOffer(it *item) {
 	e, c := it.entry, it.call
+	if c.form.typ == approvalRequest {
+		c.hosted = serverOf(a.offered(), e.server)
+	}
 	c.offered = e.namespace == "" || a.offers(e.namespace, e.name)
 	switch {
 	case !c.offered:
@@ -165,6 +168,28 @@ func (o *offer) inContainer() bool {
 	return strings.HasPrefix(o.Get("environment.type").Str, "container")
 }
 
+// server is the name of the MCP server that an offer is of.
+func (o *offer) server() string {
+	return intercept.HostedMCP(o.Get("server_url").String(), o.Get("connector_id").String(), o.Get("server_label").String())
+}
+
+// serverOf is the name of the MCP server that offers have under a label: that of one
+// which cannot be told where they have none, or several.
+func serverOf(offers []offer, label string) string {
+	name, found := intercept.HostedMCP("", "", ""), false
+	for i := range offers {
+		o := &offers[i]
+		switch {
+		case !o.is("mcp") || o.Get("server_label").Str != label:
+		case !found:
+			name, found = o.server(), true
+		case name != o.server():
+			return intercept.HostedMCP("", "", "")
+		}
+	}
+	return name
+}
+
 // approvals are the labels of the MCP servers of which the agent's own request
 // approves calls, "" where it does not say which. No agent gets a question about
 // one, so none has anything to answer.
@@ -191,7 +216,7 @@ func (r *request) approvals() (labels []string) {
 // agent approves a call.
 func (r *request) Hosted() (list []intercept.HostedTool) {
 	for _, label := range r.approves {
-		list = append(list, intercept.HostedTool{Name: "mcp:" + label})
+		list = append(list, intercept.HostedTool{Name: serverOf(r.offered(), label)})
 	}
 	if gjson.ParseBytes(r.Field("prompt")).Type != gjson.Null {
 		list = append(list, intercept.HostedTool{Name: "prompt"})
@@ -202,7 +227,7 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 		case "function", "custom", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview", "":
 		case "namespace":
 			if o.unread { // anything may be in it
-				list = append(list, intercept.HostedTool{Name: typ}, intercept.HostedTool{Name: "mcp:"})
+				list = append(list, intercept.HostedTool{Name: typ}, intercept.HostedTool{Name: intercept.HostedMCP("", "", "")})
 			}
 		case "shell":
 			if o.inContainer() {
@@ -213,7 +238,7 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 				list = append(list, intercept.HostedTool{Name: typ})
 			}
 		case "mcp":
-			list = append(list, intercept.HostedTool{Name: "mcp:" + o.Get("server_label").Str, Asks: !o.asksNever()})
+			list = append(list, intercept.HostedTool{Name: o.server(), Asks: !o.asksNever()})
 		default:
 			list = append(list, intercept.HostedTool{Name: typ})
 		}

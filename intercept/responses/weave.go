@@ -106,7 +106,7 @@ func (w *weaver) until(p *part) {
 			}
 		}
 		for _, output := range r.Outputs {
-			w.put(output)
+			w.put(w.once(w.record, output))
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/heldcall/heldcall/internal/conformance"
 	"github.com/heldcall/heldcall/internal/recorded"
 	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/tidwall/gjson"
 )
 
 // The continuation is what the model says after a denial.
@@ -83,7 +84,7 @@ func (u *upstream) answer(r *scripted.Request) scripted.Reply {
 // goesOn is the answer to request number n of a trial.
 func (x *trial) goesOn(n int, r *scripted.Request) (scripted.Reply, []byte) {
 	answer := scripted.Answer{
-		ID: fmt.Sprintf("later_%d", n), Text: continuationText,
+		ID: fmt.Sprintf("later_%d", n), Parts: append(runs(r.Body), scripted.Part{Text: continuationText}),
 		Usage: scripted.Usage{Prompt: int(continuationPrompt), Completion: int(continuationComplete)},
 	}
 	reply := answer.Reply(r)
@@ -96,6 +97,19 @@ func (x *trial) goesOn(n int, r *scripted.Request) (scripted.Reply, []byte) {
 		body = append(body, write.Bytes...)
 	}
 	return reply, body
+}
+
+// runs are the calls of hosted tools that the provider runs because they are
+// approved, and has not run before.
+func runs(body []byte) (parts []scripted.Part) {
+	input := gjson.GetBytes(body, "input")
+	for _, said := range input.Get(`#(type=="mcp_approval_response")#`).Array() {
+		id := said.Get("approval_request_id").Str
+		if said.Get("approve").Bool() && !input.Get(`#(approval_request_id=="`+id+`")#|#(type=="mcp_call")`).Exists() {
+			parts = append(parts, scripted.Part{Item: `{"id":"mcp_of_` + id + `","type":"mcp_call","status":"completed","approval_request_id":"` + id + `","server_label":"s","name":"n","arguments":"{}","output":"ok","error":null}`})
+		}
+	}
+	return parts
 }
 
 // askedOf returns a trial's requests so far.
