@@ -25,8 +25,7 @@ type exchange struct {
 	route    route
 	who      identity // once it was needed: see identity
 	followed thread   // what the request goes on from, by the provider's ids
-	records  [][]byte // what is known of hidden turns, where the request uses some of it up
-	taken    []string // the keys of that
+	uses     uses     // what of that it uses up
 	turn     string
 	req      intercept.Request
 	says     intercept.Info // once it was needed: see info
@@ -273,7 +272,7 @@ func (x *exchange) answered(r reply) state {
 	}
 	x.up, x.unopened, x.draining = r.up, true, false
 	if x.turns > 1 {
-		x.taken = nil
+		x.uses.taken = nil
 	}
 	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(x.sent).Seconds())
 	switch status := x.up.head.StatusCode(); {

@@ -76,7 +76,7 @@ func (x *exchange) splice() *intercept.Error {
 		x.p.metrics.spliced.Add(float64(x.req.Splice(records)))
 	}
 	if len(x.req.Spends()) > 0 {
-		x.records = records
+		x.uses.records = records
 	}
 	return nil
 }

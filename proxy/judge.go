@@ -56,9 +56,7 @@ func (x *exchange) callOf(c intercept.Call) policy.Call {
 // judgeCall asks policy about a call. One that wraps others gets the strictest
 // verdict on them, and is asked about where it cannot be read.
 func (x *exchange) judgeCall(judged Policy, c intercept.Call) policy.Verdict {
-	if c.Hosted != "" && !judged.JudgeHosted(x.identity().principal, c.Hosted).Listed {
-		c.Ambiguous = append(slices.Clip(c.Ambiguous), fmt.Sprintf("An MCP server that the agent alone has named will run it; hosted_tools does not list %s.", c.Hosted))
-	}
+	c = x.doubtServer(judged, c)
 	wrapped, ok := c.Wrapped()
 	if !ok {
 		return judged.Judge(x.callOf(c))

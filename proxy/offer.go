@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -65,6 +66,16 @@ func (x *exchange) judgeRestated(next *intercept.Envelope) *intercept.Error {
 	}
 	*next = restated.Envelope()
 	return nil
+}
+
+// doubtServer doubts a call that the provider runs at an MCP server which policy
+// does not list: the name of the tool has the label in it, and that is the agent's
+// own choice.
+func (x *exchange) doubtServer(judged Policy, c intercept.Call) intercept.Call {
+	if c.Hosted != "" && !judged.JudgeHosted(x.identity().principal, c.Hosted).Listed {
+		c.Ambiguous = append(slices.Clip(c.Ambiguous), fmt.Sprintf("An MCP server that the agent alone has named will run it; hosted_tools does not list %s.", c.Hosted))
+	}
+	return c
 }
 
 // differing counts tools by their names. The history of a long conversation may

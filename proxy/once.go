@@ -10,6 +10,12 @@ import (
 // key.
 const onceID = "once"
 
+// uses is what a request uses of what only one may.
+type uses struct {
+	records [][]byte // all that is known of hidden turns
+	taken   []string // the keys under which this request has taken something
+}
+
 func (id *identity) onceKey(spending string) string { return id.key("once", spending) }
 
 // spend takes for this request what only one may use, before it is sent, on
@@ -19,7 +25,7 @@ func (x *exchange) spend() *intercept.Error {
 	if len(spends) == 0 {
 		return nil
 	}
-	known := slices.Clip(x.records)
+	known := slices.Clip(x.uses.records)
 	for _, once := range spends {
 		key := x.identity().onceKey(once.ID)
 		switch taken, err := x.p.options.Turns.TakeTurn(x.ctx, key, onceID, once.Record); {
@@ -28,12 +34,12 @@ func (x *exchange) spend() *intercept.Error {
 			x.giveBack()
 			return x.storeError(err)
 		case taken:
-			x.taken = append(x.taken, key)
+			x.uses.taken = append(x.uses.taken, key)
 		default:
 			known = append(known, once.Record)
 		}
 	}
-	if len(known) == len(x.records) {
+	if len(known) == len(x.uses.records) {
 		return nil
 	}
 	again, err := x.route.dialect.Request(x.route.envelope(x.fasthttp))
@@ -48,11 +54,11 @@ func (x *exchange) spend() *intercept.Error {
 // giveBack lets another request use what this one has taken, because upstream has
 // not taken the request.
 func (x *exchange) giveBack() {
-	for _, key := range x.taken {
+	for _, key := range x.uses.taken {
 		if err := x.p.options.Turns.DropTurn(x.ctx, key, onceID); err != nil {
 			x.p.metrics.storeErrors.WithLabelValues("turns").Inc()
 			x.p.log.Warn("an approval that was not used stays used up", "turn", x.turn, "error", err)
 		}
 	}
-	x.taken = nil
+	x.uses.taken = nil
 }
