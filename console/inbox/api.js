@@ -112,7 +112,7 @@ export function getRequest(id) {
 
 /**
  * What a person decided.
- * @typedef {{action: string, note?: string, modified_args?: unknown}} Choice
+ * @typedef {{action: string, note?: string, modified_args?: unknown, patterns?: string[], scope?: string, grant_expires_at?: string}} Choice
  */
 
 /** @param {string} id @param {Choice} choice @returns {Promise<Request>} the request as it then stands */
@@ -173,4 +173,24 @@ export async function getRun(id) {
 /** @param {string} id @param {'pause_run'|'resume_run'|'abort_run'} action @returns {Promise<import('./types.js').Run>} the run as it then stands */
 export function steer(id, action) {
 	return ask('POST', `/api/v1/runs/${encodeURIComponent(id)}/signal`, { action });
+}
+
+/** A page of the grants in force, newest first. @param {string} cursor @returns {Promise<{items: import('./types.js').Grant[], next_cursor: string}>} */
+export function listGrants(cursor) {
+	return ask('GET', `/api/v1/grants?limit=100${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`);
+}
+
+/** Ends a grant. @param {string} id */
+export function revokeGrant(id) {
+	return ask('DELETE', `/api/v1/grants/${encodeURIComponent(id)}`);
+}
+
+/** What a grant would have decided of recent calls. @param {Record<string, unknown>} grant @returns {Promise<import('./types.js').GrantPreview>} */
+export function previewGrant(grant) {
+	return ask('POST', '/api/v1/grants/preview', grant);
+}
+
+/** The grants that the configuration keeps ready. @returns {Promise<{items: import('./types.js').GrantTemplate[]}>} */
+export function listTemplates() {
+	return ask('GET', '/api/v1/grant-templates');
 }

@@ -10,6 +10,7 @@ import * as session from './session.js';
 import { state, subscribe } from './store.js';
 import { buildDetail, drawDetail, show } from './view/detail.js';
 import { button, byId, el, fill } from './view/dom.js';
+import { drawGrants } from './view/grants.js';
 import { drawHistory } from './view/history.js';
 import { buildList, drawList, inOrder } from './view/list.js';
 import { drawRun, drawRuns } from './view/run.js';
@@ -21,6 +22,7 @@ const PAGES = [
 	{ name: 'History', path: /^#\/history(?:\?(.*))?$/, address: '#/history', draw: (/** @type {HTMLElement} */ place, query = '') => drawHistory(place, new URLSearchParams(query)) },
 	{ name: 'Runs', path: /^#\/runs$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place) => void drawRuns(place) },
 	{ name: 'Runs', path: /^#\/runs\/(.+)$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, id = '') => void drawRun(place, decodeURIComponent(id)) },
+	{ name: 'Grants', path: /^#\/grants$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawGrants(place) },
 ];
 
 /** Looks at a request; the address says so, and a reload finds it again. @param {string} id */

@@ -8,7 +8,7 @@ import { toast } from './view/toast.js';
 /** @typedef {import('./types.js').Request} Request */
 /** @typedef {import('./api.js').Choice} Choice */
 
-const DONE = { approve: 'Approved', deny: 'Denied', modify_args: 'Approved with changes' };
+const DONE = { approve: 'Approved', deny: 'Denied', modify_args: 'Approved with changes', allow_always: 'Approved, now and from now on', deny_always: 'Denied, now and from now on' };
 const ENDED = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'expired', cancelled: 'cancelled', pending: 'pending' };
 
 /**

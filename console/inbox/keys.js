@@ -13,6 +13,7 @@ const KEYS = /** @type {[string[], string][]} */ ([
 	[['a'], 'Approve; what is folded is shown first'],
 	[['d'], 'Deny, with a note to the model'],
 	[['e'], 'Edit the arguments'],
+	[['r'], 'Remember: allow or deny such calls from now on'],
 	[['Enter'], 'Send the note; Shift+Enter breaks the line'],
 	[['Esc'], 'Leave the note or the editor'],
 	[['?'], 'This list'],
@@ -38,6 +39,7 @@ function press(key, go) {
 	if (!card || card.busy || card.mode !== 'read' || card.request.status !== 'pending' || hindrance(card.request, state.me)) return false;
 	if (key === 'a') return approve(card);
 	if (key === 'd') return card.enter('deny'), true;
+	if (key === 'r' && card.request.allow_remember && card.request.required_approvals <= 1) return card.enter('remember'), true;
 	if (key === 'e' && !card.request.details.fixed && card.request.required_approvals <= 1) return card.enter('edit'), true;
 	return false;
 }

@@ -25,6 +25,7 @@
  * @property {string[]} suggested_patterns
  * @property {{last_user_message?: string, assistant_text?: string}} context
  * @property {boolean} allow_remember
+ * @property {string[]} [remember_scopes] none: any
  * @property {string[]} reviewers
  * @property {number} required_approvals
  * @property {string} created_at
@@ -52,6 +53,7 @@
  * @property {string} [channel]
  * @property {string} [note]
  * @property {any} [modified_args]
+ * @property {string[]} [patterns] of the grant that it made
  * @property {string} decided_at
  */
 
@@ -83,6 +85,40 @@
  * @property {string} session_id
  * @property {string} [reviewer_id]
  * @property {string} updated_at
+ */
+
+/**
+ * @typedef {Object} Grant a decision that is remembered
+ * @property {string} id
+ * @property {'allow'|'deny'} effect
+ * @property {'session'|'agent'|'user'|'tenant'} scope
+ * @property {{tenant: string, user: string, agent: string}} principal
+ * @property {string} [session_id]
+ * @property {string[]} patterns
+ * @property {string} granted_by
+ * @property {string} [request_id]
+ * @property {string} [note]
+ * @property {string} created_at
+ * @property {string} [expires_at]
+ * @property {string} [last_used_at]
+ * @property {number} uses
+ */
+
+/**
+ * @typedef {Object} GrantTemplate
+ * @property {string} name
+ * @property {string} title
+ * @property {'allow'|'deny'} effect
+ * @property {string[]} patterns
+ * @property {string} scope
+ */
+
+/**
+ * @typedef {Object} GrantPreview what a grant would have decided
+ * @property {number} calls looked at
+ * @property {number} covered of these
+ * @property {string|null} since
+ * @property {{tool_name: string, arguments: any, principal: {agent: string}, then: string}[]} items
  */
 
 export {};

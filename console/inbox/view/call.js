@@ -6,6 +6,7 @@ import { button, el, elapsed, hostile, riskBadge } from './dom.js';
 import { hindrance } from '../session.js';
 import { state } from '../store.js';
 import { drawEditor } from './edit.js';
+import { drawMemory } from './remember.js';
 import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
 
 /** @typedef {import('../types.js').Request} Request */
@@ -16,13 +17,15 @@ import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
  * when the call is drawn anew.
  */
 export class Card {
-	mode = /** @type {'read'|'deny'|'edit'} */ ('read');
+	mode = /** @type {'read'|'deny'|'edit'|'remember'} */ ('read');
 	raw = false;
 	busy = false;
 	note = '';
 	error = '';
 	/** @type {import('./edit.js').Draft|null} */
 	draft = null;
+	/** @type {import('./remember.js').Memory|null} */
+	memory = null;
 
 	/**
 	 * @param {Request} request
@@ -96,7 +99,7 @@ function drawBody(card) {
 	const { lead, parts, rest } = present(request);
 	const flags = [...(request.details.flags ?? [])];
 	const unseen = hiddenIn(request.arguments);
-	if (unseen > 0) flags.push(`${plural(unseen, 'place')} in the arguments cannot be seen or read as they look. They are marked.`);
+	if (unseen > 0) flags.push(`The arguments have ${plural(unseen, 'place')} that cannot be seen, or that look like something else: marked below.`);
 	const raw = button(card.raw ? 'Read as a call' : 'Raw JSON', () => {
 		card.raw = !card.raw;
 		card.draw();
@@ -139,6 +142,7 @@ function drawEnd(card) {
 	const error = card.error ? [el('p', { class: 'error', role: 'alert' }, hostile(card.error))] : [];
 	if (card.mode === 'deny') return [drawDenial(card, error)];
 	if (card.mode === 'edit') return [drawEditor(card, error)];
+	if (card.mode === 'remember') return [drawMemory(card, error)];
 	return [...votes(card.request), ...error, drawButtons(card)];
 }
 
@@ -162,6 +166,7 @@ function drawButtons(card) {
 		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', key: 'a', disabled: card.busy || folded > 0, 'aria-keyshortcuts': 'a' }),
 		button('Deny…', () => card.enter('deny'), { class: 'bad deny', key: 'd', disabled: card.busy, 'aria-keyshortcuts': 'd' }),
 		alone && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', key: 'e', disabled: card.busy, 'aria-keyshortcuts': 'e' }),
+		alone && card.request.allow_remember && button('Always…', () => card.enter('remember'), { class: 'always', key: 'r', disabled: card.busy, 'aria-keyshortcuts': 'r' }),
 		why);
 }
 
@@ -195,6 +200,7 @@ function drawOutcome(request) {
 	return el('div', { class: `outcome ${request.status}` },
 		el('strong', {}, edited ? 'Approved with changes' : ENDS[request.status]),
 		decision && el('span', {}, ' by ', hostile(decision.reviewer_id), ' '),
+		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),
 		request.details.cancel_reason && el('span', {}, hostile(request.details.cancel_reason.replaceAll('_', ' '))),
 		decision?.note && el('p', { class: 'note' }, '“', hostile(decision.note), '”'),

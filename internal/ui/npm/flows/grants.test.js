@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { around } from '../stage/calls.js';
+import { flows } from '../stage/browser.js';
+
+const script = (name) => ({ name: 'bash', arguments: { command: `npm run ${name}` } });
+
+flows('grants', {
+	async 'a call is allowed from now on, with a preview'(stage) {
+		const session = { ...around, session: `grants-${stage.size}` };
+		const answer = stage.held.hold([script('lint')], session);
+		const page = await stage.open();
+		await stage.look(page, 'bash');
+		await page.getByRole('button', { name: 'Always…' }).click();
+		const form = page.locator('.call form');
+		await form.getByText(/It would have covered [1-9]/).waitFor();
+		await form.getByText('bash(npm run *)', { exact: true }).click();
+		await form.getByLabel('Whose calls').selectOption('session');
+		await form.getByLabel('For how long').selectOption('1 hour');
+		await stage.check(page);
+		await stage.shot(page, 'always');
+		await form.getByRole('button', { name: 'Approve, and from now on' }).click();
+		await page.getByText('Approved, now and from now on: bash').waitFor();
+		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
+		const again = await stage.held.hold([script('test')], session);
+		assert.equal(again.choices[0].message.tool_calls.length, 1, 'nobody was asked');
+
+		await page.getByRole('link', { name: 'Grants' }).click();
+		const grant = page.locator('.grant', { hasText: session.session });
+		await grant.getByText('bash(npm run *)').waitFor();
+		await stage.check(page);
+		await stage.shot(page, 'grants');
+		await grant.getByRole('button', { name: 'Revoke' }).click();
+		await page.getByText('Revoked.').waitFor();
+		const asked = stage.held.hold([script('build')], session);
+		await page.getByRole('link', { name: 'Inbox' }).click();
+		await stage.look(page, 'npm run build');
+		await page.locator('button.approve').click();
+		await asked;
+	},
+
+	async 'a typed pattern is refused where it is too wide'(stage) {
+		stage.held.begin([script('lint')], around);
+		const page = await stage.open();
+		await stage.look(page, 'bash');
+		await page.getByRole('button', { name: 'Always…' }).click();
+		const form = page.locator('.call form');
+		for (const box of await form.getByRole('checkbox').all()) await box.uncheck();
+		assert.ok(await form.getByRole('button', { name: 'Approve, and from now on' }).isDisabled());
+		await form.getByLabel('Other patterns, one a line').fill('bash(*)');
+		await form.locator('.error').waitFor();
+		await form.getByRole('button', { name: 'Approve, and from now on' }).click();
+		await page.locator('.call form .error').first().waitFor();
+		assert.equal((await stage.held.pending()).length, 1);
+	},
+
+	async 'a call is denied from now on'(stage) {
+		const session = { ...around, session: `denied-${stage.size}` };
+		const answer = stage.held.hold([{ name: 'bash', arguments: { command: 'git push --force' } }], session);
+		const page = await stage.open();
+		await stage.look(page, 'bash');
+		if (stage.phone) await page.getByRole('button', { name: 'Always…' }).click();
+		else await page.keyboard.press('r');
+		await page.getByLabel('deny').check();
+		await page.getByLabel('Note').fill('Never by force.');
+		await page.getByRole('button', { name: 'Deny, and from now on' }).click();
+		await page.getByText('Denied, now and from now on').waitFor();
+		assert.match((await answer).choices[0].message.content, /Understood/);
+	},
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { flows } from '../stage/browser.js';
+import { HOSTILE } from '../stage/hostile.js';
+
+const squeezed = (text) => text.replace(/\s+/g, ' ');
+
+/** Fails if a page has anything that one of the texts brought, or ran any of it. */
+async function inert(page, name) {
+	assert.equal(await page.evaluate(() => globalThis.pwned), undefined, `${name} ran`);
+	const found = await page.evaluate(() => [...document.querySelectorAll('script, style, iframe, object, embed, img, base, [onerror], [onload], [onfocus], a[href^="javascript" i], a[href*="//"], link[href*="//"], main h1 b')]
+		.map((element) => element.outerHTML).filter((html) => html !== '<script type="module" src="/inbox/app.js"></script>'));
+	assert.deepEqual(found, [], `${name} became markup`);
+	assert.equal(await page.getByRole('heading', { name: 'Approved by admin', exact: true }).count(), 0);
+}
+
+/** Everything of a call that is not folded, as it is read. */
+const read = async (page) => squeezed(await page.locator('#main').innerText());
+
+flows('hostile texts', {
+	async 'in every place of a request they are shown and do nothing'(stage) {
+		const page = await stage.open();
+		for (const { name, text, shows } of HOSTILE) {
+			const tool = { type: 'function', function: { name: 'odd_tool', description: text, parameters: { type: 'object', properties: { value: { type: 'string', description: text } } } } };
+			stage.held.begin([{ name: 'odd_tool', arguments: { value: text, [text]: [text] } }, { name: 'bash', arguments: { command: text } }], { user: text, text, tools: [tool] });
+			await page.locator('.row').first().waitFor();
+			await page.locator('.row a').first().click();
+			await page.locator('.call').nth(1).waitFor();
+			const unfold = page.getByRole('button', { name: 'Show everything' });
+			while (await unfold.count()) await unfold.first().click();
+			const seen = await read(page);
+			const want = squeezed(shows ?? text).trim();
+			assert.ok(seen.split(want).length > 5, `${name}: ${want} is not seen in each place:\n${seen}`);
+			await inert(page, name);
+			await page.getByRole('button', { name: 'Raw JSON' }).first().click();
+			await page.locator('.call').first().getByRole('button', { name: 'Edit…' }).click();
+			await inert(page, name);
+			await page.keyboard.press('Escape');
+			if (name === 'right to left' || name === 'pushed aside') await stage.shot(page, `hostile-${name.replace(/ /g, '-')}`);
+			const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+			assert.ok(over <= 0, `${name} makes the page ${over} px wider than the screen`);
+			await stage.held.clear();
+			await page.locator('.row').first().waitFor({ state: 'detached' });
+			if (stage.phone) await page.goto(`${stage.held.console}/#/`);
+		}
+	},
+
+	async 'what is not strict JSON is shown as the text it is'(stage) {
+		const page = await stage.open();
+		for (const text of ['{"command": "ls", "command": "rm -rf ~"}', '{"command": "ls"', '["ls"]', 'ls <b>-la</b>', '']) {
+			stage.held.begin([{ name: 'bash', arguments: text }]);
+			await stage.look(page, 'bash');
+			assert.ok((await read(page)).includes(text), text);
+			await inert(page, text);
+			await stage.held.clear();
+			await page.locator('.row').first().waitFor({ state: 'detached' });
+			if (stage.phone) await page.goto(`${stage.held.console}/#/`);
+		}
+	},
+
+	async 'numbers keep their digits'(stage) {
+		stage.held.begin([{ name: 'transfer', arguments: '{"account": 12345678901234567890, "amount": 1.10}' }]);
+		const page = await stage.open();
+		await stage.look(page, 'transfer');
+		const seen = await read(page);
+		assert.ok(seen.includes('12345678901234567890') && seen.includes('1.10'), seen);
+	},
+});

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ago, left } from '../inbox/clock.js';
+import { turns } from '../inbox/order.js';
+import { hiddenIn, present } from '../inbox/present.js';
+import { hindrance } from '../inbox/session.js';
+import { EventReader } from '../inbox/sse.js';
+import { argumentsOf, draftOf } from '../inbox/view/edit.js';
+import { matches } from '../inbox/view/history.js';
+import { chapters, runsOf } from '../inbox/view/run.js';
+
+const request = (id, more = {}) => ({
+	id, turn_id: `turn-${id}`, status: 'pending', risk_level: 'medium', expires_at: '2026-01-01T00:05:00Z', created_at: `2026-01-01T00:00:0${id}Z`,
+	tool_name: 'tool', arguments: {}, details: {}, tool: {}, decisions: [], reviewers: [], required_approvals: 1, context: {}, run_id: 'run',
+	principal: { tenant: '', user: 'ann', agent: 'bot' }, ...more,
+});
+
+describe('events', () => {
+	const all = 'id: 7\nevent: a\ndata: {"x":\ndata: 1}\n\n: heartbeat\n\nevent: b\ndata:2\n\n';
+	for (const size of [1, 2, 3, 7, 1000]) {
+		test(`in pieces of ${size}`, () => {
+			const reader = new EventReader();
+			const events = [];
+			for (let i = 0; i < all.length; i += size) events.push(...reader.push(all.slice(i, i + size)));
+			assert.deepEqual(events, [{ id: '7', name: 'a', data: '{"x":\n1}' }, { id: '', name: 'b', data: '2' }]);
+		});
+	}
+});
+
+describe('order', () => {
+	const list = [request('3', { risk_level: 'critical' }), request('2'), request('1', { expires_at: '2026-01-01T00:09:00Z' }), request('5', { turn_id: 'turn-2', risk_level: 'high' })];
+	const keys = (order) => turns(list, order).map((turn) => turn.requests.map((each) => each.id).join('+'));
+	test('by risk, a turn by its riskiest call', () => assert.deepEqual(keys('risk'), ['3', '2+5', '1']));
+	test('by age', () => assert.deepEqual(keys('age'), ['1', '2+5', '3']));
+	test('by time left', () => assert.deepEqual(keys('expiry'), ['2+5', '3', '1']));
+});
+
+describe('times', () => {
+	test('left', () => assert.deepEqual([-5, 0, 61_000, 3_600_000, 90_000_000].map(left), ['0:00', '0:00', '1:01', '1 h 0 min', '1 d 1 h']));
+	test('ago', () => assert.deepEqual([0, 59_000, 60_000, 7_200_000].map(ago), ['just now', '59 s ago', '1 min ago', '2 h ago']));
+});
+
+describe('how a call is read', () => {
+	const read = (args, more) => present(request('1', { arguments: args, ...more }));
+	const shell = { details: { commands: ['x'] } };
+	test('a script', () => assert.deepEqual(read({ command: 'ls', cwd: '/' }, shell).parts, [{ type: 'script', label: 'command', text: 'ls' }]));
+	test('a shell with a script', () => assert.deepEqual(read({ command: ['bash', '-lc', 'ls | wc'] }, shell).parts[0].text, 'ls | wc'));
+	test('a list of words', () => assert.equal(read({ command: ['rm', 'a b', "it's"] }, shell).parts[0].text, `rm 'a b' 'it'\\''s'`));
+	test('what policy takes for no script is none', () => assert.deepEqual(read({ command: 'view', path: 'a' }).parts, []));
+	test('several edits', () => {
+		const { parts, rest, lead } = read({ path: 'a', edits: [{ oldText: 'a', newText: 'b' }, { oldText: 'c', newText: 'd' }] });
+		assert.deepEqual([parts.length, rest, lead], [2, [], [['path', 'a']]]);
+	});
+	test('an edit that says more than two texts stays in the table', () => {
+		const { parts, rest } = read({ path: 'a', edits: [{ oldText: 'a', newText: 'b', run: 'evil' }] });
+		assert.deepEqual([parts.length, rest.length], [0, 2]);
+	});
+	test('no argument is left out', () => {
+		const args = { file_path: 'p', old_string: 'a', new_string: 'b', content: 'c', command: 'd', constructor: 'e', replace_all: true };
+		const { lead, rest } = read(args, shell);
+		const shown = new Set([...lead, ...rest].map(([name]) => name));
+		assert.deepEqual(Object.keys(args).filter((name) => !shown.has(name)), ['command']);
+	});
+	test('free text that is a patch', () => assert.equal(read('*** Begin Patch\n*** End Patch', { details: { free_text: true } }).parts[0].type, 'diff'));
+	test('hidden characters are found at any depth, in names too', () => assert.equal(hiddenIn({ 'a\u200b': [{ b: '\u202e' }], n: 1 }), 2));
+});
+
+describe('who may decide', () => {
+	const me = (more) => ({ name: 'ann', role: 'reviewer', groups: [], ...more });
+	test('anybody where nobody is named', () => assert.equal(hindrance(request('1'), me()), ''));
+	test('a viewer never', () => assert.match(hindrance(request('1'), me({ role: 'viewer' })), /not decide/));
+	test('others than the named', () => assert.match(hindrance(request('1', { reviewers: ['finance'] }), me({ groups: ['it'] })), /Only finance/));
+	test('those of all groups', () => assert.equal(hindrance(request('1', { reviewers: ['finance'] }), me({ groups: ['*'] })), ''));
+	test('nobody twice', () => assert.match(hindrance(request('1', { decisions: [{ reviewer_id: 'ann' }] }), me()), /have decided/));
+});
+
+describe('drafts', () => {
+	test('an untouched draft changes nothing', () => {
+		const args = { a: 'x\ny', n: 1, o: { k: [null] }, constructor: 'c' };
+		assert.deepEqual(argumentsOf(draftOf(request('1', { arguments: args }))), args);
+	});
+	test('free text stays a text', () => assert.equal(argumentsOf(draftOf(request('1', { arguments: '{"a":1}', details: { free_text: true } }))), '{"a":1}'));
+	test('what is no JSON is told by name', () => assert.throws(() => argumentsOf({ fields: [{ name: 'n', isText: false, text: '1,5' }], json: '' }), /“n” is not JSON/));
+});
+
+describe('history and runs', () => {
+	const one = request('1', { arguments: { to: 'Bob' }, decisions: [{ reviewer_id: 'carla', note: 'Never.' }], context: { last_user_message: 'Pay' } });
+	test('every word must stand somewhere', () => assert.deepEqual([['bob', 'carla'], ['never.'], ['bob', 'dan'], []].map((words) => matches(one, words)), [true, true, false, true]));
+	test('runs have their requests and their state', () => {
+		const [run] = runsOf([request('2', { context: { last_user_message: 'Then ship' } }), one], [{ id: 'run', state: 'paused', principal: one.principal, updated_at: '2025-01-01T00:00:00Z' }]);
+		assert.deepEqual([run.state, run.requests, run.waiting, run.task], ['paused', 2, 2, 'Pay']);
+	});
+	test('chapters begin where the user speaks again', () => {
+		const said = (text) => request('1', { context: { last_user_message: text } });
+		assert.deepEqual(chapters([said('a'), said('a'), said('b')]).map((chapter) => chapter.requests.length), [2, 1]);
+	});
+});

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { diffLines } from '../inbox/text/diff.js';
+import { fold, foldItems } from '../inbox/text/fold.js';
+import { parse, show, write } from '../inbox/text/json.js';
+import { isPatch, patchLines } from '../inbox/text/patch.js';
+import { tokens } from '../inbox/text/shell.js';
+import { countHidden, pieces, plain } from '../inbox/text/visible.js';
+import { HOSTILE } from '../stage/hostile.js';
+
+const joined = (parts) => parts.map((part) => part.text).join('');
+
+describe('visible characters', () => {
+	const cases = [
+		['plain words, 3.14 and\ttabs\nand lines', []],
+		['été, Ünïcödé, Ελλάδα, Привет, 日本語, עברית', []],
+		['👍🏽 👨‍👩‍👧 ❤️ 🏳️‍🌈', []],
+		['rm\u00a0-rf', ['U+00A0']],
+		['a\u200bb', ['U+200B']],
+		['a\u2060b\ufeff', ['U+2060', 'U+FEFF']],
+		['x\u202egnp.exe', ['U+202E']],
+		['\u001b[31mred', ['U+001B']],
+		['a\rb', ['U+000D']],
+		['ls\u3164', ['U+3164']],
+		['a\u{e0041}b', ['U+E0041']],
+		['v\ufe0fx', ['U+FE0F']],
+		['x\u034fy', ['U+034F']],
+		['\ud800', ['U+D800']],
+		['a' + ' '.repeat(200) + 'b', ['200 spaces']],
+		['a' + '\u0301'.repeat(9), ['9 accents']],
+		['pаypal.com', ['pаypal']], // the second letter is Cyrillic
+	];
+	for (const [text, labels] of cases) {
+		test(JSON.stringify(text).slice(0, 50), () => {
+			const found = pieces(text);
+			assert.equal(joined(found), text, 'nothing is lost');
+			assert.deepEqual(found.filter((piece) => piece.kind).map((piece) => piece.label), labels);
+			assert.equal(countHidden(text), labels.length);
+		});
+	}
+	test('a text for a title has codes in place of what is not seen', () => {
+		assert.equal(plain('a\u202eb\nc'), 'a⟨U+202E⟩b c');
+	});
+	test('no hostile text is lost', () => {
+		for (const { text } of HOSTILE) assert.equal(joined(pieces(text)), text);
+	});
+});
+
+describe('folding', () => {
+	const limits = { lines: 16, characters: 400 };
+	test('what fits is whole', () => assert.deepEqual(fold('a\nb', limits), { head: 'a\nb', rest: '', lines: 0, characters: 0 }));
+	test('two lines more are no reason to fold', () => assert.equal(fold('x\n'.repeat(17) + 'x', limits).rest, ''));
+	test('lines that are left out are counted', () => {
+		const { head, rest, lines } = fold(Array.from({ length: 100 }, (_, i) => `${i}`).join('\n'), limits);
+		assert.equal(head.split('\n').length, 16);
+		assert.equal(lines, 84);
+		assert.equal(head.split('\n').length + lines, 100);
+		assert.equal((head + rest).length, 290 - 1);
+	});
+	test('one long line is folded too, and no character parted', () => {
+		const text = '😀'.repeat(1000);
+		const { head, rest, characters } = fold(text, { lines: 16, characters: 401 });
+		assert.equal(head + rest, text);
+		assert.equal(characters, rest.length);
+		assert.equal(countHidden(head) + countHidden(rest), 0);
+	});
+	test('empty lines hide nothing', () => assert.ok(fold('a' + '\n'.repeat(500) + 'b', limits).rest.endsWith('b')));
+	test('items', () => assert.deepEqual([foldItems(40, 40), foldItems(45, 40), foldItems(46, 40)], [40, 45, 40]));
+});
+
+describe('differences', () => {
+	const signs = (before, after) => diffLines(before, after).map((line) => line.sign + line.text);
+	test('kept, taken out, put in', () => assert.deepEqual(signs('a\nb\nc', 'a\nx\nc\nd'), [' a', '-b', '+x', ' c', '+d']));
+	test('from nothing', () => assert.deepEqual(signs('', 'a\nb'), ['+a', '+b']));
+	test('to nothing', () => assert.deepEqual(signs('a\nb', ''), ['-a', '-b']));
+	test('no change', () => assert.deepEqual(signs('a\nb', 'a\nb'), [' a', ' b']));
+	test('the end of the last line', () => assert.deepEqual(signs('a', 'a\n'), [' a', '+']));
+	test('both sides can be read back', () => {
+		const words = ['a', 'b', 'c', ''];
+		let seed = 7;
+		const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
+		for (let round = 0; round < 300; round++) {
+			const [before, after] = [0, 0].map(() => Array.from({ length: 1 + random(8) }, () => words[random(words.length)]).join('\n'));
+			const lines = diffLines(before, after);
+			const side = (other) => lines.filter((line) => line.sign !== other).map((line) => line.text).join('\n');
+			if (before !== '') assert.equal(side('+'), before);
+			if (after !== '') assert.equal(side('-'), after);
+		}
+	});
+	test('what differs in a line is marked', () => {
+		const [out, put] = diffLines('total += price', 'total += price * count');
+		assert.deepEqual([out.text.slice(...out.changed), put.text.slice(...put.changed)], ['', ' * count']);
+	});
+	test('very long texts end in time', () => {
+		const lines = diffLines(Array.from({ length: 9000 }, (_, i) => `a${i}`).join('\n'), Array.from({ length: 9000 }, (_, i) => `b${i}`).join('\n'));
+		assert.equal(lines.length, 18000);
+	});
+});
+
+describe('patches', () => {
+	test('apply_patch', () => {
+		const patch = '*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n z\nodd\n*** End Patch';
+		assert.ok(isPatch(patch));
+		assert.deepEqual(patchLines(patch).map((line) => line.sign), ['@', '@', '@', '-', '+', ' ', ' ', '@']);
+	});
+	test('unified', () => assert.ok(isPatch('--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n')));
+	test('search and replace, and a block without an end', () => {
+		const patch = '<<<<<<< SEARCH\na\nb\n=======\na\nc\n>>>>>>> REPLACE\n<<<<<<< SEARCH\nlast';
+		assert.deepEqual(patchLines(patch).map((line) => line.sign + line.text), ['@<<<<<<< SEARCH', ' a', '-b', '+c', '@<<<<<<< SEARCH', '-last']);
+	});
+	test('prose is none', () => assert.equal(isPatch('- one\n+ two\n@@ home'), false));
+});
+
+describe('shell colours', () => {
+	const commands = (script) => tokens(script).filter((token) => token.kind === 'command').map((token) => token.text);
+	const cases = [
+		['git push && rm -rf x | tee y; ls', ['git', 'rm', 'tee', 'ls']],
+		['A=1 sudo env B=2 rm x', ['sudo', 'env', 'rm']],
+		['echo $(whoami) `id`', ['echo', 'whoami', 'id']],
+		['if true; then rm x; fi', ['if', 'true', 'then', 'rm']],
+		['echo "a; rm b" \'; rm c\'', ['echo']],
+		['# rm x\nls', ['ls']],
+	];
+	for (const [script, want] of cases) test(script, () => assert.deepEqual(commands(script), want));
+	test('no hostile text is lost', () => {
+		for (const { text } of HOSTILE) assert.equal(joined(tokens(text)), text);
+	});
+});
+
+describe('JSON that loses nothing', () => {
+	for (const text of ['{"n":12345678901234567890,"m":1.10,"e":1e3,"s":"1.10","a":[0.1,-0]}', '{"__proto__":{"x":1},"":null}']) {
+		test(text, () => assert.equal(write(parse(text)), text));
+	}
+	test('a number in a table has its digits', () => assert.equal(show(parse('[1.10]')[0]), '1.10'));
+});
