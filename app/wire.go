@@ -45,10 +45,14 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 }
 
 func (a *App) startGate(ctx context.Context, running *lifecycle) error {
-	a.gate = approvals.NewGate(approvals.GateOptions{
+	o := approvals.GateOptions{
 		Store: a.store, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.checkEdit,
-		Grants: a.book, NoSelfApproval: a.reviewers != nil && !a.config.Console.SelfApproval,
-	})
+		Grants: a.book,
+	}
+	if a.reviewers != nil {
+		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
+	}
+	a.gate = approvals.NewGate(o)
 	running.background("gate", a.gate.Run)
 	select {
 	case <-a.gate.Ready():

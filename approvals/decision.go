@@ -30,6 +30,7 @@ type Decision struct {
 	ReviewerID     string            `json:"reviewer_id"`
 	ReviewerUser   string            `json:"reviewer_user,omitempty"`   // as principals name the same person
 	ReviewerGroups []string          `json:"reviewer_groups,omitempty"` // by whose right they decide
+	OnBehalfOf     string            `json:"on_behalf_of,omitempty"`    // in whose place they decide, set by the gate
 	Channel        string            `json:"channel,omitempty"`         // how it came: "rest", "nats", ...
 	Patterns       []string          `json:"patterns,omitempty"`
 	GrantExpiresAt *time.Time        `json:"grant_expires_at,omitempty"`

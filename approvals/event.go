@@ -25,6 +25,8 @@ const (
 	EventRunPaused         EventType = "run_paused"
 	EventRunResumed        EventType = "run_resumed"
 	EventRunAborted        EventType = "run_aborted"
+	EventDelegationCreated EventType = "delegation_created"
+	EventDelegationRevoked EventType = "delegation_revoked"
 	EventTurnParked        EventType = "turn_parked"
 	EventTurnReattached    EventType = "turn_reattached"
 )
@@ -49,6 +51,7 @@ type Event struct {
 	Outcome    string          `json:"outcome,omitempty"` // how a call ended: see Outcome
 	Action     Action          `json:"action,omitempty"`
 	ReviewerID string          `json:"reviewer_id,omitempty"`
+	OnBehalfOf string          `json:"on_behalf_of,omitempty"` // the reviewer in whose place
 	Channel    string          `json:"channel,omitempty"`
 	Note       string          `json:"note,omitempty"`
 	Before     json.RawMessage `json:"before,omitempty"`    // arguments as the model wrote them

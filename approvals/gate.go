@@ -27,6 +27,8 @@ const (
 	// giveUpAfter is how long past its deadline a hold waits for a store that
 	// cannot be reached before it ends without an answer.
 	giveUpAfter = 30 * time.Second
+	// watches is how many [Gate.Run] holds.
+	watches = 3
 )
 
 // GateOptions is what a [Gate] is made of.
@@ -43,6 +45,9 @@ type GateOptions struct {
 	// NoSelfApproval keeps reviewers from approving what an agent asks that acts
 	// for themselves. They may deny it.
 	NoSelfApproval bool
+	// Standing is what the reviewer of a name has of their own, for those who
+	// decide in their place. Nil: nobody can delegate.
+	Standing func(reviewer string) (Standing, bool)
 }
 
 // Gate asks people, waits and wakes: it records requests, decides each of them
@@ -56,19 +61,21 @@ type Gate struct {
 	grants    *GrantBook
 	// noSelfApproval: see GateOptions.
 	noSelfApproval bool
+	standing       func(string) (Standing, bool)
 	metrics        *gateMetrics
 	ids            ulidSource
 	due            agenda
 	started        time.Time
 	ready          chan struct{}
 
-	mu      sync.Mutex
-	pending map[string]*waiter   // requests that may still be decided
-	moving  map[string]*movement // requests that this gate is writing just now
-	recent  []finished           // final requests of the first load, until it is reconciled
-	loaded  int                  // watches whose first load is complete
-	runs    map[string]Run
-	steered map[string]chan struct{} // closed when the run's state changes
+	mu          sync.Mutex
+	pending     map[string]*waiter   // requests that may still be decided
+	moving      map[string]*movement // requests that this gate is writing just now
+	recent      []finished           // final requests of the first load, until it is reconciled
+	loaded      int                  // watches whose first load is complete
+	runs        map[string]Run
+	delegations map[string]Delegation
+	steered     map[string]chan struct{} // closed when the run's state changes
 }
 
 // waiter is a pending request and the hold that waits for it, if it is ours.
@@ -91,12 +98,14 @@ func NewGate(o GateOptions) *Gate {
 		checkEdit:      o.CheckEdit,
 		grants:         o.Grants,
 		noSelfApproval: o.NoSelfApproval,
+		standing:       o.Standing,
 		ready:          make(chan struct{}),
 		due:            newAgenda(),
 		pending:        map[string]*waiter{},
 		moving:         map[string]*movement{},
 		recent:         []finished{},
 		runs:           map[string]Run{},
+		delegations:    map[string]Delegation{},
 		steered:        map[string]chan struct{}{},
 	}
 	if g.now == nil {
@@ -120,6 +129,9 @@ func (g *Gate) Run(ctx context.Context) error {
 	group.Go(func() error {
 		return g.store.WatchRuns(ctx, g.runChanged, g.watchLoaded)
 	})
+	group.Go(func() error {
+		return g.store.WatchDelegations(ctx, g.delegationChanged, g.watchLoaded)
+	})
 	group.Go(func() error { return g.keepAgenda(ctx) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
@@ -131,11 +143,11 @@ func (g *Gate) Run(ctx context.Context) error {
 // left undone is scheduled.
 func (g *Gate) Ready() <-chan struct{} { return g.ready }
 
-// watchLoaded counts the first loads; the second one makes the gate ready.
+// watchLoaded counts the first loads; the last one makes the gate ready.
 func (g *Gate) watchLoaded() {
 	g.mu.Lock()
 	g.loaded++
-	done := g.loaded == 2
+	done := g.loaded == watches
 	g.mu.Unlock()
 	if done {
 		g.reconcile()

@@ -129,7 +129,7 @@ func (g *Gate) apply(r *Request, d Decision) error {
 		return g.applyAlways(r, d)
 	case ActionApprove:
 		for _, earlier := range r.Decisions {
-			if d.samePerson(&earlier) {
+			if d.countsAs(&earlier) {
 				return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already; %d different reviewers are required", d.ReviewerID, r.RequiredApprovals)}
 			}
 		}

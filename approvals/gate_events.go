@@ -20,6 +20,7 @@ func requestEvents(r *Request) []Event {
 		e := requestEvent(r, EventApprovalDecision, i, d.DecidedAt)
 		e.Action = d.Action
 		e.ReviewerID = d.ReviewerID
+		e.OnBehalfOf = d.OnBehalfOf
 		e.Channel = d.Channel
 		e.Note = d.Note
 		if len(d.ModifiedArgs) > 0 {

@@ -53,6 +53,12 @@ type Store interface {
 	GetRun(ctx context.Context, id string) (r Run, revision uint64, err error)
 	// WatchRuns is WatchRequests for runs.
 	WatchRuns(ctx context.Context, changed func(Run), loaded func()) error
+
+	// PutDelegation, GetDelegation and WatchDelegations are the same for
+	// delegations; one that is not recorded is [ErrUnknownDelegation].
+	PutDelegation(ctx context.Context, d Delegation, revision uint64) error
+	GetDelegation(ctx context.Context, id string) (d Delegation, revision uint64, err error)
+	WatchDelegations(ctx context.Context, changed func(Delegation), loaded func()) error
 }
 
 // Filter selects requests; zero fields select all. Limit is the size of a page:

@@ -41,6 +41,10 @@ type Gate interface {
 	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
 	Runs() []approvals.Run
 	RunByID(id string) (approvals.Run, error)
+	Delegate(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error)
+	Delegation(ctx context.Context, id string) (approvals.Delegation, error)
+	Delegations() []approvals.Delegation
+	RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error)
 	Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error]
 }
 

@@ -24,17 +24,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // scriptedGate answers what a test told it to and remembers what it was asked.
 type scriptedGate struct {
-	filter   approvals.Filter
-	decision approvals.Decision
-	signal   approvals.Signal
-	page     approvals.Page
-	request  approvals.Request
-	reading  error // of one request; nil: err
-	run      approvals.Run
-	runs     []approvals.Run
-	err      error
-	from     uint64
-	events   chan approvals.Event
+	filter     approvals.Filter
+	decision   approvals.Decision
+	signal     approvals.Signal
+	page       approvals.Page
+	request    approvals.Request
+	reading    error // of one request; nil: err
+	run        approvals.Run
+	delegation approvals.Delegation
+	runs       []approvals.Run
+	err        error
+	from       uint64
+	events     chan approvals.Event
 }
 
 func (g *scriptedGate) Request(context.Context, string) (approvals.Request, error) {

@@ -88,6 +88,8 @@ func problemOf(method string, err error) *problem.Problem {
 		return problem.New(http.StatusForbidden, problem.CodeForbidden, refused.Error())
 	case errors.Is(err, approvals.ErrUnknownRequest):
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no request with this id; GET /api/v1/requests lists them")
+	case errors.Is(err, approvals.ErrUnknownDelegation):
+		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no delegation with this id; GET /api/v1/delegations lists those in force")
 	case errors.Is(err, approvals.ErrUnknownRun):
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, "nobody has steered a run with this id; GET /api/v1/runs lists those that were")
 	case errors.Is(err, approvals.ErrUnknownGrant):

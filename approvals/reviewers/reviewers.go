@@ -121,6 +121,16 @@ func (d *Directory) ByName(name string) (Reviewer, bool) {
 	return r, ok
 }
 
+// Standing is what the reviewer of a name has of their own. It is
+// [approvals.GateOptions].Standing; a reviewer who decides nothing has none.
+func (d *Directory) Standing(name string) (approvals.Standing, bool) {
+	r, known := d.byName[name]
+	if !known || !r.Role.Includes(RoleReviewer) {
+		return approvals.Standing{}, false
+	}
+	return approvals.Standing{User: r.User, Groups: r.Groups}, true
+}
+
 // tokenPrefix lets people and secret scanners tell what a token is for.
 const tokenPrefix = "heldcall_"
 

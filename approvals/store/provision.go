@@ -62,6 +62,7 @@ func (s *Store) provisionBuckets(ctx context.Context, replicas int) error {
 		{BucketTurns, TurnTTL, &s.turns},
 		{BucketRuns, s.opts.Retention, &s.runs},
 		{BucketGrants, 0, &s.grants},
+		{BucketDelegations, DelegationTTL, &s.delegations},
 	} {
 		kv, err := s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:   b.name,

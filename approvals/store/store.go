@@ -22,16 +22,21 @@ import (
 
 // Names of what the store keeps in NATS.
 const (
-	StreamEvents   = "HELDCALL_EVENTS"   // the audit log
-	StreamRequests = "HELDCALL_REQUESTS" // new requests, for bots
-	BucketRequests = "heldcall_requests"
-	BucketTurns    = "heldcall_turns"
-	BucketGrants   = "heldcall_grants"
-	BucketRuns     = "heldcall_runs"
+	StreamEvents      = "HELDCALL_EVENTS"   // the audit log
+	StreamRequests    = "HELDCALL_REQUESTS" // new requests, for bots
+	BucketRequests    = "heldcall_requests"
+	BucketTurns       = "heldcall_turns"
+	BucketGrants      = "heldcall_grants"
+	BucketRuns        = "heldcall_runs"
+	BucketDelegations = "heldcall_delegations"
 )
 
 // TurnTTL is how long a hidden turn is kept after it was written.
 const TurnTTL = 30 * 24 * time.Hour
+
+// DelegationTTL is how long a delegation is kept after it was written: longer
+// than one may hold.
+const DelegationTTL = 366 * 24 * time.Hour
 
 // Options say where the state is. Zero fields take the defaults named here.
 type Options struct {
@@ -61,6 +66,7 @@ type Store struct {
 	js      jetstream.JetStream
 
 	requests, turns, runs, grants jetstream.KeyValue
+	delegations                   jetstream.KeyValue
 	turnStream                    jetstream.Stream // behind the bucket
 	events                        jetstream.Stream
 	chain                         *audit.Log

@@ -51,7 +51,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &unreachable):
 		return exitUnreachable
-	case errors.As(err, &decided), errors.Is(err, approvals.ErrUnknownRequest), errors.Is(err, approvals.ErrUnknownGrant):
+	case errors.As(err, &decided), errors.Is(err, approvals.ErrUnknownRequest), errors.Is(err, approvals.ErrUnknownGrant),
+		errors.Is(err, approvals.ErrUnknownDelegation):
 		return exitDecided
 	}
 	return exitFailed

@@ -20,18 +20,19 @@ An interrupt or SIGTERM stops 'serve' and 'demo' in order; one more, after a sec
 
 // program is the command line.
 type program struct {
-	Serve    serveCommand    `cmd:"" help:"Run the proxy and the console until interrupted."`
-	Run      runCommand      `cmd:"" help:"Run a command with heldcall between it and its model."`
-	Demo     demoCommand     `cmd:"" help:"Show how it works, with a scripted model and a small agent."`
-	Requests requestsCommand `cmd:"" help:"List requests, or show one."`
-	Approve  approveCommand  `cmd:"" help:"Release calls."`
-	Deny     denyCommand     `cmd:"" help:"Refuse calls and tell the model why."`
-	Modify   modifyCommand   `cmd:"" help:"Edit the arguments of a call, then release it."`
-	Grants   grantsCommand   `cmd:"" help:"List and write grants: decisions that are remembered."`
-	Policy   policyCommand   `cmd:"" help:"Work with policy files."`
-	Config   configCommand   `cmd:"" help:"Work with configuration files."`
-	Token    tokenCommand    `cmd:"" help:"Make tokens of reviewers."`
-	Version  versionCommand  `cmd:"" help:"Print the version."`
+	Serve       serveCommand       `cmd:"" help:"Run the proxy and the console until interrupted."`
+	Run         runCommand         `cmd:"" help:"Run a command with heldcall between it and its model."`
+	Demo        demoCommand        `cmd:"" help:"Show how it works, with a scripted model and a small agent."`
+	Requests    requestsCommand    `cmd:"" help:"List requests, or show one."`
+	Approve     approveCommand     `cmd:"" help:"Release calls."`
+	Deny        denyCommand        `cmd:"" help:"Refuse calls and tell the model why."`
+	Modify      modifyCommand      `cmd:"" help:"Edit the arguments of a call, then release it."`
+	Grants      grantsCommand      `cmd:"" help:"List and write grants: decisions that are remembered."`
+	Delegations delegationsCommand `cmd:"" help:"Let another reviewer decide in your place, or list who does."`
+	Policy      policyCommand      `cmd:"" help:"Work with policy files."`
+	Config      configCommand      `cmd:"" help:"Work with configuration files."`
+	Token       tokenCommand       `cmd:"" help:"Make tokens of reviewers."`
+	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 
 // streams are what a command reads and writes. What is not heldcall's own text

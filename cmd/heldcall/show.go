@@ -124,7 +124,11 @@ func shortStanding(r *approvals.Request, now time.Time) string {
 }
 
 func describeDecision(d *approvals.Decision) string {
-	text := fmt.Sprintf("%s by %s, %s", d.Action, d.ReviewerID, d.DecidedAt.UTC().Format(time.RFC3339))
+	who := d.ReviewerID
+	if d.OnBehalfOf != "" {
+		who += " for " + d.OnBehalfOf
+	}
+	text := fmt.Sprintf("%s by %s, %s", d.Action, who, d.DecidedAt.UTC().Format(time.RFC3339))
 	if d.Channel != "" {
 		text += " over " + d.Channel
 	}

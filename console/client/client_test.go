@@ -22,9 +22,10 @@ import (
 // echoGate is behind a real console. It knows the request "known", which ann
 // denied, and answers every other decision and signal with what it was asked.
 type echoGate struct {
-	filter   approvals.Filter
-	decision approvals.Decision
-	events   []approvals.Event
+	console.Gate // what these tests do not ask
+	filter       approvals.Filter
+	decision     approvals.Decision
+	events       []approvals.Event
 }
 
 var denied = approvals.Request{

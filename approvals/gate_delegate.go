@@ -1,0 +1,134 @@
+package approvals
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// maxDelegation is the longest that one reviewer may decide for another; the
+// store keeps delegations as long.
+const maxDelegation = 365 * 24 * time.Hour
+
+// Delegate records that d.To may decide in the place of d.From until d.Until, and
+// returns the delegation with its id. CreatedBy must have been set by the channel
+// that authenticated the reviewer. It fails with [*InvalidError] where it says
+// nothing that could hold, or [ErrStoreUnavailable].
+func (g *Gate) Delegate(ctx context.Context, d Delegation) (Delegation, error) {
+	now := g.now().UTC()
+	if err := g.checkDelegation(&d, now); err != nil {
+		return Delegation{}, err
+	}
+	d.ID, d.CreatedAt, d.Until = g.ids.next(now), now, d.Until.UTC()
+	d.RevokedBy, d.RevokedAt = "", nil
+	if err := g.store.PutDelegation(ctx, d, 0); err != nil {
+		return Delegation{}, unavailable("record a delegation", err)
+	}
+	g.delegationChanged(d)
+	return d, g.recordDelegation(ctx, EventDelegationCreated, &d, d.CreatedBy,
+		fmt.Sprintf("%s may decide for %s until %s", d.To, d.From, d.Until.Format(time.RFC3339)))
+}
+
+func (g *Gate) checkDelegation(d *Delegation, now time.Time) error {
+	for _, name := range []struct{ field, value string }{{"from", d.From}, {"to", d.To}} {
+		if _, known := g.reviewer(name.value); !known {
+			return &InvalidError{name.field, fmt.Sprintf("%q is no reviewer", name.value)}
+		}
+	}
+	switch {
+	case d.From == d.To:
+		return &InvalidError{"to", "is who delegates; name another reviewer"}
+	case !d.Until.After(now):
+		return &InvalidError{"until", "has passed; give a time to come"}
+	case d.Until.Sub(now) > maxDelegation:
+		return &InvalidError{"until", "is more than a year away; give an earlier time"}
+	}
+	return nil
+}
+
+// RevokeDelegation ends a delegation before its time. One that has ended stays
+// as it is. It fails with [ErrUnknownDelegation] or [ErrStoreUnavailable].
+func (g *Gate) RevokeDelegation(ctx context.Context, id, by string) (Delegation, error) {
+	d, revision, err := g.store.GetDelegation(ctx, id)
+	now := g.now().UTC()
+	if err != nil || !d.holds(now) {
+		return d, err
+	}
+	d.RevokedBy, d.RevokedAt = by, &now
+	err = g.store.PutDelegation(ctx, d, revision)
+	if errors.Is(err, ErrConflict) { // revoked by another just now
+		return g.RevokeDelegation(ctx, id, by)
+	}
+	if err != nil {
+		return Delegation{}, unavailable("revoke delegation "+id, err)
+	}
+	g.delegationChanged(d)
+	return d, g.recordDelegation(ctx, EventDelegationRevoked, &d, by, fmt.Sprintf("%s no longer decides for %s", d.To, d.From))
+}
+
+func (g *Gate) recordDelegation(ctx context.Context, typ EventType, d *Delegation, by, note string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	return g.Record(ctx, Event{Type: typ, ReviewerID: by, OnBehalfOf: d.From, Note: joinNotes(note, d.Note)})
+}
+
+func joinNotes(what, why string) string {
+	if why == "" {
+		return what
+	}
+	return what + ": " + why
+}
+
+// delegationChanged takes over a delegation.
+func (g *Gate) delegationChanged(d Delegation) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known, ok := g.delegations[d.ID]; ok && known.RevokedAt != nil {
+		return
+	}
+	g.delegations[d.ID] = d
+}
+
+// Delegation is one delegation, in force or not, or [ErrUnknownDelegation].
+func (g *Gate) Delegation(ctx context.Context, id string) (Delegation, error) {
+	d, _, err := g.store.GetDelegation(ctx, id)
+	return d, err
+}
+
+// Delegations are those in force, the latest first.
+func (g *Gate) Delegations() []Delegation {
+	now := g.now()
+	found := []Delegation{}
+	g.mu.Lock()
+	for _, d := range g.delegations {
+		if d.holds(now) {
+			found = append(found, d)
+		}
+	}
+	g.mu.Unlock()
+	slices.SortFunc(found, func(a, b Delegation) int { return cmp.Compare(b.ID, a.ID) })
+	return found
+}
+
+// principals are the reviewers in whose place another may decide now.
+func (g *Gate) principals(of string) []string {
+	var names []string
+	for _, d := range g.Delegations() {
+		if d.To == of && !slices.Contains(names, d.From) {
+			names = append(names, d.From)
+		}
+	}
+	return names
+}
+
+// reviewer is what a reviewer has of their own; without a directory nobody is
+// known.
+func (g *Gate) reviewer(name string) (Standing, bool) {
+	if g.standing == nil {
+		return Standing{}, false
+	}
+	return g.standing(name)
+}
