@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -275,4 +276,24 @@ func TestParsingIsBounded(t *testing.T) {
 	if v := mustParse(t, "rules: [{deny: ['x(a*)']}]\ndefault: allow").Judge(Call{Tool: "x", Arguments: `{"x":["b"` + strings.Repeat(`,"b"`, maxReadings) + `]}`}); v.Action != Ask {
 		t.Errorf("more texts than are compared: %s", v.Action)
 	}
+}
+
+// TestSuggestWider: a suggestion with a * is for operands of a program that is
+// known, never for what may be another program.
+func TestSuggestWider(t *testing.T) {
+	p := mustParse(t, "tools: {bash: {resource: command, as: shell}}\n")
+	f := func(script string, want ...string) {
+		t.Helper()
+		if v := p.Judge(Call{Tool: "bash", Arguments: argument("command", script)}); !slices.Equal(v.Suggested, want) {
+			t.Errorf("%q: %q, want %q", script, v.Suggested, want)
+		}
+	}
+	f("npm run lint", "bash(npm run lint)", "bash(npm run *)")
+	f("gh pr view 5", "bash(gh pr view 5)", "bash(gh pr view *)")
+	f("npm exec evil", "bash(npm exec evil)")
+	f("frob run evil", "bash(frob run evil)")
+	f("poetry run evil", "bash(poetry run evil)")
+	f("git push origin", "bash(git push origin)")
+	f("npm run -s lint", "bash(npm run -s lint)")
+	f("npm run lint; npm run test", "bash(npm run lint)", "bash(npm run test)")
 }

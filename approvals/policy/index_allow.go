@@ -42,13 +42,13 @@ func firstSegment(body string) string {
 func (s *subject) addAllowKeys(r *reading) {
 	switch s.kind {
 	case asPath:
-		s.addKey(rootKey(&r.path, firstSegment(strings.ToLower(r.path.body))))
+		s.addKey(rootKey(&r.path, firstSegment(foldCase(r.path.body))))
 	case asShell:
 		for _, c := range r.script.all {
 			if len(c.words) == 0 {
 				continue
 			}
-			s.addKey(strings.ToLower(c.words[0]))
+			s.addKey(foldCase(c.words[0]))
 			s.addKey(wordsKey(c.words))
 		}
 	}
