@@ -79,14 +79,15 @@ func (p *Proxy) refuse(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *interce
 func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route, *intercept.Error) {
 	none := route{label: "unknown"}
 	h := &ctx.Request.Header
+	has := framingOf(h)
 	switch {
 	case !bytes.Equal(h.Protocol(), []byte("HTTP/1.1")):
 		return none, badRequest("the protocol is not HTTP/1.1, which streamed answers need (nginx: proxy_http_version 1.1)")
-	case hasHeader(h, "Transfer-Encoding") && hasHeader(h, "Content-Length"):
+	case has.transferEncoding && has.contentLength:
 		return none, badRequest("the request has both Transfer-Encoding and Content-Length")
-	case hasHeader(h, "Upgrade"):
+	case has.upgrade:
 		return none, refusedUpgrade(string(ctx.URI().PathOriginal()))
-	case hasHeader(h, "Content-Encoding"):
+	case has.contentEncoding:
 		return none, badRequest("the request body is compressed; send it as it is")
 	}
 	path, err := normalise(string(ctx.URI().PathOriginal()))

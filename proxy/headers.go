@@ -31,12 +31,17 @@ func hopByHop(lower []byte) bool {
 	return false
 }
 
+// is reports whether a header has a name, in any letter case.
+func is(k []byte, name string) bool {
+	return len(k) == len(name) && strings.EqualFold(string(k), name)
+}
+
 // header is the value of the first header with a name, in any letter case. It
 // stands in for fasthttp's Peek, which compares bytes when names are kept as
 // they came: many clients send lower-case names.
 func header(h *fasthttp.RequestHeader, name string) []byte {
-	for k, v := range h.AllInOrder() {
-		if len(k) == len(name) && strings.EqualFold(string(k), name) {
+	for k, v := range h.All() {
+		if is(k, name) {
 			return v
 		}
 	}
@@ -46,38 +51,36 @@ func header(h *fasthttp.RequestHeader, name string) []byte {
 // hasHeader reports whether there is a header with a name, in any letter case.
 func hasHeader(h *fasthttp.RequestHeader, name string) bool { return header(h, name) != nil }
 
-// headers iterates over the headers of a message, duplicates included.
-type headers = func(yield func(k, v []byte) bool)
+// framingHeaders are those of a request that say where its body ends and how it is
+// to be read.
+type framingHeaders struct{ transferEncoding, contentLength, upgrade, contentEncoding bool }
 
-// endToEnd walks the headers of a message that go on: all but those of the
-// connection and those that a Connection header names.
-func endToEnd(all headers, yield func(lower, k, v []byte)) {
-	named := connectionNames(all)
-	var scratch [64]byte
-	all(func(k, v []byte) bool {
-		lower := appendLower(scratch[:0], k)
-		if !hopByHop(lower) && !named[string(lower)] && bytes.IndexByte(v, '\n') < 0 && bytes.IndexByte(v, '\r') < 0 {
-			yield(lower, k, v)
-		}
-		return true
-	})
+// framingOf looks for them among the lines as they came: what fasthttp has parsed
+// lacks some of them.
+func framingOf(h *fasthttp.RequestHeader) (has framingHeaders) {
+	for k := range h.AllInOrder() {
+		has.transferEncoding = has.transferEncoding || is(k, "Transfer-Encoding")
+		has.contentLength = has.contentLength || is(k, "Content-Length")
+		has.upgrade = has.upgrade || is(k, "Upgrade")
+		has.contentEncoding = has.contentEncoding || is(k, "Content-Encoding")
+	}
+	return has
 }
 
-// connectionNames are the names that all Connection headers together list, in
-// lower case.
-func connectionNames(all headers) (named map[string]bool) {
-	all(func(k, v []byte) bool {
-		if len(k) != len("Connection") || !strings.EqualFold(string(k), "Connection") {
-			return true
-		}
-		if named == nil {
-			named = make(map[string]bool)
-		}
-		for name := range strings.SplitSeq(string(v), ",") {
-			named[strings.ToLower(strings.TrimSpace(name))] = true
-		}
-		return true
-	})
+// goesOn reports whether a header is not one of the connection, and none that a
+// Connection header names: end to end they go on.
+func goesOn(lower, v []byte, named map[string]bool) bool {
+	return !hopByHop(lower) && !named[string(lower)] && bytes.IndexByte(v, '\n') < 0 && bytes.IndexByte(v, '\r') < 0
+}
+
+// addNames adds the names that a Connection header lists, in lower case.
+func addNames(named map[string]bool, list []byte) map[string]bool {
+	if named == nil {
+		named = make(map[string]bool)
+	}
+	for name := range strings.SplitSeq(string(list), ",") {
+		named[strings.ToLower(strings.TrimSpace(name))] = true
+	}
 	return named
 }
 
@@ -100,12 +103,18 @@ func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, e 
 		dst = append(append(dst, '?'), e.Query...)
 	}
 	dst = append(append(append(dst, " HTTP/1.1\r\nHost: "...), u.host...), "\r\n"...)
-	endToEnd(headers(req.AllInOrder()), func(lower, k, v []byte) {
-		if u.replaces(lower, gated) {
-			return
+	var named map[string]bool
+	for k, v := range req.All() {
+		if is(k, "Connection") {
+			named = addNames(named, v)
 		}
-		dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
-	})
+	}
+	var scratch [64]byte
+	for k, v := range req.AllInOrder() {
+		if lower := appendLower(scratch[:0], k); goesOn(lower, v, named) && !u.replaces(lower, gated) {
+			dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
+		}
+	}
 	if gated {
 		dst = append(dst, "Accept-Encoding: identity\r\n"...)
 	}
@@ -200,9 +209,17 @@ func (u *upstream) copyResponseHead(to, from *fasthttp.ResponseHeader, gated boo
 	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
 		to.SetStatusMessage(u.mask.hide(message))
 	}
-	endToEnd(headers(from.All()), func(lower, k, v []byte) {
-		if string(lower) != "x-heldcall-turn" && !u.mask.shows(k) && !(gated && leadsAway(lower, v)) {
+	var named map[string]bool
+	for k, v := range from.All() {
+		if is(k, "Connection") {
+			named = addNames(named, v)
+		}
+	}
+	var scratch [64]byte
+	for k, v := range from.All() {
+		lower := appendLower(scratch[:0], k)
+		if goesOn(lower, v, named) && string(lower) != "x-heldcall-turn" && !u.mask.shows(k) && !(gated && leadsAway(lower, v)) {
 			to.AddBytesKV(k, u.mask.hide(v))
 		}
-	})
+	}
 }
