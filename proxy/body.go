@@ -129,6 +129,7 @@ func (b *body) read() ([]byte, error) {
 	if len(b.early) > 0 {
 		p := b.early
 		b.early = nil
+		b.full = len(p) >= bigBlock/2
 		return p, nil
 	}
 	b.drop()

@@ -1,27 +1,65 @@
 package proxy
 
 import (
+	"bytes"
 	"net"
 	"strconv"
 )
 
 // chunkWriter writes chunks of the chunked transfer coding (RFC 9112 section
-// 7.1) to a connection, each with one system call and without a copy. fasthttp
-// has written the head and flushed it before, and writes the last chunk after.
+// 7.1) to a connection, each with one system call and without a copy. What fasthttp
+// has written before it and not yet sent goes with the first: the head of the
+// answer. fasthttp writes the last chunk after.
 type chunkWriter struct {
 	conn    net.Conn // nil: not in use yet
 	size    [18]byte
-	pieces  [3][]byte
+	pieces  [4][]byte
 	buffers net.Buffers
 }
 
 var crlf = []byte("\r\n")
 
-func (c *chunkWriter) write(p []byte) error {
+// write sends p as a chunk, behind what stands before it.
+func (c *chunkWriter) write(before, p []byte) error {
 	size := append(strconv.AppendUint(c.size[:0], uint64(len(p)), 16), '\r', '\n')
-	c.pieces = [3][]byte{size, p, crlf}
+	c.pieces = [4][]byte{before, size, p, crlf}
 	c.buffers = c.pieces[:]
+	if len(before) == 0 {
+		c.buffers = c.pieces[1:]
+	}
 	_, err := c.buffers.WriteTo(c.conn)
-	c.pieces = [3][]byte{}
+	c.pieces = [4][]byte{}
+	return err
+}
+
+// cork keeps back what is written to an agent's connection by pieces, so that it
+// goes out in one. The zero value keeps nothing.
+type cork struct {
+	in    bool
+	until []byte  // what the last piece ends in, nil where somebody else takes it all
+	kept  *[]byte // nil for nothing
+}
+
+// endOfChunks ends a body in chunks, behind any trailers.
+var endOfChunks = []byte("\r\n\r\n")
+
+// add takes a piece, and reports whether it was the last.
+func (c *cork) add(p []byte) (last bool) {
+	if c.kept == nil {
+		c.kept = heads.Get().(*[]byte)
+	}
+	*c.kept = append(*c.kept, p...)
+	return c.until != nil && bytes.HasSuffix(*c.kept, c.until)
+}
+
+// pull sends what was kept with send, and keeps nothing from then on.
+func (c *cork) pull(send func(kept []byte) error) (err error) {
+	kept := c.kept
+	*c = cork{}
+	if kept != nil {
+		err = send(*kept)
+		*kept = (*kept)[:0]
+		heads.Put(kept)
+	}
 	return err
 }

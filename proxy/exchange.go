@@ -131,7 +131,11 @@ func (x *exchange) stream(length int) {
 	x.p.metrics.openStreams.Inc()
 	x.streams = true
 	x.chunked = length == unknownLength
-	x.fasthttp.Response.ImmediateHeaderFlush = len(x.pending) == 0
+	conn, ok := x.fasthttp.Conn().(*agentConn)
+	if ok = ok && x.chunked && len(x.pending) > 0; ok {
+		conn.cork.in = true // the head goes with the first chunk
+	}
+	x.fasthttp.Response.ImmediateHeaderFlush = ok || len(x.pending) == 0
 	x.fasthttp.Response.SetBodyStream(&relay{x}, length)
 }
 
@@ -163,6 +167,12 @@ func (r *relay) WriteTo(w io.Writer) (n int64, err error) {
 		x.run()
 	}
 	x.close()
+	if conn, ok := x.fasthttp.Conn().(*agentConn); ok && x.broken == nil && x.chunked {
+		if err := conn.flush(); err != nil {
+			return x.written, err
+		}
+		conn.cork = cork{in: true, until: endOfChunks} // fasthttp writes the end in two pieces
+	}
 	return x.written, x.broken
 }
 
@@ -207,16 +217,20 @@ func (x *exchange) deliver(p []byte) bool {
 	return true
 }
 
-// write sends the first chunk together with the head, through fasthttp, and all
-// that follows straight to the agent's connection.
+// write sends bytes straight to the agent's connection, as a chunk where the body is
+// in chunks. The first one goes with the head, through the cork or else through
+// fasthttp.
 func (x *exchange) write(p []byte) error {
-	if x.agent.conn != nil {
-		return x.agent.write(p)
-	}
 	conn, ok := x.fasthttp.Conn().(*agentConn)
-	if ok && !x.chunked {
+	switch {
+	case x.agent.conn != nil:
+		return x.agent.write(nil, p)
+	case ok && !x.chunked:
 		_, err := conn.Conn.Write(p)
 		return err
+	case ok && conn.cork.kept != nil:
+		x.agent.conn = conn.Conn
+		return conn.cork.pull(func(head []byte) error { return x.agent.write(head, p) })
 	}
 	_, err := x.w.Write(p)
 	if ok && err == nil {

@@ -52,6 +52,7 @@ func (l *listener) Close() error { return l.Listener.Close() }
 type agentConn struct {
 	net.Conn
 	ahead   ahead
+	cork    cork
 	leaving *leaving
 	cookie  uint64
 	gone    atomic.Bool
@@ -62,6 +63,25 @@ type agentConn struct {
 
 // Read implements [net.Conn].
 func (a *agentConn) Read(p []byte) (int, error) { return a.ahead.Read(p) }
+
+// Write implements [net.Conn].
+func (a *agentConn) Write(p []byte) (int, error) {
+	if !a.cork.in {
+		return a.Conn.Write(p)
+	}
+	if a.cork.add(p) {
+		return len(p), a.flush()
+	}
+	return len(p), nil
+}
+
+// flush sends what was kept back.
+func (a *agentConn) flush() error {
+	return a.cork.pull(func(kept []byte) error {
+		_, err := a.Conn.Write(kept)
+		return err
+	})
+}
 
 // during lets cancel be called when the agent leaves, at once if it has left
 // already, until the returned function is called.
