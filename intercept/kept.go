@@ -28,6 +28,11 @@ func (k *Kept[T]) Hold(part []byte, of T, limit int) error {
 	return nil
 }
 
+// Trim gives back the room that was made for more: what is kept may wait for long.
+func (k *Kept[T]) Trim() {
+	k.bytes, k.parts = append([]byte(nil), k.bytes...), append([]keptPart[T](nil), k.parts...)
+}
+
 // Len is the number of parts kept.
 func (k *Kept[T]) Len() int { return len(k.parts) }
 

@@ -226,8 +226,8 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		r.Details.Escalation = &approvals.Escalation{At: now.Add(e.After), To: e.To}
 	}
 	if tool, ok := x.req.Tool(h.call.Name); ok {
-		r.Tool = approvals.Tool{Description: tool.Description, Parameters: tool.Parameters}
-		r.Description = tool.Description
+		r.Description = strings.Clone(tool.Description) // pins no list of tools
+		r.Tool = approvals.Tool{Description: r.Description, Parameters: tool.Parameters}
 	}
 	if r.Arguments[0] != '{' || string(r.Arguments) != h.call.Arguments {
 		r.Details.RawArguments = h.call.Arguments
@@ -239,10 +239,11 @@ func (x *exchange) request(h *hearing) approvals.Request {
 // to understand a call, and never so much that a request cannot be recorded.
 const excerptLength = 8 << 10
 
-// excerpt cuts a text that is longer, in the middle, and says so.
+// excerpt cuts a text that is longer, in the middle, and says so. It is a copy: what
+// waits for people pins nothing of a long conversation.
 func excerpt(text string) string {
 	if len(text) <= excerptLength {
-		return text
+		return strings.Clone(text)
 	}
 	const half = excerptLength / 2
 	left := len(text) - excerptLength
