@@ -84,14 +84,15 @@ func readEntry(d *intercept.Reading, v gjson.Result) *entry {
 		d.Refuse("an output item has no type")
 		return e
 	}
-	v.ForEach(func(k, v gjson.Result) bool { return e.note(d, k.Str, v) })
-	if passive[e.typ] && callsWithin(v, 0) {
+	quiet := !intercept.NamesCall(v.Raw) // then nothing in it is suspect
+	v.ForEach(func(k, v gjson.Result) bool { return e.note(d, k.Str, v, quiet) })
+	if passive[e.typ] && !quiet && callsWithin(v, 0) {
 		d.Refuse("an output item that is no call has one in it")
 	}
 	return e
 }
 
-func (e *entry) note(d *intercept.Reading, key string, v gjson.Result) bool {
+func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet bool) bool {
 	switch key {
 	case "type":
 		var typ string
@@ -127,9 +128,9 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result) bool {
 			return d.Refuse("a known field of an output item is spelt in another letter case")
 		}
 		e.noteInput(key, v)
-		return passive[e.typ] && !spoken[e.typ] || d.Unknown(key, v)
+		return quiet || passive[e.typ] && !spoken[e.typ] || d.Unknown(key, v)
 	}
-	return passive[e.typ] && !spoken[e.typ] || d.Unknown("", v)
+	return quiet || passive[e.typ] && !spoken[e.typ] || d.Unknown("", v)
 }
 
 // inputWords are in the names of fields in which an input may stand.
