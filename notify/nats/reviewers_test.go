@@ -28,6 +28,7 @@ func TestReviewersDecideOverNATS(t *testing.T) {
 		{"heldcall.v1.decide.bob." + r.ID, `{"action":"approve"}`, "unknown_reviewer"},
 		{"heldcall.v1.decide.vic." + r.ID, `{"action":"approve","reviewer_id":"ada"}`, "forbidden"},
 		{"heldcall.v1.signal." + ann + ".r", `{"action":"abort_run"}`, "forbidden"},
+		{"heldcall.v1.grants." + ann + ".add", `{"effect":"allow","principal":{"tenant":"acme"},"patterns":["rm"]}`, "forbidden"},
 	} {
 		if reply := ask(t, st.store.Conn(), refused.subject, refused.payload); reply["code"] != refused.code {
 			t.Errorf("%s: %v, want %s", refused.subject, reply, refused.code)

@@ -45,17 +45,21 @@ func startFor(t *testing.T, who *reviewers.Directory) stack {
 			t.Error(err)
 		}
 	})
-	g := approvals.NewGate(approvals.GateOptions{Store: s})
+	book := approvals.NewGrantBook(approvals.GrantBookOptions{Store: s, Judge: anyGrant{}})
+	g := approvals.NewGate(approvals.GateOptions{Store: s, Grants: book})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() {
-		if err := g.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	for _, run := range []func(context.Context) error{book.Run, g.Run} {
+		running.Go(func() {
+			if err := run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	t.Cleanup(func() { cancel(); running.Wait() })
+	<-book.Ready()
 	<-g.Ready()
-	service, err := nats.Start(nats.Options{Conn: s.Conn(), Gate: g, Version: "1.2.3", Reviewers: who})
+	service, err := nats.Start(nats.Options{Conn: s.Conn(), Gate: g, Grants: book, Version: "1.2.3", Reviewers: who})
 	if err != nil {
 		t.Fatal(err)
 	}

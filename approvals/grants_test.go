@@ -1,0 +1,335 @@
+package approvals_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store"
+)
+
+// anyPolicy takes every grant. A pattern covers the calls of the tool it names.
+type anyPolicy struct{}
+
+func (anyPolicy) CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.Grant, error) {
+	if g.Scope == "" {
+		g.Scope = approvals.GrantUser
+	}
+	if r != nil && len(g.Patterns) == 0 {
+		g.Patterns = []string{r.ToolName}
+	}
+	return g, nil
+}
+
+func (p anyPolicy) GrantCovers(g approvals.Grant) func(approvals.Event) bool {
+	return func(e approvals.Event) bool { return p.GrantIsFor(g, e.ToolName) }
+}
+
+func (anyPolicy) GrantIsFor(g approvals.Grant, tool string) bool {
+	for _, p := range g.Patterns {
+		if p == tool {
+			return true
+		}
+	}
+	return false
+}
+
+// runBook is a book that runs until stop or the end of the test, and what it was
+// told to keep.
+func runBook(t testing.TB, o approvals.GrantBookOptions) (b *approvals.GrantBook, stop func()) {
+	t.Helper()
+	o.Judge = anyPolicy{}
+	b = approvals.NewGrantBook(o)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := b.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	await(t, b.Ready(), "the book to be ready")
+	return b, stop
+}
+
+// rememberable is a request whose decision may be remembered.
+func rememberable(tool string) approvals.Request {
+	r := request(tool)
+	r.AllowRemember = true
+	return r
+}
+
+func granted(tool string) approvals.Grant {
+	return approvals.Grant{
+		Effect: approvals.GrantAllow, Principal: approvals.Principal{Tenant: "acme", User: "ann", Agent: "coder"},
+		Patterns: []string{tool}, GrantedBy: "rita",
+	}
+}
+
+// A decision for always is durable before its grant: a process that dies between
+// the two leaves the grant to the next. One that was revoked does not come back.
+func TestPromise4_RecordedFirst_MissingGrantIsWrittenAtStart(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	dying := approvals.NewGrantBook(approvals.GrantBookOptions{Store: &deafGrants{Store: s}, Judge: anyPolicy{}})
+	g := approvals.NewGate(approvals.GateOptions{Store: s, Grants: dying}) // never runs: nothing is retried
+	h := open(t, g, rememberable("x"))
+	id := h.Requests()[0].ID
+	if r, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionAllowAlways, ReviewerID: "rita"}); err != nil || r.Status != approvals.StatusApproved {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	await(t, h.Done(), "the hold: the decision is durable")
+
+	book, _ := runBook(t, approvals.GrantBookOptions{Store: s})
+	if n := len(book.Grants(approvals.GrantFilter{}).Items); n != 0 {
+		t.Fatalf("%d grants before the restart", n)
+	}
+	runGate(t, approvals.GateOptions{Store: s, Grants: book})
+	eventually(t, "the grant is there", func() bool { return len(book.Grants(approvals.GrantFilter{}).Items) == 1 })
+	grant := book.Grants(approvals.GrantFilter{}).Items[0]
+	if grant.RequestID != id || grant.GrantedBy != "rita" || !cmp.Equal(grant.Patterns, []string{"x"}) {
+		t.Fatalf("the grant is %+v", grant)
+	}
+	want := []approvals.EventType{approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventGrantCreated}
+	if diff := cmp.Diff(want, eventTypes(eventsOf(t, s, id))); diff != "" {
+		t.Fatal(diff)
+	}
+
+	if _, err := book.Revoke(t.Context(), grant.ID, "rita", "test"); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := runBook(t, approvals.GrantBookOptions{Store: s})
+	runGate(t, approvals.GateOptions{Store: s, Grants: again})
+	time.Sleep(200 * time.Millisecond) // for what must not happen
+	if got := again.Grants(approvals.GrantFilter{}).Items; len(got) != 0 {
+		t.Fatalf("a revoked grant came back: %+v", got)
+	}
+	if got := eventTypes(eventsOf(t, s, id)); !cmp.Equal(got, append(want, approvals.EventGrantRevoked)) {
+		t.Fatalf("events %v", got)
+	}
+}
+
+// deafGrants is a store that takes no grants.
+type deafGrants struct{ *store.Store }
+
+func (*deafGrants) PutGrant(context.Context, approvals.Grant, uint64) (uint64, error) {
+	return 0, fmt.Errorf("died: %w", approvals.ErrStoreUnavailable)
+}
+
+// Uses are counted over replicas and restarts, and written without anybody
+// waiting for it.
+func TestUsesAreCountedOverReplicas(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	one, stopOne := runBook(t, approvals.GrantBookOptions{Store: s})
+	two, stopTwo := runBook(t, approvals.GrantBookOptions{Store: s})
+	g, err := one.Add(t.Context(), granted("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other replica knows it", func() bool { _, err := two.Grant(g.ID); return err == nil })
+	var all sync.WaitGroup
+	for _, b := range []*approvals.GrantBook{one, two, one} {
+		all.Go(func() {
+			for range 100 {
+				b.Used(g.ID, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
+			}
+		})
+	}
+	all.Wait()
+	if got, _ := one.Grant(g.ID); got.Uses < 200 || got.LastUsedAt == nil {
+		t.Errorf("not yet written uses do not count: %+v", got)
+	}
+	all.Go(stopOne)
+	all.Go(stopTwo)
+	all.Wait()
+	again, _ := runBook(t, approvals.GrantBookOptions{Store: s})
+	if got, err := again.Grant(g.ID); err != nil || got.Uses != 300 || got.LastUsedAt == nil {
+		t.Errorf("after a restart: %+v, %v", got, err)
+	}
+}
+
+// A grant is in force, and revoked, on every replica within a second.
+func TestGrantsReachEveryReplica(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	var kept, dropped atomic.Int32
+	here, _ := runBook(t, approvals.GrantBookOptions{Store: s})
+	there, _ := runBook(t, approvals.GrantBookOptions{
+		Store: s, Kept: func(approvals.Grant) { kept.Add(1) }, Dropped: func(string) { dropped.Add(1) },
+	})
+	for i := range 20 {
+		g, err := here.Add(t.Context(), granted(fmt.Sprintf("tool%d", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := here.Grant(g.ID); err != nil {
+			t.Fatalf("who granted it does not know it: %v", err)
+		}
+		eventually(t, "the other knows it", func() bool { return kept.Load() == int32(i+1) })
+		here.Used(g.ID)
+		if _, err := there.Revoke(t.Context(), g.ID, "rita", "test"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is revoked", func() bool { _, err := here.Grant(g.ID); return errors.Is(err, approvals.ErrUnknownGrant) })
+		if dropped.Load() != int32(i+1) {
+			t.Fatalf("%d were dropped, want %d", dropped.Load(), i+1)
+		}
+	}
+	if _, err := here.Revoke(t.Context(), "01ARZ3NDEKTSV4RRFFQ69G5FAV", "rita", "test"); !errors.Is(err, approvals.ErrUnknownGrant) {
+		t.Errorf("an unknown grant is revoked: %v", err)
+	}
+}
+
+func TestListGrants(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	now := time.Now()
+	var ahead atomic.Int64
+	b, _ := runBook(t, approvals.GrantBookOptions{Store: s, Now: func() time.Time { return now.Add(time.Duration(ahead.Load())) }})
+	soon := now.Add(time.Minute)
+	add := func(scope approvals.GrantScope, tenant, user, tool string, ends *time.Time) {
+		t.Helper()
+		g := granted(tool)
+		g.Scope, g.Principal.Tenant, g.Principal.User, g.SessionID, g.ExpiresAt = scope, tenant, user, "s1", ends
+		if _, err := b.Add(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(approvals.GrantUser, "acme", "ann", "a", nil)
+	add(approvals.GrantSession, "acme", "ann", "b", nil)
+	add(approvals.GrantTenant, "acme", "ann", "c", nil)
+	add(approvals.GrantAgent, "other", "bob", "d", &soon)
+	list := func(f approvals.GrantFilter) string {
+		var tools []string
+		for {
+			page := b.Grants(f)
+			for _, g := range page.Items {
+				tools = append(tools, g.Patterns...)
+			}
+			if f.Cursor = page.NextCursor; f.Cursor == "" {
+				return strings.Join(tools, "")
+			}
+		}
+	}
+	for _, c := range []struct {
+		filter approvals.GrantFilter
+		want   string
+	}{
+		{approvals.GrantFilter{}, "dcba"},
+		{approvals.GrantFilter{Limit: 1}, "dcba"},
+		{approvals.GrantFilter{Limit: 3}, "dcba"},
+		{approvals.GrantFilter{Tenant: "acme"}, "cba"},
+		{approvals.GrantFilter{User: "ann"}, "ba"}, // a tenant's is nobody's
+		{approvals.GrantFilter{Agent: "coder"}, "db"},
+		{approvals.GrantFilter{SessionID: "s1"}, "b"},
+		{approvals.GrantFilter{Tool: "c"}, "c"},
+		{approvals.GrantFilter{Tenant: "acme", Tool: "d"}, ""},
+	} {
+		if got := list(c.filter); got != c.want {
+			t.Errorf("%+v lists %s, want %s", c.filter, got, c.want)
+		}
+	}
+	ahead.Store(int64(time.Hour))
+	if got, all := list(approvals.GrantFilter{}), list(approvals.GrantFilter{Expired: true}); got != "cba" || all != "dcba" {
+		t.Errorf("an hour later %s, with those that have ended %s", got, all)
+	}
+	ahead.Store(int64(48 * time.Hour))
+	eventually(t, "what ended long ago is gone", func() bool { return list(approvals.GrantFilter{Expired: true}) == "cba" })
+}
+
+func TestAddGrantRefuses(t *testing.T) {
+	b, _ := runBook(t, approvals.GrantBookOptions{Store: openStore(t, t.TempDir())})
+	past := time.Now().Add(-time.Second)
+	for field, spoil := range map[string]func(*approvals.Grant){
+		"granted_by": func(g *approvals.Grant) { g.GrantedBy = "" },
+		"effect":     func(g *approvals.Grant) { g.Effect = "" },
+		"scope":      func(g *approvals.Grant) { g.Scope = "world" },
+		"session_id": func(g *approvals.Grant) { g.Scope = approvals.GrantSession },
+		"principal":  func(g *approvals.Grant) { g.Principal.Tenant = "" },
+		"patterns":   func(g *approvals.Grant) { g.Patterns = nil },
+		"expires_at": func(g *approvals.Grant) { g.ExpiresAt = &past },
+	} {
+		g := granted("x")
+		spoil(&g)
+		_, err := b.Add(t.Context(), g)
+		invalid := (*approvals.InvalidError)(nil)
+		if !errors.As(err, &invalid) || invalid.Field != field {
+			t.Errorf("without a good %s: %v", field, err)
+		}
+	}
+	if n := len(b.Grants(approvals.GrantFilter{}).Items); n != 0 {
+		t.Errorf("%d were written", n)
+	}
+}
+
+// What is written of a grant is the book's: nobody invents uses or an id.
+func TestAddGrantTakesNoUses(t *testing.T) {
+	b, _ := runBook(t, approvals.GrantBookOptions{Store: openStore(t, t.TempDir())})
+	g := granted("x")
+	g.ID, g.Uses, g.RequestID, g.SessionID = "mine", 7, "R", "s1"
+	got, err := b.Add(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := granted("x")
+	want.ID, want.Scope, want.Principal.Agent, want.CreatedAt = got.ID, approvals.GrantUser, "", got.CreatedAt
+	if diff := cmp.Diff(want, got); diff != "" || len(got.ID) != 26 || got.CreatedAt.IsZero() {
+		t.Error(diff, got.ID)
+	}
+}
+
+// A preview looks at calls, each once, and at those of the principal alone.
+func TestPreviewGrant(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	b, _ := runBook(t, approvals.GrantBookOptions{Store: s})
+	gate := runGate(t, approvals.GateOptions{Store: s, Grants: b})
+	h := open(t, gate, request("x"), request("y"))
+	for _, r := range h.Requests() {
+		if _, err := gate.Decide(t.Context(), approvals.Decision{RequestID: r.ID, Action: approvals.ActionApprove, ReviewerID: "rita"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	who := approvals.Principal{Tenant: "acme", User: "ann", Agent: "coder"}
+	bob := approvals.Principal{Tenant: "acme", User: "bob", Agent: "coder"}
+	if err := gate.Record(t.Context(),
+		approvals.Event{Type: approvals.EventCallAllowed, Principal: who, ToolName: "x", Before: []byte(`{"n":1}`)},
+		approvals.Event{Type: approvals.EventCallReleased, Principal: who, ToolName: "x"},
+		approvals.Event{Type: approvals.EventCallDenied, Principal: who, ToolName: "x", Before: []byte(`{"n":2}`)},
+		approvals.Event{Type: approvals.EventCallDenied, Principal: who, ToolName: "x", Before: []byte(`{}`), RequestID: h.Requests()[0].ID},
+		approvals.Event{Type: approvals.EventCallAllowed, Principal: bob, ToolName: "x", Before: []byte(`{"n":3}`)},
+	); err != nil {
+		t.Fatal(err)
+	}
+	p, err := b.Preview(t.Context(), granted("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var then []string
+	for _, c := range p.Items {
+		then = append(then, c.Then)
+	}
+	if p.Calls != 5 || p.Covered != 3 || p.Since == nil || !cmp.Equal(then, []string{"denied", "allowed", "asked"}) || string(p.Items[0].Arguments) != `{"n":2}` {
+		t.Errorf("the preview is %+v", p)
+	}
+	if n := len(b.Grants(approvals.GrantFilter{}).Items); n != 0 || p.Grant.ID != "" {
+		t.Errorf("a preview wrote %d grants", n)
+	}
+}
+
+// BenchmarkUsed measures what counting adds to a call.
+func BenchmarkUsed(b *testing.B) {
+	book, _ := runBook(b, approvals.GrantBookOptions{Store: openStore(b, b.TempDir())})
+	g, err := book.Add(b.Context(), granted("x"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		book.Used(g.ID)
+	}
+}
