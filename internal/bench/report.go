@@ -33,6 +33,9 @@ func tables(r results) []table {
 	if len(r.Leaving) > 0 {
 		ts = append(ts, leavingTable(r.Leaving))
 	}
+	if len(r.Judging) > 0 {
+		ts = append(ts, judgingTable(r.Judging))
+	}
 	if i := r.Integrity; i != nil {
 		ts = append(ts, table{
 			title:  "Correctness: 11 streams at once of each dialect, cut at random bytes, some with a tool call at the end",

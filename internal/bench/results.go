@@ -7,19 +7,20 @@ import (
 
 // results is everything one run found, as -json writes it.
 type results struct {
-	Go        string         `json:"go"`
-	CPUs      int            `json:"cpus"`
-	Started   time.Time      `json:"started"`
-	Rounds    int            `json:"rounds"`
-	Foreign   float64        `json:"foreign_cpu_share"` // of the CPU time used while hops were loaded, by programs that are no part of this
-	Load      []loadResult   `json:"load,omitempty"`
-	Paced     []pacedResult  `json:"paced,omitempty"`
-	Memory    []memoryResult `json:"memory,omitempty"`
-	Held      []heldResult   `json:"held,omitempty"`
-	Leaving   []leaveResult  `json:"leaving,omitempty"`
-	Integrity *integrity     `json:"integrity,omitempty"`
-	Targets   []target       `json:"targets,omitempty"`
-	Failures  []string       `json:"failures,omitempty"`
+	Go        string          `json:"go"`
+	CPUs      int             `json:"cpus"`
+	Started   time.Time       `json:"started"`
+	Rounds    int             `json:"rounds"`
+	Foreign   float64         `json:"foreign_cpu_share"` // of the CPU time used while hops were loaded, by programs that are no part of this
+	Load      []loadResult    `json:"load,omitempty"`
+	Paced     []pacedResult   `json:"paced,omitempty"`
+	Memory    []memoryResult  `json:"memory,omitempty"`
+	Held      []heldResult    `json:"held,omitempty"`
+	Leaving   []leaveResult   `json:"leaving,omitempty"`
+	Judging   []judgingResult `json:"judging,omitempty"`
+	Integrity *integrity      `json:"integrity,omitempty"`
+	Targets   []target        `json:"targets,omitempty"`
+	Failures  []string        `json:"failures,omitempty"`
 }
 
 // loadResult is one full-speed workload over all hops.

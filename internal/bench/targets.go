@@ -26,6 +26,8 @@ const (
 	heldStreamBytes   = 24 << 10
 	leaveMilliseconds = 50.0
 	decisionMillis    = 20.0
+	judgingMicros     = 20.0
+	judgingGrowth     = 10.0 // with ten times the grants: no worse than linear
 	eventsChecked     = 10_000_000
 )
 
@@ -57,6 +59,7 @@ func judge(r *results) []target {
 			ts = append(ts, judgeLeaving(l))
 		}
 	}
+	ts = append(ts, judgeJudging(r.Judging)...)
 	if i := r.Integrity; i != nil && i.Hop == hopHeldcall {
 		ts = append(ts, target{
 			Figure: "lost, torn or reordered events", Want: fmt.Sprintf("0 in %d", eventsChecked),
