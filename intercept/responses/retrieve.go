@@ -96,5 +96,6 @@ func (a *answer) recall() {
 	}
 	if a.req.verb == cancel && len(a.req.known.chain) > 1 {
 		a.head.id, a.moved = intercept.Quote(a.req.id), true
+		a.head.previous = "null" // not the part before, which is the same answer to the agent
 	}
 }

@@ -82,6 +82,20 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// TestCancelledInItsContinuation: upstream cancels the part at work, which is the
+// answer that the agent knows and does not go on from itself.
+func TestCancelledInItsContinuation(t *testing.T) {
+	d := newDialogue(t, deny, asksOnce...)
+	id := gjson.Get(d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}],"background":true}`)), "id").Str
+	for range 4 {
+		d.send(got(id, ""))
+	}
+	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: root + "/" + id + cancelling})
+	if len(d.asked) != 2 || gjson.Get(out, "id").Str != id || gjson.Get(out, "previous_response_id").Raw != "null" {
+		t.Fatalf("asked %d times; in the end %s", len(d.asked), out)
+	}
+}
+
 // TestACountedHistoryIsWhole asks how long a request would be that goes on from an
 // answer in which calls were hidden: upstream refuses to count with calls open.
 func TestACountedHistoryIsWhole(t *testing.T) {
