@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -14,7 +15,8 @@ const (
 	judgedRules = 100
 	fewGrants   = 1_000
 	manyGrants  = 10_000
-	judgedCalls = 2_000 // in one round
+	judgedCalls = 100 // in one try: few enough for one turn on a busy machine's CPU
+	judgedTries = 20  // in one round, of which the fastest counts
 )
 
 // judgingResult is how long policy takes for one call of a kind.
@@ -57,12 +59,15 @@ func (s *suite) judging() error {
 
 // judgeRound judges a call again and again, and returns the microseconds of one.
 func judgeRound(p *policy.Policy, c policy.Call) float64 {
-	p.Judge(c) // what is made when it is first needed does not count
-	began := time.Now()
-	for range judgedCalls {
-		p.Judge(c)
+	fastest := math.Inf(1)
+	for range judgedTries {
+		began := time.Now()
+		for range judgedCalls {
+			p.Judge(c)
+		}
+		fastest = min(fastest, float64(time.Since(began).Nanoseconds())/1e3/judgedCalls)
 	}
-	return float64(time.Since(began).Nanoseconds()) / 1e3 / judgedCalls
+	return fastest
 }
 
 var judgedPrincipal = approvals.Principal{Tenant: "acme", User: "ann", Agent: "coder"}
@@ -79,7 +84,7 @@ func judgedKinds() []judgedKind {
 	kinds := []judgedKind{
 		{"command, by a rule", policy.Call{Tool: "bash", Arguments: `{"command":"npm run task7:unit","cwd":"x"}`}},
 		{"command, by a grant", policy.Call{Tool: "bash", Arguments: `{"command":"npm run target6","cwd":"x"}`}},
-		{"two commands, asked", policy.Call{Tool: "bash", Arguments: `{"command":"npm run task7 && cargo build","cwd":"x"}`}},
+		{"command, asked about", policy.Call{Tool: "bash", Arguments: `{"command":"cargo build --release","cwd":"x"}`}},
 		{"path, by a grant", policy.Call{Tool: "read_file", Arguments: `{"path":"./granted7/a/b.go","limit":200}`}},
 	}
 	for i := range kinds {
@@ -125,7 +130,7 @@ func judgedPolicy(grants int) (*policy.Policy, error) {
 func judgingTable(all []judgingResult) table {
 	t := table{
 		title:  fmt.Sprintf("Judging one call by %d rules and the caller's grants", judgedRules),
-		note:   "us a call, median and quartiles over the rounds",
+		note:   "us a call, median and quartiles over the rounds; of a round the fastest tries",
 		header: []string{"call", "no grants", fmt.Sprintf("%d grants", fewGrants), fmt.Sprintf("%d grants", manyGrants)},
 	}
 	for i := 0; i < len(all); i += 3 { // the sizes of one kind of call stand together
