@@ -119,7 +119,10 @@ func newShellPattern(text string) (*shellPattern, error) {
 	if problem := scriptProblem(text); problem != "" {
 		return nil, errNotOneCommand
 	}
-	file, err := newParser().Parse(strings.NewReader(text), "")
+	parsers := knownPrograms().parsers
+	parser := parsers.Get().(*syntax.Parser)
+	file, err := parser.Parse(strings.NewReader(text), "")
+	parsers.Put(parser)
 	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
 		return nil, errNotOneCommand
 	}

@@ -3,8 +3,8 @@ package policy
 import "strings"
 
 // Patterns that allow are told apart by more than those that deny, which must
-// see through quoting, folders and letter case: a pattern without a * by all the
-// words of its command, one of paths by its first segment. Nor are they all looked
+// see through quoting, folders and letter case: one of commands by the words in
+// front of its first *, one of paths by its first segment. Nor are they all looked
 // at where a call may hide what it does: such a call they do not cover.
 
 // allowKey is what a resource of a kind has among its keys if an allow pattern
@@ -12,12 +12,10 @@ import "strings"
 func (p *pattern) allowKey(k kind) (string, bool) {
 	switch {
 	case p.any || p.star || p.rule.wide:
-	case k == asShell && p.shell != nil && p.shell.spelledOut && !p.shell.rest && !p.shell.open:
-		words := make([]string, len(p.shell.words))
-		for i, w := range p.shell.words {
-			words[i] = w.prefix()
+	case k == asShell && p.shell != nil:
+		if words := p.shell.fixed(); len(words) > 0 {
+			return wordsKey(words[:min(len(words), maxKeyWords)]), true
 		}
-		return wordsKey(words), true
 	case k == asPath && p.path != nil && !p.path.fixed:
 		if first := firstSegment(p.path.lower); !strings.ContainsAny(first, `*\`) {
 			return rootKey(&p.path.location, first), true
@@ -26,8 +24,23 @@ func (p *pattern) allowKey(k kind) (string, bool) {
 	return p.key(k)
 }
 
-// wordsKey is the key of a command of exactly these words. No other key begins
-// like it.
+// maxKeyWords is how many words of a command it is looked up by.
+const maxKeyWords = 8
+
+// fixed are the words of the pattern in front of its first *.
+func (p *shellPattern) fixed() []string {
+	var words []string
+	for _, w := range p.words {
+		if !w.literal() {
+			break
+		}
+		words = append(words, w.prefix())
+	}
+	return words
+}
+
+// wordsKey is the key of a command that begins with these words. No other key
+// begins like it.
 func wordsKey(words []string) string { return "\x00" + strings.Join(words, "\x00") }
 
 // rootKey is the key of the paths below a first segment.
@@ -42,14 +55,30 @@ func firstSegment(body string) string {
 func (s *subject) addAllowKeys(r *reading) {
 	switch s.kind {
 	case asPath:
-		s.addKey(rootKey(&r.path, firstSegment(foldCase(r.path.body))))
+		s.addKey(rootKey(&r.path, firstSegment(r.path.lower)))
 	case asShell:
 		for _, c := range r.script.all {
 			if len(c.words) == 0 {
 				continue
 			}
 			s.addKey(foldCase(c.words[0]))
-			s.addKey(wordsKey(c.words))
+			s.addWordsKeys(c.words[:min(len(c.words), maxKeyWords)])
 		}
+	}
+}
+
+// addWordsKeys adds a key for each number of words that a command begins with, the
+// last of them whole and up to each colon.
+func (s *subject) addWordsKeys(words []string) {
+	key, at := wordsKey(words), 0
+	for _, word := range words {
+		begin := at + 1
+		at = begin + len(word)
+		for i := begin; i < at; i++ {
+			if key[i] == ':' {
+				s.addKey(key[:i])
+			}
+		}
+		s.addKey(key[:at])
 	}
 }

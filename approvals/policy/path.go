@@ -17,6 +17,7 @@ type location struct {
 	anchor string // "" the agent's folder, "/", "~", "~user" or a drive such as "c:"
 	up     int    // leading ..
 	body   string // the rest, without a leading slash
+	lower  string // the body in lower case
 }
 
 // locate cleans a path. The problem says why it cannot be told what programs
@@ -45,6 +46,7 @@ func locate(text string) (l location, problem string) {
 	if l.body == "." {
 		l.body = ""
 	}
+	l.lower = foldCase(l.body)
 	problem = pathProblem(text)
 	if problem == "" && l.inProc() {
 		problem = "The path leads through /proc, where folders stand for others."
@@ -136,8 +138,8 @@ func otherPaths(text string) []string {
 // special in it.
 type pathGlob struct {
 	location        // its body is a doublestar pattern
-	lower    string // the body in lower case
 	anywhere bool   // begins with **
+	head     string // the first segment in lower case
 	last     string // the last segment in lower case, where that is fixed
 	fixed    bool
 }
@@ -160,14 +162,15 @@ func newPathGlob(text string) (*pathGlob, error) {
 		}
 		wild = wild || strings.Contains(segment, "*")
 	}
-	last := lastSegment(foldCase(l.body))
+	head, last := firstSegment(l.lower), lastSegment(l.lower)
 	l.body = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`).Replace(l.body) // special to doublestar only
+	l.lower = foldCase(l.body)
 	if !doublestar.ValidatePattern(l.body) {
 		return nil, errors.New("is not a path pattern")
 	}
 	return &pathGlob{
 		location: l,
-		lower:    foldCase(l.body),
+		head:     head,
 		anywhere: l.anchor == "" && l.up == 0 && strings.HasPrefix(text, "**"),
 		last:     last,
 		fixed:    !strings.Contains(last, "*"),
@@ -185,14 +188,18 @@ func (g *pathGlob) covers(l location) bool {
 // match says the same for a deny or ask: maybe where it depends on the agent's
 // folder or on whether its file system minds letter case.
 func (g *pathGlob) match(l location) match {
+	beside := g.anchor == l.anchor && g.up == l.up
+	if beside && !strings.Contains(g.head, "*") && firstSegment(l.lower) != g.head {
+		return no
+	}
 	if g.covers(l) || g.anywhere && doublestar.MatchUnvalidated(g.body, l.body) {
 		return yes
 	}
-	body := foldCase(l.body)
-	if (g.anywhere || g.anchor == l.anchor && g.up == l.up) && doublestar.MatchUnvalidated(g.lower, body) {
+	body := l.lower
+	if (g.anywhere || beside) && doublestar.MatchUnvalidated(g.lower, body) {
 		return maybe
 	}
-	if g.anchor == l.anchor && g.up == l.up {
+	if beside {
 		return no
 	}
 	if endsLike(body, func(end string) bool { return doublestar.MatchUnvalidated(g.lower, end) }) {
@@ -216,7 +223,7 @@ func (g *pathGlob) below(l location) bool {
 		return l.up > g.up
 	}
 	fixed, _, _ := strings.Cut(g.lower, "*")
-	body := foldCase(l.body)
+	body := l.lower
 	return body == "" || strings.HasPrefix(fixed, body) || strings.HasPrefix(body, fixed)
 }
 

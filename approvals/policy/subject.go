@@ -156,7 +156,7 @@ func (s *subject) lookUp() {
 		s.addAllowKeys(r)
 		switch s.kind {
 		case asPath:
-			s.keys = append(s.keys, lastSegment(foldCase(r.path.body)))
+			s.keys = append(s.keys, lastSegment(r.path.lower))
 		case asURL:
 			s.keys = append(s.keys, r.url.host)
 		case asShell:
@@ -165,6 +165,8 @@ func (s *subject) lookUp() {
 			s.keys = append(s.keys, r.lower)
 		}
 	}
+	slices.Sort(s.keys)
+	s.keys = slices.Compact(s.keys)
 }
 
 func (s *subject) keysOf(r *reading) {
@@ -190,8 +192,4 @@ func (s *subject) keysOf(r *reading) {
 	}
 }
 
-func (s *subject) addKey(key string) {
-	if !slices.Contains(s.keys, key) {
-		s.keys = append(s.keys, key)
-	}
-}
+func (s *subject) addKey(key string) { s.keys = append(s.keys, key) }
