@@ -199,7 +199,7 @@ func requestedCall(r *approvals.Request) (policy.Call, error) {
 		}
 	}
 	return policy.Call{
-		Tool: r.ToolName, Arguments: arguments, FreeText: r.Details.FreeText, Fixed: r.Details.Fixed,
+		Tool: r.ToolName, Arguments: arguments, FreeText: r.Details.FreeText, Fixed: r.Details.Fixed, Ambiguous: r.Details.Doubts,
 		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Model: r.Model, Dialect: r.Dialect,
 	}, nil
 }
@@ -211,15 +211,9 @@ func (g *grants) GrantCovers(one approvals.Grant) func(approvals.Event) bool {
 		return func(approvals.Event) bool { return false }
 	}
 	return func(e approvals.Event) bool {
-		call := policy.Call{
-			Tool: e.ToolName, Arguments: string(e.Before), FreeText: e.FreeText,
-			Run: e.RunID, Model: e.Model, Dialect: e.Dialect, Now: g.now(),
-		}
-		var text string
-		if json.Unmarshal(e.Before, &text) == nil { // free text, or arguments that were not strict
-			call.Arguments = text
-		}
-		return covers(compiled, call, g.policies.forCallsOf(e.Principal))
+		call, _, recorded := policy.RecordedCall(&e)
+		call.Now = g.now()
+		return recorded && covers(compiled, call, g.policies.forCallsOf(e.Principal))
 	}
 }
 

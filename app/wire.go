@@ -148,7 +148,7 @@ func (c *canaryResult) check(context.Context) error {
 func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
 	c := a.config.Console
 	a.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Templates: a.grants.templates, Reviewers: a.reviewers, Session: c.Session,
+		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store, Templates: a.grants.templates, Reviewers: a.reviewers, Session: c.Session,
 		Checks: []console.Check{
 			{Name: "store", Check: a.store.Healthy},
 			{Name: "canary", Check: a.canary.check},

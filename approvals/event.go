@@ -57,10 +57,18 @@ type Event struct {
 	Before     json.RawMessage `json:"before,omitempty"`    // arguments as the model wrote them
 	After      json.RawMessage `json:"after,omitempty"`     // arguments that were released, where they differ
 	FreeText   bool            `json:"free_text,omitempty"` // the tool's input is free text: Before and After are a string
+	Doubts     []string        `json:"doubts,omitempty"`    // why clients may read the call in different ways
 	Grant      *Grant          `json:"grant,omitempty"`     // as it was created or revoked
 	Seq        uint64          `json:"seq"`
 	PrevHash   string          `json:"prev_hash"` // hex SHA-256, "" for the first
 	Hash       string          `json:"hash"`
+}
+
+// EventPage is one page of the audit log, oldest first. NextCursor is "" on the last
+// page.
+type EventPage struct {
+	Items      []Event `json:"items"`
+	NextCursor string  `json:"next_cursor"`
 }
 
 // Outcome is how one call ended, told apart to the model, in the log and in the

@@ -2,11 +2,13 @@ package approvals
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oklog/ulid/v2"
 )
 
@@ -16,6 +18,9 @@ import (
 func requestEvents(r *Request) []Event {
 	events := []Event{requestEvent(r, EventApprovalRequired, 0, r.CreatedAt)}
 	events[0].Before = r.Arguments
+	if raw := json.RawMessage(r.Details.RawArguments); !r.Details.FreeText && isStrictObject(raw) {
+		events[0].Before, events[0].After = raw, r.Arguments // a rule has changed them
+	}
 	for i, d := range r.Decisions {
 		e := requestEvent(r, EventApprovalDecision, i, d.DecidedAt)
 		e.Action = d.Action
@@ -64,6 +69,12 @@ func eventsSince(before, after *Request) []Event {
 	return slices.DeleteFunc(requestEvents(after), func(e Event) bool { return known[e.ID] })
 }
 
+// isStrictObject reports whether a text is one JSON object that is read in one way.
+func isStrictObject(text json.RawMessage) bool {
+	value := jsontext.Value(text)
+	return value.IsValid() && value.Kind() == '{'
+}
+
 // requestEvent is the nth event of a type about a request.
 func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
 	return Event{
@@ -82,6 +93,7 @@ func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
 		ToolName:   r.ToolName,
 		Rule:       r.Rule,
 		FreeText:   r.Details.FreeText,
+		Doubts:     r.Details.Doubts,
 	}
 }
 

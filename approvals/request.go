@@ -119,6 +119,9 @@ type Details struct {
 	Commands []string `json:"commands,omitempty"`
 	// RawArguments is the text the model wrote where Arguments is not that text.
 	RawArguments string `json:"raw_arguments,omitempty"`
+	// Doubts are why clients may read the call on the wire in different ways, each in
+	// one sentence. They are among Flags too.
+	Doubts []string `json:"doubts,omitempty"`
 	// CancelReason says why a cancelled request ended.
 	CancelReason string `json:"cancel_reason,omitempty"`
 	// EndedAt is when the request became final, UTC; nil while it is pending.

@@ -54,6 +54,7 @@ type Options struct {
 	URL        string // how reviewers reach it, where that is not Listen: http or https
 	Gate       Gate
 	Grants     Grants
+	Audit      Audit
 	Templates  []approvals.GrantTemplate // of grants, as the configuration has them
 	Reviewers  *reviewers.Directory      // nil: whoever reaches the console is the reviewer "local"
 	Session    time.Duration             // how long a sign-in lasts; 0: 12 h
@@ -75,6 +76,7 @@ type Check struct {
 type Console struct {
 	gate      Gate
 	grants    Grants
+	audit     Audit
 	templates []approvals.GrantTemplate
 	reviewers *reviewers.Directory
 	sessions  *sessions
@@ -106,6 +108,7 @@ func New(o Options) (*Console, error) {
 	c := &Console{
 		gate:      o.Gate,
 		grants:    o.Grants,
+		audit:     o.Audit,
 		templates: o.Templates,
 		reviewers: o.Reviewers,
 		sessions:  newSessions(o.Session),

@@ -45,6 +45,7 @@ func (c *Console) routes() []route {
 		{"GET", "/api/v1/delegations", viewer, "who decides in whose place", c.listDelegations},
 		{"POST", "/api/v1/delegations", reviewer, `let another decide in your place: {"to": "...", "until": "2026-12-24T18:00:00Z"}`, c.delegate},
 		{"DELETE", "/api/v1/delegations/{id}", reviewer, "end that", c.revokeDelegation},
+		{"GET", "/api/v1/audit", viewer, "what happened, oldest first: since, cursor, limit", c.listAudit},
 		{"GET", "/api/v1/me", viewer, "who you are, and your role and groups", c.showMe},
 		{"GET", "/api/v1/session", public, "how a browser signs in", c.showSignIn},
 		{"POST", "/api/v1/session", public, `sign in: {"token": "..."}`, c.signIn},

@@ -220,7 +220,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		AllowRemember:     h.verdict.AllowRemember, RememberScopes: h.verdict.RememberScopes,
 		Reviewers: h.verdict.Reviewers, RequiredApprovals: h.verdict.RequiredApprovals,
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: h.verdict.OnTimeout,
-		Details: approvals.Details{Flags: h.verdict.Flags, Commands: h.verdict.Commands, FreeText: h.call.FreeText, Fixed: h.call.Fixed},
+		Details: approvals.Details{Flags: h.verdict.Flags, Commands: h.verdict.Commands, FreeText: h.call.FreeText, Fixed: h.call.Fixed, Doubts: h.call.Ambiguous},
 	}
 	if e := h.verdict.Escalate; e.After > 0 {
 		r.Details.Escalation = &approvals.Escalation{At: now.Add(e.After), To: e.To}
@@ -376,7 +376,7 @@ func (x *exchange) event(t approvals.EventType, h *hearing) approvals.Event {
 	e := approvals.Event{
 		Type: t, Tenant: who.principal.Tenant, Principal: who.principal, RequestID: h.request.ID,
 		SessionID: who.session, RunID: who.run, TurnID: x.turn, Dialect: x.route.dialect.Name(), Model: who.model,
-		ToolCallID: h.call.ID, ToolName: h.call.Name, Rule: h.verdict.Rule, Outcome: string(h.outcome), FreeText: h.call.FreeText,
+		ToolCallID: h.call.ID, ToolName: h.call.Name, Rule: h.verdict.Rule, Outcome: string(h.outcome), FreeText: h.call.FreeText, Doubts: h.call.Ambiguous,
 	}
 	if d, ok := h.request.FinalDecision(); ok {
 		e.ReviewerID, e.Channel, e.Action = d.ReviewerID, d.Channel, d.Action

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -99,14 +100,52 @@ func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry,
 	}
 }
 
-// follower reads the log with a consumer that recovers by itself.
-func (s *Store) follower(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
-	return func(yield func(audit.Entry, error) bool) {
-		config := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverNewPolicy}
-		if from > 0 {
-			config.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
-			config.OptStartSeq = from
+// EventsFrom yields the audit log after a sequence (0: from the first event) and not
+// before a time, up to what was there when it began.
+func (s *Store) EventsFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[approvals.Event, error] {
+	return func(yield func(approvals.Event, error) bool) {
+		info, err := s.events.Info(ctx)
+		if err != nil {
+			yield(approvals.Event{}, s.fail(opRead, "read the end of the audit log", err))
+			return
 		}
+		last := info.State.LastSeq
+		if info.State.Msgs == 0 || after >= last || since.After(info.State.LastTime) {
+			return
+		}
+		config := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &since}
+		if after > 0 {
+			config = fromSequence(after + 1)
+		}
+		for entry, err := range s.readLog(ctx, config) {
+			if err != nil || !entry.Event.Time.Before(since) {
+				if !yield(entry.Event, err) {
+					return
+				}
+			}
+			if entry.Seq >= last {
+				return
+			}
+		}
+	}
+}
+
+// fromSequence begins a reader at a sequence, 0 with what comes next.
+func fromSequence(from uint64) jetstream.OrderedConsumerConfig {
+	if from == 0 {
+		return jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverNewPolicy}
+	}
+	return jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from}
+}
+
+// follower reads the log from a sequence on with a consumer that recovers by itself.
+func (s *Store) follower(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
+	return s.readLog(ctx, fromSequence(from))
+}
+
+// readLog reads the log as configured, and waits for more.
+func (s *Store) readLog(ctx context.Context, config jetstream.OrderedConsumerConfig) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
 		consumer, err := s.events.OrderedConsumer(ctx, config)
 		if err != nil {
 			yieldFailure(ctx, yield, s.fail(opRead, "read the audit log", err))

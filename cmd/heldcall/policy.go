@@ -16,6 +16,7 @@ type policyCommand struct {
 	Check   policyCheckCommand   `cmd:"" help:"Say whether a policy file is valid."`
 	Explain policyExplainCommand `cmd:"" help:"Say what a policy says of one call, and why."`
 	Test    policyTestCommand    `cmd:"" help:"Check that a policy says what files of cases expect."`
+	Replay  policyReplayCommand  `cmd:"" help:"Judge recorded calls by a new policy and say what would have changed."`
 	Init    policyInitCommand    `cmd:"" help:"Write a policy to start from."`
 }
 

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+// TestPolicyReplay records calls with a whole heldcall - allowed by rule and by
+// name, asked about, denied, rewritten and not strict - and judges them anew.
+func TestPolicyReplay(t *testing.T) {
+	const was = "tools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: ['bash(ls *)', read]\n  - deny: ['bash(rm *)']\n" +
+		"  - rewrite: ['bash(git *)']\n    set: {timeout: 1}\n  - ask: ['bash(git push:*)']\n"
+	calls := []scripted.Call{
+		{ID: "1", Name: "bash", Arguments: `{"command":"ls a"}`},
+		{ID: "2", Name: "bash", Arguments: `{"command":"ls a"}`},
+		{ID: "3", Name: "bash", Arguments: `{"command":"rm x"}`},
+		{ID: "4", Name: "bash", Arguments: `{"command":"git push origin"}`},
+		{ID: "5", Name: "read", Arguments: `{"path":"x"}`},
+		{ID: "6", Name: "bash", Arguments: `{"command":"ls a","command":"ls b"}`},
+	}
+	w := startRecorder(t, was, calls)
+	answer := make(chan error, 1)
+	go func() { answer <- w.post() }()
+	w.approve(2)
+	if err := <-answer; err != nil {
+		t.Fatal(err)
+	}
+
+	replays := func(policy string, code int, args ...string) string {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "new.yaml")
+		if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, problems bytes.Buffer
+		command := append([]string{"policy", "replay", "--policy", file, "--console", w.console.url}, args...)
+		if got := execute(t.Context(), command, &streams{nil, &out, &problems}, newHangups()); got != code {
+			t.Errorf("%v exits with %d, want %d: %s", args, got, code, problems.String())
+		}
+		return out.String()
+	}
+	if got := replays(was, exitDone); got != "6 calls judged: 6 as they were, 0 otherwise; 0 not judged\n" {
+		t.Errorf("by the policy of then: %s", got)
+	}
+	const changed = "default: ask\ntools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: ['bash(ls *)']\n    limit: {per_turn: 1, then: deny}\n  - allow: ['bash(rm *)', 'bash(git push *)']\n"
+	want := []change{
+		{"allow", "ask", 1, "read", `{"path":"x"}`, "policy.yaml:4", "default", "No rule covers this call, and the policy asks about what none covers."},
+		{"ask", "allow", 1, "bash", "git push origin", "policy.yaml:8", "new.yaml:7", "The policy allows bash(git push *)."},
+		{"allow", "deny", 1, "bash", "ls a", "policy.yaml:4", "new.yaml:5", "The policy lets 1 call a turn of bash(ls *) pass, and this is one more."},
+		{"deny", "allow", 1, "bash", "rm x", "policy.yaml:5", "new.yaml:7", "The policy allows bash(rm *)."},
+	}
+	var got struct {
+		Judged, Same, Changed, Skipped int
+		Changes                        []change
+	}
+	if err := json.Unmarshal([]byte(replays(changed, exitFailed, "-o", "json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	byTool := func(all []change) map[change]bool {
+		set := map[change]bool{}
+		for _, one := range all {
+			set[one] = true
+		}
+		return set
+	}
+	if diff := cmp.Diff(byTool(want), byTool(got.Changes)); diff != "" || got.Judged != 6 || got.Same != 2 || got.Changed != 4 {
+		t.Errorf("%+v\n%s", got, diff)
+	}
+	if got := replays(changed, exitFailed); !strings.Contains(got, "deny   allow  1      bash  rm x") || !strings.HasSuffix(got, "6 calls judged: 2 as they were, 4 otherwise; 0 not judged\n") {
+		t.Errorf("for people: %s", got)
+	}
+	for _, args := range [][]string{{"--agent", "nobody"}, {"--since", "0s"}} {
+		if got := replays(changed, exitDone, args...); got != "0 calls judged: 0 as they were, 0 otherwise; 0 not judged\n" {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+	replays(changed, exitUsage, "--since", "yesterday")
+	replays("default: maybe\n", exitFailed)
+}
+
+// recorder is a heldcall that records what becomes of some calls.
+type recorder struct {
+	t       *testing.T
+	app     *app.App
+	console struct {
+		*client.Client
+		url string
+	}
+}
+
+func startRecorder(t *testing.T, policy string, calls []scripted.Call) *recorder {
+	t.Helper()
+	upstream, err := scripted.New(func(r *scripted.Request) scripted.Reply { return scripted.Answer{Calls: calls}.Reply(r) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(upstream.Close)
+	dir := t.TempDir()
+	c := app.DefaultConfig(func(string) (string, bool) { return "", false })
+	c.Proxy.Listen, c.Console.Listen, c.NATS.Listen, c.NATS.Dir = "127.0.0.1:0", "127.0.0.1:0", "", filepath.Join(dir, "data")
+	c.Proxy.Upstreams = []app.Upstream{{Prefix: "/v1", URL: upstream.URL()}}
+	c.Policy.File, c.Policy.FileNamed = filepath.Join(dir, "policy.yaml"), true
+	if err := os.WriteFile(c.Policy.File, []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := &recorder{t: t}
+	if w.app, err = app.New(app.Options{Config: c, Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.app.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	<-w.app.Started()
+	w.console.url = w.app.ConsoleURL()
+	if w.console.Client, err = client.New(w.console.url); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// post is the agent's request.
+func (w *recorder) post() error {
+	body := `{"model":"m","stream":true,"messages":[{"role":"user","content":"do it"}]}`
+	response, err := http.Post("http://"+w.app.ProxyAddr()+"/v1/chat/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, err = new(bytes.Buffer).ReadFrom(response.Body)
+	return err
+}
+
+// approve approves what waits, once it is so many requests.
+func (w *recorder) approve(n int) {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		page, err := w.console.Requests(w.t.Context(), approvals.Filter{Status: approvals.StatusPending})
+		if err != nil || time.Now().After(deadline) {
+			w.t.Fatalf("%d requests wait (%v)", len(page.Items), err)
+		}
+		if len(page.Items) < n {
+			continue
+		}
+		for _, r := range page.Items {
+			if _, err := w.console.Decide(w.t.Context(), approvals.Decision{RequestID: r.ID, Action: approvals.ActionApprove}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		return
+	}
+}

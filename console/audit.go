@@ -1,0 +1,85 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+const (
+	auditPage  = 500     // events of a page, unless the client says
+	auditBytes = 8 << 20 // of the arguments on a page, after which it ends early
+)
+
+// Audit is the audit log as it was recorded.
+type Audit interface {
+	// EventsFrom yields the events after a sequence number (0: from the first)
+	// and not before a time, up to what is recorded when it begins.
+	EventsFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[approvals.Event, error]
+}
+
+// auditFilter is what a list of the audit log begins with, and how long it is.
+type auditFilter struct {
+	since time.Time
+	after uint64
+	limit int
+}
+
+// listAudit answers the events recorded since a time, oldest first.
+func (c *Console) listAudit(w http.ResponseWriter, r *http.Request) error {
+	f, err := parseAuditFilter(r.URL.RawQuery)
+	if err != nil {
+		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
+	}
+	page := approvals.EventPage{Items: []approvals.Event{}}
+	bytes := 0
+	for e, err := range c.audit.EventsFrom(r.Context(), f.after, f.since) {
+		if err != nil {
+			return fmt.Errorf("read the audit log: %w", err)
+		}
+		if n := len(page.Items); n == f.limit || bytes > auditBytes {
+			page.NextCursor = strconv.FormatUint(page.Items[n-1].Seq, 10)
+			break
+		}
+		page.Items = append(page.Items, e)
+		bytes += len(e.Before) + len(e.After)
+	}
+	return answer(w, page)
+}
+
+// parseAuditFilter reads the query. What it does not know is an error.
+func parseAuditFilter(query string) (auditFilter, error) {
+	f := auditFilter{limit: auditPage}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return f, errors.New("the query is not well formed; encode it as name=value&name=value")
+	}
+	for name := range values {
+		value := values.Get(name)
+		switch name {
+		case "since":
+			if f.since, err = time.Parse(time.RFC3339Nano, value); err != nil {
+				return f, fmt.Errorf("since: %q is not a time such as 2026-01-31T12:00:00Z", value)
+			}
+		case "cursor":
+			if f.after, err = strconv.ParseUint(value, 10, 63); err != nil {
+				return f, errors.New("cursor: is not a next_cursor of this list; leave it out to begin again")
+			}
+		case "limit":
+			if f.limit, err = strconv.Atoi(value); err != nil || f.limit < 1 || f.limit > maxLimit {
+				return f, fmt.Errorf("limit: %q is not a number from 1 to %d", value, maxLimit)
+			}
+		default:
+			return f, fmt.Errorf("%s: is not a filter; use since, cursor or limit", name)
+		}
+	}
+	return f, nil
+}

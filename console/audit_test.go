@@ -1,0 +1,106 @@
+package console_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console"
+	"github.com/heldcall/heldcall/console/client"
+)
+
+// auditLog is an audit log of so many events, a second apart, each as large as
+// data.
+type auditLog struct {
+	events int
+	data   string
+}
+
+var firstEvent = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+func (l auditLog) EventsFrom(_ context.Context, after uint64, since time.Time) iter.Seq2[approvals.Event, error] {
+	return func(yield func(approvals.Event, error) bool) {
+		for seq := after + 1; seq <= uint64(l.events); seq++ {
+			at := firstEvent.Add(time.Duration(seq) * time.Second)
+			if !at.Before(since) && !yield(approvals.Event{Seq: seq, Time: at, Before: []byte(l.data)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestAudit reads the whole log page by page, and from a time on.
+func TestAudit(t *testing.T) {
+	large := make([]byte, 5<<20)
+	for i := range large {
+		large[i] = '1'
+	}
+	for _, tt := range []struct {
+		log   auditLog
+		since time.Duration
+		want  uint64 // the first
+	}{
+		{auditLog{1203, "1"}, 0, 1},
+		{auditLog{1203, "1"}, 1000 * time.Second, 1000},
+		{auditLog{5, string(large)}, 0, 1}, // a page ends early
+		{auditLog{0, "1"}, 0, 1},
+	} {
+		c := connectTo(t, console.Options{Listen: "127.0.0.1:0", Audit: tt.log})
+		next := tt.want
+		for e, err := range c.Audit(t.Context(), firstEvent.Add(tt.since)) {
+			if err != nil || e.Seq != next {
+				t.Fatalf("event %d, want %d (%v)", e.Seq, next, err)
+			}
+			next++
+		}
+		if next != uint64(tt.log.events)+1 {
+			t.Errorf("the log ends before event %d of %d", next, tt.log.events)
+		}
+	}
+}
+
+type brokenLog struct{}
+
+func (brokenLog) EventsFrom(context.Context, uint64, time.Time) iter.Seq2[approvals.Event, error] {
+	return func(yield func(approvals.Event, error) bool) {
+		yield(approvals.Event{}, approvals.ErrStoreUnavailable)
+	}
+}
+
+func TestAuditThatCannotBeRead(t *testing.T) {
+	c := connectTo(t, console.Options{Listen: "127.0.0.1:0", Audit: brokenLog{}})
+	for _, err := range c.Audit(t.Context(), firstEvent) {
+		if !errors.Is(err, approvals.ErrStoreUnavailable) {
+			t.Errorf("it fails with %v", err)
+		}
+		return
+	}
+	t.Error("it does not fail")
+}
+
+// connectTo starts a console and returns a client of it.
+func connectTo(t *testing.T, o console.Options) *client.Client {
+	t.Helper()
+	server, err := console.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.New("http://" + server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
