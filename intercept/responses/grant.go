@@ -80,15 +80,17 @@ func spending(key string) intercept.Spending {
 	return intercept.Spending{ID: key, Record: []byte(`{"spent":` + intercept.Quote(key) + "}")}
 }
 
-// ran reports whether the agent repeats the call that was approved as one that the
+// ran reports whether the agent repeats the call that was approved, and that the
 // provider has run: it is part of the history then, and is not run again.
 func (s *splicer) ran(id string) bool {
-	return slices.ContainsFunc(s.items(), func(item gjson.Result) bool {
+	made, known := s.made[id]
+	return known && slices.ContainsFunc(s.items(), func(item gjson.Result) bool {
 		switch typeIn(item) {
 		case "mcp_call":
-			return item.Get("approval_request_id").Str == id
+			own := item.Get("id").Str
+			return item.Get("approval_request_id").Str == id && (own == "" || own == made)
 		case "item_reference":
-			return s.made[id] != "" && item.Get("id").Str == s.made[id]
+			return item.Get("id").Str == made
 		}
 		return false
 	})
