@@ -34,19 +34,26 @@ export function exact(time) {
 const SOON = 60_000;
 
 /**
- * Brings every time on the page up to date: elements with data-until count
+ * Brings the times that can be seen up to date: elements with data-until count
  * down, those with data-since count up.
  */
 export function tick() {
 	const at = now();
-	for (const element of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-until]'))) {
+	for (const element of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-until], [data-since]'))) {
+		if (!isSeen(element)) continue;
+		if (element.dataset.since) {
+			write(element, ago(at - Number(element.dataset.since)));
+			continue;
+		}
 		const rest = Number(element.dataset.until) - at;
 		write(element, left(rest));
 		element.classList.toggle('soon', rest < SOON);
 	}
-	for (const element of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-since]'))) {
-		write(element, ago(at - Number(element.dataset.since)));
-	}
+}
+
+/** Rows that the list has scrolled out of sight are not laid out, and need no time. @param {HTMLElement} element */
+function isSeen(element) {
+	return element.checkVisibility?.({ contentVisibilityAuto: true }) ?? true;
 }
 
 /** @param {HTMLElement} element @param {string} text */

@@ -2,7 +2,7 @@
 // event stream says what to read again. A connection that is silent for too
 // long, as after a laptop's sleep, is given up and made anew.
 
-import { Failure, getRequest, listPending } from './api.js';
+import { Failure, getRequest, listPending, listRequests } from './api.js';
 import { EventReader } from './sse.js';
 import { changed, drop, put, replacePending, state } from './store.js';
 import { parse } from './text/json.js';
@@ -14,7 +14,8 @@ const RETRY = { least: 500, most: 10_000 };
 const SETTLE = 2_000; // after it the list is read once more: what came while the stream began
 const RECHECK = 120_000; // the list is read again now and then, whatever the stream said
 const AGAIN = 1_000; // a request that could not be read is read again
-const AT_ONCE = 8; // requests that are read at the same time
+const FEW = 3; // so many requests are read one by one, more as a list
+const SPARE = 5; // that a list is longer than what is looked for, for what came meanwhile
 
 const CHANGES = new Set(['approval_required', 'approval_decision', 'approval_expired', 'approval_cancelled']);
 
@@ -24,7 +25,7 @@ let retry = RETRY.least;
 let connection = null;
 /** @type {Set<string>} */
 const wanted = new Set();
-let reading = 0;
+let reading = false;
 /** @type {((request: Request) => void)[]} */
 const arrivals = [];
 
@@ -113,33 +114,53 @@ function take(event) {
 /** @param {string} id */
 function want(id) {
 	wanted.add(id);
-	readWanted();
+	void readWanted();
 }
 
-/** Reads what events named, a few at a time. */
-function readWanted() {
-	for (const id of wanted) {
-		if (reading >= AT_ONCE) return;
-		wanted.delete(id);
-		reading++;
-		void read(id).finally(() => {
-			reading--;
-			readWanted();
-		});
+/**
+ * Reads what events named. What is named meanwhile is read after that, together:
+ * the more there is to do, the more is done at once.
+ */
+async function readWanted() {
+	if (reading) return;
+	reading = true;
+	while (wanted.size > 0) {
+		const ids = [...wanted];
+		wanted.clear();
+		const missing = ids.length > FEW ? await readNewest(ids) : ids;
+		await Promise.all(missing.map(read));
 	}
+	reading = false;
+}
+
+/** Reads many requests with one question, and returns those that it did not find. @param {string[]} ids */
+async function readNewest(ids) {
+	const named = new Set(ids);
+	try {
+		const page = await listRequests({ limit: String(Math.min(ids.length + SPARE, 500)) });
+		const found = page.items.filter((request) => named.delete(request.id));
+		takeOver(found);
+	} catch {
+		// Each is read by itself, and if need be again.
+	}
+	return [...named];
 }
 
 /** @param {string} id */
 async function read(id) {
 	try {
-		const request = await getRequest(id);
-		const isNew = request.status === 'pending' && !state.requests.has(id);
-		put([request]);
-		if (isNew) for (const listener of arrivals) listener(request);
+		takeOver([await getRequest(id)]);
 	} catch (error) {
 		if (error instanceof Failure && error.code === 'not_found') drop([id]);
 		else setTimeout(() => want(id), AGAIN);
 	}
+}
+
+/** @param {Request[]} requests */
+function takeOver(requests) {
+	const fresh = requests.filter((request) => request.status === 'pending' && !state.requests.has(request.id));
+	put(requests);
+	for (const request of fresh) for (const listener of arrivals) listener(request);
 }
 
 /** Reads the whole list. */
@@ -148,6 +169,6 @@ async function reload() {
 	const gone = replacePending(await listPending());
 	state.heard = Math.max(state.heard, began);
 	for (const id of gone) wanted.add(id);
-	readWanted();
+	void readWanted();
 	changed();
 }

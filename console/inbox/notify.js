@@ -26,7 +26,9 @@ export function start(tools) {
 function count() {
 	const waiting = pending().length;
 	const lost = state.connection === 'lost' ? 'offline – ' : '';
-	document.title = waiting > 0 ? `(${waiting}) ${lost}heldcall` : `${lost}heldcall`;
+	const title = waiting > 0 ? `(${waiting}) ${lost}heldcall` : `${lost}heldcall`;
+	if (document.title === title) return;
+	document.title = title;
 	if ('setAppBadge' in navigator) void navigator.setAppBadge(waiting).catch(() => {}); // only installed pages have one
 }
 

@@ -18,6 +18,8 @@ export const ORDERS = /** @type {const} */ ({
  * @typedef {Object} Turn
  * @property {string} key
  * @property {Request[]} requests in the order the model wrote them
+ * @property {number} rank of the riskiest of them
+ * @property {number} ends when the first of them ends
  */
 
 /** The place of a risk among the risks. @param {string} risk */
@@ -36,9 +38,11 @@ export function turns(requests, order) {
 	const byKey = new Map();
 	for (const request of requests) {
 		const key = turnKey(request);
-		const turn = byKey.get(key);
-		if (turn) turn.requests.push(request);
-		else byKey.set(key, { key, requests: [request] });
+		const turn = byKey.get(key) ?? { key, requests: [], rank: -1, ends: Infinity };
+		turn.requests.push(request);
+		turn.rank = Math.max(turn.rank, riskRank(request.risk_level));
+		if (order === 'expiry') turn.ends = Math.min(turn.ends, Date.parse(request.expires_at));
+		byKey.set(key, turn);
 	}
 	const all = [...byKey.values()];
 	for (const turn of all) if (turn.requests.length > 1) turn.requests.sort(byID);
@@ -54,21 +58,11 @@ export function turnKey(request) {
 function comparison(order) {
 	const age = (/** @type {Turn} */ a, /** @type {Turn} */ b) => byID(a.requests[0], b.requests[0]);
 	if (order === 'age') return age;
-	if (order === 'expiry') return (a, b) => soonest(a) - soonest(b) || age(a, b);
-	return (a, b) => highest(b) - highest(a) || age(a, b);
+	if (order === 'expiry') return (a, b) => a.ends - b.ends || age(a, b);
+	return (a, b) => b.rank - a.rank || age(a, b);
 }
 
 /** Ids rise with time. @param {Request} a @param {Request} b */
 function byID(a, b) {
 	return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
-}
-
-/** @param {Turn} turn */
-function highest(turn) {
-	return Math.max(...turn.requests.map((request) => riskRank(request.risk_level)));
-}
-
-/** @param {Turn} turn */
-function soonest(turn) {
-	return Math.min(...turn.requests.map((request) => Date.parse(request.expires_at)));
 }

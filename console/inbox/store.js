@@ -34,19 +34,28 @@ export const state = {
 const listeners = new Set();
 let told = true;
 
+const LEAST = 8; // milliseconds between two drawings
+const MOST = 100;
+let rest = LEAST;
+
 /** Calls a function after every change. @param {() => void} listener */
 export function subscribe(listener) {
 	listeners.add(listener);
 }
 
-/** Tells the listeners, soon, that the state changed. */
+/**
+ * Tells the listeners, soon, that the state changed. Where drawing takes long,
+ * changes wait for each other, so that the page has time for the person at it.
+ */
 export function changed() {
 	if (!told) return;
 	told = false;
 	setTimeout(() => {
 		told = true;
+		const began = performance.now();
 		for (const listener of listeners) listener();
-	}, 10);
+		rest = Math.min(Math.max(performance.now() - began, LEAST), MOST);
+	}, rest);
 }
 
 /** The requests that wait. @returns {Request[]} */

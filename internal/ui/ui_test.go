@@ -24,24 +24,37 @@ var (
 
 const repository = "../.."
 
-// TestInbox has Node run its tests, one file after the other.
+// TestInbox has Node run its tests, two files at a time.
 func TestInbox(t *testing.T) {
-	upstream, err := scripted.New(answer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(upstream.Close)
 	dir := stage(t)
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*"+*only+"*.test.js"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no test files have %q in their names (%v)", *only, err)
 	}
+	node(t, append([]string{"--test", "--test-concurrency=2", "--test-reporter=spec"}, files...)...)
+}
+
+// TestArrival measures how soon a request is on the page, while many wait.
+func TestArrival(t *testing.T) {
+	if *only != "" {
+		t.Skip("only some of the tests are to run")
+	}
+	node(t, filepath.Join(stage(t), "measure", "arrival.js"))
+}
+
+// node runs a script with a heldcall to start, a model for it and a browser.
+func node(t *testing.T, args ...string) {
+	t.Helper()
+	upstream, err := scripted.New(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(upstream.Close)
 	// Node 20 and 21 keep the digits of numbers only with the flag, browsers always.
-	args := append([]string{"--no-warnings", "--harmony-json-parse-with-source", "--test", "--test-concurrency=1", "--test-reporter=spec"}, files...)
-	node := exec.CommandContext(t.Context(), "node", args...)
-	node.Env = append(os.Environ(), "HELDCALL="+built(t), "UPSTREAM="+upstream.URL(), "SHOTS="+absolute(t, *shots), "CHROMIUM="+chromium(t))
-	node.Stdout, node.Stderr = os.Stdout, os.Stderr
-	if err := node.Run(); err != nil {
+	run := exec.CommandContext(t.Context(), "node", append([]string{"--no-warnings", "--harmony-json-parse-with-source"}, args...)...)
+	run.Env = append(os.Environ(), "HELDCALL="+built(t), "UPSTREAM="+upstream.URL(), "SHOTS="+absolute(t, *shots), "CHROMIUM="+chromium(t))
+	run.Stdout, run.Stderr = os.Stdout, os.Stderr
+	if err := run.Run(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -2,7 +2,7 @@
 // of its requests changed; a thousand rows stay cheap.
 
 import { decideSeveralOf } from '../decide.js';
-import { ORDERS, riskRank, turns } from '../order.js';
+import { ORDERS, riskRank, turnKey, turns } from '../order.js';
 import { changed, pending, state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { openBatch } from './batch.js';
@@ -45,19 +45,22 @@ export function drawList() {
 	walk = ordered.flatMap((turn) => turn.requests.map((request) => request.id));
 	count.textContent = state.loaded ? String(walk.length) : '';
 	place(ordered);
-	for (const [key, { row }] of rows) {
-		const mine = ordered.length > 0 && selectedIn(key);
-		row.classList.toggle('selected', mine);
-		if (mine) row.querySelector('a')?.setAttribute('aria-current', 'true');
-		else row.querySelector('a')?.removeAttribute('aria-current');
-	}
+	markSelected();
 	drawEmpty(ordered.length);
 	drawBar();
 }
 
-/** @param {string} key */
-function selectedIn(key) {
-	return rows.get(key)?.requests.some((request) => request.id === state.selected) ?? false;
+/** One row at most is marked as the one that is looked at. */
+function markSelected() {
+	const request = state.requests.get(state.selected);
+	const row = request && rows.get(turnKey(request))?.row;
+	for (const marked of body.querySelectorAll('.selected')) {
+		if (marked === row) return;
+		marked.classList.remove('selected');
+		marked.querySelector('a')?.removeAttribute('aria-current');
+	}
+	row?.classList.add('selected');
+	row?.querySelector('a')?.setAttribute('aria-current', 'true');
 }
 
 /** Puts the rows in order, and moves only those that stand elsewhere. @param {Turn[]} ordered */
