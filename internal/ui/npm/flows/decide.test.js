@@ -150,8 +150,8 @@ flows('deciding', {
 	},
 
 	async 'what ends by itself says so'(stage) {
-		stage.held.begin([{ name: 'short_lived', arguments: { n: 1 } }]);
 		const page = await stage.open();
+		stage.held.begin([{ name: 'short_lived', arguments: { n: 1 } }]);
 		await stage.look(page, 'short_lived');
 		await page.locator('.outcome.expired', { hasText: 'Nobody answered in time' }).waitFor();
 		assert.equal(await page.locator('.row').count(), 0);

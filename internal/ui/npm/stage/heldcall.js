@@ -19,7 +19,7 @@ rules:
     required_approvals: ${options.console ? 2 : 1}
     reason: Money leaves the company.
   - ask: ["short_lived"]
-    timeout: 3s
+    timeout: 5s
   - deny: ["bash(rm -rf /)"]
     reason: Nothing removes the root.
 `;
