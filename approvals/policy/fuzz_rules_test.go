@@ -47,7 +47,8 @@ func FuzzShellDeny(f *testing.F) {
 func FuzzPath(f *testing.F) {
 	mustHaveCorpus(f)
 	p := mustParse(f, "tools: {read: {resource: path, as: path}, open: {resource: path, as: path, default: allow}}\nrules:\n"+
-		"  - allow: ['read(./src/**)']\n  - deny: ['open(./secrets/**)', 'open(**/.env)']\n")
+		"  - allow: ['read(./src/**)', 'read(src/a)', 'read(src/c/*)', 'read(src/**/e)', 'read(src/f)']\n"+ // enough for an index
+		"  - deny: ['open(./secrets/**)', 'open(**/.env)', 'open(a/b/**)', 'open(c/*)', 'open(/etc/x/**)', 'open(~/.ssh/**)']\n")
 	judge := func(tool, text string) Action {
 		return p.Judge(Call{Tool: tool, Arguments: text, FreeText: true}).Action
 	}

@@ -16,9 +16,9 @@ type index struct {
 
 // shelf is patterns for the same tools, by the keys of what they match.
 type shelf struct {
-	all   []*pattern
-	keyOf func(*pattern, kind) (string, bool)
-	kinds [kinds]struct {
+	all    []*pattern
+	keysOf func(*pattern, kind) []string
+	kinds  [kinds]struct {
 		once  sync.Once
 		keyed map[string][]*pattern
 		rest  []*pattern // may match whatever the key
@@ -26,19 +26,19 @@ type shelf struct {
 }
 
 // newIndex takes patterns in the order in which they decide.
-func newIndex(patterns []*pattern) *index { return newIndexBy((*pattern).key, patterns) }
+func newIndex(patterns []*pattern) *index { return newIndexBy((*pattern).keys, patterns) }
 
 // newAllowIndex is newIndex for patterns that allow.
-func newAllowIndex(patterns []*pattern) *index { return newIndexBy((*pattern).allowKey, patterns) }
+func newAllowIndex(patterns []*pattern) *index { return newIndexBy((*pattern).allowKeys, patterns) }
 
-func newIndexBy(keyOf func(*pattern, kind) (string, bool), patterns []*pattern) *index {
-	x := &index{all: patterns, named: map[string]*shelf{}, globs: &shelf{keyOf: keyOf}}
+func newIndexBy(keysOf func(*pattern, kind) []string, patterns []*pattern) *index {
+	x := &index{all: patterns, named: map[string]*shelf{}, globs: &shelf{keysOf: keysOf}}
 	for i, p := range patterns {
 		p.rank = i
 		on := x.globs
 		if p.tool.literal() {
 			if on = x.named[p.tool.prefix()]; on == nil {
-				on = &shelf{keyOf: keyOf}
+				on = &shelf{keysOf: keysOf}
 				x.named[p.tool.prefix()] = on
 			}
 		}
@@ -75,9 +75,11 @@ func (s *shelf) visit(k kind, keys []string, every bool, yield func(*pattern) bo
 	of.once.Do(func() {
 		of.keyed = map[string][]*pattern{}
 		for _, p := range s.all {
-			if key, ok := s.keyOf(p, k); ok {
+			keys := s.keysOf(p, k)
+			for _, key := range keys {
 				of.keyed[key] = append(of.keyed[key], p)
-			} else {
+			}
+			if len(keys) == 0 {
 				of.rest = append(of.rest, p)
 			}
 		}

@@ -7,21 +7,21 @@ import "strings"
 // front of its first *, one of paths by its first segment. Nor are they all looked
 // at where a call may hide what it does: such a call they do not cover.
 
-// allowKey is what a resource of a kind has among its keys if an allow pattern
-// covers it. It is false where the pattern may cover any.
-func (p *pattern) allowKey(k kind) (string, bool) {
+// allowKeys are those of which a resource of a kind has one among its own if an
+// allow pattern covers it. There are none where the pattern may cover any.
+func (p *pattern) allowKeys(k kind) []string {
 	switch {
 	case p.any || p.star || p.rule.wide:
 	case k == asShell && p.shell != nil:
 		if words := p.shell.fixed(); len(words) > 0 {
-			return wordsKey(words[:min(len(words), maxKeyWords)]), true
+			return []string{wordsKey(words[:min(len(words), maxKeyWords)])}
 		}
 	case k == asPath && p.path != nil && !p.path.fixed:
 		if first := firstSegment(p.path.lower); !strings.ContainsAny(first, `*\`) {
-			return rootKey(&p.path.location, first), true
+			return []string{rootKey(&p.path.location, first)}
 		}
 	}
-	return p.key(k)
+	return p.keys(k)
 }
 
 // maxKeyWords is how many words of a command it is looked up by.

@@ -137,10 +137,10 @@ func otherPaths(text string) []string {
 // pathGlob is the argument of a pattern compared with a path. Only * and ** are
 // special in it.
 type pathGlob struct {
-	location        // its body is a doublestar pattern
-	anywhere bool   // begins with **
-	head     string // the first segment in lower case
-	last     string // the last segment in lower case, where that is fixed
+	location          // its body is a doublestar pattern
+	anywhere bool     // begins with **
+	head     string   // the first segment in lower case
+	keys     []string // what it is looked up by
 	fixed    bool
 }
 
@@ -162,7 +162,7 @@ func newPathGlob(text string) (*pathGlob, error) {
 		}
 		wild = wild || strings.Contains(segment, "*")
 	}
-	head, last := firstSegment(l.lower), lastSegment(l.lower)
+	head, keys := firstSegment(l.lower), pathKeys(l.lower)
 	l.body = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`).Replace(l.body) // special to doublestar only
 	l.lower = foldCase(l.body)
 	if !doublestar.ValidatePattern(l.body) {
@@ -172,10 +172,32 @@ func newPathGlob(text string) (*pathGlob, error) {
 		location: l,
 		head:     head,
 		anywhere: l.anchor == "" && l.up == 0 && strings.HasPrefix(text, "**"),
-		last:     last,
-		fixed:    !strings.Contains(last, "*"),
+		keys:     keys,
+		fixed:    !strings.Contains(lastSegment(l.lower), "*"),
 	}, nil
 }
+
+// pathKeys are those of a pattern: its last segment, or each that has no * where
+// the first has none. Any path that it matches ends with the one, or has one of
+// the others.
+func pathKeys(lower string) []string {
+	if last := lastSegment(lower); !strings.Contains(last, "*") {
+		return []string{last}
+	}
+	if strings.Contains(firstSegment(lower), "*") {
+		return nil
+	}
+	var keys []string
+	for segment := range strings.SplitSeq(lower, "/") {
+		if !strings.Contains(segment, "*") {
+			keys = append(keys, segmentKey(segment))
+		}
+	}
+	return keys
+}
+
+// segmentKey is the key of the paths that have a segment.
+func segmentKey(segment string) string { return "/" + segment }
 
 func lastSegment(body string) string { return body[strings.LastIndexByte(body, '/')+1:] }
 

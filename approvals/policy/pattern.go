@@ -90,32 +90,25 @@ func (p *pattern) check(k kind, allows bool) error {
 	return nil
 }
 
-// key is what a resource of a kind has among its keys if the pattern matches it.
-// It is false where the pattern may match any.
-func (p *pattern) key(k kind) (string, bool) {
+// keys are those of which a resource of a kind has one among its own if the
+// pattern matches it. There are none where the pattern may match any.
+func (p *pattern) keys(k kind) []string {
 	if p.any || p.star || p.rule.wide {
-		return "", false
+		return nil
 	}
-	switch k {
-	case asPath:
-		if p.path != nil {
-			return p.path.last, p.path.fixed
-		}
-	case asURL:
-		if p.url != nil {
-			return p.url.key, p.url.fixed
-		}
-	case asShell:
-		if p.shell != nil && !p.shell.begins(p.command.key) {
-			return "", false // quoted
-		}
-		return p.command.key, p.command.key != ""
-	default:
-		if len(p.lower) == 1 && p.lower[0].literal() {
-			return p.lower[0].prefix(), true
-		}
+	switch {
+	case k == asPath && p.path != nil:
+		return p.path.keys
+	case k == asURL && p.url != nil && p.url.fixed:
+		return []string{p.url.key}
+	case k == asShell && p.shell != nil && !p.shell.begins(p.command.key):
+		return nil // quoted
+	case k == asShell && p.command.key != "":
+		return []string{p.command.key}
+	case k == asPlain && len(p.lower) == 1 && p.lower[0].literal():
+		return []string{p.lower[0].prefix()}
 	}
-	return "", false
+	return nil
 }
 
 // covers reports whether an allow pattern covers a resource that is not a

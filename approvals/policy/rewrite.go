@@ -112,7 +112,7 @@ func (s *subject) coveredBy(p *pattern) bool {
 			own = append(own, q)
 		}
 	}
-	_, ok := s.findAllow(&index{globs: &shelf{all: own, keyOf: (*pattern).allowKey}})
+	_, ok := s.findAllow(&index{globs: &shelf{all: own, keysOf: (*pattern).allowKeys}})
 	return ok
 }
 

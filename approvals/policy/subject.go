@@ -156,7 +156,10 @@ func (s *subject) lookUp() {
 		s.addAllowKeys(r)
 		switch s.kind {
 		case asPath:
-			s.keys = append(s.keys, lastSegment(r.path.lower))
+			s.addKey(lastSegment(r.path.lower))
+			for segment := range strings.SplitSeq(r.path.lower, "/") {
+				s.addKey(segmentKey(segment))
+			}
 		case asURL:
 			s.keys = append(s.keys, r.url.host)
 		case asShell:

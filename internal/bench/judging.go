@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,29 +11,42 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
-// What is judged by: so many rules, beside grants of the very caller.
+// judgedSize is what is judged by: so many rules, beside grants of the very caller.
+type judgedSize struct {
+	Rules  int `json:"rules"`
+	Grants int `json:"grants"`
+}
+
+// The sizes: the typical one, without grants, and both with ten times as much twice.
+var (
+	typical     = judgedSize{100, 1_000}
+	noGrants    = judgedSize{100, 0}
+	manyGrants  = judgedSize{100, 10_000}
+	moreRules   = judgedSize{1_000, 1_000}
+	manyRules   = judgedSize{10_000, 1_000}
+	judgedSizes = []judgedSize{noGrants, typical, manyGrants, moreRules, manyRules}
+)
+
+func (s judgedSize) String() string { return fmt.Sprintf("%d rules, %d grants", s.Rules, s.Grants) }
+
 const (
-	judgedRules = 100
-	fewGrants   = 1_000
-	manyGrants  = 10_000
 	judgedCalls = 100 // in one try: few enough for one turn on a busy machine's CPU
 	judgedTries = 20  // in one round, of which the fastest counts
 )
 
 // judgingResult is how long policy takes for one call of a kind.
 type judgingResult struct {
-	Call   string  `json:"call"`
-	Grants int     `json:"grants"`
-	Took   *spread `json:"us"`
+	Call string `json:"call"`
+	judgedSize
+	Took *spread `json:"us"`
 }
 
 // judging measures policy by itself, in rounds that go through all sizes.
 func (s *suite) judging() error {
 	calls := judgedKinds()
-	sizes := []int{0, fewGrants, manyGrants}
 	var policies []*policy.Policy
-	for _, n := range sizes {
-		p, err := judgedPolicy(n)
+	for _, size := range judgedSizes {
+		p, err := size.policy()
 		if err != nil {
 			return err
 		}
@@ -42,14 +56,14 @@ func (s *suite) judging() error {
 	for range s.rounds {
 		for i, p := range policies {
 			for _, c := range calls {
-				key := judgingResult{Call: c.name, Grants: sizes[i]}
+				key := judgingResult{Call: c.name, judgedSize: judgedSizes[i]}
 				took[key] = append(took[key], judgeRound(p, c.call))
 			}
 		}
 	}
 	for _, c := range calls {
-		for _, n := range sizes {
-			r := judgingResult{Call: c.name, Grants: n}
+		for _, size := range judgedSizes {
+			r := judgingResult{Call: c.name, judgedSize: size}
 			r.Took = spreadOf(took[r])
 			s.results.Judging = append(s.results.Judging, r)
 		}
@@ -83,8 +97,10 @@ type judgedKind struct {
 func judgedKinds() []judgedKind {
 	kinds := []judgedKind{
 		{"command, by a rule", policy.Call{Tool: "bash", Arguments: `{"command":"npm run task7:unit","cwd":"x"}`}},
+		{"list of commands, by rules", policy.Call{Tool: "bash", Arguments: `{"command":"npm run task7:unit && npm run task3","cwd":"x"}`}},
 		{"command, by a grant", policy.Call{Tool: "bash", Arguments: `{"command":"npm run target6","cwd":"x"}`}},
 		{"command, asked about", policy.Call{Tool: "bash", Arguments: `{"command":"cargo build --release","cwd":"x"}`}},
+		{"path, by a rule", policy.Call{Tool: "read_file", Arguments: `{"path":"./src7/a/b.go","limit":200}`}},
 		{"path, by a grant", policy.Call{Tool: "read_file", Arguments: `{"path":"./granted7/a/b.go","limit":200}`}},
 	}
 	for i := range kinds {
@@ -93,13 +109,13 @@ func judgedKinds() []judgedKind {
 	return kinds
 }
 
-// judgedPolicy is a policy with grants.
-func judgedPolicy(grants int) (*policy.Policy, error) {
+// policy is a policy of the size, with grants.
+func (s judgedSize) policy() (*policy.Policy, error) {
 	var src strings.Builder
 	src.WriteString("default: ask\ntools:\n  bash: {resource: command, as: shell}\n  read_file: {resource: path, as: path}\nrules:\n")
-	for i := range judgedRules / 4 {
+	for i := range s.Rules / 4 {
 		fmt.Fprintf(&src, "  - deny: ['bash(danger%d *)']\n  - deny: ['read_file(./secret%d/**)']\n", i, i)
-		fmt.Fprintf(&src, "  - allow: ['bash(npm run task%d:*)']\n  - ask: ['transfer%d']\n", i, i)
+		fmt.Fprintf(&src, "  - allow: ['bash(npm run task%d:*)']\n  - allow: ['read_file(./src%d/**)']\n", i, i)
 	}
 	p, err := policy.Parse("policy.yaml", []byte(src.String()))
 	if err != nil {
@@ -107,7 +123,7 @@ func judgedPolicy(grants int) (*policy.Policy, error) {
 	}
 	scopes := approvals.GrantScopes()
 	var compiled []*policy.CompiledGrant
-	for i := range grants {
+	for i := range s.Grants {
 		g := approvals.Grant{
 			ID: fmt.Sprintf("G%05d", i), Effect: approvals.GrantAllow, Scope: scopes[i%len(scopes)], Principal: judgedPrincipal, SessionID: "s",
 			Patterns: []string{fmt.Sprintf("bash(npm run target%d)", i)},
@@ -129,13 +145,16 @@ func judgedPolicy(grants int) (*policy.Policy, error) {
 
 func judgingTable(all []judgingResult) table {
 	t := table{
-		title:  fmt.Sprintf("Judging one call by %d rules and the caller's grants", judgedRules),
+		title:  "Judging one call by rules and the caller's grants",
 		note:   "us a call, median and quartiles over the rounds; of a round the fastest tries",
-		header: []string{"call", "no grants", fmt.Sprintf("%d grants", fewGrants), fmt.Sprintf("%d grants", manyGrants)},
+		header: []string{"call"},
 	}
-	for i := 0; i < len(all); i += 3 { // the sizes of one kind of call stand together
-		row := []string{all[i].Call}
-		for _, r := range all[i : i+3] {
+	for _, size := range judgedSizes {
+		t.header = append(t.header, size.String())
+	}
+	for call := range slices.Chunk(all, len(judgedSizes)) {
+		row := []string{call[0].Call}
+		for _, r := range call {
 			row = append(row, ratio(r.Took))
 		}
 		t.rows = append(t.rows, row)
@@ -143,18 +162,26 @@ func judgingTable(all []judgingResult) table {
 	return t
 }
 
-// judgeJudging compares the typical call with its target, and what many grants
-// cost with what they may.
+// judgeJudging compares the typical size with its target, and what ten times the
+// grants or the rules cost with what they may.
 func judgeJudging(all []judgingResult) []target {
-	var ts []target
-	few := map[string]float64{}
+	took := map[judgingResult]float64{}
 	for _, r := range all {
-		switch r.Grants {
-		case fewGrants:
-			few[r.Call] = r.Took.Median
-			ts = append(ts, atMost(fmt.Sprintf("judging a %s, %d rules and %d grants", r.Call, judgedRules, fewGrants), r.Took.Median, judgingMicros, "%.1f us"))
+		took[judgingResult{Call: r.Call, judgedSize: r.judgedSize}] = r.Took.Median
+	}
+	var ts []target
+	for _, r := range all {
+		of := func(size judgedSize) float64 { return took[judgingResult{Call: r.Call, judgedSize: size}] }
+		grows := func(from judgedSize) target {
+			return atMost(fmt.Sprintf("judging a %s, %s against %s", r.Call, r.judgedSize, from), of(r.judgedSize)/of(from), judgingGrowth, "%.2f")
+		}
+		switch r.judgedSize {
+		case typical:
+			ts = append(ts, atMost(fmt.Sprintf("judging a %s, %s", r.Call, typical), of(typical), judgingMicros, "%.1f us"))
 		case manyGrants:
-			ts = append(ts, atMost(fmt.Sprintf("judging a %s, %d grants against %d", r.Call, manyGrants, fewGrants), r.Took.Median/few[r.Call], judgingGrowth, "%.2f"))
+			ts = append(ts, grows(typical))
+		case manyRules:
+			ts = append(ts, grows(moreRules))
 		}
 	}
 	return ts

@@ -27,7 +27,7 @@ const (
 	leaveMilliseconds = 50.0
 	decisionMillis    = 20.0
 	judgingMicros     = 20.0
-	judgingGrowth     = 10.0 // with ten times the grants: no worse than linear
+	judgingGrowth     = 10.0 // with ten times the grants, or the rules: no worse than linear
 	eventsChecked     = 10_000_000
 )
 
