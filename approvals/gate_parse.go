@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decisionPayload is a decision as reviewers write it, with the words that
+// DecisionPayload is a decision as reviewers write it, with the words that
 // other tools use for yes and no. What is not named here is ignored.
-type decisionPayload struct {
+type DecisionPayload struct {
 	RequestID      string            `json:"request_id"`
 	Action         string            `json:"action"`
 	Allow          *bool             `json:"allow"`
@@ -36,7 +36,7 @@ type decisionPayload struct {
 // duplicate names. ReviewerID is left empty: it is never taken from a payload.
 // Every error is an [*InvalidError].
 func ParseDecision(payload []byte) (Decision, error) {
-	var p decisionPayload
+	var p DecisionPayload
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return Decision{}, notDecision(err)
 	}
@@ -64,7 +64,7 @@ func ParseDecision(payload []byte) (Decision, error) {
 }
 
 // action brings the words for yes and no together.
-func (p *decisionPayload) action() (Action, error) {
+func (p *DecisionPayload) action() (Action, error) {
 	action := Action(p.Action)
 	if action == "allow" {
 		action = ActionApprove

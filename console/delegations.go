@@ -18,7 +18,15 @@ func (c *Console) listDelegations(w http.ResponseWriter, r *http.Request) error 
 	if r.URL.RawQuery != "" {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "this list takes no filter; remove the query")
 	}
-	return answer(w, map[string]any{"items": c.gate.Delegations(), "next_cursor": ""})
+	return answer(w, listOf[approvals.Delegation]{Items: c.gate.Delegations()})
+}
+
+// delegationPayload is a delegation as reviewers write it.
+type delegationPayload struct {
+	From  string    `json:"from"` // the sender, if it is empty
+	To    string    `json:"to"`
+	Until time.Time `json:"until"`
+	Note  string    `json:"note"`
 }
 
 // delegate lets another reviewer decide in the sender's place. An admin may do so
@@ -32,12 +40,7 @@ func (c *Console) delegate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var given struct {
-		From  string    `json:"from"`
-		To    string    `json:"to"`
-		Until time.Time `json:"until"`
-		Note  string    `json:"note"`
-	}
+	var given delegationPayload
 	if err := json.Unmarshal(body, &given, json.RejectUnknownMembers(true)); err != nil {
 		return &approvals.InvalidError{Field: "delegation", Reason: err.Error()}
 	}

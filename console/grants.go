@@ -86,7 +86,7 @@ func (c *Console) listTemplates(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.RawQuery != "" {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "this list takes no filter; remove the query")
 	}
-	return answer(w, map[string]any{"items": c.templates, "next_cursor": ""})
+	return answer(w, listOf[approvals.GrantTemplate]{Items: c.templates})
 }
 
 // grantPayload is a grant as reviewers write it. Who grants it, and over which

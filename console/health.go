@@ -15,7 +15,7 @@ const checkTimeout = 2 * time.Second
 
 // health answers as long as the process serves.
 func (c *Console) health(w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, map[string]string{"status": "ok"})
+	return answer(w, healthReply{"ok"})
 }
 
 // readiness runs every check at once and says which fail.
@@ -44,5 +44,5 @@ func (c *Console) readiness(w http.ResponseWriter, r *http.Request) error {
 		p.Checks = results
 		return p
 	}
-	return answer(w, map[string]any{"status": "ready", "checks": results})
+	return answer(w, readinessReply{results, "ready"})
 }

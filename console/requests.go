@@ -221,5 +221,5 @@ func (c *Console) decideSeveral(w http.ResponseWriter, r *http.Request) error {
 		}
 		items[i] = outcome{Status: http.StatusOK, Request: &request}
 	}
-	return answer(w, map[string]any{"items": items})
+	return answer(w, batchReply{items})
 }

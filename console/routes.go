@@ -50,6 +50,8 @@ func (c *Console) routes() []route {
 		{"GET", "/api/v1/session", public, "how a browser signs in", c.showSignIn},
 		{"POST", "/api/v1/session", public, `sign in: {"token": "..."}`, c.signIn},
 		{"DELETE", "/api/v1/session", viewer, "sign out", c.signOut},
+		{"GET", "/openapi.json", public, "this API, as OpenAPI 3.1", c.showOpenAPI},
+		{"GET", "/reference", public, "the same, for people", c.showReference},
 		{"GET", "/metrics", public, "Prometheus metrics", c.exportMetrics()},
 		{"GET", "/healthz", public, "is the process alive", c.health},
 		{"GET", "/readyz", public, "can it hold and release calls", c.readiness},

@@ -15,7 +15,7 @@ func (c *Console) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.RawQuery != "" {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "this list takes no filter; remove the query")
 	}
-	return answer(w, map[string]any{"items": c.gate.Runs(), "next_cursor": ""})
+	return answer(w, listOf[approvals.Run]{Items: c.gate.Runs()})
 }
 
 // showRun answers one run that somebody steered.

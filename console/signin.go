@@ -57,6 +57,11 @@ func (c *Console) showSignIn(w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, methods)
 }
 
+// signInPayload is the body of a sign-in.
+type signInPayload struct {
+	Token string `json:"token"`
+}
+
 // signIn takes a reviewer's token and gives the browser a session in its place.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	if c.reviewers == nil {
@@ -70,9 +75,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var given struct {
-		Token string `json:"token"`
-	}
+	var given signInPayload
 	if err := json.Unmarshal(body, &given, json.RejectUnknownMembers(true)); err != nil {
 		return &approvals.InvalidError{Field: "token", Reason: `the body is not {"token": "..."}`}
 	}

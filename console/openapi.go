@@ -1,0 +1,101 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+// showOpenAPI answers the description of the API, made of its routes and types.
+func (c *Console) showOpenAPI(w http.ResponseWriter, _ *http.Request) error {
+	return answer(w, describeAPI(c.routes()))
+}
+
+// describeAPI is the OpenAPI 3.1 document of routes.
+func describeAPI(routes []route) object {
+	types, known := schemas{object{}}, exchanges()
+	failure := object{
+		"description": "what is wrong and what to do",
+		"content":     object{problem.ContentType: object{"schema": types.of(reflect.TypeFor[problem.Problem](), false)}},
+	}
+	paths := object{}
+	for _, route := range routes {
+		path, _ := paths[route.path].(object)
+		if path == nil {
+			path = object{}
+			paths[route.path] = path
+		}
+		path[strings.ToLower(route.method)] = operation(route, known[route.method+" "+route.path], types)
+	}
+	return object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "heldcall", "version": "v1",
+			"description": "The control plane of heldcall: requests of agents' tool calls, and people's decisions.",
+		},
+		"paths": paths,
+		"components": object{
+			"schemas":   types.named,
+			"responses": object{"Problem": failure},
+			"securitySchemes": object{
+				"token":   object{"type": "http", "scheme": "bearer", "description": "a reviewer's token"},
+				"session": object{"type": "apiKey", "in": "cookie", "name": "heldcall_session", "description": "of a sign-in; behind HTTPS __Host-heldcall_session"},
+			},
+		},
+	}
+}
+
+// pathParameter is a part of a path that stands for any text.
+var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
+
+// operation describes one route.
+func operation(r route, x exchange, types schemas) object {
+	parameters := []object{}
+	parameter := func(name, in string, required bool) {
+		parameters = append(parameters, object{"name": name, "in": in, "required": required, "schema": object{"type": "string"}})
+	}
+	for _, match := range pathParameter.FindAllStringSubmatch(r.path, -1) {
+		parameter(match[1], "path", true)
+	}
+	for _, name := range x.query {
+		parameter(name, "query", false)
+	}
+	for _, name := range x.header {
+		parameter(name, "header", false)
+	}
+	op := object{
+		"operationId": operationID(r),
+		"summary":     r.about,
+		"responses":   object{"default": object{"$ref": "#/components/responses/Problem"}},
+		"security":    []object{},
+	}
+	if len(parameters) > 0 {
+		op["parameters"] = parameters
+	}
+	if r.role != public {
+		op["security"] = []object{{"token": []string{}}, {"session": []string{}}}
+		op["x-heldcall-role"] = r.role
+	}
+	if x.body != nil {
+		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": types.of(x.body, true)}}}
+	}
+	done := object{"description": "done"}
+	status := "204"
+	if x.reply != nil {
+		status = "200"
+		done["content"] = object{cmp.Or(x.media, "application/json"): object{"schema": types.of(x.reply, false)}}
+	}
+	op["responses"].(object)[status] = done
+	return op
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// operationID is a name for a route: get_api_v1_requests_id.
+func operationID(r route) string {
+	return strings.ToLower(r.method) + "_" + strings.Trim(notInNames.ReplaceAllString(r.path, "_"), "_")
+}

@@ -1,0 +1,216 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+func routesOf(t *testing.T) []route {
+	t.Helper()
+	c, err := New(Options{Listen: "127.0.0.1:0", Gate: &scriptedGate{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.routes()
+}
+
+// Whoever adds a route says what goes in and out by it.
+func TestEveryRouteIsDescribed(t *testing.T) {
+	known := exchanges()
+	for _, r := range routesOf(t) {
+		name := r.method + " " + r.path
+		if _, ok := known[name]; !ok {
+			t.Errorf("exchanges has no %s", name)
+		}
+		delete(known, name)
+	}
+	for name := range known {
+		t.Errorf("exchanges has %s, which is no route", name)
+	}
+}
+
+// strict closes every object of a document to fields that it does not name.
+func strict(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		if v["type"] == "object" && v["properties"] != nil {
+			v["additionalProperties"] = false
+		}
+		for _, part := range v {
+			strict(part)
+		}
+	case []any:
+		for _, part := range v {
+			strict(part)
+		}
+	}
+}
+
+// Whatever the console writes is in the document, field by field: a value of
+// each type with every field set is what its schema says, and nothing more.
+func TestEveryFieldIsDescribed(t *testing.T) {
+	text, err := encode(describeAPI(routesOf(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict(document)
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("heldcall:api", document); err != nil {
+		t.Fatal(err)
+	}
+	check := func(name string, value any) {
+		t.Helper()
+		schema, err := compiler.Compile("heldcall:api#/components/schemas/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := encode(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(instance); err != nil {
+			t.Errorf("%s is not what the document says: %v\n%s", name, err, text)
+		}
+	}
+	checked := 0
+	types := []reflect.Type{reflect.TypeFor[problem.Problem]()}
+	for _, x := range exchanges() {
+		types = append(types, x.reply)
+	}
+	for _, of := range types {
+		if of == nil || of.Kind() != reflect.Struct || schemaName(of, false) == "" {
+			continue
+		}
+		value := reflect.New(of)
+		fill(t, value.Elem())
+		check(schemaName(of, false), value.Interface())
+		checked++
+	}
+	if checked < 12 {
+		t.Errorf("only %d types were tried", checked)
+	}
+}
+
+// fill sets every field of a value.
+func fill(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))
+		return
+	case json.RawMessage:
+		v.SetBytes([]byte(`{"a":1}`))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(t, v.Index(0))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		element := reflect.New(v.Type().Elem()).Elem()
+		fill(t, element)
+		v.SetMapIndex(reflect.ValueOf("k"), element)
+	case reflect.String:
+		v.SetString("x")
+		if known := values[v.Type()]; known != nil {
+			v.SetString(known[0])
+		}
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Uint64:
+		v.SetUint(1)
+	case reflect.Float64:
+		v.SetFloat(0.5)
+	default:
+		t.Fatalf("a field of %s: teach fill and schemas.of", v.Type())
+	}
+}
+
+// The parameters that lists are said to take are those they take.
+func TestParametersOfListsAreTaken(t *testing.T) {
+	known := exchanges()
+	for route, parse := range map[string]func(string) error{
+		"GET /api/v1/requests": func(query string) error { _, err := parseFilter(query); return err },
+		"GET /api/v1/grants":   func(query string) error { _, err := parseGrantFilter(query); return err },
+	} {
+		_, taken, _ := strings.Cut(parse("nonsense=1").Error(), "use ")
+		names := strings.FieldsFunc(strings.ReplaceAll(taken, " or ", ", "), func(c rune) bool { return c == ',' || c == ' ' })
+		if diff := cmp.Diff(names, known[route].query); diff != "" {
+			t.Errorf("%s: %s", route, diff)
+		}
+	}
+	for route, x := range known {
+		if len(x.query) > 0 && route != "GET /api/v1/requests" && route != "GET /api/v1/grants" {
+			t.Errorf("%s takes parameters that nobody compares", route)
+		}
+	}
+}
+
+func TestTheDocumentAndItsPageAreServed(t *testing.T) {
+	address, _ := startStaffed(t, &scriptedGate{}) // nobody is asked who they are
+	status, header, body := ask(t, "GET", address+"/openapi.json", "")
+	var document struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct {
+			OperationID string              `json:"operationId"`
+			Role        string              `json:"x-heldcall-role"`
+			Security    []map[string][]any  `json:"security"`
+			Parameters  []map[string]any    `json:"parameters"`
+			Responses   map[string]struct{} `json:"responses"`
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &document); err != nil || status != 200 || document.OpenAPI != "3.1.0" || header.Get("Content-Type") != "application/json" {
+		t.Fatalf("the document is %d %s (%v)", status, body, err)
+	}
+	status, header, page := ask(t, "GET", address+"/reference", "")
+	if status != 200 || !strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("the page answers %d with %v", status, header)
+	}
+	ids := map[string]bool{}
+	for _, r := range routesOf(t) {
+		op, ok := document.Paths[r.path][strings.ToLower(r.method)]
+		if !ok || op.OperationID == "" || ids[op.OperationID] || op.Role != string(r.role) || (len(op.Security) > 0) != (r.role != public) || len(op.Responses) != 2 {
+			t.Errorf("%s %s is %+v", r.method, r.path, op)
+		}
+		ids[op.OperationID] = true
+		if strings.Contains(r.path, "{") != (len(op.Parameters) > 0 && op.Parameters[0]["in"] == "path") {
+			t.Errorf("%s has the parameters %v", r.path, op.Parameters)
+		}
+		if !strings.Contains(page, fmt.Sprintf("%s %s</code>", r.method, r.path)) {
+			t.Errorf("the page does not show %s %s", r.method, r.path)
+		}
+	}
+	for _, shown := range []string{`href="#Request"`, `<h2 id="DecisionPayload">`, "<code>modified_args</code>", "Takes the role admin"} {
+		if !strings.Contains(page, shown) {
+			t.Errorf("the page does not show %s", shown)
+		}
+	}
+}
