@@ -15,7 +15,6 @@ import (
 // identity is who asks, and in which conversation and task.
 type identity struct {
 	principal approvals.Principal
-	client    string // SHA-256 of its key if it is one that is configured
 	session   string
 	run       string
 	derived   bool // the run was told by what the user said
@@ -137,7 +136,6 @@ func (x *exchange) conversation() *identity {
 	if x.who.session == "" {
 		h := &x.fasthttp.Request.Header
 		x.who = identify(h, x.p.principal(h), *x.info(), x.followed.Session, x.turn)
-		x.who.client = x.p.client(h)
 		x.says.Opening = "" // would keep the conversation in memory
 	}
 	return &x.who

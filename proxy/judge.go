@@ -40,8 +40,11 @@ func (h *hearing) released() bool {
 	return h.ruling.Fate == intercept.Release || h.ruling.Fate == intercept.Edit
 }
 
-// policy is what judges the calls of the agent.
-func (x *exchange) policy() Policy { return x.p.options.Policy(x.identity().client) }
+// policy is what judges the calls of the agent. It is asked for in every exchange, so
+// it reads nothing of the conversation.
+func (x *exchange) policy() Policy {
+	return x.p.options.Policy(x.p.client(&x.fasthttp.Request.Header))
+}
 
 // callOf is the call as policy reads it.
 func (x *exchange) callOf(c intercept.Call) policy.Call {
