@@ -43,6 +43,14 @@
 // its verdict, a [Counter] counts, and [Limit.Beyond] is the verdict on one call too
 // many.
 //
+// # Grants
+//
+// Beside the rules there may be grants ([Policy.With]): remembered decisions, each
+// for the calls of some principal. One that denies stands beside the deny rules, one
+// that allows beside the allow rules; so an ask rule stands above it, unless remember
+// is true or names its scope. No grant that allows covers a call in doubt, nor a
+// program that it does not name.
+//
 // # Conditions
 //
 // A rule with when holds only for calls of which that is true. It is written in
