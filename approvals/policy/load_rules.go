@@ -89,7 +89,11 @@ func (r *ruleReader) keys() []key {
 		{"denial", func(n *yaml.Node, path string) { one.denial = r.message(n, path) }},
 		{"timeout", r.question(func(n *yaml.Node, path string) { one.timeout = r.duration(n, path) })},
 		{"on_timeout", r.question(func(n *yaml.Node, path string) {
-			one.onTimeout = r.oneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove}, "escalate")
+			if n.Value == "escalate" {
+				r.fail(n, path, "escalate is a key of its own, of what happens before the end: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
+				return
+			}
+			one.onTimeout = r.oneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
 		})},
 		{"reviewers", r.question(func(n *yaml.Node, path string) { one.reviewers = r.names(n, path) })},
 		{"escalate", r.question(func(n *yaml.Node, path string) {

@@ -78,7 +78,7 @@ func TestParseErrors(t *testing.T) {
 	f("rules:\n  - ask: [x]\n    timeout: 30\n  - ask: [x]\n    timeout: 0s\n    on_timeout: escalate\n    required_approvals: 0\n    reviewers: ops\n    remember: 'no'\n",
 		"policy.yaml:3: rules[0].timeout: has no unit: write 30s",
 		"policy.yaml:5: rules[1].timeout: must be at least 1s",
-		"policy.yaml:6: rules[1].on_timeout: escalate is not supported yet",
+		"policy.yaml:6: rules[1].on_timeout: escalate is a key of its own, of what happens before the end: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve",
 		`policy.yaml:7: rules[1].required_approvals: must be a whole number from 1 up, and is "0" (int)`,
 		"policy.yaml:8: rules[1].reviewers: must be a list of reviewers",
 		`policy.yaml:9: rules[1].remember: must be true or false, and is "no" (str)`)

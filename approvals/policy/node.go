@@ -109,14 +109,12 @@ func (r *reader) text(n *yaml.Node, path string) (string, bool) {
 }
 
 // oneOf reads a text that is one of a few.
-func (r *reader) oneOf(n *yaml.Node, path string, known []string, later ...string) string {
+func (r *reader) oneOf(n *yaml.Node, path string, known []string) string {
 	s, ok := r.text(n, path)
 	switch {
 	case !ok:
 	case slices.Contains(known, s):
 		return s
-	case slices.Contains(later, s):
-		r.fail(n, path, "%s is not supported yet by this version", s)
 	default:
 		r.fail(n, path, "is %q: write %s", s, strings.Join(known, ", "))
 	}
