@@ -71,6 +71,7 @@ func exchanges() map[string]exchange {
 		"DELETE /api/v1/grants/{id}":      {reply: grant},
 		"GET /api/v1/grant-templates":     {reply: reflect.TypeFor[listOf[approvals.GrantTemplate]]()},
 		"GET /api/v1/events":              {header: []string{"Last-Event-ID"}, reply: reflect.TypeFor[approvals.Event](), media: "text/event-stream"},
+		"GET /api/v1/audit":               {query: []string{"since", "cursor", "limit"}, reply: reflect.TypeFor[approvals.EventPage]()},
 		"GET /api/v1/delegations":         {reply: reflect.TypeFor[listOf[approvals.Delegation]]()},
 		"POST /api/v1/delegations":        {body: reflect.TypeFor[delegationPayload](), reply: delegation},
 		"DELETE /api/v1/delegations/{id}": {reply: delegation},
