@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +30,7 @@ func (s judgedSize) String() string { return fmt.Sprintf("%d rules, %d grants", 
 
 const (
 	judgedCalls = 100 // in one try: few enough for one turn on a busy machine's CPU
-	judgedTries = 20  // in one round, of which the fastest counts
+	judgedTries = 20  // in one round, of which the median counts
 )
 
 // judgingResult is how long policy takes for one call of a kind.
@@ -73,15 +72,15 @@ func (s *suite) judging() error {
 
 // judgeRound judges a call again and again, and returns the microseconds of one.
 func judgeRound(p *policy.Policy, c policy.Call) float64 {
-	fastest := math.Inf(1)
-	for range judgedTries {
+	tries := make([]float64, judgedTries)
+	for i := range tries {
 		began := time.Now()
 		for range judgedCalls {
 			p.Judge(c)
 		}
-		fastest = min(fastest, float64(time.Since(began).Nanoseconds())/1e3/judgedCalls)
+		tries[i] = float64(time.Since(began).Nanoseconds()) / 1e3 / judgedCalls
 	}
-	return fastest
+	return spreadOf(tries).Median
 }
 
 var judgedPrincipal = approvals.Principal{Tenant: "acme", User: "ann", Agent: "coder"}
@@ -99,6 +98,7 @@ func judgedKinds() []judgedKind {
 		{"command, by a rule", policy.Call{Tool: "bash", Arguments: `{"command":"npm run task7:unit","cwd":"x"}`}},
 		{"list of commands, by rules", policy.Call{Tool: "bash", Arguments: `{"command":"npm run task7:unit && npm run task3","cwd":"x"}`}},
 		{"command, by a grant", policy.Call{Tool: "bash", Arguments: `{"command":"npm run target6","cwd":"x"}`}},
+		{"list of commands, asked about", policy.Call{Tool: "bash", Arguments: `{"command":"npm run task7 && cargo build","cwd":"x"}`}},
 		{"command, asked about", policy.Call{Tool: "bash", Arguments: `{"command":"cargo build --release","cwd":"x"}`}},
 		{"path, by a rule", policy.Call{Tool: "read_file", Arguments: `{"path":"./src7/a/b.go","limit":200}`}},
 		{"path, by a grant", policy.Call{Tool: "read_file", Arguments: `{"path":"./granted7/a/b.go","limit":200}`}},
@@ -146,7 +146,7 @@ func (s judgedSize) policy() (*policy.Policy, error) {
 func judgingTable(all []judgingResult) table {
 	t := table{
 		title:  "Judging one call by rules and the caller's grants",
-		note:   "us a call, median and quartiles over the rounds; of a round the fastest tries",
+		note:   "us a call, median and quartiles over the rounds; of a round the median of its tries",
 		header: []string{"call"},
 	}
 	for _, size := range judgedSizes {
