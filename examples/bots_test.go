@@ -20,13 +20,14 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/demo"
+	"github.com/heldcall/heldcall/internal/pinned"
 )
 
 const note = "Nothing is removed here. Move it to trash/ instead."
 
 func TestBotGo(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "bot.exe") // Windows wants the ending
-	command(t, ".", "go", "build", "-o", program, "./bot-go")
+	pinned.Command(t, ".", "go", "build", "-o", program, "./bot-go")
 	testBot(t, program)
 }
 
@@ -191,14 +192,5 @@ func (o *output) await(ctx context.Context, t *testing.T, text string) {
 		case <-ctx.Done():
 			t.Fatalf("the bot does not say %q: %s", text, o)
 		}
-	}
-}
-
-func command(t *testing.T, dir, name string, args ...string) {
-	t.Helper()
-	c := exec.Command(name, args...)
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", c, err, out)
 	}
 }

@@ -106,15 +106,19 @@ func (c *newGrant) grant() (approvals.Grant, error) {
 	return g, nil
 }
 
+// open is the grant, and the console that is to know of it.
+func (c *newGrant) open() (g approvals.Grant, console *client.Client, err error) {
+	if g, err = c.grant(); err == nil {
+		console, err = c.dial()
+	}
+	return g, console, err
+}
+
 type grantsAddCommand struct{ newGrant }
 
 // Run writes a grant.
 func (c *grantsAddCommand) Run(ctx context.Context, s *streams) error {
-	g, err := c.grant()
-	if err != nil {
-		return err
-	}
-	console, err := c.dial()
+	g, console, err := c.open()
 	if err != nil {
 		return err
 	}
@@ -140,11 +144,7 @@ type grantsPreviewCommand struct{ newGrant }
 
 // Run says what a grant would have decided.
 func (c *grantsPreviewCommand) Run(ctx context.Context, s *streams) error {
-	g, err := c.grant()
-	if err != nil {
-		return err
-	}
-	console, err := c.dial()
+	g, console, err := c.open()
 	if err != nil {
 		return err
 	}

@@ -23,14 +23,7 @@ func printGrants(w io.Writer, list approvals.GrantPage) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", printable(g.ID), printable(string(g.Effect)), describeScope(g),
 			shorten(printable(strings.Join(g.Patterns, " ")), previewWidth), timeOr(g.ExpiresAt, "never"), g.Uses, timeOr(g.LastUsedAt, "never"), printable(g.GrantedBy))
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if list.NextCursor != "" {
-		_, err := fmt.Fprintln(w, "There are more; list them with --limit.")
-		return err
-	}
-	return nil
+	return endTable(w, table, list.NextCursor)
 }
 
 // describeGrant says on one line what a grant does.

@@ -94,14 +94,19 @@ func printTable(w io.Writer, list approvals.Page, status approvals.Status, now t
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), ago(now.Sub(r.CreatedAt)), printable(string(r.RiskLevel)),
 			printable(r.ToolName), shorten(printable(r.ArgsPreview), previewWidth), printable(stands))
 	}
+	return endTable(w, table, list.NextCursor)
+}
+
+// endTable writes a table, and that there is more of it where a next page begins.
+func endTable(w io.Writer, table *tabwriter.Writer, nextCursor string) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if list.NextCursor != "" {
-		_, err := fmt.Fprintln(w, "There are more; list them with --limit.")
-		return err
+	if nextCursor == "" {
+		return nil
 	}
-	return nil
+	_, err := fmt.Fprintln(w, "There are more; list them with --limit.")
+	return err
 }
 
 type showCommand struct{ oneRequest }

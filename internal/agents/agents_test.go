@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/pinned"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -37,7 +38,7 @@ func timing() (keepalive, held time.Duration) {
 // TestAgents lets every agent work at the task through heldcall run, and without
 // it: with nothing between them and the model the agents run all four steps.
 func TestAgents(t *testing.T) {
-	heldcall := built(t)
+	heldcall := pinned.Heldcall(t)
 	agents := fleet(t)
 	if *all {
 		agents = append(agents, more(t)...)
@@ -45,7 +46,7 @@ func TestAgents(t *testing.T) {
 	dirs := make(map[string]string)
 	for _, a := range agents {
 		if dirs[a.source] == "" {
-			dirs[a.source] = installed(t, a.source)
+			dirs[a.source] = pinned.Install(t, a.source)
 		}
 		dir := dirs[a.source]
 		t.Run(a.name, func(t *testing.T) {

@@ -3,17 +3,13 @@
 package clients_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
 
+	"github.com/heldcall/heldcall/internal/pinned"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -31,34 +27,19 @@ const onlyClients = "HELDCALL_CLIENTS"
 
 func everyClient() bool { return os.Getenv(onlyClients) == "" }
 
-// install readies the clients and returns them. What is installed stays in the
-// user's cache folder, one folder for each state of the pinned versions.
+// install readies the clients and returns them.
 func install(t *testing.T) []client {
 	t.Helper()
-	modules := installed(t, "npm", []string{"package.json", "package-lock.json", ".npmrc"}, func(dir string) {
-		command(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	})
-	venv := installed(t, "pypi", []string{"requirements.txt"}, func(dir string) {
-		command(t, dir, "python3", "-m", "venv", "venv")
-		command(t, dir, filepath.Join("venv", "bin", "pip"), "install", "--quiet", "--no-deps", "--disable-pip-version-check",
-			"--requirement", "requirements.txt")
-	})
+	scripts := pinned.Scripts(t, "npm")
+	interpreter := pinned.Python(t, "pypi")
 	gosdk := filepath.Join(t.TempDir(), "gosdk")
-	command(t, "gosdk", "go", "build", "-o", gosdk, ".")
+	pinned.Command(t, "gosdk", "go", "build", "-o", gosdk, ".")
 
-	// Node looks for modules beside the script.
-	scripts := t.TempDir()
-	if err := errors.Join(
-		os.CopyFS(scripts, os.DirFS("npm")),
-		os.Symlink(filepath.Join(modules, "node_modules"), filepath.Join(scripts, "node_modules")),
-	); err != nil {
-		t.Fatal(err)
-	}
 	node := func(script string, args ...string) []string {
 		return append([]string{"node", filepath.Join(scripts, script)}, args...)
 	}
 	python := func(script string, args ...string) []string {
-		return append([]string{filepath.Join(venv, "venv", "bin", "python"), "-B", filepath.Join("pypi", script)}, args...)
+		return append([]string{interpreter, "-B", filepath.Join("pypi", script)}, args...)
 	}
 	wanted, err := regexp.Compile(os.Getenv(onlyClients))
 	if err != nil {
@@ -108,52 +89,5 @@ func clients(node, python func(script string, args ...string) []string, gosdk st
 		{"openai-go-responses", scripted.Responses, []string{gosdk, "openai-go-responses"}, both(two)},
 		{"anthropic-go", scripted.Messages, []string{gosdk, "anthropic-go"}, two},
 		{"go-openai", scripted.Chat, []string{gosdk, "go-openai"}, two},
-	}
-}
-
-// installed returns the folder in which what the manifest files of source pin is
-// installed.
-func installed(t *testing.T, source string, manifest []string, work func(dir string)) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.New()
-	files := make(map[string][]byte)
-	for _, name := range manifest {
-		content, err := os.ReadFile(filepath.Join(source, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[name] = content
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
-	}
-	dir := filepath.Join(cache, "heldcall-clients", source+"-"+hex.EncodeToString(sum.Sum(nil))[:16])
-	ready := filepath.Join(dir, "ready")
-	if _, err := os.Stat(ready); err == nil {
-		return dir
-	}
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	work(dir)
-	if err := os.WriteFile(ready, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-func command(t *testing.T, dir, name string, args ...string) {
-	t.Helper()
-	c := exec.Command(name, args...)
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", c, err, out)
 	}
 }

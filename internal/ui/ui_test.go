@@ -3,10 +3,7 @@
 package ui_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"flag"
 	"net/http"
 	"os"
@@ -14,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/heldcall/heldcall/internal/pinned"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -52,7 +50,7 @@ func node(t *testing.T, args ...string) {
 	t.Cleanup(upstream.Close)
 	// Node 20 and 21 keep the digits of numbers only with the flag, browsers always.
 	run := exec.CommandContext(t.Context(), "node", append([]string{"--no-warnings", "--harmony-json-parse-with-source"}, args...)...)
-	run.Env = append(os.Environ(), "HELDCALL="+built(t), "UPSTREAM="+upstream.URL(), "SHOTS="+absolute(t, *shots), "CHROMIUM="+chromium(t))
+	run.Env = append(os.Environ(), "HELDCALL="+pinned.Heldcall(t), "UPSTREAM="+upstream.URL(), "SHOTS="+absolute(t, *shots), "CHROMIUM="+chromium(t))
 	run.Stdout, run.Stderr = os.Stdout, os.Stderr
 	if err := run.Run(); err != nil {
 		t.Fatal(err)
@@ -83,60 +81,11 @@ func answer(r *scripted.Request) scripted.Reply {
 // and returns it.
 func stage(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := errors.Join(
-		os.CopyFS(dir, os.DirFS("npm")),
-		os.CopyFS(filepath.Join(dir, "inbox"), os.DirFS(filepath.Join(repository, "console", "inbox"))),
-		os.Symlink(filepath.Join(installed(t), "node_modules"), filepath.Join(dir, "node_modules")),
-	); err != nil {
+	dir := pinned.Scripts(t, "npm")
+	if err := os.CopyFS(filepath.Join(dir, "inbox"), os.DirFS(filepath.Join(repository, "console", "inbox"))); err != nil {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// installed installs the pins of npm, and returns where. That stays in the user's
-// cache folder, one folder for each state of the pins.
-func installed(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pins, err := os.ReadFile(filepath.Join("npm", "package-lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256(pins)
-	dir := filepath.Join(cache, "heldcall-ui", hex.EncodeToString(sum[:8]))
-	ready := filepath.Join(dir, "ready")
-	if _, err := os.Stat(ready); err == nil {
-		return dir
-	}
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
-		content, err := os.ReadFile(filepath.Join("npm", name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), content, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	command(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	if err := os.WriteFile(ready, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// built returns the path of a heldcall that was built from this tree.
-func built(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "heldcall")
-	command(t, repository, "go", "build", "-o", program, "./cmd/heldcall")
-	return program
 }
 
 // chromium returns the path of the browser.
@@ -165,13 +114,4 @@ func absolute(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func command(t *testing.T, dir, name string, args ...string) {
-	t.Helper()
-	c := exec.Command(name, args...)
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", c, err, out)
-	}
 }
