@@ -36,7 +36,7 @@ func TestDocumentedNATSLines(t *testing.T) {
 	defer conn.Close()
 	subscriptions := regexp.MustCompile(`(?m)^nats sub '([^']+)'`).FindAllSubmatch(page, -1)
 	requests := regexp.MustCompile(`(?m)^nats request (\S+) '([^']*)'`).FindAllSubmatch(page, -1)
-	if len(subscriptions) != 2 || len(requests) != 11 {
+	if len(subscriptions) != 2 || len(requests) != 15 {
 		t.Fatalf("found %d subscriptions and %d requests", len(subscriptions), len(requests))
 	}
 	var live []*nats.Subscription
@@ -70,7 +70,11 @@ func sendLine(ctx context.Context, t *testing.T, stage *demo.Stage, conn *nats.C
 	t.Helper()
 	held, leave := hold(ctx, t, stage)
 	defer leave()
-	fill := strings.NewReplacer("RUN", held.RunID, "ID", held.ID)
+	grant := ""
+	if strings.HasSuffix(subject, ".revoke") {
+		grant = addGrant(t, conn)
+	}
+	fill := strings.NewReplacer("RUN", held.RunID, "GRANT", grant, "ID", held.ID)
 	if strings.HasSuffix(subject, "runs.get") { // which knows the runs that somebody has steered
 		sendLine(ctx, t, stage, conn, "heldcall.v1.signal.local."+held.RunID, `{"action":"pause_run"}`)
 	}
@@ -104,6 +108,20 @@ func sendLine(ctx context.Context, t *testing.T, stage *demo.Stage, conn *nats.C
 	if strings.HasSuffix(subject, "requests.list") && len(got.Items) == 0 {
 		t.Errorf("nothing waits: %s", reply.Data)
 	}
+}
+
+// addGrant makes a grant to revoke, and returns its id.
+func addGrant(t *testing.T, conn *nats.Conn) string {
+	t.Helper()
+	reply, err := conn.Request("heldcall.v1.grants.local.add", []byte(`{"effect":"deny","principal":{"tenant":"default"},"patterns":["bash(npm publish)"]}`), 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made approvals.Grant
+	if err := json.Unmarshal(reply.Data, &made); err != nil || made.ID == "" {
+		t.Fatalf("%s: %v", reply.Data, err)
+	}
+	return made.ID
 }
 
 // hold starts an agent whose call is held, in a run of its own.
