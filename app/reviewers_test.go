@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -134,24 +135,32 @@ func TestSignInDecidesAndForeignPagesDoNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response.Body.Close()
+		t.Cleanup(func() { response.Body.Close() })
 		return response
 	}
 	signedIn := send("/api/v1/session", `{"token":"`+m["bob"]+`"}`, "Origin", url)
 	if signedIn.StatusCode != http.StatusOK || len(signedIn.Cookies()) != 1 {
 		t.Fatalf("sign-in answers %s", signedIn.Status)
 	}
+	var given struct{ Key string }
+	if err := json.NewDecoder(signedIn.Body).Decode(&given); err != nil {
+		t.Fatal(err)
+	}
 	cookie := signedIn.Cookies()[0].Name + "=" + signedIn.Cookies()[0].Value
 	decide := "/api/v1/requests/" + id + "/decision"
 	for _, origin := range []string{"https://attacker.example", "http://127.0.0.1:1", "null"} {
-		if got := send(decide, `{"action":"approve"}`, "Cookie", cookie, "Origin", origin); got.StatusCode != http.StatusForbidden {
+		if got := send(decide, `{"action":"approve"}`, "Cookie", cookie, "X-Heldcall-Session-Key", given.Key, "Origin", origin); got.StatusCode != http.StatusForbidden {
 			t.Errorf("a page of %s gets %s", origin, got.Status)
 		}
+	}
+	// What listens on another port of this host has the cookie, and no browser.
+	if got := send(decide, `{"action":"approve"}`, "Cookie", cookie, "Origin", url); got.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the cookie alone gets %s", got.Status)
 	}
 	if r := w.pending(1)[0]; len(r.Decisions) != 0 {
 		t.Fatalf("somebody decided: %+v", r.Decisions)
 	}
-	if got := send(decide, `{"action":"approve"}`, "Cookie", cookie, "Origin", url); got.StatusCode != http.StatusOK {
+	if got := send(decide, `{"action":"approve"}`, "Cookie", cookie, "X-Heldcall-Session-Key", given.Key, "Origin", url); got.StatusCode != http.StatusOK {
 		t.Errorf("the inbox gets %s", got.Status)
 	}
 	if r := w.status(id, approvals.StatusApproved); r.Decisions[0].ReviewerID != "bob" {

@@ -17,7 +17,7 @@ const public reviewers.Role = ""
 const (
 	viaLocal   = "local"   // nobody had to
 	viaToken   = "token"   // a bearer token in this request
-	viaSession = "session" // the cookie of a sign-in
+	viaSession = "session" // the cookie and the key of a sign-in
 )
 
 // identity is who sent a request.
@@ -70,7 +70,7 @@ func (c *Console) identify(r *http.Request) (identity, error) {
 	}
 	cookie, err := r.Cookie(c.cookieName())
 	if err == nil {
-		if s := c.sessions.find(cookie.Value); s != nil {
+		if s := c.sessions.find(secrets{cookie: cookie.Value, key: r.Header.Get(sessionKeyHeader)}); s != nil {
 			return identity{Reviewer: s.reviewer, via: viaSession, session: s}, writesFromOwnPage(r)
 		}
 	}

@@ -108,8 +108,8 @@ func TestWrongTokensAreRefused(t *testing.T) {
 		}
 	}
 	// A wrong token is not made good by a session.
-	cookie, _ := signIn(t, url, admin)
-	status, headers, body := ask(t, "GET", url+"/api/v1/me", "", "Authorization", "Bearer wrong", "Cookie", cookie)
+	page, _ := signIn(t, url, admin)
+	status, headers, body := ask(t, "GET", url+"/api/v1/me", "", append(page, "Authorization", "Bearer wrong")...)
 	wantProblem(t, status, headers, body, 401, problem.CodeWrongToken)
 }
 

@@ -2,7 +2,7 @@
 // programs see requests and decide them, the event stream, metrics and health.
 //
 // Reviewers prove who they are by a token, or by the session that a browser
-// gets for one; each route names the role that it takes. Without reviewers it
+// gets for one, which is a cookie and a key for the page's origin; each route names the role that it takes. Without reviewers it
 // listens on loopback only, and whoever reaches it is the reviewer "local".
 // Browsers reach loopback too, so there requests under a foreign host name are
 // refused, and writes from a foreign page everywhere.

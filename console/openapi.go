@@ -42,8 +42,9 @@ func describeAPI(routes []route) object {
 			"schemas":   types.named,
 			"responses": object{"Problem": failure},
 			"securitySchemes": object{
-				"token":   object{"type": "http", "scheme": "bearer", "description": "a reviewer's token"},
-				"session": object{"type": "apiKey", "in": "cookie", "name": "heldcall_session", "description": "of a sign-in; behind HTTPS __Host-heldcall_session"},
+				"token":       object{"type": "http", "scheme": "bearer", "description": "a reviewer's token"},
+				"session":     object{"type": "apiKey", "in": "cookie", "name": "heldcall_session", "description": "of a sign-in, together with its session_key; behind HTTPS __Host-heldcall_session"},
+				"session_key": object{"type": "apiKey", "in": "header", "name": sessionKeyHeader, "description": "the key that the sign-in answered: the cookie, which other ports of the host get too, is worth nothing without it"},
 			},
 		},
 	}
@@ -77,7 +78,7 @@ func operation(r route, x exchange, types schemas) object {
 		op["parameters"] = parameters
 	}
 	if r.role != public {
-		op["security"] = []object{{"token": []string{}}, {"session": []string{}}}
+		op["security"] = []object{{"token": []string{}}, {"session": []string{}, "session_key": []string{}}}
 		op["x-heldcall-role"] = r.role
 	}
 	if x.body != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"sync"
 	"time"
 
@@ -21,16 +22,26 @@ const (
 type session struct {
 	reviewer reviewers.Reviewer
 	expires  time.Time
-	id       [sha256.Size]byte
-	live     context.Context // ends with the session
+	id       [sha256.Size]byte // hash of the cookie
+	key      [sha256.Size]byte // hash of the key
+	live     context.Context   // ends with the session
 	end      context.CancelFunc
 }
 
 // over reports whether the session has ended.
 func (s *session) over() bool { return s.live.Err() != nil || !time.Now().Before(s.expires) }
 
-// sessions are the sign-ins that stand. They are known by the hash of their
-// cookie and live in memory: a restart ends them.
+// sessionKeyHeader brings the key of a session. Cookies know no ports: whatever
+// listens on another port of this host gets the cookie from the browser. The key
+// is kept by the page's origin, which has the port in it, and goes nowhere else;
+// so a cookie alone is worth nothing.
+const sessionKeyHeader = "X-Heldcall-Session-Key"
+
+// secrets are what a browser has of a session, and needs both of.
+type secrets struct{ cookie, key string }
+
+// sessions are the sign-ins that stand. They are known by the hashes of their
+// secrets and live in memory: a restart ends them.
 type sessions struct {
 	ttl time.Duration
 
@@ -45,16 +56,19 @@ func newSessions(ttl time.Duration) *sessions {
 	return &sessions{ttl: ttl, byID: map[[sha256.Size]byte]*session{}}
 }
 
-// open begins a session and returns it with the value of its cookie.
-func (s *sessions) open(who reviewers.Reviewer) (*session, string) {
-	secret := rand.Text()
-	opened := &session{reviewer: who, expires: time.Now().Add(s.ttl).UTC(), id: sha256.Sum256([]byte(secret))}
+// open begins a session and returns it with what its browser is to have.
+func (s *sessions) open(who reviewers.Reviewer) (*session, secrets) {
+	given := secrets{cookie: rand.Text(), key: rand.Text()}
+	opened := &session{
+		reviewer: who, expires: time.Now().Add(s.ttl).UTC(),
+		id: sha256.Sum256([]byte(given.cookie)), key: sha256.Sum256([]byte(given.key)),
+	}
 	opened.live, opened.end = context.WithDeadline(context.Background(), opened.expires)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.makeRoom(who.Name)
 	s.byID[opened.id] = opened
-	return opened, secret
+	return opened, given
 }
 
 // makeRoom drops what has expired and the oldest session of a reviewer who has
@@ -79,12 +93,13 @@ func (s *sessions) makeRoom(name string) {
 	}
 }
 
-// find is the session of a cookie, or nil.
-func (s *sessions) find(secret string) *session {
+// find is the session of a cookie and the key that belongs to it, or nil.
+func (s *sessions) find(given secrets) *session {
+	key := sha256.Sum256([]byte(given.key))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.byID[sha256.Sum256([]byte(secret))]
-	if found == nil || found.over() {
+	found := s.byID[sha256.Sum256([]byte(given.cookie))]
+	if found == nil || found.over() || subtle.ConstantTimeCompare(found.key[:], key[:]) != 1 {
 		return nil
 	}
 	return found

@@ -24,6 +24,7 @@ type me struct {
 	reviewers.Reviewer
 	Via       string     `json:"via"`                  // local, token or session
 	ExpiresAt *time.Time `json:"expires_at,omitempty"` // of the session
+	Key       string     `json:"key,omitempty"`        // of the session, in the answer to a sign-in only: see sessionKeyHeader
 }
 
 // showMe answers who the sender is.
@@ -84,10 +85,12 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 		c.log.Warn("a sign-in was refused: no reviewer has this token", "from", r.RemoteAddr)
 		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, "this is no reviewer's token; `heldcall token create` makes one, and console.reviewers of the configuration holds its hash")
 	}
-	opened, secret := c.sessions.open(who)
-	http.SetCookie(w, c.cookie(secret, opened.expires))
+	opened, issued := c.sessions.open(who)
+	http.SetCookie(w, c.cookie(issued.cookie, opened.expires))
 	c.log.Info("signed in", "reviewer", who.Name, "from", r.RemoteAddr)
-	return answer(w, describe(identity{Reviewer: who, via: viaSession, session: opened}))
+	self := describe(identity{Reviewer: who, via: viaSession, session: opened})
+	self.Key = issued.key
+	return answer(w, self)
 }
 
 // signOut ends the session that the request came by, and takes the cookie back.
@@ -103,7 +106,7 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 }
 
 // cookie carries a session: no script reads it, and no other site makes a
-// browser send it.
+// browser send it. Other ports of this host get it: see [sessionKeyHeader].
 func (c *Console) cookie(secret string, expires time.Time) *http.Cookie {
 	cookie := &http.Cookie{
 		Name: c.cookieName(), Value: secret, Path: "/", Expires: expires,

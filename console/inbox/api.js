@@ -34,6 +34,18 @@ export function onSignedOut(listener) {
 	signedOut = listener;
 }
 
+const KEY = 'session_key';
+
+/**
+ * The header that a session needs beside its cookie. Other ports of this host
+ * get the cookie from the browser; what this origin keeps they do not.
+ * @returns {Record<string, string>}
+ */
+export function credentials() {
+	const key = localStorage.getItem(KEY);
+	return key ? { 'X-Heldcall-Session-Key': key } : {};
+}
+
 /**
  * Asks the API and returns what it answers.
  * @param {string} method
@@ -43,7 +55,7 @@ export function onSignedOut(listener) {
  */
 async function ask(method, path, body) {
 	/** @type {RequestInit} */
-	const options = { method, headers: { Accept: 'application/json' }, cache: 'no-store' };
+	const options = { method, headers: { Accept: 'application/json', ...credentials() }, cache: 'no-store' };
 	if (body !== undefined) {
 		options.headers = { ...options.headers, 'Content-Type': 'application/json' };
 		options.body = write(body);
@@ -145,14 +157,17 @@ export function getSignIn() {
 	return ask('GET', '/api/v1/session');
 }
 
-/** @param {string} token @returns {Promise<import('./types.js').Me>} */
-export function signIn(token) {
-	return ask('POST', '/api/v1/session', { token });
+/** Gives a token for a session. @param {string} token @returns {Promise<import('./types.js').Me>} */
+export async function signIn(token) {
+	const { key, ...me } = await ask('POST', '/api/v1/session', { token });
+	localStorage.setItem(KEY, key);
+	return me;
 }
 
 /** Ends the session. */
-export function signOut() {
-	return ask('DELETE', '/api/v1/session');
+export async function signOut() {
+	await ask('DELETE', '/api/v1/session');
+	localStorage.removeItem(KEY);
 }
 
 /** The runs that somebody steered, the latest first. @returns {Promise<{items: import('./types.js').Run[]}>} */

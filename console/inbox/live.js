@@ -2,7 +2,7 @@
 // event stream says what to read again. A connection that is silent for too
 // long, as after a laptop's sleep, is given up and made anew.
 
-import { Failure, getRequest, listPending, listRequests } from './api.js';
+import { Failure, credentials, getRequest, listPending, listRequests } from './api.js';
 import { EventReader } from './sse.js';
 import { changed, drop, put, replacePending, state } from './store.js';
 import { parse } from './text/json.js';
@@ -79,8 +79,7 @@ function pause(milliseconds) {
 
 /** Follows the event stream until it ends. @param {AbortSignal} signal */
 async function follow(signal) {
-	/** @type {Record<string, string>} */
-	const headers = lastEventID ? { 'Last-Event-ID': lastEventID } : {};
+	const headers = { ...credentials(), ...(lastEventID ? { 'Last-Event-ID': lastEventID } : {}) };
 	const response = await fetch('/api/v1/events', { headers, signal, cache: 'no-store' });
 	await reload(); // where the stream was refused, this tells why
 	if (!response.ok || !response.body) throw new Failure('The event stream was refused.', null);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
 import { around, push, transfer } from '../stage/calls.js';
 import { flows } from '../stage/browser.js';
 
@@ -32,6 +33,31 @@ flows('reviewers', {
 		await page.getByText('ann', { exact: true }).waitFor();
 		await page.getByRole('button', { name: 'Sign out' }).click();
 		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+	},
+
+	async 'another port of the host gets the cookie, and nothing by it'(stage) {
+		let cookie = '';
+		const neighbour = createServer((request, response) => {
+			cookie = request.headers.cookie ?? '';
+			response.end();
+		});
+		await new Promise((resolve) => neighbour.listen(0, '127.0.0.1', resolve));
+		try {
+			const page = await stage.open('/', { outside: true });
+			await signIn(page, 'ann');
+			await page.reload();
+			await page.locator('#connection.live').waitFor();
+			const other = await page.context().newPage();
+			await other.goto(`http://127.0.0.1:${neighbour.address().port}/`);
+			assert.match(cookie, /heldcall_session=/);
+			assert.equal((await fetch(`${stage.held.console}/api/v1/me`, { headers: { Cookie: cookie } })).status, 401);
+			await page.getByRole('button', { name: 'Sign out' }).click();
+			await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+			assert.equal(await page.evaluate(() => localStorage.getItem('session_key')), null);
+		} finally {
+			neighbour.close();
+			neighbour.closeAllConnections();
+		}
 	},
 
 	async 'a viewer looks on'(stage) {
