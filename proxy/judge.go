@@ -71,23 +71,13 @@ func (x *exchange) judgeCall(judged Policy, c intercept.Call) policy.Verdict {
 		c.Ambiguous = append(slices.Clip(c.Ambiguous), "It wraps other calls in a way that cannot be read with certainty.")
 		return judged.Judge(x.callOf(c))
 	}
-	strictest := judged.Judge(x.callOf(wrapped[0]))
-	for _, inner := range wrapped[1:] {
-		v := judged.Judge(x.callOf(inner))
-		limits := slices.Concat(strictest.Limits, v.Limits)
-		if stricter(v, strictest) {
-			strictest = v
-		}
-		strictest.Limits = limits
+	parts := make([]policy.Verdict, len(wrapped))
+	for i, inner := range wrapped {
+		parts[i] = judged.Judge(x.callOf(inner))
 	}
-	strictest.Flags = append(strictest.Flags, fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(wrapped)))
-	return strictest
-}
-
-// stricter reports whether a holds a call back more than b does.
-func stricter(a, b policy.Verdict) bool {
-	rank := map[policy.Action]int{policy.Allow: 1, policy.Ask: 2, policy.Deny: 3}
-	return rank[a.Said()] > rank[b.Said()]
+	all := policy.Together(parts...)
+	all.Flags = append(all.Flags, fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(wrapped)))
+	return all
 }
 
 // passByName decides whether the fragments of a call may pass unbuffered: its

@@ -178,7 +178,8 @@ func (e *entry) form() *form {
 }
 
 // callsWithin reports whether an item that the agent would run stands anywhere
-// in a value that is none itself.
+// in a value that is none itself: one of a known type, or one that has the id of a
+// call and an input.
 func callsWithin(v gjson.Result, depth int) (found bool) {
 	if !v.IsArray() && !v.IsObject() || depth == 0 && !intercept.NamesCall(v.Raw) {
 		return false
@@ -186,13 +187,19 @@ func callsWithin(v gjson.Result, depth int) (found bool) {
 	if depth > maxDepth {
 		return true
 	}
+	var id, input bool
 	v.ForEach(func(k, item gjson.Result) bool {
+		id = id || strings.EqualFold(k.Str, "call_id")
+		input = input || slices.ContainsFunc(inputFields, func(name string) bool { return strings.EqualFold(k.Str, name) })
 		found = callsWithin(item, depth+1) ||
 			strings.EqualFold(k.Str, "type") && depth > 0 && forms[strings.ToLower(item.Str)] != nil
 		return !found
 	})
-	return found
+	return found || depth > 0 && id && input
 }
+
+// inputFields are the names that inputs of calls have.
+var inputFields = []string{"arguments", "input", "action", "operation"}
 
 // maxDepth bounds the search for calls: each level reads all below it again.
 const maxDepth = 64

@@ -1,0 +1,94 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/heldcall/heldcall/approvals"
+)
+
+const partsPolicy = `default: ask
+rules:
+  - deny: [wipe]
+  - allow: [ls]
+    limit: {per_run: 1}
+  - allow: [cat]
+  - ask: [note]
+    timeout: 10s
+    on_timeout: approve
+    remember: true
+  - ask: [transfer]
+    risk: critical
+    reviewers: [finance]
+    required_approvals: 2
+    timeout: 30s
+  - ask: [pay]
+    reviewers: [finance]
+    escalate: {after: 10s, to: [oncall]}
+  - ask: [deploy]
+    reviewers: [ops]
+`
+
+// TestTogether: what is released as one is held back as the strictest of its parts,
+// in whatever order these stand.
+func TestTogether(t *testing.T) {
+	p := mustParse(t, partsPolicy)
+	type said struct {
+		Action    Action
+		Risk      approvals.Risk
+		Reviewers []string
+		Required  int
+		Timeout   time.Duration
+		OnTimeout string
+		Escalates bool
+		Limits    int
+	}
+	finance := []string{"finance"}
+	for _, tt := range []struct {
+		tools []string
+		want  said
+	}{
+		{[]string{"ls", "cat"}, said{Action: Allow, Risk: "medium", Limits: 1}},
+		{[]string{"cat", "wipe"}, said{Action: Deny, Risk: "medium"}},
+		{[]string{"wipe", "transfer"}, said{Action: Deny, Risk: "critical"}},
+		{[]string{"ls", "note"}, said{Ask, "medium", nil, 1, 10 * time.Second, "approve", false, 1}},
+		{[]string{"note", "transfer"}, said{Ask, "critical", finance, 2, 10 * time.Second, "deny", false, 0}},
+		{[]string{"pay"}, said{Ask, "medium", finance, 1, DefaultTimeout, "deny", true, 0}},
+		{[]string{"note", "pay"}, said{Ask, "medium", finance, 1, 10 * time.Second, "deny", true, 0}},
+		{[]string{"transfer", "pay"}, said{Ask, "critical", finance, 2, 30 * time.Second, "deny", false, 0}},
+	} {
+		for range 2 {
+			var parts []Verdict
+			for _, tool := range tt.tools {
+				parts = append(parts, p.Judge(Call{Tool: tool, Arguments: `{"of":"` + tool + `"}`}))
+			}
+			v := Together(parts...)
+			got := said{v.Action, v.Risk, v.Reviewers, v.RequiredApprovals, v.Timeout, v.OnTimeout, v.Escalate.After > 0, len(v.Limits)}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%v (-want +got):\n%s", tt.tools, diff)
+			}
+			if len(parts) > 1 && v.AllowRemember {
+				t.Errorf("%v: a grant would cover a part only", tt.tools)
+			}
+			last := len(tt.tools) - 1
+			tt.tools[0], tt.tools[last] = tt.tools[last], tt.tools[0]
+		}
+	}
+}
+
+// TestTogetherOfDifferentReviewers: nobody can answer for both groups.
+func TestTogetherOfDifferentReviewers(t *testing.T) {
+	p := mustParse(t, partsPolicy)
+	parts := []Verdict{p.Judge(Call{Tool: "transfer"}), p.Judge(Call{Tool: "deploy"})}
+	v := Together(parts...)
+	if want := "Its parts are decided by different reviewers (finance; ops), so they have to be called one by one."; v.Action != Deny || v.Reason != want {
+		t.Errorf("%s: %s", v.Action, v.Reason)
+	}
+	for i := range parts {
+		parts[i] = shadowed(parts[i])
+	}
+	if v := Together(parts...); v.Action != Allow || v.Said() != Deny {
+		t.Errorf("in shadow mode: %s, %s", v.Action, v.Said())
+	}
+}
