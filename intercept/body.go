@@ -28,6 +28,7 @@ type Body struct {
 
 	form  Form
 	whole []byte // while the form is unknown, and of a whole body all of it
+	led   byte   // the last byte of the lead, 0 while there is none
 	split sse.Splitter
 	style style // of its events so far
 }
@@ -98,19 +99,22 @@ func (b *Body) open(p []byte) (lead []byte, err error) {
 	text := bytes.TrimLeft(p, " \t\r\n")
 	lines := 1 + bytes.LastIndexAny(p[:len(p)-len(text)], "\r\n")
 	lead, p = p[:lines], p[lines:]
+	if lines > 0 {
+		b.led = lead[lines-1]
+	}
 	b.whole = nil
 	if err := b.sniff(text); err != nil {
 		return lead, err
 	}
 	switch b.form {
 	case FormStream:
-		if n := len(byteOrderMark); len(lead) == 0 && bytes.HasPrefix(p, byteOrderMark) {
+		if n := len(byteOrderMark); b.led == 0 && bytes.HasPrefix(p, byteOrderMark) {
 			if b.Must == FormUnknown { // it counts at the beginning of an answer only
 				lead = p[:n]
 			}
 			p = p[n:]
 		}
-		if bytes.HasSuffix(lead, []byte("\r")) {
+		if b.led == '\r' {
 			b.style = styleReturns
 		}
 		b.split = sse.Splitter{Max: b.Max}

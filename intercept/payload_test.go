@@ -50,15 +50,26 @@ func TestPartsThatSomeReadersSkip(t *testing.T) {
 		"\r" + plain:                                    false,
 		plain + "\xef\xbb\xbf" + plain:                  false,
 		plain + "\xef\xbb\xbfevent: x\n" + plain:        false,
+		"\r\n" + plain + plain:                          true,
+		"\r\r\n" + plain + plain:                        true,
+		"\r" + returns + returns:                        true,
+		"\r " + plain + plain:                           false,
+		"\n\xef\xbb\xbf" + plain + plain:                false,
 	} {
-		var b Body
-		var out Gather
-		part := func(part []byte, _ bool) error {
-			_, err := b.Payloads(part)
-			return err
-		}
-		if _, err := b.Feed([]byte(stream+": x\n"), &out, part); (err == nil) != understood {
-			t.Errorf("%q: %v", stream, err)
+		for at := range len(stream) { // how the network cuts the stream decides nothing
+			var b Body
+			var out Gather
+			part := func(part []byte, _ bool) error {
+				_, err := b.Payloads(part)
+				return err
+			}
+			_, err := b.Feed([]byte(stream[:at]), &out, part)
+			if err == nil {
+				_, err = b.Feed([]byte(stream[at:]+": x\n"), &out, part)
+			}
+			if (err == nil) != understood {
+				t.Errorf("%q, cut behind %d: %v", stream, at, err)
+			}
 		}
 	}
 }

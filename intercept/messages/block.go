@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -21,6 +22,7 @@ const (
 type opening struct {
 	raw      string
 	role     role
+	unknown  bool   // of a type that nobody knows yet
 	id, name string // of a call; name also of one that the provider runs
 	input    string // of a call, raw; "" when absent or null
 }
@@ -40,37 +42,63 @@ func (d *decoder) block(o *opening, v gjson.Result) bool {
 		return d.hosted(o, v)
 	case intercept.NamedInput(v):
 		return d.Refuse("a block of another type has a name and an input")
-	case strings.HasSuffix(kind, "_tool_result"):
+	case results[kind]:
 		return d.hosted(o, v)
-	case kind == "text" || strings.HasSuffix(kind, "thinking"):
+	case kind == "text" || thinking[kind]:
 		return d.said(v)
 	case kind == "mcp_tool_listing" || kind == "compaction":
 		return d.listing(v)
 	case t.Type != gjson.String:
 		return d.Refuse("a block has no type")
-	case !shown[kind] && !inert(v):
+	case !inert(v, shown[kind]):
 		return d.Refuse("a block of a type that heldcall does not know has more in it than text")
+	case shown[kind] == nil:
+		o.unknown = true
 	}
 	return d.Unknown("", v)
 }
 
-// shown are the types of blocks that are there for the reader and have fields of
-// their own.
-var shown = map[string]bool{"container_upload": true, "fallback": true, "image": true, "document": true, "search_result": true}
+// results are the types of blocks with what a tool of the provider's returned. All
+// types are listed, because a call could be named as if it were one of them.
+var results = map[string]bool{
+	"web_search_tool_result": true, "web_fetch_tool_result": true, "tool_search_tool_result": true, "advisor_tool_result": true, "mcp_tool_result": true,
+	"code_execution_tool_result": true, "bash_code_execution_tool_result": true, "text_editor_code_execution_tool_result": true,
+}
 
-// inert reports whether a block has nothing in it that an agent could run: the next
-// kind of call will have a name of its own for its input.
-func inert(v gjson.Result) bool {
+// thinking are the types of blocks in which the model thinks.
+var thinking = map[string]bool{"thinking": true, "redacted_thinking": true}
+
+// shown are the types of blocks that are there for the reader, with the fields that
+// are their own.
+var shown = map[string][]string{
+	"container_upload": {"file_id"},
+	"fallback":         {"from", "to", "trigger"},
+	"image":            {"source"},
+	"document":         {"source", "context"},
+	"search_result":    {"source", "content"},
+}
+
+// inert reports whether a block has nothing in it that an agent could run, but for
+// the fields that are its own: the next kind of call will have its input in a field
+// with a name of its own, or in an object.
+func inert(v gjson.Result, own []string) bool {
 	only := true
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch k.Str {
-		case "type", "id", "text", "title", "data", "signature", "citations", "status", "cache_control":
+		case "citations":
+		case "type", "id", "text", "title", "data", "signature", "status":
+			only = v.Type == gjson.String || hollow(v)
 		default:
-			only = v.Type == gjson.Null || v.Type == gjson.False || v.Raw == `""` || v.Raw == "{}" || v.Raw == "[]"
+			only = hollow(v) || slices.Contains(own, k.Str)
 		}
 		return only
 	})
 	return only
+}
+
+// hollow reports whether there is nothing in a value.
+func hollow(v gjson.Result) bool {
+	return v.Type == gjson.Null || v.Type == gjson.False || v.Raw == `""` || v.Raw == "{}" || v.Raw == "[]"
 }
 
 func (d *decoder) call(o *opening, v gjson.Result) bool {
@@ -177,6 +205,7 @@ func tellsOfCalls(kind string) bool {
 type delta struct {
 	input    bool // to the input of a tool
 	plain    bool // it is one that every client knows, and no input
+	more     bool // it is none of those, or has more in it than they have
 	fields   []growth
 	values   []growth // what replaces a field
 	citation string   // raw
@@ -205,6 +234,7 @@ func (d *decoder) delta(into *delta, v gjson.Result) bool {
 	field, known := deltaFields[t.Str]
 	into.input = t.Str == "input_json_delta"
 	into.plain = known && !into.input
+	into.more = !known
 	if lower := strings.ToLower(t.Str); !known && (strings.Contains(lower, "call") || strings.Contains(lower, "tool_use")) {
 		return d.Refuse("a delta of an unknown type speaks of a call")
 	}
@@ -216,6 +246,7 @@ func (d *decoder) delta(into *delta, v gjson.Result) bool {
 			into.citation = v.Raw
 			return d.Unknown("", v)
 		case known && key != field:
+			into.more = into.more || v.Type == gjson.String || v.IsObject() || v.IsArray()
 			return d.Unknown(key, v, "type", field)
 		case known && v.Type != gjson.String && v.Type != gjson.Null:
 			return d.Refuse("a piece of a block is not a string")

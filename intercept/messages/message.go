@@ -12,6 +12,7 @@ type block struct {
 	index     int // as upstream numbered it
 	attempt   int // of the answer, from 0: see [answer.splice]
 	role      role
+	unknown   bool   // of a type that nobody knows yet
 	opened    string // as it opened
 	grown     []grown
 	citations []string
@@ -28,7 +29,7 @@ type grown struct {
 }
 
 func newBlock(o *opening, index, attempt int) *block {
-	b := &block{index: index, attempt: attempt, role: o.role, opened: strings.Clone(o.raw)}
+	b := &block{index: index, attempt: attempt, role: o.role, unknown: o.unknown, opened: strings.Clone(o.raw)}
 	if o.role == roleCall {
 		b.call = newCall(o)
 	}
@@ -139,7 +140,7 @@ func blank(raw string) bool {
 	return v.Get("type").Str == "text" && strings.TrimSpace(v.Get("text").String()) == ""
 }
 
-func thinks(raw string) bool { return strings.HasSuffix(gjson.Get(raw, "type").Str, "thinking") }
+func thinks(raw string) bool { return thinking[gjson.Get(raw, "type").Str] }
 
 // assistantMessage renders a message of the assistant. Its last block must not be
 // one of thinking, and what the model thought must not be changed.

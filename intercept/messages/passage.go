@@ -129,6 +129,8 @@ func (p *passage) grow(d *delta, index int) error {
 		return nil
 	case d.input && b.role == roleSaid:
 		return intercept.NotUnderstood("a block that is no tool's has an input")
+	case d.more && b.unknown:
+		return intercept.NotUnderstood("a block of an unknown type grows by more than text")
 	case p.done && b.call != nil:
 		return intercept.NotUnderstood("a call goes on behind the end of the message")
 	}

@@ -86,6 +86,18 @@ var quirks = []quirk{
 	{name: "3.6 a block of a new type that is only read", body: started("msg_1") + complete(0, `{"type":"aside","text":"Hm."}`) + ended("end_turn")},
 	{name: "3.6 a call of a new type", body: started("msg_1") + complete(0, `{"type":"bash_request","id":"t","command":"rm"}`), refused: true},
 	{name: "3.6 a call of a new type, whole", body: whole(`{"type":"computer_action","id":"t","actions":[{"click":1}]}`, "tool_use"), refused: true},
+	{name: "3.6 a call of a new type, in an object that others say text in", body: whole(`{"type":"run_use","id":"t","data":{"command":"bash"}}`, "tool_use"), refused: true},
+	{name: "3.6 a call of a new type, in a list that others say text in", body: whole(`{"type":"run_use","id":"t","status":[{"command":"bash"}]}`, "tool_use"), refused: true},
+	{name: "3.6 a call of a new type, in pieces", body: started("msg_1") + opened(0, `{"type":"run_use","id":"t"}`) + added(0, `{"type":"run_delta","command":"bash"}`), refused: true},
+	{name: "3.6 a call of a new type, beside pieces of text", body: started("msg_1") + opened(0, `{"type":"run_use","id":"t"}`) + added(0, `{"type":"text_delta","text":"x","command":"bash"}`), refused: true},
+	{name: "3.6 a call of a new type, begun with the message", body: strings.Replace(started("msg_1"), `"content":[]`, `"content":[{"type":"run_use","id":"t"}]`, 1) + added(0, `{"type":"run_delta","command":"bash"}`), refused: true},
+	{name: "3.6 a call named as if it were thinking", body: whole(`{"type":"run_thinking","id":"t","name":"x","command":"bash"}`, "tool_use"), refused: true},
+	{name: "3.6 a call named as if it were a result", body: whole(`{"type":"run_tool_result","id":"t","name":"x","command":"bash"}`, "tool_use"), refused: true},
+	{name: "3.6 a call as an image", body: whole(`{"type":"image","id":"t","name":"x","command":"bash"}`, "tool_use"), refused: true},
+	{name: "3.6 a block of a new type that is only read, in pieces", body: started("msg_1") + opened(0, `{"type":"aside","text":""}`) + word(0, "Hm.") + closed(0) + ended("end_turn")},
+	{name: "3.6 an image", body: whole(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBO"}}`, "end_turn")},
+	{name: "3.6 a file, and another model than asked", body: started("msg_1") + complete(0, `{"type":"container_upload","file_id":"f"}`) + complete(1, `{"type":"fallback","from":{"model":"a"},"to":{"model":"b"},"trigger":{"type":"refusal"}}`) + text(2, "Done.") + ended("end_turn")},
+	{name: "3.6 the results of every tool of the provider", body: whole(resultsOfAll(), "end_turn")},
 	{name: "5.12 another name", body: started("msg_1") + strings.Replace(one, "event: content_block_start", "event: ping", 1), refused: true},
 	// What no server has been seen to send.
 	{name: "not JSON", body: "data: {\"type\":[\n\n", refused: true},
@@ -118,6 +130,15 @@ var quirks = []quirk{
 	{name: "whole, in a list", body: `[` + whole(aCall, "tool_use") + `]`, refused: true},
 	{name: "whole, and another", body: whole("", "end_turn") + whole(aCall, "tool_use"), refused: true},
 	{name: "whole, an error with a call", body: `{"type":"error","error":{},"content":[` + aCall + `]}`, refused: true},
+}
+
+// resultsOfAll is a result of each kind that the API has.
+func resultsOfAll() string {
+	var blocks []string
+	for _, tool := range []string{"web_search", "web_fetch", "advisor", "code_execution", "bash_code_execution", "text_editor_code_execution", "tool_search", "mcp"} {
+		blocks = append(blocks, `{"type":"`+tool+`_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"x","stdout":"done"}}`)
+	}
+	return strings.Join(blocks, ",")
 }
 
 // reading lists calls as the quirks do.

@@ -25,13 +25,14 @@ type answer struct {
 
 // turn is the state of one upstream body.
 type turn struct {
-	items  []*item // in the order they opened
-	ending []*item // in the order of the list at the end
-	begun  bool    // a response began
-	object *object // the response as its last event shows it
-	closed bool    // it said that it is at its end
-	done   bool    // [DONE] was there
-	failed bool    // it reported an error
+	items   []*item // in the order they opened
+	ending  []*item // in the order of the list at the end
+	strange bool    // one of them is of a type that nobody knows yet
+	begun   bool    // a response began
+	object  *object // the response as its last event shows it
+	closed  bool    // it said that it is at its end
+	done    bool    // [DONE] was there
+	failed  bool    // it reported an error
 }
 
 // past is what outlives a continuation.

@@ -115,7 +115,7 @@ func (a *answer) open(e *entry, index int) (*item, error) {
 	for _, other := range a.items {
 		a.doubtShared(it, other)
 	}
-	a.items = append(a.items, it)
+	a.items, a.strange = append(a.items, it), a.strange || e.unknown()
 	a.shapes = shapes{}
 	return it, nil
 }

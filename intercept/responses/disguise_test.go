@@ -55,6 +55,12 @@ func TestDisguisedCallsAreHeldOrRefused(t *testing.T) {
 		`{"type":"mcp_call_request","tool":"x","params":{"a":"` + mark + `"}}`,
 		`{"type":"function","function":{"name":"x"},"params":{"a":"` + mark + `"}}`,
 		`{"type":"step","run":"` + mark + `"}`,
+		`{"type":"step","id":"s1","text":{"run":"` + mark + `"}}`,
+		`{"type":"step","id":"s1","content":[{"run":"` + mark + `"}]}`,
+		`{"type":"step","id":"s1","summary":[{"type":"summary_text","text":"x","run":["` + mark + `"]}]}`,
+		`{"type":"step","id":"s1","environment":{"run":"` + mark + `"}}`,
+		`{"type":"step","id":"s1","caller":{"run":"` + mark + `"}}`,
+		`{"type":"step","id":"s1","execution":"` + mark + `"}`,
 		`{"type":"message","id":"m","role":"assistant","content":[],"tool_calls":[{"id":"c","type":"function","function":{"name":"bash","arguments":"` + mark + `"}}]}`,
 		`{"type":"message","id":"m","role":"assistant","content":[{"type":"tool_use","id":"c","name":"bash","input":{"x":"` + mark + `"}}]}`,
 	} {
@@ -82,6 +88,43 @@ func TestDisguisedCallsAreHeldOrRefused(t *testing.T) {
 				t.Errorf("the agent has\n%s", p.Got.String())
 			}
 		})
+	}
+}
+
+// An item of an unknown type may be a call of which each event brings a piece: by
+// the time that it is done nothing may have gone out.
+func TestItemOfAnUnknownTypeThatGrows(t *testing.T) {
+	begun := newScript("resp_1").begin().event("response.output_item.added", `"output_index":0,"item":{"type":"step","id":"s1"}`).out.String()
+	for _, event := range []string{
+		sayEvent("response.step.delta", `"output_index":0,"item_id":"s1","delta":"`+mark+`"`),
+		sayEvent("response.step.done", `"output_index":0,"item_id":"s1","script":"`+mark+`"`),
+		sayEvent("response.step.done", `"output_index":0,"step":{"run":["`+mark+`"]}`),
+		sayEvent("response.step.done", `"output_index":7,"item_id":"s1","script":"`+mark+`"`),
+		sayEvent("response.step.done", `"script":"`+mark+`"`),
+		sayEvent("response.step.done", `"item":{"type":"step","id":"s1","run":"`+mark+`"}`),
+		"event: response.step.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"" + mark + "\"}\n\n",
+	} {
+		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+		if err := p.Feed(begun + event); err == nil || strings.Contains(p.Got.String(), mark) {
+			t.Errorf("%s: error %v; the agent has\n%s", event, err, p.Got.String())
+		}
+	}
+}
+
+// What an item of an unknown type says, and how far it is, passes.
+func TestItemOfAnUnknownTypeThatSpeaks(t *testing.T) {
+	const item = `{"type":"aside","id":"s1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hm.","annotations":[],"logprobs":[]}],"summary":["x"],"text":"y"}`
+	body := newScript("resp_1").begin().
+		event("response.output_item.added", `"output_index":0,"item":{"type":"aside","id":"s1","status":"in_progress","content":[]}`).
+		event("response.aside.in_progress", `"output_index":0,"item_id":"s1"`).
+		event("response.output_text.delta", `"output_index":0,"item_id":"s1","content_index":0,"delta":"Hm."`).
+		event("response.output_item.done", `"output_index":0,"item":`+item).out.String()
+	p := newPlayer(t, asked(request1), 64, intercept.Limits{})
+	if err := p.Feed(body); err != nil || len(p.Answer.Calls()) > 0 {
+		t.Fatalf("error %v, calls %+v", err, p.Answer.Calls())
+	}
+	if p.Got.String() != body {
+		t.Errorf("the agent has\n%s", p.Got.String())
 	}
 }
 

@@ -88,6 +88,8 @@ type event struct {
 	number   int64 // its sequence number, -1 where it has none
 	index    int   // of the output item, -1 where it has none
 	itemID   string
+	strange  bool    // its type, or its name, is one that nobody knows yet
+	says     bool    // it is strange, and has something in it
 	entry    *entry  // of the item, in kindAdded and kindDone
 	response *object // of the response, nil where it has none
 
@@ -137,7 +139,9 @@ func (d *decoder) kind(typ string, names []string) bool {
 		}
 	}
 	e.typ, e.kind, e.input = typ, kindOf(typ), inputEvents[typ]
+	e.strange = e.kind == kindOther
 	for _, name := range names {
+		e.strange = e.strange || name != "" && name != "message" && kindOf(name) == kindOther
 		if k := kindOf(name); name != typ && k != kindOther && k != kindError {
 			return d.Refuse("an event is named otherwise than its data say")
 		}
@@ -215,6 +219,7 @@ func (d *decoder) field(key string, v gjson.Result) bool {
 			return d.Text(new(string), v, "the id of a call")
 		}
 	}
+	e.says = e.says || e.strange && filled(v)
 	return d.Unknown(key, v, eventFields...)
 }
 

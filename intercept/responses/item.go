@@ -93,6 +93,7 @@ func readEntry(d *intercept.Reading, v gjson.Result) *entry {
 }
 
 func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet bool) bool {
+	e.noteInput(key, v)
 	switch key {
 	case "type":
 		var typ string
@@ -119,15 +120,12 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 		e.place = v.Get("type").Str
 	case "arguments", "input", "action", "actions", "operation":
 		e.inputs = true
-		e.noteInput(key, v)
 		return true
 	case "content":
-		e.noteInput(key, v)
 	default:
 		if intercept.Misspelt(key, entryFields...) {
 			return d.Refuse("a known field of an output item is spelt in another letter case")
 		}
-		e.noteInput(key, v)
 		return quiet || passive[e.typ] && !spoken[e.typ] || d.Unknown(key, v)
 	}
 	return quiet || passive[e.typ] && !spoken[e.typ] || d.Unknown("", v)
@@ -146,14 +144,48 @@ func (e *entry) noteInput(key string, v gjson.Result) {
 	f := forms[e.typ]
 	switch {
 	case f == nil:
-		e.inputs = e.inputs || !saying[key]
+		e.inputs = e.inputs || !says(key, v)
 	case key != f.field && !(f.typ == "computer_call" && key == "actions") && speaks(strings.ToLower(key), inputWords):
 		e.beside = append(e.beside, key)
 	}
 }
 
-// saying are the fields of what the model says.
-var saying = map[string]bool{"content": true, "summary": true, "text": true, "role": true, "encrypted_content": true, "signature": true, "phase": true, "created_by": true}
+// says reports whether a field of an item, with something in it, holds what the
+// model says and nothing that an agent could run: text, or a list of pieces of it.
+func says(key string, v gjson.Result) (only bool) {
+	switch key {
+	case "type", "id", "status", "role", "text", "encrypted_content", "signature", "phase", "created_by":
+		return v.Type == gjson.String
+	case "content", "summary":
+		only = v.Type == gjson.String || v.IsArray()
+	}
+	if v.IsArray() {
+		v.ForEach(func(_, part gjson.Result) bool {
+			only = only && saysPart(part)
+			return only
+		})
+	}
+	return only
+}
+
+// saysPart is [says] for an element of a list.
+func saysPart(part gjson.Result) bool {
+	if !part.IsObject() {
+		return part.Type == gjson.String || !filled(part)
+	}
+	only := true
+	part.ForEach(func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "annotations", "logprobs":
+		case "type", "text", "refusal":
+			only = v.Type == gjson.String || !filled(v)
+		default:
+			only = !filled(v)
+		}
+		return only
+	})
+	return only
+}
 
 // filled reports whether there is something in a value.
 func filled(v gjson.Result) bool {
@@ -171,11 +203,14 @@ var callWords = []string{"call", "tool", "exec", "command", "action", "request"}
 // any other item.
 func (e *entry) form() *form {
 	f := forms[e.typ]
-	if f == nil && !passive[e.typ] && (e.inputs || speaks(strings.ToLower(e.typ), callWords)) {
+	if e.unknown() && (e.inputs || speaks(strings.ToLower(e.typ), callWords)) {
 		return &form{typ: e.typ, fixed: true, unknown: true}
 	}
 	return f
 }
+
+// unknown reports an item of a type that nobody knows yet.
+func (e *entry) unknown() bool { return forms[e.typ] == nil && !passive[e.typ] }
 
 // callsWithin reports whether an item that the agent would run stands anywhere
 // in a value that is none itself: one of a known type, or one that has the id of a

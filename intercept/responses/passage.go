@@ -54,6 +54,9 @@ func (p *passage) run() error {
 
 // observe notes what an event says, and finds the item that it is about.
 func (p *passage) observe(e *event) (it *item, err error) {
+	if e.says && p.strange {
+		return nil, intercept.NotUnderstood("an event of an unknown type stands beside an output item of an unknown type")
+	}
 	p.numbered = p.numbered || e.number >= 0
 	if e.response != nil {
 		if err := p.learnObject(e); err != nil {
