@@ -17,7 +17,7 @@ func TestDelegationOutlivesARestart(t *testing.T) {
 	m := team{}
 	var config app.Config
 	w := build(t, "rules:\n  - ask: ['bash(*)']\n    reviewers: [finance]\n", callThenText,
-		m.with("ann", "reviewer", "finance"), m.with("bob", "reviewer"), m.with("vic", "viewer"), restarting(&config))
+		m.with("ann", "reviewer", "finance"), m.with("bob", "reviewer"), m.with("vic", "viewer"), m.with("ada", "admin"), restarting(&config))
 	ann, bob := func() { w.console = w.as(m["ann"]) }, func() { w.console = w.as(m["bob"]) }
 	ann()
 	for _, to := range []string{"vic", "mallory", "ann"} {
@@ -26,6 +26,8 @@ func TestDelegationOutlivesARestart(t *testing.T) {
 			t.Errorf("ann delegates to %s: %v", to, err)
 		}
 	}
+	_, err := w.as(m["ada"]).Delegate(t.Context(), approvals.Delegation{From: "ann", To: "ada", Until: time.Now().Add(time.Hour)})
+	wantCode(t, err, problem.CodeForbidden) // an admin is in no group by being one
 	d, err := w.console.Delegate(t.Context(), approvals.Delegation{To: "bob", Until: time.Now().Add(time.Hour), Note: "holiday"})
 	if err != nil || d.From != "ann" || d.CreatedBy != "ann" {
 		t.Fatalf("%+v, %v", d, err)

@@ -31,6 +31,7 @@ type Decision struct {
 	ReviewerUser   string            `json:"reviewer_user,omitempty"`   // as principals name the same person
 	ReviewerGroups []string          `json:"reviewer_groups,omitempty"` // by whose right they decide
 	OnBehalfOf     string            `json:"on_behalf_of,omitempty"`    // in whose place they decide, set by the gate
+	OnBehalfUser   string            `json:"on_behalf_user,omitempty"`  // as principals name that person, set by the gate
 	Channel        string            `json:"channel,omitempty"`         // how it came: "rest", "nats", ...
 	Patterns       []string          `json:"patterns,omitempty"`
 	GrantExpiresAt *time.Time        `json:"grant_expires_at,omitempty"`

@@ -128,11 +128,6 @@ func (g *Gate) apply(r *Request, d Decision) error {
 	case ActionAllowAlways, ActionDenyAlways:
 		return g.applyAlways(r, d)
 	case ActionApprove:
-		for _, earlier := range r.Decisions {
-			if d.countsAs(&earlier) {
-				return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already; %d different reviewers are required", d.ReviewerID, r.RequiredApprovals)}
-			}
-		}
 		r.Decisions = append(r.Decisions, d)
 		if len(r.Decisions) >= r.RequiredApprovals {
 			g.end(r, StatusApproved)

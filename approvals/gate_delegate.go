@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -16,7 +17,8 @@ const maxDelegation = 365 * 24 * time.Hour
 // Delegate records that d.To may decide in the place of d.From until d.Until, and
 // returns the delegation with its id. CreatedBy must have been set by the channel
 // that authenticated the reviewer. It fails with [*InvalidError] where it says
-// nothing that could hold, or [ErrStoreUnavailable].
+// nothing that could hold, [*ForbiddenError] where somebody would take another's
+// place themselves, or [ErrStoreUnavailable].
 func (g *Gate) Delegate(ctx context.Context, d Delegation) (Delegation, error) {
 	now := g.now().UTC()
 	if err := g.checkDelegation(&d, now); err != nil {
@@ -45,8 +47,17 @@ func (g *Gate) checkDelegation(d *Delegation, now time.Time) error {
 		return &InvalidError{"until", "has passed; give a time to come"}
 	case d.Until.Sub(now) > maxDelegation:
 		return &InvalidError{"until", "is more than a year away; give an earlier time"}
+	case g.isOne(d.To, d.CreatedBy) && !g.isOne(d.From, d.CreatedBy):
+		return &ForbiddenError{d.CreatedBy, fmt.Sprintf("%s delegates to them, or another admin does", d.From)}
 	}
 	return nil
+}
+
+// isOne reports whether two reviewers are one person.
+func (g *Gate) isOne(a, b string) bool {
+	first, _ := g.reviewer(a)
+	second, _ := g.reviewer(b)
+	return samePerson(a, b) || samePerson(first.User, second.User)
 }
 
 // RevokeDelegation ends a delegation before its time. One that has ended stays
@@ -82,7 +93,8 @@ func joinNotes(what, why string) string {
 	return what + ": " + why
 }
 
-// delegationChanged takes over a delegation.
+// delegationChanged takes over a delegation, and forgets those whose time has
+// come. A revoked one is kept until then: an older word of it may come later.
 func (g *Gate) delegationChanged(d Delegation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,6 +102,8 @@ func (g *Gate) delegationChanged(d Delegation) {
 		return
 	}
 	g.delegations[d.ID] = d
+	now := g.now()
+	maps.DeleteFunc(g.delegations, func(_ string, d Delegation) bool { return !now.Before(d.Until) })
 }
 
 // Delegation is one delegation, in force or not, or [ErrUnknownDelegation].

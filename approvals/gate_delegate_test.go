@@ -91,6 +91,129 @@ func TestDelegatesDecideInAnothersPlace(t *testing.T) {
 	}
 }
 
+// alices is a directory in which alice has two names, one of them an admin's; ann
+// and the phone are in finance.
+func alices(name string) (approvals.Standing, bool) {
+	standing, known := map[string]approvals.Standing{
+		"alice-phone": {User: "alice", Groups: []string{"finance"}}, "alice-laptop": {User: "Alice"},
+		"ann": {User: "ann", Groups: []string{"finance"}}, "bob": {User: "bob"},
+	}[name]
+	return standing, known
+}
+
+// Who decides in the place of alice is one approval with alice, by whichever of
+// her names either is known.
+func TestPromise5_DecidedOnce_QuorumCountsDelegators(t *testing.T) {
+	g := runGate(t, approvals.GateOptions{Store: openStore(t, t.TempDir()), Standing: alices})
+	if _, err := g.Delegate(t.Context(), approvals.Delegation{From: "alice-phone", To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: "alice-phone"}); err != nil {
+		t.Fatal(err)
+	}
+	r := request("x")
+	r.Reviewers, r.RequiredApprovals = []string{"finance", "oncall"}, 2
+	h := open(t, g, r, r)
+	held := h.Requests()
+	bob, alice := by("bob", approvals.ActionApprove), by("alice-laptop", approvals.ActionApprove, "oncall")
+	alice.ReviewerUser = "Alice"
+	alice.OnBehalfOf = "ann" // that is for the gate to say
+	for i, pair := range [][2]approvals.Decision{{bob, alice}, {alice, bob}} {
+		pair[0].RequestID, pair[1].RequestID = held[i].ID, held[i].ID
+		if r, err := g.Decide(t.Context(), pair[0]); err != nil || r.Status != approvals.StatusPending {
+			t.Fatalf("%s: %s, %v", pair[0].ReviewerID, r.Status, err)
+		}
+		invalid := (*approvals.InvalidError)(nil)
+		if r, err := g.Decide(t.Context(), pair[1]); !errors.As(err, &invalid) {
+			t.Errorf("%s beside %s: %s, %v", pair[1].ReviewerID, pair[0].ReviewerID, r.Status, err)
+		}
+		ann := by("ann", approvals.ActionApprove, "finance")
+		ann.RequestID = held[i].ID
+		if r, err := g.Decide(t.Context(), ann); err != nil || r.Status != approvals.StatusApproved {
+			t.Errorf("ann beside %s: %s, %v", pair[0].ReviewerID, r.Status, err)
+		}
+	}
+	await(t, h.Done(), "the hold")
+}
+
+// Whoever may decide for several decides for one of them who still can.
+func TestADelegateDecidesForWhoeverCan(t *testing.T) {
+	g := runGate(t, approvals.GateOptions{Store: openStore(t, t.TempDir()), Standing: alices, NoSelfApproval: true})
+	for _, from := range []string{"alice-phone", "ann", "alice-phone"} { // ann is neither the first nor the last
+		if _, err := g.Delegate(t.Context(), approvals.Delegation{From: from, To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: from}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own, others, quorum := request("x"), request("x"), request("x")
+	own.Principal.User, others.Principal.User, quorum.Principal.User = "alice", "ann", "somebody"
+	quorum.RequiredApprovals = 2
+	requests := []approvals.Request{own, others, quorum}
+	for i := range requests {
+		requests[i].Reviewers = []string{"finance"}
+	}
+	h := open(t, g, requests...)
+	alice := by("alice-phone", approvals.ActionApprove, "finance")
+	alice.RequestID, alice.ReviewerUser = h.Requests()[2].ID, "alice"
+	if _, err := g.Decide(t.Context(), alice); err != nil {
+		t.Fatal(err)
+	}
+	for i, forWhom := range []string{"ann", "alice-phone", "ann"} {
+		bob := by("bob", approvals.ActionApprove)
+		bob.RequestID = h.Requests()[i].ID
+		r, err := g.Decide(t.Context(), bob)
+		if err != nil || r.Status != approvals.StatusApproved || r.Decisions[len(r.Decisions)-1].OnBehalfOf != forWhom {
+			t.Errorf("request %d: %+v, %v", i, r.Decisions, err)
+		}
+	}
+	await(t, h.Done(), "the hold")
+}
+
+// A grant says in whose place it was made, unless it was made by hand.
+func TestGrantsOfDelegatesSayForWhom(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	book, _ := runBook(t, approvals.GrantBookOptions{Store: s})
+	g := runGate(t, approvals.GateOptions{Store: s, Standing: alices, Grants: book})
+	if _, err := g.Delegate(t.Context(), approvals.Delegation{From: "ann", To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	r := rememberable("x")
+	r.Reviewers = []string{"finance"}
+	h := open(t, g, r)
+	bob := by("bob", approvals.ActionAllowAlways)
+	bob.RequestID = h.Requests()[0].ID
+	if _, err := g.Decide(t.Context(), bob); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the grant is there", func() bool { return len(book.Grants(approvals.GrantFilter{}).Items) == 1 })
+	if grant := book.Grants(approvals.GrantFilter{}).Items[0]; grant.GrantedBy != "bob" || grant.OnBehalfOf != "ann" {
+		t.Errorf("the grant is %+v", grant)
+	}
+	byHand := granted("y")
+	byHand.OnBehalfOf = "ann"
+	if grant, err := book.Add(t.Context(), byHand); err != nil || grant.OnBehalfOf != "" {
+		t.Errorf("made by hand is %+v, %v", grant, err)
+	}
+}
+
+// An admin lets others decide in somebody's place, never themselves: that would be
+// to join a group by being an admin.
+func TestNobodyTakesAnothersPlaceThemselves(t *testing.T) {
+	g := runGate(t, approvals.GateOptions{Store: openStore(t, t.TempDir()), Standing: alices})
+	for _, tt := range []struct {
+		from, to, by string
+		refused      bool
+	}{
+		{"ann", "alice-laptop", "alice-laptop", true},
+		{"ann", "alice-phone", "alice-laptop", true},
+		{"ann", "bob", "alice-laptop", false},
+		{"alice-phone", "alice-laptop", "alice-laptop", false},
+		{"alice-laptop", "bob", "alice-laptop", false},
+	} {
+		_, err := g.Delegate(t.Context(), approvals.Delegation{From: tt.from, To: tt.to, CreatedBy: tt.by, Until: time.Now().Add(time.Hour)})
+		forbidden := (*approvals.ForbiddenError)(nil)
+		if errors.As(err, &forbidden) != tt.refused || !tt.refused && err != nil {
+			t.Errorf("%s lets %s decide for %s: %v", tt.by, tt.to, tt.from, err)
+		}
+	}
+}
+
 func TestDelegationsThatSayNothing(t *testing.T) {
 	g := runGate(t, approvals.GateOptions{Store: openStore(t, t.TempDir()), Standing: directory})
 	soon := time.Now().Add(time.Hour)

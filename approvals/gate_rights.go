@@ -9,33 +9,43 @@ import (
 // EveryGroup in the groups of a reviewer stands for all of them.
 const EveryGroup = "*"
 
-// mayDecide reports whether a reviewer may take this decision on this request:
-// as a member of one of its groups, where it names any, or in the place of one
-// who is; and, where people must not approve what their own agents ask, as
-// another person than its principal's user. It notes in whose place they decide.
+// mayDecide reports whether a reviewer may take this decision on this request: as
+// a member of one of its groups, where it names any, or in the place of one who
+// is. It notes in whose place they decide: the first who can.
 func (g *Gate) mayDecide(r *Request, d *Decision) error {
-	forWhom := Standing{}
-	if len(r.Reviewers) > 0 && !memberOf(d.ReviewerGroups, r.Reviewers) {
-		var delegated bool
-		if d.OnBehalfOf, forWhom, delegated = g.delegator(d.ReviewerID, r.Reviewers); !delegated {
-			return &ForbiddenError{d.ReviewerID, "members of " + strings.Join(r.Reviewers, " or ") + " decide this request"}
+	d.OnBehalfOf, d.OnBehalfUser = "", ""
+	if len(r.Reviewers) == 0 || memberOf(d.ReviewerGroups, r.Reviewers) {
+		return g.mayApprove(r, d)
+	}
+	var refused error = &ForbiddenError{d.ReviewerID, "members of " + strings.Join(r.Reviewers, " or ") + " decide this request"}
+	for _, name := range g.principals(d.ReviewerID) {
+		standing, known := g.reviewer(name)
+		if !known || !memberOf(standing.Groups, r.Reviewers) {
+			continue
+		}
+		d.OnBehalfOf, d.OnBehalfUser = name, standing.User
+		if refused = g.mayApprove(r, d); refused == nil {
+			return nil
 		}
 	}
-	if user := r.Principal.User; g.noSelfApproval && approves(d.Action) && (d.isPerson(user) || samePerson(forWhom.User, user)) {
-		return &ForbiddenError{d.ReviewerID, fmt.Sprintf("the agent acts for %s, so another reviewer approves this request", user)}
-	}
-	return nil
+	return refused
 }
 
-// delegator is a member of one of the groups in whose place a reviewer may
-// decide.
-func (g *Gate) delegator(reviewer string, groups []string) (name string, standing Standing, ok bool) {
-	for _, name := range g.principals(reviewer) {
-		if standing, known := g.reviewer(name); known && memberOf(standing.Groups, groups) {
-			return name, standing, true
+// mayApprove refuses an approval, where people must not approve what their own
+// agents ask, of the principal's user, and a second one of the same person.
+func (g *Gate) mayApprove(r *Request, d *Decision) error {
+	if user := r.Principal.User; g.noSelfApproval && approves(d.Action) && d.isPerson(user) {
+		return &ForbiddenError{d.ReviewerID, fmt.Sprintf("the agent acts for %s, so another reviewer approves this request", user)}
+	}
+	if d.Action != ActionApprove {
+		return nil
+	}
+	for _, earlier := range r.Decisions {
+		if d.countsAs(&earlier) {
+			return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already; %d different reviewers are required", d.ReviewerID, r.RequiredApprovals)}
 		}
 	}
-	return "", Standing{}, false
+	return nil
 }
 
 // memberOf reports whether one of the groups is among those that are named.
@@ -45,16 +55,21 @@ func memberOf(groups, named []string) bool {
 	})
 }
 
+// people are the names and users of who decides, and of whoever they decide for.
+func (d *Decision) people() []string {
+	return []string{d.ReviewerID, d.ReviewerUser, d.OnBehalfOf, d.OnBehalfUser}
+}
+
 // isPerson reports whether the decision is that of somebody, by their name or
 // user, or taken in their place.
 func (d *Decision) isPerson(name string) bool {
-	return samePerson(d.ReviewerID, name) || samePerson(d.ReviewerUser, name) || samePerson(d.OnBehalfOf, name)
+	return slices.ContainsFunc(d.people(), func(one string) bool { return samePerson(one, name) })
 }
 
 // countsAs reports whether two decisions are one approval: of one person, or in
 // the place of one.
 func (d *Decision) countsAs(other *Decision) bool {
-	return d.isPerson(other.ReviewerID) || d.isPerson(other.ReviewerUser) || d.isPerson(other.OnBehalfOf)
+	return slices.ContainsFunc(other.people(), d.isPerson)
 }
 
 // samePerson compares names; letter case is no difference between people.

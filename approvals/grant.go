@@ -50,11 +50,13 @@ type Grant struct {
 	SessionID string    `json:"session_id,omitempty"` // with the scope session
 	Patterns  []string  `json:"patterns"`             // tool or tool(argument), as in rules
 	GrantedBy string    `json:"granted_by"`           // the reviewer
-	Channel   string    `json:"channel,omitempty"`    // how it came: "rest", "nats", ...
-	RequestID string    `json:"request_id,omitempty"` // the request whose decision was remembered
-	Template  string    `json:"template,omitempty"`   // name of the template it was made of
-	Note      string    `json:"note,omitempty"`
-	CreatedAt time.Time `json:"created_at"` // UTC
+	// OnBehalfOf is in whose place the reviewer decided, "" for nobody.
+	OnBehalfOf string    `json:"on_behalf_of,omitempty"`
+	Channel    string    `json:"channel,omitempty"`    // how it came: "rest", "nats", ...
+	RequestID  string    `json:"request_id,omitempty"` // the request whose decision was remembered
+	Template   string    `json:"template,omitempty"`   // name of the template it was made of
+	Note       string    `json:"note,omitempty"`
+	CreatedAt  time.Time `json:"created_at"` // UTC
 	// ExpiresAt is when the grant ends, UTC; nil: it does not.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	// LastUsedAt is when the grant last decided a call, UTC; nil: it has not yet.

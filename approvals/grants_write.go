@@ -12,7 +12,8 @@ import (
 
 // Add records a grant that a reviewer makes by hand and has it hold on every
 // replica. GrantedBy and Channel must have been set by the channel that
-// authenticated the reviewer; id, time of creation and uses are the book's.
+// authenticated the reviewer, who grants for themselves; id, time of creation and
+// uses are the book's.
 //
 // It fails with [*InvalidError], [ErrTooLarge] or [ErrStoreUnavailable]; after the
 // last it is not known whether the grant holds: list them.
@@ -20,7 +21,7 @@ func (b *GrantBook) Add(ctx context.Context, g Grant) (Grant, error) {
 	if g.GrantedBy == "" || g.GrantedBy == ReviewerTimeout {
 		return Grant{}, &InvalidError{"granted_by", fmt.Sprintf("%q cannot grant", g.GrantedBy)}
 	}
-	g.RequestID = ""
+	g.RequestID, g.OnBehalfOf = "", ""
 	g, err := b.complete(g, nil)
 	if err != nil {
 		return Grant{}, err
@@ -116,7 +117,7 @@ func (b *GrantBook) propose(r *Request, d Decision) (Grant, error) {
 	}
 	g := Grant{
 		Effect: GrantAllow, Scope: d.Scope, Principal: r.Principal, SessionID: r.SessionID, Patterns: d.Patterns,
-		GrantedBy: d.ReviewerID, Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note, ExpiresAt: d.GrantExpiresAt,
+		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note, ExpiresAt: d.GrantExpiresAt,
 	}
 	if d.Action == ActionDenyAlways {
 		g.Effect = GrantDeny
@@ -136,7 +137,7 @@ func grantOf(r *Request, d *Decision) (Grant, bool) {
 	}
 	g := Grant{
 		ID: d.GrantID, Effect: GrantAllow, Scope: d.Scope, Principal: r.Principal, SessionID: r.SessionID, Patterns: d.Patterns,
-		GrantedBy: d.ReviewerID, Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note,
+		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note,
 		CreatedAt: d.DecidedAt, ExpiresAt: d.GrantExpiresAt,
 	}
 	if d.Action == ActionDenyAlways {
