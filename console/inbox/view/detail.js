@@ -22,7 +22,7 @@ let place;
 let advance;
 let guardedUntil = 0;
 
-const GUARD = 500; // after the page itself moved on, a second press is not meant for what it shows now
+const GUARD = 500; // after the page itself moved things, a press is not meant for what now lies under the pointer
 
 /**
  * Builds the detail in its place. next is called with the id of a request that
@@ -45,18 +45,22 @@ export function drawDetail() {
 	const selected = state.requests.get(state.selected);
 	if (!selected) return drawNothing();
 	const turn = [...state.requests.values()].filter((request) => turnKey(request) === turnKey(selected)).sort((a, b) => (a.id < b.id ? -1 : 1));
-	if (shownTurn !== turnKey(selected)) {
+	const another = shownTurn !== turnKey(selected);
+	if (another) {
 		cards.clear();
 		shownTurn = turnKey(selected);
 		place.scrollTop = 0;
 		place.replaceChildren();
 	}
 	const added = turn.filter((request) => !cards.has(request.id));
+	let moves = added.length > 0 && !another;
 	for (const request of turn) {
 		const card = cards.get(request.id);
+		moves ||= card?.request.status === 'pending' && request.status !== 'pending';
 		if (card) card.update(request);
 		else cards.set(request.id, new Card(request, decideOne));
 	}
+	if (moves) guard();
 	if (added.length > 0) layOut(turn);
 	heading(turn);
 	for (const [id, card] of cards) card.mark(turn.length > 1 && id === state.selected);
@@ -161,8 +165,13 @@ async function decideOne(card, choice) {
 /** @param {string} id */
 function moveOn(id) {
 	if (state.selected !== id) return;
-	guardedUntil = performance.now() + GUARD;
+	guard();
 	advance(id);
+}
+
+/** For a moment nothing is decided: the buttons are not where they were. */
+function guard() {
+	guardedUntil = performance.now() + GUARD;
 }
 
 /**

@@ -116,6 +116,28 @@ flows('deciding', {
 		assert.deepEqual(calls.map((call) => call.function.name), ['bash', 'apply_patch']);
 	},
 
+	async 'a press does not hit the button that slid under the pointer'(stage) {
+		const answer = stage.held.hold([push, edit], around);
+		const page = await stage.open();
+		await stage.look(page, '2 calls');
+		const waiting = await stage.held.pending();
+		const [first] = await page.locator('.call').evaluateAll((cards) => cards.map((card) => card.id.replace('call-', '')));
+		const slid = page.evaluate(() => new Promise((resolve) => {
+			const [above, below] = document.querySelectorAll('.call');
+			new MutationObserver(() => {
+				if (!above.querySelector('.outcome')) return;
+				below.querySelector('button.approve').click();
+				resolve(null);
+			}).observe(above, { childList: true });
+		}));
+		await stage.held.api('POST', `/api/v1/requests/${first}/decision`, { action: 'deny' });
+		await slid;
+		await page.waitForTimeout(700);
+		assert.deepEqual((await stage.held.pending()).map(({ id }) => id), waiting.map(({ id }) => id).filter((id) => id !== first));
+		await page.locator('.call').nth(1).locator('button.approve').click();
+		assert.deepEqual((await answer).choices[0].message.tool_calls.map((call) => call.function.name), ['Edit']);
+	},
+
 	async 'several requests are decided at once, each shown in full'(stage) {
 		const answers = [stage.held.hold([push], around), stage.held.hold([long], around), stage.held.hold([edit], around)];
 		const page = await stage.open();

@@ -57,6 +57,16 @@ flows('hostile texts', {
 		}
 	},
 
+	async 'a long word with a foreign letter is seen to its end'(stage) {
+		const page = await stage.open();
+		stage.held.begin([{ name: 'odd_tool', arguments: { value: `${'identifier_'.repeat(60)}\u0430_rm_rf` } }]);
+		await stage.look(page, 'odd_tool');
+		const mark = page.locator('#main mark.hidden-mixed').first();
+		await mark.waitFor();
+		const [end, edge] = await mark.evaluate((element) => [element.getBoundingClientRect().right, element.closest('.call').getBoundingClientRect().right]);
+		assert.ok(end <= edge, `the word ends at ${end}, and the card at ${edge}`);
+	},
+
 	async 'numbers keep their digits'(stage) {
 		stage.held.begin([{ name: 'transfer', arguments: '{"account": 12345678901234567890, "amount": 1.10}' }]);
 		const page = await stage.open();
