@@ -111,6 +111,7 @@
  * @property {'allow'|'deny'} effect
  * @property {string[]} patterns
  * @property {string} scope
+ * @property {string} expires how long it lasts, such as 1h0m0s; '': until it is revoked
  */
 
 /**

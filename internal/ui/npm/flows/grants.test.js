@@ -38,6 +38,41 @@ flows('grants', {
 		await asked;
 	},
 
+	async 'a template is applied as it is, with its name and its time'(stage) {
+		const session = { ...around, session: `template-${stage.size}` };
+		const answer = stage.held.hold([script('deploy')], session);
+		const page = await stage.open();
+		await stage.look(page, 'bash');
+		await page.getByRole('button', { name: 'Always…' }).click();
+		const form = page.locator('.call form');
+		await form.getByRole('button', { name: 'Scripts of the project' }).click();
+		assert.equal(await form.getByLabel('Whose calls').inputValue(), 'session');
+		assert.equal(await form.getByLabel('For how long').inputValue(), String(90 * 60_000));
+		assert.equal(await form.getByLabel('Other patterns, one a line').inputValue(), 'bash(npm run *)');
+		await form.getByText(/It would have covered [1-9]/).waitFor();
+		await stage.check(page);
+		await stage.shot(page, 'template');
+		const before = Date.now();
+		await form.getByRole('button', { name: 'Approve, and from now on' }).click();
+		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
+		const { items } = await stage.held.api('GET', `/api/v1/grants?session_id=${session.session}`);
+		const [grant] = items.filter(({ session_id: id }) => id === session.session);
+		assert.deepEqual([grant.template, grant.scope, grant.patterns], ['scripts', 'session', ['bash(npm run *)']]);
+		const lasts = Date.parse(grant.expires_at) - before;
+		assert.ok(Math.abs(lasts - 90 * 60_000) < 30_000, `it lasts ${lasts} ms`);
+	},
+
+	async 'a template of a scope that the rule does not permit is not offered'(stage) {
+		stage.held.begin([{ name: 'one_conversation', arguments: { n: 1 } }], around);
+		const page = await stage.open();
+		await stage.look(page, 'one_conversation');
+		await page.getByRole('button', { name: 'Always…' }).click();
+		const form = page.locator('.call form');
+		await form.getByText('Everybody’s scripts: not for this call').waitFor();
+		assert.equal(await form.getByRole('button', { name: 'Everybody’s scripts' }).count(), 0);
+		assert.equal(await form.getByRole('button', { name: 'Scripts of the project' }).count(), 1);
+	},
+
 	async 'a typed pattern is refused where it is too wide'(stage) {
 		stage.held.begin([script('lint')], around);
 		const page = await stage.open();
@@ -66,4 +101,9 @@ flows('grants', {
 		await page.getByText('Denied, now and from now on').waitFor();
 		assert.match((await answer).choices[0].message.content, /Understood/);
 	},
-});
+}, { grants: `
+grants:
+  templates:
+    - {name: scripts, title: Scripts of the project, action: allow, patterns: ["bash(npm run *)"], scope: session, expires: 90m}
+    - {name: everybody, title: Everybody’s scripts, action: allow, patterns: ["bash(npm test)"], scope: tenant}
+` });

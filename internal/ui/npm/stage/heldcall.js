@@ -20,6 +20,8 @@ rules:
     reason: Money leaves the company.
   - ask: ["short_lived"]
     timeout: 5s
+  - ask: ["one_conversation"]
+    remember: [session]
   - deny: ["bash(rm -rf /)"]
     reason: Nothing removes the root.
 `;
@@ -34,7 +36,7 @@ async function freePort() {
 
 /**
  * Starts a heldcall; stop ends it for good, and halt only until start.
- * @param {{console?: string, token?: string}} [options] more of the console's configuration, and the token of somebody who may do all
+ * @param {{console?: string, grants?: string, token?: string}} [options] more of the console's configuration, that of grants, and the token of somebody who may do all
  */
 export async function startHeldcall(options = {}) {
 	const dir = mkdtempSync(join(tmpdir(), 'heldcall-ui-'));
@@ -51,7 +53,7 @@ console:
   listen: "127.0.0.1:${console}"${options.console ?? ''}
 nats: {listen: "", dir: "${join(dir, "data")}"}
 log: {level: warn}
-`);
+${options.grants ?? ''}`);
 	const held = new Heldcall(dir, `http://127.0.0.1:${proxy}`, `http://127.0.0.1:${console}`, options.token);
 	await held.start();
 	return held;

@@ -6,6 +6,7 @@ import { hiddenIn, present } from '../inbox/present.js';
 import { hindrance } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
 import { argumentsOf, draftOf } from '../inbox/view/edit.js';
+import { apply, durationOf, memoryOf, wanted } from '../inbox/view/remember.js';
 import { matches } from '../inbox/view/history.js';
 import { chapters, runsOf } from '../inbox/view/run.js';
 
@@ -72,6 +73,18 @@ describe('who may decide', () => {
 	test('others than the named', () => assert.match(hindrance(request('1', { reviewers: ['finance'] }), me({ groups: ['it'] })), /Only finance/));
 	test('those of all groups', () => assert.equal(hindrance(request('1', { reviewers: ['finance'] }), me({ groups: ['*'] })), ''));
 	test('nobody twice', () => assert.match(hindrance(request('1', { decisions: [{ reviewer_id: 'ann' }] }), me()), /have decided/));
+});
+
+describe('what is remembered', () => {
+	test('durations of the configuration', () => assert.deepEqual(['1h0m0s', '90s', '1m30s', '1.5s', '500ms', ''].map(durationOf), [3_600_000, 90_000, 90_000, 1500, 500, 0]));
+	const template = { name: 't', title: 'T', effect: 'deny', patterns: ['a', 'b'], scope: 'session', expires: '1h0m0s' };
+	test('a template is named, and takes every place of the form', () => {
+		const memory = memoryOf(request('1', { suggested_patterns: ['x'], session_id: 's' }));
+		assert.deepEqual(wanted(memory), { patterns: ['x'], scope: 'session' });
+		apply(memory, template);
+		assert.deepEqual(wanted(memory), { template: 't', scope: 'session' });
+		assert.deepEqual([memory.effect, memory.lasts, memory.typed, memory.chosen.size], ['deny', 3_600_000, 'a\nb', 0]);
+	});
 });
 
 describe('drafts', () => {
