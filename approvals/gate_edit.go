@@ -48,16 +48,30 @@ func (g *Gate) checkModified(r *Request, args json.RawMessage) error {
 	return &InvalidError{field, err.Error()}
 }
 
+// errUnchecked refuses edited arguments on which the validator itself fails.
+var errUnchecked = errors.New("the arguments cannot be checked against the tool's schema")
+
 // checkSchema reports how arguments break a tool's parameter schema. A schema
 // that cannot be used breaks nothing; its request carries a flag that says so.
-func checkSchema(schema, args json.RawMessage) error {
-	compiled, err := compileSchema(schema)
+func checkSchema(schema, args json.RawMessage) (err error) {
+	compiled, err := compileSchema(schema, compilePattern)
 	if err != nil || compiled == nil {
-		return nil //nolint:nilerr // what cannot be compiled breaks nothing
+		return nil // what cannot be compiled breaks nothing
+	}
+	defer func() { // both are hostile input to somebody else's validator
+		if p := recover(); p != nil {
+			err = errUnchecked
+		}
+	}()
+	if err := scanArguments(args); err != nil {
+		return fmt.Errorf("%w: %w", errUnchecked, err)
 	}
 	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
 	if err != nil {
 		return err
+	}
+	if tooCostly(compiled, instance) {
+		return nil // as if the schema could not be compiled
 	}
 	var invalid *jsonschema.ValidationError
 	switch err := compiled.Validate(instance); {
@@ -81,13 +95,16 @@ func firstBreak(e *jsonschema.ValidationError) string {
 }
 
 // compileSchema prepares a schema that an agent sent; nil if there is none. It
-// reads nothing but the schema itself.
-func compileSchema(schema json.RawMessage) (compiled *jsonschema.Schema, err error) {
+// reads nothing but the schema itself, and patterns with the engine.
+func compileSchema(schema json.RawMessage, engine jsonschema.RegexpEngine) (compiled *jsonschema.Schema, err error) {
 	if s := string(bytes.TrimSpace(schema)); s == "" || s == "null" {
 		return nil, nil
 	}
 	if len(schema) > maxSchema {
 		return nil, fmt.Errorf("the schema is larger than %d bytes", maxSchema)
+	}
+	if err := scanSchema(schema); err != nil {
+		return nil, err
 	}
 	defer func() { // the schema is hostile input to somebody else's compiler
 		if p := recover(); p != nil {
@@ -101,6 +118,7 @@ func compileSchema(schema json.RawMessage) (compiled *jsonschema.Schema, err err
 	const name = "heldcall:tool"
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(engine)
 	if err := c.AddResource(name, document); err != nil {
 		return nil, err
 	}

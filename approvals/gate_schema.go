@@ -25,11 +25,29 @@ const (
 	maxFlagName    = 60     // characters of an argument's name
 )
 
-// schemaFlags warns of arguments that the tool's own schema does not know, and of
+// toolSchemas are the compiled schemas of one turn, by their text: its calls are
+// often of the same tool.
+type toolSchemas map[string]toolSchema
+
+type toolSchema struct {
+	compiled *jsonschema.Schema
+	err      error
+}
+
+func (t toolSchemas) compile(schema json.RawMessage) (*jsonschema.Schema, error) {
+	known, ok := t[string(schema)]
+	if !ok {
+		known.compiled, known.err = compileSchema(schema, readPattern)
+		t[string(schema)] = known
+	}
+	return known.compiled, known.err
+}
+
+// flags warns of arguments that the tool's own schema does not know, and of
 // those of another type than it wants. It never refuses anything, and a schema that
 // says nothing of names knows them all.
-func schemaFlags(r *Request) []string {
-	compiled, err := compileSchema(r.Tool.Parameters)
+func (t toolSchemas) flags(r *Request) []string {
+	compiled, err := t.compile(r.Tool.Parameters)
 	switch {
 	case err != nil:
 		return []string{unusableSchema}
@@ -69,8 +87,9 @@ func (c *comparison) compare(always, maybe []*jsonschema.Schema, value any, path
 				return
 			}
 			at := join(path, name)
-			sure, known, speaks := member(about.always, name)
-			possible, alsoKnown, alsoSpeaks := member(about.maybe, name)
+			sure, possible, known, speaks := c.member(about.always, name)
+			alsoSure, alsoPossible, alsoKnown, alsoSpeaks := c.member(about.maybe, name)
+			possible = slices.Concat(possible, alsoSure, alsoPossible)
 			if (speaks || alsoSpeaks) && !known && !alsoKnown {
 				c.flag("The tool's schema does not know the argument %s.", at)
 			}
@@ -174,31 +193,35 @@ func typesOf(value any) []string {
 	return []string{"null"}
 }
 
-// member finds the schemas that are about a member of an object. It reports whether
-// any of them knows its name, and whether any says something of names at all.
-func member(about []*jsonschema.Schema, name string) (within []*jsonschema.Schema, known, speaks bool) {
+// member finds the schemas that are about a member of an object, for sure or
+// maybe. It reports whether any of them may know its name, and whether any says
+// something of names at all. A pattern may match any name: none is tried.
+func (c *comparison) member(about []*jsonschema.Schema, name string) (sure, maybe []*jsonschema.Schema, known, speaks bool) {
 	for _, s := range about {
+		c.steps -= 1 + len(s.PatternProperties)
+		if c.steps <= 0 {
+			return nil, nil, true, speaks
+		}
 		named := false
 		if one, ok := s.Properties[name]; ok {
-			within, named = append(within, one), true
+			sure, named = append(sure, one), true
 		}
-		for pattern, one := range s.PatternProperties {
-			if pattern.MatchString(name) {
-				within, named = append(within, one), true
+		others, _ := s.AdditionalProperties.(*jsonschema.Schema)
+		switch {
+		case len(s.PatternProperties) > 0:
+			maybe = slices.AppendSeq(maybe, maps.Values(s.PatternProperties))
+			if !named && others != nil {
+				maybe = append(maybe, others)
 			}
+			named = true
+		case others != nil && !named:
+			sure, named = append(sure, others), true
 		}
-		switch others := s.AdditionalProperties.(type) {
-		case bool:
-			named, speaks = named || others, true
-		case *jsonschema.Schema:
-			if !named {
-				within, named = append(within, others), true
-			}
-		}
-		known = known || named
-		speaks = speaks || s.Properties != nil || len(s.PatternProperties) > 0
+		allowed, _ := s.AdditionalProperties.(bool)
+		known = known || named || allowed
+		speaks = speaks || s.Properties != nil || len(s.PatternProperties) > 0 || s.AdditionalProperties != nil
 	}
-	return within, known, speaks
+	return sure, maybe, known, speaks
 }
 
 // items are the schemas that are about each item of an array.

@@ -53,7 +53,7 @@ func (s *Service) endpoint(answer func(context.Context, micro.Request) (any, err
 		}
 		ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
 		defer cancel()
-		reply, err := answer(ctx, req)
+		reply, err := s.guarded(req.Subject(), func() (any, error) { return answer(ctx, req) })
 		var payload []byte
 		if err == nil {
 			payload, err = encode(reply)

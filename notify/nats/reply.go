@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime/debug"
 	"strings"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -21,6 +22,7 @@ const (
 	CodeInvalid          = "invalid"
 	CodeUnknownReviewer  = "unknown_reviewer"
 	CodeForbidden        = "forbidden"         // the reviewer may not
+	CodeInternal         = "internal"          // heldcall failed at it; its log says why
 	CodeStoreUnavailable = "store_unavailable" // nothing is known of the outcome: read the request
 )
 
@@ -30,6 +32,20 @@ type Failure struct {
 	Message string             `json:"message"`
 	Field   string             `json:"field,omitempty"`   // of the payload, with CodeInvalid
 	Request *approvals.Request `json:"request,omitempty"` // with CodeAlreadyDecided
+}
+
+// errInternal answers what made heldcall panic.
+var errInternal = errors.New("heldcall failed at this; its log says why. Whether it was done is not known: read what it was about")
+
+// guarded handles a message. One that makes a handler panic fails alone.
+func (s *Service) guarded(subject string, handle func() (any, error)) (reply any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("a message from NATS made its handler panic", "subject", subject, "panic", p, "stack", string(debug.Stack()))
+			reply, err = nil, errInternal
+		}
+	}()
+	return handle()
 }
 
 // failureOf says in a reply what went wrong.
@@ -53,6 +69,8 @@ func failureOf(err error) Failure {
 		f.Code, f.Message = CodeUnknownRun, "nobody has steered a run with this id; heldcall.v1.svc.runs.list lists those that were"
 	case errors.Is(err, approvals.ErrUnknownGrant):
 		f.Code, f.Message = CodeUnknownGrant, "there is no grant with this id, or it was revoked; heldcall.v1.svc.grants.list lists them"
+	case errors.Is(err, errInternal):
+		f.Code = CodeInternal
 	case errors.Is(err, errUnknownReviewer):
 		f.Code = CodeUnknownReviewer
 	case errors.Is(err, approvals.ErrStoreUnavailable):
@@ -67,7 +85,7 @@ func (s *Service) answer(ctx context.Context, msg *natsgo.Msg, handle func(conte
 		s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", msg.Subject, "reply", msg.Reply)
 		return
 	}
-	reply, err := handle(ctx, msg)
+	reply, err := s.guarded(msg.Subject, func() (any, error) { return handle(ctx, msg) })
 	if err != nil {
 		reply = failureOf(err)
 		s.log.Info("a message from NATS was not taken", "subject", msg.Subject, "error", err)
