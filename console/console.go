@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -89,6 +90,8 @@ type Console struct {
 	patience  time.Duration // with the body of a request; bodyTimeout outside tests
 	metrics   *metrics
 	gatherer  prometheus.Gatherer
+	api       func() object          // the OpenAPI document, made once
+	reference func() ([]byte, error) // the page that shows it, made once
 
 	listen  string
 	server  *http.Server
@@ -133,6 +136,8 @@ func New(o Options) (*Console, error) {
 	if c.gatherer == nil {
 		c.gatherer = prometheus.NewRegistry()
 	}
+	c.api = sync.OnceValue(func() object { return describeAPI(c.routes()) })
+	c.reference = sync.OnceValues(func() ([]byte, error) { return writeReference(c.routes(), c.api()) })
 	c.streams, c.end = context.WithCancel(context.Background())
 	c.server = &http.Server{
 		Handler:           c.handler(),

@@ -30,6 +30,21 @@ func (g *scriptedGate) RevokeDelegation(_ context.Context, _, by string) (approv
 	return g.delegation, g.err
 }
 
+// Who may decide in another's place is told so, with the groups that count then.
+func TestMeTellsForWhomOneDecides(t *testing.T) {
+	gate := &scriptedGate{}
+	url, tokens := startStaffed(t, gate)
+	gate.delegation = approvals.Delegation{From: "ada", To: "rob"}
+	for role, want := range map[reviewers.Role]string{
+		reviewers.RoleReviewer: `{"decides_for":[{"groups":["night"],"name":"ada"}],"groups":["night"],"name":"rob","role":"reviewer","user":"rob","via":"token"}`,
+		reviewers.RoleAdmin:    `{"groups":["night"],"name":"ada","role":"admin","user":"ada","via":"token"}`,
+	} {
+		if _, _, body := ask(t, "GET", url+"/api/v1/me", "", "Authorization", "Bearer "+tokens[role]); !sameJSON(t, body, want) {
+			t.Errorf("%s is %s", role, body)
+		}
+	}
+}
+
 // Everybody hands on what is theirs, an admin what is anybody's.
 func TestDelegate(t *testing.T) {
 	gate := &scriptedGate{}

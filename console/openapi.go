@@ -12,7 +12,7 @@ import (
 
 // showOpenAPI answers the description of the API, made of its routes and types.
 func (c *Console) showOpenAPI(w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, describeAPI(c.routes()))
+	return answer(w, c.api())
 }
 
 // describeAPI is the OpenAPI 3.1 document of routes.

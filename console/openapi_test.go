@@ -39,6 +39,19 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 }
 
+// The document is public: whoever asks for it often costs little.
+func TestDocumentIsMadeOnce(t *testing.T) {
+	c, err := New(Options{Listen: "127.0.0.1:0", Gate: &scriptedGate{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := c.reference()
+	again, err := c.reference()
+	if err != nil || &first[0] != &again[0] || reflect.ValueOf(c.api()).Pointer() != reflect.ValueOf(c.api()).Pointer() {
+		t.Errorf("it is made anew for each request (%v)", err)
+	}
+}
+
 // strict closes every object of a document to fields that it does not name.
 func strict(value any) {
 	switch v := value.(type) {

@@ -43,8 +43,18 @@ type referenceType struct{ Before, Link, After string }
 
 // showReference answers a page that shows what the OpenAPI document says.
 func (c *Console) showReference(w http.ResponseWriter, _ *http.Request) error {
-	routes := c.routes()
-	document := describeAPI(routes)
+	text, err := c.reference()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", referencePolicy)
+	_, _ = w.Write(text) // fails only if the client is gone
+	return nil
+}
+
+// writeReference is the page for routes and the document that describes them.
+func writeReference(routes []route, document object) ([]byte, error) {
 	var page struct {
 		Routes []referenceRoute
 		Types  []referenceNamed
@@ -59,12 +69,9 @@ func (c *Console) showReference(w http.ResponseWriter, _ *http.Request) error {
 	}
 	var text bytes.Buffer
 	if err := referencePage.Execute(&text, page); err != nil {
-		return fmt.Errorf("write the reference: %w", err)
+		return nil, fmt.Errorf("write the reference: %w", err)
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", referencePolicy)
-	_, _ = w.Write(text.Bytes()) // fails only if the client is gone
-	return nil
+	return text.Bytes(), nil
 }
 
 func referenceOf(r route, op object) referenceRoute {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,18 +23,25 @@ import (
 // me is what a reviewer is told of themselves.
 type me struct {
 	reviewers.Reviewer
-	Via       string     `json:"via"`                  // local, token or session
-	ExpiresAt *time.Time `json:"expires_at,omitempty"` // of the session
-	Key       string     `json:"key,omitempty"`        // of the session, in the answer to a sign-in only: see sessionKeyHeader
+	DecidesFor []delegator `json:"decides_for,omitempty"` // whose groups count too, by their delegations
+	Via        string      `json:"via"`                   // local, token or session
+	ExpiresAt  *time.Time  `json:"expires_at,omitempty"`  // of the session
+	Key        string      `json:"key,omitempty"`         // of the session, in the answer to a sign-in only: see sessionKeyHeader
+}
+
+// delegator is a reviewer in whose place another may decide.
+type delegator struct {
+	Name   string   `json:"name"`
+	Groups []string `json:"groups"`
 }
 
 // showMe answers who the sender is.
 func (c *Console) showMe(w http.ResponseWriter, r *http.Request) error {
-	return answer(w, describe(reviewerOf(r)))
+	return answer(w, c.describe(reviewerOf(r)))
 }
 
-func describe(who identity) me {
-	m := me{Reviewer: who.Reviewer, Via: who.via}
+func (c *Console) describe(who identity) me {
+	m := me{Reviewer: who.Reviewer, DecidesFor: c.delegators(who.Name), Via: who.via}
 	if m.Groups == nil {
 		m.Groups = []string{}
 	}
@@ -41,6 +49,21 @@ func describe(who identity) me {
 		m.ExpiresAt = &who.session.expires
 	}
 	return m
+}
+
+// delegators are the reviewers in whose place another may decide now.
+func (c *Console) delegators(of string) []delegator {
+	if c.reviewers == nil {
+		return nil
+	}
+	var all []delegator
+	for _, d := range c.gate.Delegations() {
+		from, known := c.reviewers.ByName(d.From)
+		if d.To == of && known && !slices.ContainsFunc(all, func(d delegator) bool { return d.Name == from.Name }) {
+			all = append(all, delegator{from.Name, append([]string{}, from.Groups...)})
+		}
+	}
+	return all
 }
 
 // signInMethods is how a browser may sign in; nothing is needed where there are
@@ -88,7 +111,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	opened, issued := c.sessions.open(who)
 	http.SetCookie(w, c.cookie(issued.cookie, opened.expires))
 	c.log.Info("signed in", "reviewer", who.Name, "from", r.RemoteAddr)
-	self := describe(identity{Reviewer: who, via: viaSession, session: opened})
+	self := c.describe(identity{Reviewer: who, via: viaSession, session: opened})
 	self.Key = issued.key
 	return answer(w, self)
 }

@@ -21,7 +21,7 @@ const NARROW = matchMedia('(max-width: 800px)');
 const PAGES = [
 	{ name: 'History', path: /^#\/history(?:\?(.*))?$/, address: '#/history', draw: (/** @type {HTMLElement} */ place, query = '') => drawHistory(place, new URLSearchParams(query)) },
 	{ name: 'Runs', path: /^#\/runs$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place) => void drawRuns(place) },
-	{ name: 'Runs', path: /^#\/runs\/(.+)$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, id = '') => void drawRun(place, decodeURIComponent(id)) },
+	{ name: 'Runs', path: /^#\/runs\/(.+)$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, id = '') => void drawRun(place, decoded(id)) },
 	{ name: 'Grants', path: /^#\/grants$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawGrants(place) },
 ];
 
@@ -29,6 +29,15 @@ const PAGES = [
 function go(id) {
 	history.replaceState(null, '', id ? `#/requests/${id}` : '#/');
 	route();
+}
+
+/** A part of an address; one that no page wrote is taken as it is. @param {string} text */
+function decoded(text) {
+	try {
+		return decodeURIComponent(text);
+	} catch {
+		return text;
+	}
 }
 
 function route() {

@@ -2,7 +2,7 @@
 // event stream says what to read again. A connection that is silent for too
 // long, as after a laptop's sleep, is given up and made anew.
 
-import { Failure, credentials, getRequest, listPending, listRequests } from './api.js';
+import { Failure, credentials, getMe, getRequest, listPending, listRequests } from './api.js';
 import { EventReader } from './sse.js';
 import { changed, drop, put, replacePending, state } from './store.js';
 import { parse } from './text/json.js';
@@ -17,7 +17,8 @@ const AGAIN = 1_000; // a request that could not be read is read again
 const FEW = 3; // so many requests are read one by one, more as a list
 const SPARE = 5; // that a list is longer than what is looked for, for what came meanwhile
 
-const CHANGES = new Set(['approval_required', 'approval_decision', 'approval_expired', 'approval_cancelled']);
+const DELEGATIONS = new Set(['delegation_created', 'delegation_revoked']);
+const CHANGES = new Set(['approval_required', 'approval_decision', 'approval_escalated', 'approval_expired', 'approval_cancelled']);
 
 let lastEventID = '';
 let retry = RETRY.least;
@@ -103,11 +104,20 @@ async function follow(signal) {
 /** @param {import('./sse.js').ServerEvent} event */
 function take(event) {
 	if (event.id) lastEventID = event.id;
+	if (DELEGATIONS.has(event.name)) void readMe();
 	if (!CHANGES.has(event.name)) return;
 	const { request_id: id } = parse(event.data);
 	// Of a request that is neither known nor new there is nothing to show.
 	if (event.name !== 'approval_required' && !state.requests.has(id) && !wanted.has(id)) return;
 	want(id);
+}
+
+/** Reads anew what the person at the page may do. */
+async function readMe() {
+	const me = await getMe().catch(() => null);
+	if (!me || !state.me) return; // signed out meanwhile
+	state.me = me;
+	changed();
 }
 
 /** @param {string} id */

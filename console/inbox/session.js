@@ -92,7 +92,8 @@ export function hindrance(request, me) {
 	if (!me) return 'You are not signed in.';
 	if (me.role === 'viewer') return 'You may look at requests, and not decide them.';
 	const groups = request.reviewers ?? [];
-	if (groups.length > 0 && !groups.some((group) => me.groups.includes(group)) && !me.groups.includes('*')) {
+	const own = [me, ...(me.decides_for ?? [])].flatMap((person) => person.groups);
+	if (groups.length > 0 && !groups.some((group) => own.includes(group)) && !own.includes('*')) {
 		return `Only ${groups.join(' or ')} may decide this.`;
 	}
 	if (request.decisions.some((decision) => decision.reviewer_id === me.name)) return 'You have decided. It waits for the others.';

@@ -74,6 +74,7 @@
  * @property {string} user
  * @property {'viewer'|'reviewer'|'admin'} role
  * @property {string[]} groups
+ * @property {{name: string, groups: string[]}[]} [decides_for] in whose place, by their delegations
  * @property {'local'|'token'|'session'} via
  */
 

@@ -35,6 +35,7 @@ export class Card {
 		this.request = request;
 		this.decide = decide;
 		this.current = false;
+		this.reader = state.me;
 		this.folds = new Folds(() => this.draw());
 		this.element = el('article', { class: 'call', id: `call-${request.id}`, tabindex: '-1' });
 		this.draw();
@@ -42,7 +43,7 @@ export class Card {
 
 	/** Takes over the request as it now stands. @param {Request} request */
 	update(request) {
-		if (request === this.request) return;
+		if (request === this.request && state.me === this.reader) return;
 		this.request = request;
 		if (request.status !== 'pending') this.mode = 'read';
 		this.draw();
@@ -72,6 +73,7 @@ export class Card {
 
 	draw() {
 		const focus = this.element.contains(document.activeElement) ? document.activeElement : null;
+		this.reader = state.me;
 		this.folds.closed.clear();
 		this.element.replaceChildren(drawHeading(this), drawBody(this), ...drawEnd(this));
 		this.element.setAttribute('aria-label', `Call of ${this.request.tool_name}`);

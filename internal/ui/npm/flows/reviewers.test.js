@@ -10,6 +10,7 @@ const reviewers = `
   reviewers:
     - {name: ann, user: ann, token_sha256: ${hash('token-of-ann-which-is-long-enough')}, role: reviewer, groups: [finance]}
     - {name: carla, token_sha256: ${hash('token-of-carla-which-is-long-enough')}, role: reviewer, groups: [finance]}
+    - {name: eve, token_sha256: ${hash('token-of-eve-which-is-long-enough')}, role: reviewer}
     - {name: dan, token_sha256: ${hash('token-of-dan-which-is-long-enough')}, role: viewer}
     - {name: root, token_sha256: ${hash('token-of-root-which-is-long-enough')}, role: admin, groups: ["*"]}
 `;
@@ -60,6 +61,13 @@ flows('reviewers', {
 		}
 	},
 
+	async 'an address that no page wrote breaks nothing'(stage) {
+		const page = await stage.open('/#/runs/%', { outside: true });
+		await signIn(page, 'ann');
+		await page.getByRole('link', { name: 'Inbox' }).click();
+		await page.locator('#inbox').waitFor();
+	},
+
 	async 'a viewer looks on'(stage) {
 		stage.held.begin([push], around);
 		const page = await stage.open('/', { outside: true });
@@ -91,9 +99,24 @@ flows('reviewers', {
 		stage.held.begin([transfer], around); // ann's own agent asks
 		if (stage.phone) await ann.getByRole('link', { name: 'All requests' }).click();
 		await stage.look(ann, 'transfer_money');
+		await ann.waitForTimeout(600); // a press right after a call has ended is not meant
 		await ann.locator('button.approve').click();
 		await ann.locator('.call .error').waitFor();
 		assert.equal((await stage.held.pending()).length, 1);
+	},
+
+	async 'who decides in the place of another gets the buttons'(stage) {
+		const as = (name) => ({ Authorization: `Bearer token-of-${name}-which-is-long-enough`, 'Content-Type': 'application/json' });
+		stage.held.begin([transfer], { ...around, key: 'key-of-bob' });
+		const page = await stage.open('/', { outside: true });
+		await signIn(page, 'eve');
+		await stage.look(page, 'transfer_money');
+		await page.getByText('Only finance may decide this.').waitFor();
+		const body = JSON.stringify({ to: 'eve', until: new Date(Date.now() + 3_600_000).toISOString() });
+		const delegation = await (await fetch(`${stage.held.console}/api/v1/delegations`, { method: 'POST', headers: as('carla'), body })).json();
+		await page.locator('button.approve').click();
+		await page.getByText('You have decided. It waits for the others.').waitFor();
+		await fetch(`${stage.held.console}/api/v1/delegations/${delegation.id}`, { method: 'DELETE', headers: as('carla') });
 	},
 
 	async 'a session that ends leads back to the door'(stage) {

@@ -71,6 +71,11 @@ describe('who may decide', () => {
 	test('anybody where nobody is named', () => assert.equal(hindrance(request('1'), me()), ''));
 	test('a viewer never', () => assert.match(hindrance(request('1'), me({ role: 'viewer' })), /not decide/));
 	test('others than the named', () => assert.match(hindrance(request('1', { reviewers: ['finance'] }), me({ groups: ['it'] })), /Only finance/));
+	test('others in the place of the named', () => {
+		const request1 = request('1', { reviewers: ['finance'] });
+		assert.equal(hindrance(request1, me({ decides_for: [{ name: 'bob', groups: ['finance'] }] })), '');
+		assert.match(hindrance(request1, me({ decides_for: [{ name: 'bob', groups: ['it'] }] })), /Only finance/);
+	});
 	test('those of all groups', () => assert.equal(hindrance(request('1', { reviewers: ['finance'] }), me({ groups: ['*'] })), ''));
 	test('nobody twice', () => assert.match(hindrance(request('1', { decisions: [{ reviewer_id: 'ann' }] }), me()), /have decided/));
 });
