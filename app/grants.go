@@ -166,13 +166,19 @@ func suggested(one approvals.Grant, patterns []string, call policy.Call, all []*
 }
 
 // decides makes sure that a grant does to the very call what its reviewer wants
-// of all that are like it.
+// of all that are like it, and is for no others: only a template, which is not the
+// reviewer's, may have patterns for other calls too.
 func decides(compiled *policy.CompiledGrant, one approvals.Grant, call policy.Call, all []*policy.Policy) error {
 	if len(one.Patterns) == 0 {
 		return &approvals.InvalidError{Field: "patterns", Reason: "no pattern can be suggested for this call; write them, or use approve or deny"}
 	}
 	if !covers(compiled, call, all) {
 		return &approvals.InvalidError{Field: "patterns", Reason: "they do not cover this very call"}
+	}
+	for _, rules := range all {
+		if other := rules.Unrelated(compiled, call); other != "" && one.Template == "" {
+			return &approvals.InvalidError{Field: "patterns", Reason: fmt.Sprintf("%q has nothing to do with this call; an administrator grants it by hand", other)}
+		}
 	}
 	want := policy.Allow
 	if one.Effect == approvals.GrantDeny {
@@ -226,9 +232,16 @@ func (g *grants) GrantIsFor(one approvals.Grant, tool string) bool {
 // startGrants reads the grants before anything is judged: one that denies must
 // hold from the first call on.
 func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
-	a.book = approvals.NewGrantBook(approvals.GrantBookOptions{
+	o := approvals.GrantBookOptions{
 		Store: a.store, Judge: a.grants, Log: a.log.With("component", "grants"), Kept: a.grants.keep, Dropped: a.grants.drop,
-	})
+	}
+	if a.reviewers != nil {
+		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
+	}
+	for _, c := range a.config.Proxy.Clients {
+		o.Principals = append(o.Principals, c.principal())
+	}
+	a.book = approvals.NewGrantBook(o)
 	running.background("grants", a.book.Run)
 	select {
 	case <-a.book.Ready():

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/internal/scripted"
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -295,6 +296,13 @@ func TestRefusedGrants(t *testing.T) {
 	} {
 		refused("plain", "patterns", reason, approvals.Decision{Action: approvals.ActionAllowAlways, Patterns: []string{pattern}})
 	}
+	for _, action := range []approvals.Action{approvals.ActionAllowAlways, approvals.ActionDenyAlways} {
+		for _, other := range []string{"bash(deploy *)", "send_money"} {
+			refused("plain", "patterns", "has nothing to do with this call", approvals.Decision{
+				Action: action, Scope: approvals.GrantTenant, Patterns: []string{"bash(npm run *)", other},
+			})
+		}
+	}
 	past := time.Now().Add(-time.Minute)
 	refused("plain", "grant_expires_at", "past", approvals.Decision{Action: approvals.ActionAllowAlways, GrantExpiresAt: &past})
 	refused("plain", "scope", "", approvals.Decision{Action: approvals.ActionAllowAlways, Scope: "world"})
@@ -305,4 +313,51 @@ func TestRefusedGrants(t *testing.T) {
 		t.Errorf("the grant is %+v", g)
 	}
 	w.passes("", "X-Heldcall-Session", "lifted")
+}
+
+// TestGrantToOneself: who may not approve what their own agents ask does not grant it
+// to them either, by hand or in the decision on what another's agent asks.
+func TestGrantToOneself(t *testing.T) {
+	for _, allowed := range []bool{false, true} {
+		m := team{}
+		w := build(t, askBash, lint, twoClients, m.with("ann", "admin"), func(c *app.Config) { c.Console.SelfApproval = allowed })
+		w.console = w.as(m["ann"])
+		outcome := func(what string, err error) {
+			t.Helper()
+			if allowed && err != nil {
+				t.Errorf("with self_approval %s fails: %v", what, err)
+			}
+			if !allowed {
+				wantCode(t, err, problem.CodeForbidden)
+			}
+		}
+		for _, g := range []approvals.Grant{
+			{Scope: approvals.GrantUser, Principal: approvals.Principal{Tenant: "acme", User: "ann"}},
+			{Scope: approvals.GrantTenant, Principal: approvals.Principal{Tenant: "acme"}},
+		} {
+			g.Effect, g.Patterns = approvals.GrantAllow, []string{"bash(npm run *)"}
+			_, err := w.console.AddGrant(t.Context(), g)
+			outcome("the scope "+string(g.Scope), err)
+		}
+		for _, g := range []approvals.Grant{
+			{Effect: approvals.GrantAllow, Scope: approvals.GrantUser, Principal: approvals.Principal{Tenant: "acme", User: "carl"}},
+			{Effect: approvals.GrantAllow, Scope: approvals.GrantTenant, Principal: approvals.Principal{Tenant: "third"}},
+			{Effect: approvals.GrantDeny, Scope: approvals.GrantUser, Principal: approvals.Principal{Tenant: "other", User: "ann"}},
+		} {
+			g.Patterns = []string{"bash(npm run *)"}
+			if _, err := w.console.AddGrant(t.Context(), g); err != nil {
+				t.Errorf("%s for %+v: %v", g.Effect, g.Principal, err)
+			}
+		}
+		if allowed {
+			continue
+		}
+		answer := w.turn("bob-key")
+		d := approvals.Decision{RequestID: w.pending(1)[0].ID, Action: approvals.ActionAllowAlways, Scope: approvals.GrantTenant}
+		_, err := w.console.Decide(t.Context(), d)
+		outcome("a decision for the tenant", err)
+		d.Scope = approvals.GrantUser
+		w.decide(d.RequestID, d)
+		<-answer
+	}
 }

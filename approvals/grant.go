@@ -99,8 +99,32 @@ func (g *Grant) checkGiven(now time.Time) error {
 		return &InvalidError{"scope", fmt.Sprintf("%q is not known: write user, agent, session or tenant", g.Scope)}
 	case g.ExpiresAt != nil && !now.Before(*g.ExpiresAt):
 		return &InvalidError{"expires_at", "it lies in the past"}
-	case len(g.Patterns) > maxGrantPatterns:
-		return &InvalidError{"patterns", fmt.Sprintf("there are %d; one grant has at most %d", len(g.Patterns), maxGrantPatterns)}
+	}
+	return g.checkSize()
+}
+
+// checkSize refuses a grant that is larger than people read, long before the store
+// would: the event of one that it refuses would stand there already.
+func (g *Grant) checkSize() error {
+	if n := len(g.Patterns); n > maxGrantPatterns {
+		return &InvalidError{"patterns", fmt.Sprintf("there are %d; one grant has at most %d", n, maxGrantPatterns)}
+	}
+	all := 0
+	for _, p := range g.Patterns {
+		if len(p) > maxGrantPattern {
+			return &InvalidError{"patterns", fmt.Sprintf("one has %d bytes, the limit is %d", len(p), maxGrantPattern)}
+		}
+		all += len(p)
+	}
+	switch {
+	case all > maxGrantText:
+		return &InvalidError{"patterns", fmt.Sprintf("together they have %d bytes, the limit is %d", all, maxGrantText)}
+	case len(g.Note) > maxGrantText:
+		return &InvalidError{"note", fmt.Sprintf("that of a grant has at most %d bytes", maxGrantText)}
+	case len(g.Principal.Tenant)+len(g.Principal.User)+len(g.Principal.Agent) > maxGrantText:
+		return &InvalidError{"principal", fmt.Sprintf("its names have at most %d bytes together", maxGrantText)}
+	case len(g.SessionID) > maxGrantText:
+		return &InvalidError{"session_id", fmt.Sprintf("that of a grant has at most %d bytes", maxGrantText)}
 	}
 	return nil
 }
@@ -117,11 +141,15 @@ func (g *Grant) checkWhole() error {
 	case len(g.Patterns) == 0:
 		return &InvalidError{"patterns", "there are none: write tool or tool(argument)"}
 	}
-	return nil
+	return g.checkSize()
 }
 
-// maxGrantPatterns bounds the patterns of one grant.
-const maxGrantPatterns = 100
+// What bounds one grant.
+const (
+	maxGrantPatterns = 100
+	maxGrantPattern  = 4 << 10  // bytes of one pattern
+	maxGrantText     = 64 << 10 // bytes of all patterns, of the note and of the names
+)
 
 // GrantFilter selects grants; zero fields select all. Limit is the size of a
 // page: 0 means 50, the most is 500. Cursor is the NextCursor of the page before.

@@ -56,6 +56,13 @@ type GrantBookOptions struct {
 	// one after the other and must not wait; nil: nobody is told.
 	Kept    func(Grant)
 	Dropped func(id string)
+	// NoSelfApproval keeps reviewers from granting what an agent may do that acts
+	// for themselves: see [GateOptions]. Principals are those whose agents are
+	// known, which a grant for a tenant covers, and Standing what is known of a
+	// reviewer; nil: nothing of anybody.
+	NoSelfApproval bool
+	Principals     []Principal
+	Standing       func(name string) (Standing, bool)
 }
 
 // GrantBook keeps the grants: a copy of them in memory that follows the store,
@@ -70,12 +77,16 @@ type GrantBook struct {
 	dropped func(string)
 	ids     ulidSource
 	ready   chan struct{}
+	// noSelfApproval, principals and standing: see GrantBookOptions.
+	noSelfApproval bool
+	principals     []Principal
+	standing       func(string) (Standing, bool)
 
 	mu      sync.Mutex
 	byID    map[string]keptGrant
-	ordered []string            // ids, ascending: in the order of creation
-	revoked map[string]struct{} // removed here, and not yet seen to be so by the watch
-	used    map[string]use      // not yet written
+	ordered []string             // ids, ascending: in the order of creation
+	gone    map[string]time.Time // when each was dropped, for as long as keepGone
+	used    map[string]use       // not yet written
 }
 
 // keptGrant is a grant as the store has it at a revision.
@@ -89,7 +100,8 @@ type keptGrant struct {
 func NewGrantBook(o GrantBookOptions) *GrantBook {
 	b := &GrantBook{
 		store: o.Store, judge: o.Judge, now: o.Now, log: o.Log, kept: o.Kept, dropped: o.Dropped,
-		ready: make(chan struct{}), byID: map[string]keptGrant{}, revoked: map[string]struct{}{}, used: map[string]use{},
+		noSelfApproval: o.NoSelfApproval, principals: o.Principals, standing: o.Standing,
+		ready: make(chan struct{}), byID: map[string]keptGrant{}, gone: map[string]time.Time{}, used: map[string]use{},
 	}
 	if b.now == nil {
 		b.now = time.Now
@@ -102,6 +114,9 @@ func NewGrantBook(o GrantBookOptions) *GrantBook {
 	}
 	if b.dropped == nil {
 		b.dropped = func(string) {}
+	}
+	if b.standing == nil {
+		b.standing = func(string) (Standing, bool) { return Standing{}, false }
 	}
 	return b
 }
@@ -131,7 +146,7 @@ func (b *GrantBook) keep(g Grant, revision uint64) {
 }
 
 func (b *GrantBook) keepLocked(g Grant, revision uint64) {
-	if _, gone := b.revoked[g.ID]; gone {
+	if _, gone := b.gone[g.ID]; gone {
 		return
 	}
 	known, exists := b.byID[g.ID]
@@ -147,15 +162,12 @@ func (b *GrantBook) keepLocked(g Grant, revision uint64) {
 	b.kept(g)
 }
 
-// drop takes over that the store no longer has a grant.
+// drop takes over that the store no longer has a grant. It never has it again, so
+// that a write which is only now acknowledged does not bring it back.
 func (b *GrantBook) drop(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.revoked, id)
-	b.dropLocked(id)
-}
-
-func (b *GrantBook) dropLocked(id string) {
+	b.gone[id] = b.now()
 	if _, exists := b.byID[id]; !exists {
 		return
 	}

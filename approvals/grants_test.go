@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -253,6 +254,7 @@ func TestAddGrantRefuses(t *testing.T) {
 		"session_id": func(g *approvals.Grant) { g.Scope = approvals.GrantSession },
 		"principal":  func(g *approvals.Grant) { g.Principal.Tenant = "" },
 		"patterns":   func(g *approvals.Grant) { g.Patterns = nil },
+		"note":       func(g *approvals.Grant) { g.Note = strings.Repeat("x", 64<<10+1) },
 		"expires_at": func(g *approvals.Grant) { g.ExpiresAt = &past },
 	} {
 		g := granted("x")
@@ -263,8 +265,48 @@ func TestAddGrantRefuses(t *testing.T) {
 			t.Errorf("without a good %s: %v", field, err)
 		}
 	}
+	for reason, patterns := range map[string][]string{
+		"101;":          slices.Repeat([]string{"x"}, 101),
+		"4097 bytes":    {strings.Repeat("x", 4097)},
+		"69632 bytes":   slices.Repeat([]string{strings.Repeat("x", 4096)}, 17),
+		"there are non": {},
+	} {
+		g := granted("x")
+		g.Patterns = patterns
+		invalid := (*approvals.InvalidError)(nil)
+		if _, err := b.Add(t.Context(), g); !errors.As(err, &invalid) || invalid.Field != "patterns" || !strings.Contains(invalid.Reason, reason) {
+			t.Errorf("%d patterns: %v, want %q", len(patterns), err, reason)
+		}
+	}
 	if n := len(b.Grants(approvals.GrantFilter{}).Items); n != 0 {
 		t.Errorf("%d were written", n)
+	}
+}
+
+// smallStore takes no grant, as if each were larger than a record may be.
+type smallStore struct {
+	*store.Store
+	tries atomic.Int32
+}
+
+func (s *smallStore) PutGrant(context.Context, approvals.Grant, uint64) (uint64, error) {
+	s.tries.Add(1)
+	return 0, approvals.ErrTooLarge
+}
+
+// A grant that the store will never take is not written again and again.
+func TestGrantTooLargeIsFinal(t *testing.T) {
+	s := &smallStore{Store: openStore(t, t.TempDir())}
+	book, _ := runBook(t, approvals.GrantBookOptions{Store: s})
+	g := runGate(t, approvals.GateOptions{Store: s.Store, Grants: book})
+	h := open(t, g, rememberable("x"))
+	d := approvals.Decision{RequestID: h.Requests()[0].ID, Action: approvals.ActionDenyAlways, ReviewerID: "rita"}
+	if _, err := g.Decide(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2500 * time.Millisecond) // for what must not happen: a second later it would be tried again
+	if n := s.tries.Load(); n != 1 {
+		t.Errorf("it was tried %d times", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package approvals
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 )
 
@@ -12,6 +13,9 @@ const (
 	usesEvery = 5 * time.Second
 	// keepExpired is how long a grant that has ended is still kept and listed.
 	keepExpired = 24 * time.Hour
+	// keepGone is how long it is known of a grant that it was revoked: far longer
+	// than any write of it takes.
+	keepGone = time.Hour
 )
 
 // use is how often a grant was used since that was last written.
@@ -122,10 +126,13 @@ func (b *GrantBook) written(g Grant, revision uint64, u use) {
 	}
 }
 
-// sweep removes the grants that ended long ago. All replicas may do so at once.
+// sweep removes the grants that ended long ago, and forgets of those removed before
+// that they were. All replicas may do so at once.
 func (b *GrantBook) sweep(ctx context.Context) {
-	before := b.now().Add(-keepExpired)
+	now := b.now()
+	before := now.Add(-keepExpired)
 	b.mu.Lock()
+	maps.DeleteFunc(b.gone, func(_ string, at time.Time) bool { return now.Sub(at) > keepGone })
 	var over []string
 	for id, g := range b.byID {
 		if g.Expired(before) {

@@ -15,8 +15,8 @@ import (
 // authenticated the reviewer, who grants for themselves; id, time of creation and
 // uses are the book's.
 //
-// It fails with [*InvalidError], [ErrTooLarge] or [ErrStoreUnavailable]; after the
-// last it is not known whether the grant holds: list them.
+// It fails with [*InvalidError], [*ForbiddenError], [ErrTooLarge] or
+// [ErrStoreUnavailable]; after the last it is not known whether the grant holds: list them.
 func (b *GrantBook) Add(ctx context.Context, g Grant) (Grant, error) {
 	if g.GrantedBy == "" || g.GrantedBy == ReviewerTimeout {
 		return Grant{}, &InvalidError{"granted_by", fmt.Sprintf("%q cannot grant", g.GrantedBy)}
@@ -24,6 +24,9 @@ func (b *GrantBook) Add(ctx context.Context, g Grant) (Grant, error) {
 	g.RequestID, g.OnBehalfOf = "", ""
 	g, err := b.complete(g, nil)
 	if err != nil {
+		return Grant{}, err
+	}
+	if err := b.mayGrant(&g, Decision{ReviewerID: g.GrantedBy}); err != nil {
 		return Grant{}, err
 	}
 	g.CreatedAt = b.now().UTC()
@@ -89,10 +92,7 @@ func (b *GrantBook) Revoke(ctx context.Context, id, reviewer, channel string) (G
 	if err := b.store.DeleteGrant(ctx, id); err != nil {
 		return Grant{}, unavailable("revoke grant "+id, err)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.revoked[id] = struct{}{}
-	b.dropLocked(id)
+	b.drop(id)
 	return g, nil
 }
 
@@ -126,7 +126,10 @@ func (b *GrantBook) propose(r *Request, d Decision) (Grant, error) {
 	if invalid := (*InvalidError)(nil); errors.As(err, &invalid) && invalid.Field == "expires_at" {
 		invalid.Field = "grant_expires_at" // as decisions call it
 	}
-	return g, err
+	if err != nil {
+		return Grant{}, err
+	}
+	return g, b.mayGrant(&g, d)
 }
 
 // grantOf is the grant that a decision wrote. It follows from the records alone:

@@ -16,7 +16,7 @@ import (
 
 const (
 	auditPage  = 500     // events of a page, unless the client says
-	auditBytes = 8 << 20 // of the arguments on a page, after which it ends early
+	auditBytes = 8 << 20 // of a page, after which it ends early
 )
 
 // Audit is the audit log as it was recorded.
@@ -50,9 +50,24 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 		page.Items = append(page.Items, e)
-		bytes += len(e.Before) + len(e.After)
+		bytes += weight(&e)
 	}
 	return answer(w, page)
+}
+
+// weight is how many bytes the parts of an event have that may be large.
+func weight(e *approvals.Event) int {
+	n := len(e.Before) + len(e.After) + len(e.Note)
+	for _, text := range e.Doubts {
+		n += len(text)
+	}
+	if e.Grant != nil {
+		n += len(e.Grant.Note)
+		for _, p := range e.Grant.Patterns {
+			n += len(p)
+		}
+	}
+	return n
 }
 
 // parseAuditFilter reads the query. What it does not know is an error.

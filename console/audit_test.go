@@ -2,8 +2,11 @@ package console_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,8 +84,54 @@ func TestAuditThatCannotBeRead(t *testing.T) {
 	t.Error("it does not fail")
 }
 
+// TestAuditPageCountsEverything: whatever makes an event large, a page ends early.
+func TestAuditPageCountsEverything(t *testing.T) {
+	large := strings.Repeat("1", 5<<20)
+	for what, e := range map[string]approvals.Event{
+		"arguments": {Before: []byte(large)},
+		"an edit":   {After: []byte(large)},
+		"a note":    {Note: large},
+		"a grant":   {Grant: &approvals.Grant{Patterns: []string{large}}},
+		"its note":  {Grant: &approvals.Grant{Note: large}},
+	} {
+		answer, err := http.Get("http://" + serve(t, console.Options{Listen: "127.0.0.1:0", Audit: eventAgain{e}}) + "/api/v1/audit?limit=10")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page approvals.EventPage
+		err = json.NewDecoder(answer.Body).Decode(&page)
+		_ = answer.Body.Close()
+		if err != nil || len(page.Items) != 2 || page.NextCursor != "2" {
+			t.Errorf("%s: a page has %d events, the next begins after %q (%v)", what, len(page.Items), page.NextCursor, err)
+		}
+	}
+}
+
+// eventAgain is an audit log that is one event again and again.
+type eventAgain struct{ event approvals.Event }
+
+func (l eventAgain) EventsFrom(context.Context, uint64, time.Time) iter.Seq2[approvals.Event, error] {
+	return func(yield func(approvals.Event, error) bool) {
+		for e := l.event; ; {
+			if e.Seq++; !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
 // connectTo starts a console and returns a client of it.
 func connectTo(t *testing.T, o console.Options) *client.Client {
+	t.Helper()
+	c, err := client.New("http://" + serve(t, o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// serve starts a console and returns its address.
+func serve(t *testing.T, o console.Options) string {
 	t.Helper()
 	server, err := console.New(o)
 	if err != nil {
@@ -98,9 +147,5 @@ func connectTo(t *testing.T, o console.Options) *client.Client {
 			t.Error(err)
 		}
 	})
-	c, err := client.New("http://" + server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return server.Addr()
 }

@@ -133,3 +133,20 @@ func (p *Policy) Covers(c *CompiledGrant, call Call) bool {
 	_, ok := s.findAllow(s.granted[0].allow)
 	return ok
 }
+
+// Unrelated is the first pattern of a grant that has nothing to do with a call, or
+// "": each that denies matches it by itself, each that allows covers a part of it,
+// such as one command of a script.
+func (p *Policy) Unrelated(c *CompiledGrant, call Call) string {
+	s := p.newSubject(call)
+	related := s.partly
+	if c.grant.Effect == approvals.GrantDeny {
+		related = func(one *pattern) bool { return s.match(one) == yes }
+	}
+	for _, one := range c.patterns {
+		if !related(one) {
+			return one.text
+		}
+	}
+	return ""
+}

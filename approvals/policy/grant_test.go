@@ -267,3 +267,28 @@ func TestCovers(t *testing.T) {
 		}
 	}
 }
+
+// TestUnrelated: of the patterns that a reviewer types, each has to do with the call.
+func TestUnrelated(t *testing.T) {
+	p := mustParse(t, grantPolicy)
+	f := func(effect approvals.GrantEffect, call Call, want string, patterns ...string) {
+		t.Helper()
+		if got := p.Unrelated(grant(t, "G", effect, approvals.GrantTenant, patterns...), call); got != want {
+			t.Errorf("%s of %q to %s: %q has nothing to do with it, want %q", effect, patterns, call.Arguments, got, want)
+		}
+	}
+	script := func(command string) Call {
+		return Call{Tool: "bash", Arguments: fmt.Sprintf(`{"command":%q}`, command), Now: noon}
+	}
+	file := Call{Tool: "read_file", Arguments: `{"path":"src/a.go"}`, Now: noon}
+	for _, effect := range []approvals.GrantEffect{approvals.GrantAllow, approvals.GrantDeny} {
+		f(effect, script("ls a"), "", "bash(ls a)", "bash(ls *)")
+		f(effect, script("ls a; deploy b"), "", "bash(ls *)", "bash(deploy b)")
+		f(effect, script("timeout 5 ls a"), "", "bash(ls *)")
+		f(effect, script("ls a"), "bash(deploy *)", "bash(ls *)", "bash(deploy *)")
+		f(effect, script("ls a"), "send_money", "bash(ls *)", "send_money")
+		f(effect, script("ls a"), "read_file(**)", "read_file(**)", "bash(ls *)")
+		f(effect, file, "", "read_file(src/**)", "read_file")
+		f(effect, file, "read_file(etc/**)", "read_file(src/**)", "read_file(etc/**)")
+	}
+}

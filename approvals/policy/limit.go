@@ -49,29 +49,34 @@ type Limit struct {
 	shadowed bool
 }
 
-// limits are those that hold for a call on which the verdict is v: of each allow
-// rule that covers a part of an allowed call, and of each ask rule that matches one
-// that is asked about.
+// limits are those that hold for a call on which the verdict is v: of each ask rule
+// that matches it, also where a grant has lifted the rule, and of each allow rule
+// that covers a part of an allowed call.
 func (s *subject) limits(v *Verdict) []Limit {
-	x, holds := s.policy.limited.allow, s.partly
-	switch v.Action {
-	case Deny:
+	if v.Action == Deny {
 		return nil
-	case Ask:
-		x, holds = s.policy.limited.ask, func(p *pattern) bool { return s.match(p) != no }
 	}
+	found := s.limitsIn(nil, s.policy.limited.ask, func(p *pattern) bool { return s.match(p) != no })
+	if v.Action == Allow {
+		found = s.limitsIn(found, s.policy.limited.allow, s.partly)
+	}
+	for i := range found {
+		found[i].asks = v.Action == Ask
+	}
+	return found
+}
+
+// limitsIn adds the limits of the rules of an index of which a pattern holds.
+func (s *subject) limitsIn(to []Limit, x *index, holds func(*pattern) bool) []Limit {
 	var found []Limit
 	for p := range x.candidates(s.call.Tool, s.kind, s.keys, s.every) {
-		known := slices.ContainsFunc(found, func(l Limit) bool { return l.pattern.rule == p.rule })
+		known := slices.ContainsFunc(slices.Concat(to, found), func(l Limit) bool { return l.pattern.rule == p.rule })
 		if of := p.rule.limit; !known && holds(p) {
-			found = append(found, Limit{
-				PerTurn: of.turn, PerRun: of.run, PerMinute: of.minute, Then: of.then,
-				subject: s, pattern: p, asks: v.Action == Ask,
-			})
+			found = append(found, Limit{PerTurn: of.turn, PerRun: of.run, PerMinute: of.minute, Then: of.then, subject: s, pattern: p})
 		}
 	}
 	slices.SortFunc(found, func(a, b Limit) int { return a.pattern.rank - b.pattern.rank })
-	return found
+	return append(to, found...)
 }
 
 // partly reports whether an allow pattern covers a part of the call.

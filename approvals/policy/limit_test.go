@@ -169,3 +169,25 @@ func TestCountOutlivesAReload(t *testing.T) {
 		}
 	}
 }
+
+// A grant that lifts a rule which asks does not lift its limit.
+func TestLimitOfALiftedRule(t *testing.T) {
+	p, n := parse(t, "rules:\n  - ask: [send_mail]\n    remember: true\n    limit: {per_minute: 2, then: deny}\n"), NewCounter(10)
+	p = p.With(NewGrants(grant(t, "G", approvals.GrantAllow, approvals.GrantUser, "send_mail")))
+	for i := range 3 {
+		v := p.Judge(Call{Tool: "send_mail", Arguments: "{}", Principal: ann, Now: noon})
+		if v.Action != Allow || len(v.Limits) != 1 {
+			t.Fatalf("call %d: %s by %s with %d limits", i+1, v.Action, v.Rule, len(v.Limits))
+		}
+		_, over, exceeded := n.Take(v.Limits)
+		if (over != nil) != (i == 2) {
+			t.Fatalf("call %d is beyond the limit: %t", i+1, over != nil)
+		}
+		if over == nil {
+			continue
+		}
+		if v := over.Beyond(exceeded); v.Action != Deny || v.Reason != "The policy lets 2 calls a minute of send_mail pass, and this is one more." {
+			t.Errorf("%s: %s", v.Action, v.Reason)
+		}
+	}
+}

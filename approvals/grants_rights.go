@@ -1,0 +1,32 @@
+package approvals
+
+import (
+	"fmt"
+	"slices"
+)
+
+// mayGrant keeps a reviewer from granting to agents that act for themselves, or for
+// the reviewer in whose place they decide, what they may not approve either.
+func (b *GrantBook) mayGrant(g *Grant, by Decision) error {
+	if !b.noSelfApproval || g.Effect != GrantAllow {
+		return nil
+	}
+	if by.ReviewerUser == "" {
+		known, _ := b.standing(by.ReviewerID)
+		by.ReviewerUser = known.User
+	}
+	forWhom, _ := b.standing(by.OnBehalfOf)
+	own := func(user string) bool { return by.isPerson(user) || samePerson(forWhom.User, user) }
+	for _, p := range append(slices.Clone(b.principals), g.Principal) {
+		if g.coversUser(p) && own(p.User) {
+			return &ForbiddenError{by.ReviewerID, fmt.Sprintf("the grant would allow calls of agents that act for %s, so another reviewer grants it (or the configuration allows it: console.self_approval)", p.User)}
+		}
+	}
+	return nil
+}
+
+// coversUser reports whether any calls of agents that act for a principal's user are
+// within the scope.
+func (g *Grant) coversUser(p Principal) bool {
+	return g.Principal.Tenant == p.Tenant && (g.Scope == GrantTenant || g.Principal.User == p.User)
+}
