@@ -168,13 +168,13 @@ func (x *exchange) answered(r reply) state {
 		return x.unanswered(r.err)
 	}
 	x.up, x.unopened, x.draining = r.up, true, false
-	if x.turns > 1 {
-		x.uses.taken = nil
-	}
 	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(x.sent).Seconds())
-	switch status := x.up.head.StatusCode(); {
-	case status < 200 || status > 299:
+	status := x.up.head.StatusCode()
+	if status < 200 || status > 299 {
 		return x.upstreamError(status)
+	}
+	x.uses.taken = nil // the request has been taken: whatever follows, nothing is given back
+	switch {
 	case status == fasthttp.StatusPartialContent:
 		return x.fail(intercept.NotUnderstood("it is a part of an answer, which nobody asked for"))
 	case !plain(x.up.head.ContentEncoding()):

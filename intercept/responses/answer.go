@@ -39,21 +39,21 @@ type turn struct {
 type past struct {
 	head          head // of the first response
 	continuations int
-	denials       int               // those of them after a denial
-	rounds        []round           // the turns before
-	stored        int               // bytes of them that are remembered
-	chain         []string          // upstream's ids of the responses so far
-	output        []string          // items of earlier turns that the agent has
-	text          string            // what the agent has read
-	spent         []byte            // usage so far
-	seats         int               // output items that the agent has
-	next          int64             // the sequence number of the next event
-	numbered      bool              // events have sequence numbers
-	recounted     bool              // events went out, or did not, that upstream has not numbered so
-	moved         bool              // output items are numbered anew
-	unended       string            // what the last event that went out lacks of its end
-	ruled         []ruled           // the calls that were judged
-	made          map[string]string // the calls that the provider ran, by the question that was approved
+	denials       int                  // those of them after a denial
+	rounds        []round              // the turns before
+	stored        int                  // bytes of them that are remembered
+	chain         []string             // upstream's ids of the responses so far
+	output        []string             // items of earlier turns that the agent has
+	text          string               // what the agent has read
+	spent         []byte               // usage so far
+	seats         int                  // output items that the agent has
+	next          int64                // the sequence number of the next event
+	numbered      bool                 // events have sequence numbers
+	recounted     bool                 // events went out, or did not, that upstream has not numbered so
+	moved         bool                 // output items are numbered anew
+	unended       string               // what the last event that went out lacks of its end
+	ruled         []ruled              // the calls that were judged
+	made          map[string]hostedRun // the calls that the provider ran, by the question that was approved
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {

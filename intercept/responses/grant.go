@@ -15,45 +15,68 @@ import (
 
 // grant is an approval that the agent's next request brings.
 type grant struct {
-	ID     string `json:"id"`     // of the question
-	Key    string `json:"key"`    // the same for nobody else's question
-	Label  string `json:"label"`  // of the server, as the question names it
-	Server string `json:"server"` // that runs the call, as policy knows it
+	ID      string `json:"id"`      // of the question
+	Key     string `json:"key"`     // the same for nobody else's question
+	Label   string `json:"label"`   // of the server, as the question names it
+	Address string `json:"address"` // of the server that runs the call: see addressOf
 }
 
 // grants are the approvals of the turn.
 func (s *settling) grants() (list []grant) {
 	for _, it := range s.calls() {
 		if it.call.form.typ == approvalRequest && s.aborted == nil && s.fates[it].Fate == intercept.Release {
-			list = append(list, grant{it.callID(), s.responseID() + " " + it.callID(), it.entry.server, it.call.hosted})
+			list = append(list, grant{it.callID(), s.responseID() + " " + it.callID(), it.entry.server, s.req.addressOf(s.offered(), it.entry.server)})
 		}
 	}
 	return list
+}
+
+// addressOf tells the server at which calls of a label run from any other: by its
+// address or, where the request offers none, by the prompt that does. It is empty
+// where several may be meant.
+func (r *request) addressOf(offers []offer, label string) string {
+	switch o, one := labelled(offers, label); {
+	case !one:
+		return ""
+	case o != nil:
+		return o.address()
+	}
+	prompt := gjson.ParseBytes(r.Field("prompt"))
+	return intercept.Fingerprint("prompt", prompt.Get("id").String(), prompt.Get("version").String())
 }
 
 // Spends implements [intercept.Request].
 func (r *request) Spends() []intercept.Spending { return r.known.spends }
 
 // once is an output of heldcall's as this request may bring it: an approval that it
-// must not becomes a refusal, which says why.
-func (s *splicer) once(rec *record, output string) string {
+// must not becomes a refusal, which says why. Behind are the items of the agent's
+// that stand behind it in one history with the question.
+func (s *splicer) once(rec *record, output string, behind []gjson.Result) string {
 	said := gjson.Parse(output)
 	if said.Get("type").Str != "mcp_approval_response" || said.Get("approve").Type != gjson.True {
 		return output
 	}
-	id := said.Get("approval_request_id").Str
-	if s.verb.beside() || s.ran(id) {
+	if s.verb.beside() {
 		return output
 	}
+	id := said.Get("approval_request_id").Str
 	at := slices.IndexFunc(rec.Grants, func(g grant) bool { return g.ID == id })
+	if at >= 0 && !s.sameServer(&rec.Grants[at]) {
+		return refusal(id, "The approval was for another server than the one that this request offers under the same label.")
+	}
 	switch {
+	case s.ran(id, behind):
+		return output
 	case at < 0 || s.spent[rec.Grants[at].Key]:
 		return refusal(id, approvedBefore)
-	case rec.Grants[at].Server != serverOf(s.offered(), rec.Grants[at].Label):
-		return refusal(id, "The approval was for another server than the one that this request offers under the same label.")
 	}
 	s.spends = append(s.spends, spending(rec.Grants[at].Key))
 	return output
+}
+
+// sameServer reports whether the call would run where people were asked about it.
+func (s *splicer) sameServer(g *grant) bool {
+	return g.Address != "" && g.Address == s.addressOf(s.offered(), g.Label)
 }
 
 const approvedBefore = "This call was approved once already, for an earlier request in which it could run. It is not approved a second time. If it is still needed, ask for it again."
@@ -80,17 +103,32 @@ func spending(key string) intercept.Spending {
 	return intercept.Spending{ID: key, Record: []byte(`{"spent":` + intercept.Quote(key) + "}")}
 }
 
+// hostedRun is a call that the provider has run because it was approved.
+type hostedRun struct {
+	ID   string `json:"id,omitempty"`
+	Said string `json:"said"` // fingerprint of it, for agents that leave out ids
+}
+
+func runOf(call gjson.Result) hostedRun {
+	said := make([]string, 0, 4)
+	for _, name := range []string{"server_label", "name", "arguments", "output"} {
+		said = append(said, call.Get(name).String())
+	}
+	return hostedRun{call.Get("id").Str, intercept.Fingerprint(said...)}
+}
+
 // ran reports whether the agent repeats the call that was approved, and that the
-// provider has run: it is part of the history then, and is not run again.
-func (s *splicer) ran(id string) bool {
+// provider has run, behind its approval: it is part of the history then, and is not
+// run again.
+func (s *splicer) ran(id string, behind []gjson.Result) bool {
 	made, known := s.made[id]
-	return known && slices.ContainsFunc(s.items(), func(item gjson.Result) bool {
+	return known && slices.ContainsFunc(behind, func(item gjson.Result) bool {
+		own := item.Get("id").Str
 		switch typeIn(item) {
 		case "mcp_call":
-			own := item.Get("id").Str
-			return item.Get("approval_request_id").Str == id && (own == "" || own == made)
+			return item.Get("approval_request_id").Str == id && (own != "" && own == made.ID || own == "" && runOf(item).Said == made.Said)
 		case "item_reference":
-			return item.Get("id").Str == made
+			return own != "" && own == made.ID
 		}
 		return false
 	})
@@ -102,9 +140,9 @@ func (s *settling) noteMade() {
 	for _, it := range s.items {
 		if approval := it.entry.field("approval_request_id").Str; it.entry.typ == "mcp_call" && approval != "" {
 			if s.made == nil {
-				s.made = make(map[string]string)
+				s.made = make(map[string]hostedRun)
 			}
-			s.made[approval] = it.entry.id
+			s.made[approval] = runOf(gjson.Parse(it.entry.raw))
 		}
 	}
 }

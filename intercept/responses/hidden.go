@@ -27,9 +27,9 @@ type record struct {
 	Ruled []ruled `json:"ruled,omitempty"`
 	// Grants are the approvals among what is missing, each for one request.
 	Grants []grant `json:"grants,omitempty"`
-	// Made are the calls that the provider has run because they were approved: the
-	// id of each by that of the question.
-	Made map[string]string `json:"made,omitempty"`
+	// Made are the calls that the provider has run because they were approved, each by
+	// the id of the question.
+	Made map[string]hostedRun `json:"hosted_runs,omitempty"`
 	// Spent is the approval that a request has used, where the record is of that.
 	Spent string `json:"spent,omitempty"`
 	// Told are the answers of a conversation whose missing items upstream has got.

@@ -17,7 +17,7 @@ func (r *request) Splice(records [][]byte) (spliced int) {
 	if r.id != "" {
 		return r.recall(known)
 	}
-	s := splicer{request: r, notes: make(map[string]string), used: make(map[*record]bool), spent: make(map[string]bool), made: make(map[string]string)}
+	s := splicer{request: r, notes: make(map[string]string), used: make(map[*record]bool), spent: make(map[string]bool), made: make(map[string]hostedRun)}
 	for _, rec := range known {
 		s.spent[rec.Spent] = true
 		maps.Copy(s.made, rec.Made)
@@ -52,8 +52,8 @@ type splicer struct {
 	told    []string
 	hidden  map[string]bool
 	used    map[*record]bool
-	spent   map[string]bool   // approvals that a request has used
-	made    map[string]string // what the provider ran of what was approved
+	spent   map[string]bool      // approvals that a request has used
+	made    map[string]hostedRun // what the provider ran of what was approved
 	spends  []intercept.Spending
 }
 
@@ -77,10 +77,12 @@ func (s *splicer) follow(records []*record) (missing []string) {
 	return s.owed(rec)
 }
 
-// owed are the items that upstream lacks, as this request may bring them.
+// owed are the items that upstream lacks, as this request may bring them. Upstream
+// keeps the questions among what they answer; a call that ran in another branch of
+// the conversation did not run in this one.
 func (s *splicer) owed(rec *record) (items []string) {
 	for _, item := range rec.Missing {
-		items = append(items, s.once(rec, item))
+		items = append(items, s.once(rec, item, nil))
 	}
 	return items
 }
@@ -162,7 +164,7 @@ func (s *splicer) weave(records []*record) {
 		}
 		end = e.last
 		s.use(rec)
-		w := weaver{splicer: s, record: rec, items: items[e.first : e.last+1]}
+		w := weaver{splicer: s, record: rec, items: items[e.first : e.last+1], behind: items[e.first:]}
 		for i, raw := range w.run() {
 			s.woven[e.first+i] = raw
 		}

@@ -176,18 +176,32 @@ func (o *offer) server() string {
 // serverOf is the name of the MCP server that offers have under a label: that of one
 // which cannot be told where they have none, or several.
 func serverOf(offers []offer, label string) string {
-	name, found := intercept.HostedMCP("", "", ""), false
+	if o, one := labelled(offers, label); o != nil && one {
+		return o.server()
+	}
+	return intercept.HostedMCP("", "", "")
+}
+
+// labelled is the MCP server that offers have under a label, and whether they have no
+// other there.
+func labelled(offers []offer, label string) (found *offer, one bool) {
 	for i := range offers {
 		o := &offers[i]
 		switch {
 		case !o.is("mcp") || o.Get("server_label").Str != label:
-		case !found:
-			name, found = o.server(), true
-		case name != o.server():
-			return intercept.HostedMCP("", "", "")
+		case found == nil:
+			found = o
+		case found.address() != o.address():
+			return found, false
 		}
 	}
-	return name
+	return found, true
+}
+
+// address tells an MCP server from any other under its label: all that says where it
+// is, of which the name leaves out what may be a secret.
+func (o *offer) address() string {
+	return intercept.Fingerprint(o.Get("server_url").Raw, o.Get("connector_id").Raw)
 }
 
 // approvals are the labels of the MCP servers of which the agent's own request

@@ -241,6 +241,27 @@ func TestApprovalIsRequiredInPlace(t *testing.T) {
 	}
 }
 
+// A label that stands for several servers tells none of them, however little their
+// addresses differ.
+func TestServersUnderOneLabel(t *testing.T) {
+	const server = `{"type":"mcp","server_label":"gh","server_url":"https://gh.example/mcp?tenant=1"}`
+	for beside, want := range map[string]string{
+		server: "mcp:https://gh.example/mcp",
+		strings.Replace(server, "tenant=1", "tenant=2", 1):       "mcp:",
+		strings.Replace(server, "gh.example", "GH.example", 1):   "mcp:",
+		strings.Replace(server, "server_url", "connector_id", 1): "mcp:",
+		strings.Replace(server, `"gh"`, `"other"`, 1):            "mcp:https://gh.example/mcp",
+	} {
+		r, err := acceptRequest(asked(`{"model":"m","input":[],"tools":[` + server + "," + beside + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := serverOf(r.offered(), "gh"); got != want {
+			t.Errorf("beside %s: %s, want %s", beside, got, want)
+		}
+	}
+}
+
 // An agent never sees a question about a call of a hosted MCP server, so it has none
 // to approve. What heldcall itself puts back into a history is not the agent's.
 func TestAgentApprovesNoCallOfAServer(t *testing.T) {

@@ -45,6 +45,7 @@ type weaver struct {
 	*splicer
 	record  *record
 	items   []gjson.Result
+	behind  []gjson.Result // the history from where it is written at
 	matched map[*part]gjson.Result
 	out     []string
 	round   int // how far of the record has been written
@@ -64,7 +65,7 @@ func (w *weaver) run() [][]string {
 		case !w.merged(item):
 			w.out = append(w.out, w.annotated(item))
 		}
-		texts[i] = w.out
+		texts[i], w.behind = w.out, w.behind[1:]
 	}
 	w.out = nil
 	w.until(nil)
@@ -106,7 +107,7 @@ func (w *weaver) until(p *part) {
 			}
 		}
 		for _, output := range r.Outputs {
-			w.put(w.once(w.record, output))
+			w.put(w.once(w.record, output, w.behind))
 		}
 	}
 }

@@ -66,6 +66,10 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // URL is the server's address with the path prefix of an OpenAI-compatible API.
 func (s *Server) URL() string { return "http://" + s.Addr() + "/v1" }
 
+// Leave stops listening: what is connected is answered still, nobody else gets a
+// connection.
+func (s *Server) Leave() { s.listener.Close() }
+
 // Close stops listening, ends every connection and waits for its goroutine.
 func (s *Server) Close() {
 	s.stop()
