@@ -47,7 +47,8 @@ func TestDocumentIsMadeOnce(t *testing.T) {
 	}
 	first, _ := c.reference()
 	again, err := c.reference()
-	if err != nil || &first[0] != &again[0] || reflect.ValueOf(c.api()).Pointer() != reflect.ValueOf(c.api()).Pointer() {
+	document, same := reflect.ValueOf(c.api()).Pointer(), reflect.ValueOf(c.api()).Pointer()
+	if err != nil || &first[0] != &again[0] || document != same {
 		t.Errorf("it is made anew for each request (%v)", err)
 	}
 }
