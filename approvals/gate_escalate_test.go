@@ -79,9 +79,9 @@ func TestDecidedRequestsDoNotEscalate(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	g := runGate(t, approvals.GateOptions{Store: s})
 	r := escalating()
-	r.Details.Escalation.At = time.Now().Add(200 * time.Millisecond)
+	r.Details.Escalation.At = time.Now().Add(2 * time.Second) // long enough to be decided before, also on a busy machine
 	due := escalating()
-	due.Details.Escalation.At = time.Now().Add(300 * time.Millisecond)
+	due.Details.Escalation.At = r.Details.Escalation.At.Add(10 * time.Millisecond)
 	h := open(t, g, r, due)
 	denial := by("fay", approvals.ActionDeny, "finance")
 	denial.RequestID = h.Requests()[0].ID
