@@ -91,8 +91,14 @@ type Page struct {
 
 // Truncate keeps the first n items; the next page begins after them.
 func (p *Page) Truncate(n int) {
-	if n > 0 && n < len(p.Items) {
-		p.Items = p.Items[:n]
-		p.NextCursor = p.Items[n-1].ID
+	p.Items, p.NextCursor = firstPage(p.Items, n, p.NextCursor, func(r *Request) string { return r.ID })
+}
+
+// firstPage is the first n items and where the next page begins: next, where there
+// are no more of them.
+func firstPage[T any](items []T, n int, next string, id func(*T) string) (page []T, cursor string) {
+	if n <= 0 || n >= len(items) {
+		return items, next
 	}
+	return items[:n], id(&items[n-1])
 }

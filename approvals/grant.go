@@ -173,10 +173,7 @@ type GrantPage struct {
 
 // Truncate keeps the first n items; the next page begins after them.
 func (p *GrantPage) Truncate(n int) {
-	if n > 0 && n < len(p.Items) {
-		p.Items = p.Items[:n]
-		p.NextCursor = p.Items[n-1].ID
-	}
+	p.Items, p.NextCursor = firstPage(p.Items, n, p.NextCursor, func(g *Grant) string { return g.ID })
 }
 
 // matches reports whether the filter selects a grant, the tool aside.
