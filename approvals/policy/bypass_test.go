@@ -149,7 +149,7 @@ func TestDenyReaches(t *testing.T) {
 		"echo rm | xargs -I% % x", "echo rm | xargs -I{} {} x", "echo rm | xargs -ifoo foo x", "xargs --replace=% % x", "xargs -a f $X", "let 'a[$(rm x)]=1'", "test -v 'a[$(rm x)]'", "printf -v \"a[\\$(rm x)]\" x", "f() { \"$@\"; }; f rm x",
 		"/bin/r? x", "echo x | sh", "sh", "sh <<EOF\nr\\m x\nEOF", "eval $X", "sh <<<'rm x'", "alias x='rm y'", "python -c 'import os; os.system(\"rm x\")'", "RM x", "ls\r", "\u200brm x",
 		"# "+strings.Repeat("x", maxScript)+"\nrm x", "git push $X origin", "bash -s <<EOF\nr\\m x\nEOF", "python - < x", "git push $X", "rm\u200b x", strings.Repeat("sudo ", 10)+"rm x", strings.Repeat("sudo ", 10)+"ls")
-	f(Deny, "read", "path", "secrets/x", "./secrets/x", "src/../secrets/x", "secrets", "/etc/passwd", "//etc/passwd", "/x/../etc/passwd", ".env", "a/b/.env", "/w/.env", "../.env", "~/.ssh/id", "$HOME/.ssh/id", "${HOME}/.ssh/id", "~/x/../.ssh/id",
+	f(Deny, "read", "path", "secrets/x", "./secrets/x", "src/../secrets/x", "secrets", "/etc/passwd", "//etc/passwd", "/x/../etc/passwd", ".env", "a/b/.env", "/w/.env", "../.env", "~/.ssh/id", "~//.ssh/id", "$HOME///.ssh/id", "~/.//.ssh/id", "$HOME/.ssh/id", "${HOME}/.ssh/id", "~/x/../.ssh/id",
 		`secrets\x`, " secrets/x", "file:///etc/passwd")
 	f(Ask, "read", "path", "SECRETS/x", "/work/secrets/x", "../app/secrets/x", "../../etc/passwd", "etc/passwd", "/home/me/.ssh/id", "/proc/self/root/x", "$X/y", "C:secrets", "", "/ETC/passwd")
 	f(Allow, "read", "path", "src/x", "/work/x", "~/x", "$HOME/x", "secret", "secretsx/y", "x/env")

@@ -36,7 +36,7 @@ func locate(text string) (l location, problem string) {
 	if anchor == "/" || hasDrive(anchor) && strings.HasPrefix(rest, "/") {
 		rest = strings.TrimPrefix(path.Clean("/"+rest), "/")
 	} else {
-		rest = path.Clean(rest)
+		rest = path.Clean(strings.TrimLeft(rest, "/"))
 	}
 	l = location{anchor: anchor, body: rest}
 	for l.body == ".." || strings.HasPrefix(l.body, "../") {
