@@ -19,19 +19,16 @@ func patchPaths(text string) (paths []string, problem string) {
 	}
 	for _, line := range lines[begin+1 : end] {
 		path, header := patchHeader(line)
+		loose, named := looseHeader(line)
 		switch {
 		case header:
 			paths = append(paths, path)
+		case named:
+			paths = append(paths, loose)
+			problem = "The patch has a line that names a file for some readers only."
 		case line == "*** End of File" || line == "" || strings.IndexByte("+- @", line[0]) >= 0:
-			if loose, ok := patchHeader(strings.TrimSpace(line)); ok && line[0] == ' ' {
-				paths = append(paths, loose) // some readers trim lines
-				problem = "The patch has an indented line that names a file."
-			}
 		default:
 			problem = "The patch has a line that no patch has."
-			if loose, ok := patchHeader(strings.TrimSpace(line)); ok {
-				paths = append(paths, loose)
-			}
 		}
 	}
 	if slices.ContainsFunc(paths, func(path string) bool { return strings.Contains(path, ":") }) {
@@ -47,6 +44,18 @@ func patchHeader(line string) (path string, ok bool) {
 	for _, header := range patchHeaders {
 		if path, ok := strings.CutPrefix(line, header); ok {
 			return path, true
+		}
+	}
+	return "", false
+}
+
+// looseHeader is the file named by a line that only readers who trim lines, or
+// who miss no space behind the colon, take for a header.
+func looseHeader(line string) (path string, ok bool) {
+	line = strings.TrimSpace(line)
+	for _, header := range patchHeaders {
+		if path, ok := strings.CutPrefix(line, strings.TrimSpace(header)); ok {
+			return strings.TrimSpace(path), true
 		}
 	}
 	return "", false

@@ -101,6 +101,8 @@ func hostProblem(u *url.URL, a address) string {
 		return "The URL's port is not written as usual."
 	case err == nil && ip.Is4In6():
 		return "The URL's host is an IPv4 address written as IPv6."
+	case err != nil && strings.Contains(a.host, ":"):
+		return "The URL's host has a colon and is no address."
 	case err != nil && looksLikeNumber(a.host):
 		return "The URL's host is a number, which programs read differently."
 	}
