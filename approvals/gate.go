@@ -162,8 +162,12 @@ func (g *Gate) Request(ctx context.Context, id string) (Request, error) {
 	return s.Request, err
 }
 
-// Requests lists requests, newest first.
+// Requests lists requests, newest first. It fails with [*InvalidError] or
+// [ErrStoreUnavailable].
 func (g *Gate) Requests(ctx context.Context, f Filter) (Page, error) {
+	if len(f.Text) > maxSearch {
+		return Page{}, &InvalidError{"q", fmt.Sprintf("has %d bytes, the limit is %d; search for fewer words", len(f.Text), maxSearch)}
+	}
 	return g.store.ListRequests(ctx, f)
 }
 

@@ -271,3 +271,36 @@ func TestRequestsPages(t *testing.T) {
 		t.Errorf("denied: %+v, %v", page, err)
 	}
 }
+
+// A search goes on over as many pages as it takes, and finds each request once.
+func TestRequestsAreSearchedByText(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	g := runGate(t, approvals.GateOptions{Store: s})
+	var want []string
+	for i := range 150 {
+		r := request(fmt.Sprintf("say number %d.", i))
+		id := open(t, g, r).Requests()[0].ID
+		if i%10 == 7 {
+			want = append([]string{id}, want...)
+		}
+	}
+	var got []string
+	f := approvals.Filter{Limit: 4, Text: "7. NUMBER", Status: approvals.StatusPending}
+	for pages := 0; pages == 0 || f.Cursor != ""; pages++ {
+		page, err := g.Requests(t.Context(), f)
+		if err != nil || len(page.Items) > f.Limit || pages > len(want) {
+			t.Fatalf("page %d has %d requests, %v", pages, len(page.Items), err)
+		}
+		for _, r := range page.Items {
+			got = append(got, r.ID)
+		}
+		f.Cursor = page.NextCursor
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	var invalid *approvals.InvalidError
+	if _, err := g.Requests(t.Context(), approvals.Filter{Text: strings.Repeat("x", 501)}); !errors.As(err, &invalid) || invalid.Field != "q" {
+		t.Errorf("a search for a long text: %v", err)
+	}
+}

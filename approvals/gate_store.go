@@ -27,7 +27,8 @@ type Store interface {
 	// resolved before it returns.
 	UpdateRequest(ctx context.Context, r Request, revision uint64) (newRevision uint64, err error)
 	// ListRequests answers from memory which requests match, newest first, and
-	// reads those.
+	// reads those. With a Filter.Text it reads on until the page is full or it has
+	// looked through many: such a page may be short, or empty, and yet not the last.
 	ListRequests(ctx context.Context, f Filter) (Page, error)
 	// WatchRequests calls changed with everything recorded, then loaded once,
 	// then changed with every write as it happens, whoever wrote it. It calls
@@ -69,11 +70,13 @@ type Filter struct {
 	SessionID string
 	RunID     string
 	Risk      Risk
+	Text      string // words, all of which stand in the request: see [Search]
 	Cursor    string
 	Limit     int
 }
 
-// Matches reports whether a request is one that the filter selects.
+// Matches reports whether a request is one that the filter selects, its text
+// aside.
 func (f Filter) Matches(r *Request) bool {
 	return (f.Status == "" || f.Status == r.Status) &&
 		(f.Kind == "" || f.Kind == r.Kind) &&

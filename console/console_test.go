@@ -166,8 +166,8 @@ func TestListRequests(t *testing.T) {
 	}
 
 	gate.page = approvals.Page{NextCursor: "c2", Items: []approvals.Request{{ID: "A", ToolName: "<b>&", Arguments: []byte(`{"a": "<\u0041>", "n": 1.0}`)}}}
-	_, header, body := ask(t, "GET", url+"/api/v1/requests?status=pending&kind=permission&session_id=s&run_id=r&risk=high&cursor=01ARZ3NDEKTSV4RRFFQ69G5FAV&limit=7", "")
-	want := approvals.Filter{Status: "pending", Kind: "permission", SessionID: "s", RunID: "r", Risk: "high", Cursor: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Limit: 7}
+	_, header, body := ask(t, "GET", url+"/api/v1/requests?status=pending&kind=permission&session_id=s&run_id=r&risk=high&q=two+words&cursor=01ARZ3NDEKTSV4RRFFQ69G5FAV&limit=7", "")
+	want := approvals.Filter{Status: "pending", Kind: "permission", SessionID: "s", RunID: "r", Risk: "high", Text: "two words", Cursor: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Limit: 7}
 	if diff := cmp.Diff(want, gate.filter); diff != "" {
 		t.Error(diff)
 	}

@@ -54,7 +54,7 @@ func exchanges() map[string]exchange {
 	)
 	return map[string]exchange{
 		"GET /api/v1/requests": {
-			query: []string{"status", "kind", "session_id", "run_id", "risk", "cursor", "limit"}, reply: reflect.TypeFor[approvals.Page](),
+			query: []string{"status", "kind", "session_id", "run_id", "risk", "q", "cursor", "limit"}, reply: reflect.TypeFor[approvals.Page](),
 		},
 		"GET /api/v1/requests/{id}":           {reply: request},
 		"POST /api/v1/requests/{id}/decision": {body: reflect.TypeFor[approvals.DecisionPayload](), reply: request},

@@ -27,7 +27,8 @@ const (
 	noRequest = "none"
 )
 
-// listRequests answers a page of requests, newest first.
+// listRequests answers a page of requests, newest first. A page of a search may
+// be short, or empty, and have a next one nevertheless.
 func (c *Console) listRequests(w http.ResponseWriter, r *http.Request) error {
 	filter, err := parseFilter(r.URL.RawQuery)
 	if err != nil {
@@ -82,6 +83,8 @@ func parseFilter(query string) (approvals.Filter, error) {
 			f.SessionID = value
 		case "run_id":
 			f.RunID = value
+		case "q":
+			f.Text = value
 		case "cursor":
 			f.Cursor = value
 			if _, parseErr := ulid.ParseStrict(value); value != "" && parseErr != nil {
@@ -93,7 +96,7 @@ func parseFilter(query string) (approvals.Filter, error) {
 				err = fmt.Errorf("limit: %q is not a number from 1 to %d", value, maxLimit)
 			}
 		default:
-			err = fmt.Errorf("%s: is not a filter; use status, kind, session_id, run_id, risk, cursor or limit", name)
+			err = fmt.Errorf("%s: is not a filter; use status, kind, session_id, run_id, risk, q, cursor or limit", name)
 		}
 		if err != nil {
 			return approvals.Filter{}, err

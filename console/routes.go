@@ -28,7 +28,7 @@ type route struct {
 func (c *Console) routes() []route {
 	const viewer, reviewer, admin = reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin
 	return []route{
-		{"GET", "/api/v1/requests", viewer, "list requests: status, kind, session_id, run_id, risk, cursor, limit", c.listRequests},
+		{"GET", "/api/v1/requests", viewer, "list requests: status, kind, session_id, run_id, risk, q (words that all stand in them), cursor, limit", c.listRequests},
 		{"GET", "/api/v1/requests/{id}", viewer, "one request", c.showRequest},
 		{"POST", "/api/v1/requests/{id}/decision", reviewer, `decide it: {"action": "approve"}`, c.decide},
 		{"POST", "/api/v1/decisions", reviewer, `decide several: {"decisions": [{"request_id": "...", "action": "deny", "note": "..."}]}`, c.decideSeveral},

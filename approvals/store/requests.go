@@ -75,32 +75,42 @@ func (s *Store) ListRequests(ctx context.Context, f approvals.Filter) (approvals
 	case f.Limit > maxPage:
 		f.Limit = maxPage
 	}
+	if f.Text != "" {
+		return s.searchRequests(ctx, f)
+	}
 	ids, more := s.index.search(f)
-	found := make([]*approvals.Request, len(ids))
+	found, err := s.readRequests(ctx, f, ids)
+	page := approvals.Page{Items: found}
+	if more {
+		page.NextCursor = ids[len(ids)-1]
+	}
+	return page, err
+}
+
+// readRequests reads those of the requests that a filter still selects.
+func (s *Store) readRequests(ctx context.Context, f approvals.Filter, ids []string) ([]approvals.Request, error) {
+	read := make([]*approvals.Request, len(ids))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(listReads)
 	for i, id := range ids {
 		group.Go(func() error {
 			stored, err := s.GetRequest(ctx, id)
 			if err == nil && f.Matches(&stored.Request) { // it may have moved on
-				found[i] = &stored.Request
+				read[i] = &stored.Request
 			}
 			return skipUnknown(err)
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return approvals.Page{}, err
+		return nil, err
 	}
-	page := approvals.Page{Items: []approvals.Request{}}
-	for _, r := range found {
+	found := []approvals.Request{}
+	for _, r := range read {
 		if r != nil {
-			page.Items = append(page.Items, *r)
+			found = append(found, *r)
 		}
 	}
-	if more {
-		page.NextCursor = ids[len(ids)-1]
-	}
-	return page, nil
+	return found, nil
 }
 
 // WatchRequests tells of every request and every change of one.

@@ -29,6 +29,7 @@ type listCommand struct {
 	Risk      string `help:"Only this risk: low, medium, high or critical." placeholder:"RISK"`
 	SessionID string `name:"session" help:"Only this session." placeholder:"ID"`
 	RunID     string `name:"run" help:"Only this run." placeholder:"ID"`
+	Search    string `help:"Only those in which all these words stand: in the tool, the arguments, names, notes or ids." placeholder:"WORDS"`
 	Limit     int    `help:"The most to list." default:"100"`
 }
 
@@ -48,7 +49,7 @@ func (c *listCommand) Run(ctx context.Context, s *streams) error {
 	}
 	filter := approvals.Filter{
 		Status: approvals.Status(c.Status), Kind: approvals.Kind(c.Kind), Risk: approvals.Risk(c.Risk),
-		SessionID: c.SessionID, RunID: c.RunID,
+		SessionID: c.SessionID, RunID: c.RunID, Text: c.Search,
 	}
 	if !c.All && c.Status == "" {
 		filter.Status = approvals.StatusPending

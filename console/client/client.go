@@ -73,12 +73,13 @@ func (c *Client) Me(ctx context.Context) (reviewers.Reviewer, error) {
 	return who, err
 }
 
-// Requests lists requests, newest first, one page a call.
+// Requests lists requests, newest first, one page a call. A page of a search may be
+// short, or empty, and have a next one nevertheless.
 func (c *Client) Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
 	query := url.Values{}
 	for name, value := range map[string]string{
 		"status": string(f.Status), "kind": string(f.Kind), "risk": string(f.Risk),
-		"session_id": f.SessionID, "run_id": f.RunID, "cursor": f.Cursor,
+		"session_id": f.SessionID, "run_id": f.RunID, "q": f.Text, "cursor": f.Cursor,
 	} {
 		if value != "" {
 			query.Set(name, value)

@@ -122,7 +122,7 @@ func TestClientReads(t *testing.T) {
 	if _, err := c.Request(t.Context(), "other"); !errors.Is(err, approvals.ErrUnknownRequest) {
 		t.Errorf("an unknown request gives %v", err)
 	}
-	filter := approvals.Filter{Status: "pending", Kind: "permission", SessionID: "a&b", RunID: "r", Risk: "low", Cursor: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Limit: 3}
+	filter := approvals.Filter{Status: "pending", Kind: "permission", SessionID: "a&b", RunID: "r", Risk: "low", Text: "a&b c", Cursor: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Limit: 3}
 	page, err := c.Requests(t.Context(), filter)
 	if err != nil || page.NextCursor != "next" || len(page.Items) != 1 {
 		t.Errorf("page is %+v, %v", page, err)

@@ -195,6 +195,11 @@ export function listGrants(cursor) {
 	return ask('GET', `/api/v1/grants?limit=100${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`);
 }
 
+/** Grants by hand. @param {Record<string, unknown>} grant @returns {Promise<import('./types.js').Grant>} */
+export function addGrant(grant) {
+	return ask('POST', '/api/v1/grants', grant);
+}
+
 /** Ends a grant. @param {string} id */
 export function revokeGrant(id) {
 	return ask('DELETE', `/api/v1/grants/${encodeURIComponent(id)}`);

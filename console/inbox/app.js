@@ -10,6 +10,7 @@ import * as session from './session.js';
 import { state, subscribe } from './store.js';
 import { buildDetail, drawDetail, show } from './view/detail.js';
 import { button, byId, el, fill } from './view/dom.js';
+import { drawNewGrant } from './view/grant.js';
 import { drawGrants } from './view/grants.js';
 import { drawHistory } from './view/history.js';
 import { buildList, drawList, inOrder } from './view/list.js';
@@ -22,6 +23,7 @@ const PAGES = [
 	{ name: 'History', path: /^#\/history(?:\?(.*))?$/, address: '#/history', draw: (/** @type {HTMLElement} */ place, query = '') => drawHistory(place, new URLSearchParams(query)) },
 	{ name: 'Runs', path: /^#\/runs$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place) => void drawRuns(place) },
 	{ name: 'Runs', path: /^#\/runs\/(.+)$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, id = '') => void drawRun(place, decoded(id)) },
+	{ name: 'Grants', path: /^#\/grants\/new$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawNewGrant(place) },
 	{ name: 'Grants', path: /^#\/grants$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawGrants(place) },
 ];
 

@@ -41,10 +41,15 @@ function done(choice) {
 	return DONE[/** @type {keyof typeof DONE} */ (choice.action)] ?? 'Answered';
 }
 
+/** The reviewer of a decision, and in whose place it was taken. @param {import('./types.js').Decision} decision */
+export function byWhom({ reviewer_id: reviewer, on_behalf_of: other }) {
+	return other ? `${reviewer} for ${other}` : reviewer;
+}
+
 /** What somebody is told who came second. @param {Request} request */
 function tooLate(request) {
-	const by = request.decisions.at(-1)?.reviewer_id;
-	return `Too late: already ${ENDED[request.status]}${by ? ` by ${plain(by)}` : ''}.`;
+	const decision = request.decisions.at(-1);
+	return `Too late: already ${ENDED[request.status]}${decision ? ` by ${plain(byWhom(decision))}` : ''}.`;
 }
 
 /**

@@ -42,6 +42,7 @@
  * @property {string} [raw_arguments]
  * @property {string} [cancel_reason]
  * @property {string} [ended_at]
+ * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
  * @property {boolean} [free_text]
  * @property {boolean} [fixed]
  */
@@ -50,6 +51,7 @@
  * @typedef {Object} Decision one answer to a request
  * @property {string} action
  * @property {string} reviewer_id
+ * @property {string} [on_behalf_of] the reviewer in whose place
  * @property {string} [channel]
  * @property {string} [note]
  * @property {any} [modified_args]
@@ -97,6 +99,7 @@
  * @property {string} [session_id]
  * @property {string[]} patterns
  * @property {string} granted_by
+ * @property {string} [on_behalf_of] the reviewer in whose place
  * @property {string} [request_id]
  * @property {string} [note]
  * @property {string} created_at

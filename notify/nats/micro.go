@@ -80,7 +80,7 @@ func refuse(req micro.Request, failure Failure) error {
 	return req.Error(failure.Code, oneLine, payload)
 }
 
-// listRequests answers {"status","kind","session_id","run_id","risk","cursor",
+// listRequests answers {"status","kind","session_id","run_id","risk","q","cursor",
 // "limit"}, all optional, with {"items", "next_cursor"}.
 func (s *Service) listRequests(ctx context.Context, payload []byte) (any, error) {
 	var query struct {
@@ -89,6 +89,7 @@ func (s *Service) listRequests(ctx context.Context, payload []byte) (any, error)
 		SessionID string           `json:"session_id"`
 		RunID     string           `json:"run_id"`
 		Risk      approvals.Risk   `json:"risk"`
+		Text      string           `json:"q"`
 		Cursor    string           `json:"cursor"`
 		Limit     int              `json:"limit"`
 	}

@@ -1,6 +1,7 @@
 // One call of a request: what it would do, its buttons, or how it was decided.
 
 import { hiddenIn, present } from '../present.js';
+import { byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
 import { hindrance } from '../session.js';
@@ -151,7 +152,7 @@ function drawEnd(card) {
 /** What was decided so far, where several must agree. @param {Request} request */
 function votes(request) {
 	if (request.required_approvals <= 1) return [];
-	const names = request.decisions.map((decision) => decision.reviewer_id).join(', ');
+	const names = request.decisions.map(byWhom).join(', ');
 	return [el('p', { class: 'votes' }, el('strong', {}, `${request.decisions.length} of ${request.required_approvals} approvals`), names && hostile(`: ${names}`))];
 }
 
@@ -201,7 +202,7 @@ function drawOutcome(request) {
 	const edited = decision?.modified_args !== undefined;
 	return el('div', { class: `outcome ${request.status}` },
 		el('strong', {}, edited ? 'Approved with changes' : ENDS[request.status]),
-		decision && el('span', {}, ' by ', hostile(decision.reviewer_id), ' '),
+		decision && el('span', {}, ' by ', hostile(byWhom(decision)), ' '),
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),
 		request.details.cancel_reason && el('span', {}, hostile(request.details.cancel_reason.replaceAll('_', ' '))),

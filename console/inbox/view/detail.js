@@ -99,10 +99,20 @@ function heading(turn) {
 			first.principal.user && el('span', {}, 'for ', el('strong', {}, hostile(first.principal.user))),
 			first.model && el('span', {}, hostile(first.model)),
 			el('span', {}, 'asked ', elapsed(first.created_at)),
-			open.length > 0 && el('span', {}, countdown(open[0].expires_at), ` left, then ${open[0].on_timeout === 'approve' ? 'approved' : 'denied'}`)),
+			open.length > 0 && el('span', {}, countdown(open[0].expires_at), ` left, then ${open[0].on_timeout === 'approve' ? 'approved' : 'denied'}`),
+			...open.slice(0, 1).map(whoDecides)),
 		open.length > 1 && el('div', { class: 'all' },
 			button(`Approve ${open.length === turn.length ? 'all' : 'the other'} ${open.length}…`, () => openBatch('approve', open, decideSeveralOf), { class: 'good' }),
 			button(`Deny ${open.length === turn.length ? 'all' : 'the other'} ${open.length}…`, () => openBatch('deny', open, decideSeveralOf), { class: 'bad' })));
+}
+
+/** Which groups decide, and which others will when nobody has for a while. @param {Request} request */
+function whoDecides({ reviewers, details: { escalation } }) {
+	const groups = reviewers.length > 0 && el('span', {}, 'decided by ', el('strong', {}, hostile(reviewers.join(' or '))));
+	if (!escalation) return groups;
+	const others = hostile(escalation.to.join(' and '));
+	return el('span', { class: 'escalation' }, groups, groups && ', ',
+		...(escalation.escalated_at ? ['escalated to ', others, ' ', elapsed(escalation.escalated_at)] : ['by ', others, ' too in ', countdown(escalation.at)]));
 }
 
 /** @param {Request[]} turn */

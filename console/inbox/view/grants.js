@@ -14,7 +14,7 @@ import { toast } from './toast.js';
 export async function drawGrants(place) {
 	const results = el('ul', { class: 'entries' });
 	const foot = el('div', { class: 'foot', role: 'status' }, 'Looking…');
-	fill(place, el('div', { class: 'column' }, el('h1', {}, 'Grants'),
+	fill(place, el('div', { class: 'column' }, el('div', { class: 'head' }, el('h1', {}, 'Grants'), state.me?.role === 'admin' && el('a', { class: 'button', href: '#/grants/new' }, 'New grant')),
 		el('p', { class: 'muted' }, 'What reviewers decided for good. Calls that a grant covers are no longer asked about.'), results, foot));
 	await readOn(results, foot, '');
 }
@@ -40,7 +40,7 @@ function drawGrant(grant) {
 		el('div', { class: 'terms' },
 			el('p', {}, el('strong', { class: `end ${grant.effect === 'allow' ? 'approved' : 'denied'}` }, grant.effect), ' ',
 				grant.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
-			el('p', { class: 'muted' }, 'for ', hostile(whose(grant)), ' · by ', hostile(grant.granted_by), ' ', elapsed(grant.created_at),
+			el('p', { class: 'muted' }, 'for ', hostile(whose(grant)), ' · by ', hostile(grant.on_behalf_of ? `${grant.granted_by} for ${grant.on_behalf_of}` : grant.granted_by), ' ', elapsed(grant.created_at),
 				' · ', ...ends(grant)),
 			el('p', { class: 'muted' }, grant.uses > 0 ? `decided ${plural(grant.uses, 'call')}` : 'not used yet',
 				grant.last_used_at && [', last ', elapsed(grant.last_used_at)],

@@ -1,22 +1,12 @@
 // Deciding for good: patterns, whose calls they cover, until when, and which of
 // the recent calls they would have covered.
 
-import { Failure, listTemplates, previewGrant } from '../api.js';
-import { exact, left, now } from '../clock.js';
-import { show, write } from '../text/json.js';
-import { plain } from '../text/visible.js';
+import { listTemplates } from '../api.js';
 import { button, el, fill, hostile } from './dom.js';
-import { plural } from './parts.js';
+import { HOUR, Preview, choiceField, durationOf, effectField, expiryOf, lastsOf, patternsIn, textField } from './terms.js';
 
 /** @typedef {import('./call.js').Card} Card */
 /** @typedef {import('../types.js').Request} Request */
-
-const HOUR = 3_600_000;
-const DELAY = 300; // after the last change, before the preview is asked for
-
-export const LASTS = /** @type {[string, number][]} */ ([
-	['1 hour', HOUR], ['8 hours', 8 * HOUR], ['1 day', 24 * HOUR], ['7 days', 168 * HOUR], ['30 days', 720 * HOUR], ['until it is revoked', 0],
-]);
 
 /**
  * What is being remembered.
@@ -50,19 +40,7 @@ export function memoryOf(request) {
 
 /** The patterns that are chosen or typed. @param {Memory} memory */
 export function patternsOf(memory) {
-	return [...new Set([...memory.chosen, ...memory.typed.split('\n').map((line) => line.trim()).filter(Boolean)])];
-}
-
-/** @param {Memory} memory */
-function expiry(memory) {
-	return memory.lasts ? new Date(now() + memory.lasts).toISOString() : undefined;
-}
-
-const UNITS = new Map([['h', HOUR], ['m', 60_000], ['s', 1000], ['ms', 1]]);
-
-/** Milliseconds of a duration as the configuration has it: 1h30m0s. @param {string} text */
-export function durationOf(text) {
-	return [...text.matchAll(/([\d.]+)(h|ms|m|s)/g)].reduce((sum, [, count, unit]) => sum + Number(count) * (UNITS.get(unit) ?? 0), 0);
+	return [...new Set([...memory.chosen, ...patternsIn(memory.typed)])];
 }
 
 /** Takes over a template. @param {Memory} memory @param {import('../types.js').GrantTemplate} template */
@@ -88,13 +66,12 @@ export function wanted(memory) {
 export function drawMemory(card, error) {
 	const { request } = card;
 	const memory = (card.memory ??= memoryOf(request));
-	const preview = el('div', { class: 'part', role: 'status' });
+	const preview = new Preview(() => (patternsOf(memory).length === 0 ? null
+		: { effect: memory.effect, ...wanted(memory), principal: request.principal, session_id: request.session_id, expires_at: expiryOf(memory.lasts) }));
 	const send = /** @type {HTMLButtonElement} */ (el('button', { type: 'submit' }));
-	let waiting = 0;
 	const review = () => {
 		label(card, memory, send);
-		clearTimeout(waiting);
-		waiting = setTimeout(() => void drawPreview(request, memory, preview), DELAY);
+		preview.update();
 	};
 	const edited = () => {
 		memory.template = '';
@@ -106,10 +83,10 @@ export function drawMemory(card, error) {
 		if (card.busy) return;
 		card.decide(card, {
 			action: memory.effect === 'allow' ? 'allow_always' : 'deny_always', ...wanted(memory),
-			...(expiry(memory) ? { grant_expires_at: expiry(memory) } : {}), ...(memory.note.trim() ? { note: memory.note.trim() } : {}),
+			...(memory.lasts ? { grant_expires_at: expiryOf(memory.lasts) } : {}), ...(memory.note.trim() ? { note: memory.note.trim() } : {}),
 		});
 	};
-	const form = el('form', { on: { submit } }, drawFields(request, memory, edited), drawTemplates(card, memory), preview, ...error,
+	const form = el('form', { on: { submit } }, drawFields(request, memory, edited), drawTemplates(card, memory), preview.element, ...error,
 		card.folds.closed.size > 0 && el('p', { class: 'hint' }, 'Parts of this call are not shown. ', button('Show everything', () => card.folds.openAll(), { class: 'link' })),
 		el('div', { class: 'buttons' }, send, button('Cancel', () => card.enter('read'), { class: 'quiet' })),
 		el('p', { class: 'hint' }, 'Rules judge first: what a deny rule forbids no grant allows. Grants can be revoked at any time.'));
@@ -128,45 +105,22 @@ function label(card, memory, send) {
 /** @param {Request} request @param {Memory} memory @param {() => void} edited */
 function drawFields(request, memory, edited) {
 	const id = request.id;
-	const effect = (/** @type {Memory['effect']} */ value, /** @type {string} */ text) => el('label', { class: 'choice' },
-		el('input', { type: 'radio', name: `effect-${id}`, checked: memory.effect === value, on: { change: () => { memory.effect = value; edited(); } } }), text);
 	const patterns = request.suggested_patterns.map((pattern) => el('label', { class: 'choice' },
 		el('input', { type: 'checkbox', checked: memory.chosen.has(pattern), on: { change: (/** @type {Event} */ event) => {
 			if (/** @type {HTMLInputElement} */ (event.target).checked) memory.chosen.add(pattern);
 			else memory.chosen.delete(pattern);
 			edited();
 		} } }), el('code', {}, hostile(pattern))));
-	const typed = text(`typed-${id}`, 'Other patterns, one a line', memory.typed, 'bash(npm run *)', (value) => { memory.typed = value; edited(); });
-	const note = text(`why-${id}`, 'Note', memory.note, '', (value) => { memory.note = value; });
+	const typed = textField(`typed-${id}`, 'Other patterns, one a line', memory.typed, 'bash(npm run *)', (value) => { memory.typed = value; edited(); });
+	const note = textField(`why-${id}`, 'Note', memory.note, '', (value) => { memory.note = value; });
 	return [
-		el('fieldset', {}, el('legend', {}, 'From now on'), effect('allow', 'allow'), effect('deny', 'deny')),
+		effectField(`effect-${id}`, memory.effect, (effect) => { memory.effect = effect; edited(); }),
 		el('fieldset', { class: 'tall' }, el('legend', {}, 'Calls like'), patterns, typed),
 		el('div', { class: 'pair' },
-			choice(`scope-${id}`, 'Whose calls', scopesOf(request), memory.scope, (value) => { memory.scope = value; edited(); }),
-			choice(`lasts-${id}`, 'For how long', lastsOf(memory), String(memory.lasts), (value) => { memory.lasts = Number(value); edited(); })),
+			choiceField(`scope-${id}`, 'Whose calls', scopesOf(request), memory.scope, (value) => { memory.scope = value; edited(); }),
+			choiceField(`lasts-${id}`, 'For how long', lastsOf(memory.lasts), String(memory.lasts), (value) => { memory.lasts = Number(value); edited(); })),
 		note,
 	];
-}
-
-/** How long it may last, a template's time among it. @param {Memory} memory @returns {[string, string][]} */
-function lastsOf({ lasts }) {
-	const all = LASTS.some(([, usual]) => usual === lasts) ? LASTS : [/** @type {[string, number]} */ ([left(lasts), lasts]), ...LASTS];
-	return all.map(([words, time]) => [String(time), words]);
-}
-
-/** @param {string} id @param {string} name @param {string} value @param {string} placeholder @param {(value: string) => void} change */
-function text(id, name, value, placeholder, change) {
-	const area = /** @type {HTMLTextAreaElement} */ (el('textarea', { id, rows: 2, class: 'code', spellcheck: 'false', placeholder, on: { input: () => change(area.value) } }));
-	area.value = value;
-	return el('div', { class: 'field' }, el('label', { for: id }, name), area);
-}
-
-/** @param {string} id @param {string} name @param {[string, string][]} options @param {string} value @param {(value: string) => void} change */
-function choice(id, name, options, value, change) {
-	const select = /** @type {HTMLSelectElement} */ (el('select', { id, on: { change: () => change(select.value) } },
-		options.map(([key, words]) => el('option', { value: key }, plain(words)))));
-	select.value = value;
-	return el('div', { class: 'field' }, el('label', { for: id }, name), select);
 }
 
 /** The grants that the configuration keeps ready fill in the form. @param {Card} card @param {Memory} memory */
@@ -186,25 +140,3 @@ function drawTemplates(card, memory) {
 	return place;
 }
 
-/** @param {Request} request @param {Memory} memory @param {HTMLElement} place */
-async function drawPreview(request, memory, place) {
-	const patterns = patternsOf(memory);
-	if (patterns.length === 0) return fill(place, el('p', { class: 'hint' }, 'Choose or type a pattern.'));
-	try {
-		const seen = await previewGrant({ effect: memory.effect, ...wanted(memory), principal: request.principal, session_id: request.session_id, expires_at: expiry(memory) });
-		const of = `${seen.covered} of the last ${plural(seen.calls, 'call')}${seen.since ? `, since ${exact(seen.since)}` : ''}`;
-		fill(place, el('p', { class: 'label' }, `It would have covered ${of}.`),
-			seen.items.length > 0 && el('div', { class: 'block' }, el('table', { class: 'covered' }, el('tbody', {}, seen.items.slice(0, 20).map((call) => el('tr', {},
-				el('td', {}, el('code', {}, hostile(call.tool_name)), ' ', el('span', { class: 'preview' }, hostile(shorten(call.arguments)))),
-				el('td', {}, hostile(call.principal.agent)), el('td', {}, call.then)))))),
-			seen.items.length > 20 && el('p', { class: 'hint' }, `and ${seen.covered - 20} more`));
-	} catch (error) {
-		fill(place, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'The preview could not be read.')));
-	}
-}
-
-/** @param {any} args */
-function shorten(args) {
-	const values = typeof args === 'object' && args !== null ? Object.values(args).map(show).join(' · ') : show(args);
-	return values.length > 160 ? `${values.slice(0, 160)}…` : values || write(args);
-}

@@ -88,6 +88,60 @@ flows('grants', {
 		assert.equal((await stage.held.pending()).length, 1);
 	},
 
+	async 'a grant is written by hand, with a preview and a template'(stage) {
+		const session = { ...around, session: `by-hand-${stage.size}` };
+		const seen = stage.held.hold([script('seen')], session);
+		const page = await stage.open();
+		await stage.look(page, 'npm run seen');
+		await page.locator('button.approve').click();
+		await seen;
+		await page.getByRole('link', { name: 'Grants' }).click();
+		await page.getByRole('link', { name: 'New grant' }).click();
+		await page.getByRole('heading', { name: 'New grant' }).waitFor();
+		const allow = page.getByRole('button', { name: 'Allow from now on' });
+		await allow.waitFor();
+		assert.ok(await allow.isDisabled(), 'it has no pattern yet');
+		assert.equal(await page.getByLabel('Tenant').inputValue(), 'acme', 'as recent requests have it');
+		await page.getByLabel('Whose calls').selectOption('session');
+		await page.getByLabel('User').fill('ann');
+		await page.getByLabel('Agent').fill('claude-code');
+		await page.getByLabel('Conversation').fill(session.session);
+		await page.getByLabel('Calls like').fill('bash(*');
+		await page.locator('.grant-form .error').waitFor();
+		await page.getByLabel('Calls like').fill('bash(npm run *)\nbash(make *)');
+		await page.getByText('It would have covered 1 of the last').waitFor();
+		await page.locator('.covered', { hasText: 'npm run seen' }).waitFor();
+		await page.getByLabel('For how long').selectOption('1 day');
+		await page.getByLabel('Note').fill('For <b>the</b> release.');
+		await stage.check(page);
+		await stage.shot(page, 'new-grant');
+		await allow.click();
+		const grant = page.locator('.grant', { hasText: session.session });
+		await grant.getByText('For <b>the</b> release.').waitFor();
+		assert.equal((await stage.held.hold([script('by-hand')], session)).choices[0].message.tool_calls.length, 1, 'nobody was asked');
+
+		await page.goto(`${stage.held.console}/#/grants/new`);
+		await page.getByRole('button', { name: 'Scripts of the project' }).click();
+		await page.getByLabel('Conversation').fill('another');
+		await page.getByRole('button', { name: 'Allow from now on' }).click();
+		await page.locator('.grant', { hasText: 'another' }).waitFor();
+		const { items } = await stage.held.api('GET', '/api/v1/grants?session_id=another');
+		assert.equal(items[0].template, 'scripts');
+		for (const { id } of items) await stage.held.api('DELETE', `/api/v1/grants/${id}`);
+	},
+
+	async 'a grant by hand that policy does not take is told why'(stage) {
+		const page = await stage.open('/#/grants/new');
+		await page.getByRole('radio', { name: 'deny' }).check();
+		await page.getByLabel('Whose calls').selectOption('tenant');
+		await page.getByLabel('Tenant').fill('');
+		await page.getByLabel('Calls like').fill('bash(git push *)');
+		await page.getByRole('button', { name: 'Deny from now on' }).click();
+		await page.getByRole('alert').filter({ hasText: 'tenant is missing' }).waitFor();
+		await page.getByRole('button', { name: 'Cancel' }).click();
+		await page.getByRole('heading', { name: 'Grants' }).waitFor();
+	},
+
 	async 'a call is denied from now on'(stage) {
 		const session = { ...around, session: `denied-${stage.size}` };
 		const answer = stage.held.hold([{ name: 'bash', arguments: { command: 'git push --force' } }], session);

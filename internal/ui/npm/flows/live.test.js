@@ -59,6 +59,16 @@ flows('staying current', {
 		await page.locator('.outcome.approved', { hasText: 'Approved by local' }).waitFor();
 	},
 
+	async 'who decides is shown, and who does too after a while'(stage) {
+		stage.held.begin([{ name: 'urgent_thing', arguments: { n: 1 } }], around);
+		const page = await stage.open();
+		await stage.look(page, 'urgent_thing');
+		await page.locator('#ask', { hasText: 'decided by finance' }).waitFor();
+		await page.locator('#ask', { hasText: 'decided by finance or oncall, escalated to oncall' }).waitFor();
+		await stage.check(page);
+		await stage.shot(page, 'escalated');
+	},
+
 	async 'the keyboard does all that is done often'(stage) {
 		if (stage.phone) return;
 		const answers = [stage.held.hold([push], around), stage.held.hold([edit], around), stage.held.hold([patch], around)];

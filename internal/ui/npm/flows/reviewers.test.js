@@ -77,6 +77,9 @@ flows('reviewers', {
 		assert.equal(await page.locator('button.approve').count(), 0);
 		await page.keyboard.press('a');
 		assert.equal((await stage.held.pending()).length, 1);
+		await page.goto(`${stage.held.console}/#/grants`);
+		await page.getByText(/Nothing is remembered|grant/).first().waitFor();
+		assert.equal(await page.getByRole('link', { name: 'New grant' }).count(), 0);
 	},
 
 	async 'two must agree, and nobody for their own agent'(stage) {
@@ -116,6 +119,7 @@ flows('reviewers', {
 		const delegation = await (await fetch(`${stage.held.console}/api/v1/delegations`, { method: 'POST', headers: as('carla'), body })).json();
 		await page.locator('button.approve').click();
 		await page.getByText('You have decided. It waits for the others.').waitFor();
+		await page.getByText('1 of 2 approvals: eve for carla').waitFor();
 		await fetch(`${stage.held.console}/api/v1/delegations/${delegation.id}`, { method: 'DELETE', headers: as('carla') });
 	},
 

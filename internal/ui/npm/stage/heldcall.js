@@ -20,6 +20,9 @@ rules:
     reason: Money leaves the company.
   - ask: ["short_lived"]
     timeout: 5s
+  - ask: ["urgent_thing"]
+    reviewers: [finance]
+    escalate: {after: 2s, to: [oncall]}
   - ask: ["one_conversation"]
     remember: [session]
   - deny: ["bash(rm -rf /)"]

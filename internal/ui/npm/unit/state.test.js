@@ -6,9 +6,10 @@ import { hiddenIn, present } from '../inbox/present.js';
 import { hindrance } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
 import { argumentsOf, draftOf } from '../inbox/view/edit.js';
-import { apply, durationOf, memoryOf, wanted } from '../inbox/view/remember.js';
-import { matches } from '../inbox/view/history.js';
+import { fromTemplate, grantOf, newDraft } from '../inbox/view/grant.js';
+import { apply, memoryOf, wanted } from '../inbox/view/remember.js';
 import { chapters, runsOf } from '../inbox/view/run.js';
+import { durationOf } from '../inbox/view/terms.js';
 
 const request = (id, more = {}) => ({
 	id, turn_id: `turn-${id}`, status: 'pending', risk_level: 'medium', expires_at: '2026-01-01T00:05:00Z', created_at: `2026-01-01T00:00:0${id}Z`,
@@ -92,6 +93,22 @@ describe('what is remembered', () => {
 	});
 });
 
+describe('grants by hand', () => {
+	const draft = (more) => Object.assign(newDraft(), { tenant: 'acme', user: 'ann', agent: 'bot', session: 's', patterns: ' a \n\nb\na' }, more);
+	test('only the names that the scope compares are sent', () => {
+		const principals = ['tenant', 'user', 'agent', 'session'].map((scope) => grantOf(draft({ scope, lasts: 0 })));
+		assert.deepEqual(principals.map(({ principal, session_id: session }) => [...Object.values(principal), session]), [
+			['acme', '', '', undefined], ['acme', 'ann', '', undefined], ['acme', 'ann', 'bot', undefined], ['acme', 'ann', 'bot', 's'],
+		]);
+	});
+	test('patterns are lines, each once', () => assert.deepEqual(grantOf(draft({})).patterns, ['a', 'b']));
+	test('a template is named', () => {
+		const given = draft({});
+		fromTemplate(given, { name: 't', title: 'T', effect: 'deny', patterns: ['x'], scope: 'tenant', expires: '' });
+		assert.deepEqual(grantOf(given), { effect: 'deny', scope: 'tenant', principal: { tenant: 'acme', user: '', agent: '' }, template: 't' });
+	});
+});
+
 describe('drafts', () => {
 	test('an untouched draft changes nothing', () => {
 		const args = { a: 'x\ny', n: 1, o: { k: [null] }, constructor: 'c' };
@@ -103,7 +120,6 @@ describe('drafts', () => {
 
 describe('history and runs', () => {
 	const one = request('1', { arguments: { to: 'Bob' }, decisions: [{ reviewer_id: 'carla', note: 'Never.' }], context: { last_user_message: 'Pay' } });
-	test('every word must stand somewhere', () => assert.deepEqual([['bob', 'carla'], ['never.'], ['bob', 'dan'], []].map((words) => matches(one, words)), [true, true, false, true]));
 	test('runs have their requests and their state', () => {
 		const [run] = runsOf([request('2', { context: { last_user_message: 'Then ship' } }), one], [{ id: 'run', state: 'paused', principal: one.principal, updated_at: '2025-01-01T00:00:00Z' }]);
 		assert.deepEqual([run.state, run.requests, run.waiting, run.task], ['paused', 2, 2, 'Pay']);
