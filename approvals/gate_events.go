@@ -107,3 +107,7 @@ func derivedID(at time.Time, name string) string {
 	_ = id.SetEntropy(sum[:10])
 	return id.String()
 }
+
+// RequiredEvent is the event with which a request began, as the audit log has it but
+// for its place there: Seq and the hashes.
+func RequiredEvent(r *Request) Event { return requestEvents(r)[0] }

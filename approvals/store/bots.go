@@ -61,12 +61,29 @@ func botConsumers() []string {
 	return subjects
 }
 
+// notForBots are the subjects on which somebody could take what a channel is to be
+// told: those of the consumers that channels read with.
+func notForBots(channels []string) []string {
+	var subjects []string
+	for _, channel := range channels {
+		consumer := StreamEvents + "." + consumerPrefix + Token(channel)
+		subjects = append(subjects,
+			"$JS.API.CONSUMER.MSG.NEXT."+consumer,
+			"$JS.ACK."+consumer+".>",
+			"$JS.API.CONSUMER.CREATE."+consumer,
+			"$JS.API.CONSUMER.CREATE."+consumer+".>",
+			"$JS.API.CONSUMER.DURABLE.CREATE."+consumer,
+		)
+	}
+	return subjects
+}
+
 // botPermissions are the rights of a client on loopback without credentials: to
 // read requests and events, to decide, to signal and to grant as the reviewer
 // "local", and to ask the micro service.
-func botPermissions() *server.Permissions {
+func botPermissions(channels []string) *server.Permissions {
 	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: append(botServices(), botConsumers()...)},
+		Publish:   &server.SubjectPermission{Allow: append(botServices(), botConsumers()...), Deny: notForBots(channels)},
 		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "heldcall.v1.requests.>", "heldcall.v1.events.>"}},
 	}
 }
@@ -164,6 +181,10 @@ func (d *botDoor) createConsumer(msg *natsgo.Msg) {
 	}
 	if wish.Config.DeliverSubject != "" {
 		answer(403, "heldcall allows pull consumers only: leave deliver_subject out")
+		return
+	}
+	if strings.HasPrefix(wish.Config.Durable, consumerPrefix) || strings.HasPrefix(wish.Config.Name, consumerPrefix) {
+		answer(403, "the names that begin with %s are those of heldcall's channels: choose another", consumerPrefix)
 		return
 	}
 	text, err := json.Marshal(wish)

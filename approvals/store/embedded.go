@@ -64,7 +64,7 @@ func (e *embedded) start(o Options) error {
 	opts.Users = []*server.User{
 		{Username: ownUser, Password: e.password}, // in the global account, where the state is
 		{Username: doorUser, Password: e.password, Account: bots},
-		{Username: botUser, Account: bots, Permissions: botPermissions()},
+		{Username: botUser, Account: bots, Permissions: botPermissions(o.Channels)},
 	}
 	if err := setListen(opts, o.Listen); err != nil {
 		return err

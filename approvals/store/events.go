@@ -182,11 +182,7 @@ func nextEntry(ctx context.Context, reader jetstream.MessagesContext) (audit.Ent
 	if err != nil {
 		return audit.Entry{}, err
 	}
-	meta, err := msg.Metadata()
-	if err != nil {
-		return audit.Entry{}, err
-	}
-	return audit.Parse(meta.Sequence.Stream, msg.Data())
+	return entryOf(msg)
 }
 
 // eventStream is the stream of events as the audit chain writes it.

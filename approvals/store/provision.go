@@ -63,6 +63,7 @@ func (s *Store) provisionBuckets(ctx context.Context, replicas int) error {
 		{BucketRuns, s.opts.Retention, &s.runs},
 		{BucketGrants, 0, &s.grants},
 		{BucketDelegations, DelegationTTL, &s.delegations},
+		{BucketNotes, s.opts.Retention, &s.notes},
 	} {
 		kv, err := s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:   b.name,

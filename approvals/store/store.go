@@ -29,6 +29,7 @@ const (
 	BucketGrants      = "heldcall_grants"
 	BucketRuns        = "heldcall_runs"
 	BucketDelegations = "heldcall_delegations"
+	BucketNotes       = "heldcall_notify" // what channels have posted
 )
 
 // TurnTTL is how long a hidden turn is kept after it was written.
@@ -51,6 +52,7 @@ type Options struct {
 	Listen                 string        // of the embedded server, for bots; "" is 127.0.0.1:4143, "-" is nowhere
 	Dir                    string        // of the embedded server; "" is ./data
 	Retention              time.Duration // of requests, runs and audit log; 0: 90 days
+	Channels               []string      // that are told of events: their consumers are not for bots
 	Log                    *slog.Logger
 	Registerer             prometheus.Registerer
 }
@@ -66,7 +68,7 @@ type Store struct {
 	js      jetstream.JetStream
 
 	requests, turns, runs, grants jetstream.KeyValue
-	delegations                   jetstream.KeyValue
+	delegations, notes            jetstream.KeyValue
 	turnStream                    jetstream.Stream // behind the bucket
 	events                        jetstream.Stream
 	chain                         *audit.Log

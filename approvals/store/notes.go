@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/notify"
+)
+
+const (
+	// consumerPrefix begins the names of the consumers that channels read with.
+	consumerPrefix = "heldcall_notify_"
+	// followWait is how long a message may be in hand without a word of it.
+	followWait = 30 * time.Second
+	// followPending is how many messages of a channel are in hand at most, over all
+	// replicas. A channel that is down waits with those; they end with their requests.
+	followPending = 1000
+	// followAhead is how many messages one replica takes at a time.
+	followAhead = 100
+)
+
+var _ notify.Store = (*Store)(nil)
+
+// Follow hands over the events of some types to one of those who follow a channel.
+// A channel that nobody has followed for as long as events are kept begins anew.
+func (s *Store) Follow(ctx context.Context, channel string, types []approvals.EventType, take func(notify.Message)) error {
+	filters := make([]string, len(types))
+	for i, typ := range types {
+		filters[i] = "heldcall.v1.events.*." + Token(string(typ)) + ".*"
+	}
+	making, cancel := bounded(ctx)
+	defer cancel()
+	consumer, err := s.consumer(making, channel, filters)
+	if err != nil {
+		return s.fail(opRead, "follow the events for channel "+channel, err)
+	}
+	reader, err := consumer.Messages(jetstream.PullMaxMessages(followAhead))
+	if err != nil {
+		return s.fail(opRead, "follow the events for channel "+channel, err)
+	}
+	defer giveBack(reader)
+	for {
+		msg, err := reader.Next(jetstream.NextContext(ctx))
+		if ctx.Err() != nil {
+			if err == nil {
+				_ = msg.Nak() // else it is handed over after followWait
+			}
+			return nil
+		}
+		if err != nil {
+			return s.fail(opRead, "follow the events for channel "+channel, err)
+		}
+		entry, err := entryOf(msg)
+		if err != nil {
+			s.log.Error("an event cannot be read; no channel is told of it", "channel", channel, "error", err)
+			_ = msg.Term()
+			continue
+		}
+		take(told{entry.Event, msg})
+	}
+}
+
+// consumer finds or makes the consumer of a channel: one that is there keeps its
+// place, a new one begins with what comes next.
+func (s *Store) consumer(ctx context.Context, channel string, filters []string) (jetstream.Consumer, error) {
+	return s.js.CreateOrUpdateConsumer(ctx, StreamEvents, jetstream.ConsumerConfig{
+		Durable:           consumerPrefix + Token(channel),
+		Description:       "heldcall: what is told on the channel " + channel,
+		DeliverPolicy:     jetstream.DeliverNewPolicy,
+		AckPolicy:         jetstream.AckExplicitPolicy,
+		AckWait:           followWait,
+		MaxAckPending:     followPending,
+		FilterSubjects:    filters,
+		InactiveThreshold: s.opts.Retention,
+	})
+}
+
+// giveBack returns what a reader has taken and not handed over.
+func giveBack(reader jetstream.MessagesContext) {
+	reader.Drain()
+	for {
+		msg, err := reader.Next()
+		if err != nil {
+			return
+		}
+		_ = msg.Nak() // else it is handed over after followWait
+	}
+}
+
+// told is a message of a consumer. That an answer to it is lost means no more than
+// that it comes again.
+type told struct {
+	event approvals.Event
+	msg   jetstream.Msg
+}
+
+func (t told) Event() approvals.Event { return t.event }
+func (t told) Done()                  { _ = t.msg.Ack() }
+func (t told) Working()               { _ = t.msg.InProgress() }
+func (t told) Return()                { _ = t.msg.Nak() }
+
+// Note reads what a channel has written under a key.
+func (s *Store) Note(ctx context.Context, channel, key string) ([]byte, uint64, error) {
+	entry, err := s.get(ctx, s.notes, noteKey(channel, key), errNoNote)
+	if errors.Is(err, errNoNote) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return entry.Value(), entry.Revision(), nil
+}
+
+// errNoNote says that nothing is written under a key.
+var errNoNote = errors.New("nothing is written there")
+
+// PutNote writes what a channel is to find again.
+func (s *Store) PutNote(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error) {
+	if len(value) > s.maxRecord()/2 {
+		return 0, fmt.Errorf("note %s of channel %s has %d bytes: %w", key, channel, len(value), approvals.ErrTooLarge)
+	}
+	return s.compareAndSet(ctx, s.notes, noteKey(channel, key), value, revision)
+}
+
+func noteKey(channel, key string) string { return Token(channel) + "." + Token(key) }
+
+// entryOf reads the entry of the audit log that a message is.
+func entryOf(msg jetstream.Msg) (audit.Entry, error) {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return audit.Entry{}, err
+	}
+	return audit.Parse(meta.Sequence.Stream, msg.Data())
+}

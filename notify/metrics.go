@@ -1,0 +1,92 @@
+package notify
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// How a delivery ended.
+const (
+	outcomePosted  = "posted"
+	outcomeUpdated = "updated"
+	outcomeFailed  = "failed"   // it is tried again
+	outcomeRefused = "refused"  // it is not
+	outcomeOver    = "over"     // the request had ended before it could be told
+	outcomeUnsent  = "unrouted" // no route leads to the channel
+	outcomeLater   = "later"    // routes keep it for a later time
+)
+
+type metrics struct {
+	deliveries *prometheus.CounterVec
+	retries    *prometheus.CounterVec
+	latency    *prometheus.HistogramVec
+}
+
+// channelMetrics are those of one channel.
+type channelMetrics struct {
+	deliveries map[string]prometheus.Counter // by outcome
+	retries    prometheus.Counter
+	latency    prometheus.Observer
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	f := promauto.With(reg)
+	return &metrics{
+		deliveries: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "heldcall_notify_deliveries_total", Help: "Cards handed to a channel, by how that ended.",
+		}, []string{"channel", "outcome"}),
+		retries: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "heldcall_notify_retries_total", Help: "Deliveries that were tried again.",
+		}, []string{"channel"}),
+		latency: f.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "heldcall_notify_latency_seconds",
+			Help:    "Time from the creation of a request until a channel's service has taken its card.",
+			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		}, []string{"channel"}),
+	}
+}
+
+// of makes the metrics of a channel, all of them from the start.
+func (m *metrics) of(channel string) channelMetrics {
+	c := channelMetrics{
+		deliveries: map[string]prometheus.Counter{},
+		retries:    m.retries.WithLabelValues(channel),
+		latency:    m.latency.WithLabelValues(channel),
+	}
+	for _, outcome := range []string{outcomePosted, outcomeUpdated, outcomeFailed, outcomeRefused, outcomeOver, outcomeUnsent, outcomeLater} {
+		c.deliveries[outcome] = m.deliveries.WithLabelValues(channel, outcome)
+	}
+	return c
+}
+
+// count counts how a delivery ended.
+func (c channelMetrics) count(outcome string) { c.deliveries[outcome].Inc() }
+
+// queueCollector reads the queues when it is asked.
+type queueCollector struct{ runners []*runner }
+
+var (
+	descWaiting = prometheus.NewDesc("heldcall_notify_waiting", "Cards that wait to be handed to a channel.", []string{"channel"}, nil)
+	descOldest  = prometheus.NewDesc("heldcall_notify_oldest_seconds", "How long the oldest of them has waited, 0 without any.", []string{"channel"}, nil)
+)
+
+// Describe implements [prometheus.Collector].
+func (c *queueCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- descWaiting
+	out <- descOldest
+}
+
+// Collect implements [prometheus.Collector].
+func (c *queueCollector) Collect(out chan<- prometheus.Metric) {
+	for _, r := range c.runners {
+		n, oldest := r.queue.depth()
+		age := 0.0
+		if n > 0 {
+			age = time.Since(oldest).Seconds()
+		}
+		out <- prometheus.MustNewConstMetric(descWaiting, prometheus.GaugeValue, float64(n), r.name)
+		out <- prometheus.MustNewConstMetric(descOldest, prometheus.GaugeValue, age, r.name)
+	}
+}

@@ -1,0 +1,121 @@
+// Package notify tells people of requests over channels such as chats, and takes
+// what they answer there.
+//
+// # Cards
+//
+// A channel posts cards. A card holds the calls that a model made together, or,
+// where more come than a channel may be told of singly, many that have nothing to
+// do with one another. It shows its requests as they stand: when one of them is
+// decided, anywhere, escalates or ends, the card is brought up to date.
+//
+// # Delivery
+//
+// Each channel reads the audit log with a durable consumer of its own, and what it
+// has posted is recorded ([Store]). So nothing is lost or posted twice by a
+// restart, several replicas share the work, and a channel that is slow or down
+// delays no other, and never a call: nothing in front of the agent waits for this
+// package. Only where a process dies between the moment a card reaches the service
+// and the record of it, the channel is asked whether it is there ([Finder]); one
+// that cannot tell is handed the card again, under the same [Delivery].ID.
+//
+// A delivery that fails is tried again with growing pauses, for as long as it makes
+// sense: a request that has ended is not told as new.
+//
+// # Routes
+//
+// [Route] says which requests go where, when, and how urgently.
+package notify
+
+import (
+	"context"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Channel is one medium. It is safe for concurrent use.
+//
+// Errors say whether another attempt helps: what is wrapped in [Permanent] is not
+// tried again, [RetryAfter] says when, any other error is tried again later.
+// Neither errors nor logs of a channel hold secrets or arguments.
+type Channel interface {
+	// Post tells of requests for the first time. The reference that it returns is
+	// recorded before anything else is done for the card.
+	Post(ctx context.Context, d Delivery) (Ref, error)
+}
+
+// Updater is a channel whose cards can be changed. Others are told of requests when
+// they are new, and of nothing else.
+type Updater interface {
+	// Update brings a posted card up to date. The reference that it returns takes
+	// the place of the one before.
+	Update(ctx context.Context, d Delivery, posted Ref) (Ref, error)
+}
+
+// Finder is a channel that can tell whether a delivery was posted of which nobody
+// knows: the process died, or the connection broke, before the answer was there.
+type Finder interface {
+	Find(ctx context.Context, d Delivery) (ref Ref, found bool, err error)
+}
+
+// Listener is a channel on which people answer. Listen runs until the context ends;
+// when it returns before, it is called again after a pause.
+type Listener interface {
+	Listen(ctx context.Context) error
+}
+
+// Ref is how a channel finds again what it has posted, in a form of its own; never
+// empty.
+type Ref string
+
+// Delivery is what a channel is to show.
+type Delivery struct {
+	// ID is the card's at its target: the same at each attempt and each update.
+	ID string
+	// Target is where in the channel, as routes name it: "" is the channel's own.
+	Target string
+	// Requests are as they stand now, oldest first, at least one.
+	Requests []approvals.Request
+	// Events are what happened since the card was last brought up to date, oldest
+	// first. The one of a request that waited before the channel was set up has no
+	// Seq and no Hash.
+	Events []approvals.Event
+	// Grouped is true where the requests were put together because many came at
+	// once, not because a model made the calls together.
+	Grouped bool
+	// Thread is the first card of the same run at the same target, "" for that card
+	// itself and where Grouped.
+	Thread Ref
+	// Since is when the first attempt at posting began.
+	Since time.Time
+}
+
+// Setup is one channel and how it is used.
+type Setup struct {
+	Name    string // as routes name it, and metrics: of the configuration, unique
+	Channel Channel
+	// EachEvent is for machines: a card is one request, each of its events is
+	// delivered once, and nothing is grouped.
+	EachEvent bool
+	Threads   bool    // deliveries name the first card of their run
+	Workers   int     // deliveries at the same time; 0: 4
+	Rate      float64 // deliveries a second in the long run; 0: no limit
+	Burst     int     // deliveries at once within Rate; 0: 1
+	Group     Group   // of new cards
+}
+
+// Group bounds the new cards at one target: at most Cards in any time of Within.
+// What comes beyond that is posted together, as soon as one more card may be. Cards
+// 0: no bound.
+type Group struct {
+	Cards  int
+	Within time.Duration
+}
+
+// Told are the events that channels are told of.
+func Told() []approvals.EventType {
+	return []approvals.EventType{
+		approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,
+		approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
+	}
+}

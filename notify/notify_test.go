@@ -1,0 +1,302 @@
+package notify_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/notify"
+)
+
+func TestCardsFollowTheirRequests(t *testing.T) {
+	s := newStage(t)
+	cards, bell := &follower{}, &board{}
+	s.tell(nil, notify.Setup{Name: "cards", Channel: cards, Threads: true}, notify.Setup{Name: "bell", Channel: bell})
+	batch := s.ask("one", nil, "read", "write")
+	cards.await(t, "read=pending write=pending")
+	s.approve(batch[1])
+	cards.await(t, "read=pending write=approved")
+	single := s.ask("two", nil, "bash")
+	cards.await(t, "read=pending write=approved\nbash=pending thread=0")
+	s.approve(single[0])
+	s.approve(batch[0])
+	cards.await(t, "read=approved write=approved\nbash=approved thread=0")
+	bell.await(t, "read=pending write=pending\nbash=pending")
+	if calls, _ := cards.count(); calls > 5 {
+		t.Errorf("%d calls of the channel, for two cards and three decisions", calls)
+	}
+}
+
+func TestRestart(t *testing.T) {
+	s := newStage(t)
+	cards := &follower{}
+	setup := notify.Setup{Name: "cards", Channel: cards}
+	s.tell(nil, setup)
+	first := s.ask("one", nil, "read")
+	cards.await(t, "read=pending")
+	s.close()
+	s.open()
+	s.approve(first[0]) // while nobody tells
+	s.ask("two", nil, "write")
+	s.tell(nil, setup)
+	cards.await(t, "read=approved\nwrite=pending")
+	s.close()
+	s.open()
+	s.tell(nil, setup)
+	s.ask("three", nil, "bash")
+	cards.await(t, "read=approved\nwrite=pending\nbash=pending")
+	if calls, _ := cards.count(); calls != 4 {
+		t.Errorf("%d calls of the channel, want 3 posts and 1 update", calls)
+	}
+}
+
+// The service has taken the card, and nobody has been told so.
+func TestCardOfALostAnswerIsFound(t *testing.T) {
+	s := newStage(t)
+	cards := &follower{board{lost: func(n int) error {
+		if n == 1 {
+			return errors.New("the connection broke")
+		}
+		return nil
+	}}}
+	s.tell(nil, notify.Setup{Name: "cards", Channel: cards})
+	r := s.ask("one", nil, "read")
+	cards.await(t, "read=pending")
+	s.approve(r[0])
+	cards.await(t, "read=approved")
+}
+
+func TestWaitingRequestsAreToldToANewChannel(t *testing.T) {
+	s := newStage(t)
+	s.ask("one", nil, "read")
+	over := s.ask("two", nil, "write")
+	s.approve(over[0])
+	cards := &follower{}
+	s.tell(nil, notify.Setup{Name: "cards", Channel: cards})
+	cards.await(t, "read=pending")
+}
+
+func TestDeadChannelDelaysNoOther(t *testing.T) {
+	s := newStage(t)
+	slow, dead, live := &follower{}, &follower{}, &follower{}
+	slow.gate = make(chan struct{})
+	dead.answers = func(int) error { return errors.New("down") }
+	s.tell(nil, notify.Setup{Name: "slow", Channel: slow}, notify.Setup{Name: "dead", Channel: dead}, notify.Setup{Name: "live", Channel: live})
+	var want []string
+	for i := range 20 {
+		tool := fmt.Sprintf("tool%d", i)
+		s.approve(s.ask(tool, nil, tool)[0])
+		s.ask(tool+"b", nil, tool+"b")
+		want = append(want, tool+"b=pending")
+	}
+	eventually(t, func() (bool, string) {
+		got := live.show()
+		for _, line := range want {
+			if !strings.Contains(got, line) {
+				return false, "the live channel lacks " + line + ":\n" + got
+			}
+		}
+		return true, ""
+	})
+	close(slow.gate)
+}
+
+func TestWhatIsOverIsNotToldAsNew(t *testing.T) {
+	s := newStage(t)
+	cards := &follower{}
+	down := make(chan struct{})
+	cards.answers = func(int) error {
+		select {
+		case <-down:
+			return nil
+		default:
+			return notify.RetryAfter(errors.New("down"), 10*time.Millisecond)
+		}
+	}
+	s.tell(nil, notify.Setup{Name: "cards", Channel: cards})
+	over := s.ask("one", nil, "read")
+	s.ask("two", nil, "write")
+	eventually(t, func() (bool, string) { calls, _ := cards.count(); return calls > 1, "the channel was not tried" })
+	s.approve(over[0])
+	close(down)
+	cards.await(t, "write=pending")
+}
+
+func TestRefusedForGood(t *testing.T) {
+	s := newStage(t)
+	cards := &follower{}
+	cards.answers = func(n int) error {
+		if n == 1 {
+			return notify.Permanent(errors.New("no such place"))
+		}
+		return nil
+	}
+	s.tell(nil, notify.Setup{Name: "cards", Channel: cards})
+	refused := s.ask("one", nil, "read")
+	eventually(t, func() (bool, string) { calls, _ := cards.count(); return calls == 1, "the channel was not tried" })
+	s.approve(refused[0])
+	s.ask("two", nil, "write")
+	cards.await(t, "write=pending")
+	if calls, _ := cards.count(); calls != 2 {
+		t.Errorf("%d calls, want one refused and one taken", calls)
+	}
+}
+
+func TestMachinesGetEachEventOnce(t *testing.T) {
+	s := newStage(t)
+	machine := &follower{}
+	machine.answers = func(n int) error {
+		if n%2 == 1 {
+			return errors.New("flapping")
+		}
+		return nil
+	}
+	setup := notify.Setup{Name: "machine", Channel: machine, EachEvent: true}
+	s.tell(nil, setup)
+	for i := range 5 {
+		batch := s.ask(fmt.Sprint(i), func(r *approvals.Request) { r.RequiredApprovals = 2 }, "read", "write")
+		for _, r := range batch {
+			s.approve(r)
+			if _, err := s.gate.Decide(t.Context(), approvals.Decision{RequestID: r.ID, Action: approvals.ActionDeny, ReviewerID: "eve"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 2 {
+			s.close()
+			s.open()
+			s.tell(nil, setup)
+		}
+	}
+	last := s.ask("last", nil, "bash")
+	eventually(t, func() (bool, string) {
+		machine.mu.Lock()
+		defer machine.mu.Unlock()
+		id := approvals.RequiredEvent(&last[0]).ID
+		return strings.Contains(strings.Join(machine.told, " "), id), "the last event has not come"
+	})
+	seen := map[string]int{}
+	machine.mu.Lock()
+	defer machine.mu.Unlock()
+	for _, id := range machine.told {
+		if seen[id]++; seen[id] > 1 {
+			t.Errorf("event %s was told twice", id)
+		}
+	}
+}
+
+func TestManyAtOnceBecomeOneCard(t *testing.T) {
+	s := newStage(t)
+	cards := &follower{}
+	s.tell(nil, notify.Setup{Name: "cards", Channel: cards, Group: notify.Group{Cards: 3, Within: 2 * time.Second}})
+	asked := map[string]approvals.Request{}
+	for i := range 30 {
+		for _, r := range s.ask(fmt.Sprint(i), nil, "a", "b") {
+			asked[r.ID] = r
+		}
+	}
+	shown := func() map[string]approvals.Status {
+		cards.mu.Lock()
+		defer cards.mu.Unlock()
+		on := map[string]approvals.Status{}
+		for _, c := range cards.cards {
+			for _, r := range c.Requests {
+				if _, twice := on[r.ID]; twice {
+					t.Errorf("request %s is on two cards", r.ID)
+				}
+				on[r.ID] = r.Status
+			}
+		}
+		return on
+	}
+	eventually(t, func() (bool, string) {
+		n := len(shown())
+		return n == len(asked), fmt.Sprintf("%d of %d requests are shown", n, len(asked))
+	})
+	if _, n := cards.count(); n > 15 {
+		t.Errorf("%d cards for 30 turns at once", n)
+	}
+	for _, r := range asked {
+		s.approve(r)
+	}
+	eventually(t, func() (bool, string) {
+		for id, status := range shown() {
+			if status != approvals.StatusApproved {
+				return false, "request " + id + " is shown as " + string(status)
+			}
+		}
+		return true, ""
+	})
+}
+
+func TestSeveralReplicasShareTheWork(t *testing.T) {
+	s := newStage(t)
+	cards := &follower{}
+	setup := notify.Setup{Name: "cards", Channel: cards}
+	s.tell(nil, setup)
+	s.tell(nil, setup)
+	s.tell(nil, setup)
+	var asked []approvals.Request
+	for i := range 40 {
+		asked = append(asked, s.ask(fmt.Sprint(i), nil, "tool")...)
+	}
+	for _, r := range asked {
+		s.approve(r)
+	}
+	eventually(t, func() (bool, string) {
+		shown := cards.show()
+		// One that was over before its turn came is not told.
+		return !strings.Contains(shown, "pending") && len(shown) > 0, shown
+	})
+	seen := map[string]bool{}
+	cards.mu.Lock()
+	defer cards.mu.Unlock()
+	for _, c := range cards.cards {
+		if seen[c.ID] {
+			t.Errorf("card %s was posted twice", c.ID)
+		}
+		seen[c.ID] = true
+	}
+}
+
+func TestEscalationIsToldWhereItLeads(t *testing.T) {
+	s := newStage(t)
+	cards := &follower{}
+	s.tell(notify.Routes{
+		{To: []notify.Destination{{Channel: "cards", Target: "boss"}}, Groups: []string{"managers"}},
+		{To: []notify.Destination{{Channel: "cards", Target: "team"}}},
+	}, notify.Setup{Name: "cards", Channel: cards})
+	s.ask("one", func(r *approvals.Request) {
+		r.Reviewers = []string{"devs"}
+		r.Details.Escalation = &approvals.Escalation{At: time.Now().Add(500 * time.Millisecond), To: []string{"managers"}}
+	}, "deploy")
+	cards.await(t, "team: deploy=pending\nboss: deploy=pending")
+}
+
+func TestOneNameAChannel(t *testing.T) {
+	for _, names := range [][]string{{""}, {"a", "a"}} {
+		var setups []notify.Setup
+		for _, name := range names {
+			setups = append(setups, notify.Setup{Name: name, Channel: &board{}})
+		}
+		if _, err := notify.New(notify.Options{Channels: setups}); err == nil {
+			t.Errorf("%q: no error", names)
+		}
+	}
+}
+
+func TestErrorsKeepTheirCause(t *testing.T) {
+	cause := errors.New("cause")
+	for _, err := range []error{notify.Permanent(cause), notify.RetryAfter(cause, time.Second)} {
+		if !errors.Is(err, cause) {
+			t.Errorf("%v has lost its cause", err)
+		}
+	}
+	if diff := cmp.Diff("cause (it may be tried again in 1s)", notify.RetryAfter(cause, time.Second).Error()); diff != "" {
+		t.Error(diff)
+	}
+}

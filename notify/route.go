@@ -1,0 +1,176 @@
+package notify
+
+import (
+	"path"
+	"slices"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Routes say which requests go where. The first that matches a request decides;
+// none: it is not told. Without any route every channel is told of everything, at
+// its own target.
+type Routes []Route
+
+// Route is one line of [Routes]. Empty conditions match everything; a list matches
+// if one of its patterns does. In patterns * is any text without a slash, ? one
+// character.
+type Route struct {
+	To      []Destination
+	Tenants []string       // patterns of tenants
+	Tools   []string       // patterns of tool names
+	Rules   []string       // patterns of the rule that asks, as requests name it
+	Groups  []string       // reviewer groups: one of those that may decide
+	Risk    approvals.Risk // this or higher
+	Hours   *Hours         // only then
+	Quiet   *Quiet         // tell later what comes then
+	Digest  time.Duration  // tell together, this often, counted from midnight UTC; 0: at once
+}
+
+// Destination is a channel, and where in it.
+type Destination struct {
+	Channel string
+	Target  string // "": the channel's own
+}
+
+// Hours are a time of day, on some days of the week. From at or after To crosses
+// midnight, and belongs to the day on which it begins.
+type Hours struct {
+	Days     []time.Weekday // none: every day
+	From, To time.Duration  // since midnight
+	Zone     *time.Location // nil: UTC
+}
+
+// Quiet is a time in which nothing is told but what has a risk above Except. What
+// still waits at its end is told then.
+type Quiet struct {
+	Hours
+	Except approvals.Risk // "": nothing is told
+}
+
+// on is the span that begins on the day of a time, some days later; none where the
+// hours leave that day of the week out.
+func (h *Hours) on(t time.Time, days int) (begin, end time.Time, some bool) {
+	zone := h.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	year, month, day := t.In(zone).Date()
+	at := func(days int, clock time.Duration) time.Time { // a clock's time, whatever the length of the day
+		return time.Date(year, month, day+days, 0, int(clock/time.Minute), 0, 0, zone)
+	}
+	begin, end = at(days, h.From), at(days, h.To)
+	if h.From >= h.To {
+		end = at(days+1, h.To)
+	}
+	return begin, end, len(h.Days) == 0 || slices.Contains(h.Days, begin.Weekday())
+}
+
+// include reports whether a time is within the hours.
+func (h *Hours) include(t time.Time) bool {
+	for _, days := range []int{-1, 0} {
+		if begin, end, some := h.on(t, days); some && !t.Before(begin) && t.Before(end) {
+			return true
+		}
+	}
+	return false
+}
+
+// nextEnd is the first end of the hours after a time.
+func (h *Hours) nextEnd(t time.Time) time.Time {
+	for days := -1; days <= 8; days++ {
+		if _, end, some := h.on(t, days); some && end.After(t) {
+			return end
+		}
+	}
+	return time.Time{}
+}
+
+// risks are the levels in rising order.
+var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
+
+// matches reports whether the route is for a request at a time.
+func (r *Route) matches(q *approvals.Request, now time.Time) bool {
+	if r.Hours != nil && !r.Hours.include(now) {
+		return false
+	}
+	return anyMatches(r.Tenants, q.Principal.Tenant) &&
+		anyMatches(r.Tools, q.ToolName) &&
+		anyMatches(r.Rules, q.Rule) &&
+		(len(r.Groups) == 0 || slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(q.Reviewers, g) })) &&
+		(r.Risk == "" || slices.Index(risks, q.RiskLevel) >= slices.Index(risks, r.Risk))
+}
+
+func anyMatches(patterns []string, text string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
+		matched, err := path.Match(pattern, text)
+		return err == nil && matched
+	})
+}
+
+// later reports whether a request that the route is for waits to be told. tick is
+// the time at which what has waited is told, zero outside that.
+func (r *Route) later(q *approvals.Request, now, tick time.Time) bool {
+	if r.Quiet != nil {
+		loud := r.Quiet.Except != "" && slices.Index(risks, q.RiskLevel) > slices.Index(risks, r.Quiet.Except)
+		if r.Quiet.include(now) && !loud {
+			return true
+		}
+	}
+	return r.Digest > 0 && (tick.IsZero() || !tick.Truncate(r.Digest).Equal(tick))
+}
+
+// tick is the next time after now at which something that waits may be told, zero
+// if nothing ever waits.
+func (rs Routes) tick(now time.Time) time.Time {
+	var next time.Time
+	earlier := func(t time.Time) {
+		if t.After(now) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	for i := range rs {
+		if rs[i].Digest > 0 {
+			earlier(now.Truncate(rs[i].Digest).Add(rs[i].Digest))
+		}
+		if q := rs[i].Quiet; q != nil {
+			earlier(q.nextEnd(now))
+		}
+	}
+	return next
+}
+
+// verdict is what routes say of a card on one channel.
+type verdict struct {
+	targets []string
+	later   bool // some target is to be told at a later time
+}
+
+// of is where a channel tells of the requests of a card: wherever the routes send
+// one of them that waits for people.
+func (rs Routes) of(channel string, requests []approvals.Request, now, tick time.Time) verdict {
+	if len(rs) == 0 {
+		return verdict{targets: []string{""}}
+	}
+	var v verdict
+	for i := range requests {
+		if requests[i].Status.Final() {
+			continue
+		}
+		at := slices.IndexFunc(rs, func(r Route) bool { return r.matches(&requests[i], now) })
+		if at < 0 {
+			continue
+		}
+		for _, to := range rs[at].To {
+			switch {
+			case to.Channel != channel || slices.Contains(v.targets, to.Target):
+			case rs[at].later(&requests[i], now, tick):
+				v.later = true
+			default:
+				v.targets = append(v.targets, to.Target)
+			}
+		}
+	}
+	return v
+}
