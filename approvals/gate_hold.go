@@ -79,7 +79,7 @@ func (h *Hold) Detach() {
 func (h *Hold) update(index int, r Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.requests[index].Status.Final() || h.detached {
+	if h.requests[index].Status.Final() || h.detached || !r.movedOn() {
 		return
 	}
 	h.requests[index] = r
@@ -89,6 +89,13 @@ func (h *Hold) update(index int, r Request) {
 	if h.left--; h.left == 0 && h.err == nil {
 		close(h.done)
 	}
+}
+
+// movedOn reports whether anything has become of a request since it was opened.
+// What says otherwise is a copy of what the hold has, and holds are many.
+func (r *Request) movedOn() bool {
+	e := r.Details.Escalation
+	return r.Status.Final() || len(r.Decisions) > 0 || e != nil && e.EscalatedAt != nil
 }
 
 // abandon ends the hold without an answer.

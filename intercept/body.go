@@ -190,6 +190,10 @@ func (b *Body) Rest() []byte {
 	return b.whole
 }
 
+// Shrink gives back the buffers of a body that has ended. What was not taken of a
+// stream is lost.
+func (b *Body) Shrink() { b.split = sse.Splitter{Max: b.Max} }
+
 // JSON is the rest without blanks and byte order mark before it: of a whole body
 // the value.
 func (b *Body) JSON() []byte {

@@ -220,6 +220,9 @@ type Answer interface {
 	Holding() bool
 	// Calls lists the calls that need a ruling, after End.
 	Calls() []Call
+	// Shrink, after End, makes what the answer keeps small: its calls may wait for
+	// people for hours.
+	Shrink()
 	// Settle takes the rulings, in the order of Calls.
 	Settle([]Ruling) (Settlement, error)
 	// Passed lists the calls that went on unbuffered because their tool is allowed

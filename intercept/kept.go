@@ -1,10 +1,19 @@
 package intercept
 
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/klauspost/compress/s2"
+)
+
 // Kept are the parts of a stream that are kept back, in the order upstream sent
 // them, each with what the dialect knows of it.
 type Kept[T any] struct {
-	bytes []byte
-	parts []keptPart[T]
+	bytes  []byte
+	parts  []keptPart[T]
+	packed []byte // the bytes compressed, nil while they are not
 }
 
 type keptPart[T any] struct {
@@ -16,9 +25,19 @@ type keptPart[T any] struct {
 // may be made of nothing but short ones.
 const partCost = 40
 
+// Most calls come in as many parts, of as many bytes in all.
+const (
+	keptBytes = 6 << 10
+	keptParts = 32
+)
+
 // Hold keeps a part back, and what is known of it. With limit > 0 it refuses to
 // keep more bytes than that; the error is an [*Error].
 func (k *Kept[T]) Hold(part []byte, of T, limit int) error {
+	k.unpack()
+	if k.bytes == nil {
+		k.bytes, k.parts = make([]byte, 0, keptBytes), make([]keptPart[T], 0, keptParts)
+	}
 	start := len(k.bytes)
 	if limit > 0 && start+len(part)+partCost*len(k.parts) > limit {
 		return TooLong()
@@ -28,9 +47,26 @@ func (k *Kept[T]) Hold(part []byte, of T, limit int) error {
 	return nil
 }
 
-// Trim gives back the room that was made for more: what is kept may wait for long.
-func (k *Kept[T]) Trim() {
-	k.bytes, k.parts = append([]byte(nil), k.bytes...), append([]keptPart[T](nil), k.parts...)
+// Pack makes what is kept small until somebody looks at it: it may wait for long,
+// and the events of a stream repeat most of their bytes.
+func (k *Kept[T]) Pack() {
+	if len(k.bytes) == 0 {
+		return
+	}
+	k.packed = bytes.Clone(s2.Encode(nil, k.bytes))
+	k.bytes, k.parts = nil, slices.Clone(slices.Clip(k.parts))
+}
+
+// unpack undoes Pack.
+func (k *Kept[T]) unpack() {
+	if k.packed == nil {
+		return
+	}
+	plain, err := s2.Decode(nil, k.packed)
+	if err != nil {
+		panic(fmt.Sprintf("what was kept of an answer cannot be unpacked: %v", err)) // it was in memory all the time
+	}
+	k.bytes, k.packed = plain, nil
 }
 
 // Len is the number of parts kept.
@@ -38,12 +74,16 @@ func (k *Kept[T]) Len() int { return len(k.parts) }
 
 // At is the i-th part with what is known of it.
 func (k *Kept[T]) At(i int) (part []byte, of T) {
+	k.unpack()
 	p := &k.parts[i]
 	return k.bytes[p.start:p.end:p.end], p.of
 }
 
 // Bytes are all parts as upstream sent them.
-func (k *Kept[T]) Bytes() []byte { return k.bytes }
+func (k *Kept[T]) Bytes() []byte {
+	k.unpack()
+	return k.bytes
+}
 
 // Gather collects what passes of a block. Parts that lie side by side stay one
 // stretch of the block and are not copied.

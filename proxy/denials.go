@@ -120,7 +120,7 @@ func (x *exchange) deniedNow() denied {
 		}
 		now.Count++
 		if h.outcome == approvals.OutcomeDeniedByPerson && !h.again && len(now.Notes) < maxDeniedNotes {
-			d, _ := h.request.FinalDecision()
+			d, _ := h.decision()
 			now.Notes[x.callKey(h.call)] = excerpt(d.Note)
 		}
 	}

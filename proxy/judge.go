@@ -30,9 +30,17 @@ type hearing struct {
 	verdict policy.Verdict
 	ruling  intercept.Ruling
 	outcome approvals.Outcome
-	again   bool              // a person has denied the same call before
-	charge  policy.Charge     // what it has used up of limits
-	request approvals.Request // as it ended, where people were asked
+	again   bool               // a person has denied the same call before
+	charge  policy.Charge      // what it has used up of limits
+	request *approvals.Request // as it ended, nil where nobody was asked
+}
+
+// decision is what people decided, if they did.
+func (h *hearing) decision() (d approvals.Decision, ok bool) {
+	if h.request == nil {
+		return d, false
+	}
+	return h.request.FinalDecision()
 }
 
 // released reports whether the agent gets the call.
@@ -110,11 +118,16 @@ func (x *exchange) passByName(c intercept.Call) bool {
 func (x *exchange) judge() state {
 	x.docket = docket{}
 	calls := x.answer.Calls()
-	if len(calls) > 0 {
-		var refusal *intercept.Error
-		if x.docket.before, refusal = x.deniedSoFar(); refusal != nil {
-			return x.fail(refusal)
-		}
+	if len(calls) == 0 {
+		return (*exchange).proceed
+	}
+	return apart(func(x *exchange) state { return x.hear(calls) })
+}
+
+func (x *exchange) hear(calls []intercept.Call) state {
+	var refusal *intercept.Error
+	if x.docket.before, refusal = x.deniedSoFar(); refusal != nil {
+		return x.fail(refusal)
 	}
 	var requests []approvals.Request
 	judged := x.policy()
@@ -149,7 +162,7 @@ func (x *exchange) judge() state {
 // deny denies a call. The model is told what the rule says of that, else the
 // usual.
 func (h *hearing) deny(outcome approvals.Outcome, note, usual string) {
-	d, _ := h.request.FinalDecision()
+	d, _ := h.decision()
 	told := h.verdict.Denial.Text(policy.Denied{Outcome: outcome, Note: note, Reviewer: d.ReviewerID})
 	h.rule(intercept.Deny, outcome, cmp.Or(told, usual))
 }

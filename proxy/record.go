@@ -67,11 +67,14 @@ func (h *hearing) edited() json.RawMessage {
 func (x *exchange) event(t approvals.EventType, h *hearing) approvals.Event {
 	who := x.identity()
 	e := approvals.Event{
-		Type: t, Tenant: who.principal.Tenant, Principal: who.principal, RequestID: h.request.ID,
+		Type: t, Tenant: who.principal.Tenant, Principal: who.principal,
 		SessionID: who.session, RunID: who.run, TurnID: x.turn, Dialect: x.route.dialect.Name(), Model: who.model,
 		ToolCallID: h.call.ID, ToolName: h.call.Name, Rule: h.verdict.Rule, Outcome: string(h.outcome), FreeText: h.call.FreeText, Doubts: h.call.Ambiguous,
 	}
-	if d, ok := h.request.FinalDecision(); ok {
+	if h.request != nil {
+		e.RequestID = h.request.ID
+	}
+	if d, ok := h.decision(); ok {
 		e.ReviewerID, e.Channel, e.Action = d.ReviewerID, d.Channel, d.Action
 	}
 	return e

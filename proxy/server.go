@@ -43,6 +43,7 @@ type Proxy struct {
 	server  *fasthttp.Server
 	ln      *listener
 	served  chan error
+	opening chan struct{} // a place for each hold that is being recorded
 
 	base     context.Context // ends every exchange
 	stop     context.CancelCauseFunc
@@ -64,6 +65,7 @@ func New(o Options) (*Proxy, error) {
 		metrics:  newMetrics(o.Registerer),
 		counter:  policy.NewCounter(maxCounts),
 		served:   make(chan error, 1),
+		opening:  make(chan struct{}, maxOpening),
 		draining: make(chan struct{}),
 	}
 	if p.log == nil {

@@ -15,6 +15,10 @@ import (
 // cancelFor bounds the cancellation of requests whose agent has left.
 const cancelFor = 5 * time.Second
 
+// maxOpening is how many holds are recorded at the same time, as many as the store
+// writes at once.
+const maxOpening = 128
+
 // openFor bounds the recording of requests before anybody is asked.
 const openFor = 15 * time.Second
 
@@ -24,20 +28,40 @@ const (
 	cancelledFault     = "internal_error"
 )
 
-// ask puts the questions to people.
+// ask waits for its turn to put the questions to people: what a burst of holds
+// needs to be recorded is needed by a few of them at a time.
 func (x *exchange) ask(requests []approvals.Request) state {
-	// An agent that leaves meanwhile is noticed in wait: what was asked is then
-	// recorded and cancelled, not half recorded.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), openFor)
-	defer cancel()
+	return func(x *exchange) state {
+		// An agent that leaves meanwhile is noticed in wait: what was asked is then
+		// recorded and cancelled, not half recorded.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), openFor)
+		defer cancel()
+		select {
+		case x.p.opening <- struct{}{}:
+			defer func() { <-x.p.opening }()
+		case <-ctx.Done():
+			return x.unasked(ctx.Err())
+		}
+		return apart(func(x *exchange) state { return x.open(ctx, requests) })(x)
+	}
+}
+
+// open records the questions, and tells people of them.
+func (x *exchange) open(ctx context.Context, requests []approvals.Request) state {
 	hold, err := x.p.options.Gate.Open(ctx, requests)
 	if err != nil {
-		x.p.metrics.storeErrors.WithLabelValues("open").Inc()
-		return x.fail(x.storeError(err))
+		return x.unasked(err)
 	}
 	x.docket.hold, x.docket.since = hold, time.Now()
+	x.answer.Shrink()
 	x.outcome = "held"
 	return (*exchange).wait
+}
+
+// unasked ends an exchange whose questions could not be recorded.
+func (x *exchange) unasked(err error) state {
+	x.p.metrics.storeErrors.WithLabelValues("open").Inc()
+	return x.fail(x.storeError(err))
 }
 
 // wait lets one keep-alive period pass, or less: until people have decided, the
@@ -117,14 +141,13 @@ func (x *exchange) decided() state {
 	}
 	judged := x.policy()
 	requests := hold.Requests()
-	for i, r := range requests {
-		h := x.docket.asked[i]
-		h.request = r
+	for i, h := range x.docket.asked {
+		h.request = &requests[i]
 		x.decide(h, judged)
 	}
 	for _, h := range x.docket.asked {
 		if h.ruling.Fate == intercept.Abort {
-			d, _ := h.request.FinalDecision()
+			d, _ := h.decision()
 			x.abort(d.Note)
 			break
 		}
@@ -135,7 +158,7 @@ func (x *exchange) decided() state {
 // decide reads one answer. Deny rules are asked once more: they may be newer
 // than the question.
 func (x *exchange) decide(h *hearing, judged Policy) {
-	d, _ := h.request.FinalDecision()
+	d, _ := h.decision()
 	if d.DecidedAt.After(x.docket.decided) {
 		x.docket.decided = d.DecidedAt
 	}

@@ -144,6 +144,9 @@ type pathGlob struct {
 	fixed    bool
 }
 
+// literalGlob escapes what is special to doublestar only.
+var literalGlob = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
+
 func newPathGlob(text string) (*pathGlob, error) {
 	if strings.HasSuffix(text, "/") && text != "/" {
 		text += "**"
@@ -163,7 +166,7 @@ func newPathGlob(text string) (*pathGlob, error) {
 		wild = wild || strings.Contains(segment, "*")
 	}
 	head, keys := firstSegment(l.lower), pathKeys(l.lower)
-	l.body = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`).Replace(l.body) // special to doublestar only
+	l.body = literalGlob.Replace(l.body)
 	l.lower = foldCase(l.body)
 	if !doublestar.ValidatePattern(l.body) {
 		return nil, errors.New("is not a path pattern")

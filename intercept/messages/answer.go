@@ -81,11 +81,17 @@ func (a *answer) Write(p []byte) ([]byte, error) {
 // End implements [intercept.Answer].
 func (a *answer) End(framed bool) (out []byte, err error) {
 	out, err = a.upstream.Close(framed, a.readWhole, a.endStream)
-	a.kept.Trim()
 	if err == nil && a.continuations > 0 && !a.started && !a.failed {
 		err = intercept.NotUnderstood("after a denial it says nothing")
 	}
 	return out, err
+}
+
+// Shrink implements [intercept.Answer].
+func (a *answer) Shrink() {
+	a.kept.Pack()
+	a.upstream.Shrink()
+	a.shapes = shapes{}
 }
 
 // Streamed implements [intercept.Answer].

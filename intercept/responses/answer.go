@@ -74,7 +74,6 @@ func (a *answer) Write(p []byte) ([]byte, error) {
 // End implements [intercept.Answer].
 func (a *answer) End(framed bool) (out []byte, err error) {
 	out, err = a.upstream.Close(framed, a.readWhole, a.endStream)
-	a.kept.Trim()
 	if err == nil && a.continuations > 0 && a.object == nil && !a.failed {
 		err = intercept.NotUnderstood("after a denial it says nothing")
 	}
@@ -82,6 +81,13 @@ func (a *answer) End(framed bool) (out []byte, err error) {
 		a.recall()
 	}
 	return out, err
+}
+
+// Shrink implements [intercept.Answer].
+func (a *answer) Shrink() {
+	a.kept.Pack()
+	a.upstream.Shrink()
+	a.shapes = shapes{}
 }
 
 // Streamed implements [intercept.Answer].
