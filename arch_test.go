@@ -18,7 +18,7 @@ const module = "github.com/heldcall/heldcall"
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
 	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned"},
-	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "internal/scripted", "notify"},
+	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "notify"},
 	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console", "console/client"},
 	{"notify/nats", "notify/notifytest"},
 	{"proxy"},

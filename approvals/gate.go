@@ -193,6 +193,9 @@ func (g *Gate) Subscribe(ctx context.Context, from uint64) iter.Seq2[Event, erro
 	return g.store.Events(ctx, from)
 }
 
+// LastSeq is the sequence number of the latest event recorded, 0 for none.
+func (g *Gate) LastSeq(ctx context.Context) (uint64, error) { return g.store.LastSeq(ctx) }
+
 // ulidSource makes ids that rise strictly within this process.
 type ulidSource struct {
 	mu      sync.Mutex

@@ -46,6 +46,8 @@ type Store interface {
 	// Events yields events in order from a sequence on (0: from the next one),
 	// waiting for new ones until the context ends, when it stops without error.
 	Events(ctx context.Context, from uint64) iter.Seq2[Event, error]
+	// LastSeq is the sequence number of the latest event, 0 for none.
+	LastSeq(ctx context.Context) (uint64, error)
 
 	// PutRun replaces a run if it still stands at the revision (0: it must not
 	// exist), else it fails with [ErrConflict].

@@ -46,10 +46,14 @@ func (c *Console) admit(r *http.Request, needed reviewers.Role) (*http.Request, 
 		return r, err
 	}
 	if !who.Role.Includes(needed) {
-		return r, problem.New(http.StatusForbidden, problem.CodeForbidden,
-			fmt.Sprintf("%s has the role %s; this takes the role %s", who.Name, who.Role, needed))
+		return r, lacksRole(who, needed)
 	}
 	return r.WithContext(context.WithValue(r.Context(), identityKey{}, who)), nil
+}
+
+func lacksRole(who identity, needed reviewers.Role) error {
+	return problem.New(http.StatusForbidden, problem.CodeForbidden,
+		fmt.Sprintf("%s has the role %s; this takes the role %s", who.Name, who.Role, needed))
 }
 
 // identify is who sent a request, by its token or else by its session. A token
@@ -70,7 +74,7 @@ func (c *Console) identify(r *http.Request) (identity, error) {
 	}
 	cookie, err := r.Cookie(c.cookieName())
 	if err == nil {
-		if s := c.sessions.find(secrets{cookie: cookie.Value, key: r.Header.Get(sessionKeyHeader)}); s != nil {
+		if s := c.sessions.find(secrets{cookie: cookie.Value, key: sessionKey(r)}); s != nil {
 			return identity{Reviewer: s.reviewer, via: viaSession, session: s}, writesFromOwnPage(r)
 		}
 	}
@@ -84,10 +88,10 @@ func bearer(values []string) (token string, ok bool) {
 	return strings.TrimSpace(token), found && len(values) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// writesFromOwnPage refuses a write by cookie whose origin no browser vouches
+// writesFromOwnPage refuses a write by cookie, or a WebSocket, whose origin no browser vouches
 // for. That it is not a foreign one the guard has seen to.
 func writesFromOwnPage(r *http.Request) error {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !isHandshake(r) {
 		return nil
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" {

@@ -47,6 +47,7 @@ type Gate interface {
 	Delegations() []approvals.Delegation
 	RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error)
 	Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error]
+	LastSeq(ctx context.Context) (uint64, error)
 }
 
 // Options is what a [Console] is made of.
@@ -82,12 +83,14 @@ type Console struct {
 	reviewers *reviewers.Directory
 	sessions  *sessions
 	attempts  *attempts
+	sockets   *sockets
 	secure    bool // browsers come over HTTPS
 	entrance  entrance
 	checks    []Check
 	log       *slog.Logger
 	heartbeat time.Duration
 	patience  time.Duration // with the body of a request; bodyTimeout outside tests
+	stall     time.Duration // that a client of a WebSocket may; writeTimeout outside tests
 	metrics   *metrics
 	gatherer  prometheus.Gatherer
 	api       func() object          // the OpenAPI document, made once
@@ -96,7 +99,7 @@ type Console struct {
 	listen  string
 	server  *http.Server
 	ln      net.Listener
-	streams context.Context // ends when event streams must
+	streams context.Context // ends when event streams and WebSockets must
 	end     context.CancelFunc
 	served  chan error // what Serve returned
 }
@@ -116,12 +119,14 @@ func New(o Options) (*Console, error) {
 		reviewers: o.Reviewers,
 		sessions:  newSessions(o.Session),
 		attempts:  newAttempts(),
+		sockets:   newSockets(),
 		secure:    strings.HasPrefix(o.URL, "https:"),
 		entrance:  entrance,
 		checks:    o.Checks,
 		log:       o.Log,
 		heartbeat: o.Heartbeat,
 		patience:  bodyTimeout,
+		stall:     writeTimeout,
 		metrics:   newMetrics(o.Registerer),
 		gatherer:  o.Gatherer,
 		listen:    o.Listen,
@@ -179,13 +184,16 @@ func (c *Console) Served() <-chan error { return c.served }
 // Addr is the host:port that the console listens on, once started.
 func (c *Console) Addr() string { return c.ln.Addr().String() }
 
-// Shutdown ends the event streams, lets other requests finish until the context
+// Shutdown ends the event streams and WebSockets, lets other requests finish until the context
 // ends, and closes what is left. A console that was not started only ends.
 func (c *Console) Shutdown(ctx context.Context) error {
 	c.end()
 	defer c.sessions.closeAll()
-	if err := c.server.Shutdown(ctx); err != nil {
+	err := c.server.Shutdown(ctx)
+	if err != nil {
 		c.server.Close()
+	}
+	if err := errors.Join(err, c.sockets.close(ctx)); err != nil {
 		return fmt.Errorf("stop the console: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // scriptedGate answers what a test told it to and remembers what it was asked.
 type scriptedGate struct {
+	mu         sync.Mutex // of what it remembers
 	filter     approvals.Filter
 	decision   approvals.Decision
 	signal     approvals.Signal
@@ -35,6 +37,7 @@ type scriptedGate struct {
 	runs       []approvals.Run
 	err        error
 	from       uint64
+	last       uint64
 	events     chan approvals.Event
 }
 
@@ -46,6 +49,8 @@ func (g *scriptedGate) Request(context.Context, string) (approvals.Request, erro
 }
 
 func (g *scriptedGate) Requests(_ context.Context, f approvals.Filter) (approvals.Page, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.filter = f
 	return g.page, g.err
 }
@@ -64,8 +69,12 @@ func (g *scriptedGate) Runs() []approvals.Run { return g.runs }
 
 func (g *scriptedGate) RunByID(string) (approvals.Run, error) { return g.run, g.err }
 
+func (g *scriptedGate) LastSeq(context.Context) (uint64, error) { return g.last, g.err }
+
 func (g *scriptedGate) Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
+	g.mu.Lock()
 	g.from = from
+	g.mu.Unlock()
 	return func(yield func(approvals.Event, error) bool) {
 		for {
 			select {

@@ -90,7 +90,7 @@ func (c *Console) listTemplates(w http.ResponseWriter, r *http.Request) error {
 }
 
 // grantPayload is a grant as reviewers write it. Who grants it, and over which
-// channel, is not theirs to say.
+// channelREST, is not theirs to say.
 type grantPayload struct {
 	Effect    approvals.GrantEffect `json:"effect"`
 	Scope     approvals.GrantScope  `json:"scope"`
@@ -114,7 +114,7 @@ func readGrant(w http.ResponseWriter, r *http.Request) (approvals.Grant, error) 
 	}
 	return approvals.Grant{
 		Effect: p.Effect, Scope: p.Scope, Principal: p.Principal, SessionID: p.SessionID, Patterns: p.Patterns,
-		Template: p.Template, Note: p.Note, ExpiresAt: p.ExpiresAt, GrantedBy: reviewerOf(r).Name, Channel: channel,
+		Template: p.Template, Note: p.Note, ExpiresAt: p.ExpiresAt, GrantedBy: reviewerOf(r).Name, Channel: channelREST,
 	}, nil
 }
 
@@ -145,7 +145,7 @@ func (c *Console) previewGrant(w http.ResponseWriter, r *http.Request) error {
 
 // revokeGrant ends a grant and answers it as it was.
 func (c *Console) revokeGrant(w http.ResponseWriter, r *http.Request) error {
-	g, err := c.grants.Revoke(r.Context(), r.PathValue("id"), reviewerOf(r).Name, channel)
+	g, err := c.grants.Revoke(r.Context(), r.PathValue("id"), reviewerOf(r).Name, channelREST)
 	if err != nil {
 		return fmt.Errorf("revoke a grant: %w", err)
 	}

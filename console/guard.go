@@ -53,15 +53,20 @@ func newEntrance(o Options) (entrance, error) {
 
 // guard refuses what a web page of another site can make a browser send: to a
 // console on loopback, requests under a name that was bound to loopback (DNS
-// rebinding); to any, writes across origins. Programs that are no browsers pass.
+// rebinding); to any, writes and WebSockets across origins. Programs that are no browsers pass.
 func (e entrance) guard(r *http.Request) error {
 	if host := hostOf(r.Host); e.loopback && !isLoopbackHost(host) && !(e.host != "" && strings.EqualFold(host, e.host)) {
 		return problem.New(http.StatusForbidden, problem.CodeForeignHost,
 			fmt.Sprintf("the host %q is neither loopback nor that of console.url; use http://127.0.0.1 or http://localhost with the console's port", host))
 	}
-	if err := e.origins.Check(r); err != nil {
+	checked := r
+	if isHandshake(r) { // writes come over it, and browsers let any page open one
+		writing := *r
+		writing.Method, checked = http.MethodPost, &writing
+	}
+	if err := e.origins.Check(checked); err != nil {
 		return problem.New(http.StatusForbidden, problem.CodeForeignOrigin,
-			"a page of another site sent this; only the console's own pages and programs that are no browsers may write")
+			"a page of another site sent this; only the console's own pages and programs that are no browsers may write, or open a WebSocket")
 	}
 	if r.Method != http.MethodPost {
 		return nil

@@ -5,21 +5,26 @@ import "github.com/prometheus/client_golang/prometheus"
 type metrics struct {
 	requests *prometheus.CounterVec
 	streams  prometheus.Gauge
+	sockets  prometheus.Gauge
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "heldcall_console_requests_total",
-			Help: "Requests that the console answered, by route, method and status. An event stream counts when it ends.",
+			Help: "Requests that the console answered, by route, method and status. An event stream or WebSocket counts when it ends.",
 		}, []string{"route", "method", "status"}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "heldcall_console_event_streams",
 			Help: "Event streams that are open.",
 		}),
+		sockets: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "heldcall_console_websockets",
+			Help: "WebSockets that are open.",
+		}),
 	}
 	if registerer != nil {
-		registerer.MustRegister(m.requests, m.streams)
+		registerer.MustRegister(m.requests, m.streams, m.sockets)
 	}
 	return m
 }

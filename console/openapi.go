@@ -86,6 +86,12 @@ func operation(r route, x exchange, types schemas) object {
 	}
 	done := object{"description": "done"}
 	status := "204"
+	if x.socket != nil {
+		status = "101"
+		done["description"] = "a WebSocket; each text frame is one message"
+		done["x-heldcall-sends"] = types.messages(x.socket.sends, false)
+		done["x-heldcall-receives"] = types.messages(x.socket.receives, true)
+	}
 	if x.reply != nil {
 		status = "200"
 		done["content"] = object{cmp.Or(x.media, "application/json"): object{"schema": types.of(x.reply, false)}}

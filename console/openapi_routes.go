@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
@@ -13,7 +14,17 @@ type exchange struct {
 	header []string // the same
 	body   reflect.Type
 	reply  reflect.Type
-	media  string // of the reply; "": JSON
+	media  string        // of the reply; "": JSON
+	socket *conversation // that the route upgrades to
+}
+
+// conversation is the messages of a WebSocket.
+type conversation struct{ sends, receives []socketMessage } // as the console does
+
+// socketMessage is one of them.
+type socketMessage struct {
+	name live.Type
+	is   reflect.Type // a live.Message
 }
 
 // listOf is the form of every list.
@@ -65,12 +76,27 @@ func exchanges() map[string]exchange {
 		"GET /api/v1/grants": {
 			query: []string{"tenant", "user", "agent", "session_id", "tool", "expired", "cursor", "limit"}, reply: reflect.TypeFor[approvals.GrantPage](),
 		},
-		"POST /api/v1/grants":             {body: grantBody, reply: grant},
-		"POST /api/v1/grants/preview":     {body: grantBody, reply: reflect.TypeFor[approvals.GrantPreview]()},
-		"GET /api/v1/grants/{id}":         {reply: grant},
-		"DELETE /api/v1/grants/{id}":      {reply: grant},
-		"GET /api/v1/grant-templates":     {reply: reflect.TypeFor[listOf[approvals.GrantTemplate]]()},
-		"GET /api/v1/events":              {header: []string{"Last-Event-ID"}, reply: reflect.TypeFor[approvals.Event](), media: "text/event-stream"},
+		"POST /api/v1/grants":         {body: grantBody, reply: grant},
+		"POST /api/v1/grants/preview": {body: grantBody, reply: reflect.TypeFor[approvals.GrantPreview]()},
+		"GET /api/v1/grants/{id}":     {reply: grant},
+		"DELETE /api/v1/grants/{id}":  {reply: grant},
+		"GET /api/v1/grant-templates": {reply: reflect.TypeFor[listOf[approvals.GrantTemplate]]()},
+		"GET /api/v1/events":          {header: []string{"Last-Event-ID"}, reply: reflect.TypeFor[approvals.Event](), media: "text/event-stream"},
+		"GET /api/v1/ws": {
+			query: []string{"last_event_id"}, header: []string{"Sec-WebSocket-Protocol"}, socket: &conversation{
+				sends: []socketMessage{
+					{live.TypeRequest, reflect.TypeFor[live.Message[approvals.Request]]()},
+					{live.TypeUpdate, reflect.TypeFor[live.Message[approvals.Request]]()},
+					{live.TypeReady, reflect.TypeFor[live.Message[live.Ready]]()},
+					{live.TypeStatus, reflect.TypeFor[live.Message[live.AgentStatus]]()},
+					{live.TypeError, reflect.TypeFor[live.Message[problem.Problem]]()},
+				},
+				receives: []socketMessage{
+					{live.TypeResponse, reflect.TypeFor[live.Message[approvals.DecisionPayload]]()},
+					{live.TypeQuery, reflect.TypeFor[live.Message[live.StatusQuery]]()},
+				},
+			},
+		},
 		"GET /api/v1/audit":               {query: []string{"since", "cursor", "limit"}, reply: reflect.TypeFor[approvals.EventPage]()},
 		"GET /api/v1/delegations":         {reply: reflect.TypeFor[listOf[approvals.Delegation]]()},
 		"POST /api/v1/delegations":        {body: reflect.TypeFor[delegationPayload](), reply: delegation},

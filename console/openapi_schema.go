@@ -10,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/live"
 )
 
 // object is a part of the OpenAPI document.
@@ -111,4 +112,33 @@ func (s schemas) members(t reflect.Type, body bool) object {
 		schema["required"] = required
 	}
 	return schema
+}
+
+// messages is the schema of what goes over a WebSocket in one direction: one of
+// several messages, told apart by their type. Each has a name of its own.
+func (s schemas) messages(all []socketMessage, body bool) object {
+	choices, mapping := []object{}, object{}
+	for _, m := range all {
+		schema := s.members(m.is, body)
+		schema["properties"].(object)["type"] = object{"const": m.name}
+		schema["required"] = []string{"type"}
+		if !body {
+			schema["required"] = []string{"type", "data"}
+		}
+		name := messageName(m.name)
+		s.named[name] = schema
+		reference := "#/components/schemas/" + name
+		choices = append(choices, object{"$ref": reference})
+		mapping[string(m.name)] = reference
+	}
+	return object{"oneOf": choices, "discriminator": object{"propertyName": "type", "mapping": mapping}}
+}
+
+// messageName is what a message is called in the document: AgentStatusMessage.
+func messageName(of live.Type) string {
+	var name strings.Builder
+	for word := range strings.SplitSeq(string(of), "_") {
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return name.String() + "Message"
 }

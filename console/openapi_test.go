@@ -118,7 +118,14 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		check(schemaName(of, false), value.Interface())
 		checked++
 	}
-	if checked < 12 {
+	for _, m := range exchanges()["GET /api/v1/ws"].socket.sends {
+		value := reflect.New(m.is)
+		fill(t, value.Elem())
+		value.Elem().FieldByName("Type").SetString(string(m.name))
+		check(messageName(m.name), value.Interface())
+		checked++
+	}
+	if checked < 17 {
 		t.Errorf("only %d types were tried", checked)
 	}
 }
@@ -175,6 +182,7 @@ func TestParametersOfListsAreTaken(t *testing.T) {
 		"GET /api/v1/requests": func(query string) error { _, err := parseFilter(query); return err },
 		"GET /api/v1/grants":   func(query string) error { _, err := parseGrantFilter(query); return err },
 		"GET /api/v1/audit":    func(query string) error { _, err := parseAuditFilter(query); return err },
+		"GET /api/v1/ws":       func(query string) error { _, err := parseSocketQuery(query); return err },
 	} {
 		_, taken, _ := strings.Cut(parse("nonsense=1").Error(), "use ")
 		names := strings.FieldsFunc(strings.ReplaceAll(taken, " or ", ", "), func(c rune) bool { return c == ',' || c == ' ' })
@@ -224,7 +232,7 @@ func TestTheDocumentAndItsPageAreServed(t *testing.T) {
 			t.Errorf("the page does not show %s %s", r.method, r.path)
 		}
 	}
-	for _, shown := range []string{`href="#Request"`, `<h2 id="DecisionPayload">`, "<code>modified_args</code>", "Takes the role admin"} {
+	for _, shown := range []string{`href="#Request"`, `<h2 id="DecisionPayload">`, "<code>modified_args</code>", `<h2 id="AgentToolPermissionRequestMessage">`, "&#34;get_agent_status&#34;", "Takes the role admin"} {
 		if !strings.Contains(page, shown) {
 			t.Errorf("the page does not show %s", shown)
 		}

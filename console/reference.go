@@ -24,6 +24,7 @@ type referenceRoute struct {
 	ID, Method, Path, About, Role string
 	Parameters                    []string
 	Body, Reply                   *referenceType
+	Sends, Receives               []referenceType // of a WebSocket, as the console does
 }
 
 // referenceNamed is a type that has a name.
@@ -86,7 +87,19 @@ func referenceOf(r route, op object) referenceRoute {
 	if done, ok := op["responses"].(object)["200"].(object); ok {
 		shown.Reply = contentOf(done)
 	}
+	if upgraded, ok := op["responses"].(object)["101"].(object); ok {
+		shown.Sends, shown.Receives = choicesOf(upgraded["x-heldcall-sends"]), choicesOf(upgraded["x-heldcall-receives"])
+	}
 	return shown
+}
+
+// choicesOf are the messages that a schema has the choice of.
+func choicesOf(schema any) []referenceType {
+	var all []referenceType
+	for _, choice := range schema.(object)["oneOf"].([]object) {
+		all = append(all, typeOf(choice))
+	}
+	return all
 }
 
 // contentOf is the type of the one content of a body or answer.
@@ -139,6 +152,8 @@ func typeOf(schema object) referenceType {
 		return referenceType{Before: "object"}
 	case schema["enum"] != nil:
 		return referenceType{Before: strings.Join(schema["enum"].([]string), " | ")}
+	case schema["const"] != nil:
+		return referenceType{Before: fmt.Sprintf("%q", schema["const"])}
 	case schema["format"] != nil:
 		return referenceType{Before: "time, RFC 3339"}
 	case kind == "":

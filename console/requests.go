@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	channel  = "rest" // how a decision came
-	maxLimit = 500    // of a page
-	maxBatch = 100    // decisions in one body
+	channelREST   = "rest"      // how a decision came
+	channelSocket = "websocket" // the same
+	maxLimit      = 500         // of a page
+	maxBatch      = 100         // decisions in one body
 	// noRequest is no request's id: those are ULIDs.
 	noRequest = "none"
 )
@@ -158,7 +159,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	request, err := c.take(r, id, body)
+	request, err := c.take(r.Context(), reviewerOf(r), channelREST, id, body)
 	if err != nil {
 		return err
 	}
@@ -167,7 +168,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request) error {
 
 // take parses one decision and has the gate decide. An id in the payload must be
 // that of the path, where there is one.
-func (c *Console) take(r *http.Request, id string, payload []byte) (approvals.Request, error) {
+func (c *Console) take(ctx context.Context, who identity, channel, id string, payload []byte) (approvals.Request, error) {
 	decision, err := approvals.ParseDecision(payload)
 	if err != nil {
 		return approvals.Request{}, err
@@ -181,9 +182,9 @@ func (c *Console) take(r *http.Request, id string, payload []byte) (approvals.Re
 		return approvals.Request{}, approvals.ErrUnknownRequest
 	}
 	decision.RequestID = cmp.Or(id, decision.RequestID)
-	reviewerOf(r).Sign(&decision)
+	who.Sign(&decision)
 	decision.Channel = channel
-	request, err := c.gate.Decide(r.Context(), decision)
+	request, err := c.gate.Decide(ctx, decision)
 	if err != nil {
 		return approvals.Request{}, fmt.Errorf("decide request %s: %w", decision.RequestID, err)
 	}
@@ -216,7 +217,7 @@ func (c *Console) decideSeveral(w http.ResponseWriter, r *http.Request) error {
 	}
 	items := make([]outcome, len(batch.Decisions))
 	for i, payload := range batch.Decisions {
-		request, err := c.take(r, "", payload)
+		request, err := c.take(r.Context(), reviewerOf(r), channelREST, "", payload)
 		if err != nil {
 			p := problemOf(r.Method, err)
 			items[i] = outcome{Status: p.Status, Problem: p}

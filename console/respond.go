@@ -46,9 +46,7 @@ func answer(w http.ResponseWriter, value any) error {
 // nobody's business is logged and not shown.
 func (c *Console) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(r.Method, err)
-	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) && p.Code != problem.CodeNotReady {
-		c.log.Error("console request failed", "method", boundedMethod(r.Method), "path", r.URL.Path, "error", err)
-	}
+	c.logProblem(p, err, "method", boundedMethod(r.Method), "path", r.URL.Path)
 	switch p.Code {
 	case problem.CodeStoreUnavailable:
 		w.Header().Set("Retry-After", "1")
@@ -58,6 +56,13 @@ func (c *Console) writeProblem(w http.ResponseWriter, r *http.Request, err error
 	if err := writeJSON(w, p.Status, problem.ContentType, p); err != nil {
 		c.log.Error("console problem could not be written", "path", r.URL.Path, "error", err)
 		w.WriteHeader(http.StatusInternalServerError)
+	}
+}
+
+// logProblem logs an error whose cause is not the client's business.
+func (c *Console) logProblem(p *problem.Problem, err error, args ...any) {
+	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) && p.Code != problem.CodeNotReady {
+		c.log.Error("console request failed", append(args, "error", err)...)
 	}
 }
 

@@ -80,6 +80,17 @@ func (s *Store) Events(ctx context.Context, from uint64) iter.Seq2[approvals.Eve
 	}
 }
 
+// LastSeq is the sequence number of the latest event.
+func (s *Store) LastSeq(ctx context.Context) (uint64, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	info, err := s.events.Info(ctx)
+	if err != nil {
+		return 0, s.fail(opRead, "read the end of the audit log", err)
+	}
+	return info.State.LastSeq, nil
+}
+
 // Entries yields the audit log as it is stored, from a sequence on, up to what
 // was there when it began. It is what [audit.Verify] and an export take.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {

@@ -105,6 +105,13 @@ func (c *Client) Request(ctx context.Context, id string) (approvals.Request, err
 // decided it, [*approvals.InvalidError] or [approvals.ErrUnknownRequest]. Who
 // decides, over which channel and when is the console's to say.
 func (c *Client) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
+	var r approvals.Request
+	err := c.exchange(ctx, http.MethodPost, "/api/v1/requests/"+url.PathEscape(d.RequestID)+"/decision", decisionBody(d), &r)
+	return r, notFound(err)
+}
+
+// decisionBody is what the console takes of a decision, but for its request.
+func decisionBody(d approvals.Decision) map[string]any {
 	payload := map[string]any{"action": d.Action}
 	add := func(name string, given bool, value any) {
 		if given {
@@ -121,9 +128,7 @@ func (c *Client) Decide(ctx context.Context, d approvals.Decision) (approvals.Re
 	add("selected", d.Selected != nil, d.Selected)
 	add("values", d.Values != nil, d.Values)
 	add("save", d.Save, d.Save)
-	var r approvals.Request
-	err := c.exchange(ctx, http.MethodPost, "/api/v1/requests/"+url.PathEscape(d.RequestID)+"/decision", payload, &r)
-	return r, notFound(err)
+	return payload
 }
 
 // Signal steers the run s.RunID and returns it as it then stands. It fails with
@@ -223,15 +228,20 @@ func (c *Client) failure(response *http.Response) error {
 	if media != problem.ContentType || json.Unmarshal(content, &p) != nil {
 		return fmt.Errorf("%s answers %s, and not as heldcall does; is another program there?", c.base, response.Status)
 	}
+	return reported(&p)
+}
+
+// reported is the error of the domain that a problem stands for.
+func reported(p *problem.Problem) error {
 	switch {
 	case p.Code == problem.CodeAlreadyDecided && p.Request != nil:
 		return &approvals.DecidedError{Request: *p.Request}
 	case p.Code == problem.CodeInvalid:
 		return &approvals.InvalidError{Field: p.Field, Reason: p.Reason}
 	case p.Code == problem.CodeStoreUnavailable:
-		return &storeError{&p}
+		return &storeError{p}
 	}
-	return &p
+	return p
 }
 
 // storeError is [approvals.ErrStoreUnavailable] in the console's words.

@@ -72,6 +72,8 @@ func (g *echoGate) RunByID(string) (approvals.Run, error) {
 	return approvals.Run{}, approvals.ErrUnknownRun
 }
 
+func (g *echoGate) LastSeq(context.Context) (uint64, error) { return uint64(len(g.events)), nil }
+
 func (g *echoGate) Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
 		for _, event := range g.events {

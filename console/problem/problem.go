@@ -25,6 +25,7 @@ const (
 	CodeTooLarge         = "too_large"          // 413
 	CodeUnsupportedType  = "unsupported_type"   // 415: the body is not application/json
 	CodeInvalid          = "invalid"            // 422: Field and Reason say what
+	CodeUpgradeRequired  = "upgrade_required"   // 426: a WebSocket
 	CodeTooManyAttempts  = "too_many_attempts"  // 429: to sign in
 	CodeInternal         = "internal"           // 500
 	CodeStoreUnavailable = "store_unavailable"  // 503

@@ -1,0 +1,281 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/live"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+const (
+	// mostUnread is how many updates a [Live] keeps for a caller that does not read
+	// them.
+	mostUnread = 10_000
+	// silence is how long a console may send nothing: it asks after its clients
+	// several times as often.
+	silence = time.Minute
+	// parting bounds how long [Live.Close] waits for the console's word.
+	parting = 2 * time.Second
+)
+
+// Live is a WebSocket to the console: what waits, as it comes, and decisions. It is
+// safe for concurrent use. What it keeps ends with [Live.Close].
+type Live struct {
+	client *Client
+	conn   *websocket.Conn
+	quiet  *time.Timer // gives up a console that is silent
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when nothing more is read; why says why
+
+	mu       sync.Mutex
+	why      error
+	unread   []Update
+	arrived  chan struct{} // holds a value while there is something unread
+	sent     uint64        // messages that wanted an answer
+	awaiting map[string]chan<- answered
+}
+
+// Update is one thing that a [Live] tells.
+type Update struct {
+	// Type is live.TypeRequest for a request that waits, live.TypeUpdate for one that
+	// changed, and live.TypeReady when all that waits has been told.
+	Type    live.Type
+	Request approvals.Request // as it stands; not with live.TypeReady
+	Ready   live.Ready        // with live.TypeReady
+	EventID string            // where to resume after this, "" where that has not changed
+}
+
+// answered is the console's answer to one message.
+type answered struct {
+	text []byte
+	err  error
+}
+
+// Live opens a WebSocket. With the last EventID of an earlier one it also tells
+// what ended since then; "" begins anew. The context bounds the opening only.
+func (c *Client) Live(ctx context.Context, lastEventID string) (*Live, error) {
+	address := c.base + "/api/v1/ws"
+	if lastEventID != "" {
+		address += "?last_event_id=" + url.QueryEscape(lastEventID)
+	}
+	header := http.Header{}
+	if c.token != "" {
+		header.Set("Authorization", "Bearer "+c.token)
+	}
+	opening, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	reading, cancelReading := context.WithCancel(context.Background())
+	quiet := time.AfterFunc(silence, cancelReading)
+	conn, response, err := websocket.Dial(opening, address, &websocket.DialOptions{ //nolint:bodyclose // Dial closes it
+		HTTPClient: c.http, HTTPHeader: header, Subprotocols: []string{live.Subprotocol},
+		OnPingReceived: func(context.Context, []byte) bool { quiet.Reset(silence); return true },
+	})
+	if err != nil {
+		quiet.Stop()
+		cancelReading()
+		if response != nil {
+			return nil, c.failure(response)
+		}
+		return nil, &UnreachableError{URL: c.base, Err: err}
+	}
+	conn.SetReadLimit(maxEvent)
+	l := &Live{
+		client: c, conn: conn, quiet: quiet, cancel: cancelReading, ended: make(chan struct{}),
+		arrived: make(chan struct{}, 1), awaiting: map[string]chan<- answered{},
+	}
+	go l.read(reading)
+	return l, nil
+}
+
+// Next is the next update. It fails when the context ends, and with what ended the
+// WebSocket: [*UnreachableError], a [*problem.Problem] or an error of the domain.
+func (l *Live) Next(ctx context.Context) (Update, error) {
+	for {
+		l.mu.Lock()
+		if len(l.unread) > 0 {
+			next := l.unread[0]
+			l.unread = l.unread[1:]
+			l.signal()
+			l.mu.Unlock()
+			return next, nil
+		}
+		l.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return Update{}, ctx.Err()
+		case <-l.arrived:
+		case <-l.ended:
+			l.mu.Lock()
+			rest, why := len(l.unread), l.why
+			l.mu.Unlock()
+			if rest == 0 {
+				return Update{}, why
+			}
+		}
+	}
+}
+
+// Decide is [Client.Decide] over the WebSocket.
+func (l *Live) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
+	payload := decisionBody(d)
+	payload["request_id"] = d.RequestID
+	var decided live.Message[approvals.Request]
+	err := l.exchange(ctx, live.TypeResponse, payload, &decided)
+	return decided.Data, notFound(err)
+}
+
+// Status is where agents stand: all, or those of a session or a run.
+func (l *Live) Status(ctx context.Context, query live.StatusQuery) (live.AgentStatus, error) {
+	var status live.Message[live.AgentStatus]
+	err := l.exchange(ctx, live.TypeQuery, query, &status)
+	return status.Data, err
+}
+
+// Close ends the WebSocket. It may be called more than once.
+func (l *Live) Close() {
+	defer time.AfterFunc(parting, l.cancel).Stop()
+	_ = l.conn.Close(websocket.StatusNormalClosure, "") // it ends either way
+	l.cancel()
+	<-l.ended
+}
+
+// exchange sends a message and decodes the one that answers it.
+func (l *Live) exchange(ctx context.Context, typ live.Type, data, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	reply := make(chan answered, 1)
+	l.mu.Lock()
+	l.sent++
+	id := strconv.FormatUint(l.sent, 10)
+	l.awaiting[id] = reply
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.awaiting, id)
+		l.mu.Unlock()
+	}()
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // edited arguments keep their spelling
+	if err := encoder.Encode(live.Message[any]{Type: typ, ID: id, Data: data}); err != nil {
+		return &approvals.InvalidError{Field: "modified_args", Reason: "is not valid JSON: " + err.Error()}
+	}
+	if err := l.conn.Write(ctx, websocket.MessageText, text.Bytes()); err != nil {
+		return &UnreachableError{URL: l.client.base, Err: err}
+	}
+	select {
+	case <-ctx.Done():
+		return &UnreachableError{URL: l.client.base, Err: ctx.Err()}
+	case <-l.ended:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.why
+	case got := <-reply:
+		if got.err != nil {
+			return got.err
+		}
+		return json.Unmarshal(got.text, result)
+	}
+}
+
+// read takes what the console sends until the WebSocket ends.
+func (l *Live) read(ctx context.Context) {
+	defer close(l.ended)
+	defer l.cancel()
+	defer l.quiet.Stop()
+	for {
+		_, text, err := l.conn.Read(ctx)
+		if err == nil {
+			l.quiet.Reset(silence)
+			err = l.take(text)
+		} else {
+			err = &UnreachableError{URL: l.client.base, Err: err}
+		}
+		if err != nil {
+			l.mu.Lock()
+			l.why = err
+			l.mu.Unlock()
+			_ = l.conn.CloseNow() // it ends either way
+			return
+		}
+	}
+}
+
+// take reads one message; an error ends the WebSocket.
+func (l *Live) take(text []byte) error {
+	var message live.Message[json.RawMessage]
+	if err := json.Unmarshal(text, &message); err != nil {
+		return fmt.Errorf("%s does not speak as heldcall does; is another program there? (%w)", l.client.base, err)
+	}
+	var failed error
+	if message.Type == live.TypeError {
+		var p problem.Problem
+		if err := json.Unmarshal(message.Data, &p); err != nil {
+			return fmt.Errorf("the console reports a problem that cannot be read: %w", err)
+		}
+		failed = reported(&p)
+	}
+	if message.ID != "" {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if waiting := l.awaiting[message.ID]; waiting != nil {
+			waiting <- answered{text, failed}
+		}
+		return nil
+	}
+	if failed != nil {
+		return failed
+	}
+	update := Update{Type: message.Type, EventID: message.EventID}
+	var err error
+	switch message.Type {
+	case live.TypeRequest, live.TypeUpdate:
+		err = json.Unmarshal(message.Data, &update.Request)
+	case live.TypeReady:
+		err = json.Unmarshal(message.Data, &update.Ready)
+	default:
+		return nil // of a newer console
+	}
+	if err != nil {
+		return fmt.Errorf("read a message of type %s: %w", message.Type, err)
+	}
+	return l.keep(update)
+}
+
+// errUnread ends a WebSocket whose updates nobody reads.
+var errUnread = errors.New("too many updates were not read")
+
+func (l *Live) keep(update Update) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.unread) >= mostUnread {
+		return errUnread
+	}
+	l.unread = append(l.unread, update)
+	l.signal()
+	return nil
+}
+
+// signal wakes somebody who waits, if there is something unread. The caller holds
+// l.mu.
+func (l *Live) signal() {
+	if len(l.unread) == 0 {
+		return
+	}
+	select {
+	case l.arrived <- struct{}{}:
+	default:
+	}
+}

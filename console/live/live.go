@@ -1,0 +1,92 @@
+// Package live is the messages of the console's WebSocket: the server writes
+// them and the Go client reads them.
+package live
+
+import (
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Subprotocol is the one that the console speaks. KeyProtocol, with the key of a
+// session behind it, is offered beside it by a page that signed in: a page cannot
+// set the headers of a WebSocket.
+const (
+	Subprotocol = "heldcall.v1"
+	KeyProtocol = "heldcall.session_key."
+)
+
+// Type names a message.
+type Type string
+
+// What the console sends.
+const (
+	TypeRequest Type = "agent_tool_permission_request" // a request that waits; Data is an approvals.Request
+	TypeUpdate  Type = "agent_tool_permission_update"  // a request as it stands now; Data is an approvals.Request
+	TypeReady   Type = "ready"                         // what waits has been sent; Data is a Ready
+	TypeStatus  Type = "agent_status"                  // the answer to TypeQuery; Data is an AgentStatus
+	TypeError   Type = "error"                         // Data is a problem.Problem
+)
+
+// What a client sends.
+const (
+	TypeResponse Type = "agent_tool_permission_response" // a decision; Data is an approvals.DecisionPayload
+	TypeQuery    Type = "get_agent_status"               // Data is a StatusQuery
+)
+
+// Message is what goes over a WebSocket, one a text frame.
+type Message[T any] struct {
+	Type Type `json:"type"`
+	// ID is the client's own name for a message that it sends, and stands in the
+	// answer to that one. What the console sends by itself has none.
+	ID string `json:"id,omitempty"`
+	// EventID is where to resume after this message: see the parameter
+	// last_event_id.
+	EventID string `json:"event_id,omitempty"`
+	Data    T      `json:"data"`
+}
+
+// Ready says that whatever waits has been sent.
+type Ready struct {
+	// Pending are the ids of all that waits. Whatever else a client shows has ended.
+	Pending []string `json:"pending"`
+	// Resumed is true if what ended since last_event_id is sent next.
+	Resumed bool `json:"resumed"`
+}
+
+// StatusQuery asks where agents stand: all, or those of a session or run.
+type StatusQuery struct {
+	SessionID string `json:"session_id,omitempty"`
+	RunID     string `json:"run_id,omitempty"`
+}
+
+// AgentStatus is where agents stand: the sessions in which something waits or
+// somebody steered a run.
+type AgentStatus struct {
+	Sessions []SessionStatus `json:"sessions"`
+}
+
+// SessionStatus is the runs of one session.
+type SessionStatus struct {
+	SessionID string      `json:"session_id"`
+	Runs      []RunStatus `json:"runs"`
+}
+
+// RunStatus is where one run stands.
+type RunStatus struct {
+	RunID      string              `json:"run_id"`
+	State      approvals.RunState  `json:"state"`
+	Principal  approvals.Principal `json:"principal"`
+	ReviewerID string              `json:"reviewer_id,omitempty"` // who last steered it
+	Waiting    []WaitingCall       `json:"waiting"`               // oldest first
+}
+
+// WaitingCall is a request that waits, in short.
+type WaitingCall struct {
+	RequestID string         `json:"request_id"`
+	Kind      approvals.Kind `json:"kind"`
+	ToolName  string         `json:"tool_name"`
+	RiskLevel approvals.Risk `json:"risk_level"`
+	CreatedAt time.Time      `json:"created_at"` // UTC
+	ExpiresAt time.Time      `json:"expires_at"` // UTC
+}

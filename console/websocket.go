@@ -1,0 +1,253 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
+
+	"github.com/heldcall/heldcall/console/live"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+const (
+	messagesAtOnce = 40                    // of one client; more are read
+	messageEvery   = 50 * time.Millisecond // only so often
+	queuedReplies  = 16                    // to a client that asks faster than it reads
+	farewell       = time.Second           // that a client has to answer the end of its socket
+)
+
+// Why the console ends a socket.
+var (
+	errStopping    = errors.New("heldcall stops")
+	errSessionOver = errors.New("the session has ended")
+	errNotText     = errors.New("messages are JSON in text frames")
+	errFailed      = errors.New("heldcall failed at this; its log says why")
+)
+
+// closeCodes are what a client reads of these reasons.
+var closeCodes = map[error]websocket.StatusCode{
+	errStopping:    websocket.StatusGoingAway,
+	errSessionOver: websocket.StatusPolicyViolation,
+	errNotText:     websocket.StatusUnsupportedData,
+	errFailed:      websocket.StatusInternalError,
+}
+
+// isHandshake reports whether a request asks for a WebSocket, as far as a browser
+// could make it.
+func isHandshake(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
+
+// sessionKey is the key of a session that a request brings: in its header, or as
+// a subprotocol of a WebSocket.
+func sessionKey(r *http.Request) string {
+	if key := r.Header.Get(sessionKeyHeader); key != "" {
+		return key
+	}
+	for offered := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+		if key, ok := strings.CutPrefix(strings.TrimSpace(offered), live.KeyProtocol); ok {
+			return key
+		}
+	}
+	return ""
+}
+
+// websocket tells a client what waits and takes its decisions until it leaves,
+// its session ends or the console stops.
+func (c *Console) websocket(w http.ResponseWriter, r *http.Request) error {
+	last, err := parseSocketQuery(r.URL.RawQuery)
+	if err != nil {
+		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
+	}
+	if r.Method != http.MethodGet || !isHandshake(r) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "websocket")
+		return problem.New(http.StatusUpgradeRequired, problem.CodeUpgradeRequired, "this is a WebSocket: open it with a WebSocket client, or follow GET /api/v1/events")
+	}
+	if !c.sockets.enter() {
+		return problem.New(http.StatusServiceUnavailable, problem.CodeNotReady, errStopping.Error())
+	}
+	defer c.sockets.leave()
+	// The guard has looked at the origin, with the console's own URL in mind.
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{live.Subprotocol}})
+	if err != nil {
+		c.log.Debug("a WebSocket handshake was refused", "error", err)
+		return nil // the client has been told
+	}
+	conn.SetReadLimit(maxBody)
+	c.metrics.sockets.Inc()
+	defer c.metrics.sockets.Dec()
+	s := &socket{console: c, conn: conn, who: reviewerOf(r), replies: make(chan []byte, queuedReplies)}
+	s.run(r.Context(), last)
+	return nil
+}
+
+// parseSocketQuery reads where a socket resumes; nil is nowhere.
+func parseSocketQuery(query string) (last *uint64, err error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, errors.New("the query is not well formed; encode it as name=value")
+	}
+	for name, given := range values {
+		if name != "last_event_id" {
+			return nil, fmt.Errorf("%s: is not a parameter; use last_event_id", name)
+		}
+		from, err := resumeFrom(given[0])
+		if err != nil || len(given) > 1 || given[0] == "" {
+			return nil, errors.New("last_event_id: is not the id of an event; give the last event_id you got, once, or leave it out")
+		}
+		from--
+		last = &from
+	}
+	return last, nil
+}
+
+// socket is one client's WebSocket.
+type socket struct {
+	console *Console
+	conn    *websocket.Conn
+	who     identity
+	replies chan []byte // to what the client sent
+}
+
+// run serves the socket and returns when it has ended, with all that it started.
+func (s *socket) run(parent context.Context, last *uint64) {
+	ctx, end := context.WithCancelCause(parent)
+	defer context.AfterFunc(s.console.streams, func() { end(errStopping) })()
+	defer s.who.endWith(func() { end(errSessionOver) })()
+	// A read that is cancelled cuts the connection, so this one goes on until the
+	// client has been told that the socket ends.
+	reading, stopReading := context.WithCancel(context.WithoutCancel(parent))
+	var helpers sync.WaitGroup
+	helpers.Go(func() { end(s.read(ctx, reading)) })
+	helpers.Go(func() { end(s.keepAlive(ctx)) })
+	end(s.write(ctx, last))
+	s.close(context.Cause(ctx), stopReading)
+	stopReading()
+	helpers.Wait()
+}
+
+// close tells the client why, where there is something to tell.
+func (s *socket) close(reason error, stopReading context.CancelFunc) {
+	code, ours := closeCodes[reason]
+	if !ours {
+		_ = s.conn.CloseNow() // it is gone, or will not listen
+		return
+	}
+	defer time.AfterFunc(farewell, stopReading).Stop()
+	_ = s.conn.Close(code, reason.Error()) // the same
+}
+
+// keepAlive asks after the client once a heartbeat. One that does not answer has
+// gone.
+func (s *socket) keepAlive(ctx context.Context) error {
+	heartbeat := time.NewTicker(s.console.heartbeat)
+	defer heartbeat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-heartbeat.C:
+		}
+		// It returns at the end of the socket too; to cancel it would cut that short.
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.console.stall)
+		err := s.conn.Ping(patience)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("ask after the client: %w", err)
+		}
+	}
+}
+
+// read answers what the client sends, one message after the other.
+func (s *socket) read(ctx, reading context.Context) error {
+	allowance := rate.NewLimiter(rate.Every(messageEvery), messagesAtOnce)
+	for {
+		kind, text, err := s.conn.Read(reading)
+		switch {
+		case err != nil:
+			return fmt.Errorf("read a message: %w", err)
+		case kind != websocket.MessageText:
+			return errNotText
+		}
+		if err := allowance.Wait(ctx); err != nil {
+			return err
+		}
+		reply, err := encode(s.answer(ctx, text))
+		if err != nil {
+			return fmt.Errorf("encode an answer: %w", err)
+		}
+		select {
+		case s.replies <- reply:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// send writes one message within its own deadline, so that a client who stalls is
+// cut off; at the end of the socket it has little time left.
+func (s *socket) send(ctx context.Context, text []byte) error {
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.console.stall)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(farewell, cancel) })()
+	if err := s.conn.Write(patience, websocket.MessageText, text); err != nil {
+		return fmt.Errorf("write a message: %w", err)
+	}
+	return nil
+}
+
+// sockets counts those that are open: the HTTP server forgets a connection that
+// has become one.
+type sockets struct {
+	mu      sync.Mutex
+	open    int
+	closing bool
+	none    chan struct{} // closed when there are none and will be none
+}
+
+func newSockets() *sockets { return &sockets{none: make(chan struct{})} }
+
+// enter reports whether one more may open.
+func (s *sockets) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.open++
+	return true
+}
+
+func (s *sockets) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	if s.closing && s.open == 0 {
+		close(s.none)
+	}
+}
+
+// close lets no more open and waits for those that are.
+func (s *sockets) close(ctx context.Context) error {
+	s.mu.Lock()
+	if !s.closing {
+		s.closing = true
+		if s.open == 0 {
+			close(s.none)
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.none:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

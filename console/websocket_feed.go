@@ -1,0 +1,152 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/live"
+)
+
+const (
+	// mostReplayed is how many events a client that comes back is told of; one that
+	// was away for longer begins anew.
+	mostReplayed = 10_000
+	// lookBack is how many events before the latest are looked at for requests that
+	// the list, which is searched in memory, did not have yet.
+	lookBack = 500
+)
+
+// feed is what a socket has told of, and from where it goes on.
+type feed struct {
+	head  uint64          // the latest event when it began
+	since uint64          // the latest event that the client knows of, at most head
+	told  map[string]bool // the requests told of by what was recorded up to head
+}
+
+// write tells the client what waits, then what happens, and what its own messages
+// came to.
+func (s *socket) write(ctx context.Context, last *uint64) error {
+	f, err := s.tellPending(ctx, last)
+	if err != nil {
+		return s.fail(ctx, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	events := s.console.subscribe(ctx, f.from())
+	defer func() {
+		cancel()
+		for range events { // until the subscription has ended
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case reply := <-s.replies:
+			err = s.send(ctx, reply)
+		case item, open := <-events:
+			switch {
+			case !open:
+				return ctx.Err()
+			case item.err != nil:
+				return s.fail(ctx, item.err)
+			}
+			err = s.forward(ctx, f, item.event)
+		}
+		if err != nil {
+			return s.fail(ctx, err)
+		}
+	}
+}
+
+// from is the first event to look at.
+func (f *feed) from() uint64 { return min(f.since, f.head-min(f.head, lookBack)) + 1 }
+
+// tellPending sends all that waits and then its ids.
+func (s *socket) tellPending(ctx context.Context, last *uint64) (*feed, error) {
+	head, err := s.console.gate.LastSeq(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the end of the log: %w", err)
+	}
+	f := &feed{head: head, since: head, told: map[string]bool{}}
+	ready := live.Ready{Pending: []string{}}
+	if last != nil && *last <= head && head-*last <= mostReplayed {
+		f.since, ready.Resumed = *last, true
+	}
+	filter := approvals.Filter{Status: approvals.StatusPending, Limit: maxLimit}
+	for {
+		page, err := s.console.gate.Requests(ctx, filter)
+		if err != nil {
+			return nil, fmt.Errorf("list requests: %w", err)
+		}
+		for i := range page.Items {
+			f.told[page.Items[i].ID] = true
+			ready.Pending = append(ready.Pending, page.Items[i].ID)
+			if err := tell(ctx, s, live.Message[approvals.Request]{Type: live.TypeRequest, Data: page.Items[i]}); err != nil {
+				return nil, err
+			}
+		}
+		if filter.Cursor = page.NextCursor; filter.Cursor == "" {
+			break
+		}
+	}
+	return f, tell(ctx, s, live.Message[live.Ready]{Type: live.TypeReady, EventID: strconv.FormatUint(f.since, 10), Data: ready})
+}
+
+// forward tells of the request that an event is about, as it stands now.
+func (s *socket) forward(ctx context.Context, f *feed, event approvals.Event) error {
+	switch event.Type {
+	case approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,
+		approvals.EventApprovalExpired, approvals.EventApprovalCancelled:
+	default:
+		return nil
+	}
+	begins, past := event.Type == approvals.EventApprovalRequired, event.Seq <= f.head
+	if f.told[event.RequestID] && (begins || past) {
+		return nil
+	}
+	request, err := s.console.gate.Request(ctx, event.RequestID)
+	switch {
+	case errors.Is(err, approvals.ErrUnknownRequest): // kept for as long as it was to be
+		return nil
+	case err != nil:
+		return fmt.Errorf("read request %s: %w", event.RequestID, err)
+	}
+	message := live.Message[approvals.Request]{Type: live.TypeUpdate, Data: request}
+	if request.Status.Final() {
+		if begins || event.Seq <= f.since { // how it ended comes next, or is known
+			return nil
+		}
+	} else if begins || past {
+		message.Type = live.TypeRequest
+	}
+	if past {
+		f.told[event.RequestID] = true
+	}
+	if event.Seq > f.since {
+		message.EventID = strconv.FormatUint(event.Seq, 10)
+	}
+	return tell(ctx, s, message)
+}
+
+// fail tells the client what went wrong, unless it is the client that went.
+func (s *socket) fail(ctx context.Context, err error) error {
+	if ctx.Err() != nil || !errors.Is(err, approvals.ErrStoreUnavailable) {
+		return err
+	}
+	s.console.log.Error("a WebSocket failed", "error", err)
+	_ = tell(ctx, s, problemMessage("", problemOf(http.MethodGet, err))) // it ends either way
+	return errFailed
+}
+
+// tell sends one message.
+func tell[T any](ctx context.Context, s *socket, message live.Message[T]) error {
+	text, err := encode(message)
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	return s.send(ctx, text)
+}
