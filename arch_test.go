@@ -18,9 +18,9 @@ const module = "github.com/heldcall/heldcall"
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
 	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned"},
-	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "notify"},
-	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console", "console/client"},
-	{"notify/nats", "notify/notifytest"},
+	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
+	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc"},
+	{"notify/nats", "notify/notifytest", "console"},
 	{"proxy"},
 	{"app"},
 	{"internal/demo"},
@@ -40,6 +40,8 @@ var tied = []struct {
 	{"github.com/valyala/fasthttp", []string{"proxy"}},
 	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "internal/demo"}}, // the demo has a bot
 	{"mvdan.cc/sh", []string{"approvals/policy"}},
+	{"github.com/coreos/go-oidc", []string{"console/oidc"}},
+	{"golang.org/x/oauth2", []string{"console/oidc"}},
 	{"cel.dev", []string{"approvals/policy"}},
 	{"github.com/google/cel-go", []string{"approvals/policy"}},
 }

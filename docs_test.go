@@ -58,7 +58,7 @@ func configKeys(t reflect.Type, path string) []string {
 // shows the defaults has them.
 func TestFilesInTheDocumentationAreValid(t *testing.T) {
 	lookup := func(name string) (string, bool) {
-		return "key", name == "OPENAI_API_KEY" || name == "ANTHROPIC_API_KEY"
+		return "key", name == "OPENAI_API_KEY" || name == "ANTHROPIC_API_KEY" || name == "OIDC_CLIENT_SECRET"
 	}
 	files := 0
 	for _, page := range pages(t) {

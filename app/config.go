@@ -89,15 +89,15 @@ type ConsoleConfig struct {
 	Session   time.Duration `yaml:"session"`   // how long a sign-in in a browser lasts
 	// SelfApproval lets reviewers approve what an agent asks that acts for
 	// themselves. The reviewer "local" always may.
-	SelfApproval bool        `yaml:"self_approval"`
-	OIDC         Unsupported `yaml:"oidc" refuse:"this version knows reviewers by their tokens only; remove the key and use console.reviewers"`
+	SelfApproval bool       `yaml:"self_approval"`
+	OIDC         OIDCConfig `yaml:"oidc"`
 }
 
 // Reviewer is a person or bot that may see requests, and decide them if the role
 // allows it.
 type Reviewer struct {
 	Name        string   `yaml:"name"`
-	TokenSHA256 string   `yaml:"token_sha256"` // 64 lower-case hex digits
+	TokenSHA256 string   `yaml:"token_sha256"` // 64 lower-case hex digits; empty for who signs in by OIDC only
 	Role        string   `yaml:"role" oneof:"viewer reviewer admin"`
 	Groups      []string `yaml:"groups"` // that rules name; "*" is all of them
 	User        string   `yaml:"user"`   // as agents' principals name the same person; empty: Name
@@ -208,11 +208,14 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			MaxContinuations: 8,
 			MaxDenials:       20,
 		},
-		Hold:    HoldConfig{Mode: "block", OrphanTTL: 15 * time.Minute},
-		Console: ConsoleConfig{Listen: "127.0.0.1:4142", Session: 12 * time.Hour},
-		NATS:    NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
-		Policy:  PolicyConfig{File: "policy.yaml", Mode: "enforce"},
-		Audit:   AuditConfig{Retention: 90 * 24 * time.Hour},
-		Log:     LogConfig{Level: "info", Format: "text"},
+		Hold: HoldConfig{Mode: "block", OrphanTTL: 15 * time.Minute},
+		Console: ConsoleConfig{
+			Listen: "127.0.0.1:4142", Session: 12 * time.Hour,
+			OIDC: OIDCConfig{Scopes: []string{"openid", "email", "profile"}, NameClaim: "email", GroupsClaim: "groups", Role: noRole},
+		},
+		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
+		Policy: PolicyConfig{File: "policy.yaml", Mode: "enforce"},
+		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour},
+		Log:    LogConfig{Level: "info", Format: "text"},
 	}
 }

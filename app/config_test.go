@@ -207,8 +207,6 @@ func TestConfigProblems(t *testing.T) {
 	// What this version does not do.
 	f("hold: {mode: park}\n", "heldcall.yaml:1: hold.mode: park is not in this version; write block")
 	f("policy: {mode: loose}\n", `heldcall.yaml:1: policy.mode: "loose" is not known; write enforce or shadow`)
-	f("console: {oidc: {issuer: x}}\n",
-		"heldcall.yaml:1: console.oidc: this version knows reviewers by their tokens only; remove the key and use console.reviewers")
 	f("notify: {slack: {}}\n", "heldcall.yaml:1: notify: this version tells people over NATS and the console only; remove the key")
 	for _, listen := range []string{"0.0.0.0:4142", ":4142", "192.0.2.1:4142", "[::]:4142", "example.com:4142"} {
 		f("console: {listen: \""+listen+"\"}\n", fmt.Sprintf(

@@ -45,7 +45,7 @@ func (r *configReader) validate(c *Config) {
 func (r *configReader) validateListeners(c *Config) {
 	proxy := r.validateListen("proxy.listen", c.Proxy.Listen, "")
 	open := "there are no console.reviewers to ask who may decide; add them, or"
-	if len(c.Console.Reviewers) > 0 {
+	if c.Console.asks() {
 		open = ""
 	}
 	console := r.validateListen("console.listen", c.Console.Listen, open)

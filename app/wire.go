@@ -147,8 +147,9 @@ func (c *canaryResult) check(context.Context) error {
 
 func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
 	c := a.config.Console
+	provider := c.provider(a.reviewers)
 	a.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store, Templates: a.grants.templates, Reviewers: a.reviewers, Session: c.Session,
+		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store, Templates: a.grants.templates, Reviewers: a.reviewers, OIDC: provider, Session: c.Session,
 		Checks: []console.Check{
 			{Name: "store", Check: a.store.Healthy},
 			{Name: "canary", Check: a.canary.check},
@@ -162,5 +163,13 @@ func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
 		return err
 	}
 	running.started("console", a.console.Shutdown)
+	if provider != nil {
+		running.background("sign-in", func(ctx context.Context) error {
+			if err := provider.Check(ctx); err != nil && ctx.Err() == nil {
+				a.log.Warn("nobody can sign in by console.oidc until the provider answers; it is asked again at each sign-in", "error", err)
+			}
+			return nil
+		})
+	}
 	return nil
 }

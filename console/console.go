@@ -2,7 +2,8 @@
 // programs see requests and decide them, the event stream, metrics and health.
 //
 // Reviewers prove who they are by a token, or by the session that a browser
-// gets for one, which is a cookie and a key for the page's origin; each route names the role that it takes. Without reviewers it
+// gets for one or for a sign-in by OpenID Connect, which is a cookie and a key for
+// the page's origin; each route names the role that it takes. Without reviewers it
 // listens on loopback only, and whoever reaches it is the reviewer "local".
 // Browsers reach loopback too, so there requests under a foreign host name are
 // refused, and writes from a foreign page everywhere.
@@ -24,6 +25,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/oidc"
 )
 
 const (
@@ -59,6 +61,7 @@ type Options struct {
 	Audit      Audit
 	Templates  []approvals.GrantTemplate // of grants, as the configuration has them
 	Reviewers  *reviewers.Directory      // nil: whoever reaches the console is the reviewer "local"
+	OIDC       *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none
 	Session    time.Duration             // how long a sign-in lasts; 0: 12 h
 	Checks     []Check                   // of readiness
 	Log        *slog.Logger              // nil: discards
@@ -81,6 +84,7 @@ type Console struct {
 	audit     Audit
 	templates []approvals.GrantTemplate
 	reviewers *reviewers.Directory
+	oidc      *oidc.Provider
 	sessions  *sessions
 	attempts  *attempts
 	sockets   *sockets
@@ -117,6 +121,7 @@ func New(o Options) (*Console, error) {
 		audit:     o.Audit,
 		templates: o.Templates,
 		reviewers: o.Reviewers,
+		oidc:      o.OIDC,
 		sessions:  newSessions(o.Session),
 		attempts:  newAttempts(),
 		sockets:   newSockets(),

@@ -22,6 +22,7 @@ const maxBody = 8 << 20
 type entrance struct {
 	loopback bool   // it listens on loopback only
 	host     string // of its URL, "" without one
+	origin   string // the same
 	origins  *http.CrossOriginProtection
 }
 
@@ -45,10 +46,17 @@ func newEntrance(o Options) (entrance, error) {
 		return entrance{}, fmt.Errorf("console URL %q: %w", o.URL, err)
 	}
 	e.host = own.Hostname()
-	if err := e.origins.AddTrustedOrigin(own.Scheme + "://" + own.Host); err != nil {
+	e.origin = originOf(own)
+	if err := e.origins.AddTrustedOrigin(e.origin); err != nil {
 		return entrance{}, fmt.Errorf("console URL %q: %w", o.URL, err)
 	}
 	return e, nil
+}
+
+// originOf is the origin of a URL as browsers write it.
+func originOf(u *url.URL) string {
+	standard := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), standard)
 }
 
 // guard refuses what a web page of another site can make a browser send: to a

@@ -49,6 +49,12 @@ func (c *Console) front(w http.ResponseWriter, r *http.Request) error {
 	return c.index(w, r)
 }
 
+// inboxPage answers the page to a browser that comes back from the provider: its
+// script ends the sign-in.
+func (c *Console) inboxPage(w http.ResponseWriter, r *http.Request) error {
+	return serveInbox(w, r, inboxPage)
+}
+
 // inboxFile answers a file of the inbox.
 func (c *Console) inboxFile(w http.ResponseWriter, r *http.Request) error {
 	return serveInbox(w, r, r.PathValue("file"))

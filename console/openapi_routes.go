@@ -5,6 +5,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/live"
+	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
@@ -105,6 +106,8 @@ func exchanges() map[string]exchange {
 		"GET /api/v1/session":             {reply: reflect.TypeFor[signInMethods]()},
 		"POST /api/v1/session":            {body: reflect.TypeFor[signInPayload](), reply: self},
 		"DELETE /api/v1/session":          {},
+		"POST /api/v1/session/oidc":       {reply: reflect.TypeFor[oidc.Begun]()},
+		"POST /api/v1/session/oidc/code":  {body: reflect.TypeFor[oidc.Returned](), reply: self},
 		"GET /openapi.json":               {reply: reflect.TypeFor[object]()},
 		"GET /reference":                  {reply: reflect.TypeFor[string](), media: "text/html"},
 		"GET /metrics":                    {reply: reflect.TypeFor[string](), media: "text/plain"},

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
@@ -51,6 +52,8 @@ func (c *Console) routes() []route {
 		{"GET", "/api/v1/session", public, "how a browser signs in", c.showSignIn},
 		{"POST", "/api/v1/session", public, `sign in: {"token": "..."}`, c.signIn},
 		{"DELETE", "/api/v1/session", viewer, "sign out", c.signOut},
+		{"POST", "/api/v1/session/oidc", public, "begin to sign in by the OpenID Connect provider: where the browser goes", c.beginOIDC},
+		{"POST", "/api/v1/session/oidc/code", public, `end it: {"code": "...", "state": "...", "secret": "..."}`, c.finishOIDC},
 		{"GET", "/openapi.json", public, "this API, as OpenAPI 3.1", c.showOpenAPI},
 		{"GET", "/reference", public, "the same, for people", c.showReference},
 		{"GET", "/metrics", public, "Prometheus metrics", c.exportMetrics()},
@@ -63,7 +66,7 @@ func (c *Console) routes() []route {
 func (c *Console) handler() http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
-	pages := []route{{"GET", "/{$}", public, "", c.front}, {"GET", "/inbox/{file...}", public, "", c.inboxFile}}
+	pages := []route{{"GET", "/{$}", public, "", c.front}, {"GET", "/inbox/{file...}", public, "", c.inboxFile}, {"GET", oidc.CallbackPath, public, "", c.inboxPage}}
 	for _, route := range append(c.routes(), pages...) {
 		byPath[route.path] = append(byPath[route.path], route)
 	}

@@ -75,7 +75,10 @@ type signInMethods struct {
 // showSignIn answers how one signs in.
 func (c *Console) showSignIn(w http.ResponseWriter, _ *http.Request) error {
 	methods := signInMethods{Methods: []string{}}
-	if c.reviewers != nil {
+	if c.oidc != nil {
+		methods.Methods = append(methods.Methods, viaOIDC)
+	}
+	if c.reviewers != nil && c.reviewers.HasTokens() {
 		methods.Methods = append(methods.Methods, viaToken)
 	}
 	return answer(w, methods)
@@ -91,9 +94,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	if c.reviewers == nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "nobody signs in here: no reviewers are configured, and whoever reaches this console is the reviewer \"local\"")
 	}
-	if wait := c.attempts.take(r.RemoteAddr); wait > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-		return problem.New(http.StatusTooManyRequests, problem.CodeTooManyAttempts, "too many attempts to sign in from this address; wait a little")
+	if err := c.takeAttempt(w, r); err != nil {
+		return err
 	}
 	body, err := readBody(w, r)
 	if err != nil {
@@ -108,9 +110,24 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 		c.log.Warn("a sign-in was refused: no reviewer has this token", "from", r.RemoteAddr)
 		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, "this is no reviewer's token; `heldcall token create` makes one, and console.reviewers of the configuration holds its hash")
 	}
+	return c.openSession(w, r, who, viaToken)
+}
+
+// takeAttempt counts a sign-in against what its address may try.
+func (c *Console) takeAttempt(w http.ResponseWriter, r *http.Request) error {
+	wait := c.attempts.take(r.RemoteAddr)
+	if wait == 0 {
+		return nil
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	return problem.New(http.StatusTooManyRequests, problem.CodeTooManyAttempts, "too many attempts to sign in from this address; wait a little")
+}
+
+// openSession signs a browser in as somebody who has proven who they are.
+func (c *Console) openSession(w http.ResponseWriter, r *http.Request, who reviewers.Reviewer, by string) error {
 	opened, issued := c.sessions.open(who)
 	http.SetCookie(w, c.cookie(issued.cookie, opened.expires))
-	c.log.Info("signed in", "reviewer", who.Name, "from", r.RemoteAddr)
+	c.log.Info("signed in", "reviewer", who.Name, "role", who.Role, "by", by, "from", r.RemoteAddr)
 	self := c.describe(identity{Reviewer: who, via: viaSession, session: opened})
 	self.Key = issued.key
 	return answer(w, self)

@@ -1,6 +1,6 @@
 // Package reviewers knows who may see requests and decide them: the people and
-// bots of the configuration. A token proves who somebody is; heldcall keeps
-// only its hash.
+// bots of the configuration. A token proves who somebody is, of which heldcall
+// keeps the hash only, or a sign-in elsewhere.
 package reviewers
 
 import (
@@ -9,8 +9,11 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -34,6 +37,27 @@ func (r Role) Includes(other Role) bool { return rank[r] >= rank[other] && rank[
 // LocalName is who decides while no reviewers are configured. No configured
 // reviewer has this name.
 const LocalName = "local"
+
+// MaxName bounds the names of reviewers and groups: they stand in NATS subjects,
+// events and lists.
+const MaxName = 64
+
+// PlainName reports whether a name can be shown as it is.
+func PlainName(name string) bool {
+	return name != "" && len(name) <= MaxName && strings.TrimSpace(name) == name &&
+		!strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) })
+}
+
+// CheckName says why a name is none that a reviewer can have.
+func CheckName(name string) error {
+	switch {
+	case !PlainName(name):
+		return fmt.Errorf("%q is not a name; write 1 to %d printable characters", name, MaxName)
+	case strings.EqualFold(name, LocalName) || strings.EqualFold(name, approvals.ReviewerTimeout):
+		return fmt.Errorf("%q is the name of what heldcall does by itself; choose another", name)
+	}
+	return nil
+}
 
 // Reviewer is a person or bot whose identity is proven.
 type Reviewer struct {
@@ -60,17 +84,19 @@ func Local() Reviewer {
 // Entry is one reviewer of the configuration and the hash of their token.
 type Entry struct {
 	Reviewer
-	TokenSHA256 string // hex
+	TokenSHA256 string // hex; "" for who has no token and proves their identity otherwise
 }
 
 // Directory is the reviewers of the configuration. It does not change and is
 // safe for concurrent use.
 type Directory struct {
-	entries []entry
-	byName  map[string]Reviewer
+	all    []Reviewer
+	byName map[string]Reviewer
+	tokens []token
 }
 
-type entry struct {
+// token is whose token has a hash.
+type token struct {
 	hash     [sha256.Size]byte
 	reviewer Reviewer
 }
@@ -80,39 +106,54 @@ type entry struct {
 func NewDirectory(entries []Entry) (*Directory, error) {
 	d := &Directory{byName: map[string]Reviewer{}}
 	for _, e := range entries {
-		hash, err := hex.DecodeString(e.TokenSHA256)
-		if err != nil || len(hash) != sha256.Size {
-			return nil, fmt.Errorf("reviewer %q: the token's hash is not 64 hex digits", e.Name)
-		}
 		if _, twice := d.byName[e.Name]; twice || e.Name == "" || e.Name == LocalName {
 			return nil, fmt.Errorf("reviewer %q: the name is empty, taken or %q", e.Name, LocalName)
 		}
-		known := entry{[sha256.Size]byte(hash), e.Reviewer}
-		if slices.ContainsFunc(d.entries, func(other entry) bool { return other.hash == known.hash }) {
-			return nil, fmt.Errorf("reviewer %q: has the token of another reviewer", e.Name)
+		who := e.Reviewer
+		who.User, who.Groups = cmp.Or(e.User, e.Name), slices.Clone(e.Groups)
+		if err := d.addToken(e.TokenSHA256, who); err != nil {
+			return nil, fmt.Errorf("reviewer %q: %w", e.Name, err)
 		}
-		known.reviewer.User = cmp.Or(e.User, e.Name)
-		known.reviewer.Groups = slices.Clone(e.Groups)
-		d.entries = append(d.entries, known)
-		d.byName[e.Name] = known.reviewer
+		d.all = append(d.all, who)
+		d.byName[e.Name] = who
 	}
 	return d, nil
 }
+
+// addToken makes the token with a hash that of a reviewer.
+func (d *Directory) addToken(digest string, who Reviewer) error {
+	if digest == "" {
+		return nil
+	}
+	hash, err := hex.DecodeString(digest)
+	if err != nil || len(hash) != sha256.Size {
+		return errors.New("the token's hash is not 64 hex digits")
+	}
+	known := token{[sha256.Size]byte(hash), who}
+	if slices.ContainsFunc(d.tokens, func(other token) bool { return other.hash == known.hash }) {
+		return errors.New("has the token of another reviewer")
+	}
+	d.tokens = append(d.tokens, known)
+	return nil
+}
+
+// All are the reviewers, in the order of the configuration.
+func (d *Directory) All() []Reviewer { return slices.Clone(d.all) }
 
 // ByToken is the reviewer whose token this is. It takes as long for a token that
 // is wrong as for one that is right.
 func (d *Directory) ByToken(token string) (Reviewer, bool) {
 	hash := sha256.Sum256([]byte(token))
 	found := -1
-	for i := range d.entries {
-		if subtle.ConstantTimeCompare(hash[:], d.entries[i].hash[:]) == 1 {
+	for i := range d.tokens {
+		if subtle.ConstantTimeCompare(hash[:], d.tokens[i].hash[:]) == 1 {
 			found = i
 		}
 	}
 	if found < 0 {
 		return Reviewer{}, false
 	}
-	return d.entries[found].reviewer, true
+	return d.tokens[found].reviewer, true
 }
 
 // ByName is the reviewer of a name.
@@ -120,6 +161,23 @@ func (d *Directory) ByName(name string) (Reviewer, bool) {
 	r, ok := d.byName[name]
 	return r, ok
 }
+
+// ByPerson is the reviewer of a name as another proof of identity spells it:
+// letter case is no difference between people.
+func (d *Directory) ByPerson(name string) (Reviewer, bool) {
+	if r, ok := d.byName[name]; ok {
+		return r, true
+	}
+	for _, r := range d.all {
+		if strings.EqualFold(r.Name, name) {
+			return r, true
+		}
+	}
+	return Reviewer{}, false
+}
+
+// HasTokens reports whether anybody proves who they are by a token.
+func (d *Directory) HasTokens() bool { return len(d.tokens) > 0 }
 
 // Standing is what the reviewer of a name has of their own. It is
 // [approvals.GateOptions].Standing; a reviewer who decides nothing has none.

@@ -68,15 +68,54 @@ func TestDirectoryRefuses(t *testing.T) {
 		return reviewers.Entry{Reviewer: reviewers.Reviewer{Name: name, Role: reviewers.RoleAdmin}, TokenSHA256: hash}
 	}
 	for what, entries := range map[string][]reviewers.Entry{
-		"a hash of no token": {entry("ann", "")},
-		"half a hash":        {entry("ann", hash[:32])},
-		"no name":            {entry("", hash)},
-		"local's name":       {entry(reviewers.LocalName, hash)},
-		"a name twice":       {entry("ann", hash), entry("ann", other)},
-		"a token twice":      {entry("ann", hash), entry("bob", hash)},
+		"half a hash":   {entry("ann", hash[:32])},
+		"no name":       {entry("", hash)},
+		"local's name":  {entry(reviewers.LocalName, hash)},
+		"a name twice":  {entry("ann", hash), entry("ann", other)},
+		"a token twice": {entry("ann", hash), entry("bob", hash)},
 	} {
 		if _, err := reviewers.NewDirectory(entries); err == nil {
 			t.Errorf("%s is taken", what)
+		}
+	}
+}
+
+// Who proves who they are elsewhere has no token, and no token is theirs.
+func TestReviewersWithoutTokens(t *testing.T) {
+	_, hash := reviewers.NewToken()
+	d, err := reviewers.NewDirectory([]reviewers.Entry{
+		{Reviewer: reviewers.Reviewer{Name: "Ann", Role: reviewers.RoleReviewer, Groups: []string{"finance"}}},
+		{Reviewer: reviewers.Reviewer{Name: "bob", Role: reviewers.RoleViewer}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, known := d.ByToken(""); known || d.HasTokens() {
+		t.Errorf("no token is that of %q", who.Name)
+	}
+	if who, known := d.ByPerson("ann"); !known || who.Name != "Ann" {
+		t.Errorf("ann is %+v, %t", who, known)
+	}
+	if _, known := d.ByPerson("carla"); known {
+		t.Error("carla is known")
+	}
+	if standing, decides := d.Standing("Ann"); !decides || len(standing.Groups) != 1 || len(d.All()) != 2 {
+		t.Errorf("Ann has %+v, %t", standing, decides)
+	}
+	with, err := reviewers.NewDirectory([]reviewers.Entry{{Reviewer: reviewers.Reviewer{Name: "bob"}, TokenSHA256: hash}})
+	if err != nil || !with.HasTokens() {
+		t.Errorf("bob has no token (%v)", err)
+	}
+}
+
+func TestNamesOfReviewers(t *testing.T) {
+	for name, fits := range map[string]bool{
+		"ann": true, "Ann Müller": true, "ann@corp.example": true, strings.Repeat("a", reviewers.MaxName): true,
+		"": false, " ann": false, "a\nb": false, "a\u202eb": false, strings.Repeat("a", reviewers.MaxName+1): false,
+		"local": false, "Local": false, "timeout": false,
+	} {
+		if err := reviewers.CheckName(name); (err == nil) != fits {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

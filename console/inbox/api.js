@@ -159,7 +159,21 @@ export function getSignIn() {
 
 /** Gives a token for a session. @param {string} token @returns {Promise<import('./types.js').Me>} */
 export async function signIn(token) {
-	const { key, ...me } = await ask('POST', '/api/v1/session', { token });
+	return enter(await ask('POST', '/api/v1/session', { token }));
+}
+
+/** Begins to sign in at the provider. @returns {Promise<{url: string, secret: string}>} where to go, and what to bring back */
+export function beginOIDC() {
+	return ask('POST', '/api/v1/session/oidc', {});
+}
+
+/** Gives what the provider returned for a session. @param {{code: string, state: string, secret: string}} returned @returns {Promise<import('./types.js').Me>} */
+export async function finishOIDC(returned) {
+	return enter(await ask('POST', '/api/v1/session/oidc/code', returned));
+}
+
+/** @param {import('./types.js').Me & {key: string}} answer @returns {import('./types.js').Me} */
+function enter({ key, ...me }) {
 	localStorage.setItem(KEY, key);
 	return me;
 }

@@ -1,11 +1,17 @@
 // Who is at the page, and what they may do.
 
-import { Failure, getMe, getSignIn, onSignedOut, signIn, signOut } from './api.js';
+import { Failure, beginOIDC, finishOIDC, getMe, getSignIn, onSignedOut, signIn, signOut } from './api.js';
 import { changed, forget, state } from './store.js';
 import { button, byId, el, fill, hostile } from './view/dom.js';
 
 /** @typedef {import('./types.js').Request} Request */
 /** @typedef {import('./types.js').Me} Me */
+
+/** Where the provider sends browsers back to. */
+const CALLBACK = '/auth/oidc/callback';
+
+/** What this page keeps for its origin, in this tab, while the browser is at the provider. */
+const AWAY = 'sign_in';
 
 /**
  * Finds out who is at the page; somebody who must sign in is asked to. ready is
@@ -19,7 +25,41 @@ export async function begin(ready) {
 		changed();
 		void askWho(ready);
 	});
-	await askWho(ready);
+	const failed = location.pathname === CALLBACK ? await comeBack(ready) : '';
+	if (failed) return drawSignIn(ready, failed);
+	if (!state.me) await askWho(ready);
+}
+
+/** Goes to the provider; what was looked at is looked at again afterwards. */
+async function goAway() {
+	const { url, secret } = await beginOIDC();
+	sessionStorage.setItem(AWAY, JSON.stringify({ secret, hash: location.hash }));
+	location.assign(url);
+}
+
+/**
+ * Ends a sign-in at the provider. What it returned does not stay in the address.
+ * @param {() => void} ready
+ * @returns {Promise<string>} why it failed; '' if it did not
+ */
+async function comeBack(ready) {
+	const returned = new URLSearchParams(location.search);
+	const { secret = '', hash = '' } = JSON.parse(sessionStorage.getItem(AWAY) ?? '{}');
+	sessionStorage.removeItem(AWAY);
+	history.replaceState(null, '', `/${hash}`);
+	const code = returned.get('code') ?? '';
+	if (!code) return `The provider did not sign you in: ${returned.get('error_description') ?? returned.get('error') ?? 'it gave no reason'}.`;
+	try {
+		enter(await finishOIDC({ code, state: returned.get('state') ?? '', secret }), ready);
+		return '';
+	} catch (error) {
+		return reason(error);
+	}
+}
+
+/** @param {unknown} error @returns {string} */
+function reason(error) {
+	return error instanceof Failure ? error.message : 'The page failed at this. Reload it.';
 }
 
 /** @param {() => void} ready */
@@ -53,31 +93,35 @@ function drawName(me) {
 		me.via === 'session' && button('Sign out', () => void leave(), { class: 'quiet' }));
 }
 
-/** @param {() => void} ready */
-async function drawSignIn(ready) {
+/** @param {() => void} ready @param {string} [failed] why the sign-in before this one failed */
+async function drawSignIn(ready, failed = '') {
 	document.body.classList.add('outside');
 	fill(byId('me'));
 	const token = /** @type {HTMLInputElement} */ (el('input', { id: 'token', type: 'password', autocomplete: 'current-password', required: true, spellcheck: 'false' }));
 	const wrong = el('div', { role: 'alert' });
+	const complain = (/** @type {string} */ why) => wrong.replaceChildren(el('p', { class: 'error' }, hostile(why)));
 	const submit = async (/** @type {Event} */ event) => {
 		event.preventDefault();
 		try {
 			enter(await signIn(token.value.trim()), ready);
 		} catch (error) {
-			wrong.replaceChildren(el('p', { class: 'error' }, error instanceof Failure ? error.message : 'The page failed at this. Reload it.'));
+			complain(reason(error));
 			token.select();
 		}
 	};
+	const leave = () => goAway().catch((error) => complain(reason(error)));
 	const ways = (await getSignIn().catch(() => ({ methods: ['token'] }))).methods;
 	fill(byId('door'), el('form', { class: 'door', on: { submit } },
 		el('h1', {}, 'Sign in'),
 		el('p', { class: 'muted' }, 'Only reviewers see what agents want to do.'),
-		...(ways.includes('oidc') ? [el('a', { class: 'button good', href: '/auth/oidc' }, 'Sign in with your organization')] : []),
+		wrong,
+		...(ways.includes('oidc') ? [button('Sign in with your organization', () => void leave(), { class: 'good' })] : []),
 		...(ways.includes('token') ? [
 			el('div', { class: 'field' }, el('label', { for: 'token' }, 'Token'), token,
 				el('p', { class: 'about' }, 'The one that ', el('code', {}, 'heldcall token create'), ' printed for you.')),
-			wrong, el('button', { type: 'submit', class: 'good' }, 'Sign in'),
+			el('button', { type: 'submit', class: 'good' }, 'Sign in'),
 		] : [])));
+	if (failed) complain(failed);
 	token.focus();
 }
 

@@ -16,6 +16,7 @@ const (
 	CodeBadRequest       = "bad_request"        // 400: the query or the form of the request
 	CodeUnauthenticated  = "unauthenticated"    // 401: who sent it is not known
 	CodeWrongToken       = "wrong_token"        // 401: nobody has this token
+	CodeSignInFailed     = "sign_in_failed"     // 401: what came back from the provider proves nobody's identity
 	CodeForbidden        = "forbidden"          // 403: who sent it may not
 	CodeForeignOrigin    = "foreign_origin"     // 403: sent by a page of another site
 	CodeForeignHost      = "foreign_host"       // 403: reached under a name that is not the console's
@@ -28,9 +29,11 @@ const (
 	CodeUpgradeRequired  = "upgrade_required"   // 426: a WebSocket
 	CodeTooManyAttempts  = "too_many_attempts"  // 429: to sign in
 	CodeInternal         = "internal"           // 500
-	CodeStoreUnavailable = "store_unavailable"  // 503
-	CodeNotReady         = "not_ready"          // 503: Checks says why
-	typePrefix           = "urn:heldcall:problem:"
+	// CodeProviderUnavailable is 502: nobody can sign in by the provider just now.
+	CodeProviderUnavailable = "provider_unavailable"
+	CodeStoreUnavailable    = "store_unavailable" // 503
+	CodeNotReady            = "not_ready"         // 503: Checks says why
+	typePrefix              = "urn:heldcall:problem:"
 )
 
 // Problem is the body of every answer that is an error. The last fields are

@@ -1,0 +1,123 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/oidc"
+)
+
+// OIDCConfig is the sign-in of people by an OpenID Connect provider.
+type OIDCConfig struct {
+	Issuer         string           `yaml:"issuer"` // empty: there is none
+	ClientID       string           `yaml:"client_id"`
+	ClientSecret   Secret           `yaml:"client_secret"` // empty: a client without one
+	Scopes         []string         `yaml:"scopes"`
+	NameClaim      string           `yaml:"name_claim"`
+	GroupsClaim    string           `yaml:"groups_claim"`
+	EmailDomains   []string         `yaml:"email_domains"`
+	RequiredGroups []string         `yaml:"required_groups"`
+	Role           string           `yaml:"role" oneof:"none viewer reviewer admin"` // of everybody who may sign in
+	Memberships    []OIDCMembership `yaml:"memberships"`
+}
+
+// OIDCMembership is what a group of the provider gives its members.
+type OIDCMembership struct {
+	Group  string   `yaml:"group"`
+	Role   string   `yaml:"role" oneof:"none viewer reviewer admin"`
+	Groups []string `yaml:"groups"` // that rules name
+}
+
+// On reports whether people sign in by a provider.
+func (c OIDCConfig) On() bool { return c.Issuer != "" }
+
+// noRole is how the configuration writes that nothing is given.
+const noRole = "none"
+
+func (r *configReader) validateOIDC(c *ConsoleConfig) {
+	o, key := &c.OIDC, "console.oidc"
+	if !o.On() {
+		if r.given(key + ".client_id") {
+			r.problem(key+".issuer", "is missing; write the provider's address, such as https://login.example.com")
+		}
+		return
+	}
+	if err := oidc.CheckURL(o.Issuer); err != nil {
+		r.problem(key+".issuer", "%s; write the provider's address as its discovery document has it, such as https://login.example.com", err)
+	} else {
+		r.validateURL(key+".issuer", o.Issuer, "https", "http")
+	}
+	if o.ClientID == "" {
+		r.problem(key+".client_id", "is missing; the provider gives one to each program that signs people in")
+	}
+	if err := consoleAddress(c.URL); err != nil {
+		r.problem("console.url", "%s; console.oidc needs the address to which the provider sends browsers back", err)
+	}
+	for i, domain := range o.EmailDomains {
+		if domain == "" || strings.ContainsAny(domain, "@* /") {
+			r.problem(index(key+".email_domains", i), "%q is not a domain; write what stands behind the @, such as example.com", domain)
+		}
+	}
+	decides := reviewers.Role(o.Role).Includes(reviewers.RoleReviewer)
+	for i := range o.Memberships {
+		m, at := &o.Memberships[i], index(key+".memberships", i)
+		m.Role = cmp.Or(m.Role, noRole)
+		decides = decides || reviewers.Role(m.Role).Includes(reviewers.RoleReviewer)
+		if m.Group == "" {
+			r.problem(at+".group", "is missing; name a group as the claim %s has it", o.GroupsClaim)
+		}
+		r.validateGroups(at+".groups", m.Groups)
+	}
+	for _, reviewer := range c.Reviewers {
+		decides = decides || reviewers.Role(reviewer.Role).Includes(reviewers.RoleReviewer)
+	}
+	if !decides {
+		r.problem(key, "nobody would have the role reviewer or admin, so nobody could decide; give it to the members of a group (memberships), to people (console.reviewers) or to everybody who may sign in (role)")
+	}
+	if reviewers.Role(o.Role).Includes(reviewers.RoleReviewer) && len(o.EmailDomains)+len(o.RequiredGroups) == 0 {
+		r.problem(key+".role", "%q would let everybody with an account at the provider decide; name email_domains or required_groups", o.Role)
+	}
+}
+
+// consoleAddress says what is wrong with the console's URL for a provider: it is
+// sent to it as it stands, and nothing may stand behind the host.
+func consoleAddress(address string) error {
+	if address == "" {
+		return fmt.Errorf("is missing")
+	}
+	if err := oidc.CheckURL(address); err != nil {
+		return err
+	}
+	if u, err := url.Parse(address); err != nil || strings.Trim(u.Path, "/") != "" {
+		return fmt.Errorf("has a path")
+	}
+	return nil
+}
+
+// provider is what people sign in by, or nil.
+func (c ConsoleConfig) provider(known *reviewers.Directory) *oidc.Provider {
+	if !c.OIDC.On() {
+		return nil
+	}
+	o := oidc.Config{
+		Issuer: c.OIDC.Issuer, ClientID: c.OIDC.ClientID, ClientSecret: string(c.OIDC.ClientSecret), ConsoleURL: c.URL,
+		Scopes: c.OIDC.Scopes, NameClaim: c.OIDC.NameClaim, GroupsClaim: c.OIDC.GroupsClaim,
+		EmailDomains: c.OIDC.EmailDomains, RequiredGroups: c.OIDC.RequiredGroups,
+		Role: role(c.OIDC.Role), Configured: known.ByPerson,
+	}
+	for _, m := range c.OIDC.Memberships {
+		o.Memberships = append(o.Memberships, oidc.Membership{Group: m.Group, Role: role(m.Role), Groups: m.Groups})
+	}
+	return oidc.New(o)
+}
+
+// role is a role as the configuration writes it.
+func role(text string) reviewers.Role {
+	if text == noRole {
+		return ""
+	}
+	return reviewers.Role(text)
+}

@@ -1,0 +1,180 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
+)
+
+const (
+	claimEmail    = "email"
+	claimVerified = "email_verified"
+)
+
+// claims are what the provider says of a person.
+type claims map[string]any
+
+// claims are those of the ID token and, where it leaves out what is needed, those
+// that the provider tells whoever has its access token.
+func (p *Provider) claims(ctx context.Context, d *discovered, token *oauth2.Token, identity *oidc.IDToken) (claims, error) {
+	said := claims{}
+	if err := identity.Claims(&said); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRejected, err)
+	}
+	if !d.userInfo || !slices.ContainsFunc(p.config.needed(), func(name string) bool { return said.at(name) == nil }) {
+		return said, nil
+	}
+	info, err := d.provider.UserInfo(p.with(ctx), oauth2.StaticTokenSource(token))
+	if unreachable := (*url.Error)(nil); errors.As(err, &unreachable) {
+		return nil, fmt.Errorf("%w: read the user's claims: %w", ErrUnavailable, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: read the user's claims: %w", ErrRejected, err)
+	}
+	if info.Subject != identity.Subject {
+		return nil, fmt.Errorf("%w: the user's claims are those of another (sub)", ErrRejected)
+	}
+	more := claims{}
+	if err := info.Claims(&more); err != nil {
+		return nil, fmt.Errorf("%w: read the user's claims: %w", ErrRejected, err)
+	}
+	if address := said[claimEmail]; address != nil && more[claimEmail] != address {
+		delete(more, claimVerified) // of another address
+	}
+	for name, value := range more {
+		if _, known := said[name]; !known {
+			said[name] = value
+		}
+	}
+	return said, nil
+}
+
+// needed are the claims without which something would be refused or missed.
+func (c *Config) needed() []string {
+	names := []string{c.NameClaim}
+	if c.NameClaim == claimEmail || len(c.EmailDomains) > 0 {
+		names = append(names, claimEmail, claimVerified)
+	}
+	if len(c.RequiredGroups) > 0 || len(c.Memberships) > 0 {
+		names = append(names, c.GroupsClaim)
+	}
+	return names
+}
+
+// at is a claim by its name or, where there is none, by the path to it:
+// realm_access.roles.
+func (c claims) at(name string) any {
+	if value, ok := c[name]; ok {
+		return value
+	}
+	first, rest, deeper := strings.Cut(name, ".")
+	if inner, ok := c[first].(map[string]any); ok && deeper {
+		return claims(inner).at(rest)
+	}
+	return nil
+}
+
+// text is a claim that is one text.
+func (c claims) text(name string) string {
+	text, _ := c.at(name).(string)
+	return text
+}
+
+// list is a claim that is a list of texts, or one.
+func (c claims) list(name string) []string {
+	switch value := c.at(name).(type) {
+	case string:
+		return []string{value}
+	case []any:
+		var list []string
+		for _, item := range value {
+			if text, ok := item.(string); ok {
+				list = append(list, text)
+			}
+		}
+		return list
+	}
+	return nil
+}
+
+// email is the address of the person, if the provider has verified that it is
+// theirs. Some providers write the truth as a text.
+func (c claims) email() string {
+	if verified := c[claimVerified]; verified != true && verified != "true" {
+		return ""
+	}
+	return strings.ToLower(c.text(claimEmail))
+}
+
+// reviewer is who the claims say somebody is, with the rights that the
+// configuration gives them. It fails with [*RefusedError].
+func (c *Config) reviewer(said claims) (reviewers.Reviewer, error) {
+	name, err := c.name(said)
+	if err != nil {
+		return reviewers.Reviewer{}, err
+	}
+	groups := said.list(c.GroupsClaim)
+	if err := c.mayEnter(name, said.email(), groups); err != nil {
+		return reviewers.Reviewer{}, err
+	}
+	if c.Configured != nil {
+		if known, ok := c.Configured(name); ok {
+			return known, nil
+		}
+	}
+	who := reviewers.Reviewer{Name: name, User: said.email(), Role: c.Role, Groups: []string{}}
+	if who.User == "" {
+		who.User = name
+	}
+	for _, m := range c.Memberships {
+		if !slices.Contains(groups, m.Group) {
+			continue
+		}
+		if m.Role.Includes(who.Role) || who.Role == "" {
+			who.Role = m.Role
+		}
+		for _, group := range m.Groups {
+			if !slices.Contains(who.Groups, group) {
+				who.Groups = append(who.Groups, group)
+			}
+		}
+	}
+	if who.Role == "" {
+		return reviewers.Reviewer{}, &RefusedError{name, fmt.Sprintf("%s is signed in at the provider, and nothing here gives them a role; ask whoever runs heldcall (console.oidc.memberships)", name)}
+	}
+	return who, nil
+}
+
+// name is the claim that names a reviewer.
+func (c *Config) name(said claims) (string, error) {
+	name := said.text(c.NameClaim)
+	if c.NameClaim == claimEmail {
+		if name = said.email(); name == "" {
+			return "", &RefusedError{"", "the provider has not told a verified e-mail address of this account"}
+		}
+	}
+	if err := reviewers.CheckName(name); err != nil {
+		return "", &RefusedError{"", fmt.Sprintf("the claim %s, which names reviewers, %s", c.NameClaim, err)}
+	}
+	return name, nil
+}
+
+// mayEnter holds a person against who may sign in at all.
+func (c *Config) mayEnter(name, email string, groups []string) error {
+	domain := email[strings.LastIndexByte(email, '@')+1:]
+	if len(c.EmailDomains) > 0 && !slices.ContainsFunc(c.EmailDomains, func(allowed string) bool { return strings.EqualFold(allowed, domain) }) {
+		return &RefusedError{name, fmt.Sprintf("%s has no verified e-mail address of a domain that may sign in here", name)}
+	}
+	if len(c.RequiredGroups) > 0 && !slices.ContainsFunc(c.RequiredGroups, func(group string) bool { return slices.Contains(groups, group) }) {
+		return &RefusedError{name, fmt.Sprintf("%s is in no group that may sign in here", name)}
+	}
+	return nil
+}

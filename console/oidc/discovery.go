@@ -1,0 +1,128 @@
+package oidc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// discovered is what the provider has said of itself.
+type discovered struct {
+	provider *oidc.Provider
+	oauth    oauth2.Config
+	verifier *oidc.IDTokenVerifier
+	userInfo bool // it has an endpoint that tells claims
+}
+
+// Check asks the provider about itself, as a sign-in does. It fails with
+// [ErrUnavailable].
+func (p *Provider) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := p.discover(ctx)
+	return err
+}
+
+// discover is what the provider has said of itself; until it has, it is asked
+// each time, by one at a time.
+func (p *Provider) discover(ctx context.Context) (*discovered, error) {
+	if known := p.found.Load(); known != nil {
+		return known, nil
+	}
+	select {
+	case p.asking <- struct{}{}:
+		defer func() { <-p.asking }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
+	if known := p.found.Load(); known != nil {
+		return known, nil
+	}
+	d, err := p.ask(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, p.config.Issuer, err)
+	}
+	p.found.Store(d)
+	return d, nil
+}
+
+// ask reads the provider's discovery document.
+func (p *Provider) ask(ctx context.Context) (*discovered, error) {
+	provider, err := oidc.NewProvider(p.with(ctx), p.config.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		JWKS        string   `json:"jwks_uri"`
+		UserInfo    string   `json:"userinfo_endpoint"`
+		AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
+	}
+	if err := provider.Claims(&said); err != nil {
+		return nil, err
+	}
+	endpoint := provider.Endpoint()
+	for _, address := range []string{endpoint.AuthURL, endpoint.TokenURL, said.JWKS} {
+		if err := CheckURL(address); err != nil {
+			return nil, fmt.Errorf("its discovery document names the address %q, which %w", address, err)
+		}
+	}
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	if p.config.ClientSecret == "" || len(said.AuthMethods) > 0 && !slices.Contains(said.AuthMethods, "client_secret_basic") {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	return &discovered{
+		provider: provider,
+		verifier: provider.Verifier(&oidc.Config{ClientID: p.config.ClientID}),
+		userInfo: CheckURL(said.UserInfo) == nil,
+		oauth: oauth2.Config{
+			ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret, Endpoint: endpoint,
+			RedirectURL: strings.TrimSuffix(p.config.ConsoleURL, "/") + CallbackPath, Scopes: p.config.Scopes,
+		},
+	}, nil
+}
+
+// CheckURL says what is wrong with an address of a provider, through which
+// secrets pass: it is https, or http on loopback.
+func CheckURL(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return fmt.Errorf("is not a URL with a host")
+	}
+	ip := net.ParseIP(u.Hostname())
+	loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	if u.Scheme != "https" && !(u.Scheme == "http" && loopback) {
+		return fmt.Errorf("is not https")
+	}
+	return nil
+}
+
+// with has the libraries use our client.
+func (p *Provider) with(ctx context.Context) context.Context {
+	return oidc.ClientContext(ctx, p.client)
+}
+
+// maxAnswer is the longest answer of a provider that is read.
+const maxAnswer = 1 << 20
+
+// boundedTransport cuts answers that no provider gives: the libraries read them
+// whole.
+type boundedTransport struct{ http.RoundTripper }
+
+func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+	}
+	return resp, err
+}
