@@ -18,7 +18,7 @@ console:
   oidc:
     issuer: https://login.example
     client_id: heldcall
-    client_secret: ${OPENAI_API_KEY}
+    client_secret: the-secret
     email_domains: [corp.example]
     memberships:
       - {group: engineers, role: reviewer, groups: [oncall]}
