@@ -9,7 +9,7 @@ FUZZMOD   ?= .
 ARGS      ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients agents ui ui-shots bench
+.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -22,6 +22,7 @@ build: ## the program, as bin/heldcall
 
 test: ## all tests with the race detector; needs Go only
 	$(GO) test -race ./...
+	$(GO) test -C dashboards/check ./...
 
 check: format vet lint test tidy vuln ## everything that must be clean before a commit
 
@@ -33,6 +34,7 @@ format: ## is the code formatted
 
 vet: ## go vet, the tests of clients, agents, ui and conformance included
 	$(GO) vet -tags clients,agents,conformance,ui ./...
+	$(GO) vet -C dashboards/check -tags observe ./...
 
 lint: ## golangci-lint with .golangci.yml
 	$(TOOL) golangci-lint run ./...
@@ -63,6 +65,13 @@ ui: ## the web inbox in Chromium, at the width of a desk and of a phone; install
 ui-shots: ## the same, and keeps pictures of the pages in bin/shots
 	.ci/chromium
 	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout 20m -args -shots bin/shots $(ARGS)
+
+observe: ## a real Prometheus scrapes heldcall: rules, alerts, and every query of the dashboard; installs it (Debian)
+	.ci/prometheus
+	$(GO) test -C dashboards/check -tags observe -run 'TestPromtool|TestEveryQuery' -count=1 -v -timeout 10m ./...
+
+dashboards: ## write dashboards/grafana anew from dashboards/heldcall.go
+	$(GO) test ./dashboards -run TestFileIsUpToDate -update
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes a minute
 	$(GO) run ./internal/bench $(ARGS)

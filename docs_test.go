@@ -63,6 +63,9 @@ func TestFilesInTheDocumentationAreValid(t *testing.T) {
 	files := 0
 	for _, page := range pages(t) {
 		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, page), -1) {
+			if strings.HasPrefix(block[1], "# prometheus.yml") {
+				continue // `make observe` has one like it
+			}
 			files++
 			if strings.Contains(block[1], "rules:") || strings.Contains(block[1], "hosted_tools:") {
 				if _, err := policy.Parse(page, []byte(block[1])); err != nil {
@@ -94,7 +97,8 @@ func TestFilesInTheDocumentationAreValid(t *testing.T) {
 	}
 }
 
-// Every metric that a running heldcall exports is documented, and nothing else.
+// Every metric that a running heldcall exports is documented. That nothing else
+// is, and with which labels, is held by dashboards/check.
 func TestMetricsAreDocumented(t *testing.T) {
 	var documented []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(heldcall_[a-z_]+)` \\|").FindAllStringSubmatch(read(t, "docs/metrics.md"), -1) {
@@ -109,15 +113,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 			t.Errorf("docs/metrics.md does not have %s", metric)
 		}
 	}
-	for _, metric := range documented {
-		if !slices.Contains(exported, metric) && metric != untilItFails {
-			t.Errorf("docs/metrics.md has %s, which heldcall does not export", metric)
-		}
-	}
 }
-
-// untilItFails is a metric that shows only when the store has failed.
-const untilItFails = "heldcall_proxy_store_errors_total"
 
 // metrics are what a heldcall exports that has served one agent.
 func metrics(t *testing.T) string {

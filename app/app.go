@@ -75,6 +75,7 @@ func New(o Options) (*App, error) {
 		return nil, fmt.Errorf("console.reviewers: %w", err)
 	}
 	a.policyMetrics = newPolicyMetrics(a.registry)
+	a.canary.export(a.registry)
 	if err := a.policies.load(); err != nil {
 		return nil, err
 	}

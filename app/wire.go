@@ -9,6 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/store"
@@ -129,6 +132,19 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 
 // canaryResult is what the canary found at the start.
 type canaryResult struct{ err atomic.Pointer[error] }
+
+// export makes the result a metric.
+func (c *canaryResult) export(reg prometheus.Registerer) {
+	promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "heldcall_canary_passed",
+		Help: "1 if no canary call passed unheld at the start, else 0: a route would let calls through.",
+	}, func() float64 {
+		if c.check(context.Background()) != nil {
+			return 0
+		}
+		return 1
+	})
+}
 
 func (c *canaryResult) run(ctx context.Context, a *App) {
 	err := a.proxy.Canary(ctx)

@@ -41,6 +41,9 @@ func (g *Gate) Decide(ctx context.Context, d Decision) (Request, error) {
 			err = &DecidedError{r}
 		}
 	}
+	if err == nil {
+		g.metrics.decided(r, d)
+	}
 	if err == nil && d.Action == ActionAbortRun {
 		_, err = g.Signal(ctx, Signal{RunID: r.RunID, Action: SignalAbort, ReviewerID: d.ReviewerID})
 		if err != nil { // the request says that the run is aborted: make it so

@@ -17,6 +17,7 @@ type metrics struct {
 	turns         *prometheus.CounterVec
 	verdicts      *prometheus.CounterVec
 	outcomes      *prometheus.CounterVec
+	ruleDenials   *prometheus.CounterVec
 	hosted        *prometheus.CounterVec
 	failedClosed  *prometheus.CounterVec
 	storeErrors   *prometheus.CounterVec
@@ -28,7 +29,7 @@ type metrics struct {
 	release       prometheus.Histogram
 }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
+func newMetrics(reg prometheus.Registerer, dialects []intercept.Dialect) *metrics {
 	f := promauto.With(reg)
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return f.NewCounterVec(prometheus.CounterOpts{Name: "heldcall_" + name, Help: help}, labels)
@@ -39,6 +40,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		turns:        counter("turns_total", "Answers of gated routes by dialect and how they ended.", "dialect", "outcome"),
 		verdicts:     counter("call_verdicts_total", "What policy said of tool calls.", "verdict"),
 		outcomes:     counter("calls_total", "How tool calls ended.", "outcome"),
+		ruleDenials:  counter("rule_denials_total", "Tool calls that policy denied, by the rule; grant stands for all grants.", "rule"),
 		hosted:       counter("hosted_tools_total", "Tools run by the provider that requests offered, by what policy said of the offer.", "verdict"),
 		failedClosed: counter("failed_closed_total", "Answers that were not released, by code.", "code"),
 		storeErrors:  counter("proxy_store_errors_total", "Operations on durable state that failed in the data plane.", "operation"),
@@ -67,13 +69,18 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Help: "Time from a turn's last decision to its release.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}),
 	}
-	m.zero()
+	m.zero(dialects)
 	return m
 }
 
 // zero creates the series that alerts look for, so that they exist before the
 // first event.
-func (m *metrics) zero() {
+func (m *metrics) zero(dialects []intercept.Dialect) {
+	for _, dialect := range dialects {
+		for _, outcome := range []string{"passed", "upstream_error", "failed"} {
+			m.turns.WithLabelValues(dialect.Name(), outcome)
+		}
+	}
 	for _, v := range []policy.Action{policy.Allow, policy.Deny, policy.Ask} {
 		m.verdicts.WithLabelValues(string(v))
 		m.hosted.WithLabelValues(string(v))
@@ -105,3 +112,13 @@ func (m *metrics) request(route string, status int) {
 func (m *metrics) refused(code intercept.Code) { m.refusals.WithLabelValues(string(code)).Inc() }
 func (m *metrics) verdict(a policy.Action)     { m.verdicts.WithLabelValues(string(a)).Inc() }
 func (m *metrics) outcome(o approvals.Outcome) { m.outcomes.WithLabelValues(string(o)).Inc() }
+
+// deniedBy counts a call that policy denied. The rules of a policy are few; the
+// ids of grants are not.
+func (m *metrics) deniedBy(v policy.Verdict) {
+	rule := v.Rule
+	if len(v.Grants) > 0 {
+		rule = "grant"
+	}
+	m.ruleDenials.WithLabelValues(rule).Inc()
+}

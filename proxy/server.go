@@ -62,7 +62,7 @@ func New(o Options) (*Proxy, error) {
 		options:  o,
 		clients:  make(map[string]approvals.Principal, len(o.Clients)),
 		log:      o.Log,
-		metrics:  newMetrics(o.Registerer),
+		metrics:  newMetrics(o.Registerer, o.Dialects),
 		counter:  policy.NewCounter(maxCounts),
 		served:   make(chan error, 1),
 		opening:  make(chan struct{}, maxOpening),

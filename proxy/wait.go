@@ -252,6 +252,9 @@ func (x *exchange) isDraining() bool {
 func (x *exchange) count() {
 	for _, h := range x.docket.cases {
 		x.p.metrics.outcome(h.outcome)
+		if h.outcome == approvals.OutcomeDeniedByRule {
+			x.p.metrics.deniedBy(h.verdict)
+		}
 		x.used(h)
 		switch {
 		case h.ruling.Fate == intercept.Abort:

@@ -30,6 +30,7 @@ func (s *Store) connect() (*natsgo.Conn, error) {
 		}),
 		natsgo.ReconnectHandler(func(c *natsgo.Conn) {
 			s.linked.again()
+			s.metrics.reconnects.Inc()
 			server.Store(c.ConnectedUrlRedacted())
 			s.log.Info("the connection to NATS is back", "server", server.Load())
 		}),

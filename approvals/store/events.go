@@ -242,6 +242,7 @@ const (
 
 // AppendAfter publishes entries as one atomic batch: one wait for the disk.
 func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) error {
+	defer e.store.metrics.timeWrite()()
 	conn := e.store.conn
 	batch := nuid.Next()
 	for i, entry := range entries {

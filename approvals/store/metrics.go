@@ -33,18 +33,47 @@ const (
 )
 
 type metrics struct {
-	errors *prometheus.CounterVec
+	errors     *prometheus.CounterVec
+	writes     prometheus.Histogram
+	reconnects prometheus.Counter
 }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
-	m := &metrics{errors: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
-		Name: "heldcall_store_errors_total",
-		Help: "Operations that the store could not do, by kind.",
-	}, []string{"op"})}
+func newMetrics(reg prometheus.Registerer, connected func() bool) *metrics {
+	f := promauto.With(reg)
+	m := &metrics{
+		errors: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "heldcall_store_errors_total",
+			Help: "Operations that the store could not do, by kind.",
+		}, []string{"op"}),
+		writes: f.NewHistogram(prometheus.HistogramOpts{
+			Name:    "heldcall_store_write_seconds",
+			Help:    "Time that a write of a record or of audit entries took until NATS had it on disk, failed ones included.",
+			Buckets: prometheus.ExponentialBuckets(0.00025, 2, 15),
+		}),
+		reconnects: f.NewCounter(prometheus.CounterOpts{
+			Name: "heldcall_nats_reconnects_total",
+			Help: "How often a lost connection to NATS came back.",
+		}),
+	}
+	f.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "heldcall_nats_connected",
+		Help: "1 while the connection to NATS stands, as far as is known, else 0.",
+	}, func() float64 {
+		if connected() {
+			return 1
+		}
+		return 0
+	})
 	for _, op := range []string{opRead, opWrite, opAppend, opPublish, opWatch, opProbe} {
 		m.errors.WithLabelValues(op)
 	}
 	return m
+}
+
+// timeWrite times a write from now until what it returns is called.
+func (m *metrics) timeWrite() (done func()) {
+	began := time.Now()
+	return func() { m.writes.Observe(time.Since(began).Seconds()) }
 }
 
 // fail makes the error of an operation that the store could not do.
@@ -55,11 +84,16 @@ func (s *Store) fail(op, doing string, err error) error {
 	return fmt.Errorf("%s: %w: %w", doing, approvals.ErrStoreUnavailable, err)
 }
 
-// turn waits for the right to write. The caller calls done after it.
+// turn waits for the right to write. The caller calls done after the write, which
+// is timed from the one to the other.
 func (s *Store) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case s.writing <- struct{}{}:
-		return func() { <-s.writing }, nil
+		timed := s.metrics.timeWrite()
+		return func() {
+			timed()
+			<-s.writing
+		}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

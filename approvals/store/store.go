@@ -90,7 +90,8 @@ var _ approvals.Store = (*Store)(nil)
 // loads the index of turns. Another process that uses the same folder is an
 // error that names the folder.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{opts: o.withDefaults(), metrics: newMetrics(o.Registerer), writing: make(chan struct{}, maxWrites)}
+	s := &Store{opts: o.withDefaults(), writing: make(chan struct{}, maxWrites)}
+	s.metrics = newMetrics(o.Registerer, s.linked.isUp)
 	s.log = s.opts.Log
 	s.linked.init()
 	s.index.init()

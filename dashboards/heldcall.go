@@ -1,0 +1,126 @@
+package dashboards
+
+import "fmt"
+
+// Heldcall is the dashboard of a heldcall, or of many.
+func Heldcall() Dashboard {
+	return Dashboard{
+		UID:         "heldcall",
+		Title:       "heldcall",
+		Description: "Traffic of agents, what is held and who decides it, and whether heldcall is well. docs/operate.md says what to do about each alert.",
+		Rows:        []Row{now(), traffic(), calls(), people(), state(), process()},
+	}
+}
+
+func now() Row {
+	stat := func(title, description, unit, expr string, healthy Health) Panel {
+		return Panel{Title: title, Description: description, Kind: Stat, Unit: unit, Width: 3, Healthy: healthy, Queries: []Query{{expr, ""}}}
+	}
+	return Row{"Now", []Panel{
+		stat("Waiting", "Requests that wait for a decision. Replicas of one state all count the same ones, so this is the largest count of an instance.", "", `max(heldcall_requests_pending{$sel})`, Any),
+		stat("Oldest waiting", "How long the request that has waited longest waits.", "s", `max(heldcall_request_oldest_pending_age_seconds{$sel})`, Any),
+		stat("Open streams", "Answers that are being written to agents, held ones included.", "", `sum(heldcall_open_streams{$sel})`, Any),
+		stat("Failed closed", "Answers that were not released, in the last hour.", "", `sum(increase(heldcall_failed_closed_total{$sel}[1h]))`, Zero),
+		stat("Expired", "Calls that nobody answered in time, in the last hour.", "", `sum(increase(heldcall_calls_total{$sel,outcome="expired"}[1h]))`, Zero),
+		stat("Gated", "1 if no canary call passed unheld at the start of any instance.", "", `min(heldcall_canary_passed{$sel})`, One),
+		stat("Policy", "1 while the policies in force are those in their files, on every instance.", "", `min(heldcall_policy_valid{$sel})`, One),
+		stat("NATS", "1 while every instance is connected to NATS.", "", `min(heldcall_nats_connected{$sel})`, One),
+	}}
+}
+
+func traffic() Row {
+	return Row{"Traffic and latency", []Panel{
+		rates("Requests by route", "Requests of agents.", "heldcall_requests_total", "route"),
+		rates("Requests by status", "What agents were answered.", "heldcall_requests_total", "status"),
+		rates("Answers by outcome", "How the answers of gated routes ended.", "heldcall_turns_total", "outcome"),
+		quantiles("Latency added", "What heldcall's own work added: before the upstream request, and from the last ruling to the release. Time that people took is not in it.", "heldcall_overhead_seconds", ""),
+		quantiles("Upstream's first byte", "From the request to upstream to the head of its answer.", "heldcall_upstream_first_byte_seconds", "dialect"),
+		quantiles("From decision to release", "From the last decision of a turn to its release.", "heldcall_decision_to_release_seconds", ""),
+		{Title: "Open streams", Description: "Answers that are being written to agents, held ones included.", Kind: Lines, Width: 8, Queries: []Query{{`sum by (instance) (heldcall_open_streams{$sel})`, "{{instance}}"}}},
+		rates("Refused requests", "Requests that heldcall answered with an error of its own before asking upstream.", "heldcall_refused_requests_total", "code"),
+		{Title: "Continuations and spliced turns", Description: "Upstream requests that heldcall made to tell the model of a denial, and hidden turns put back into agents' requests. A steady stream of continuations is a model that keeps trying what is denied.", Kind: Lines, Unit: "ops", Width: 8, Queries: []Query{
+			{`sum(rate(heldcall_continuations_total{$sel}[$__rate_interval]))`, "continuations"},
+			{`sum(rate(heldcall_spliced_turns_total{$sel}[$__rate_interval]))`, "spliced turns"},
+		}},
+	}}
+}
+
+func calls() Row {
+	return Row{"Calls", []Panel{
+		rates("Verdicts", "What policy said of calls.", "heldcall_call_verdicts_total", "verdict"),
+		rates("Calls by outcome", "How calls ended.", "heldcall_calls_total", "outcome"),
+		rates("Denials by rule", "Calls that policy denied, by the rule.", "heldcall_rule_denials_total", "rule"),
+		{Title: "Expiries", Description: "Calls that nobody answered in time.", Kind: Lines, Width: 8, Queries: []Query{{`sum(increase(heldcall_calls_total{$sel,outcome="expired"}[$__rate_interval]))`, "expired"}}},
+		rates("Holds by tool", "Requests that ended, by tool. Tools beyond the first 50 are other.", "heldcall_holds_total", "tool"),
+		rates("Hosted tools", "Offers of tools that the provider runs, by what policy said.", "heldcall_hosted_tools_total", "verdict"),
+	}}
+}
+
+func people() Row {
+	return Row{"People", []Panel{
+		{Title: "Waiting", Description: "Requests that wait for a decision. Replicas of one state all count the same ones.", Kind: Lines, Width: 8, Queries: []Query{{`max by (instance) (heldcall_requests_pending{$sel})`, "{{instance}}"}}},
+		{Title: "Oldest waiting", Description: "How long the request that has waited longest waits. Near the time-out of your rules nobody looks.", Kind: Lines, Unit: "s", Width: 8, Queries: []Query{{`max by (instance) (heldcall_request_oldest_pending_age_seconds{$sel})`, "{{instance}}"}}},
+		quantiles("Time to decision by tool", "From a request to the decision of a reviewer that ended it.", "heldcall_time_to_decision_seconds", "tool"),
+		rates("Decisions by channel", "Decisions of reviewers, by the channel they came over.", "heldcall_decisions_total", "channel", "action"),
+		rates("Decisions by group", "Decisions of reviewers, by the group that was asked.", "heldcall_group_decisions_total", "group", "action"),
+		quantiles("Length of holds", "From a request to its end, by how it ended.", "heldcall_hold_duration_seconds", "outcome"),
+	}}
+}
+
+func state() Row {
+	return Row{"Failing closed, NATS and the store", []Panel{
+		rates("Failed closed", "Answers that were not released, by why. answer_not_understood says that an upstream sent what heldcall cannot read with certainty.", "heldcall_failed_closed_total", "code"),
+		rates("Store errors", "What the store could not do.", "heldcall_store_errors_total", "op"),
+		rates("Store errors of the data plane", "What could not be recorded or looked up for an answer.", "heldcall_proxy_store_errors_total", "operation"),
+		quantiles("Writes", "What writes took until NATS had them on disk.", "heldcall_store_write_seconds", ""),
+		{Title: "NATS", Description: "1 while the connection stands.", Kind: Lines, Width: 8, Queries: []Query{
+			{`min by (instance) (heldcall_nats_connected{$sel})`, "connected, {{instance}}"},
+			{`sum by (instance) (increase(heldcall_nats_reconnects_total{$sel}[$__rate_interval]))`, "reconnects, {{instance}}"},
+		}},
+		{Title: "Policy", Description: "1 while the policies in force are those in their files; and changes of the files.", Kind: Lines, Width: 8, Queries: []Query{
+			{`min by (instance) (heldcall_policy_valid{$sel})`, "in force, {{instance}}"},
+			{`sum by (result) (increase(heldcall_policy_reloads_total{$sel}[$__rate_interval]))`, "{{result}}"},
+		}},
+	}}
+}
+
+func process() Row {
+	gauge := func(title, description, unit, metric string) Panel {
+		return Panel{Title: title, Description: description, Kind: Lines, Unit: unit, Width: 8, Queries: []Query{{fmt.Sprintf(`max by (instance) (%s{$sel})`, metric), "{{instance}}"}}}
+	}
+	return Row{"Console and process", []Panel{
+		rates("Console requests", "Requests to the console, by status.", "heldcall_console_requests_total", "status"),
+		gauge("Event streams", "Event streams that are open.", "", "heldcall_console_event_streams"),
+		{Title: "Versions", Description: "Instances by the heldcall they run.", Kind: Lines, Width: 8, Queries: []Query{{`count by (version) (heldcall_build_info{$sel})`, "{{version}}"}}},
+		gauge("Memory", "Resident memory.", "bytes", "process_resident_memory_bytes"),
+		{Title: "CPU", Description: "Cores in use.", Kind: Lines, Width: 8, Queries: []Query{{`sum by (instance) (rate(process_cpu_seconds_total{$sel}[$__rate_interval]))`, "{{instance}}"}}},
+		gauge("Goroutines", "Each held answer has a few.", "", "go_goroutines"),
+	}}
+}
+
+// rates shows how often something is counted, by some labels.
+func rates(title, description, metric string, labels ...string) Panel {
+	by, legend := labels[0], "{{"+labels[0]+"}}"
+	for _, label := range labels[1:] {
+		by, legend = by+", "+label, legend+" {{"+label+"}}"
+	}
+	return Panel{Title: title, Description: description, Kind: Lines, Unit: "ops", Width: 8, Queries: []Query{
+		{fmt.Sprintf(`sum by (%s) (rate(%s{$sel}[$__rate_interval]))`, by, metric), legend},
+	}}
+}
+
+// quantiles shows the median and the slow end of a histogram, by a label unless
+// that is "".
+func quantiles(title, description, metric, label string) Panel {
+	p := Panel{Title: title, Description: description, Kind: Lines, Unit: "s", Width: 8}
+	by, legend := "le", ""
+	if label != "" {
+		by, legend = "le, "+label, " {{"+label+"}}"
+	}
+	for _, q := range []struct{ name, value string }{{"p50", "0.5"}, {"p99", "0.99"}} {
+		p.Queries = append(p.Queries, Query{
+			fmt.Sprintf(`histogram_quantile(%s, sum by (%s) (rate(%s_bucket{$sel}[$__rate_interval])))`, q.value, by, metric), q.name + legend,
+		})
+	}
+	return p
+}
