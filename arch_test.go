@@ -39,6 +39,8 @@ var tied = []struct {
 }{
 	{"github.com/valyala/fasthttp", []string{"proxy"}},
 	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "internal/demo"}}, // the demo has a bot
+	{"go.opentelemetry.io/otel/sdk", []string{"internal/telemetry"}},
+	{"go.opentelemetry.io/otel/exporters", []string{"internal/telemetry"}},
 	{"mvdan.cc/sh", []string{"approvals/policy"}},
 	{"github.com/coreos/go-oidc", []string{"console/oidc"}},
 	{"golang.org/x/oauth2", []string{"console/oidc"}},

@@ -20,6 +20,7 @@ import (
 	"github.com/heldcall/heldcall/notify/nats"
 	"github.com/heldcall/heldcall/proxy"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // stopWithin bounds the orderly stop of all parts.
@@ -56,6 +57,7 @@ type App struct {
 	console *console.Console
 	proxy   *proxy.Proxy
 	canary  canaryResult
+	tracer  trace.Tracer // nil without tracing
 }
 
 // New reads the policies. Nothing runs yet.
@@ -149,7 +151,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 }
 
 func (a *App) start(ctx context.Context, running *lifecycle) error {
-	steps := []func(context.Context, *lifecycle) error{a.startPolicy, a.openStore, a.startGrants, a.startGate, a.startBots, a.startProxy, a.startConsole}
+	steps := []func(context.Context, *lifecycle) error{a.startTracing, a.startPolicy, a.openStore, a.startGrants, a.startGate, a.startBots, a.startProxy, a.startConsole}
 	for _, step := range steps {
 		if err := step(ctx, running); err != nil {
 			return err

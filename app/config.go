@@ -26,6 +26,7 @@ type Config struct {
 	Notify  Unsupported   `yaml:"notify" refuse:"this version tells people over NATS and the console only; remove the key"`
 	Audit   AuditConfig   `yaml:"audit"`
 	Log     LogConfig     `yaml:"log"`
+	Tracing TracingConfig `yaml:"tracing"`
 }
 
 // ProxyConfig is the data plane: where agents connect and where their requests
@@ -184,6 +185,20 @@ type AuditConfig struct {
 type LogConfig struct {
 	Level  string `yaml:"level" oneof:"debug info warn error"`
 	Format string `yaml:"format" oneof:"text json"`
+}
+
+// TracingConfig is where spans go.
+type TracingConfig struct {
+	Enabled   bool     `yaml:"enabled"`
+	Endpoint  string   `yaml:"endpoint"`  // base URL of an OTLP receiver over HTTP; empty: from the environment
+	Headers   []Header `yaml:"headers"`   // of each export
+	Arguments bool     `yaml:"arguments"` // spans hold the arguments of calls
+}
+
+// Header is an HTTP header with a value that may be secret.
+type Header struct {
+	Name  string `yaml:"name"`
+	Value Secret `yaml:"value"`
 }
 
 // DefaultConfig is what runs without a file. The upstreams' keys are the

@@ -152,6 +152,10 @@ func TestConfigProblems(t *testing.T) {
 			t.Errorf("%q:\n%s", content, diff)
 		}
 	}
+	f("tracing: {endpoint: \"http://h/v1/traces\"}\n", "heldcall.yaml:1: tracing.endpoint: ends in /v1/traces, which heldcall adds itself; write what stands before it")
+	f("tracing: {endpoint: \"h:4318\", headers: [{name: \"a b\", value: c}]}\n",
+		"heldcall.yaml:1: tracing.endpoint: is not a URL with a host; write for example http://host:port",
+		"heldcall.yaml:1: tracing.headers[0]: is not a header; write {name: authorization, value: ${TOKEN}}")
 	// The form.
 	f("proxy:\n  listn: x\n", "heldcall.yaml:2: proxy.listn: unknown key; the keys here are listen, upstreams, clients, trust_headers, keepalive, heartbeat, max_body, max_continuations, max_denials, routes")
 	f("log: {level: info, level: warn}\n", "heldcall.yaml:1: log.level: is given twice, first in line 1; remove one")
@@ -178,7 +182,7 @@ func TestConfigProblems(t *testing.T) {
 		`heldcall.yaml:2: proxy.routes.allow[1]: "/[" is not a pattern: a bracket or backslash has no end`)
 	// The environment.
 	f("nats: {dir: \"${UNSET}/${SET}/${ALSO_UNSET}\"}\n", "heldcall.yaml:1: nats.dir: the environment variable UNSET, ALSO_UNSET is not set; set it or write the value here")
-	f("${SET}: 1\n", "heldcall.yaml:1: ${SET}: unknown key; the keys here are proxy, hold, console, nats, policy, grants, notify, audit, log")
+	f("${SET}: 1\n", "heldcall.yaml:1: ${SET}: unknown key; the keys here are proxy, hold, console, nats, policy, grants, notify, audit, log, tracing")
 	// What cannot work.
 	f("proxy:\n  listen: 4141\n", `heldcall.yaml:2: proxy.listen: "4141" is not host:port; write for example 127.0.0.1:4141`)
 	f("proxy: {listen: \"127.0.0.1:${PORT}\"}\n", `heldcall.yaml:1: proxy.listen: "x" is not a port; write a number from 0 to 65535`)
@@ -217,7 +221,7 @@ func TestConfigProblems(t *testing.T) {
 	f("log: {level: loud}\nhold:\n  mode: park\nx: 1\n",
 		`heldcall.yaml:1: log.level: "loud" is not known; write debug, info, warn or error`,
 		"heldcall.yaml:3: hold.mode: park is not in this version; write block",
-		"heldcall.yaml:4: x: unknown key; the keys here are proxy, hold, console, nats, policy, grants, notify, audit, log")
+		"heldcall.yaml:4: x: unknown key; the keys here are proxy, hold, console, nats, policy, grants, notify, audit, log, tracing")
 }
 
 // Who decides in another terminal has neither the keys nor the files of the

@@ -34,6 +34,7 @@ func (r *configReader) validate(c *Config) {
 		r.validateFile("policy.file", c.Policy.File)
 	}
 	r.validateConsole(&c.Console)
+	r.validateTracing(&c.Tracing)
 	if c.Audit.Retention < time.Hour {
 		r.problem("audit.retention", "%s is less than an hour; write for example 90d", c.Audit.Retention)
 	}

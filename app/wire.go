@@ -111,7 +111,8 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
 		MaxBody: int(c.MaxBody), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
 		Dialects: dialects(), Policy: a.policies.of, Gate: a.gate, Turns: a.store, Used: a.book.Used,
-		Log: a.log.With("component", "proxy"), Registerer: a.registry,
+		Tracing: proxy.Tracing{Tracer: a.tracer, Arguments: a.config.Tracing.Arguments},
+		Log:     a.log.With("component", "proxy"), Registerer: a.registry,
 	}
 	for _, u := range c.Upstreams {
 		o.Upstreams = append(o.Upstreams, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader})

@@ -82,7 +82,7 @@ type canary struct {
 
 func (c *canary) start(p *Proxy) error {
 	o := p.options
-	o.Registerer, o.Log = nil, nil
+	o.Registerer, o.Log, o.Tracing = nil, nil, Tracing{}
 	o.MaxContinuations, o.Clients = 0, nil
 	o.Policy = func(string) Policy { return canaryPolicy{c} }
 	o.Gate, o.Turns = canaryState{}, canaryState{}

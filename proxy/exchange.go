@@ -58,6 +58,7 @@ type exchange struct {
 	outcome string // for metrics
 
 	docket docket
+	spans  *spans // nil while tracing is off
 }
 
 // state is one step; it returns the next one, nil at the end.
@@ -134,7 +135,7 @@ func (x *exchange) send() state {
 	x.turns++
 	x.sent = time.Now()
 	u, body, buffer := x.route.upstream, x.sends.Body, heads.Get().(*[]byte)
-	head := u.appendRequestHead((*buffer)[:0], &x.fasthttp.Request.Header, x.sends, true)
+	head := u.appendRequestHead((*buffer)[:0], &x.fasthttp.Request.Header, x.sends, true, x.spans.asks(x, x.sends))
 	ask := func(ctx context.Context) reply {
 		defer heads.Put(buffer)
 		up, err := u.do(ctx, head, body)
@@ -170,6 +171,7 @@ func (x *exchange) answered(r reply) state {
 	x.up, x.unopened, x.draining = r.up, true, false
 	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(x.sent).Seconds())
 	status := x.up.head.StatusCode()
+	x.spans.headCame(status)
 	if status < 200 || status > 299 {
 		return x.upstreamError(status)
 	}
@@ -228,6 +230,7 @@ func (x *exchange) read() state {
 	if x.unopened { // till now a heartbeat had to suit the body before it
 		x.answer.Begin(string(x.up.head.ContentType()))
 		x.unopened = false
+		x.spans.blockCame()
 	}
 	if err != nil {
 		return x.endOfBody(err)
@@ -271,6 +274,7 @@ func (x *exchange) endOfBody(err error) state {
 	_ = x.up.body.conn.SetReadDeadline(time.Time{})
 	x.up.body.close()
 	x.up = nil
+	x.spans.upstreamEnded("")
 	return (*exchange).judge
 }
 

@@ -15,13 +15,15 @@ import (
 func (x *exchange) prelude() state {
 	for _, e := range x.req.Before() {
 		u := x.route.upstream
-		r, err := u.do(x.ctx, u.appendRequestHead(nil, &x.fasthttp.Request.Header, e, true), e.Body)
+		r, err := u.do(x.ctx, u.appendRequestHead(nil, &x.fasthttp.Request.Header, e, true, x.spans.asks(x, e)), e.Body)
 		if err != nil {
 			return x.unanswered(err)
 		}
 		status := r.head.StatusCode()
+		x.spans.headCame(status)
 		_, err = r.body.whole(x.p.options.MaxBody)
 		r.body.close()
+		x.spans.upstreamEnded("")
 		if err != nil || (status < 200 || status > 299) && status != fasthttp.StatusNotFound {
 			return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: fmt.Sprintf("the upstream did not do the same to all parts in which it keeps the answer (status %d); try again", status), Err: err})
 		}
@@ -78,6 +80,7 @@ func redirects(status int) bool {
 func (x *exchange) fail(e *intercept.Error) state {
 	x.p.metrics.failedClosed.WithLabelValues(string(e.Code)).Inc()
 	x.p.log.Warn("answer refused", "turn", x.turn, "session", x.who.session, "code", e.Code, "error", e)
+	x.spans.failed(e)
 	x.outcome = "failed"
 	if !x.begun && x.w == nil {
 		clearResponse(&x.fasthttp.Response)

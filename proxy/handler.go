@@ -26,9 +26,13 @@ func (p *Proxy) serve(ctx *fasthttp.RequestCtx) {
 		}
 		ctx.Response.Header.Set(headerTurn, x.turn)
 		p.metrics.request(x.route.label, ctx.Response.StatusCode())
+		if !ctx.Response.IsBodyStream() { // else the relay does
+			x.spans.end(x)
+		}
 	}()
 	if refusal := x.start(); refusal != nil {
 		x.release()
+		x.spans.failed(refusal)
 		p.refuse(ctx, x.route.dialect, refusal)
 	}
 }
@@ -44,7 +48,9 @@ func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx) *exchange {
 // start finds the request's way and goes it. An error of heldcall's own refuses
 // the request before upstream was asked.
 func (x *exchange) start() (refusal *intercept.Error) {
-	if x.route, refusal = x.p.route(x.fasthttp); refusal != nil {
+	x.route, refusal = x.p.route(x.fasthttp)
+	x.spans = x.p.beginSpans(x)
+	if refusal != nil {
 		return refusal
 	}
 	if conn, ok := x.fasthttp.Conn().(*agentConn); ok {
@@ -131,6 +137,7 @@ func (x *exchange) prepare() *intercept.Error {
 	if refusal := x.admit(); refusal != nil {
 		return refusal
 	}
+	x.spans.identified(x)
 	if refusal := x.splice(); refusal != nil {
 		return refusal
 	}

@@ -95,8 +95,9 @@ func appendLower(dst, k []byte) []byte {
 }
 
 // appendRequestHead writes the head of the upstream request: the agent's headers
-// in their order, spelling and number.
-func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, e intercept.Envelope, gated bool) []byte {
+// in their order, spelling and number, but for their trace context where l stands in
+// its place.
+func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, e intercept.Envelope, gated bool, l lineage) []byte {
 	dst = append(append(dst, e.Method...), ' ')
 	dst = append(append(dst, u.base...), e.Path...)
 	if len(e.Query) > 0 {
@@ -111,7 +112,7 @@ func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, e 
 	}
 	var scratch [64]byte
 	for k, v := range req.AllInOrder() {
-		if lower := appendLower(scratch[:0], k); goesOn(lower, v, named) && !u.replaces(lower, gated) {
+		if lower := appendLower(scratch[:0], k); goesOn(lower, v, named) && !u.replaces(lower, gated) && !l.replaces(lower) {
 			dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
 		}
 	}
@@ -121,6 +122,7 @@ func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, e 
 	if u.apiKey != "" {
 		dst = u.appendKey(dst, req)
 	}
+	dst = l.append(dst)
 	if e.Method != string(req.Method()) { // heldcall's own: the agent sent no body
 		dst = append(dst, "Content-Type: application/json\r\n"...)
 	}

@@ -100,7 +100,8 @@ func (x *exchange) passByName(c intercept.Call) bool {
 	if !ok || x.p.options.Gate.RunState(who.run) != approvals.RunRunning {
 		return false
 	}
-	e := x.event(approvals.EventCallAllowed, &hearing{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule})
+	h := &hearing{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
+	e := x.event(approvals.EventCallAllowed, h)
 	e.Note = "allowed by name; the arguments pass as they stream"
 	if err := x.p.options.Gate.Record(x.ctx, e); err != nil {
 		if x.ctx.Err() == nil {
@@ -110,6 +111,7 @@ func (x *exchange) passByName(c intercept.Call) bool {
 	}
 	x.p.metrics.verdict(verdict.Action)
 	x.p.metrics.outcome(approvals.OutcomeAllowedByRule)
+	x.spans.passed(h)
 	return true
 }
 
@@ -296,7 +298,9 @@ func (x *exchange) proceed() state {
 	if refusal != nil { // the model is told nothing, and what was ruled stands
 		settled.Next = nil
 	}
-	if err := x.record(settled); err != nil {
+	err = x.record(settled)
+	x.spans.decided(&x.docket, began, err)
+	if err != nil {
 		if x.ctx.Err() != nil {
 			return x.gone()
 		}

@@ -48,6 +48,7 @@ type Options struct {
 	// nobody is told.
 	Used func(grants ...string)
 
+	Tracing    Tracing
 	Log        *slog.Logger          // nil: discards
 	Registerer prometheus.Registerer // nil: metrics are not exported
 }

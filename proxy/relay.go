@@ -37,6 +37,7 @@ var errFault = errors.New("internal error")
 // whole one.
 func (r *relay) WriteTo(w io.Writer) (n int64, err error) {
 	x := r.x
+	defer func() { x.spans.end(x) }()
 	defer func() {
 		if fault := recover(); fault != nil {
 			x.panicked(fault)
@@ -65,6 +66,7 @@ func (r *relay) Close() error {
 	if r.x.streams {
 		r.x.lost()
 		r.x.close()
+		r.x.spans.end(r.x)
 	}
 	return nil
 }

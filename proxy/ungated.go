@@ -12,11 +12,12 @@ func (x *exchange) passUngated() *intercept.Error {
 	x.outcome = "ungated"
 	u, h := x.route.upstream, &x.fasthttp.Request.Header
 	ask := x.route.envelope(x.fasthttp)
-	up, err := u.do(x.ctx, u.appendRequestHead(nil, h, ask, false), ask.Body)
+	up, err := u.do(x.ctx, u.appendRequestHead(nil, h, ask, false, x.spans.asks(x, ask)), ask.Body)
 	if err != nil {
 		return &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err}
 	}
 	x.up = up
+	x.spans.headCame(up.head.StatusCode())
 	u.copyResponseHead(&x.fasthttp.Response.Header, &up.head, false)
 	switch status := up.head.StatusCode(); {
 	case x.fasthttp.IsHead():
@@ -72,6 +73,7 @@ func (x *exchange) passError() {
 
 func (x *exchange) refuse(e *intercept.Error) {
 	clearResponse(&x.fasthttp.Response)
+	x.spans.failed(e)
 	x.p.refuse(x.fasthttp, nil, e)
 }
 

@@ -55,6 +55,7 @@ func (x *exchange) open(ctx context.Context, requests []approvals.Request) state
 	x.docket.hold, x.docket.since = hold, time.Now()
 	x.answer.Shrink()
 	x.outcome = "held"
+	x.spans.asked(&x.docket)
 	return (*exchange).wait
 }
 
@@ -73,6 +74,7 @@ func (x *exchange) wait() state {
 	case <-x.docket.hold.Done():
 		return (*exchange).decided
 	case <-x.p.draining:
+		x.spans.abandoned(leftPending, "")
 		x.detach()
 		return x.shutDown()
 	case <-x.ctx.Done():
@@ -105,6 +107,7 @@ func (x *exchange) lost() state {
 // at shutdown it stays with the reviewers.
 func (x *exchange) leave() state {
 	if errors.Is(context.Cause(x.ctx), errShuttingDown) {
+		x.spans.abandoned(leftPending, "")
 		x.detach()
 	} else {
 		x.giveUp(cancelledAgentGone)
@@ -120,6 +123,7 @@ func (x *exchange) detach() {
 
 // giveUp cancels what was asked.
 func (x *exchange) giveUp(reason string) {
+	x.spans.abandoned(string(approvals.StatusCancelled), reason)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), cancelFor)
 	defer cancel()
 	if err := x.docket.hold.Cancel(ctx, reason); err != nil {
@@ -141,6 +145,7 @@ func (x *exchange) decided() state {
 	}
 	judged := x.policy()
 	requests := hold.Requests()
+	x.spans.answered(requests)
 	for i, h := range x.docket.asked {
 		h.request = &requests[i]
 		x.decide(h, judged)
