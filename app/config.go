@@ -107,14 +107,21 @@ type Reviewer struct {
 // NATSConfig is the durable store: an embedded server, or an external one if URL
 // is set. At most one of Creds and NKey is set.
 type NATSConfig struct {
-	URL      string        `yaml:"url"`    // of an external server or cluster, comma separated
-	Listen   string        `yaml:"listen"` // host:port of the embedded server, loopback only; empty: in-process only
-	Dir      string        `yaml:"dir"`    // where the embedded server stores
-	Creds    string        `yaml:"creds"`  // file with user credentials
-	NKey     string        `yaml:"nkey"`   // file with an nkey seed
+	URL      string        `yaml:"url"`                         // of an external server or cluster, comma separated
+	Listen   string        `yaml:"listen"`                      // host:port of the embedded server, loopback only; empty: in-process only
+	Dir      string        `yaml:"dir"`                         // where the embedded server stores
+	Auth     string        `yaml:"auth" oneof:"open reviewers"` // who may connect to the embedded server: anybody, or reviewers with their tokens
+	Creds    string        `yaml:"creds"`                       // file with user credentials
+	NKey     string        `yaml:"nkey"`                        // file with an nkey seed
 	TLS      NATSTLSConfig `yaml:"tls"`
 	Replicas int           `yaml:"replicas"` // copies in a cluster; 0: as many as it has servers, at most 3
 }
+
+// natsOpen and natsReviewers are what nats.auth can be.
+const (
+	natsOpen      = "open"
+	natsReviewers = "reviewers"
+)
 
 // NATSTLSConfig names the PEM files for the connection to an external server.
 type NATSTLSConfig struct {
@@ -228,7 +235,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			Listen: "127.0.0.1:4142", Session: 12 * time.Hour,
 			OIDC: OIDCConfig{Scopes: []string{"openid", "email", "profile"}, NameClaim: "email", GroupsClaim: "groups", Role: noRole},
 		},
-		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
+		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data", Auth: natsOpen},
 		Policy: PolicyConfig{File: "policy.yaml", Mode: "enforce"},
 		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour},
 		Log:    LogConfig{Level: "info", Format: "text"},

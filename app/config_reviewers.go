@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/notify/nats"
 )
 
 func (r *configReader) validateConsole(c *ConsoleConfig) {
@@ -85,4 +86,18 @@ func (c ConsoleConfig) directory() (*reviewers.Directory, error) {
 		}
 	}
 	return reviewers.NewDirectory(entries)
+}
+
+// NATSAccounts are the rights that an external NATS server gives the reviewers,
+// or "local" where there are none.
+func (c ConsoleConfig) NATSAccounts() (nats.Accounts, error) {
+	directory, err := c.directory()
+	if err != nil {
+		return nats.Accounts{}, err
+	}
+	all := []reviewers.Reviewer{reviewers.Local()}
+	if directory != nil {
+		all = directory.All()
+	}
+	return nats.AccountsOf(all), nil
 }

@@ -63,3 +63,18 @@ func TestConfigRefusesReviewers(t *testing.T) {
 		"heldcall.yaml:4: console.reviewers[1].token_sha256: is also that of console.reviewers[0]; make one for each with heldcall token create")
 	f("    - {name: ann, token_sha256: "+hashA+"}\n  session: 10s\n", "heldcall.yaml:4: console.session: 10s is less than a minute")
 }
+
+func TestConfigRefusesNATSAuth(t *testing.T) {
+	f := func(config, want string) {
+		t.Helper()
+		_, _, err := load(t, config)
+		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+			t.Errorf("of %s it says %v, not %s", config, err, want)
+		}
+	}
+	staffed := "console: {reviewers: [{name: ann, token_sha256: " + hashA + "}]}\n"
+	f("nats: {auth: reviewers}\n", "heldcall.yaml:1: nats.auth: nobody could connect: no console.reviewers have a token")
+	f(staffed+"nats: {auth: reviewers, url: nats://h}\n", "heldcall.yaml:2: nats.auth: is for the embedded server")
+	f(staffed+"nats: {auth: closed}\n", `nats.auth: "closed" is not known; write open or reviewers`)
+	f(staffed+"nats: {auth: reviewers}\n", "")
+}

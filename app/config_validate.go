@@ -24,6 +24,7 @@ func (r *configReader) validate(c *Config) {
 	r.validateUpstreams(&c.Proxy)
 	r.validateClients(c.Proxy.Clients)
 	r.validateNATS(&c.NATS)
+	r.validateNATSAuth(c)
 	r.validateTemplates(c.Grants.Templates)
 	if c.Hold.Mode == "park" {
 		r.problem("hold.mode", "park is not in this version; write block")
@@ -56,7 +57,7 @@ func (r *configReader) validateListeners(c *Config) {
 	if c.NATS.Listen == "" || c.NATS.URL != "" {
 		return
 	}
-	nats := r.validateListen("nats.listen", c.NATS.Listen, "the embedded server asks bots for no credentials;")
+	nats := r.validateListen("nats.listen", c.NATS.Listen, "the embedded server is for bots on this machine, without TLS;")
 	if nats != "" && (nats == proxy || nats == console) {
 		r.problem("nats.listen", "is the address of another listener; choose another port")
 	}
@@ -240,6 +241,19 @@ func (r *configReader) validateNATS(n *NATSConfig) {
 		if file.path != "" {
 			r.validateFile(file.key, file.path)
 		}
+	}
+}
+
+// validateNATSAuth checks that there is somebody whom the embedded server can ask
+// who they are.
+func (r *configReader) validateNATSAuth(c *Config) {
+	tokens := slices.ContainsFunc(c.Console.Reviewers, func(reviewer Reviewer) bool { return reviewer.TokenSHA256 != "" })
+	switch {
+	case c.NATS.Auth != natsReviewers:
+	case c.NATS.URL != "":
+		r.problem("nats.auth", "is for the embedded server; an external one asks its users as its own configuration says (heldcall nats permissions)")
+	case !tokens:
+		r.problem("nats.auth", "nobody could connect: no console.reviewers have a token; make one with heldcall token create")
 	}
 }
 

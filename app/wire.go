@@ -37,7 +37,7 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 	}
 	a.store, err = store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
-		Replicas: c.Replicas, Listen: listen, Dir: c.Dir, Retention: a.config.Audit.Retention,
+		Replicas: c.Replicas, Listen: listen, Dir: c.Dir, Reviewers: a.reviewers, ReviewersOnly: c.Auth == natsReviewers, Retention: a.config.Audit.Retention,
 		Log: a.log.With("component", "store"), Registerer: a.registry,
 	})
 	if err != nil {

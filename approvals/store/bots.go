@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
 // Bots on loopback live in an account of their own. From there they reach the
@@ -21,17 +23,14 @@ const botAccount = "BOTS"
 // botStreams are the streams that bots read.
 var botStreams = []string{StreamRequests, StreamEvents}
 
-// botServices are the subjects that bots send requests to.
+// botServices are the subjects that bots without credentials send requests to.
 func botServices() []string {
-	services := []string{
-		"heldcall.v1.decide." + botUser + ".*",
-		"heldcall.v1.signal." + botUser + ".*",
-		"heldcall.v1.grants." + botUser + ".*",
-		"heldcall.v1.svc.>",
-		"$SRV.>",
-		"$JS.API.INFO",
-		"$JS.API.STREAM.NAMES",
-	}
+	return append(ReviewerServices(reviewers.Local()), botReads()...)
+}
+
+// botReads are the subjects on which every bot asks for what there is.
+func botReads() []string {
+	services := append(ReadingServices(), "$JS.API.INFO", "$JS.API.STREAM.NAMES")
 	for _, stream := range botStreams {
 		services = append(services,
 			"$JS.API.STREAM.INFO."+stream,
@@ -82,21 +81,27 @@ func notForBots(channels []string) []string {
 // read requests and events, to decide, to signal and to grant as the reviewer
 // "local", and to ask the micro service.
 func botPermissions(channels []string) *server.Permissions {
+	return permissions(botServices(), channels)
+}
+
+// permissions are the rights of a bot that sends requests to services.
+func permissions(services, channels []string) *server.Permissions {
 	return &server.Permissions{
-		Publish:   &server.SubjectPermission{Allow: append(botServices(), botConsumers()...), Deny: notForBots(channels)},
-		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "heldcall.v1.requests.>", "heldcall.v1.events.>"}},
+		Publish:   &server.SubjectPermission{Allow: append(services, botConsumers()...), Deny: notForBots(channels)},
+		Subscribe: &server.SubjectPermission{Allow: append([]string{"_INBOX.>"}, botFeeds...)},
 	}
 }
 
-// shareWithBots exports to the bots' account what bots may reach.
-func shareWithBots(srv *server.Server) error {
+// shareWithBots exports to the bots' account what bots may reach. Which of it each
+// of them may is a matter of their own rights.
+func shareWithBots(srv *server.Server, services []string) error {
 	own := srv.GlobalAccount()
 	bots, err := srv.LookupAccount(botAccount)
 	if err != nil {
 		return fmt.Errorf("set up the bots' account: %w", err)
 	}
 	only := []*server.Account{bots}
-	for _, subject := range botServices() {
+	for _, subject := range services {
 		err := errors.Join(
 			own.AddServiceExportWithResponse(subject, server.Streamed, only),
 			bots.AddServiceImport(own, subject, subject),
@@ -105,7 +110,7 @@ func shareWithBots(srv *server.Server) error {
 			return fmt.Errorf("share %s with bots: %w", subject, err)
 		}
 	}
-	for _, subject := range []string{"heldcall.v1.requests.>", "heldcall.v1.events.>"} {
+	for _, subject := range botFeeds {
 		err := errors.Join(
 			own.AddStreamExport(subject, only),
 			bots.AddStreamImport(own, subject, ""),

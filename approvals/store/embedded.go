@@ -69,12 +69,20 @@ func (e *embedded) start(o Options) error {
 	if err := setListen(opts, o.Listen); err != nil {
 		return err
 	}
+	keeper := e.keeper(o, opts)
 	srv, err := server.NewServer(opts)
 	if err != nil {
 		return fmt.Errorf("prepare the embedded NATS server in %s: %w", o.Dir, err)
 	}
 	e.server = srv
-	if err := shareWithBots(srv); err != nil {
+	services := botServices()
+	if keeper != nil {
+		services = append(EveryReviewersServices(), botReads()...)
+		if keeper.bots, err = srv.LookupAccount(botAccount); err != nil {
+			return fmt.Errorf("set up the bots' account: %w", err)
+		}
+	}
+	if err := shareWithBots(srv, services); err != nil {
 		return err
 	}
 	srv.Start()
@@ -88,6 +96,20 @@ func (e *embedded) start(o Options) error {
 		e.addr = addr.String()
 	}
 	return nil
+}
+
+// keeper has the server ask who its clients are where there are reviewers; nil
+// where there are none.
+func (e *embedded) keeper(o Options, opts *server.Options) *doorkeeper {
+	if o.Reviewers == nil {
+		return nil
+	}
+	if o.ReviewersOnly {
+		opts.NoAuthUser = "" // the server tells clients that they have to say who they are
+	}
+	keeper := &doorkeeper{reviewers: o.Reviewers, open: !o.ReviewersOnly, password: e.password, channels: o.Channels, log: o.Log}
+	opts.CustomClientAuthentication = keeper
+	return keeper
 }
 
 // setListen sets where bots connect. Port 0 takes any free port.
@@ -106,7 +128,7 @@ func setListen(opts *server.Options, listen string) error {
 	}
 	ip := net.ParseIP(host)
 	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("nats.listen %q: the embedded server takes bots without credentials, so it listens on a loopback address only; use an external NATS server (nats.url) for others", listen)
+		return fmt.Errorf("nats.listen %q: the embedded server is for bots on this machine, without TLS, and listens on a loopback address only; use an external NATS server (nats.url) for others", listen)
 	}
 	// The server would only log that the address is taken, and go on trying.
 	probe, err := net.Listen("tcp", listen)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
 // Names of what the store keeps in NATS.
@@ -48,13 +49,18 @@ type Options struct {
 	// files as far as the server asks for them.
 	Creds, NKey            string
 	TLSCA, TLSCert, TLSKey string
-	Replicas               int           // copies in a cluster; 0: as many as it has servers, at most 3
-	Listen                 string        // of the embedded server, for bots; "" is 127.0.0.1:4143, "-" is nowhere
-	Dir                    string        // of the embedded server; "" is ./data
-	Retention              time.Duration // of requests, runs and audit log; 0: 90 days
-	Channels               []string      // that are told of events: their consumers are not for bots
-	Log                    *slog.Logger
-	Registerer             prometheus.Registerer
+	Replicas               int    // copies in a cluster; 0: as many as it has servers, at most 3
+	Listen                 string // of the embedded server, for bots; "" is 127.0.0.1:4143, "-" is nowhere
+	Dir                    string // of the embedded server; "" is ./data
+	// Reviewers may connect to the embedded server with their tokens, and publish
+	// as themselves. nil: whoever connects is the reviewer "local".
+	Reviewers *reviewers.Directory
+	// ReviewersOnly keeps out whoever gives no credentials. With Reviewers.
+	ReviewersOnly bool
+	Retention     time.Duration // of requests, runs and audit log; 0: 90 days
+	Channels      []string      // that are told of events: their consumers are not for bots
+	Log           *slog.Logger
+	Registerer    prometheus.Registerer
 }
 
 // Store implements [approvals.Store] and keeps hidden turns. It is safe for

@@ -31,6 +31,7 @@ type program struct {
 	Delegations delegationsCommand `cmd:"" help:"Let another reviewer decide in your place, or list who does."`
 	Policy      policyCommand      `cmd:"" help:"Work with policy files."`
 	Config      configCommand      `cmd:"" help:"Work with configuration files."`
+	NATS        natsCommand        `cmd:"" name:"nats" help:"Work with an external NATS server."`
 	Token       tokenCommand       `cmd:"" help:"Make tokens of reviewers."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
