@@ -17,10 +17,10 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned"},
+	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/fakeslack"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
 	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc"},
-	{"notify/nats", "notify/notifytest", "console"},
+	{"notify/nats", "notify/slack", "notify/notifytest", "console"},
 	{"proxy"},
 	{"app"},
 	{"internal/demo"},
@@ -41,6 +41,7 @@ var tied = []struct {
 	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "internal/demo"}}, // the demo has a bot
 	{"go.opentelemetry.io/otel/sdk", []string{"internal/telemetry"}},
 	{"go.opentelemetry.io/otel/exporters", []string{"internal/telemetry"}},
+	{"github.com/slack-go/slack", []string{"notify/slack"}},
 	{"mvdan.cc/sh", []string{"approvals/policy"}},
 	{"github.com/coreos/go-oidc", []string{"console/oidc"}},
 	{"golang.org/x/oauth2", []string{"console/oidc"}},

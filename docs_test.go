@@ -127,6 +127,7 @@ func metrics(t *testing.T) string {
 	config.Proxy.Listen, config.Console.Listen, config.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", ""
 	config.Proxy.Upstreams[0].URL = model.URL
 	config.NATS.Dir = t.TempDir()
+	config.Notify.Slack = []app.SlackConfig{{Name: "slack", BotToken: "xoxb-1", Channel: "C1", APIURL: model.URL + "/"}}
 	heldcall, err := app.New(app.Options{Config: config})
 	if err != nil {
 		t.Fatal(err)

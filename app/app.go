@@ -50,14 +50,15 @@ type App struct {
 
 	reviewers *reviewers.Directory // nil without any
 
-	store   *store.Store
-	book    *approvals.GrantBook
-	gate    *approvals.Gate
-	bots    *nats.Service
-	console *console.Console
-	proxy   *proxy.Proxy
-	canary  canaryResult
-	tracer  trace.Tracer // nil without tracing
+	store    *store.Store
+	book     *approvals.GrantBook
+	gate     *approvals.Gate
+	bots     *nats.Service
+	channels channels
+	console  *console.Console
+	proxy    *proxy.Proxy
+	canary   canaryResult
+	tracer   trace.Tracer // nil without tracing
 }
 
 // New reads the policies. Nothing runs yet.
@@ -151,7 +152,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 }
 
 func (a *App) start(ctx context.Context, running *lifecycle) error {
-	steps := []func(context.Context, *lifecycle) error{a.startTracing, a.startPolicy, a.openStore, a.startGrants, a.startGate, a.startBots, a.startProxy, a.startConsole}
+	steps := []func(context.Context, *lifecycle) error{a.startTracing, a.startPolicy, a.openStore, a.startGrants, a.startGate, a.startBots, a.makeChannels, a.startProxy, a.startConsole, a.startChannels}
 	for _, step := range steps {
 		if err := step(ctx, running); err != nil {
 			return err

@@ -23,7 +23,7 @@ type Config struct {
 	NATS    NATSConfig    `yaml:"nats"`
 	Policy  PolicyConfig  `yaml:"policy"`
 	Grants  GrantsConfig  `yaml:"grants"`
-	Notify  Unsupported   `yaml:"notify" refuse:"this version tells people over NATS and the console only; remove the key"`
+	Notify  NotifyConfig  `yaml:"notify"`
 	Audit   AuditConfig   `yaml:"audit"`
 	Log     LogConfig     `yaml:"log"`
 	Tracing TracingConfig `yaml:"tracing"`
@@ -102,6 +102,7 @@ type Reviewer struct {
 	Role        string   `yaml:"role" oneof:"viewer reviewer admin"`
 	Groups      []string `yaml:"groups"` // that rules name; "*" is all of them
 	User        string   `yaml:"user"`   // as agents' principals name the same person; empty: Name
+	Slack       string   `yaml:"slack"`  // their user id in Slack, by which they decide there
 }
 
 // NATSConfig is the durable store: an embedded server, or an external one if URL

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"encoding/hex"
+	"regexp"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ func (r *configReader) validateConsole(c *ConsoleConfig) {
 	if c.Session < time.Minute {
 		r.problem("console.session", "%s is less than a minute; write for example 12h", c.Session)
 	}
-	names, hashes := map[string]int{}, map[string]int{}
+	names, hashes, users := map[string]int{}, map[string]int{}, map[string]int{}
 	decides := false
 	for i := range c.Reviewers {
 		reviewer, key := &c.Reviewers[i], index("console.reviewers", i)
@@ -30,6 +31,10 @@ func (r *configReader) validateConsole(c *ConsoleConfig) {
 		if first, twice := hashes[reviewer.TokenSHA256]; twice && reviewer.TokenSHA256 != "" {
 			r.problem(key+".token_sha256", "is also that of console.reviewers[%d]; make one for each with heldcall token create", first)
 		}
+		if first, twice := users[reviewer.Slack]; twice && reviewer.Slack != "" {
+			r.problem(key+".slack", "is also that of console.reviewers[%d]; a Slack user is one reviewer", first)
+		}
+		users[reviewer.Slack] = i
 		names[reviewer.Name], hashes[reviewer.TokenSHA256] = i, i
 	}
 	if len(c.Reviewers) > 0 && !decides && !c.OIDC.On() {
@@ -58,6 +63,9 @@ func (r *configReader) validateReviewer(key string, reviewer *Reviewer, tokenles
 	if err != nil || len(digest) != 32 && !(tokenless && len(digest) == 0) || strings.ToLower(reviewer.TokenSHA256) != reviewer.TokenSHA256 {
 		r.problem(key+".token_sha256", "is not 64 lower-case hex digits; make a token and its hash with: heldcall token create")
 	}
+	if reviewer.Slack != "" && !slackUser.MatchString(reviewer.Slack) {
+		r.problem(key+".slack", "%q is not the id of a Slack user, such as U0123ABCD: in Slack it is in the person's profile, under \"Copy member ID\"", reviewer.Slack)
+	}
 	r.validateGroups(key+".groups", reviewer.Groups)
 }
 
@@ -68,6 +76,9 @@ func (r *configReader) validateGroups(key string, groups []string) {
 		}
 	}
 }
+
+// slackUser is how Slack names users.
+var slackUser = regexp.MustCompile(`^[UW][A-Z0-9]{2,}$`)
 
 // asks reports whether anybody has to say who they are.
 func (c ConsoleConfig) asks() bool { return len(c.Reviewers) > 0 || c.OIDC.On() }
@@ -83,6 +94,7 @@ func (c ConsoleConfig) directory() (*reviewers.Directory, error) {
 		entries[i] = reviewers.Entry{
 			Reviewer:    reviewers.Reviewer{Name: r.Name, User: r.User, Role: reviewers.Role(r.Role), Groups: r.Groups},
 			TokenSHA256: r.TokenSHA256,
+			Slack:       r.Slack,
 		}
 	}
 	return reviewers.NewDirectory(entries)

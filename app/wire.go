@@ -35,9 +35,10 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 	if listen == "" {
 		listen = "-"
 	}
+	names, _ := a.config.Notify.names()
 	a.store, err = store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
-		Replicas: c.Replicas, Listen: listen, Dir: c.Dir, Reviewers: a.reviewers, ReviewersOnly: c.Auth == natsReviewers, Retention: a.config.Audit.Retention,
+		Replicas: c.Replicas, Listen: listen, Dir: c.Dir, Reviewers: a.reviewers, ReviewersOnly: c.Auth == natsReviewers, Retention: a.config.Audit.Retention, Channels: names,
 		Log: a.log.With("component", "store"), Registerer: a.registry,
 	})
 	if err != nil {
@@ -171,7 +172,8 @@ func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
 			{Name: "store", Check: a.store.Healthy},
 			{Name: "canary", Check: a.canary.check},
 		},
-		Log: a.log.With("component", "console"), Registerer: a.registry, Gatherer: a.registry,
+		Hooks: a.channels.hooks,
+		Log:   a.log.With("component", "console"), Registerer: a.registry, Gatherer: a.registry,
 	})
 	if err != nil {
 		return err

@@ -64,6 +64,7 @@ type Options struct {
 	OIDC       *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none
 	Session    time.Duration             // how long a sign-in lasts; 0: 12 h
 	Checks     []Check                   // of readiness
+	Hooks      []Hook                    // where services call
 	Log        *slog.Logger              // nil: discards
 	Registerer prometheus.Registerer     // nil: the console's own metrics are not exported
 	Gatherer   prometheus.Gatherer       // nil: /metrics is empty
@@ -75,6 +76,13 @@ type Options struct {
 type Check struct {
 	Name  string
 	Check func(context.Context) error
+}
+
+// Hook is where a service calls that tells people of requests. It proves by itself
+// who calls, as by a signature: the console asks neither for a token nor for JSON.
+type Hook struct {
+	Path    string // such as /hooks/slack
+	Handler http.Handler
 }
 
 // Console is the control plane's server.
@@ -91,6 +99,7 @@ type Console struct {
 	secure    bool // browsers come over HTTPS
 	entrance  entrance
 	checks    []Check
+	hooks     []Hook
 	log       *slog.Logger
 	heartbeat time.Duration
 	patience  time.Duration // with the body of a request; bodyTimeout outside tests
@@ -128,6 +137,7 @@ func New(o Options) (*Console, error) {
 		secure:    strings.HasPrefix(o.URL, "https:"),
 		entrance:  entrance,
 		checks:    o.Checks,
+		hooks:     o.Hooks,
 		log:       o.Log,
 		heartbeat: o.Heartbeat,
 		patience:  bodyTimeout,

@@ -73,6 +73,9 @@ func (c *Console) handler() http.Handler {
 	for path, routes := range byPath {
 		mux.Handle(path, c.byMethod(routes))
 	}
+	for _, hook := range c.hooks {
+		mux.Handle(hook.Path, c.serveHook(hook))
+	}
 	mux.Handle("/", c.serve("unknown", public, func(_ http.ResponseWriter, r *http.Request) error {
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, fmt.Sprintf("there is nothing at %s; GET / lists what there is", r.URL.Path))
 	}))
@@ -109,12 +112,7 @@ func (c *Console) byMethod(routes []route) http.Handler {
 func (c *Console) serve(name string, role reviewers.Role, handle handlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
-		control := http.NewResponseController(w)
-		now := time.Now()
-		// Neither can fail on a connection of this server.
-		_ = control.SetReadDeadline(now.Add(c.patience))
-		_ = control.SetWriteDeadline(now.Add(c.patience + writeTimeout))
-
+		c.bound(w)
 		header := recorder.Header()
 		header.Set("Cache-Control", "no-store")
 		header.Set("X-Content-Type-Options", "nosniff")
@@ -132,6 +130,27 @@ func (c *Console) serve(name string, role reviewers.Role, handle handlerFunc) ht
 		}
 		c.metrics.requests.WithLabelValues(name, boundedMethod(r.Method), fmt.Sprint(recorder.status)).Inc()
 	})
+}
+
+// serveHook bounds how long who calls may stall, and counts what was answered.
+func (c *Console) serveHook(hook Hook) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
+		c.bound(w)
+		recorder.Header().Set("Cache-Control", "no-store")
+		recorder.Header().Set("X-Content-Type-Options", "nosniff")
+		hook.Handler.ServeHTTP(recorder, r)
+		c.metrics.requests.WithLabelValues(hook.Path, boundedMethod(r.Method), fmt.Sprint(recorder.status)).Inc()
+	})
+}
+
+// bound sets how long a connection may stall.
+func (c *Console) bound(w http.ResponseWriter) {
+	control := http.NewResponseController(w)
+	now := time.Now()
+	// Neither can fail on a connection of this server.
+	_ = control.SetReadDeadline(now.Add(c.patience))
+	_ = control.SetWriteDeadline(now.Add(c.patience + writeTimeout))
 }
 
 func refuseMethod(methods []string) handlerFunc {

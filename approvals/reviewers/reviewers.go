@@ -81,18 +81,21 @@ func Local() Reviewer {
 	return Reviewer{Name: LocalName, Role: RoleAdmin, Groups: []string{approvals.EveryGroup}}
 }
 
-// Entry is one reviewer of the configuration and the hash of their token.
+// Entry is one reviewer of the configuration, the hash of their token, and who they
+// are elsewhere.
 type Entry struct {
 	Reviewer
 	TokenSHA256 string // hex; "" for who has no token and proves their identity otherwise
+	Slack       string // their user id there; "": they do not decide from Slack
 }
 
 // Directory is the reviewers of the configuration. It does not change and is
 // safe for concurrent use.
 type Directory struct {
-	all    []Reviewer
-	byName map[string]Reviewer
-	tokens []token
+	all     []Reviewer
+	byName  map[string]Reviewer
+	bySlack map[string]Reviewer
+	tokens  []token
 }
 
 // token is whose token has a hash.
@@ -102,9 +105,9 @@ type token struct {
 }
 
 // NewDirectory takes the reviewers of the configuration. It refuses a hash that
-// is not one, and two reviewers of one name or with one token.
+// is not one, and two reviewers of one name, one token or one Slack user.
 func NewDirectory(entries []Entry) (*Directory, error) {
-	d := &Directory{byName: map[string]Reviewer{}}
+	d := &Directory{byName: map[string]Reviewer{}, bySlack: map[string]Reviewer{}}
 	for _, e := range entries {
 		if _, twice := d.byName[e.Name]; twice || e.Name == "" || e.Name == LocalName {
 			return nil, fmt.Errorf("reviewer %q: the name is empty, taken or %q", e.Name, LocalName)
@@ -116,6 +119,13 @@ func NewDirectory(entries []Entry) (*Directory, error) {
 		}
 		d.all = append(d.all, who)
 		d.byName[e.Name] = who
+		if e.Slack == "" {
+			continue
+		}
+		if _, twice := d.bySlack[e.Slack]; twice {
+			return nil, fmt.Errorf("reviewer %q: has the Slack user of another reviewer", e.Name)
+		}
+		d.bySlack[e.Slack] = who
 	}
 	return d, nil
 }
@@ -178,6 +188,12 @@ func (d *Directory) ByPerson(name string) (Reviewer, bool) {
 
 // HasTokens reports whether anybody proves who they are by a token.
 func (d *Directory) HasTokens() bool { return len(d.tokens) > 0 }
+
+// BySlack is the reviewer who is a Slack user.
+func (d *Directory) BySlack(userID string) (Reviewer, bool) {
+	r, ok := d.bySlack[userID]
+	return r, ok
+}
 
 // Standing is what the reviewer of a name has of their own. It is
 // [approvals.GateOptions].Standing; a reviewer who decides nothing has none.

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/internal/visible"
 )
 
 func TestPrintable(t *testing.T) {
@@ -44,7 +46,7 @@ func FuzzPrintable(f *testing.F) {
 		escaped := escapeJSON(encoded)
 		for _, shown := range []string{printable(text), escaped, indentJSON(encoded), indentJSON(json.RawMessage(text))} {
 			for _, r := range shown {
-				if !visible(r) && r != '\n' && r != '\t' {
+				if !visible.Rune(r) && r != '\n' && r != '\t' {
 					t.Fatalf("%q is printed with %U: %q", text, r, shown)
 				}
 			}

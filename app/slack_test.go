@@ -1,0 +1,449 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/fakeslack"
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+const (
+	slackSecret = "8f742231b10e8888abcd99yyyzzz85a5"
+	pressYes    = "heldcall_approve"
+	pressNo     = "heldcall_deny"
+	pressAlways = "heldcall_allow_always"
+	pressEdit   = "heldcall_edit"
+	pressNote   = "heldcall_note"
+)
+
+// slackWorld is a heldcall with reviewers in Slack: ann, bob and vic, a viewer.
+type slackWorld struct {
+	*world
+	slack  *fakeslack.Server
+	config app.Config
+	team   team
+}
+
+// slackUsers are the reviewers' ids there.
+var slackUsers = map[string]string{"ann": "UANN", "bob": "UBOB", "vic": "UVIC"}
+
+func newSlackWorld(t *testing.T, policy string, script scripted.Script, change ...func(*app.SlackConfig)) *slackWorld {
+	t.Helper()
+	m := team{}
+	w := &slackWorld{slack: fakeslack.New(), team: m}
+	t.Cleanup(w.slack.Close)
+	configure := []func(*app.Config){m.with("ada", "admin"), m.with("ann", "reviewer", "finance"), m.with("bob", "reviewer"), m.with("vic", "viewer"), func(c *app.Config) {
+		for i := range c.Console.Reviewers {
+			c.Console.Reviewers[i].Slack = slackUsers[c.Console.Reviewers[i].Name]
+		}
+		s := app.SlackConfig{Name: "slack", BotToken: "xoxb-1", AppToken: "xapp-1", Channel: "#approvals", APIURL: w.slack.URL()}
+		for _, f := range change {
+			f(&s)
+		}
+		c.Notify.Slack = []app.SlackConfig{s}
+		w.config = *c
+	}}
+	w.world = build(t, policy, script, configure...)
+	w.console = w.as(m["ada"])
+	if w.config.Notify.Slack[0].AppToken != "" {
+		w.until("Slack is connected", w.slack.Connected)
+	}
+	return w
+}
+
+// restart stops heldcall and starts it anew on the same state.
+func (w *slackWorld) restart() {
+	w.t.Helper()
+	if err := w.stop(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.start(w.config)
+	w.console = w.as(w.team["ada"])
+}
+
+func (w *slackWorld) until(what string, holds func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(soon); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("waited in vain: %s; messages: %+v, told: %+v", what, w.slack.Messages(), w.slack.Ephemerals())
+		}
+	}
+}
+
+// card waits for the nth message, until it shows a text.
+func (w *slackWorld) card(n int, shows string) fakeslack.Message {
+	w.t.Helper()
+	var m fakeslack.Message
+	w.until(fmt.Sprintf("message %d shows %q", n, shows), func() bool {
+		all := w.slack.Messages()
+		if len(all) <= n {
+			return false
+		}
+		m = all[n]
+		return strings.Contains(m.Shown(), shows)
+	})
+	return m
+}
+
+// press presses a button over Socket Mode.
+func (w *slackWorld) press(user string, m fakeslack.Message, action, id string) {
+	w.t.Helper()
+	if _, err := w.slack.OverSocket(fakeslack.Press(user, m, action, id)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// submit sends the form that was opened last, and returns the errors shown in it.
+func (w *slackWorld) submit(user string, values map[string]string) map[string]string {
+	w.t.Helper()
+	views := w.slack.Views()
+	if len(views) == 0 {
+		w.t.Fatal("no form was opened")
+	}
+	form, err := fakeslack.Submit(user, views[len(views)-1], values)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	answer, err := w.slack.OverSocket(form)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var shown struct{ Errors map[string]string }
+	if len(answer) > 0 {
+		if err := json.Unmarshal(answer, &shown); err != nil {
+			w.t.Fatalf("the form is answered with %s: %v", answer, err)
+		}
+	}
+	return shown.Errors
+}
+
+// toldAlone waits until somebody alone was told a text.
+func (w *slackWorld) toldAlone(user, text string) {
+	w.t.Helper()
+	w.until(user+" is told "+text, func() bool {
+		return slices.ContainsFunc(w.slack.Ephemerals(), func(e fakeslack.Ephemeral) bool {
+			return e.User == user && strings.Contains(e.Text, text)
+		})
+	})
+}
+
+func TestSlackApproves(t *testing.T) {
+	w := newSlackWorld(t, askAll, callThenText)
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "ls -la /opensesame")
+	if m.Channel != "APPROVALS" || !slices.Equal(m.Buttons(r.ID), []string{pressYes, pressNo, pressNote, pressEdit, pressAlways}) {
+		t.Errorf("in %s with the buttons %q", m.Channel, m.Buttons(r.ID))
+	}
+	for _, text := range []string{"`bash`", "do it", "Let me look.", "#/requests/" + r.ID} {
+		if !strings.Contains(m.Shown(), text) {
+			t.Errorf("the card does not show %q:\n%s", text, m.Shown())
+		}
+	}
+	w.press("UANN", m, pressYes, r.ID)
+	if answer := agent.rest(); !strings.Contains(answer, lsCall.ID) {
+		t.Errorf("the agent got %q", answer)
+	}
+	d := w.status(r.ID, approvals.StatusApproved).Decisions[0]
+	if d.ReviewerID != "ann" || d.Channel != "slack" || !slices.Equal(d.ReviewerGroups, []string{"finance"}) {
+		t.Errorf("decided by %+v", d)
+	}
+	if m = w.card(0, "approved by `ann`"); m.Buttons(r.ID) != nil || len(w.slack.Messages()) != 1 {
+		t.Errorf("the buttons are still there: %q; %d messages", m.Buttons(r.ID), len(w.slack.Messages()))
+	}
+}
+
+func TestSlackDeniesWithANote(t *testing.T) {
+	w := newSlackWorld(t, askAll, callThenText)
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "bash")
+	w.press("UBOB", m, pressNote, r.ID)
+	if wrong := w.submit("UBOB", map[string]string{"note": "why not"}); wrong["note"] == "" {
+		t.Error("a form without an answer is taken")
+	}
+	if wrong := w.submit("UBOB", map[string]string{"note": "use <b> & `grep`", "answer": "deny"}); wrong != nil {
+		t.Errorf("not taken: %q", wrong)
+	}
+	if answer := agent.rest(); leaks(answer) != "" {
+		t.Errorf("the agent got %q", answer)
+	}
+	if d := w.status(r.ID, approvals.StatusDenied).Decisions[0]; d.Note != "use <b> & `grep`" || d.ReviewerID != "bob" {
+		t.Errorf("decided by %+v", d)
+	}
+	w.card(0, `denied by `+"`bob`: `use &lt;b&gt; &amp; \\u0060grep\\u0060`")
+	if wrong := w.submit("UBOB", map[string]string{"note": "again", "answer": "approve"}); !strings.Contains(wrong["note"], "over before") {
+		t.Errorf("a form that comes late is told %q", wrong)
+	}
+}
+
+func TestSlackEdits(t *testing.T) {
+	w := newSlackWorld(t, askAll, callThenText)
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	w.press("UANN", w.card(0, "bash"), pressEdit, r.ID)
+	for _, one := range []struct{ arguments, wrong string }{
+		{`{"command": “ls”}`, "not JSON"},
+		{`{"command":"a","command":"b"}`, "strict JSON"},
+		{`{"path":"x"}`, "command"},
+		{`[]`, "object"},
+	} {
+		if wrong := w.submit("UANN", map[string]string{"arguments": one.arguments}); !strings.Contains(wrong["arguments"], one.wrong) {
+			t.Errorf("%s: the form shows %q, want %q", one.arguments, wrong, one.wrong)
+		}
+	}
+	w.pending(1)
+	if wrong := w.submit("UANN", map[string]string{"arguments": `{"command": "ls /tmp"}`, "note": "elsewhere"}); wrong != nil {
+		t.Fatalf("not taken: %q", wrong)
+	}
+	if answer := agent.rest(); !strings.Contains(answer, "ls /tmp") || strings.Contains(answer, "opensesame") {
+		t.Errorf("the agent got %q", answer)
+	}
+	w.card(0, "approved by `ann` with other arguments: `elsewhere`")
+}
+
+func TestSlackAllowsAlways(t *testing.T) {
+	w := newSlackWorld(t, askAll, callThenText)
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "bash")
+	if !strings.Contains(string(m.Blocks), r.SuggestedPatterns[0]) {
+		t.Errorf("the button does not say that %q will be allowed", r.SuggestedPatterns)
+	}
+	w.press("UANN", m, pressAlways, r.ID)
+	agent.rest()
+	w.card(0, "always: `"+r.SuggestedPatterns[0])
+	if again := w.post("/v1/chat/completions", streamedRequest); !strings.Contains(again.rest(), lsCall.ID) {
+		t.Error("the same call is asked about again")
+	}
+}
+
+// Who may not decide is told so, alone, and nothing is decided.
+func TestSlackAsksWhoClicks(t *testing.T) {
+	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    reviewers: [finance]\n", callThenText)
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "members of `finance`")
+	w.press("USTRANGER", m, pressYes, r.ID)
+	w.toldAlone("USTRANGER", "not a reviewer")
+	w.press("UVIC", m, pressYes, r.ID)
+	w.toldAlone("UVIC", "your role is `viewer`")
+	w.press("UBOB", m, pressYes, r.ID)
+	w.toldAlone("UBOB", "members of finance decide this request")
+	w.press("UBOB", m, pressNote, r.ID)
+	if wrong := w.submit("UBOB", map[string]string{"answer": "approve"}); !strings.Contains(wrong["note"], "members of finance") {
+		t.Errorf("bob's form shows %q", wrong)
+	}
+	if wrong := w.submit("USTRANGER", map[string]string{"answer": "approve"}); !strings.Contains(wrong["note"], "not a reviewer") {
+		t.Errorf("the stranger's form shows %q", wrong)
+	}
+	w.slack.SetUser(fakeslack.User{ID: "UANN", Deleted: true})
+	w.press("UANN", m, pressYes, r.ID)
+	w.toldAlone("UANN", "not one of an active person")
+	w.press("UANN", m, pressYes, "01KAKZ00000000000000000000")
+	if got := w.pending(1)[0]; len(got.Decisions) != 0 {
+		t.Errorf("decided: %+v", got.Decisions)
+	}
+	w.slack.SetUser(fakeslack.User{ID: "UANN"})
+	w.press("UANN", m, pressYes, "01KAKZ00000000000000000000")
+	w.toldAlone("UANN", "no such request")
+	w.press("UANN", m, pressYes, r.ID)
+	agent.rest()
+}
+
+func TestSlackTwoClicksAtOnce(t *testing.T) {
+	w := newSlackWorld(t, askAll, callThenText)
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "bash")
+	var both sync.WaitGroup
+	for user, action := range map[string]string{"UANN": pressYes, "UBOB": pressNo} {
+		both.Go(func() { w.press(user, m, action, r.ID) })
+	}
+	both.Wait()
+	agent.rest()
+	r, err := w.console.Request(t.Context(), r.ID)
+	if err != nil || len(r.Decisions) != 1 {
+		t.Fatalf("%d decisions: %v", len(r.Decisions), err)
+	}
+	loser := map[string]string{"ann": "UBOB", "bob": "UANN"}[r.Decisions[0].ReviewerID]
+	w.toldAlone(loser, "over before")
+	w.toldAlone(loser, "by `"+r.Decisions[0].ReviewerID+"`")
+	w.card(0, "by `"+r.Decisions[0].ReviewerID+"`")
+}
+
+// A restart loses no card and posts none twice; what was decided meanwhile shows.
+func TestSlackRestart(t *testing.T) {
+	w := newSlackWorld(t, askAll, callThenText)
+	first := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "bash")
+	w.restart()
+	w.until("Slack is connected", w.slack.Connected)
+	w.press("UANN", m, pressYes, r.ID)
+	w.card(0, "approved by `ann`")
+	if got := w.slack.Messages(); len(got) != 1 {
+		t.Errorf("%d messages after a restart: %+v", len(got), got)
+	}
+	first.cancel()
+}
+
+func TestSlackExpiryAndEscalationShow(t *testing.T) {
+	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    reviewers: [nobody]\n    timeout: 3s\n    escalate: {after: 1s, to: [finance]}\n", callThenText)
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	w.card(0, "members of `nobody`")
+	w.card(0, "escalated to `finance`")
+	agent.rest()
+	m := w.card(0, "nobody answered in time")
+	if m.Buttons(r.ID) != nil {
+		t.Errorf("buttons after the end: %q", m.Buttons(r.ID))
+	}
+	w.press("UANN", m, pressYes, r.ID)
+	w.toldAlone("UANN", "over before")
+}
+
+// The calls of one answer are on one card; the cards of one run in one thread.
+func TestSlackCardsOfATurnAndARun(t *testing.T) {
+	two := func(r *scripted.Request) scripted.Reply {
+		second := scripted.Call{ID: "call_2", Name: "bash", Arguments: `{"command":"rm it"}`}
+		if strings.Contains(string(r.Body), `"role":"tool"`) {
+			return callThenText(r)
+		}
+		return scripted.Answer{ID: "chatcmpl-1", Calls: []scripted.Call{lsCall, second}}.Reply(r)
+	}
+	w := newSlackWorld(t, askAll, two)
+	agent := w.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "task-1")
+	requests := w.pending(2)
+	m := w.card(0, "rm it")
+	w.press("UANN", m, pressYes, requests[0].ID)
+	m = w.card(0, "approved by `ann`")
+	if m.Buttons(requests[0].ID) != nil || m.Buttons(requests[1].ID) == nil {
+		t.Errorf("buttons %q and %q", m.Buttons(requests[0].ID), m.Buttons(requests[1].ID))
+	}
+	w.press("UANN", m, pressNo, requests[1].ID)
+	agent.rest()
+	w.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "task-1")
+	w.pending(1) // what was denied is not asked about again
+	if second := w.card(1, "opensesame"); second.ThreadTS != m.TS || !second.Broadcast {
+		t.Errorf("the second card of the run is in thread %q, the first is %q", second.ThreadTS, m.TS)
+	}
+}
+
+// What does not fit into a message cannot be approved from Slack, however it is asked.
+func TestSlackApprovesOnlyWhatItShows(t *testing.T) {
+	long := scripted.Call{ID: "call_long", Name: "bash", Arguments: `{"command":"ls ` + strings.Repeat("x", 4000) + `"}`}
+	w := newSlackWorld(t, askAll, func(r *scripted.Request) scripted.Reply {
+		return scripted.Answer{ID: "chatcmpl-1", Calls: []scripted.Call{long}}.Reply(r)
+	})
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "too long for Slack")
+	if got := m.Buttons(r.ID); !slices.Equal(got, []string{pressNo}) {
+		t.Errorf("the buttons are %q", got)
+	}
+	for _, action := range []string{pressYes, pressAlways, pressEdit, pressNote} {
+		w.press("UANN", m, action, r.ID)
+	}
+	w.toldAlone("UANN", "cannot be done from Slack")
+	if got := w.pending(1)[0]; len(got.Decisions) != 0 || len(w.slack.Views()) != 0 {
+		t.Errorf("decided %+v, %d forms", got.Decisions, len(w.slack.Views()))
+	}
+	agent.cancel()
+}
+
+// What a model writes shows as it is and does nothing.
+func TestSlackHostileTexts(t *testing.T) {
+	hostile := scripted.Call{ID: "call_h", Name: "bash", Arguments: `{"command":"<!channel> <@U1> <https://evil.example|ok> &amp; ` + "```" + `\u202e*x*\u200b"}`}
+	w := newSlackWorld(t, askAll, func(r *scripted.Request) scripted.Reply {
+		return scripted.Answer{ID: "chatcmpl-1", Text: "<!here> ``` *bold*\n<https://evil.example>", Calls: []scripted.Call{hostile}}.Reply(r)
+	})
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	w.pending(1)
+	shown := w.card(0, "bash").Shown()
+	for _, bad := range []string{"<!channel>", "<!here>", "<@U1>", "<https://evil", "\u202e", "\u200b"} {
+		if strings.Contains(shown, bad) {
+			t.Errorf("the card has %q:\n%s", bad, shown)
+		}
+	}
+	for _, good := range []string{"&lt;!channel&gt;", "&amp;amp;", `\u202e*x*\u200b`, `\u0060\u0060\u0060`} {
+		if !strings.Contains(shown, good) {
+			t.Errorf("the card lacks %q:\n%s", good, shown)
+		}
+	}
+	if fences := strings.Count(shown, "```"); fences%2 != 0 {
+		t.Errorf("%d fences: text of the model ends one", fences)
+	}
+	agent.cancel()
+}
+
+// Clicks over HTTP: only what the app's secret signed, lately.
+func TestSlackOverHTTP(t *testing.T) {
+	w := newSlackWorld(t, askAll, callThenText, func(s *app.SlackConfig) { s.AppToken, s.SigningSecret = "", slackSecret })
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "bash")
+	hook := w.app.ConsoleURL() + "/hooks/slack"
+	click := fakeslack.Press("UANN", m, pressYes, r.ID)
+	f := func(what, secret string, at time.Time, change func(*http.Request), want int) {
+		t.Helper()
+		req, err := fakeslack.Signed(hook, secret, click, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(req)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", what, resp.StatusCode, want)
+		}
+	}
+	now := time.Now()
+	f("another secret", "other", now, nil, http.StatusUnauthorized)
+	f("six minutes ago", slackSecret, now.Add(-6*time.Minute), nil, http.StatusUnauthorized)
+	f("in six minutes", slackSecret, now.Add(6*time.Minute), nil, http.StatusUnauthorized)
+	f("no signature", slackSecret, now, func(r *http.Request) { r.Header.Del("X-Slack-Signature") }, http.StatusUnauthorized)
+	f("another time", slackSecret, now.Add(-time.Minute), func(r *http.Request) { r.Header.Set("X-Slack-Request-Timestamp", fmt.Sprint(now.Unix())) }, http.StatusUnauthorized)
+	f("a GET", slackSecret, now, func(r *http.Request) { r.Method = http.MethodGet }, http.StatusMethodNotAllowed)
+	if got := w.pending(1)[0]; len(got.Decisions) != 0 {
+		t.Fatalf("decided: %+v", got.Decisions)
+	}
+	status, _, err := fakeslack.OverHTTP(hook, slackSecret, click)
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("status %d: %v", status, err)
+	}
+	agent.rest()
+	w.card(0, "approved by `ann`")
+	f("the same again", slackSecret, now, nil, http.StatusOK)
+	w.toldAlone("UANN", "over before")
+	if r := w.status(r.ID, approvals.StatusApproved); len(r.Decisions) != 1 {
+		t.Errorf("%d decisions", len(r.Decisions))
+	}
+}
+
+// A Slack that is down or slow holds up no call and no answer from elsewhere.
+func TestSlackDownDelaysNothing(t *testing.T) {
+	w := newSlackWorld(t, askAll, callThenText)
+	w.slack.Answers(func(string) fakeslack.Answer { return fakeslack.Answer{Hang: true} })
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
+	if answer := agent.rest(); !strings.Contains(answer, lsCall.ID) {
+		t.Errorf("the agent got %q", answer)
+	}
+	w.slack.Answers(nil)
+}

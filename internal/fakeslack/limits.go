@@ -1,0 +1,84 @@
+package fakeslack
+
+import (
+	"encoding/json"
+	"unicode/utf16"
+)
+
+// block is what limits are asked of.
+type block struct {
+	Type     string    `json:"type"`
+	Text     *text     `json:"text"`
+	Elements []element `json:"elements"`
+}
+
+type text struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// element is a button, or a text in small print.
+type element struct {
+	Type     string          `json:"type"`
+	Text     json.RawMessage `json:"text"` // a text's own, or an object with a button's
+	ActionID string          `json:"action_id"`
+	Value    string          `json:"value"`
+	Confirm  *struct {
+		Text text `json:"text"`
+	} `json:"confirm"`
+}
+
+// wrong is Slack's word for what is wrong with a message, "" for nothing.
+func wrong(fields map[string]string) string {
+	if fields["channel"] == "" {
+		return "channel_not_found"
+	}
+	if fields["text"] == "" && fields["blocks"] == "" {
+		return "no_text"
+	}
+	if length(fields["text"]) > 40_000 {
+		return "msg_too_long"
+	}
+	if fields["blocks"] == "" {
+		return ""
+	}
+	var blocks []block
+	if json.Unmarshal([]byte(fields["blocks"]), &blocks) != nil || len(blocks) > 50 {
+		return "invalid_blocks"
+	}
+	total := 0
+	for _, b := range blocks {
+		if !b.fits() {
+			return "invalid_blocks"
+		}
+		if b.Text != nil {
+			total += length(b.Text.Text)
+		}
+	}
+	if total > 13_200 {
+		return "msg_blocks_too_long"
+	}
+	return ""
+}
+
+// fits holds the limits of one block.
+func (b block) fits() bool {
+	if b.Text != nil && (b.Text.Text == "" || length(b.Text.Text) > 3000) {
+		return false
+	}
+	if b.Type == "section" && b.Text == nil || b.Type == "actions" && (len(b.Elements) == 0 || len(b.Elements) > 25) || b.Type == "context" && len(b.Elements) > 10 {
+		return false
+	}
+	for _, e := range b.Elements {
+		switch {
+		case length(e.Value) > 2000, length(e.ActionID) > 255, e.Confirm != nil && length(e.Confirm.Text.Text) > 300:
+			return false
+		case e.Type == "mrkdwn" && len(e.Text) <= len(`""`):
+			return false
+		}
+	}
+	return true
+}
+
+// length is how long Slack takes a text to be.
+func length(s string) int { return len(utf16.Encode([]rune(s))) }

@@ -1,0 +1,102 @@
+package slack
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	slackapi "github.com/slack-go/slack"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// What a button asks for. Its value is the id of the request.
+const (
+	doApprove = "heldcall_approve"
+	doDeny    = "heldcall_deny"
+	doAlways  = "heldcall_allow_always"
+	doEdit    = "heldcall_edit"
+	doNote    = "heldcall_note"
+)
+
+// buttons are those of a call that waits, nil for none. What is not shown whole can
+// be denied, and that is all.
+func (c *Channel) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
+	if !c.takesClicks() || r.Kind != approvals.KindPermission && r.Kind != "" {
+		return nil
+	}
+	var row []slackapi.BlockElement
+	button := func(action, text string) *slackapi.ButtonBlockElement {
+		b := slackapi.NewButtonBlockElement(action, r.ID, plain(text))
+		row = append(row, b)
+		return b
+	}
+	if whole {
+		button(doApprove, "Approve").Style = slackapi.StylePrimary
+	}
+	button(doDeny, "Deny").Style = slackapi.StyleDanger
+	if whole {
+		button(doNote, "Note…")
+		if editable(r) {
+			button(doEdit, "Edit…")
+		}
+		if text, ok := promise(r); ok {
+			button(doAlways, "Allow always").Confirm = slackapi.NewConfirmationBlockObject(
+				plain("Allow always?"), markup(text), plain("Allow always"), plain("Back"))
+		}
+	}
+	return slackapi.NewActionBlock("", row...)
+}
+
+// editable reports whether the arguments can be edited in a modal.
+func editable(r *approvals.Request) bool {
+	return !r.Details.Fixed && r.RequiredApprovals <= 1 && units(pretty(r.Arguments)) <= maxSection
+}
+
+// promise says what allowing a call always will let pass; ok is false where it cannot
+// be said in full, or is not to be remembered.
+func promise(r *approvals.Request) (text string, ok bool) {
+	if !r.AllowRemember || r.RequiredApprovals > 1 || len(r.SuggestedPatterns) == 0 {
+		return "", false
+	}
+	coded := make([]string, len(r.SuggestedPatterns))
+	for i, pattern := range r.SuggestedPatterns {
+		var whole bool
+		if coded[i], whole = word(pattern, maxConfirm); !whole {
+			return "", false
+		}
+	}
+	text = fmt.Sprintf("This call, and from now on every call that is %s, until somebody revokes it.", strings.Join(coded, " or "))
+	return text, units(text) <= maxConfirm
+}
+
+// decision is what a button with no further question decides.
+func decision(action string, r *approvals.Request) (d approvals.Decision, ok bool) {
+	switch action {
+	case doApprove:
+		return approvals.Decision{Action: approvals.ActionApprove}, true
+	case doDeny:
+		return approvals.Decision{Action: approvals.ActionDeny}, true
+	case doAlways:
+		return approvals.Decision{Action: approvals.ActionAllowAlways, Patterns: r.SuggestedPatterns}, true
+	}
+	return d, false
+}
+
+// offered reports whether a card has a button for this request, as it now stands.
+func (c *Channel) offered(action string, r *approvals.Request) bool {
+	buttons := c.buttons(r, viewOf(r, maxArguments).whole)
+	if buttons == nil {
+		return false
+	}
+	for _, element := range buttons.Elements.ElementSet {
+		if b, ok := element.(*slackapi.ButtonBlockElement); ok && b.ActionID == action {
+			return true
+		}
+	}
+	return false
+}
+
+// clickTimeout bounds what follows from a click: Slack waits three seconds for the
+// answer to a form.
+const clickTimeout = 2500 * time.Millisecond

@@ -1,0 +1,205 @@
+package slack
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	slackapi "github.com/slack-go/slack"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/notify"
+)
+
+const (
+	// maxRows is how many calls a card shows whole: each takes up to four blocks.
+	maxRows = 10
+	// maxCard bounds the text of a card, in units: a long message is folded away.
+	maxCard = 12000
+	// maxArguments is how much of that one call's arguments may take.
+	maxArguments = 2900
+	maxName      = 120 // of a tool, a reviewer, a rule
+	maxSaid      = 600 // of what a user or a model said, and of a reason
+	maxLine      = 250 // of a call in a list
+)
+
+// message is a card as options of a message. Its text is what notifications show.
+func (c *Channel) message(d notify.Delivery) []slackapi.MsgOption {
+	return []slackapi.MsgOption{
+		slackapi.MsgOptionText(c.headline(d), false),
+		slackapi.MsgOptionBlocks(c.blocks(d)...),
+		slackapi.MsgOptionParse(false), // look for no names and links in it
+		slackapi.MsgOptionDisableLinkUnfurl(),
+		slackapi.MsgOptionDisableMediaUnfurl(),
+	}
+}
+
+// headline is a card in one line.
+func (c *Channel) headline(d notify.Delivery) string {
+	if len(d.Requests) == 1 {
+		tool, _ := word(d.Requests[0].ToolName, maxName)
+		return fmt.Sprintf("%s: %s", tool, standing(&d.Requests[0]))
+	}
+	waiting := 0
+	for i := range d.Requests {
+		if !d.Requests[i].Status.Final() {
+			waiting++
+		}
+	}
+	if waiting == 0 {
+		return fmt.Sprintf("%d calls: none waits any more", len(d.Requests))
+	}
+	return fmt.Sprintf("%d calls: %d wait for you", len(d.Requests), waiting)
+}
+
+// blocks are a card.
+func (c *Channel) blocks(d notify.Delivery) []slackapi.Block {
+	if d.Grouped || len(d.Requests) > maxRows {
+		return c.list(d)
+	}
+	first := &d.Requests[0]
+	blocks := []slackapi.Block{section("*" + c.headline(d) + "*"), note(origin(first))}
+	blocks = append(blocks, said("The user said", first.Context.LastUserMessage)...)
+	blocks = append(blocks, said("The model said", first.Context.AssistantText)...)
+	left := maxCard
+	for i := range d.Requests {
+		row, used := c.row(&d.Requests[i], min(left, maxArguments))
+		left -= used
+		blocks = append(blocks, row...)
+	}
+	return append(blocks, note(c.link("", "Open the inbox")))
+}
+
+// origin says for whom the calls are.
+func origin(r *approvals.Request) string {
+	var parts []string
+	for _, one := range []struct{ name, value string }{
+		{"agent", r.Principal.Agent},
+		{"user", r.Principal.User},
+		{"tenant", r.Principal.Tenant},
+		{"model", r.Model},
+		{"run", r.RunID},
+	} {
+		if one.value != "" {
+			value, _ := word(one.value, maxName)
+			parts = append(parts, one.name+" "+value)
+		}
+	}
+	return cmp.Or(strings.Join(parts, " · "), "an agent that is not known by name")
+}
+
+// said is what somebody said that led to the calls, as far as it fits.
+func said(who, text string) []slackapi.Block {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	code, _ := fence(text, maxSaid)
+	return []slackapi.Block{section(who + ":\n" + code)}
+}
+
+// link leads to the inbox.
+func (c *Channel) link(id, text string) string {
+	url := strings.TrimSuffix(c.inbox(), "/") + "/#/"
+	if id != "" {
+		url += "requests/" + id
+	}
+	return "<" + escapes.Replace(url) + "|" + text + ">"
+}
+
+// row is one call: what it is, its arguments, and buttons or how it ended. It returns
+// how much room the arguments took.
+func (c *Channel) row(r *approvals.Request, room int) (blocks []slackapi.Block, used int) {
+	v := viewOf(r, room)
+	blocks = []slackapi.Block{section(v.title)}
+	if v.arguments != "" {
+		blocks = append(blocks, section(v.arguments))
+	}
+	status := standing(r)
+	if !r.Status.Final() {
+		if !v.whole {
+			status = "*This call is too long for Slack, so it cannot be approved here:* " + c.link(r.ID, "see it whole and decide in the inbox")
+		}
+		if buttons := c.buttons(r, v.whole); buttons != nil {
+			blocks = append(blocks, buttons)
+		}
+	}
+	return append(blocks, note(status+" · "+c.link(r.ID, "details"))), units(v.arguments)
+}
+
+// view is what a card shows of a call.
+type view struct {
+	title     string
+	arguments string
+	whole     bool // nothing is left out that a reviewer must know
+}
+
+// viewOf is a call within some room for its arguments.
+func viewOf(r *approvals.Request, room int) view {
+	name, wholeName := word(r.ToolName, maxName)
+	title := fmt.Sprintf("%s *%s* · %s risk", riskSigns[r.RiskLevel], name, cmp.Or(string(r.RiskLevel), "unknown"))
+	if r.Rule != "" || r.Reason != "" {
+		rule, _ := word(r.Rule, maxName)
+		title += "\nasked by " + rule
+		if r.Reason != "" {
+			reason, _ := word(r.Reason, maxSaid)
+			title += ": " + reason
+		}
+	}
+	whole := wholeName
+	for _, flag := range r.Details.Flags {
+		text, wholeFlag := word(flag, maxSaid)
+		if whole = whole && wholeFlag; units(title)+units(text) > maxSection-20 {
+			whole = false
+			break
+		}
+		title += "\n:warning: " + text
+	}
+	if room < maxLine {
+		return view{title: title}
+	}
+	arguments, wholeArguments := fenceJSON(r.Arguments, room)
+	return view{title, arguments, whole && wholeArguments}
+}
+
+// riskSigns are the same colours as in the inbox.
+var riskSigns = map[approvals.Risk]string{
+	approvals.RiskLow: ":white_circle:", approvals.RiskMedium: ":large_yellow_circle:",
+	approvals.RiskHigh: ":large_orange_circle:", approvals.RiskCritical: ":red_circle:",
+}
+
+// list is a card of many calls: a line each, and no buttons.
+func (c *Channel) list(d notify.Delivery) []slackapi.Block {
+	head := "*" + c.headline(d) + "*"
+	if d.Grouped {
+		head += "\nThey came faster than Slack is told of singly."
+	}
+	blocks := []slackapi.Block{section(head + " " + c.link("", "Decide them in the inbox"))}
+	var text strings.Builder
+	left := maxCard
+	flush := func() {
+		if text.Len() > 0 {
+			blocks = append(blocks, section(text.String()))
+			text.Reset()
+		}
+	}
+	for i := range d.Requests {
+		line := c.line(&d.Requests[i])
+		if units(text.String())+units(line) > maxSection {
+			flush()
+		}
+		if left -= units(line); left < 0 || len(blocks) == maxBlocks-2 {
+			flush()
+			return append(blocks, note(fmt.Sprintf("and %d more: %s", len(d.Requests)-i, c.link("", "all of them in the inbox"))))
+		}
+		text.WriteString(line)
+	}
+	flush()
+	return blocks
+}
+
+// line is a call in a list.
+func (c *Channel) line(r *approvals.Request) string {
+	name, _ := word(r.ToolName, maxLine/5)
+	who, _ := word(cmp.Or(r.Principal.Agent, r.Principal.User, r.Principal.Tenant), maxLine/5)
+	return fmt.Sprintf("%s %s · %s · %s · %s\n", riskSigns[r.RiskLevel], name, who, shortStanding(r), c.link(r.ID, "open"))
+}

@@ -1,0 +1,123 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	slackapi "github.com/slack-go/slack"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// The parts of a form.
+const (
+	partArguments = "arguments"
+	partNote      = "note"
+	partAnswer    = "answer"
+	partValue     = "value" // of each of them
+
+	answerApprove = "approve"
+	answerDeny    = "deny"
+
+	maxNote = 2000
+)
+
+// about is what a form carries along.
+type about struct {
+	Request string `json:"request"`
+	Channel string `json:"channel"`
+}
+
+// form is what opens at Edit and Note.
+func form(action string, r *approvals.Request, where string) slackapi.ModalViewRequest {
+	carried, _ := json.Marshal(about{r.ID, where}) // cannot fail: two strings
+	name, _ := word(r.ToolName, maxName)
+	why := slackapi.NewPlainTextInputBlockElement(plain("What the model is told, and the log says"), partValue).WithMultiline(true).WithMaxLength(maxNote)
+	reason := slackapi.NewInputBlock(partNote, plain("Note"), nil, why)
+	view := slackapi.ModalViewRequest{
+		Type: slackapi.VTModal, CallbackID: action, PrivateMetadata: string(carried), Close: plain("Back"),
+		Blocks: slackapi.Blocks{BlockSet: []slackapi.Block{section("*" + name + "*")}},
+	}
+	if action == doEdit {
+		arguments := slackapi.NewPlainTextInputBlockElement(nil, partValue).WithMultiline(true).WithInitialValue(pretty(r.Arguments))
+		view.Title, view.Submit = plain("Edit and approve"), plain("Approve these")
+		reason.Optional = true
+		view.Blocks.BlockSet = append(view.Blocks.BlockSet, slackapi.NewInputBlock(partArguments, plain("Arguments, as JSON"), nil, arguments), reason)
+		return view
+	}
+	yes := slackapi.NewOptionBlockObject(answerApprove, plain("Approve"), nil)
+	no := slackapi.NewOptionBlockObject(answerDeny, plain("Deny"), nil)
+	view.Title, view.Submit = plain("Decide with a note"), plain("Decide")
+	view.Blocks.BlockSet = append(view.Blocks.BlockSet,
+		slackapi.NewInputBlock(partAnswer, plain("Decision"), nil, slackapi.NewRadioButtonsBlockElement(partValue, no, yes)), reason)
+	return view
+}
+
+// submit takes a form that was sent. What is wrong is shown in it, at the part that
+// can be put right.
+func (c *Channel) submit(ctx context.Context, click *slackapi.InteractionCallback) *slackapi.ViewSubmissionResponse {
+	part := partNote
+	if click.View.CallbackID == doEdit {
+		part = partArguments
+	}
+	err := c.take(ctx, click)
+	if err == nil {
+		return nil
+	}
+	// An error in a form is plain text: our mark-up of it is taken off.
+	text := strings.NewReplacer("`", "", "&amp;", "&", "&lt;", "<", "&gt;", ">").Replace(c.formExcuse(err))
+	return slackapi.NewErrorsViewSubmissionResponse(map[string]string{part: text})
+}
+
+// formExcuse is excuse for a form, where nothing can be linked.
+func (c *Channel) formExcuse(err error) string {
+	var invalid *approvals.InvalidError
+	if errors.As(err, &invalid) {
+		text, _ := cut(strings.TrimSpace(invalid.Reason), maxSaid)
+		return text
+	}
+	text := c.excuse(err)
+	if strings.Contains(text, "|look in the inbox>") {
+		return "heldcall could not do this now. Whether it was done is not known: look in the inbox, or try again."
+	}
+	return text
+}
+
+// take decides what a form says.
+func (c *Channel) take(ctx context.Context, click *slackapi.InteractionCallback) error {
+	who, err := c.reviewer(ctx, click.User.ID)
+	if err != nil {
+		return err
+	}
+	var carried about
+	if err := json.Unmarshal([]byte(click.View.PrivateMetadata), &carried); err != nil || click.View.State == nil {
+		return refuse("This form is not one of heldcall's.")
+	}
+	r, err := c.gate.Request(ctx, carried.Request)
+	switch {
+	case err != nil:
+		return err
+	case r.Status.Final():
+		return &approvals.DecidedError{Request: r}
+	case !c.offered(click.View.CallbackID, &r):
+		return refuse("This cannot be done from Slack: decide in the inbox.")
+	}
+	values := click.View.State.Values
+	d := approvals.Decision{Note: values[partNote][partValue].Value}
+	switch {
+	case click.View.CallbackID == doEdit:
+		d.Action, d.ModifiedArgs = approvals.ActionModifyArgs, json.RawMessage(strings.TrimSpace(values[partArguments][partValue].Value))
+	case values[partAnswer][partValue].SelectedOption.Value == answerApprove:
+		d.Action = approvals.ActionApprove
+	case values[partAnswer][partValue].SelectedOption.Value == answerDeny:
+		d.Action = approvals.ActionDeny
+	default:
+		return &approvals.InvalidError{Field: partAnswer, Reason: "choose approve or deny"}
+	}
+	if len(d.ModifiedArgs) > 0 && !json.Valid(d.ModifiedArgs) {
+		return &approvals.InvalidError{Field: "modified_args", Reason: "this is not JSON: look for a missing or a curly quote, or a comma too many"}
+	}
+	return c.decide(ctx, who, r.ID, d)
+}

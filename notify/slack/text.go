@@ -1,0 +1,108 @@
+package slack
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf16"
+
+	slackapi "github.com/slack-go/slack"
+
+	"github.com/heldcall/heldcall/internal/visible"
+)
+
+// Slack's own limits, in UTF-16 code units.
+const (
+	maxSection = 3000 // text of a section, and initial value of an input
+	maxBlocks  = 50   // blocks of a message
+	maxConfirm = 300  // text of a confirmation
+)
+
+// escapes are what Slack's mark-up begins with.
+var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// units is how long Slack takes a text to be.
+func units(text string) int {
+	n := 0
+	for _, r := range text {
+		n += max(utf16.RuneLen(r), 1)
+	}
+	return n
+}
+
+// cut is as much of a text, which shows all of its characters, as fits within a
+// number of units once it is escaped, and whether that is all of it.
+func cut(text string, most int) (escaped string, whole bool) {
+	var out strings.Builder
+	left := most
+	for _, r := range text {
+		piece := escapes.Replace(string(r))
+		if left -= units(piece); left < 1 { // one is left for the ellipsis
+			out.WriteRune('…')
+			return out.String(), false
+		}
+		out.WriteString(piece)
+	}
+	return out.String(), true
+}
+
+// word is a short foreign text within a line: code, so that nothing in it is mark-up.
+func word(text string, most int) (code string, whole bool) {
+	text = strings.ReplaceAll(visible.Line(text), "`", `\u0060`)
+	if strings.TrimSpace(text) == "" {
+		text = "(empty)"
+	}
+	text, whole = cut(text, most)
+	return "`" + text + "`", whole
+}
+
+// words is word for several, joined.
+func words(texts []string, joint string, most int) string {
+	coded := make([]string, len(texts))
+	for i, text := range texts {
+		coded[i], _ = word(text, most)
+	}
+	return strings.Join(coded, joint)
+}
+
+// fence is a foreign text as a block of code. Only three backticks would end it, and
+// so they are written as escapes.
+func fence(text string, most int) (code string, whole bool) {
+	text, whole = cut(fenced(visible.Lines(text)), most-units("```\n\n```"))
+	return "```\n" + text + "\n```", whole
+}
+
+// fenceJSON is fence for JSON, indented: with the escapes it is the same JSON.
+func fenceJSON(value json.RawMessage, most int) (code string, whole bool) {
+	text, whole := cut(fenced(pretty(value)), most-units("```\n\n```"))
+	return "```\n" + text + "\n```", whole
+}
+
+func fenced(text string) string { return strings.ReplaceAll(text, "```", `\u0060\u0060\u0060`) }
+
+// pretty is JSON over several lines in which every character is seen.
+func pretty(value json.RawMessage) string {
+	var indented bytes.Buffer
+	if json.Indent(&indented, value, "", "  ") != nil {
+		return visible.Lines(string(value))
+	}
+	return visible.JSON(indented.Bytes())
+}
+
+// section is a block of text in which Slack looks for no names and no links.
+func section(text string) *slackapi.SectionBlock {
+	return slackapi.NewSectionBlock(markup(text), nil, nil)
+}
+
+// note is a line in small print.
+func note(text string) *slackapi.ContextBlock {
+	return slackapi.NewContextBlock("", markup(text))
+}
+
+func markup(text string) *slackapi.TextBlockObject {
+	return slackapi.NewTextBlockObject(slackapi.MarkdownType, text, false, true)
+}
+
+func plain(text string) *slackapi.TextBlockObject {
+	return slackapi.NewTextBlockObject(slackapi.PlainTextType, text, false, false)
+}
