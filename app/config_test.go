@@ -211,7 +211,7 @@ func TestConfigProblems(t *testing.T) {
 	// What this version does not do.
 	f("hold: {mode: park}\n", "heldcall.yaml:1: hold.mode: park is not in this version; write block")
 	f("policy: {mode: loose}\n", `heldcall.yaml:1: policy.mode: "loose" is not known; write enforce or shadow`)
-	f("notify: {slack: {}}\n", "heldcall.yaml:1: notify: this version tells people over NATS and the console only; remove the key")
+	f("notify: {slack: {}}\n", "heldcall.yaml:1: notify.slack: is a mapping; write a list")
 	for _, listen := range []string{"0.0.0.0:4142", ":4142", "192.0.2.1:4142", "[::]:4142", "example.com:4142"} {
 		f("console: {listen: \""+listen+"\"}\n", fmt.Sprintf(
 			"heldcall.yaml:1: console.listen: %q is not a loopback address, and there are no console.reviewers to ask who may decide; add them, or write 127.0.0.1 in place of %q",
