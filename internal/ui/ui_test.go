@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/heldcall/heldcall/console/oidc"
+	"github.com/heldcall/heldcall/internal/idp"
 	"github.com/heldcall/heldcall/internal/pinned"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
@@ -45,9 +47,21 @@ func node(t *testing.T, args ...string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(upstream.Close)
+	addresses, err := scripted.FreeAddresses(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	organization, err := idp.Start(addresses[0], "http://"+addresses[1]+oidc.CallbackPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(organization.Close)
+	organization.Know("ann", idp.Person{IDToken: map[string]any{"email": "ann@corp.example", "email_verified": true}})
+	organization.Know("eve", idp.Person{IDToken: map[string]any{"email": "eve@other.example", "email_verified": true}})
 	// Node 20 and 21 keep the digits of numbers only with the flag, browsers always.
 	run := exec.CommandContext(t.Context(), "node", append([]string{"--no-warnings", "--harmony-json-parse-with-source"}, args...)...)
-	run.Env = append(os.Environ(), "HELDCALL="+pinned.Heldcall(t), "UPSTREAM="+upstream.URL(), "SHOTS="+absolute(t, *shots), "CHROMIUM="+chromium(t))
+	run.Env = append(os.Environ(), "HELDCALL="+pinned.Heldcall(t), "UPSTREAM="+upstream.URL(), "PROVIDER="+organization.Issuer(), "PROVIDER_CONSOLE="+addresses[1],
+		"SHOTS="+absolute(t, *shots), "CHROMIUM="+chromium(t))
 	run.Stdout, run.Stderr = os.Stdout, os.Stderr
 	if err := run.Run(); err != nil {
 		t.Fatal(err)

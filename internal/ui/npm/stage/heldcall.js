@@ -39,11 +39,11 @@ async function freePort() {
 
 /**
  * Starts a heldcall; stop ends it for good, and halt only until start.
- * @param {{console?: string, grants?: string, token?: string}} [options] more of the console's configuration, that of grants, and the token of somebody who may do all
+ * @param {{console?: string, port?: string, grants?: string, token?: string}} [options] more of the console's configuration, its port, that of grants, and the token of somebody who may do all
  */
 export async function startHeldcall(options = {}) {
 	const dir = mkdtempSync(join(tmpdir(), 'heldcall-ui-'));
-	const [proxy, console] = [await freePort(), await freePort()];
+	const [proxy, console] = [await freePort(), options.port ?? await freePort()];
 	writeFileSync(join(dir, 'policy.yaml'), policy(options));
 	writeFileSync(join(dir, 'heldcall.yaml'), `
 proxy:
