@@ -65,6 +65,7 @@ type Gate struct {
 	metrics        *gateMetrics
 	ids            ulidSource
 	due            agenda
+	schemas        toolSchemas
 	started        time.Time
 	ready          chan struct{}
 

@@ -59,7 +59,6 @@ func (g *Gate) newHold(requests []Request) *Hold {
 	now := g.now().UTC()
 	h := &Hold{gate: g, done: make(chan struct{}), left: len(requests)}
 	h.requests = append(h.requests, requests...)
-	schemas := toolSchemas{}
 	for i := range h.requests {
 		r := &h.requests[i]
 		r.ID = g.ids.next(now)
@@ -83,7 +82,7 @@ func (g *Gate) newHold(requests []Request) *Hold {
 		if len(r.Arguments) == 0 {
 			r.Arguments = []byte("null")
 		}
-		r.Details.Flags = slices.Concat(r.Details.Flags, schemas.flags(r))
+		r.Details.Flags = slices.Concat(r.Details.Flags, g.schemas.flags(r))
 	}
 	return h
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -25,28 +26,50 @@ const (
 	maxFlagName    = 60     // characters of an argument's name
 )
 
-// toolSchemas are the compiled schemas of one turn, by their text: its calls are
-// often of the same tool.
-type toolSchemas map[string]toolSchema
+// toolSchemas are the schemas that were compiled lately, by their text: the calls of
+// a turn are often of one tool, and agents of one kind have the same tools.
+type toolSchemas struct {
+	mu    sync.Mutex
+	known map[string]toolSchema
+}
 
 type toolSchema struct {
 	compiled *jsonschema.Schema
 	err      error
 }
 
-func (t toolSchemas) compile(schema json.RawMessage) (*jsonschema.Schema, error) {
-	known, ok := t[string(schema)]
-	if !ok {
-		known.compiled, known.err = compileSchema(schema, readPattern)
-		t[string(schema)] = known
+const (
+	maxKnownSchemas = 64      // then all of them are forgotten
+	maxKnownSchema  = 8 << 10 // bytes of one that is remembered
+)
+
+func (t *toolSchemas) compile(schema json.RawMessage) (*jsonschema.Schema, error) {
+	t.mu.Lock()
+	known, ok := t.known[string(schema)]
+	t.mu.Unlock()
+	if ok {
+		return known.compiled, known.err
+	}
+	known.compiled, known.err = compileSchema(schema, readPattern)
+	if len(schema) <= maxKnownSchema {
+		t.remember(string(schema), known)
 	}
 	return known.compiled, known.err
+}
+
+func (t *toolSchemas) remember(text string, schema toolSchema) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known == nil || len(t.known) >= maxKnownSchemas {
+		t.known = make(map[string]toolSchema, maxKnownSchemas)
+	}
+	t.known[text] = schema
 }
 
 // flags warns of arguments that the tool's own schema does not know, and of
 // those of another type than it wants. It never refuses anything, and a schema that
 // says nothing of names knows them all.
-func (t toolSchemas) flags(r *Request) []string {
+func (t *toolSchemas) flags(r *Request) []string {
 	compiled, err := t.compile(r.Tool.Parameters)
 	switch {
 	case err != nil:

@@ -30,12 +30,12 @@ func TestSchemaFlags(t *testing.T) {
 		{shell + "}", `"not an object"`, ``},
 	} {
 		r := Request{Tool: Tool{Parameters: json.RawMessage(tt.schema)}, Arguments: json.RawMessage(tt.arguments)}
-		if got := strings.Join((toolSchemas{}).flags(&r), "\n"); got != tt.want {
+		if got := strings.Join((&toolSchemas{}).flags(&r), "\n"); got != tt.want {
 			t.Errorf("%s with %s:\n%s\nwant\n%s", tt.arguments, tt.schema, got, tt.want)
 		}
 	}
 	free := Request{Tool: Tool{Parameters: json.RawMessage(shell + "}")}, Arguments: json.RawMessage(`{"x":1}`), Details: Details{FreeText: true}}
-	if flags := (toolSchemas{}).flags(&free); flags != nil {
+	if flags := (&toolSchemas{}).flags(&free); flags != nil {
 		t.Errorf("free text: %q", flags)
 	}
 }
@@ -55,7 +55,7 @@ func TestSchemaFlagsAreBounded(t *testing.T) {
 	for _, arguments := range []string{deep, `{"a":0` + wide.String() + "}", `{"a":[` + strings.Repeat(`{"a":1},`, 100_000) + `1]}`} {
 		r := Request{Tool: Tool{Parameters: json.RawMessage(doubling)}, Arguments: json.RawMessage(arguments)}
 		began := time.Now()
-		if flags := (toolSchemas{}).flags(&r); len(flags) > maxSchemaFlags+1 {
+		if flags := (&toolSchemas{}).flags(&r); len(flags) > maxSchemaFlags+1 {
 			t.Errorf("%d flags", len(flags))
 		}
 		if took := time.Since(began); took > 20*time.Second {

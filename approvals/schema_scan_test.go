@@ -65,7 +65,7 @@ func TestCostlySchemasAreNotCompiled(t *testing.T) {
 		"keywords as names":   {`{"properties":{"pattern":{"type":"string"},"$ref":{"type":"string"},"$schema":{"type":"string"},"patternProperties":{"type":"object"}}}`, true},
 	} {
 		r := Request{Tool: Tool{Parameters: json.RawMessage(tt.schema)}, Arguments: json.RawMessage(`{}`)}
-		flags := (toolSchemas{}).flags(&r)
+		flags := (&toolSchemas{}).flags(&r)
 		if usable := !slices.Contains(flags, unusableSchema); usable != tt.usable {
 			t.Errorf("%s: usable %v: %v", name, usable, scanSchema(json.RawMessage(tt.schema)))
 		}
@@ -95,18 +95,18 @@ func TestFlagsTryNoPatterns(t *testing.T) {
 		Arguments: json.RawMessage("{" + names.String() + `"z":1}`),
 	}
 	// One pattern more than may be.
-	if flags := (toolSchemas{}).flags(&r); !slices.Equal(flags, []string{unusableSchema}) {
+	if flags := (&toolSchemas{}).flags(&r); !slices.Equal(flags, []string{unusableSchema}) {
 		t.Errorf("%q", flags)
 	}
 	r.Tool.Parameters = json.RawMessage(`{"patternProperties":{` + strings.TrimSuffix(patterns.String(), ",") + `}}`)
-	if flags := (toolSchemas{}).flags(&r); !slices.Equal(flags, []string{notAllCompared}) {
+	if flags := (&toolSchemas{}).flags(&r); !slices.Equal(flags, []string{notAllCompared}) {
 		t.Errorf("%q", flags)
 	}
 }
 
 // The calls of a turn share what is compiled of their tool.
 func TestCallsOfATurnShareASchema(t *testing.T) {
-	schemas := toolSchemas{}
+	schemas := &toolSchemas{}
 	one, err := schemas.compile(json.RawMessage(`{"type":"object"}`))
 	if err != nil {
 		t.Fatal(err)

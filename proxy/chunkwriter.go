@@ -36,7 +36,8 @@ func (c *chunkWriter) write(before, p []byte) error {
 // goes out in one. The zero value keeps nothing.
 type cork struct {
 	in    bool
-	until []byte  // what the last piece ends in, nil where somebody else takes it all
+	until []byte  // what the last piece ends in, nil where it ends otherwise
+	body  int     // of a whole answer: the bytes behind its head, 0 where somebody else takes it all
 	kept  *[]byte // nil for nothing
 }
 
@@ -49,8 +50,15 @@ func (c *cork) add(p []byte) (last bool) {
 		c.kept = heads.Get().(*[]byte)
 	}
 	*c.kept = append(*c.kept, p...)
+	if c.body > 0 {
+		head := bytes.Index(*c.kept, endOfHead)
+		return head >= 0 && len(*c.kept) >= head+len(endOfHead)+c.body
+	}
 	return c.until != nil && bytes.HasSuffix(*c.kept, c.until)
 }
+
+// endOfHead ends the head of an answer.
+var endOfHead = []byte("\r\n\r\n")
 
 // pull sends what was kept with send, and keeps nothing from then on.
 func (c *cork) pull(send func(kept []byte) error) (err error) {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"net"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -50,5 +51,45 @@ func TestCork(t *testing.T) {
 	}
 	if !slices.Equal(sent.got, want) {
 		t.Fatalf("got %q, want %q", sent.got, want)
+	}
+}
+
+// A small whole answer goes out with its head, and whatever is kept back goes out
+// when the agent is waited for or given up.
+func TestCork_WholeAnswer(t *testing.T) {
+	const head, body = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n", "answer"
+	for name, c := range map[string]struct {
+		pieces []string
+		then   func(*agentConn)
+		want   string
+	}{
+		"in one":             {pieces: []string{head + body}, want: head + body},
+		"by pieces":          {pieces: []string{head[:20], head[20:], body[:2], body[2:]}, want: head + body},
+		"cut in the head":    {pieces: []string{head[:len(head)-2], head[len(head)-2:] + body}, want: head + body},
+		"not all of it":      {pieces: []string{head, body[:5]}, want: ""},
+		"read":               {pieces: []string{head, body[:5]}, then: func(a *agentConn) { _, _ = a.Read(nil) }, want: head + body[:5]},
+		"closed":             {pieces: []string{head, body[:5]}, then: func(a *agentConn) { a.Close() }, want: head + body[:5]},
+		"longer than it was": {pieces: []string{head, body + "!"}, want: head + body + "!"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := net.Pipe()
+			defer far.Close()
+			sent := &writes{Conn: near}
+			a := &agentConn{Conn: sent, leaving: &leaving{}}
+			a.ahead.begin(sent)
+			a.cork = cork{in: true, body: len(body)}
+			for _, piece := range c.pieces {
+				if n, err := a.Write([]byte(piece)); n != len(piece) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if c.then != nil {
+				near.Close()
+				c.then(a)
+			}
+			if len(sent.got) > 1 || strings.Join(sent.got, "") != c.want {
+				t.Errorf("sent %q, want %q in one piece", sent.got, c.want)
+			}
+		})
 	}
 }

@@ -61,8 +61,15 @@ type agentConn struct {
 	linger  atomic.Bool // the agent may still be sending when it is answered
 }
 
-// Read implements [net.Conn].
-func (a *agentConn) Read(p []byte) (int, error) { return a.ahead.Read(p) }
+// Read implements [net.Conn]. Nothing is kept back while the agent is waited for.
+func (a *agentConn) Read(p []byte) (int, error) {
+	if a.cork.kept != nil {
+		if err := a.flush(); err != nil {
+			return 0, err
+		}
+	}
+	return a.ahead.Read(p)
+}
 
 // Write implements [net.Conn].
 func (a *agentConn) Write(p []byte) (int, error) {
@@ -104,6 +111,7 @@ func (a *agentConn) left() {
 
 func (a *agentConn) Close() error {
 	a.once.Do(func() {
+		_ = a.flush() // of an answer that became another while it was kept back
 		a.leaving.forget(a)
 		if a.linger.Load() {
 			a.drain()

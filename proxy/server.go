@@ -20,6 +20,7 @@ import (
 
 const (
 	headerBuffer   = 16 << 10          // also the limit of a request's head
+	writeBuffer    = 512               // stays with each answer while calls of it are held; see cork
 	readTimeout    = 120 * time.Second // for one request to arrive
 	idleTimeout    = 120 * time.Second // between two requests
 	defaultGrace   = 10 * time.Second
@@ -44,6 +45,7 @@ type Proxy struct {
 	ln      *listener
 	served  chan error
 	opening chan struct{} // a place for each hold that is being recorded
+	rest    rest
 
 	base     context.Context // ends every exchange
 	stop     context.CancelCauseFunc
@@ -66,6 +68,7 @@ func New(o Options) (*Proxy, error) {
 		counter:  policy.NewCounter(maxCounts),
 		served:   make(chan error, 1),
 		opening:  make(chan struct{}, maxOpening),
+		rest:     rest{giveBack: freeMemory},
 		draining: make(chan struct{}),
 	}
 	if p.log == nil {
@@ -104,6 +107,7 @@ func (p *Proxy) newServer() *fasthttp.Server {
 		CloseOnShutdown:               true,
 		MaxRequestBodySize:            p.options.MaxBody,
 		ReadBufferSize:                headerBuffer,
+		WriteBufferSize:               writeBuffer,
 		ReadTimeout:                   readTimeout,
 		IdleTimeout:                   idleTimeout,
 		Logger:                        quietLogger{p.log},
@@ -126,6 +130,7 @@ func (p *Proxy) Start(ctx context.Context) error {
 	}
 	p.ln = ln
 	go func() { p.served <- p.server.Serve(ln) }()
+	p.rest.started()
 	return nil
 }
 
@@ -140,6 +145,7 @@ func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 // period, and then cuts what is left.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.drain.Do(func() { close(p.draining) })
+	p.rest.end()
 	if p.ln != nil {
 		_ = p.ln.Close() // fasthttp does not, if Serve has only just begun
 	}

@@ -43,7 +43,7 @@ func (x *exchange) passWhole() {
 		x.refuse(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end", Err: err})
 		return
 	}
-	x.fasthttp.Response.SetBodyRaw(whole)
+	x.whole(whole)
 }
 
 // passError passes upstream's own error on, but for the key that it may quote.

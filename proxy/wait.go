@@ -54,6 +54,7 @@ func (x *exchange) open(ctx context.Context, requests []approvals.Request) state
 	}
 	x.docket.hold, x.docket.since = hold, time.Now()
 	x.answer.Shrink()
+	x.p.rest.held()
 	x.outcome = "held"
 	x.spans.asked(&x.docket)
 	return (*exchange).wait
