@@ -9,7 +9,7 @@ FUZZMOD   ?= .
 ARGS      ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards bench
+.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -69,6 +69,11 @@ ui-shots: ## the same, and keeps pictures of the pages in bin/shots
 observe: ## a real Prometheus scrapes heldcall: rules, alerts, and every query of the dashboard; installs it (Debian)
 	.ci/prometheus
 	$(GO) test -C dashboards/check -tags observe -run 'TestPromtool|TestEveryQuery' -count=1 -v -timeout 10m ./...
+
+deploy: ## Kubernetes manifests, Helm chart, compose, systemd unit and Dockerfile; installs systemd (Debian); needs root
+	.ci/systemd
+	$(GO) vet -C deploy/check ./...
+	$(GO) test -C deploy/check -count=1 -timeout 20m ./...
 
 dashboards: ## write dashboards/grafana anew from dashboards/heldcall.go
 	$(GO) test ./dashboards -run TestFileIsUpToDate -update

@@ -33,6 +33,7 @@ type program struct {
 	Config      configCommand      `cmd:"" help:"Work with configuration files."`
 	NATS        natsCommand        `cmd:"" name:"nats" help:"Work with an external NATS server."`
 	Token       tokenCommand       `cmd:"" help:"Make tokens of reviewers."`
+	Health      healthCommand      `cmd:"" help:"Say whether a running heldcall can hold and release calls."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// healthTimeout is how long heldcall has to say that it is ready. Its own checks
+// end before.
+const healthTimeout = 5 * time.Second
+
+type healthCommand struct{ connection }
+
+// Run fails unless a running heldcall can hold and release calls. It needs no
+// shell and no other program, so that a container can be asked how it is.
+func (c *healthCommand) Run(ctx context.Context, s *streams) error {
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	if err := console.Ready(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, "ready")
+	return err
+}

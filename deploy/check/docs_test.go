@@ -1,0 +1,81 @@
+package check_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every command that docs/install.md shows is one that there is, about files that
+// are there. Those of helm are run, as far as they go without a cluster.
+func TestInstallCommands(t *testing.T) {
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		for line := range strings.Lines(block[1]) {
+			commands++
+			t.Run(strings.TrimSpace(line), func(t *testing.T) { tryCommand(t, strings.Fields(line)) })
+		}
+	}
+	if commands < 9 {
+		t.Errorf("found %d commands", commands)
+	}
+}
+
+func tryCommand(t *testing.T, words []string) {
+	t.Helper()
+	for _, word := range words {
+		if strings.HasPrefix(word, "deploy/") {
+			if _, err := os.Stat(filepath.Join("../..", word)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	switch strings.Join(words[:2], " ") {
+	case "heldcall token":
+		if out, err := exec.Command(heldcall, words[1:]...).CombinedOutput(); err != nil || !strings.Contains(string(out), "token_sha256") {
+			t.Errorf("%v: %s", err, out)
+		}
+	case "helm install":
+		args := append([]string{"tool", "helm", "template", words[2], filepath.Join("../..", words[3])}, words[4:]...)
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	case "kubectl create":
+		secretIsWhatIsWanted(t, words)
+	case "kubectl apply":
+		if _, err := os.Stat(filepath.Join("../..", words[3], "kustomization.yaml")); words[2] != "-k" || err != nil {
+			t.Errorf("%v: %v", words, err)
+		}
+	case "docker build", "docker compose", "install -m", "systemctl enable": // of files that are there
+	default:
+		t.Errorf("the test knows no %s", words[0])
+	}
+}
+
+// secretIsWhatIsWanted compares the keys of a secret with those that manifests
+// and configuration take from it.
+func secretIsWhatIsWanted(t *testing.T, words []string) {
+	t.Helper()
+	wanted := ""
+	for _, file := range []string{"../kubernetes/gateway/deployment.yaml", "../kubernetes/sidecar/agent.yaml", "../helm/heldcall/values.yaml"} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted += string(content)
+	}
+	for _, word := range words[5:] {
+		key := strings.TrimPrefix(strings.TrimPrefix(word, "--from-literal="), "--from-file=")
+		key, _, _ = strings.Cut(key, "=")
+		if !strings.Contains(wanted, "key: "+key) && !strings.Contains(wanted, "${"+key+"}") {
+			t.Errorf("nothing takes %s from the secret", key)
+		}
+	}
+}

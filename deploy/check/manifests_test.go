@@ -1,0 +1,315 @@
+package check_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podsecurity "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// manifests are the objects of one deployment, decoded strictly.
+type manifests struct {
+	pods       []corev1.PodTemplateSpec
+	configMaps map[string]corev1.ConfigMap
+	services   []corev1.Service
+	policies   []networkingv1.NetworkPolicy
+	stateful   bool
+}
+
+// decode reads YAML documents as the Kubernetes types that they name. An unknown
+// field is an error.
+func decode(t *testing.T, content []byte) manifests {
+	t.Helper()
+	m := manifests{configMaps: map[string]corev1.ConfigMap{}}
+	for _, document := range regexp.MustCompile(`(?m)^---\n`).Split(string(content), -1) {
+		var kind metav1.TypeMeta
+		if err := yaml.Unmarshal([]byte(document), &kind); err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		strict := func(into any) {
+			if err := yaml.UnmarshalStrict([]byte(document), into); err != nil {
+				t.Fatalf("%s: %v\n%s", kind.Kind, err, document)
+			}
+		}
+		switch id := kind.APIVersion + " " + kind.Kind; id {
+		case "apps/v1 Deployment":
+			var d appsv1.Deployment
+			strict(&d)
+			m.pods = append(m.pods, d.Spec.Template)
+		case "apps/v1 StatefulSet":
+			var s appsv1.StatefulSet
+			strict(&s)
+			m.pods, m.stateful = append(m.pods, s.Spec.Template), true
+		case "v1 ConfigMap":
+			var c corev1.ConfigMap
+			strict(&c)
+			m.configMaps[c.Name] = c
+		case "v1 Service":
+			var s corev1.Service
+			strict(&s)
+			m.services = append(m.services, s)
+		case "networking.k8s.io/v1 NetworkPolicy":
+			var p networkingv1.NetworkPolicy
+			strict(&p)
+			m.policies = append(m.policies, p)
+		case " ":
+			if strings.TrimSpace(regexp.MustCompile(`(?m)^#.*$`).ReplaceAllString(document, "")) != "" {
+				t.Fatalf("no kind:\n%s", document)
+			}
+		default:
+			t.Fatalf("%s is no kind that this test knows", id)
+		}
+	}
+	return m
+}
+
+// Both ways to run heldcall in Kubernetes build, decode, and hold together.
+func TestKustomize(t *testing.T) {
+	for _, name := range []string{"gateway", "sidecar"} {
+		t.Run(name, func(t *testing.T) {
+			built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../kubernetes/"+name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := built.AsYaml()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := decode(t, content)
+			m.holdTogether(t)
+			m.agentsOnlyWayOut(t, name)
+		})
+	}
+}
+
+// The chart renders the same, in each of its modes.
+func TestHelm(t *testing.T) {
+	for name, values := range map[string][]string{
+		"gateway":          nil,
+		"gateway replicas": {"nats.url=nats://nats.nats.svc:4222", "nats.credsSecret=heldcall-nats", "replicas=3", "storage.className=fast"},
+		"gateway plain":    {"networkPolicy.enabled=false", "image.tag=1.0.0"},
+		"sidecar":          {"mode=sidecar", "agent.image=agent:1", "agent.command={agent,run}"},
+		"sidecar nats":     {"mode=sidecar", "agent.image=agent:1", "nats.url=nats://nats.nats.svc:4222"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			content, err := render(values)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, content)
+			}
+			m := decode(t, content)
+			m.holdTogether(t)
+			if m.stateful != (name == "gateway" || name == "gateway plain") {
+				t.Errorf("stateful: %v", m.stateful)
+			}
+			if name != "gateway plain" {
+				m.agentsOnlyWayOut(t, strings.Fields(name)[0])
+			}
+		})
+	}
+}
+
+// The chart refuses what cannot work, and says why.
+func TestHelmRefuses(t *testing.T) {
+	for want, values := range map[string][]string{
+		"needs nats.url":         {"replicas=2"},
+		"the image of the agent": {"mode=sidecar"},
+		"mode":                   {"mode=proxy"},
+		"replicas":               {"replicas=0"},
+	} {
+		if content, err := render(values); err == nil || !strings.Contains(string(content), want) {
+			t.Errorf("%v: %v, %s", values, err, content)
+		}
+	}
+}
+
+func render(values []string) ([]byte, error) {
+	args := []string{"tool", "helm", "template", "heldcall", "../helm/heldcall"}
+	for _, value := range values {
+		args = append(args, "--set", value)
+	}
+	command := exec.Command("go", args...)
+	command.Env = append(os.Environ(), "HELM_CACHE_HOME="+os.TempDir(), "HELM_CONFIG_HOME="+os.TempDir(), "HELM_DATA_HOME="+os.TempDir())
+	return command.CombinedOutput()
+}
+
+// TestHelmLint has the chart judged by Helm itself.
+func TestHelmLint(t *testing.T) {
+	if out, err := exec.Command("go", "tool", "helm", "lint", "--strict", "../helm/heldcall").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// holdTogether checks what the objects say of each other and of heldcall.
+func (m manifests) holdTogether(t *testing.T) {
+	t.Helper()
+	if len(m.pods) != 1 || len(m.configMaps) != 1 {
+		t.Fatalf("%d workloads, %d ConfigMaps", len(m.pods), len(m.configMaps))
+	}
+	pod := m.pods[0]
+	meetsRestricted(t, &pod)
+	heldcall := containerOf(t, pod.Spec)
+	for _, config := range m.configMaps {
+		dir := t.TempDir()
+		for file, content := range config.Data {
+			content = strings.ReplaceAll(content, mountedCreds, credsFile(t, pod.Spec, content))
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		checkConfig(t, filepath.Join(dir, "heldcall.yaml"))
+		checkPorts(t, config.Data["heldcall.yaml"], heldcall)
+	}
+	for _, env := range heldcall.Env {
+		if env.Name == "HELDCALL_CONFIG" && env.Value != "/etc/heldcall/heldcall.yaml" {
+			t.Errorf("the configuration is looked for in %s", env.Value)
+		}
+	}
+	commandLine(t, heldcall.Args...)
+	if p := heldcall.LivenessProbe; p == nil || p.HTTPGet.Path != "/healthz" || p.HTTPGet.Port.String() != "console" {
+		t.Errorf("liveness: %v", p)
+	}
+	if p := heldcall.ReadinessProbe; p == nil || p.HTTPGet.Path != "/readyz" || p.HTTPGet.Port.String() != "console" {
+		t.Errorf("readiness: %v", p)
+	}
+	for _, service := range m.services {
+		for label, value := range service.Spec.Selector {
+			if pod.Labels[label] != value {
+				t.Errorf("service %s selects %s=%s, which the pod has not", service.Name, label, value)
+			}
+		}
+	}
+	volumes := map[string]bool{"data": m.stateful}
+	for _, volume := range pod.Spec.Volumes {
+		volumes[volume.Name] = true
+	}
+	for _, mount := range heldcall.VolumeMounts {
+		if !volumes[mount.Name] {
+			t.Errorf("the volume %s is mounted and not there", mount.Name)
+		}
+	}
+}
+
+// meetsRestricted holds a pod to the restricted Pod Security Standard, and its
+// heldcall to a root file system that is read only.
+func meetsRestricted(t *testing.T, pod *corev1.PodTemplateSpec) {
+	t.Helper()
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
+	for _, result := range evaluator.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec) {
+		if !result.Allowed {
+			t.Errorf("restricted: %s: %s", result.ForbiddenReason, result.ForbiddenDetail)
+		}
+	}
+	c := containerOf(t, pod.Spec).SecurityContext
+	if c == nil || c.ReadOnlyRootFilesystem == nil || !*c.ReadOnlyRootFilesystem {
+		t.Error("the root file system is not read only")
+	}
+	if pod.Spec.AutomountServiceAccountToken == nil || *pod.Spec.AutomountServiceAccountToken {
+		t.Error("the pod has a token of the cluster's API")
+	}
+}
+
+// mountedCreds is where manifests mount the credentials for NATS.
+const mountedCreds = "/etc/heldcall-secret/nats.creds"
+
+// credsFile is a file in place of the mounted credentials, where a configuration
+// names those; then the pod must mount them.
+func credsFile(t *testing.T, pod corev1.PodSpec, config string) string {
+	t.Helper()
+	if !strings.Contains(config, mountedCreds) {
+		return ""
+	}
+	mounted := false
+	for _, mount := range containerOf(t, pod).VolumeMounts {
+		for _, volume := range pod.Volumes {
+			if mount.Name == volume.Name && mount.MountPath == filepath.Dir(mountedCreds) && volume.Secret != nil {
+				mounted = volume.Secret.Items[0].Path == filepath.Base(mountedCreds)
+			}
+		}
+	}
+	if !mounted {
+		t.Errorf("the configuration names %s, which is not mounted", mountedCreds)
+	}
+	file := filepath.Join(t.TempDir(), "nats.creds")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func containerOf(t *testing.T, pod corev1.PodSpec) corev1.Container {
+	t.Helper()
+	for _, container := range append(pod.InitContainers, pod.Containers...) {
+		if container.Name == "heldcall" {
+			return container
+		}
+	}
+	t.Fatal("no container is heldcall")
+	return corev1.Container{}
+}
+
+// checkPorts compares the ports of the container with those that heldcall
+// listens on.
+func checkPorts(t *testing.T, config string, container corev1.Container) {
+	t.Helper()
+	var listens struct{ Proxy, Console struct{ Listen string } }
+	if err := yaml.Unmarshal([]byte(config), &listens); err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range container.Ports {
+		listen := map[string]string{"agents": listens.Proxy.Listen, "console": listens.Console.Listen}[port.Name]
+		if !strings.HasSuffix(listen, fmt.Sprintf(":%d", port.ContainerPort)) {
+			t.Errorf("port %s is %d, heldcall listens on %q", port.Name, port.ContainerPort, listen)
+		}
+	}
+}
+
+// agentsOnlyWayOut checks that with a gateway agents reach the agents' port and
+// DNS alone, and that nobody but the console's namespaces reaches the console.
+func (m manifests) agentsOnlyWayOut(t *testing.T, mode string) {
+	t.Helper()
+	bounded := mode == "sidecar" // whose policy is one for agent and heldcall
+	for _, p := range m.policies {
+		if p.Spec.PodSelector.MatchLabels["heldcall-agent"] == "true" {
+			bounded = true
+			if len(p.Spec.PolicyTypes) != 1 || p.Spec.PolicyTypes[0] != networkingv1.PolicyTypeEgress {
+				t.Errorf("%s is about %v", p.Name, p.Spec.PolicyTypes)
+			}
+			for _, rule := range p.Spec.Egress {
+				for _, port := range rule.Ports {
+					if n := port.Port.IntValue(); n != 4141 && n != 53 || len(rule.To) == 0 {
+						t.Errorf("agents reach port %d of %v", n, rule.To)
+					}
+				}
+			}
+		}
+		for _, rule := range p.Spec.Ingress {
+			for _, port := range rule.Ports {
+				for _, from := range rule.From {
+					if port.Port.IntValue() == 4142 && from.NamespaceSelector == nil {
+						t.Errorf("%s lets %v reach the console", p.Name, from)
+					}
+				}
+			}
+		}
+	}
+	if !bounded || len(m.policies) == 0 {
+		t.Error("no policy bounds where agents connect to")
+	}
+}

@@ -1,0 +1,37 @@
+package check_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// systemd takes the unit, judges it hardened, and starts a command that there is
+// with a configuration that heldcall takes.
+func TestSystemdUnit(t *testing.T) {
+	content, err := os.ReadFile("../systemd/heldcall.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := regexp.MustCompile(`(?m)^ExecStart=/usr/bin/heldcall (.*)$`).FindStringSubmatch(string(content))
+	if start == nil {
+		t.Fatal("the unit does not start /usr/bin/heldcall")
+	}
+	commandLine(t, strings.Fields(start[1])[0])
+	if !strings.Contains(start[1], "--config /etc/heldcall/heldcall.yaml") {
+		t.Errorf("it reads another configuration: %s", start[1])
+	}
+	unit := filepath.Join(t.TempDir(), "heldcall.service")
+	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(string(content), "/usr/bin/heldcall", heldcall)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"verify", "--man=no", unit}, {"security", "--offline=true", "--threshold=20", unit}} {
+		if out, err := exec.Command("systemd-analyze", args...).CombinedOutput(); err != nil {
+			t.Errorf("systemd-analyze %v: %v\n%s", args, err, out)
+		}
+	}
+	checkConfig(t, "../systemd/heldcall.yaml")
+}

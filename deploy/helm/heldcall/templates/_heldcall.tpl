@@ -1,0 +1,84 @@
+{{- define "heldcall.labels" -}}
+app.kubernetes.io/name: heldcall
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "heldcall.config" -}}
+{{- $config := deepCopy .Values.config }}
+{{- $proxy := $config.proxy | default dict }}
+{{- $_ := set $proxy "listen" (ternary "127.0.0.1:4141" "0.0.0.0:4141" (eq .Values.mode "sidecar")) }}
+{{- $nats := dict "url" .Values.nats.url "listen" "" "dir" "/data" }}
+{{- if .Values.nats.credsSecret }}{{ $_ := set $nats "creds" "/etc/heldcall-secret/nats.creds" }}{{ end }}
+{{- $_ := set $config "proxy" $proxy }}
+{{- $_ := set $config "nats" $nats }}
+{{- $_ := set $config "policy" (merge (dict "file" "policy.yaml") ($config.policy | default dict)) }}
+{{- toYaml $config }}
+{{- end }}
+
+{{- define "heldcall.container" -}}
+name: heldcall
+image: {{ printf "%s:%s" .Values.image.repository .Values.image.tag | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+args: [serve]
+{{- if eq .Values.mode "sidecar" }}
+restartPolicy: Always
+{{- end }}
+env:
+  - {name: HELDCALL_CONFIG, value: /etc/heldcall/heldcall.yaml}
+envFrom:
+  - secretRef: {name: {{ .Values.secret }}}
+ports:
+  - {name: agents, containerPort: 4141}
+  - {name: console, containerPort: 4142}
+startupProbe:
+  httpGet: {path: {{ ternary "/readyz" "/healthz" (eq .Values.mode "sidecar") }}, port: console}
+  periodSeconds: 1
+  failureThreshold: 60
+livenessProbe:
+  httpGet: {path: /healthz, port: console}
+  periodSeconds: 10
+  timeoutSeconds: 5
+readinessProbe:
+  httpGet: {path: /readyz, port: console}
+  periodSeconds: 5
+  timeoutSeconds: 5
+resources: {{- toYaml .Values.resources | nindent 2 }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+volumeMounts:
+  - {name: config, mountPath: /etc/heldcall, readOnly: true}
+  {{- if .Values.nats.credsSecret }}
+  - {name: secret, mountPath: /etc/heldcall-secret, readOnly: true}
+  {{- end }}
+  {{- if not .Values.nats.url }}
+  - {name: data, mountPath: /data}
+  {{- end }}
+{{- end }}
+
+{{- define "heldcall.pod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+terminationGracePeriodSeconds: 60
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile: {type: RuntimeDefault}
+volumes:
+  - name: config
+    configMap: {name: {{ .Release.Name }}}
+  {{- if .Values.nats.credsSecret }}
+  - name: secret
+    secret:
+      secretName: {{ .Values.nats.credsSecret }}
+      defaultMode: 0440
+      items: [{key: nats.creds, path: nats.creds}]
+  {{- end }}
+  {{- if and (eq .Values.mode "sidecar") (not .Values.nats.url) }}
+  - name: data
+    emptyDir: {}
+  {{- end }}
+{{- end }}
