@@ -1,31 +1,35 @@
 package proxy
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 func TestRest(t *testing.T) {
-	for name, c := range map[string]struct{ holds, want int }{
+	for name, c := range map[string]struct {
+		holds int
+		want  int32
+	}{
 		"a few holds": {restWorth - 1, 0},
 		"a burst":     {restWorth, 2},
 		"a great one": {50 * restWorth, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				given := 0
-				r := &rest{giveBack: func() { given++ }}
+				var given atomic.Int32
+				r := &rest{giveBack: func() { given.Add(1) }}
 				for range c.holds {
-					if r.held(); given > 0 {
+					if r.held(); given.Load() > 0 {
 						t.Fatal("memory is given back while holds begin")
 					}
 					time.Sleep(restAfter / 100)
 				}
 				time.Sleep(time.Hour)
 				synctest.Wait()
-				if given != c.want {
-					t.Errorf("memory is given back %d times, want %d", given, c.want)
+				if given.Load() != c.want {
+					t.Errorf("memory is given back %d times, want %d", given.Load(), c.want)
 				}
 			})
 		})
@@ -34,8 +38,8 @@ func TestRest(t *testing.T) {
 
 func TestRest_EachBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		given := 0
-		r := &rest{giveBack: func() { given++ }}
+		var given atomic.Int32
+		r := &rest{giveBack: func() { given.Add(1) }}
 		for range 3 {
 			for range restWorth {
 				r.held()
@@ -43,21 +47,21 @@ func TestRest_EachBurst(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		synctest.Wait()
-		if given != 6 {
-			t.Errorf("memory is given back %d times after three bursts, want 6", given)
+		if given.Load() != 6 {
+			t.Errorf("memory is given back %d times after three bursts, want 6", given.Load())
 		}
 	})
 }
 
 func TestRest_AfterTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		given := 0
-		r := &rest{giveBack: func() { given++ }}
+		var given atomic.Int32
+		r := &rest{giveBack: func() { given.Add(1) }}
 		r.started()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if given != 2 {
-			t.Errorf("memory is given back %d times after the start, want 2", given)
+		if given.Load() != 2 {
+			t.Errorf("memory is given back %d times after the start, want 2", given.Load())
 		}
 	})
 }
