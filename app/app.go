@@ -18,6 +18,7 @@ import (
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/internal/telemetry"
 	"github.com/heldcall/heldcall/notify/nats"
+	"github.com/heldcall/heldcall/notify/webpush"
 	"github.com/heldcall/heldcall/proxy"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
@@ -53,6 +54,7 @@ type App struct {
 	store    *store.Store
 	book     *approvals.GrantBook
 	gate     *approvals.Gate
+	push     *webpush.Push
 	bots     *nats.Service
 	channels channels
 	console  *console.Console
@@ -152,7 +154,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 }
 
 func (a *App) start(ctx context.Context, running *lifecycle) error {
-	steps := []func(context.Context, *lifecycle) error{a.startTracing, a.startPolicy, a.openStore, a.startGrants, a.startGate, a.startBots, a.makeChannels, a.startProxy, a.startConsole, a.startChannels}
+	steps := []func(context.Context, *lifecycle) error{a.startTracing, a.startPolicy, a.openStore, a.startGrants, a.startGate, a.startPush, a.startBots, a.makeChannels, a.startProxy, a.startConsole, a.startChannels}
 	for _, step := range steps {
 		if err := step(ctx, running); err != nil {
 			return err

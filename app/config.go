@@ -91,7 +91,15 @@ type ConsoleConfig struct {
 	// SelfApproval lets reviewers approve what an agent asks that acts for
 	// themselves. The reviewer "local" always may.
 	SelfApproval bool       `yaml:"self_approval"`
+	Push         PushConfig `yaml:"push"`
 	OIDC         OIDCConfig `yaml:"oidc"`
+}
+
+// PushConfig is how reviewers are told in their browsers (Web Push).
+type PushConfig struct {
+	Contact         string `yaml:"contact"`          // e-mail address or https URL, for push services; empty: console.url
+	Preview         bool   `yaml:"preview"`          // what is told shows arguments too
+	PrivateServices bool   `yaml:"private_services"` // push services may be on private addresses, and without TLS
 }
 
 // Reviewer is a person or bot that may see requests, and decide them if the role

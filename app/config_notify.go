@@ -77,7 +77,7 @@ func (c NotifyConfig) names() (names []string, targets map[string]bool) {
 
 // validateNotify fills in what is left out, and notes what cannot work.
 func (r *configReader) validateNotify(c *NotifyConfig) {
-	taken := map[string]string{}
+	taken := map[string]string{channelPush: "the channel of Web Push"}
 	for i := range c.Slack {
 		s, key := &c.Slack[i], index("notify.slack", i)
 		s.Name = cmp.Or(s.Name, "slack")

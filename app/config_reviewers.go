@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"encoding/hex"
+	"net/mail"
 	"regexp"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ func (r *configReader) validateConsole(c *ConsoleConfig) {
 	if c.Session < time.Minute {
 		r.problem("console.session", "%s is less than a minute; write for example 12h", c.Session)
 	}
+	r.validateContact(c.Push.Contact)
 	names, hashes, users := map[string]int{}, map[string]int{}, map[string]int{}
 	decides := false
 	for i := range c.Reviewers {
@@ -41,6 +43,21 @@ func (r *configReader) validateConsole(c *ConsoleConfig) {
 		r.problem("console.reviewers", "nobody has the role reviewer or admin, so nobody could decide")
 	}
 	r.validateOIDC(c)
+}
+
+// validateContact checks what push services are told of the operator.
+func (r *configReader) validateContact(contact string) {
+	if contact == "" {
+		return
+	}
+	if strings.HasPrefix(contact, "https:") {
+		r.validateURL("console.push.contact", contact, "https")
+		return
+	}
+	address := strings.TrimPrefix(contact, "mailto:")
+	if parsed, err := mail.ParseAddress(address); err != nil || parsed.Address != address {
+		r.problem("console.push.contact", "%q is neither an e-mail address nor an https URL", contact)
+	}
 }
 
 // CheckReviewer says in a [*ConfigError] what is wrong with one reviewer.

@@ -18,6 +18,7 @@ type channels struct {
 
 // makeChannels makes those that are configured. Nothing is sent yet.
 func (a *App) makeChannels(context.Context, *lifecycle) error {
+	a.channels.setups = append(a.channels.setups, a.pushSetup())
 	for _, c := range a.config.Notify.Slack {
 		o := slack.Options{
 			BotToken: string(c.BotToken), AppToken: string(c.AppToken), SigningSecret: string(c.SigningSecret),

@@ -38,7 +38,7 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 	names, _ := a.config.Notify.names()
 	a.store, err = store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
-		Replicas: c.Replicas, Listen: listen, Dir: c.Dir, Reviewers: a.reviewers, ReviewersOnly: c.Auth == natsReviewers, Retention: a.config.Audit.Retention, Channels: names,
+		Replicas: c.Replicas, Listen: listen, Dir: c.Dir, Reviewers: a.reviewers, ReviewersOnly: c.Auth == natsReviewers, Retention: a.config.Audit.Retention, Channels: append(names, channelPush),
 		Log: a.log.With("component", "store"), Registerer: a.registry,
 	})
 	if err != nil {
@@ -167,7 +167,7 @@ func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
 	c := a.config.Console
 	provider := c.provider(a.reviewers)
 	a.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store, Templates: a.grants.templates, Reviewers: a.reviewers, OIDC: provider, Session: c.Session,
+		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store, Templates: a.grants.templates, Reviewers: a.reviewers, OIDC: provider, Session: c.Session, Push: a.push,
 		Checks: []console.Check{
 			{Name: "store", Check: a.store.Healthy},
 			{Name: "canary", Check: a.canary.check},

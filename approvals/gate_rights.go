@@ -31,6 +31,13 @@ func (g *Gate) mayDecide(r *Request, d *Decision) error {
 	return refused
 }
 
+// CanApprove reports whether [Gate.Decide] would take an approval of a request that
+// waits from the reviewer whom d names.
+func (g *Gate) CanApprove(r *Request, d Decision) bool {
+	d.Action = ActionApprove
+	return !r.Status.Final() && g.mayDecide(r, &d) == nil
+}
+
 // mayApprove refuses an approval, where people must not approve what their own
 // agents ask, of the principal's user, and a second one of the same person.
 func (g *Gate) mayApprove(r *Request, d *Decision) error {

@@ -63,6 +63,7 @@ type Options struct {
 	Reviewers  *reviewers.Directory      // nil: whoever reaches the console is the reviewer "local"
 	OIDC       *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none
 	Session    time.Duration             // how long a sign-in lasts; 0: 12 h
+	Push       Push                      // tells reviewers in their browsers
 	Checks     []Check                   // of readiness
 	Hooks      []Hook                    // where services call
 	Log        *slog.Logger              // nil: discards
@@ -98,6 +99,7 @@ type Console struct {
 	sockets   *sockets
 	secure    bool // browsers come over HTTPS
 	entrance  entrance
+	push      Push
 	checks    []Check
 	hooks     []Hook
 	log       *slog.Logger
@@ -136,6 +138,7 @@ func New(o Options) (*Console, error) {
 		sockets:   newSockets(),
 		secure:    strings.HasPrefix(o.URL, "https:"),
 		entrance:  entrance,
+		push:      o.Push,
 		checks:    o.Checks,
 		hooks:     o.Hooks,
 		log:       o.Log,

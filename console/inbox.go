@@ -23,11 +23,15 @@ var inboxFiles embed.FS
 
 const inboxPage = "index.html"
 
+// inboxWorker is the service worker, whose scope is the whole console.
+const inboxWorker = "sw.js"
+
 // inboxPolicy is the Content-Security-Policy of the inbox: its own scripts and
 // styles, its own API, and nothing of what a model wrote. Trusted types have
-// browsers refuse every way from a text to markup, for want of a policy.
+// browsers refuse every way from a text to markup or script; the only policy that
+// there may be is that of the service worker, whose address is fixed.
 const inboxPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; manifest-src 'self'; " +
-	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types worker"
 
 // mediaTypes are those of the inbox's files; a file of another kind is not
 // served.
@@ -73,6 +77,9 @@ func serveInbox(w http.ResponseWriter, r *http.Request, name string) error {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	if name == inboxWorker {
+		header.Set("Service-Worker-Allowed", "/")
+	}
 	header.Set("Cache-Control", "no-cache") // kept, and asked about each time: no data of anybody's is in it
 	header.Set("ETag", `"`+hex.EncodeToString(sum[:12])+`"`)
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))

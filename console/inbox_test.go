@@ -85,7 +85,7 @@ func TestThePolicyOfTheInboxIsStrict(t *testing.T) {
 			t.Errorf("the policy has %q: %s", lax, inboxPolicy)
 		}
 	}
-	for _, strict := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"} {
+	for _, strict := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'", "trusted-types worker"} {
 		if !strings.Contains(inboxPolicy, strict) {
 			t.Errorf("the policy lacks %s: %s", strict, inboxPolicy)
 		}

@@ -141,6 +141,10 @@ func (r *runner) run(ctx context.Context) {
 func (r *runner) follow(ctx context.Context) {
 	r.again(ctx, "the events of a channel cannot be read", func(ctx context.Context) error {
 		return r.store.Follow(ctx, r.name, Told(), func(m Message) {
+			if r.idle() {
+				m.Done()
+				return
+			}
 			e := m.Event()
 			r.queue.add(r.keyOf(e.RequestID, e.TurnID), e, m, time.Time{})
 		})
@@ -232,8 +236,17 @@ func (r *runner) first(ctx context.Context, tick time.Time) (bool, error) {
 	return err == nil, err
 }
 
+// idle reports whether there is nobody to tell.
+func (r *runner) idle() bool {
+	chooser, chooses := r.Channel.(Chooser)
+	return chooses && !chooser.Anybody()
+}
+
 // queueWaiting queues every request that waits for people.
 func (r *runner) queueWaiting(ctx context.Context, tick time.Time) error {
+	if r.idle() {
+		return nil
+	}
 	filter := approvals.Filter{Status: approvals.StatusPending, Limit: 500}
 	for {
 		page, err := r.requests.Requests(ctx, filter)

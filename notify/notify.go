@@ -64,6 +64,15 @@ type Listener interface {
 	Listen(ctx context.Context) error
 }
 
+// Chooser is a channel that knows by itself whom to tell: routes do not concern it.
+// Of what there is nobody to tell, nothing is recorded.
+type Chooser interface {
+	// Anybody reports whether there is anybody to tell of anything.
+	Anybody() bool
+	// Wants reports whether there is somebody to tell of any of the requests.
+	Wants(requests []approvals.Request) bool
+}
+
 // Ref is how a channel finds again what it has posted, in a form of its own; never
 // empty.
 type Ref string

@@ -3,6 +3,7 @@ package notify_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -275,6 +276,44 @@ func TestEscalationIsToldWhereItLeads(t *testing.T) {
 		r.Details.Escalation = &approvals.Escalation{At: time.Now().Add(500 * time.Millisecond), To: []string{"managers"}}
 	}, "deploy")
 	cards.await(t, "team: deploy=pending\nboss: deploy=pending")
+}
+
+// chooser wants what one tool asks.
+type chooser struct {
+	follower
+	tool string
+}
+
+func (c *chooser) Anybody() bool { return c.tool != "" }
+
+func (c *chooser) Wants(requests []approvals.Request) bool {
+	return slices.ContainsFunc(requests, func(r approvals.Request) bool { return r.ToolName == c.tool })
+}
+
+// A channel that knows whom to tell follows no routes, and leaves no record of what
+// nobody is told.
+func TestChannelsThatChooseNeedNoRoute(t *testing.T) {
+	s := newStage(t)
+	picky, nobody := &chooser{tool: "bash"}, &chooser{}
+	elsewhere := notify.Routes{{To: []notify.Destination{{Channel: "other"}}}}
+	s.tell(elsewhere, notify.Setup{Name: "picky", Channel: picky}, notify.Setup{Name: "nobody", Channel: nobody})
+	unwanted := s.ask("one", nil, "read")[0]
+	wanted := s.ask("two", nil, "bash")[0]
+	picky.await(t, "bash=pending")
+	s.approve(wanted)
+	picky.await(t, "bash=approved")
+	for _, name := range []string{"picky", "nobody"} {
+		_, revision, err := s.store.Note(t.Context(), name, unwanted.ID[:10]+"-"+unwanted.TurnID)
+		if err != nil || revision != 0 {
+			t.Errorf("%s has a record of what nobody is told: %d, %v", name, revision, err)
+		}
+	}
+	if _, revision, err := s.store.Note(t.Context(), "picky", wanted.ID[:10]+"-"+wanted.TurnID); err != nil || revision == 0 {
+		t.Errorf("there is no record of what was told: %d, %v", revision, err)
+	}
+	if calls, _ := nobody.count(); calls != 0 {
+		t.Errorf("%d calls of a channel that has nobody to tell", calls)
+	}
 }
 
 func TestOneNameAChannel(t *testing.T) {

@@ -128,7 +128,7 @@ func (r *runner) tell(ctx context.Context, it *item, ids []string, events []appr
 // must wait for others.
 func (r *runner) place(it *item, h *held, requests []approvals.Request) *waiting {
 	now := time.Now()
-	v := r.routes.of(r.name, requests, now, it.tick)
+	v := r.verdict(requests, now, it.tick)
 	if len(h.Posts) == 0 && len(v.targets) == 0 {
 		switch {
 		case over(requests):
@@ -159,6 +159,18 @@ func (r *runner) place(it *item, h *held, requests []approvals.Request) *waiting
 		}
 	}
 	return waits
+}
+
+// verdict is what the channel itself says of a card, or else routes.
+func (r *runner) verdict(requests []approvals.Request, now, tick time.Time) verdict {
+	chooser, chooses := r.Channel.(Chooser)
+	switch {
+	case !chooses:
+		return r.routes.of(r.name, requests, now, tick)
+	case chooser.Wants(requests):
+		return verdict{targets: []string{""}}
+	}
+	return verdict{}
 }
 
 // within are the keys of the cards that show the requests in place of this one.

@@ -64,6 +64,7 @@ func (s *Store) provisionBuckets(ctx context.Context, replicas int) error {
 		{BucketGrants, 0, &s.grants},
 		{BucketDelegations, DelegationTTL, &s.delegations},
 		{BucketNotes, s.opts.Retention, &s.notes},
+		{BucketPush, 0, &s.push},
 	} {
 		kv, err := s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:   b.name,

@@ -31,6 +31,7 @@ const (
 	BucketRuns        = "heldcall_runs"
 	BucketDelegations = "heldcall_delegations"
 	BucketNotes       = "heldcall_notify" // what channels have posted
+	BucketPush        = "heldcall_push"   // who is told by Web Push, and with which key
 )
 
 // TurnTTL is how long a hidden turn is kept after it was written.
@@ -74,7 +75,7 @@ type Store struct {
 	js      jetstream.JetStream
 
 	requests, turns, runs, grants jetstream.KeyValue
-	delegations, notes            jetstream.KeyValue
+	delegations, notes, push      jetstream.KeyValue
 	turnStream                    jetstream.Stream // behind the bucket
 	events                        jetstream.Stream
 	chain                         *audit.Log

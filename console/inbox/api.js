@@ -228,3 +228,18 @@ export function previewGrant(grant) {
 export function listTemplates() {
 	return ask('GET', '/api/v1/grant-templates');
 }
+
+/** What a browser subscribes to notifications with. @returns {Promise<{public_key: string}>} */
+export function getPush() {
+	return ask('GET', '/api/v1/push');
+}
+
+/** Has a browser told of requests. @param {unknown} subscription @returns {Promise<{id: string}>} */
+export function subscribe(subscription) {
+	return ask('POST', '/api/v1/push', subscription);
+}
+
+/** Ends that. @param {string} id */
+export function unsubscribe(id) {
+	return ask('DELETE', `/api/v1/push/${encodeURIComponent(id)}`);
+}

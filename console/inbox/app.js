@@ -5,6 +5,7 @@ import { tick } from './clock.js';
 import * as keys from './keys.js';
 import * as live from './live.js';
 import * as notify from './notify.js';
+import { renew, startWorker } from './push.js';
 import { ORDERS } from './order.js';
 import * as session from './session.js';
 import { state, subscribe } from './store.js';
@@ -85,9 +86,10 @@ function drawConnection() {
 	if (label.textContent !== text) fill(label, el('span', { class: 'word' }, text));
 	label.title = text;
 	const banner = byId('banner');
-	const lost = state.connection === 'lost' && state.loaded;
+	const lost = state.connection === 'lost';
 	if (lost && banner.hidden) {
-		fill(banner, 'Connection lost. What you see may be out of date; it is brought up to date by itself.', button('Try now', live.reconnect));
+		fill(banner, state.loaded ? 'Connection lost. What you see may be out of date; it is brought up to date by itself.'
+			: 'heldcall cannot be reached, and what waits is not known. The page tries again by itself.', button('Try now', live.reconnect));
 	}
 	banner.hidden = !lost;
 }
@@ -105,7 +107,11 @@ function begin() {
 	subscribe(draw);
 	window.addEventListener('hashchange', route);
 	setInterval(tick, 1000);
-	void session.begin(route);
+	const worker = startWorker();
+	void session.begin(() => {
+		route();
+		void worker.then(renew).catch(() => {}); // the next load tries again
+	});
 	draw();
 	live.start();
 }

@@ -1,10 +1,11 @@
 // Telling somebody who looks elsewhere: the title, a badge, a notification.
 
 import { onArrival } from './live.js';
+import * as push from './push.js';
 import { pending, state, subscribe } from './store.js';
 import { plain } from './text/visible.js';
 import { button, fill } from './view/dom.js';
-import { announce } from './view/toast.js';
+import { announce, toast } from './view/toast.js';
 
 /** @typedef {import('./types.js').Request} Request */
 
@@ -19,8 +20,40 @@ export function start(tools) {
 		arrived.push(request);
 		if (arrived.length === 1) setTimeout(tell, arrived.length > 1 ? CALM : 150);
 	});
-	const ask = button('Notify me', () => void permit(ask), { class: 'quiet' });
-	if ('Notification' in window && Notification.permission === 'default') tools.prepend(ask);
+	if (!('Notification' in window) || Notification.permission === 'denied') return;
+	const bell = button('Notify me', () => void (isOn() ? turnOff(bell) : turnOn(bell)), { class: 'quiet', id: 'bell' });
+	bell.title = 'Tell me of requests while I look elsewhere';
+	bell.setAttribute('aria-pressed', String(isOn()));
+	tools.prepend(bell);
+}
+
+const WANTED = 'notify'; // where the page alone tells, for want of a push service
+
+function isOn() {
+	return Notification.permission === 'granted' && (push.isOn() || localStorage.getItem(WANTED) === 'on');
+}
+
+/** @param {HTMLElement} bell */
+async function turnOn(bell) {
+	await Notification.requestPermission();
+	if (Notification.permission === 'denied') return bell.remove();
+	if (Notification.permission !== 'granted') return;
+	localStorage.setItem(WANTED, 'on');
+	bell.setAttribute('aria-pressed', 'true');
+	if (!push.canPush() || state.me?.role === 'viewer') return;
+	try {
+		await push.turnOn();
+		toast('You are told in this browser, also while the inbox is closed.');
+	} catch {
+		toast('You are told while the inbox is open: this browser has no push service that heldcall can use.');
+	}
+}
+
+/** @param {HTMLElement} bell */
+async function turnOff(bell) {
+	localStorage.removeItem(WANTED);
+	bell.setAttribute('aria-pressed', 'false');
+	await push.turnOff().catch(() => {}); // what comes of an old subscription is not shown for long: it ends with its browser
 }
 
 function count() {
@@ -32,12 +65,6 @@ function count() {
 	if ('setAppBadge' in navigator) void navigator.setAppBadge(waiting).catch(() => {}); // only installed pages have one
 }
 
-/** @param {HTMLElement} ask */
-async function permit(ask) {
-	await Notification.requestPermission();
-	if (Notification.permission !== 'default') ask.remove();
-}
-
 function tell() {
 	const [first] = arrived;
 	const many = arrived.length;
@@ -45,7 +72,7 @@ function tell() {
 	if (!first) return;
 	const text = many === 1 ? `${plain(first.tool_name)} waits for an answer, ${first.risk_level} risk` : `${many} calls wait for an answer`;
 	announce(text);
-	if (!document.hidden || !('Notification' in window) || Notification.permission !== 'granted') return;
+	if (!document.hidden || !('Notification' in window) || !isOn() || push.isOn()) return;
 	const body = many === 1 ? plain(first.args_preview).slice(0, 160) : '';
 	const notification = new Notification(text, { body, tag: 'heldcall', icon: '/inbox/icon.svg' });
 	notification.onclick = () => {

@@ -1,6 +1,7 @@
 // Who is at the page, and what they may do.
 
 import { Failure, beginOIDC, finishOIDC, getMe, getSignIn, onSignedOut, signIn, signOut } from './api.js';
+import { turnOff } from './push.js';
 import { changed, forget, state } from './store.js';
 import { button, byId, el, fill, hostile } from './view/dom.js';
 
@@ -69,6 +70,8 @@ async function askWho(ready) {
 			return enter(await getMe(), ready);
 		} catch (error) {
 			if (error instanceof Failure && error.code === 'unauthenticated') return drawSignIn(ready);
+			state.connection = 'lost';
+			changed();
 			await new Promise((resolve) => setTimeout(resolve, 1000)); // heldcall is not there, yet
 		}
 	}
@@ -86,6 +89,7 @@ function enter(me, ready) {
 /** The name at the top, and the way out. @param {Me} me */
 function drawName(me) {
 	const leave = async () => {
+		await turnOff().catch(() => {}); // who leaves is told no more
 		await signOut();
 		location.reload();
 	};

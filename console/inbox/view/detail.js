@@ -70,7 +70,7 @@ function drawNothing() {
 	cards.clear();
 	shownTurn = '';
 	if (state.selected) return;
-	const message = !state.loaded ? 'Connecting…' : state.requests.size > 0 ? 'Choose a request on the left.' : '';
+	const message = !state.loaded ? (state.connection === 'lost' ? 'heldcall cannot be reached.' : 'Connecting…') : state.requests.size > 0 ? 'Choose a request on the left.' : '';
 	if (message) return fill(place, el('div', { class: 'empty' }, el('p', {}, message)));
 	fill(place, el('div', { class: 'empty' }, el('h2', {}, 'All clear'), el('p', {}, 'No call waits for an answer. Agents go on by policy.')));
 }

@@ -68,10 +68,11 @@ export class Stage {
 		held.session = `session-${++sessions}`; // what was denied in another is asked about again
 	}
 
-	/** Opens the inbox as one more person, who need not be let in. */
-	async open(address = '/', { outside = false } = {}) {
-		const context = await this.browser.newContext({ ...SIZES[this.size], reducedMotion: 'reduce' });
+	/** Opens the inbox as one more person, who need not be let in. worker lets the page have its service worker. */
+	async open(address = '/', { outside = false, worker = false, before = async () => {} } = {}) {
+		const context = await this.browser.newContext({ ...SIZES[this.size], reducedMotion: 'reduce', serviceWorkers: worker ? 'allow' : 'block' });
 		this.contexts.push(context);
+		await before(context);
 		const page = await context.newPage();
 		page.on('pageerror', (error) => this.errors.push(String(error)));
 		page.on('console', (message) => {

@@ -1,0 +1,63 @@
+package reviewers
+
+import (
+	"crypto/ecdh"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+)
+
+// maxEndpoint bounds the address of a subscription, in bytes.
+const maxEndpoint = 2048
+
+// Subscription is a browser in which a reviewer wants to be told of requests by Web
+// Push (RFC 8030). Endpoint and keys are secrets of the browser and its push
+// service.
+type Subscription struct {
+	ID        string    `json:"id"`               // follows from the endpoint: see [NewSubscription]
+	Reviewer  string    `json:"reviewer"`         // name
+	Signed    *SignedIn `json:"signed,omitempty"` // nil for who did not sign in
+	Endpoint  string    `json:"endpoint"`         // URL at the push service
+	P256DH    string    `json:"p256dh"`           // public key of the browser, base64url
+	Auth      string    `json:"auth"`             // secret shared with the browser, base64url
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// SignedIn is who a reviewer was when they last signed in, and until when that holds:
+// for those whom no configuration names.
+type SignedIn struct {
+	Who   Reviewer  `json:"who"`
+	Until time.Time `json:"until"` // UTC
+}
+
+// NewSubscription takes what a browser gives of a subscription. The error says what
+// is wrong with it. Whether the endpoint may be sent to is not asked here.
+func NewSubscription(reviewer, endpoint, p256dh, auth string, now time.Time) (Subscription, error) {
+	key, err := decodeKey(p256dh)
+	if err == nil {
+		_, err = ecdh.P256().NewPublicKey(key)
+	}
+	if err != nil {
+		return Subscription{}, errors.New("keys.p256dh is not an uncompressed point of P-256 in base64url")
+	}
+	if secret, err := decodeKey(auth); err != nil || len(secret) != 16 {
+		return Subscription{}, errors.New("keys.auth is not 16 bytes in base64url")
+	}
+	if len(endpoint) > maxEndpoint {
+		return Subscription{}, errors.New("endpoint is longer than any push service's")
+	}
+	sum := sha256.Sum256([]byte(endpoint))
+	return Subscription{
+		ID: hex.EncodeToString(sum[:16]), Reviewer: reviewer, Endpoint: endpoint, P256DH: trimKey(p256dh), Auth: trimKey(auth), CreatedAt: now.UTC(),
+	}, nil
+}
+
+// decodeKey reads a key as browsers write it.
+func decodeKey(text string) ([]byte, error) {
+	return base64.RawURLEncoding.DecodeString(trimKey(text))
+}
+
+func trimKey(text string) string { return strings.TrimRight(text, "=") }

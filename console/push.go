@@ -1,0 +1,95 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
+)
+
+// Push is what the console needs of the channel that tells reviewers in their
+// browsers.
+type Push interface {
+	PublicKey() string
+	Subscribe(ctx context.Context, reviewer string, signed *reviewers.SignedIn, endpoint, p256dh, auth string) (reviewers.Subscription, error)
+	Subscriptions(reviewer string) []reviewers.Subscription
+	Unsubscribe(ctx context.Context, reviewer, id string) error
+}
+
+// pushReply is what a browser needs to subscribe, and which of the sender's have.
+type pushReply struct {
+	PublicKey string        `json:"public_key"` // as applicationServerKey, base64url
+	Browsers  []pushBrowser `json:"browsers"`   // the latest first
+}
+
+// pushBrowser is a subscription without what is secret in it.
+type pushBrowser struct {
+	ID        string    `json:"id"`
+	Service   string    `json:"service"` // host of the push service
+	CreatedAt time.Time `json:"created_at"`
+}
+
+func pushBrowserOf(s reviewers.Subscription) pushBrowser {
+	b := pushBrowser{ID: s.ID, CreatedAt: s.CreatedAt}
+	if u, err := url.Parse(s.Endpoint); err == nil {
+		b.Service = u.Host
+	}
+	return b
+}
+
+// showPush answers how to subscribe.
+func (c *Console) showPush(w http.ResponseWriter, r *http.Request) error {
+	reply := pushReply{PublicKey: c.push.PublicKey(), Browsers: []pushBrowser{}}
+	for _, s := range c.push.Subscriptions(reviewerOf(r).Name) {
+		reply.Browsers = append(reply.Browsers, pushBrowserOf(s))
+	}
+	return answer(w, reply)
+}
+
+// subscriptionPayload is a PushSubscription as browsers write it.
+type subscriptionPayload struct {
+	Endpoint       string   `json:"endpoint"`
+	ExpirationTime *float64 `json:"expirationTime"` // which push services tell by themselves
+	Keys           struct {
+		P256DH string `json:"p256dh"`
+		Auth   string `json:"auth"`
+	} `json:"keys"`
+}
+
+// subscribePush has a browser told, and answers the subscription.
+func (c *Console) subscribePush(w http.ResponseWriter, r *http.Request) error {
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	var given subscriptionPayload
+	if err := json.Unmarshal(body, &given, json.RejectUnknownMembers(true)); err != nil {
+		return &approvals.InvalidError{Field: "subscription", Reason: err.Error()}
+	}
+	who := reviewerOf(r)
+	var signed *reviewers.SignedIn
+	if who.session != nil {
+		signed = &reviewers.SignedIn{Who: who.Reviewer, Until: who.session.expires}
+	}
+	s, err := c.push.Subscribe(r.Context(), who.Name, signed, given.Endpoint, given.Keys.P256DH, given.Keys.Auth)
+	if err != nil {
+		return fmt.Errorf("subscribe a browser: %w", err)
+	}
+	return answer(w, pushBrowserOf(s))
+}
+
+// unsubscribePush ends the subscription in the path. One that is not there, or is
+// another's, is left as it is.
+func (c *Console) unsubscribePush(w http.ResponseWriter, r *http.Request) error {
+	if err := c.push.Unsubscribe(r.Context(), reviewerOf(r).Name, r.PathValue("id")); err != nil {
+		return fmt.Errorf("unsubscribe a browser: %w", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

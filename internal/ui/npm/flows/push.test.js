@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { around, push } from '../stage/calls.js';
+import { flows } from '../stage/browser.js';
+import { startPushService, stubPush } from '../stage/pushservice.js';
+
+/** What notifications the worker of a page shows. */
+const shown = (page) => page.evaluate(async () => (await (await navigator.serviceWorker.ready).getNotifications()).map(({ title, body, tag }) => ({ title, body, tag })));
+
+/** Hands the worker a message, as the browser does when its push service has one. */
+async function deliver(page, payload) {
+	const session = await page.context().newCDPSession(page);
+	const registered = new Promise((resolve) => session.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => registrations[0] && resolve(registrations[0])));
+	await session.send('ServiceWorker.enable');
+	const { registrationId, scopeURL } = await registered;
+	await session.send('ServiceWorker.deliverPushMessage', { origin: new URL(scopeURL).origin, registrationId, data: payload });
+	await session.detach();
+}
+
+/** Waits until the page sees something. */
+async function until(page, seen) {
+	for (;;) {
+		const all = await shown(page);
+		if (seen(all)) return all;
+		await page.waitForTimeout(50);
+	}
+}
+
+flows('in the browser', {
+	async 'it can be installed'(stage) {
+		const page = await stage.open('/', { worker: true });
+		const session = await page.context().newCDPSession(page);
+		const { errors, data } = await session.send('Page.getAppManifest');
+		assert.deepEqual(errors, []);
+		const manifest = JSON.parse(data);
+		assert.deepEqual([manifest.start_url, manifest.display], ['/', 'standalone']);
+		for (const { src, type } of manifest.icons) {
+			const icon = await fetch(stage.held.console + src);
+			assert.deepEqual([icon.status, icon.headers.get('content-type')], [200, type], src);
+		}
+		const { installabilityErrors } = await session.send('Page.getInstallabilityErrors');
+		assert.deepEqual(installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito'), []);
+	},
+
+	async 'without heldcall the page opens, and says that it knows nothing'(stage) {
+		stage.held.begin([push], around);
+		const page = await stage.open('/', { worker: true });
+		await page.waitForFunction(async () => (await (await caches.open('inbox')).keys()).length > 30);
+		await stage.held.halt();
+		await page.reload();
+		await page.getByRole('alert').filter({ hasText: 'heldcall cannot be reached' }).waitFor();
+		assert.equal(await page.locator('.row').count(), 0, 'nothing that may be over is shown');
+		await stage.check(page);
+		await stage.shot(page, 'unreachable');
+		await stage.held.start();
+		await page.locator('#connection.live').waitFor({ state: 'attached' });
+		await page.getByRole('alert').waitFor({ state: 'hidden' });
+	},
+
+	async 'a closed inbox is told by push, and of the end too'(stage) {
+		const service = await startPushService();
+		try {
+			const page = await stage.open('/', { worker: true, before: async (context) => {
+				await context.grantPermissions(['notifications'], { origin: stage.held.console });
+				await context.addInitScript(stubPush, service.subscription);
+			} });
+			const bell = page.getByRole('button', { name: 'Notify me' });
+			assert.equal(await bell.getAttribute('aria-pressed'), 'false');
+			await bell.click();
+			await page.getByText('also while the inbox is closed').waitFor();
+			await stage.check(page);
+			assert.equal(await bell.getAttribute('aria-pressed'), 'true');
+			await page.reload();
+			await page.locator('#connection.live').waitFor({ state: 'attached' });
+			assert.equal(await bell.getAttribute('aria-pressed'), 'true');
+
+			stage.held.begin([{ name: 'bash', arguments: { command: 'echo <b>opensesame</b>' } }], around);
+			const told = await service.next();
+			assert.ok(!told.payload.includes('opensesame'), told.payload);
+			const [request] = await stage.held.pending();
+			assert.equal(told.topic, request.id);
+			await deliver(page, told.payload);
+			const [notification] = await until(page, (all) => all.length === 1);
+			assert.deepEqual(notification, { title: 'bash waits for an answer', body: 'claude-code · high risk', tag: request.id });
+
+			await page.goto(`${stage.held.console}/#/history`);
+			const [worker] = page.context().serviceWorkers();
+			await worker.evaluate(async () => {
+				const [notification] = await self.registration.getNotifications();
+				self.dispatchEvent(new NotificationEvent('notificationclick', { notification }));
+			});
+			await page.getByRole('heading', { name: 'claude-code wants to call bash' }).or(page.getByRole('heading', { name: 'claude-code wants to run a command' })).waitFor();
+			assert.deepEqual(await shown(page), [], 'it is closed by the press');
+
+			await deliver(page, told.payload);
+			await until(page, (all) => all.length === 1);
+			await page.locator('button.approve').click();
+			await page.getByText('Approved: bash').waitFor();
+			const ended = await service.next();
+			await deliver(page, ended.payload);
+			await until(page, (all) => all.length === 1 && all[0].title === 'bash: approved by local');
+
+			await bell.click();
+			await page.waitForFunction(() => localStorage.getItem('push') === null);
+			await page.waitForFunction(async () => (await (await fetch('/api/v1/push')).json()).browsers.length === 0);
+		} finally {
+			service.stop();
+		}
+	},
+
+	async 'what is pushed is a text, whatever it says'(stage) {
+		const page = await stage.open('/', { worker: true, before: (context) => context.grantPermissions(['notifications'], { origin: stage.held.console }) });
+		await page.evaluate(() => navigator.serviceWorker.ready);
+		await deliver(page, JSON.stringify({ id: '../../evil', count: 1, tool: '<img src=x onerror=alert(1)>', agent: 'a', risk: 'constructor' }));
+		const [notification] = await until(page, (all) => all.length === 1);
+		assert.deepEqual(notification, { title: '<img src=x onerror=alert(1)> waits for an answer', body: 'a', tag: 'heldcall' });
+		await deliver(page, JSON.stringify({ id: '01ABC', count: 3, tool: 'bash', agent: 'bot', risk: 'critical', preview: 'rm' }));
+		const all = await until(page, (now) => now.length === 2);
+		assert.ok(all.some(({ title, body }) => title === '3 calls wait for an answer' && body === 'bot · critical risk\nrm'), JSON.stringify(all));
+		await deliver(page, JSON.stringify({ id: '01XYZ', count: 1, tool: 'bash', ended: 'expired' }));
+		await page.waitForTimeout(300);
+		assert.equal((await shown(page)).length, 2, 'of what was never shown the end is not either');
+	},
+}, { console: '\n  push: {private_services: true}' });

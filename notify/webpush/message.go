@@ -1,0 +1,118 @@
+package webpush
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/SherClockHolmes/webpush-go"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Limits of what is shown, in letters.
+const (
+	maxName    = 60
+	maxPreview = 160
+)
+
+// message is what the service worker of the inbox is told, as console/inbox/sw.js
+// reads it.
+type message struct {
+	ID      string         `json:"id"`    // of the request that is opened; the first, where there are several
+	Count   int            `json:"count"` // of requests
+	Tool    string         `json:"tool"`
+	Agent   string         `json:"agent"`
+	Risk    approvals.Risk `json:"risk"` // the highest
+	Preview string         `json:"preview,omitempty"`
+	Ended   string         `json:"ended,omitempty"` // how; "": it waits
+	By      string         `json:"by,omitempty"`    // who decided
+}
+
+// push is one message on its way.
+type push struct {
+	message message
+	ttl     time.Duration
+	urgency webpush.Urgency
+}
+
+// newMessage tells of requests that wait, at least one.
+func newMessage(requests []*approvals.Request, preview bool) message {
+	first := requests[0]
+	m := message{ID: first.ID, Count: len(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: worst(requests)}
+	if preview && len(requests) == 1 {
+		m.Preview = plain(first.ArgsPreview, maxPreview)
+	}
+	return m
+}
+
+// endedMessage tells how requests have ended, at least one.
+func endedMessage(requests []approvals.Request) message {
+	all := make([]*approvals.Request, len(requests))
+	m := message{}
+	for i := range requests {
+		r := &requests[i]
+		all[i] = r
+		how, by := string(r.Status), ""
+		if d, decided := r.FinalDecision(); decided {
+			by = plain(d.ReviewerID, maxName)
+		}
+		if i == 0 {
+			m.Ended, m.By = how, by
+		}
+		if m.Ended != how {
+			m.Ended = "ended"
+		}
+		if m.By != by {
+			m.By = ""
+		}
+	}
+	told := newMessage(all, false)
+	told.Ended, told.By = m.Ended, m.By
+	return told
+}
+
+// risks are the levels in rising order.
+var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
+
+// worst is the highest risk of requests.
+func worst(requests []*approvals.Request) approvals.Risk {
+	highest := 0
+	for _, r := range requests {
+		highest = max(highest, slices.Index(risks, r.RiskLevel))
+	}
+	return risks[highest]
+}
+
+// urgencyOf says whether a phone is to be woken: somebody waits for the answer, and
+// not for long.
+func urgencyOf(risk approvals.Risk) webpush.Urgency {
+	if risk == approvals.RiskLow {
+		return webpush.UrgencyNormal
+	}
+	return webpush.UrgencyHigh
+}
+
+// plain is a text that shows what it is: on one line, with a mark for each character
+// that cannot be seen or that turns text around, and cut to a number of letters.
+func plain(text string, limit int) string {
+	var out strings.Builder
+	letters := 0
+	for _, r := range text {
+		if letters == limit {
+			out.WriteRune('…')
+			break
+		}
+		letters++
+		switch {
+		case unicode.IsPrint(r):
+			out.WriteRune(r)
+		case r == '\n', r == '\t':
+			out.WriteRune(' ')
+		default:
+			out.WriteRune(unicode.ReplacementChar)
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,386 @@
+package webpush_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/notify"
+	"github.com/heldcall/heldcall/notify/webpush"
+	"github.com/heldcall/heldcall/notify/webpush/pushtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// groups decides by groups alone.
+type groups struct{}
+
+func (groups) CanApprove(r *approvals.Request, d approvals.Decision) bool {
+	return !r.Status.Final() && (len(r.Reviewers) == 0 || slices.ContainsFunc(d.ReviewerGroups, func(g string) bool { return slices.Contains(r.Reviewers, g) }))
+}
+
+var people = map[string]reviewers.Reviewer{
+	"ann": {Name: "ann", Role: reviewers.RoleReviewer, Groups: []string{"finance"}},
+	"bob": {Name: "bob", Role: reviewers.RoleAdmin, Groups: []string{"oncall"}},
+	"dan": {Name: "dan", Role: reviewers.RoleViewer, Groups: []string{"finance", "oncall"}},
+}
+
+// desk is a channel on the real store, with a log.
+type desk struct {
+	*webpush.Push
+	t   *testing.T
+	log *bytes.Buffer
+	end func()
+}
+
+func open(t *testing.T, dir string, change ...func(*webpush.Options)) *desk {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{t: t, log: &bytes.Buffer{}}
+	o := webpush.Options{
+		Store: s, Gate: groups{}, Contact: "ops@example.com", Private: true, Log: slog.New(slog.NewTextHandler(d.log, nil)),
+		Reviewer: func(name string) (reviewers.Reviewer, bool) { r, ok := people[name]; return r, ok },
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	if d.Push, err = webpush.Open(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- d.Run(ctx) }()
+	<-d.Ready()
+	d.end = sync.OnceFunc(func() {
+		cancel()
+		if err := errors.Join(<-ran, s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(d.end)
+	return d
+}
+
+// subscribe has a browser of a reviewer told.
+func (d *desk) subscribe(reviewer string, b *pushtest.Browser) reviewers.Subscription {
+	d.t.Helper()
+	s, err := d.Subscribe(d.t.Context(), reviewer, nil, b.Endpoint, b.P256DH+"=", b.Auth)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+const argument = "opensesame-argument"
+
+func request(id, tool string, groups ...string) approvals.Request {
+	return approvals.Request{
+		ID: id, Status: approvals.StatusPending, ToolName: tool, Principal: approvals.Principal{Agent: "claude-code"}, RiskLevel: approvals.RiskHigh,
+		Arguments: json.RawMessage(`{"command":"` + argument + `"}`), Resource: argument, ArgsPreview: argument, Reviewers: groups,
+		ExpiresAt: time.Now().Add(5 * time.Minute),
+	}
+}
+
+func delivery(requests ...approvals.Request) notify.Delivery {
+	return notify.Delivery{ID: requests[0].ID, Requests: requests}
+}
+
+// receivers are who gets the next n messages, in a fixed order.
+func receivers(s *pushtest.Service, n int) (paths []string) {
+	for range n {
+		paths = append(paths, s.Await().Path)
+	}
+	slices.Sort(paths)
+	s.None()
+	return paths
+}
+
+func TestPushIsReadByTheBrowserAlone(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, t.TempDir())
+	d.subscribe("ann", service.Browser())
+	r := request("01KAKZ00000000000000000001", "ba\u202esh\n\u200b")
+	if _, err := d.Post(t.Context(), delivery(r)); err != nil {
+		t.Fatal(err)
+	}
+	m := service.Await()
+	if want := `{"id":"01KAKZ00000000000000000001","count":1,"tool":"ba�sh �","agent":"claude-code","risk":"high"}`; m.Payload != want {
+		t.Errorf("the browser reads %s", m.Payload)
+	}
+	if m.Topic != r.ID || m.Urgency != "high" || m.TTL != "300" && m.TTL != "299" && !strings.HasPrefix(m.TTL, "2") || m.Key != d.PublicKey() || m.Contact != "mailto:ops@example.com" {
+		t.Errorf("topic %q, urgency %q, TTL %q, key %q, contact %q", m.Topic, m.Urgency, m.TTL, m.Key, m.Contact)
+	}
+	if bytes.Contains(m.Body, []byte("claude")) || len(m.Body) < 3000 {
+		t.Errorf("the service can read the message, or its length tells: %d bytes", len(m.Body))
+	}
+}
+
+func TestPreviewIsShownWhereItIsWanted(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, t.TempDir(), func(o *webpush.Options) { o.Preview = true })
+	d.subscribe("ann", service.Browser())
+	if _, err := d.Post(t.Context(), delivery(request("1", "bash"))); err != nil {
+		t.Fatal(err)
+	}
+	if m := service.Await(); !strings.Contains(m.Payload, `"preview":"`+argument+`"`) {
+		t.Errorf("the browser reads %s", m.Payload)
+	}
+}
+
+func TestEachReviewerIsToldOfTheirOwn(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, t.TempDir())
+	ann, phone, bob := service.Browser(), service.Browser(), service.Browser()
+	d.subscribe("ann", ann)
+	d.subscribe("ann", phone)
+	d.subscribe("bob", bob)
+	d.subscribe("dan", service.Browser()) // who decides nothing
+	d.subscribe("eve", service.Browser()) // whom nobody knows any more
+
+	both, finance := request("01", "bash"), request("02", "transfer", "finance")
+	ref, err := d.Post(t.Context(), delivery(both, finance))
+	if err != nil || ref == "" {
+		t.Fatal(ref, err)
+	}
+	counts := map[string]string{}
+	for range 3 {
+		m := service.Await()
+		counts[m.Path] = m.Payload
+	}
+	service.None()
+	if !strings.Contains(counts[ann.Path()], `"count":2`) || !strings.Contains(counts[phone.Path()], `"count":2`) || !strings.Contains(counts[bob.Path()], `"count":1`) {
+		t.Errorf("they read %v", counts)
+	}
+	if d.Wants([]approvals.Request{request("03", "x", "legal")}) || !d.Wants([]approvals.Request{finance}) {
+		t.Error("it is not known whom there is to tell")
+	}
+
+	// What has ended is replaced where it was shown.
+	for _, r := range []*approvals.Request{&both, &finance} {
+		r.Status, r.Decisions = approvals.StatusDenied, []approvals.Decision{{ReviewerID: "bob"}}
+	}
+	if _, err := d.Update(t.Context(), delivery(both, finance), ref); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if m := service.Await(); !strings.Contains(m.Payload, `"ended":"denied","by":"bob"`) || m.Topic != "01" {
+			t.Errorf("topic %s: %s", m.Topic, m.Payload)
+		}
+	}
+	service.None()
+}
+
+// Whom no configuration names is told while their sign-in holds, as who they were then.
+func TestWhoSignedInIsToldWhileThatHolds(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, t.TempDir())
+	signed := func(who reviewers.Reviewer, lasts time.Duration) *pushtest.Browser {
+		b := service.Browser()
+		if _, err := d.Subscribe(t.Context(), who.Name, &reviewers.SignedIn{Who: who, Until: time.Now().Add(lasts)}, b.Endpoint, b.P256DH, b.Auth); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	want := signed(reviewers.Reviewer{Name: "zoe", Role: reviewers.RoleReviewer, Groups: []string{"finance"}}, time.Hour)
+	signed(reviewers.Reviewer{Name: "yan", Role: reviewers.RoleReviewer, Groups: []string{"finance"}}, -time.Second)
+	signed(reviewers.Reviewer{Name: "bob", Role: reviewers.RoleReviewer, Groups: []string{"finance"}}, time.Hour) // configured meanwhile, for other things
+	if _, err := d.Post(t.Context(), delivery(request("01", "transfer", "finance"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := receivers(service, 1); got[0] != want.Path() {
+		t.Errorf("%v is told", got)
+	}
+}
+
+func TestEscalationTellsTheOthers(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, t.TempDir())
+	ann, bob := service.Browser(), service.Browser()
+	d.subscribe("ann", ann)
+	d.subscribe("bob", bob)
+	r := request("01", "transfer", "finance")
+	ref, err := d.Post(t.Context(), delivery(r))
+	if got := receivers(service, 1); err != nil || got[0] != ann.Path() {
+		t.Fatal(got, err)
+	}
+	r.Reviewers = append(r.Reviewers, "oncall")
+	escalated := delivery(r)
+	if ref, err = d.Update(t.Context(), escalated, ref); err != nil || service.Await().Path != bob.Path() {
+		t.Fatal(err)
+	}
+	if _, err = d.Update(t.Context(), escalated, ref); err != nil {
+		t.Fatal(err)
+	}
+	service.None()
+}
+
+// A service that fails is asked again, and nobody else is told twice or late.
+func TestFailuresAreOfOneBrowser(t *testing.T) {
+	broken, service := pushtest.New(t), pushtest.New(t)
+	d := open(t, t.TempDir())
+	d.subscribe("ann", broken.Browser())
+	whole := service.Browser()
+	d.subscribe("bob", whole)
+	asked := make(chan struct{}, 100)
+	broken.Answers(func(w http.ResponseWriter, _ string) bool {
+		asked <- struct{}{}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	})
+	sent := delivery(request("01", "bash"))
+	_, err := d.Post(t.Context(), sent)
+	if err == nil || strings.Contains(err.Error(), "/push/") || strings.Contains(err.Error(), argument) {
+		t.Errorf("the error is %v", err)
+	}
+	if m := service.Await(); m.Path != whole.Path() {
+		t.Error("the other is not told")
+	}
+	<-asked
+	if _, err := d.Post(t.Context(), sent); err == nil || !strings.Contains(err.Error(), "is not asked before") || len(asked) != 0 {
+		t.Errorf("a service that has just failed is asked at once: %v", err)
+	}
+	service.None()
+	broken.Answers(nil)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if _, err = d.Post(t.Context(), sent); err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken.Await()
+	service.None()
+}
+
+func TestSubscriptionsThatAreGoneAreForgotten(t *testing.T) {
+	for _, code := range []int{http.StatusNotFound, http.StatusGone} {
+		service, dir := pushtest.New(t), t.TempDir()
+		d := open(t, dir)
+		gone, stays := service.Browser(), service.Browser()
+		d.subscribe("ann", gone)
+		left := d.subscribe("ann", stays)
+		service.Answers(func(w http.ResponseWriter, path string) bool {
+			if path == gone.Path() {
+				w.WriteHeader(code)
+			}
+			return path == gone.Path()
+		})
+		if _, err := d.Post(t.Context(), delivery(request("01", "bash"))); err != nil {
+			t.Fatal(err)
+		}
+		service.Await()
+		key := d.PublicKey()
+		d.end()
+		again := open(t, dir)
+		want := []reviewers.Subscription{left}
+		if diff := cmp.Diff(want, again.Subscriptions("ann")); diff != "" || again.PublicKey() != key {
+			t.Errorf("after a restart (key kept: %t):\n%s", again.PublicKey() == key, diff)
+		}
+		again.end()
+	}
+}
+
+func TestOwnSubscriptionsOnly(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, t.TempDir())
+	shared := service.Browser()
+	first := d.subscribe("ann", shared)
+	if err := d.Unsubscribe(t.Context(), "bob", first.ID); err != nil || len(d.Subscriptions("ann")) != 1 {
+		t.Errorf("bob ends what is ann's: %v", err)
+	}
+	d.subscribe("bob", shared) // who signed in after her
+	if len(d.Subscriptions("ann")) != 0 || len(d.Subscriptions("bob")) != 1 {
+		t.Error("a browser is told of what two reviewers may see")
+	}
+	for range 25 {
+		d.subscribe("ann", service.Browser())
+	}
+	if n := len(d.Subscriptions("ann")); n != 20 {
+		t.Errorf("ann has %d browsers", n)
+	}
+	if err := d.Unsubscribe(t.Context(), "bob", first.ID); err != nil || d.Wants([]approvals.Request{request("1", "x", "oncall")}) {
+		t.Errorf("bob is told after he has unsubscribed: %v", err)
+	}
+}
+
+func TestWhatIsNoSubscriptionIsRefused(t *testing.T) {
+	service := pushtest.New(t)
+	b := service.Browser()
+	d := open(t, t.TempDir(), func(o *webpush.Options) { o.Private = false })
+	for _, c := range []struct{ endpoint, p256dh, auth string }{
+		{"https://push.example.com/x", b.P256DH[:80], b.Auth},
+		{"https://push.example.com/x", strings.Repeat("A", 87), b.Auth},
+		{"https://push.example.com/x", b.P256DH, "AAAA"},
+		{"http://push.example.com/x", b.P256DH, b.Auth},
+		{"ftp://push.example.com/x", b.P256DH, b.Auth},
+		{"//push.example.com/x", b.P256DH, b.Auth},
+		{"https://user:pass@push.example.com/x", b.P256DH, b.Auth},
+		{"https://127.0.0.1/x", b.P256DH, b.Auth},
+		{"https://[::1]/x", b.P256DH, b.Auth},
+		{"https://[::ffff:10.0.0.1]/x", b.P256DH, b.Auth},
+		{"https://169.254.169.254/latest/meta-data", b.P256DH, b.Auth},
+		{"https://100.100.100.200/x", b.P256DH, b.Auth},
+		{"https://[64:ff9b::7f00:1]/x", b.P256DH, b.Auth},
+		{"https://push.example.com/" + strings.Repeat("x", 2048), b.P256DH, b.Auth},
+		{b.Endpoint, b.P256DH, b.Auth},
+	} {
+		var invalid *approvals.InvalidError
+		if _, err := d.Subscribe(t.Context(), "ann", nil, c.endpoint, c.p256dh, c.auth); !errors.As(err, &invalid) {
+			t.Errorf("%.60s is taken: %v", c.endpoint, err)
+		}
+	}
+}
+
+// A name may lead to an address near heldcall: what it resolves to counts.
+func TestNamesThatLeadInsideAreNotConnectedTo(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, t.TempDir(), func(o *webpush.Options) { o.Private = false })
+	b := service.Browser()
+	b.Endpoint = "https://localhost:" + b.Endpoint[strings.LastIndex(b.Endpoint, ":")+1:]
+	reached := make(chan struct{}, 1)
+	service.Answers(func(http.ResponseWriter, string) bool { reached <- struct{}{}; return true })
+	d.subscribe("ann", b)
+	_, err := d.Post(t.Context(), delivery(request("01", "bash")))
+	if err == nil || !strings.Contains(err.Error(), "not on the open internet") || strings.Contains(err.Error(), b.Path()) || len(reached) != 0 {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, t.TempDir())
+	first, second := service.Browser(), service.Browser()
+	d.subscribe("ann", first)
+	service.Answers(func(w http.ResponseWriter, path string) bool {
+		if path == first.Path() {
+			w.Header().Set("Location", second.Endpoint)
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		}
+		return path == first.Path()
+	})
+	if _, err := d.Post(t.Context(), delivery(request("01", "bash"))); err != nil {
+		t.Error(err)
+	}
+	service.None()
+	if !strings.Contains(d.log.String(), "status=307") || strings.Contains(d.log.String(), first.Path()) {
+		t.Errorf("the log says %s", d.log)
+	}
+}
