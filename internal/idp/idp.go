@@ -192,7 +192,7 @@ func changed(answer []byte, change func(map[string]any), key *rsa.PrivateKey) ([
 	if !ok {
 		return answer, nil
 	}
-	token, err := jose.ParseSigned(raw, []jose.SignatureAlgorithm{jose.RS256})
+	token, err := jose.ParseSignedCompact(raw, []jose.SignatureAlgorithm{jose.RS256})
 	if err != nil {
 		return nil, err
 	}
