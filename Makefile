@@ -6,10 +6,11 @@ FUZZTIME  ?= 1m
 FUZZPKGS  ?= ./...
 FUZZJOBS  ?= 1
 FUZZMOD   ?= .
+VERSION   ?=
 ARGS      ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy bench
+.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -70,10 +71,13 @@ observe: ## a real Prometheus scrapes heldcall: rules, alerts, and every query o
 	.ci/prometheus
 	$(GO) test -C dashboards/check -tags observe -run 'TestPromtool|TestEveryQuery' -count=1 -v -timeout 10m ./...
 
-deploy: ## Kubernetes manifests, Helm chart, compose, systemd unit and Dockerfile; installs systemd (Debian); needs root
+deploy: ## Kubernetes manifests, Helm chart, compose, systemd unit, Dockerfile and a release of this platform; installs systemd (Debian); needs root
 	.ci/systemd
 	$(GO) vet -C deploy/check ./...
 	$(GO) test -C deploy/check -count=1 -timeout 20m ./...
+
+release: ## archives of all platforms with checksums and SBOM, in bin/release; VERSION=v1.2.3
+	$(GO) run ./deploy/release -version '$(VERSION)'
 
 dashboards: ## write dashboards/grafana anew from dashboards/heldcall.go
 	$(GO) test ./dashboards -run TestFileIsUpToDate -update

@@ -25,7 +25,7 @@ var floors = [][]string{
 	{"app"},
 	{"internal/demo"},
 	{"cmd/heldcall"},
-	{"dashboards", "internal/agents", "internal/bench", "internal/clients/...", "internal/conformance", "internal/ui", "examples/..."},
+	{"dashboards", "deploy/release", "internal/agents", "internal/bench", "internal/clients/...", "internal/conformance", "internal/ui", "examples/..."},
 }
 
 // programs are what nobody imports: examples, and the checks that measure

@@ -5,6 +5,7 @@ go 1.26.8
 tool helm.sh/helm/v4/cmd/helm
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/moby/buildkit v0.34.2
 	k8s.io/api v0.37.2

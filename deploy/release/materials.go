@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+)
+
+// bill is a software bill of materials as CycloneDX 1.6 writes it.
+type bill struct {
+	Format      string      `json:"bomFormat"`
+	SpecVersion string      `json:"specVersion"`
+	Version     int         `json:"version"`
+	Metadata    metadata    `json:"metadata"`
+	Components  []component `json:"components"`
+}
+
+type metadata struct {
+	Component  component  `json:"component"`
+	Properties []property `json:"properties"`
+}
+
+type component struct {
+	Ref     string `json:"bom-ref"`
+	Type    string `json:"type"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	PURL    string `json:"purl"`
+}
+
+type property struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// materials says what a program is made of: the modules that are linked into it,
+// as the program itself names them, the Go that built it, and for what.
+func materials(version, goos, goarch string, info *debug.BuildInfo) ([]byte, error) {
+	b := bill{
+		Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
+		Metadata: metadata{
+			Component:  module("application", info.Main.Path, version),
+			Properties: []property{{"go:os", goos}, {"go:arch", goarch}},
+		},
+		Components: []component{module("library", "std", info.GoVersion)},
+	}
+	for _, dependency := range info.Deps {
+		if dependency.Replace != nil {
+			return nil, fmt.Errorf("%s is replaced by %s: a release is made of what is published", dependency.Path, dependency.Replace.Path)
+		}
+		b.Components = append(b.Components, module("library", dependency.Path, dependency.Version))
+	}
+	out, err := json.MarshalIndent(b, "", "  ")
+	return append(out, '\n'), err
+}
+
+func module(kind, path, version string) component {
+	purl := fmt.Sprintf("pkg:golang/%s@%s", path, version)
+	return component{Ref: purl, Type: kind, Name: path, Version: version, PURL: purl}
+}
