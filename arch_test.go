@@ -17,10 +17,10 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/fakeslack"},
+	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
 	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc"},
-	{"notify/nats", "notify/slack", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console"},
+	{"notify/nats", "notify/slack", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch"},
 	{"proxy"},
 	{"app"},
 	{"internal/demo"},
@@ -38,6 +38,7 @@ var tied = []struct {
 	users   []string
 }{
 	{"github.com/valyala/fasthttp", []string{"proxy"}},
+	{"charm.land", []string{"console/watch"}},
 	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "internal/demo"}}, // the demo has a bot
 	{"go.opentelemetry.io/otel/sdk", []string{"internal/telemetry"}},
 	{"go.opentelemetry.io/otel/exporters", []string{"internal/telemetry"}},

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -21,9 +22,9 @@ type draft struct {
 	before []byte
 }
 
-// newDraft writes the file. Text that does not show on a terminal is escaped in
-// it.
-func newDraft(request *approvals.Request) (*draft, error) {
+// newDraft writes arguments into the file. Text that does not show on a terminal
+// is escaped in it.
+func newDraft(arguments []byte) (*draft, error) {
 	editor := strings.Fields(os.Getenv("VISUAL"))
 	if len(editor) == 0 {
 		editor = strings.Fields(os.Getenv("EDITOR"))
@@ -35,7 +36,7 @@ func newDraft(request *approvals.Request) (*draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder to edit in: %w", err)
 	}
-	d := &draft{editor, folder, filepath.Join(folder, "arguments.json"), []byte(indentJSON(request.Arguments) + "\n")}
+	d := &draft{editor, folder, filepath.Join(folder, "arguments.json"), []byte(indentJSON(arguments) + "\n")}
 	if err := os.WriteFile(d.file, d.before, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("write the arguments to edit: %w", err), os.RemoveAll(folder))
 	}
@@ -48,20 +49,36 @@ func (d *draft) edit(s *streams) ([]byte, error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, heeded(passedOn()...)...)
 	defer signal.Stop(signals)
-	command := exec.Command(d.editor[0], append(d.editor[1:], d.file)...)
+	command := d.Command()
 	command.Stdin, command.Stdout, command.Stderr = s.in, s.out, s.err
 	if err := command.Run(); err != nil {
 		return nil, fmt.Errorf("nothing was decided: the editor %s: %w", d.editor[0], err)
 	}
+	return d.Result()
+}
+
+// Command opens the file in the editor.
+func (d *draft) Command() *exec.Cmd {
+	return exec.Command(d.editor[0], append(slices.Clone(d.editor[1:]), d.file)...)
+}
+
+// Result is what the file holds now.
+func (d *draft) Result() ([]byte, error) {
 	edited, err := os.ReadFile(d.file)
 	if err != nil {
 		return nil, fmt.Errorf("read the edited arguments: %w", err)
 	}
 	if d.unchanged(edited) {
-		return nil, errors.New("nothing was changed, so nothing was decided; `heldcall approve` releases the call as it is")
+		return nil, errors.New("nothing was changed, so nothing was decided; approve the call to release it as it is")
+	}
+	if err := checkJSON(edited); err != nil {
+		return edited, usagef("the arguments are not valid JSON, so nothing was decided: %w", err)
 	}
 	return edited, nil
 }
+
+// Discard removes the file.
+func (d *draft) Discard() error { return os.RemoveAll(d.folder) }
 
 func (d *draft) unchanged(edited []byte) bool {
 	return bytes.Equal(compactJSON(edited), compactJSON(d.before))
@@ -72,7 +89,7 @@ func (d *draft) unchanged(edited []byte) bool {
 func (d *draft) close(failed error) error {
 	edited, err := os.ReadFile(d.file)
 	if failed == nil || err != nil || d.unchanged(edited) || errors.As(failed, new(*approvals.DecidedError)) {
-		return errors.Join(failed, os.RemoveAll(d.folder))
+		return errors.Join(failed, d.Discard())
 	}
 	return fmt.Errorf("%w\nWhat you wrote is in %[2]s: correct it, and give it with --args \"$(cat %[2]s)\"", failed, d.file)
 }

@@ -23,6 +23,7 @@ type program struct {
 	Serve       serveCommand       `cmd:"" help:"Run the proxy and the console until interrupted."`
 	Run         runCommand         `cmd:"" help:"Run a command with heldcall between it and its model."`
 	Demo        demoCommand        `cmd:"" help:"Show how it works, with a scripted model and a small agent."`
+	Watch       watchCommand       `cmd:"" help:"See what waits, live, and decide it on this terminal."`
 	Requests    requestsCommand    `cmd:"" help:"List requests, or show one."`
 	Approve     approveCommand     `cmd:"" help:"Release calls."`
 	Deny        denyCommand        `cmd:"" help:"Refuse calls and tell the model why."`

@@ -30,7 +30,7 @@ func (c *modifyCommand) Run(ctx context.Context, s *streams) error {
 	if c.Args != "" {
 		return c.release(ctx, s, console, request.ID, []byte(c.Args))
 	}
-	draft, err := newDraft(&request)
+	draft, err := newDraft(request.Arguments)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/heldcall/heldcall/internal/elapsed"
 )
 
 // outputFlag is how a command shows what it found.
@@ -15,7 +17,7 @@ type outputFlag struct {
 
 func (o outputFlag) json() bool { return o.Output == "json" }
 
-// printJSON writes a value as indented JSON that is safe on a terminal.
+// printJSON writes a value as indented JSON that is safe on a elapsed.
 func printJSON(w io.Writer, value any) error {
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)
@@ -28,26 +30,8 @@ func printJSON(w io.Writer, value any) error {
 	return err
 }
 
-// ago writes a duration with its largest unit only, and "0s" for what lies in
-// the future of this machine's clock.
-func ago(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0s"
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	}
-	return fmt.Sprintf("%dd", d/(24*time.Hour))
-}
+// ago writes how long ago something was.
+func ago(d time.Duration) string { return elapsed.Ago(d) }
 
-// left writes how much of a deadline is left, to the second while it presses.
-func left(d time.Duration) string {
-	if d >= 10*time.Minute || d < time.Minute {
-		return ago(d)
-	}
-	return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-}
+// left writes how much of a deadline is left.
+func left(d time.Duration) string { return elapsed.Left(d) }

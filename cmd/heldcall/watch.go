@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/charmbracelet/x/term"
+
+	"github.com/heldcall/heldcall/console/watch"
+)
+
+type watchCommand struct{ connection }
+
+// Run shows what waits until the reviewer quits.
+func (c *watchCommand) Run(ctx context.Context, s *streams) error {
+	out, ok := s.out.(*os.File)
+	if !ok || !term.IsTerminal(out.Fd()) {
+		return usagef("watch draws on a terminal, and standard output is none; `heldcall requests` lists what waits")
+	}
+	in, ok := s.in.(*os.File)
+	if !ok || !term.IsTerminal(in.Fd()) {
+		return usagef("watch is answered with keys, and standard input is no terminal; `heldcall approve` and `heldcall deny` take no keys")
+	}
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	me, err := console.Me(ctx)
+	if err != nil {
+		return err
+	}
+	return watch.Run(ctx, watch.Options{
+		Console: console, Me: me, In: in, Out: out,
+		NewDraft: func(arguments []byte) (watch.Draft, error) { return newDraft(arguments) },
+	})
+}

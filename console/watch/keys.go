@@ -1,0 +1,323 @@
+package watch
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+const help = `In the list
+  j k, arrows   down, up            Enter, l   look at it
+  /             show only what has a word; Esc shows all again
+  q             quit
+
+One request
+  j k           next, previous      Esc, h     back to the list
+  arrows, Space, PgUp, PgDn, g, G   scroll
+  v             the arguments as JSON, and back
+
+Deciding
+  a   approve; what was not on the screen yet is shown first
+  d   deny, with a note that the model reads; Enter sends it
+  e   edit the arguments in $VISUAL or $EDITOR; what changes is shown
+  r   remember: allow or deny such calls from now on
+
+?   these keys                      Ctrl-C     quit`
+
+// key does what a key means just now.
+func (m Model) key(key tea.KeyPressMsg) (Model, tea.Cmd) {
+	if key.String() == "ctrl+c" {
+		return m, tea.Quit
+	}
+	switch m.mode {
+	case noting, filtering:
+		return m.typed(key)
+	case remembering:
+		return m.remember(key)
+	case confirming:
+		return m.confirm(key)
+	case helping:
+		m.mode = browsing
+		return m, nil
+	}
+	m.notice = ""
+	if m.detail {
+		return m.keyInDetail(key)
+	}
+	return m.keyInList(key)
+}
+
+func (m Model) keyInList(key tea.KeyPressMsg) (Model, tea.Cmd) {
+	switch key.String() {
+	case "q":
+		return m, tea.Quit
+	case "?":
+		m.mode = helping
+	case "j", "down":
+		m = m.step(1)
+	case "k", "up":
+		m = m.step(-1)
+	case "/":
+		m.mode, m.input = filtering, m.filter
+	case "esc":
+		m.filter = ""
+	case "enter", "l", "right", "a", "d", "e", "r", "v":
+		if m.current() == nil {
+			m = m.step(0)
+		}
+		if m.current() != nil {
+			m.detail, m.top, m.seen = true, 0, 0
+			return m.settle()
+		}
+	}
+	return m, nil
+}
+
+func (m Model) keyInDetail(key tea.KeyPressMsg) (Model, tea.Cmd) {
+	switch key.String() {
+	case "q", "esc", "h", "left":
+		selected := m.selected
+		m.detail = false
+		if r := m.current(); r != nil && r.Status.Final() {
+			selected = m.neighbour(selected, 1)
+		}
+		m = m.open(selected)
+	case "?":
+		m.mode = helping
+	case "j":
+		m = m.step(1)
+	case "k":
+		m = m.step(-1)
+	case "v":
+		m.raw, m.top, m.seen = !m.raw, 0, 0
+	case "a":
+		return m.approve()
+	case "d":
+		if m.mayDecide() {
+			m.mode, m.input = noting, ""
+		}
+	case "e":
+		return m.edit(m.arguments())
+	case "r":
+		m = m.beginRemembering()
+	default:
+		m.top = m.scrolled(key)
+	}
+	return m, nil
+}
+
+// scrolled is the first line on the screen after a key that scrolls.
+func (m Model) scrolled(key tea.KeyPressMsg) int {
+	height := max(1, m.visible-1) // a line of what was shown stays
+	top := m.top
+	switch key.String() {
+	case "down":
+		top++
+	case "up":
+		top--
+	case "space", "pgdown", "ctrl+f":
+		top += height
+	case "pgup", "ctrl+b":
+		top -= height
+	case "g", "home":
+		top = 0
+	case "G", "end":
+		top = len(m.page.lines)
+	}
+	return max(0, min(top, len(m.page.lines)-m.bodyHeight()))
+}
+
+// step selects the request that many places further; 0 is the first.
+func (m Model) step(by int) Model {
+	next := m.neighbour(m.selected, by)
+	if m.current() == nil {
+		if all := m.listed(); len(all) > 0 {
+			next = all[0].ID
+		}
+	}
+	if next == "" {
+		return m
+	}
+	return m.open(next)
+}
+
+// current is the request that is selected, nil if none is.
+func (m Model) current() *approvals.Request {
+	if r, ok := m.requests[m.selected]; ok {
+		return &r
+	}
+	return nil
+}
+
+// mayDecide reports whether a decision can be sent just now.
+func (m *Model) mayDecide() bool {
+	r := m.current()
+	switch {
+	case r == nil || m.settling != 0:
+		return false
+	case r.Status.Final():
+		m.notice = "It has ended: " + ending(r)
+		return false
+	case m.deciding != "":
+		m.notice = "A decision is on its way."
+		return false
+	}
+	return true
+}
+
+// approve releases the call, if all of it has been on the screen.
+func (m Model) approve() (Model, tea.Cmd) {
+	if !m.mayDecide() {
+		return m, nil
+	}
+	if !m.shownWhole() {
+		return m.showMore(), nil
+	}
+	return m.send(approvals.Decision{Action: approvals.ActionApprove})
+}
+
+// shownWhole reports whether all of the call, or of the edit, has been on the
+// screen.
+func (m Model) shownWhole() bool { return m.seen >= m.page.callEnd }
+
+func (m Model) showMore() Model {
+	m.top = max(0, min(m.seen-1, len(m.page.lines)-m.bodyHeight()))
+	m.notice = "It was not shown whole. This is more of it; press the key again when you have read it."
+	return m
+}
+
+func (m Model) send(d approvals.Decision) (Model, tea.Cmd) {
+	d.RequestID = m.selected
+	m.deciding, m.notice = d.RequestID, "Sending…"
+	return m, m.do.decide(d)
+}
+
+// arguments are what an edit begins with.
+func (m Model) arguments() []byte {
+	switch r := m.current(); {
+	case m.draft != nil:
+		return m.draft
+	case r != nil:
+		return r.Arguments
+	}
+	return nil
+}
+
+// edit opens the arguments in the reviewer's editor.
+func (m Model) edit(arguments []byte) (Model, tea.Cmd) {
+	if !m.mayDecide() {
+		return m, nil
+	}
+	if m.current().Details.Fixed {
+		m.notice = "The arguments of this call cannot be edited: approve or deny it as it is."
+		return m, nil
+	}
+	return m, m.do.edit(m.selected, arguments)
+}
+
+// confirm is the keys while an edit is shown.
+func (m Model) confirm(key tea.KeyPressMsg) (Model, tea.Cmd) {
+	switch key.String() {
+	case "esc", "q":
+		m.mode, m.draft, m.top, m.seen, m.notice = browsing, nil, 0, 0, ""
+	case "e":
+		return m.edit(m.draft)
+	case "enter":
+		if !m.mayDecide() {
+			return m, nil
+		}
+		if !m.shownWhole() {
+			return m.showMore(), nil
+		}
+		return m.send(approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: m.draft})
+	default:
+		m.top = m.scrolled(key)
+	}
+	return m, nil
+}
+
+// beginRemembering offers the patterns that policy suggests.
+func (m Model) beginRemembering() Model {
+	if !m.mayDecide() {
+		return m
+	}
+	r := m.current()
+	if !r.AllowRemember || len(r.SuggestedPatterns) == 0 {
+		m.notice = "This call cannot be remembered: its rule does not permit it."
+		return m
+	}
+	m.mode = remembering
+	m.chosen = make([]bool, min(len(r.SuggestedPatterns), 9))
+	m.chosen[0] = true
+	return m
+}
+
+// remember is the keys while patterns are chosen.
+func (m Model) remember(key tea.KeyPressMsg) (Model, tea.Cmd) {
+	action := approvals.Action("")
+	switch name := key.String(); name {
+	case "esc", "q":
+		m.mode, m.notice = browsing, ""
+		return m, nil
+	case "a":
+		action = approvals.ActionAllowAlways
+	case "d":
+		action = approvals.ActionDenyAlways
+	default:
+		if len(name) == 1 && name[0] >= '1' && int(name[0]-'1') < len(m.chosen) {
+			m.chosen = append([]bool{}, m.chosen...)
+			m.chosen[name[0]-'1'] = !m.chosen[name[0]-'1']
+		}
+		return m, nil
+	}
+	var patterns []string
+	for i, chosen := range m.chosen {
+		if chosen {
+			patterns = append(patterns, m.current().SuggestedPatterns[i])
+		}
+	}
+	switch {
+	case len(patterns) == 0:
+		m.notice = "Choose a pattern first."
+		return m, nil
+	case !m.mayDecide():
+		return m, nil
+	case action == approvals.ActionAllowAlways && !m.shownWhole():
+		return m.showMore(), nil
+	}
+	return m.send(approvals.Decision{Action: action, Patterns: patterns})
+}
+
+// typed is the keys while a note or a filter is written.
+func (m Model) typed(key tea.KeyPressMsg) (Model, tea.Cmd) {
+	switch key.String() {
+	case "esc":
+		if m.mode == filtering {
+			m.filter = ""
+		}
+		m.mode, m.input = browsing, ""
+	case "enter":
+		if m.mode == filtering {
+			m.filter, m.mode = m.input, browsing
+			return m, nil
+		}
+		if !m.mayDecide() {
+			return m, nil
+		}
+		return m.send(approvals.Decision{Action: approvals.ActionDeny, Note: strings.TrimSpace(m.input)})
+	case "backspace":
+		_, size := utf8.DecodeLastRuneInString(m.input)
+		m.input = m.input[:len(m.input)-size]
+	case "ctrl+u":
+		m.input = ""
+	default:
+		m.input += key.Key().Text
+	}
+	if m.mode == filtering {
+		m.filter = m.input
+	}
+	return m, nil
+}

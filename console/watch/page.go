@@ -1,0 +1,194 @@
+package watch
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/visible"
+)
+
+// page is a request as lines that fit the screen.
+type page struct {
+	of      pageOf
+	lines   []string
+	callEnd int // how many of them are of the call and its warnings: these must be seen
+}
+
+// pageOf is what a page depends on.
+type pageOf struct {
+	id        string
+	status    approvals.Status
+	decisions int
+	raw       bool
+	draft     string
+	width     int
+}
+
+// look draws the page of the selected request anew where it is another, and notes
+// what of it is on the screen.
+func (m Model) look() Model {
+	r := m.current()
+	if r == nil {
+		m.detail, m.page = false, page{}
+	}
+	if !m.detail {
+		return m
+	}
+	of := pageOf{r.ID, r.Status, len(r.Decisions), m.raw, "", m.width}
+	if m.mode == confirming {
+		of.draft = string(m.draft)
+	}
+	if m.page.of != of {
+		if of.draft != "" {
+			m.page = draftPage(r, m.draft, m.width)
+		} else {
+			m.page = requestPage(r, m.raw, m.width)
+		}
+		m.page.of = of
+	}
+	m.visible = m.bodyHeight()
+	m.top = max(0, min(m.top, len(m.page.lines)-m.visible))
+	if m.top <= m.seen && (m.mode == browsing || m.mode == confirming) { // what was jumped over was not seen
+		m.seen = max(m.seen, m.top+m.visible)
+	}
+	return m
+}
+
+// writer puts lines on a page.
+type writer struct {
+	width int
+	lines []string
+}
+
+// text adds a text of others, wrapped, in a style, each line behind a mark.
+func (w *writer) text(mark string, style lipgloss.Style, text string) {
+	text = strings.ReplaceAll(visible.Lines(text), "\t", "    ")
+	for _, line := range strings.Split(text, "\n") {
+		for _, row := range wrap(line, w.width-lipgloss.Width(mark)) {
+			w.lines = append(w.lines, style.Render(mark+row))
+		}
+	}
+}
+
+func (w *writer) heading(text string) { w.text("", styles.label, text) }
+
+// field adds a name and what stands behind it, where something does.
+func (w *writer) field(name, value string) {
+	if value == "" {
+		return
+	}
+	w.heading(name)
+	w.text("  ", styles.plain, value)
+}
+
+// requestPage is the whole of a request: warnings and the call first, then why it
+// is asked and who asks.
+func requestPage(r *approvals.Request, raw bool, width int) page {
+	w := &writer{width: width}
+	for _, flag := range r.Details.Flags {
+		w.text("! ", styles.warning, flag)
+	}
+	if raw {
+		w.heading("arguments, as JSON")
+		w.text("  ", styles.plain, indented(r.Arguments))
+		if r.Details.RawArguments != "" {
+			w.heading("as the model wrote them")
+			w.text("  ", styles.plain, r.Details.RawArguments)
+		}
+	} else {
+		for _, p := range present(r) {
+			w.heading(p.label)
+			if p.diff == nil {
+				w.text("  ", styles.plain, p.text)
+				continue
+			}
+			w.diff(p.diff)
+		}
+		for _, command := range r.Details.Commands {
+			w.text("runs ", styles.dim, command)
+		}
+	}
+	made := page{callEnd: len(w.lines)}
+	w.lines = append(w.lines, styles.dim.Render(strings.Repeat("─", width)))
+	for _, d := range r.Decisions {
+		w.field("decided", fmt.Sprintf("%s by %s over %s %s %s", d.Action, d.ReviewerID, d.Channel, d.DecidedAt.UTC().Format(time.RFC3339), d.Note))
+		if d.ModifiedArgs != nil {
+			w.diff(diffLines(indented(r.Arguments), indented(d.ModifiedArgs)))
+		}
+	}
+	w.field("asked by "+r.Rule, r.Reason)
+	w.field("who decides", deciders(r))
+	w.field("the user said", r.Context.LastUserMessage)
+	w.field("the model said", r.Context.AssistantText)
+	w.field("the tool, in the agent's words", r.Tool.Description)
+	w.field("who asks", strings.Join([]string{"agent " + r.Principal.Agent, "user " + r.Principal.User, "tenant " + r.Principal.Tenant, "model " + r.Model}, " · "))
+	w.field("request, session, run", strings.Join([]string{r.ID, r.SessionID, r.RunID}, "\n"))
+	made.lines = w.lines
+	return made
+}
+
+// draftPage is what an edit changes.
+func draftPage(r *approvals.Request, draft []byte, width int) page {
+	w := &writer{width: width}
+	w.heading("edited: these arguments would run in place of the model's")
+	w.diff(diffLines(indented(r.Arguments), indented(json.RawMessage(strings.TrimSpace(string(draft))))))
+	return page{lines: w.lines, callEnd: len(w.lines)}
+}
+
+func (w *writer) diff(lines []diffLine) {
+	if len(lines) == 0 {
+		w.text("  ", styles.dim, "nothing changes")
+	}
+	for _, line := range lines {
+		w.text(string(line.sign)+" ", styles.of(line.sign), line.text)
+	}
+}
+
+// deciders says who may decide and how many must agree, where that is not any one.
+func deciders(r *approvals.Request) string {
+	var parts []string
+	if len(r.Reviewers) > 0 {
+		parts = append(parts, "members of "+strings.Join(r.Reviewers, " or "))
+	}
+	if r.RequiredApprovals > 1 {
+		parts = append(parts, fmt.Sprintf("%d of %d approvals so far", len(r.Decisions), r.RequiredApprovals))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// wrap cuts a line into rows of a width. Nothing is left out.
+func wrap(line string, width int) []string {
+	width = max(width, 4)
+	var rows []string
+	start, used := 0, 0
+	for at, r := range line {
+		wide := runeWidth(r)
+		if used+wide > width && at > start {
+			rows = append(rows, line[start:at])
+			start, used = at, 0
+		}
+		used += wide
+	}
+	return append(rows, line[start:])
+}
+
+// cut shortens a line to a width and says so with an ellipsis.
+func cut(line string, width int) string {
+	rows := wrap(line, width)
+	if len(rows) == 1 {
+		return line
+	}
+	return wrap(line, width-1)[0] + "…"
+}
+
+func runeWidth(r rune) int {
+	if r < 0x80 {
+		return 1
+	}
+	return lipgloss.Width(string(r))
+}

@@ -1,0 +1,182 @@
+package watch
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var sgr = regexp.MustCompile("\x1b\\[[0-9;:]*m")
+
+// plain is a screen without colours.
+func plain(content string) string {
+	var lines []string
+	for _, line := range strings.Split(sgr.ReplaceAllString(content, ""), "\n") {
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func (s *session) screen() string { return plain(s.View().Content) }
+
+func call(id, tool, arguments string) approvals.Request {
+	r := bash(id, "")
+	r.ToolName, r.Arguments, r.ArgsPreview, r.Details.Commands = tool, []byte(arguments), tool+"…", nil
+	return r
+}
+
+// Each screen in testdata is one at 80 by 24.
+func TestScreens(t *testing.T) {
+	turn := func(r approvals.Request) approvals.Request { r.TurnID = "t"; return r }
+	low := call("01B", "read_file", `{"path":"notes.txt","limit":10,"deep":{"a":[1,2]}}`)
+	low.RiskLevel, low.CreatedAt = approvals.RiskLow, noon.Add(-time.Hour)
+	for name, play := range map[string]func(s *session){
+		"empty": func(*session) {},
+		"list": func(s *session) {
+			s.send(requestMsg{low}, requestMsg{turn(bash("01C", "rm -r drafts"))}, requestMsg{turn(bash("01D", "ls"))})
+			s.press("j")
+		},
+		"script": func(s *session) { s.send(requestMsg{bash("01A", "cd drafts &&\n\trm -r old")}); s.press("enter") },
+		"table":  func(s *session) { s.send(requestMsg{low}); s.press("enter") },
+		"edit": func(s *session) {
+			s.send(requestMsg{call("01A", "edit_file", `{"file_path":"a.go","old_string":"one\ntwo\nthree","new_string":"one\n2\nthree","replace_all":true}`)})
+			s.press("enter")
+		},
+		"patch": func(s *session) {
+			s.send(requestMsg{call("01A", "apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@ func a\n-old\n+new\n kept\n*** End Patch"}`)})
+			s.press("enter")
+		},
+		"content": func(s *session) {
+			s.send(requestMsg{call("01A", "write_file", `{"content":"package a\n\nfunc A() {}\n","path":"a.go"}`)})
+			s.press("enter")
+		},
+		"broken": func(s *session) {
+			r := call("01A", "bash", `"{\"command\": \"ls\""`)
+			r.Details.Flags = []string{"The arguments are not strict JSON."}
+			s.send(requestMsg{r})
+			s.press("enter")
+		},
+		"raw": func(s *session) { s.send(requestMsg{low}); s.press("enter", "v") },
+		"remember": func(s *session) {
+			s.send(requestMsg{bash("01A", "rm -r drafts")})
+			s.press("enter")
+			s.settled()
+			s.press("r")
+		},
+		"keys": func(s *session) { s.press("?") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begin(t)
+			play(s)
+			got, file := s.screen(), filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// hostile are texts that must not reach a terminal as they are.
+var hostile = []string{
+	"\x1b[2J\x1b[H\x1b]0;owned\x07", "\x1b]8;;https://attacker.example\x1b\\here\x1b]8;;\x1b\\", "\u009b2J", "\x1bP$q\x1b\\", "\x1b[?1049l", "\x1b[6n",
+	"safe\rrm -rf /", "a\b\b\brm", "\u202egnp.exe", "\u2066x\u2069", "r\u200bm", "\ufeff", "\x00", "\x7f", "\u2028next", "\U000e0041", "\x1b[38;5;1mred", "\ufe0f\u3164",
+}
+
+// Whatever a model, an agent or a reviewer wrote, what goes to the terminal is
+// visible text and heldcall's own colours, and no line is wider than the screen.
+func TestHostileTextIsInert(t *testing.T) {
+	for _, text := range hostile {
+		quoted := fmt.Sprintf("%+q", text)
+		r := bash("01A", text)
+		r.ToolName, r.ArgsPreview, r.Rule, r.Reason, r.Model, r.SessionID, r.RunID, r.Resource = text, text, text, text, text, text, text, text
+		r.Principal = approvals.Principal{Tenant: text, User: text, Agent: text}
+		r.Context = approvals.Context{LastUserMessage: text, AssistantText: text}
+		r.Tool.Description, r.SuggestedPatterns, r.Reviewers = text, []string{text}, []string{text}
+		r.Details.Flags, r.Details.Commands, r.Details.RawArguments = []string{text}, []string{text}, text
+		r.Decisions = []approvals.Decision{{ReviewerID: text, Note: text, Channel: text, ModifiedArgs: []byte(`{"a":"` + text + `"}`)}}
+		edit := r
+		edit.ID, edit.Arguments = "01B", []byte(`{"old_string":`+jsonText(text)+`,"new_string":"b"}`)
+		odd := r
+		odd.ID, odd.Arguments = "01C", []byte(`{"`+text+`"`) // not JSON at all
+		s := begin(t, r, edit, odd)
+		steps := [][]string{
+			{}, {"enter"}, {"v"}, {"v", "r"}, {"esc", "d", text}, {"esc", "j"}, {"v"}, {"j"}, {"v"}, {"esc", "/", text}, {"esc"},
+		}
+		for _, keys := range steps {
+			s.press(keys...)
+			s.settled()
+			inert(t, quoted, s)
+			for range 6 {
+				s.press("pgdown")
+				inert(t, quoted, s)
+			}
+		}
+		s.press("enter")
+		s.settled()
+		s.send(draftMsg{s.selected, []byte(`{"` + text), nil})
+		inert(t, quoted, s)
+		s.send(requestMsg{ended(*s.current(), approvals.StatusDenied, text, text)})
+		inert(t, quoted, s)
+	}
+}
+
+func jsonText(text string) string {
+	arguments := string(bash("", text).Arguments) // {"command":"..."}
+	return strings.TrimSuffix(strings.TrimPrefix(arguments, `{"command":`), "}")
+}
+
+func inert(t *testing.T, what string, s *session) {
+	t.Helper()
+	view := s.View()
+	for _, r := range sgr.ReplaceAllString(view.Content, "") + view.WindowTitle {
+		if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || strings.ContainsRune("\u200b\u202e\u2066\u2069\ufeff\u2028\U000e0041\ufe0f\u3164", r) {
+			t.Fatalf("%s: the terminal gets %U: %q", what, r, view.Content)
+		}
+	}
+	for _, line := range strings.Split(view.Content, "\n") {
+		if lipgloss.Width(line) > s.width {
+			t.Fatalf("%s: a line is %d wide: %q", what, lipgloss.Width(line), line)
+		}
+	}
+}
+
+// Small and large windows are filled and not more than filled.
+func TestEverySizeFits(t *testing.T) {
+	s := begin(t, bash("01A", strings.Repeat("echo 漢字 🙂 word; ", 80)), bash("01B", "ls"))
+	for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 20, Height: 8}, {Width: 40, Height: 12}, {Width: 200, Height: 60}, {Width: 1, Height: 1}} {
+		for _, keys := range [][]string{{}, {"j", "enter"}, {"r"}, {"esc", "d"}, {"esc", "esc", "?"}, {"esc", "esc"}} {
+			s.send(size)
+			s.press(keys...)
+			s.settled()
+			if keys != nil && s.mode == remembering && s.height < 12 {
+				continue // its patterns fill the screen, which the terminal cuts at the bottom
+			}
+			inert(t, fmt.Sprint(size, keys), s)
+			if lines := strings.Count(s.View().Content, "\n") + 1; lines != s.height {
+				t.Errorf("%v %q: %d lines", size, keys, lines)
+			}
+		}
+	}
+}

@@ -1,0 +1,178 @@
+// Package watch is a terminal's view of what waits: a list that is kept current, a
+// request in full, and the keys to decide it. It draws on a terminal and asks the
+// console through its Go client.
+//
+// [Model] is pure: what happens comes to Update as a message, and what is to be
+// done is a command that it returns. All text of others goes through
+// internal/visible before it is drawn.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/console/live"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+const (
+	leastPause = 500 * time.Millisecond // before a lost connection is tried again
+	mostPause  = 10 * time.Second
+)
+
+// Draft is arguments that are edited in a program of their own.
+type Draft interface {
+	// Command opens them in the reviewer's editor.
+	Command() *exec.Cmd
+	// Result is what the reviewer made of them.
+	Result() ([]byte, error)
+	// Discard removes what was written to disk.
+	Discard() error
+}
+
+// Options is what [Run] needs.
+type Options struct {
+	Console *client.Client
+	Me      reviewers.Reviewer // as the console knows the client
+	In      io.Reader          // the keyboard
+	Out     io.Writer          // the terminal
+	// NewDraft makes a draft of arguments; it fails where there is no editor.
+	NewDraft func(arguments []byte) (Draft, error)
+}
+
+// Run draws until the reviewer quits, the context ends, or the console will not
+// have the reviewer any more, which is the error it returns then.
+func Run(ctx context.Context, o Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	program := tea.NewProgram(New(o.Me, &commands{ctx, o}, time.Now()),
+		tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler())
+	followed := make(chan struct{})
+	go func() {
+		defer close(followed)
+		follow(ctx, o.Console, program.Send)
+	}()
+	final, err := program.Run()
+	cancel()
+	<-followed
+	if errors.Is(err, tea.ErrProgramKilled) && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("draw on the terminal: %w", err)
+	}
+	return final.(Model).failure
+}
+
+// follow keeps a WebSocket to the console and hands on what it tells, until the
+// context ends or the console refuses.
+func follow(ctx context.Context, console *client.Client, send func(tea.Msg)) {
+	last, pause := "", leastPause
+	for {
+		err := followOne(ctx, console, &last, func(msg tea.Msg) { pause = leastPause; send(msg) })
+		if ctx.Err() != nil {
+			return
+		}
+		if p := (*problem.Problem)(nil); errors.As(err, &p) && (p.Status == 401 || p.Status == 403) {
+			send(refusedMsg{err})
+			return
+		}
+		send(lostMsg{err})
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, mostPause)
+	}
+}
+
+// followOne follows one WebSocket until it ends. last is where the next resumes.
+func followOne(ctx context.Context, console *client.Client, last *string, send func(tea.Msg)) error {
+	socket, err := console.Live(ctx, *last)
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	send(openedMsg{})
+	for {
+		update, err := socket.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if update.EventID != "" {
+			*last = update.EventID
+		}
+		if update.Type == live.TypeReady {
+			send(readyMsg{update.Ready.Pending})
+			continue
+		}
+		send(requestMsg{update.Request})
+	}
+}
+
+// What comes to the model, beside keys and sizes of the window.
+type (
+	openedMsg  struct{}                            // a connection was made; what waits is told next
+	readyMsg   struct{ pending []string }          // all that waits has been told
+	requestMsg struct{ request approvals.Request } // a request as it stands
+	lostMsg    struct{ err error }                 // the connection was lost
+	refusedMsg struct{ err error }                 // the console will not have the reviewer
+	tickMsg    time.Time                           // a second has passed
+	settledMsg int                                 // the screen has stood still for that long
+	decidedMsg struct {                            // the console's answer to a decision
+		decision approvals.Decision
+		request  approvals.Request
+		err      error
+	}
+	draftMsg struct { // the editor was closed
+		id   string
+		text []byte
+		err  error
+	}
+)
+
+// actions is what the model has done.
+type actions interface {
+	// decide asks the console to take a decision; a decidedMsg follows.
+	decide(d approvals.Decision) tea.Cmd
+	// edit opens arguments in the reviewer's editor; a draftMsg follows.
+	edit(id string, arguments []byte) tea.Cmd
+}
+
+// commands are the actions of a running program.
+type commands struct {
+	ctx context.Context //nolint:containedctx // of the program, which has no other way to hand it on
+	o   Options
+}
+
+func (c *commands) decide(d approvals.Decision) tea.Cmd {
+	return func() tea.Msg {
+		request, err := c.o.Console.Decide(c.ctx, d)
+		return decidedMsg{d, request, err}
+	}
+}
+
+func (c *commands) edit(id string, arguments []byte) tea.Cmd {
+	draft, err := c.o.NewDraft(arguments)
+	if err != nil {
+		return func() tea.Msg { return draftMsg{id: id, err: err} }
+	}
+	return tea.ExecProcess(draft.Command(), func(err error) tea.Msg {
+		var text []byte
+		if err == nil {
+			text, err = draft.Result()
+		}
+		return draftMsg{id, text, errors.Join(err, draft.Discard())}
+	})
+}
+
+func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }
