@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heldcall/heldcall/intercept/chat"
+	"github.com/valyala/fasthttp"
 )
 
 // writes is a connection that notes what each write brings.
@@ -55,7 +58,7 @@ func TestCork(t *testing.T) {
 }
 
 // A small whole answer goes out with its head, and whatever is kept back goes out
-// when the agent is waited for or given up.
+// when the agent is waited for.
 func TestCork_WholeAnswer(t *testing.T) {
 	const head, body = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n", "answer"
 	for name, c := range map[string]struct {
@@ -68,7 +71,6 @@ func TestCork_WholeAnswer(t *testing.T) {
 		"cut in the head":    {pieces: []string{head[:len(head)-2], head[len(head)-2:] + body}, want: head + body},
 		"not all of it":      {pieces: []string{head, body[:5]}, want: ""},
 		"read":               {pieces: []string{head, body[:5]}, then: func(a *agentConn) { _, _ = a.Read(nil) }, want: head + body[:5]},
-		"closed":             {pieces: []string{head, body[:5]}, then: func(a *agentConn) { a.Close() }, want: head + body[:5]},
 		"longer than it was": {pieces: []string{head, body + "!"}, want: head + body + "!"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,5 +93,20 @@ func TestCork_WholeAnswer(t *testing.T) {
 				t.Errorf("sent %q, want %q in one piece", sent.got, c.want)
 			}
 		})
+	}
+}
+
+// An error instead of a whole answer has another length: nothing waits for the rest.
+func TestCork_ErrorInsteadOfWholeAnswer(t *testing.T) {
+	a := &agentConn{}
+	ctx := &fasthttp.RequestCtx{}
+	ctx.Init2(a, nil, true)
+	(&exchange{fasthttp: ctx}).whole([]byte("answer"))
+	if !a.cork.in {
+		t.Fatal("a small answer does not go out with its head")
+	}
+	(&Proxy{}).answerError(ctx, chat.Dialect{}, badRequest("it is bad"))
+	if a.cork.in {
+		t.Error("an error is kept back until it is as long as the answer was")
 	}
 }

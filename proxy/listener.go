@@ -111,7 +111,6 @@ func (a *agentConn) left() {
 
 func (a *agentConn) Close() error {
 	a.once.Do(func() {
-		_ = a.flush() // of an answer that became another while it was kept back
 		a.leaving.forget(a)
 		if a.linger.Load() {
 			a.drain()

@@ -197,6 +197,9 @@ func (p *Proxy) answerError(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *in
 	if d == nil {
 		d = p.spoken(ctx)
 	}
+	if conn, ok := ctx.Conn().(*agentConn); ok {
+		conn.cork = cork{} // of the answer that this is instead of
+	}
 	ctx.Response.ResetBody()
 	ctx.SetStatusCode(e.Status())
 	ctx.Response.Header.SetContentType("application/json")
