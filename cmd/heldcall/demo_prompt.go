@@ -19,7 +19,9 @@ import (
 const demoSession = "demo"
 
 const demoAnswers = `
-Answer here:
+Answer in a browser:
+  %[2]s/#/requests/%[1]s
+or here:
   a          approve it
   d WHY      deny it; the model is told why. Try: d keep the drafts
   e JSON     edit the arguments, then release it. Try: e {"command":"rm -r cache"}

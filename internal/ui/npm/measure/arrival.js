@@ -23,10 +23,12 @@ try {
 	console.log(`${WAITING} wait; a reload shows all of them after ${Date.now() - reload} ms`);
 
 	const before = new Set((await page.evaluate(() => [...globalThis.seen.keys()])));
+	const busy = await thread(page);
 	const plain = follow();
 	const keys = press(page);
 	await begin(A_SECOND * SECONDS, A_SECOND);
 	await page.waitForFunction((n) => document.querySelectorAll('.row').length >= n, WAITING + A_SECOND * SECONDS, { timeout: 120_000 });
+	const spent = await busy();
 	const seen = new Map(await page.evaluate(() => [...globalThis.seen]));
 	const asked = new Map();
 	let cursor = '';
@@ -39,6 +41,7 @@ try {
 	const delays = [...seen].filter(([id]) => !before.has(id)).map(([id, at]) => at - asked.get(id));
 	report(`from the question to the page, ${A_SECOND} a second`, delays);
 	report('from a key to the next request', await keys);
+	console.log(`the page's thread works ${Object.entries(spent).map(([what, ms]) => `${(ms / delays.length).toFixed(1)} ms (${what})`).join(', ')} a request`);
 	if (delays.length < A_SECOND * SECONDS) throw new Error(`${delays.length} of ${A_SECOND * SECONDS} requests were seen`);
 } finally {
 	await browser.close();
@@ -67,6 +70,19 @@ async function begin(n, aSecond) {
 		const due = from + ((i + 1) * 1000) / aSecond;
 		if (due > Date.now()) await new Promise((resolve) => setTimeout(resolve, due - Date.now()));
 	}
+}
+
+/** Counts what the page's main thread works from now on; the function it returns says how many milliseconds. */
+async function thread(page) {
+	const session = await page.context().newCDPSession(page);
+	await session.send('Performance.enable', { timeDomain: 'threadTicks' }); // of the thread, not of the clock: a busy machine changes little
+	const read = async () => new Map((await session.send('Performance.getMetrics')).metrics.map(({ name, value }) => [name, value * 1000]));
+	const before = await read();
+	return async () => {
+		const after = await read();
+		const of = (name) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
+		return { all: of('TaskDuration'), script: of('ScriptDuration'), layout: of('LayoutDuration'), style: of('RecalcStyleDuration') };
+	};
 }
 
 /** Presses j for as long as requests come, and returns how long each press took to show another request. */

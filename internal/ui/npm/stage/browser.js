@@ -68,8 +68,8 @@ export class Stage {
 		held.session = `session-${++sessions}`; // what was denied in another is asked about again
 	}
 
-	/** Opens the inbox as one more person, who need not be let in. worker lets the page have its service worker. */
-	async open(address = '/', { outside = false, worker = false, before = async () => {} } = {}) {
+	/** Opens the inbox as one more person, who need not be let in. worker lets the page have its service worker, elsewhere is the inbox of another heldcall. */
+	async open(address = '/', { outside = false, elsewhere = false, worker = false, before = async () => {} } = {}) {
 		const context = await this.browser.newContext({ ...SIZES[this.size], reducedMotion: 'reduce', serviceWorkers: worker ? 'allow' : 'block' });
 		this.contexts.push(context);
 		await before(context);
@@ -79,7 +79,7 @@ export class Stage {
 			if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(message.text())) this.errors.push(message.text());
 		});
 		page.setDefaultTimeout(15_000);
-		await page.goto(this.held.console + address);
+		await page.goto(elsewhere ? address : this.held.console + address);
 		if (!outside) await page.locator('#connection.live').waitFor({ state: 'attached' });
 		return page;
 	}
