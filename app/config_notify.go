@@ -167,8 +167,8 @@ func (r *configReader) validateRoute(key string, c *RouteConfig, targets map[str
 	if c.Quiet.Except != "" && c.Quiet.Hours == "" {
 		r.problem(key+".quiet.except_above", "is for quiet.hours; give those too, or remove it")
 	}
-	if c.Digest != 0 && (c.Digest < time.Minute || c.Digest > day) {
-		r.problem(key+".digest", "%s is not between a minute and a day; write for example 15m", c.Digest)
+	if c.Digest != 0 && (c.Digest < time.Minute || day%c.Digest != 0) {
+		r.problem(key+".digest", "%s is not a part of a day of at least a minute; write for example 15m, 1h or 8h", c.Digest)
 	}
 }
 

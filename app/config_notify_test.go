@@ -31,7 +31,8 @@ func TestNotifyConfiguration(t *testing.T) {
 		good + "  routes:\n    - {to: [slack], hours: 25:00-26:00}\n":                                               "not a time of day",
 		good + "  routes:\n    - {to: [slack], hours: 08:00-18:00 Mars/Olympus}\n":                                  "not a time zone",
 		good + "  routes:\n    - {to: [slack], hours: day-fri 08:00-18:00}\n":                                       "not a day",
-		good + "  routes:\n    - {to: [slack], digest: 5s}\n":                                                       "between a minute and a day",
+		good + "  routes:\n    - {to: [slack], digest: 5s}\n":                                                       "not a part of a day",
+		good + "  routes:\n    - {to: [slack], digest: 7h}\n":                                                       "not a part of a day",
 		good + "  routes:\n    - {to: [slack], quiet: {except_above: low}}\n":                                       "is for quiet.hours",
 		"console:\n  reviewers:\n    - {name: a, token_sha256: " + strings.Repeat("a", 64) + ", slack: \"@ann\"}\n": "id of a Slack user",
 	} {

@@ -20,3 +20,12 @@ func pause(attempts int) time.Duration {
 	}
 	return whole/2 + rand.N(whole/2)
 }
+
+// longestRest is the longest that a service can make its channel pause.
+const longestRest = 15 * time.Minute
+
+// bounded is the pause that a service asked for, as far as it is taken at its word: no
+// less than after any other failure, and not for ever.
+func bounded(asked time.Duration, attempts int) time.Duration {
+	return min(max(asked, pause(attempts)), longestRest)
+}

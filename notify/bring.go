@@ -56,7 +56,13 @@ func (r *runner) bring(ctx context.Context, h *held, requests []approvals.Reques
 		return err
 	}
 	var failed []error
-	for _, p := range due {
+	for i, p := range due {
+		if i > 0 { // each delivery has the whole lease
+			h.Claim.Until = time.Now().UTC().Add(lease)
+			if err := r.save(ctx, h); err != nil {
+				return errors.Join(append(failed, err)...)
+			}
+		}
 		failed = append(failed, r.deliver(ctx, h, p, requests, events, tried[p]))
 	}
 	h.Claim = nil
@@ -111,7 +117,7 @@ func (r *runner) deliver(ctx context.Context, h *held, p *post, requests []appro
 		outcome = outcomeRefused
 		r.log.Error("a card was refused; it is not tried again", "card", d.ID, "error", err)
 	case errors.As(err, &after):
-		p.Trying = false
+		p.Trying = tried // nothing has been posted by this attempt
 		return err
 	case err != nil:
 		return err

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -90,6 +91,8 @@ type runner struct {
 
 	mu     sync.Mutex
 	inHand map[string]bool // keys of cards
+
+	swept time.Time // the last tick that this replica swept, or sweeps; of the sweeper
 }
 
 func newRunner(s Setup, o Options, m channelMetrics, replica string) *runner {
@@ -205,34 +208,69 @@ func (r *runner) keepWorking(ctx context.Context) {
 // sweep queues what waits for people and may be told: at the start, as the channel
 // may be new or the process have died, and whenever routes end a time of silence.
 func (r *runner) sweep(ctx context.Context) {
+	var tick time.Time
 	r.again(ctx, "what waits cannot be listed", func(ctx context.Context) error {
-		if err := r.queueWaiting(ctx, time.Time{}); err != nil {
-			return err
-		}
-		for {
-			tick := r.routes.tick(time.Now())
-			if tick.IsZero() {
+		for { // an error comes back to the same tick
+			if err := r.sweepAt(ctx, tick); err != nil {
+				return err
+			}
+			from := time.Now()
+			if tick.After(from) {
+				from = tick
+			}
+			next := r.routes.tick(from)
+			if next.IsZero() {
 				<-ctx.Done()
 				return nil
 			}
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-time.After(time.Until(tick)):
-			}
-			if first, err := r.first(ctx, tick); err != nil || !first {
-				continue // another replica does it; at an error the next tick does
-			}
-			if err := r.queueWaiting(ctx, tick); err != nil {
-				return err
+			case <-time.After(time.Until(next)):
+				tick = next
 			}
 		}
 	})
 }
 
+// tickKey is where a channel notes the last tick that was swept by any replica.
+const tickKey = "tick"
+
+// sweepAt queues what waits at a tick, unless another replica does: each request
+// would be told once all the same, but not together with the others.
+func (r *runner) sweepAt(ctx context.Context, tick time.Time) error {
+	if !tick.Equal(r.swept) {
+		first, err := r.first(ctx, tick)
+		if err != nil || !first {
+			return err
+		}
+		r.swept = tick // an error from here on comes back here
+	}
+	return r.queueWaiting(ctx, tick)
+}
+
 // first reports whether this replica is the first to come at a tick.
 func (r *runner) first(ctx context.Context, tick time.Time) (bool, error) {
-	_, err := r.store.PutNote(ctx, r.name, "tick-"+tick.UTC().Format("20060102T150405"), []byte("{}"), 0)
+	value, revision, err := r.store.Note(ctx, r.name, tickKey)
+	if err != nil {
+		return false, err
+	}
+	var last time.Time
+	if revision > 0 {
+		if err := last.UnmarshalText(value); err != nil {
+			return false, fmt.Errorf("read the last tick: %w", err)
+		}
+	}
+	if !last.Before(tick) {
+		return false, nil
+	}
+	if value, err = tick.UTC().MarshalText(); err != nil {
+		return false, err
+	}
+	_, err = r.store.PutNote(ctx, r.name, tickKey, value, revision)
+	if errors.Is(err, approvals.ErrConflict) {
+		return false, nil
+	}
 	return err == nil, err
 }
 

@@ -55,7 +55,7 @@ func (r *runner) bringNew(ctx context.Context, g *held, requests []approvals.Req
 	defer release()
 	err = r.bring(ctx, g, requests, nil)
 	if after := (*RetryAfterError)(nil); errors.As(err, &after) {
-		r.queue.rest(time.Now().Add(after.After))
+		r.queue.rest(time.Now().Add(bounded(after.After, 1)))
 	}
 	if err != nil {
 		r.metrics.count(outcomeFailed)

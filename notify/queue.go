@@ -57,6 +57,9 @@ func (q *queue) add(key string, e approvals.Event, m Message, tick time.Time) {
 		q.push(it)
 	}
 	it.note(e, m)
+	if tick.After(it.tick) {
+		it.tick = tick
+	}
 	if it.inHand {
 		it.again = true
 	}

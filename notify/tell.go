@@ -80,8 +80,9 @@ func (r *runner) failed(it *item, events []approvals.Event, err error) {
 		r.done(it, events)
 		return
 	case errors.As(err, &after):
-		r.queue.rest(time.Now().Add(after.After))
-		r.queue.later(it, time.Now().Add(after.After))
+		at := time.Now().Add(bounded(after.After, it.attempts))
+		r.queue.rest(at)
+		r.queue.later(it, at)
 	default:
 		r.queue.later(it, time.Now().Add(pause(it.attempts)))
 	}

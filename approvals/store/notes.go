@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -63,13 +64,15 @@ func (s *Store) Follow(ctx context.Context, channel string, types []approvals.Ev
 			continue
 		}
 		take(told{entry.Event, msg})
+		s.followed.raise(channel, entry.Seq)
 	}
 }
 
 // consumer finds or makes the consumer of a channel: one that is there keeps its
-// place, a new one begins with what comes next.
+// place, a new one begins with what comes next. One that was lost while it was
+// followed begins after what was handed over here.
 func (s *Store) consumer(ctx context.Context, channel string, filters []string) (jetstream.Consumer, error) {
-	return s.js.CreateOrUpdateConsumer(ctx, StreamEvents, jetstream.ConsumerConfig{
+	config := jetstream.ConsumerConfig{
 		Durable:           consumerPrefix + Token(channel),
 		Description:       "heldcall: what is told on the channel " + channel,
 		DeliverPolicy:     jetstream.DeliverNewPolicy,
@@ -78,7 +81,49 @@ func (s *Store) consumer(ctx context.Context, channel string, filters []string) 
 		MaxAckPending:     followPending,
 		FilterSubjects:    filters,
 		InactiveThreshold: s.opts.Retention,
-	})
+	}
+	existing, err := s.js.Consumer(ctx, StreamEvents, config.Durable)
+	switch {
+	case err == nil:
+		at := existing.CachedInfo()
+		config.DeliverPolicy, config.OptStartSeq = at.Config.DeliverPolicy, at.Config.OptStartSeq // where it began stays
+		s.followed.raise(channel, at.AckFloor.Stream)
+		return s.js.UpdateConsumer(ctx, StreamEvents, config)
+	case !errors.Is(err, jetstream.ErrConsumerNotFound):
+		return nil, err
+	}
+	if last, followed := s.followed.last(channel); followed {
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, last+1
+	} else {
+		head, err := s.events.Info(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.followed.raise(channel, head.State.LastSeq)
+	}
+	return s.js.CreateOrUpdateConsumer(ctx, StreamEvents, config)
+}
+
+// followed is the last event that was handed over here, by channel.
+type followed struct {
+	mu        sync.Mutex
+	byChannel map[string]uint64
+}
+
+func (f *followed) raise(channel string, seq uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byChannel == nil {
+		f.byChannel = map[string]uint64{}
+	}
+	f.byChannel[channel] = max(f.byChannel[channel], seq)
+}
+
+func (f *followed) last(channel string) (seq uint64, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seq, known = f.byChannel[channel]
+	return seq, known
 }
 
 // giveBack returns what a reader has taken and not handed over.

@@ -83,6 +83,7 @@ type Store struct {
 	index     requestIndex
 	turnIndex turnIndex
 	linked    reconnects
+	followed  followed      // by channels
 	writing   chan struct{} // as many as write just now
 
 	stop    context.CancelFunc

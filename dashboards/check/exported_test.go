@@ -20,6 +20,9 @@ func openStage(t *testing.T) *demo.Stage {
 	t.Helper()
 	config := app.DefaultConfig(func(string) (string, bool) { return "", false })
 	config.Proxy.Listen, config.Console.Listen, config.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	nobody := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(nobody.Close)
+	config.Notify.Slack = []app.SlackConfig{{Name: "slack", BotToken: "xoxb-1", Channel: "C1", APIURL: nobody.URL + "/"}}
 	stage, err := demo.Open(t.Context(), demo.Options{Config: config, Version: "v0.0.0-check"})
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	slackapi "github.com/slack-go/slack"
+	"golang.org/x/time/rate"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
@@ -66,6 +67,7 @@ type Channel struct {
 	gate      Gate
 	reviewers Reviewers
 	log       *slog.Logger
+	unsigned  rate.Sometimes // tells of refused requests
 }
 
 // api is what this channel needs of Slack.
@@ -100,6 +102,7 @@ func New(o Options) *Channel {
 	c := &Channel{
 		api: client, secret: o.SigningSecret, target: o.Target, inbox: o.Inbox,
 		gate: o.Gate, reviewers: o.Reviewers, log: o.Log,
+		unsigned: rate.Sometimes{First: 1, Interval: time.Minute},
 	}
 	if o.AppToken != "" {
 		c.socket = client
