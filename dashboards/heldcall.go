@@ -8,7 +8,7 @@ func Heldcall() Dashboard {
 		UID:         "heldcall",
 		Title:       "heldcall",
 		Description: "Traffic of agents, what is held and who decides it, and whether heldcall is well. docs/operate.md says what to do about each alert.",
-		Rows:        []Row{now(), traffic(), calls(), people(), state(), process()},
+		Rows:        []Row{now(), traffic(), calls(), people(), channels(), state(), process()},
 	}
 }
 
@@ -64,6 +64,17 @@ func people() Row {
 		rates("Decisions by channel", "Decisions of reviewers, by the channel they came over.", "heldcall_decisions_total", "channel", "action"),
 		rates("Decisions by group", "Decisions of reviewers, by the group that was asked.", "heldcall_group_decisions_total", "group", "action"),
 		quantiles("Length of holds", "From a request to its end, by how it ended.", "heldcall_hold_duration_seconds", "outcome"),
+	}}
+}
+
+func channels() Row {
+	longest := func(title, description, unit, metric string) Panel {
+		return Panel{Title: title, Description: description, Kind: Lines, Unit: unit, Width: 8, Queries: []Query{{fmt.Sprintf(`max by (channel) (%s{$sel})`, metric), "{{channel}}"}}}
+	}
+	return Row{"Channels", []Panel{
+		rates("Deliveries", "Cards handed to channels, by how that ended. failed is tried again.", "heldcall_notify_deliveries_total", "channel", "outcome"),
+		longest("Cards that wait", "Cards that wait to be handed to a channel.", "", "heldcall_notify_waiting"),
+		longest("Oldest card that waits", "How long the oldest of them has waited: what a channel is behind.", "s", "heldcall_notify_oldest_seconds"),
 	}}
 }
 
