@@ -206,14 +206,16 @@ func verify(authorization, origin string) (key, contact string, err error) {
 	if !found || len(parts) != 3 || keyErr != nil {
 		return "", "", fmt.Errorf("authorization is %q", authorization)
 	}
-	x, y := elliptic.Unmarshal(elliptic.P256(), point) //nolint:staticcheck // a public key of a test
+	public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
+	if err != nil {
+		return "", "", err
+	}
 	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || len(signature) != 64 || x == nil {
-		return "", "", errors.New("the signature or the key has not the right form")
+	if err != nil || len(signature) != 64 {
+		return "", "", errors.New("the signature has not the right form")
 	}
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	public := ecdsa.PublicKey{Curve: elliptic.P256(), X: x, Y: y}
-	if !ecdsa.Verify(&public, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+	if !ecdsa.Verify(public, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
 		return "", "", errors.New("the signature does not hold")
 	}
 	var claims struct {
