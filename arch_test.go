@@ -20,7 +20,7 @@ var floors = [][]string{
 	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
 	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc"},
-	{"notify/nats", "notify/slack", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch"},
+	{"notify/nats", "notify/slack", "notify/webhook", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch"},
 	{"proxy"},
 	{"app"},
 	{"internal/demo"},

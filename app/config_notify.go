@@ -16,8 +16,9 @@ import (
 // NotifyConfig is where people are told of requests, besides the console and NATS:
 // channels, and which requests go to them.
 type NotifyConfig struct {
-	Slack  []SlackConfig `yaml:"slack"`
-	Routes []RouteConfig `yaml:"routes"` // empty: every channel is told of everything
+	Slack    []SlackConfig   `yaml:"slack"`
+	Webhooks []WebhookConfig `yaml:"webhooks"`
+	Routes   []RouteConfig   `yaml:"routes"` // empty: every channel is told of everything
 }
 
 // SlackConfig is one Slack app in one workspace.
@@ -72,6 +73,10 @@ func (c NotifyConfig) names() (names []string, targets map[string]bool) {
 		names = append(names, s.Name)
 		targets[s.Name] = true
 	}
+	for _, w := range c.Webhooks {
+		names = append(names, w.Name)
+		targets[w.Name] = false
+	}
 	return names, targets
 }
 
@@ -85,6 +90,7 @@ func (r *configReader) validateNotify(c *NotifyConfig) {
 		r.validateGroup(key+".group", &s.Group)
 		r.validateSlack(key, s)
 	}
+	r.validateWebhooks(c.Webhooks, taken)
 	_, targets := c.names()
 	for i := range c.Routes {
 		r.validateRoute(index("notify.routes", i), &c.Routes[i], targets)

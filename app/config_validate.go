@@ -36,6 +36,7 @@ func (r *configReader) validate(c *Config) {
 	}
 	r.validateConsole(&c.Console)
 	r.validateTracing(&c.Tracing)
+	r.validateActing(c)
 	r.validateNotify(&c.Notify)
 	if c.Audit.Retention < time.Hour {
 		r.problem("audit.retention", "%s is less than an hour; write for example 90d", c.Audit.Retention)

@@ -34,7 +34,7 @@ func (a *App) makeChannels(context.Context, *lifecycle) error {
 			a.channels.hooks = append(a.channels.hooks, console.Hook{Path: "/hooks/" + c.Name, Handler: channel})
 		}
 	}
-	return nil
+	return a.makeWebhooks()
 }
 
 // inboxURL is where reviewers find the console.

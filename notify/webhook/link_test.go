@@ -1,0 +1,231 @@
+package webhook
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
+)
+
+var bob = reviewers.Reviewer{Name: "bob", User: "bob", Role: reviewers.RoleReviewer, Groups: []string{"ops"}}
+
+// links are those of the webhook "hook", for a reviewer.
+func (s *stage) links(who reviewers.Reviewer) *Links {
+	return NewLinks(LinkOptions{
+		Channel: "hook", Path: "/hooks/hook", Reviewer: func() (reviewers.Reviewer, bool) { return who, who.Name != "" },
+		Gate: s.gate, Notes: s.store, Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+func (s *stage) link(l *Links, r approvals.Request) string {
+	s.t.Helper()
+	link, err := l.URL(s.t.Context(), "", r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return link
+}
+
+// browse sends a request to the links and returns the answer.
+func browse(l *Links, method, link, body string) *httptest.ResponseRecorder {
+	kind := "application/x-www-form-urlencoded"
+	if strings.HasPrefix(body, "{") {
+		kind = "application/json"
+	}
+	req := httptest.NewRequestWithContext(context.Background(), method, link, strings.NewReader(body))
+	req.Header.Set("Content-Type", kind)
+	w := httptest.NewRecorder()
+	l.ServeHTTP(w, req)
+	return w
+}
+
+func (s *stage) status(r approvals.Request) approvals.Request {
+	s.t.Helper()
+	now, err := s.gate.Request(s.t.Context(), r.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return now
+}
+
+func TestALinkDecidesOnce(t *testing.T) {
+	s := newStage(t)
+	l := s.links(bob)
+	r := s.ask(nil)
+	link := s.link(l, r)
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodGet} {
+		w := browse(l, method, link, "")
+		if w.Code != http.StatusOK || w.Header().Get("Referrer-Policy") != "no-referrer" || w.Header().Get("Cache-Control") != "no-store" || s.status(r).Status != approvals.StatusPending {
+			t.Fatalf("%s answers %d, and the request is %s", method, w.Code, s.status(r).Status)
+		}
+		if body := w.Body.String(); method == http.MethodGet && (!strings.Contains(body, "opensesame-argument") || !strings.Contains(body, "<strong>bob</strong>")) {
+			t.Errorf("the page does not say what is decided, and as whom: %s", body)
+		}
+	}
+	if w := browse(l, http.MethodPost, link, "action=approve&note=fine"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "approved by bob") {
+		t.Errorf("the decision answers %d: %s", w.Code, w.Body)
+	}
+	now := s.status(r)
+	final, _ := now.FinalDecision()
+	if final.ReviewerID != "bob" || final.Channel != "webhook" || final.Note != "fine" || final.Action != approvals.ActionApprove {
+		t.Errorf("the decision is %+v", final)
+	}
+	s.close()
+	s.open() // after a restart, and on another replica
+	l = s.links(bob)
+	for method, body := range map[string]string{http.MethodGet: "", http.MethodPost: "action=deny"} {
+		if w := browse(l, method, link, body); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "approved by bob") || strings.Contains(w.Body.String(), "<form") {
+			t.Errorf("%s once more answers %d: %s", method, w.Code, w.Body)
+		}
+	}
+	if w := browse(l, http.MethodPost, link, `{"action":"deny"}`); w.Code != http.StatusConflict || w.Header().Get("Content-Type") != "application/problem+json" || !strings.Contains(w.Body.String(), `"already_decided"`) {
+		t.Errorf("to a program it answers %d: %s", w.Code, w.Body)
+	}
+}
+
+func TestALinkThatIsNotHeldcalls(t *testing.T) {
+	s := newStage(t)
+	l := s.links(bob)
+	r, other := s.ask(nil), s.ask(nil)
+	link := s.link(l, r)
+	eve := bob
+	eve.Name = "eve"
+	later := r
+	later.ExpiresAt = r.ExpiresAt.Add(time.Hour)
+	cut := strings.LastIndexByte(link, '.')
+	forged := []string{
+		strings.Replace(link, r.ID, other.ID, 1), link[:cut], link[:len(link)-1], link + "A", link[:cut] + strings.ToUpper(link[cut:]),
+		s.link(l, later)[:strings.LastIndexByte(s.link(l, later), '.')] + link[cut:],
+		"/hooks/hook/", "/hooks/hook/x", "/hooks/hook/..", "/hooks/hook/" + strings.Repeat("a.", 200), s.link(s.links(eve), r),
+	}
+	for _, f := range forged {
+		for method, body := range map[string]string{http.MethodGet: "", http.MethodPost: "action=approve"} {
+			if w := browse(l, method, f, body); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "opensesame") {
+				t.Errorf("%s %s answers %d", method, f, w.Code)
+			}
+		}
+	}
+	for _, body := range []string{"", "action=abort_run", "action=allow_always", `{"action":"approve","reviewer_id":"eve"}`, `{"action":"modify_args"}`, `{`, "action=approve&note=" + strings.Repeat("x", 3000)} {
+		if w := browse(l, http.MethodPost, link, body); w.Code != http.StatusUnprocessableEntity {
+			t.Errorf("%q answers %d", body, w.Code)
+		}
+	}
+	if got := browse(l, http.MethodPut, link, "action=approve").Code; got != http.StatusMethodNotAllowed {
+		t.Errorf("PUT answers %d", got)
+	}
+	if s.status(r).Status != approvals.StatusPending || s.status(other).Status != approvals.StatusPending {
+		t.Error("something was decided")
+	}
+}
+
+func TestALinkEndsWithItsRequest(t *testing.T) {
+	s := newStage(t)
+	l := s.links(bob)
+	r := s.ask(func(r *approvals.Request) { r.ExpiresAt = time.Now().Add(time.Second) })
+	link := s.link(l, r)
+	for deadline := time.Now().Add(soon); s.status(r).Status != approvals.StatusExpired; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the request does not expire")
+		}
+	}
+	if w := browse(l, http.MethodPost, link, "action=approve"); w.Code != http.StatusGone && w.Code != http.StatusConflict {
+		t.Errorf("it answers %d: %s", w.Code, w.Body)
+	}
+}
+
+func TestOfTwoAtOnceOneDecides(t *testing.T) {
+	s := newStage(t)
+	for _, quorum := range []int{1, 2} {
+		r := s.ask(func(r *approvals.Request) { r.RequiredApprovals = quorum })
+		link := s.link(s.links(bob), r)
+		var all sync.WaitGroup
+		codes := make([]int, 8)
+		for i := range codes {
+			all.Go(func() {
+				codes[i] = browse(s.links(bob), http.MethodPost, link, "action="+[]string{"approve", "deny"}[i%2]).Code
+			})
+		}
+		all.Wait()
+		took := 0
+		for _, code := range codes {
+			if code == http.StatusOK {
+				took++
+			} else if code != http.StatusConflict {
+				t.Errorf("one answers %d", code)
+			}
+		}
+		if now := s.status(r); took != 1 || len(now.Decisions) != 1 {
+			t.Errorf("%d took effect, and the request has %d decisions", took, len(now.Decisions))
+		}
+	}
+}
+
+// A link gives no right that its reviewer does not have, and what was refused can be
+// done once the reviewer may.
+func TestALinkHasTheRightsOfItsReviewer(t *testing.T) {
+	s := newStage(t)
+	viewer, gone, ann := bob, reviewers.Reviewer{}, bob
+	viewer.Role = reviewers.RoleViewer
+	ann.User = "ann" // for whom the agent acts
+	for name, tt := range map[string]struct {
+		who    reviewers.Reviewer
+		change func(*approvals.Request)
+	}{
+		"a viewer":             {viewer, nil},
+		"nobody any more":      {gone, nil},
+		"of another group":     {bob, func(r *approvals.Request) { r.Reviewers = []string{"finance"} }},
+		"the agent's own user": {ann, nil},
+	} {
+		r := s.ask(tt.change)
+		l := s.links(tt.who)
+		if w := browse(l, http.MethodPost, s.link(l, r), "action=approve"); w.Code != http.StatusForbidden || s.status(r).Status != approvals.StatusPending {
+			t.Errorf("%s: it answers %d, and the request is %s", name, w.Code, s.status(r).Status)
+		}
+		if name == "the agent's own user" { // may deny, by the same link
+			if w := browse(l, http.MethodPost, s.link(l, r), "action=deny"); w.Code != http.StatusOK {
+				t.Errorf("%s: to deny answers %d: %s", name, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+func TestThePageShowsWhatAModelWroteAsText(t *testing.T) {
+	s := newStage(t)
+	l := s.links(bob)
+	r := s.ask(func(r *approvals.Request) {
+		r.ToolName = "<script>alert(1)</script>"
+		r.Arguments = []byte(`{"command":"</pre><img src=x onerror=alert(1)>` + "\u202e" + `gnp"}`)
+	})
+	w := browse(l, http.MethodGet, s.link(l, r), "")
+	body, _ := io.ReadAll(w.Body)
+	for _, bad := range []string{"<script", "<img", "\u202e"} {
+		if strings.Contains(string(body), bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+}
+
+func TestAMessageCarriesALinkForWhatWaits(t *testing.T) {
+	s := newStage(t)
+	l := s.links(bob)
+	r := newReceiver(t, l)
+	q := s.ask(nil)
+	link := s.link(l, q)
+	e := approvals.RequiredEvent(&q)
+	body, err := r.channel.body(t.Context(), e, q)
+	if err != nil || !strings.Contains(string(body), `"decide_url":"https://heldcall.example`+link+`"`) || !strings.Contains(string(body), "https://heldcall.example/#/") {
+		t.Errorf("%s: %v", body, err)
+	}
+	browse(l, http.MethodPost, link, "action=approve")
+	if body, err = r.channel.body(t.Context(), e, s.status(q)); err != nil || strings.Contains(string(body), "decide_url") {
+		t.Errorf("of a request that is decided: %s: %v", body, err)
+	}
+}

@@ -1,0 +1,235 @@
+package webhook
+
+import (
+	_ "embed"
+	stdjson "encoding/json"
+	"errors"
+	"html/template"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/visible"
+)
+
+// maxForm bounds what is read of a POST.
+const maxForm = 64 << 10
+
+//go:embed page.html
+var pageText string
+
+// page is what a browser shows of a link.
+type page struct {
+	Request  *approvals.Request // nil where the link leads to none
+	Reviewer string
+	Waits    bool // it can be decided here
+	Done     approvals.Action
+	Problem  string
+	Ended    string // how the request ended, and by whom
+}
+
+// answer is what was asked for: by a form, or by a program.
+type answer struct {
+	Action approvals.Action `json:"action"`
+	Note   string           `json:"note"`
+}
+
+// ServeHTTP serves one link: a page that asks for GET, the decision for POST.
+func (l *Links) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer") // the URL is a secret
+	h.Set("X-Robots-Tag", "noindex, nofollow")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		l.show(w, r)
+	case http.MethodPost:
+		l.take(w, r)
+	default:
+		h.Set("Allow", "GET, HEAD, POST")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	}
+}
+
+// token is the last segment of the path.
+func token(r *http.Request) string { return r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] }
+
+// show tells what the link would decide. Nothing is decided by it.
+func (l *Links) show(w http.ResponseWriter, r *http.Request) {
+	id, err := l.open(r.Context(), token(r))
+	var request approvals.Request
+	if id != "" && (err == nil || errors.Is(err, errExpired)) {
+		var missing error
+		if request, missing = l.o.Gate.Request(r.Context(), id); missing != nil && err == nil {
+			err = missing
+		}
+	}
+	if err == nil && request.Status.Final() {
+		err = &approvals.DecidedError{Request: request}
+	}
+	l.render(w, statusOf(err), request, "", err)
+}
+
+// take decides.
+func (l *Links) take(w http.ResponseWriter, r *http.Request) {
+	id, err := l.open(r.Context(), token(r))
+	var given answer
+	program := false
+	if err == nil {
+		given, program, err = read(w, r)
+	} else {
+		program = asksForJSON(r)
+	}
+	var request approvals.Request
+	if err == nil {
+		request, err = l.decide(r.Context(), id, given.Action, given.Note)
+	}
+	if errors.Is(err, errUsed) { // who was first may have decided it meanwhile
+		if now, missing := l.o.Gate.Request(r.Context(), id); missing == nil && now.Status.Final() {
+			request, err = now, &approvals.DecidedError{Request: now}
+		}
+	}
+	if decided := (*approvals.DecidedError)(nil); errors.As(err, &decided) {
+		request = decided.Request
+	}
+	if err != nil && statusOf(err) == http.StatusServiceUnavailable {
+		l.o.Log.Warn("a link could not decide", "request", id, "error", err)
+	}
+	if program {
+		l.reply(w, request, err)
+		return
+	}
+	l.render(w, statusOf(err), request, given.Action, err)
+}
+
+func asksForJSON(r *http.Request) bool {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return kind == "application/json"
+}
+
+// read reads what is asked for.
+func read(w http.ResponseWriter, r *http.Request) (a answer, program bool, err error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if program = asksForJSON(r); program {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = json.Unmarshal(body, &a, json.RejectUnknownMembers(true))
+		}
+		if err != nil {
+			return a, program, &approvals.InvalidError{Field: "body", Reason: `it is not {"action": "approve" or "deny", "note": "..."}`}
+		}
+	} else {
+		if err := r.ParseForm(); err != nil {
+			return a, program, &approvals.InvalidError{Field: "body", Reason: "it is not a form"}
+		}
+		a = answer{approvals.Action(r.PostForm.Get("action")), r.PostForm.Get("note")}
+	}
+	switch {
+	case a.Action != approvals.ActionApprove && a.Action != approvals.ActionDeny:
+		return a, program, &approvals.InvalidError{Field: "action", Reason: "a link approves or denies; use the inbox for the rest"}
+	case len(a.Note) > maxNote:
+		return a, program, &approvals.InvalidError{Field: "note", Reason: "it is too long"}
+	}
+	return a, program, nil
+}
+
+// reply answers a program.
+func (l *Links) reply(w http.ResponseWriter, request approvals.Request, err error) {
+	var body any = request
+	kind := "application/json"
+	if err != nil {
+		kind = problem.ContentType
+		p := problem.Problem{Type: "urn:heldcall:problem:" + codeOf(err), Title: http.StatusText(statusOf(err)), Status: statusOf(err), Code: codeOf(err), Detail: l.words(err)}
+		if request.Status.Final() {
+			p.Request = &request
+		}
+		body = p
+	}
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(statusOf(err))
+	_ = json.MarshalWrite(w, body, jsontext.AllowInvalidUTF8(true))
+}
+
+// codeOf is the code of a problem.
+func codeOf(err error) string {
+	switch statusOf(err) {
+	case http.StatusNotFound:
+		return problem.CodeNotFound
+	case http.StatusGone, http.StatusConflict:
+		return problem.CodeAlreadyDecided
+	case http.StatusForbidden:
+		return problem.CodeForbidden
+	case http.StatusUnprocessableEntity:
+		return problem.CodeInvalid
+	}
+	return problem.CodeStoreUnavailable
+}
+
+// words says what went wrong, for people.
+func (l *Links) words(err error) string {
+	var invalid *approvals.InvalidError
+	var forbidden *approvals.ForbiddenError
+	var decided *approvals.DecidedError
+	switch {
+	case errors.As(err, &decided):
+		return "It was over before: " + ended(&decided.Request) + "."
+	case errors.As(err, &forbidden):
+		return "This may not be decided here: " + forbidden.Reason + "."
+	case errors.As(err, &invalid):
+		return invalid.Field + ": " + invalid.Reason + "."
+	case errors.Is(err, errForged), errors.Is(err, errExpired), errors.Is(err, errUsed):
+		return err.Error() + "."
+	case errors.Is(err, approvals.ErrUnknownRequest):
+		return "There is no such request any more."
+	}
+	return "heldcall could not do this now. Whether it was done is not known: look in the inbox."
+}
+
+// ended says how a request ended, and who decided.
+func ended(r *approvals.Request) string {
+	text := string(r.Status)
+	if d, ok := r.FinalDecision(); ok {
+		text += " by " + d.ReviewerID + " at " + d.DecidedAt.UTC().Format("2006-01-02 15:04:05 MST")
+	}
+	return text
+}
+
+// pageTemplate escapes whatever a model wrote.
+// What is not plainly visible in it is shown as an escape.
+func pageTemplate() (*template.Template, error) {
+	return template.New("page").Funcs(template.FuncMap{"line": visible.Line, "json": shown}).Parse(pageText)
+}
+
+func (l *Links) render(w http.ResponseWriter, status int, request approvals.Request, done approvals.Action, err error) {
+	who, _ := l.o.Reviewer()
+	p := page{Reviewer: who.Name, Waits: err == nil && done == "", Done: done}
+	if request.ID != "" {
+		p.Request = &request
+	}
+	if err != nil {
+		p.Problem, p.Done = l.words(err), ""
+	}
+	if request.Status.Final() {
+		p.Ended = ended(&request)
+	}
+	t, failed := pageTemplate()
+	if failed != nil {
+		l.o.Log.Error("the page of a link cannot be made", "error", failed)
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = t.Execute(w, p)
+}
+
+// shown is what the template shows of arguments.
+func shown(arguments stdjson.RawMessage) string { return visible.JSON(arguments) }
