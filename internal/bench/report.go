@@ -88,16 +88,16 @@ func pacedTable(p pacedResult) table {
 func memoryTable(r results) table {
 	t := table{
 		title:  fmt.Sprintf("Memory of a fresh process, resident, at %d streams", r.Memory[0].Streams),
-		header: []string{"hop", "dialect", "idle MB", "without its program file", "KiB per open stream", "KiB per held stream"},
+		header: []string{"hop", "dialect", "idle MB", "without its program file", "KiB per open stream", "KiB per held stream", fmt.Sprintf("%s later", restTime)},
 	}
 	for _, m := range r.Memory {
-		held := "-"
+		held, rested := "-", "-"
 		for _, h := range r.Held {
 			if m.Hop == hopHeldcall && m.Dialect == h.Dialect {
-				held = fmt.Sprintf("%.1f", h.PerStream/1024)
+				held, rested = fmt.Sprintf("%.1f", h.PerStream/1024), fmt.Sprintf("%.1f", h.AtRest/1024)
 			}
 		}
-		t.rows = append(t.rows, []string{m.Hop, m.Dialect, megabytes(m.Idle.Resident), megabytes(m.Idle.Own), fmt.Sprintf("%.1f", m.PerStream/1024), held})
+		t.rows = append(t.rows, []string{m.Hop, m.Dialect, megabytes(m.Idle.Resident), megabytes(m.Idle.Own), fmt.Sprintf("%.1f", m.PerStream/1024), held, rested})
 	}
 	return t
 }

@@ -161,6 +161,7 @@ type memoryResult struct {
 type heldResult struct {
 	Dialect string `json:"dialect"`
 	footprint
+	AtRest    float64       `json:"bytes_per_stream_at_rest"` // resident, more per stream, after restTime of holding
 	Keepalive time.Duration `json:"keepalive_ns"`
 	One       latency       `json:"decision_to_bytes_1_held"`
 	Many      latency       `json:"decision_to_bytes_many_held"`

@@ -52,6 +52,10 @@ func (s *suite) held() error {
 	return nil
 }
 
+// restTime is how long calls are held before memory is read once more: people take longer to answer, and till then the memory that
+// recording the holds needed stands beside them.
+const restTime = 25 * time.Second
+
 func (s *suite) heldIn(d *dialect) error {
 	r := heldResult{Dialect: d.name, Keepalive: defaultKeepalive}
 	err := s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
@@ -72,6 +76,11 @@ func (s *suite) heldIn(d *dialect) error {
 		}
 		r.footprint = footprint{Idle: idle.start, Streams: s.streams}
 		r.PerStream = float64(full.Resident-idle.warm.Resident) / float64(s.streams)
+		time.Sleep(restTime)
+		if full, err = memoryOf(h.pid()); err != nil {
+			return err
+		}
+		r.AtRest = float64(full.Resident-idle.warm.Resident) / float64(s.streams)
 		if err := h.profiles.heap(h, "heap with held streams"); err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func judge(r *results) []target {
 		}
 	}
 	for _, h := range r.Held {
-		ts = append(ts, atMost(fmt.Sprintf("%s: memory per held stream at %d", h.Dialect, h.Streams), h.PerStream/1024, heldStreamBytes/1024, "%.1f KiB"),
+		ts = append(ts, atMost(fmt.Sprintf("%s: memory per held stream at %d, %s later", h.Dialect, h.Streams, restTime), h.AtRest/1024, heldStreamBytes/1024, "%.1f KiB"),
 			atMost(fmt.Sprintf("%s: decision to bytes, %d held, p99", h.Dialect, h.Streams), h.Many.P99, decisionMillis, "%.2f ms"))
 	}
 	for _, l := range r.Leaving {
