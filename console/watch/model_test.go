@@ -200,8 +200,17 @@ func TestWhatWasNotShownIsNotApproved(t *testing.T) {
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove})
 
 	s.deciding = ""
-	s.press("v", "r", "a") // as JSON it was not shown
+	s.press("v")
+	s.send(tea.WindowSizeMsg{Width: 60, Height: 14})
+	s.press("r", "a") // as JSON it was not shown
 	s.decided()
+	s.shows("It was not shown whole")
+	for range 10 {
+		s.press("a")
+	}
+	if len(s.did.decisions) != 1 || s.did.decisions[0].Action != approvals.ActionAllowAlways {
+		t.Errorf("when it was shown the decisions are %+v", s.did.decisions)
+	}
 }
 
 func TestEditShowsTheDifference(t *testing.T) {

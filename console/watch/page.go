@@ -53,7 +53,7 @@ func (m Model) look() Model {
 	}
 	m.visible = m.bodyHeight()
 	m.top = max(0, min(m.top, len(m.page.lines)-m.visible))
-	if m.top <= m.seen && (m.mode == browsing || m.mode == confirming) { // what was jumped over was not seen
+	if m.top <= m.seen && m.mode != helping { // what was jumped over was not seen
 		m.seen = max(m.seen, m.top+m.visible)
 	}
 	return m

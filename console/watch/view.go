@@ -97,7 +97,7 @@ func (m Model) head() []string {
 		bar += fmt.Sprintf(" · STALE for %s: the connection is lost, trying again", elapsed.Ago(m.now.Sub(m.since)))
 		style = styles.stale
 	}
-	return []string{style.Render(fill(bar, m.width)), m.headline()}
+	return []string{style.Render(fill(visible.Line(bar), m.width)), m.headline()}
 }
 
 // headline is the names of the columns, or what the request in full is about.
