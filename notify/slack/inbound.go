@@ -100,7 +100,7 @@ func (c *Channel) Listen(ctx context.Context) error {
 		}
 	})
 	err := client.RunContext(ctx)
-	if err == nil || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return nil
 	}
 	return c.verdict("apps.connections.open", err)

@@ -1,0 +1,151 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/fakeslack"
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+// The calls of one answer are on one card; the cards of one run in one thread.
+func TestSlackCardsOfATurnAndARun(t *testing.T) {
+	two := func(r *scripted.Request) scripted.Reply {
+		second := scripted.Call{ID: "call_2", Name: "bash", Arguments: `{"command":"rm it"}`}
+		if strings.Contains(string(r.Body), `"role":"tool"`) {
+			return callThenText(r)
+		}
+		return scripted.Answer{ID: "chatcmpl-1", Calls: []scripted.Call{lsCall, second}}.Reply(r)
+	}
+	w := newSlackWorld(t, askAll, two)
+	agent := w.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "task-1")
+	requests := w.pending(2)
+	m := w.card(0, "rm it")
+	w.press("UANN", m, pressYes, requests[0].ID)
+	m = w.card(0, "approved by `ann`")
+	if m.Buttons(requests[0].ID) != nil || m.Buttons(requests[1].ID) == nil {
+		t.Errorf("buttons %q and %q", m.Buttons(requests[0].ID), m.Buttons(requests[1].ID))
+	}
+	w.press("UANN", m, pressNo, requests[1].ID)
+	agent.rest()
+	w.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "task-1")
+	w.pending(1) // what was denied is not asked about again
+	if second := w.card(1, "opensesame"); second.ThreadTS != m.TS || !second.Broadcast {
+		t.Errorf("the second card of the run is in thread %q, the first is %q", second.ThreadTS, m.TS)
+	}
+}
+
+// What does not fit into a message cannot be approved from Slack, however it is asked.
+func TestSlackApprovesOnlyWhatItShows(t *testing.T) {
+	long := scripted.Call{ID: "call_long", Name: "bash", Arguments: `{"command":"ls ` + strings.Repeat("x", 4000) + `"}`}
+	w := newSlackWorld(t, askAll, func(r *scripted.Request) scripted.Reply {
+		return scripted.Answer{ID: "chatcmpl-1", Calls: []scripted.Call{long}}.Reply(r)
+	})
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "too long for Slack")
+	if got := m.Buttons(r.ID); !slices.Equal(got, []string{pressNo}) {
+		t.Errorf("the buttons are %q", got)
+	}
+	for _, action := range []string{pressYes, pressAlways, pressEdit, pressNote} {
+		w.press("UANN", m, action, r.ID)
+	}
+	w.toldAlone("UANN", "cannot be done from Slack")
+	if got := w.pending(1)[0]; len(got.Decisions) != 0 || len(w.slack.Views()) != 0 {
+		t.Errorf("decided %+v, %d forms", got.Decisions, len(w.slack.Views()))
+	}
+	agent.cancel()
+}
+
+// What a model writes shows as it is and does nothing.
+func TestSlackHostileTexts(t *testing.T) {
+	hostile := scripted.Call{ID: "call_h", Name: "bash", Arguments: `{"command":"<!channel> <@U1> <https://evil.example|ok> &amp; ` + "```" + `\u202e*x*\u200b"}`}
+	w := newSlackWorld(t, askAll, func(r *scripted.Request) scripted.Reply {
+		return scripted.Answer{ID: "chatcmpl-1", Text: "<!here> ``` *bold*\n<https://evil.example>", Calls: []scripted.Call{hostile}}.Reply(r)
+	})
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	w.pending(1)
+	shown := w.card(0, "bash").Shown()
+	for _, bad := range []string{"<!channel>", "<!here>", "<@U1>", "<https://evil", "\u202e", "\u200b"} {
+		if strings.Contains(shown, bad) {
+			t.Errorf("the card has %q:\n%s", bad, shown)
+		}
+	}
+	for _, good := range []string{"&lt;!channel&gt;", "&amp;amp;", `\u202e*x*\u200b`, `\u0060\u0060\u0060`} {
+		if !strings.Contains(shown, good) {
+			t.Errorf("the card lacks %q:\n%s", good, shown)
+		}
+	}
+	if fences := strings.Count(shown, "```"); fences%2 != 0 {
+		t.Errorf("%d fences: text of the model ends one", fences)
+	}
+	agent.cancel()
+}
+
+// Clicks over HTTP: only what the app's secret signed, lately.
+func TestSlackOverHTTP(t *testing.T) {
+	w := newSlackWorld(t, askAll, callThenText, func(s *app.SlackConfig) { s.AppToken, s.SigningSecret = "", slackSecret })
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "bash")
+	hook := w.app.ConsoleURL() + "/hooks/slack"
+	click := fakeslack.Press("UANN", m, pressYes, r.ID)
+	f := func(what, secret string, at time.Time, change func(*http.Request), want int) {
+		t.Helper()
+		req, err := fakeslack.Signed(hook, secret, click, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(req)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", what, resp.StatusCode, want)
+		}
+	}
+	now := time.Now()
+	f("another secret", "other", now, nil, http.StatusUnauthorized)
+	f("six minutes ago", slackSecret, now.Add(-6*time.Minute), nil, http.StatusUnauthorized)
+	f("in six minutes", slackSecret, now.Add(6*time.Minute), nil, http.StatusUnauthorized)
+	f("no signature", slackSecret, now, func(r *http.Request) { r.Header.Del("X-Slack-Signature") }, http.StatusUnauthorized)
+	f("another time", slackSecret, now.Add(-time.Minute), func(r *http.Request) { r.Header.Set("X-Slack-Request-Timestamp", fmt.Sprint(now.Unix())) }, http.StatusUnauthorized)
+	f("a GET", slackSecret, now, func(r *http.Request) { r.Method = http.MethodGet }, http.StatusMethodNotAllowed)
+	if got := w.pending(1)[0]; len(got.Decisions) != 0 {
+		t.Fatalf("decided: %+v", got.Decisions)
+	}
+	status, _, err := fakeslack.OverHTTP(hook, slackSecret, click)
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("status %d: %v", status, err)
+	}
+	agent.rest()
+	w.card(0, "approved by `ann`")
+	f("the same again", slackSecret, now, nil, http.StatusOK)
+	w.toldAlone("UANN", "over before")
+	if r := w.status(r.ID, approvals.StatusApproved); len(r.Decisions) != 1 {
+		t.Errorf("%d decisions", len(r.Decisions))
+	}
+}
+
+// A Slack that is down or slow holds up no call and no answer from elsewhere.
+func TestSlackDownDelaysNothing(t *testing.T) {
+	w := newSlackWorld(t, askAll, callThenText)
+	w.slack.Answers(func(string) fakeslack.Answer { return fakeslack.Answer{Hang: true} })
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
+	if answer := agent.rest(); !strings.Contains(answer, lsCall.ID) {
+		t.Errorf("the agent got %q", answer)
+	}
+	w.slack.Answers(nil)
+}
