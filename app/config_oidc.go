@@ -106,7 +106,10 @@ func (c ConsoleConfig) provider(known *reviewers.Directory) *oidc.Provider {
 		Issuer: c.OIDC.Issuer, ClientID: c.OIDC.ClientID, ClientSecret: string(c.OIDC.ClientSecret), ConsoleURL: c.URL,
 		Scopes: c.OIDC.Scopes, NameClaim: c.OIDC.NameClaim, GroupsClaim: c.OIDC.GroupsClaim,
 		EmailDomains: c.OIDC.EmailDomains, RequiredGroups: c.OIDC.RequiredGroups,
-		Role: role(c.OIDC.Role), Configured: known.ByPerson,
+		Role: role(c.OIDC.Role), Configured: known.ByName,
+	}
+	if o.NameClaim == "email" { // other names are one person's letter by letter
+		o.Configured = known.ByAddress
 	}
 	for _, m := range c.OIDC.Memberships {
 		o.Memberships = append(o.Memberships, oidc.Membership{Group: m.Group, Role: role(m.Role), Groups: m.Groups})

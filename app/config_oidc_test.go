@@ -41,7 +41,7 @@ console:
 	if err != nil || config.Console.OIDC.ClientSecret == "" || strings.Contains(fmt.Sprintf("%+v", config), string(config.Console.OIDC.ClientSecret)) {
 		t.Errorf("the secret shows, or the reviewers are not taken: %v", err)
 	}
-	if ann, known := directory.ByPerson("Ann@corp.example"); !known || ann.Role != "admin" || config.Console.provider(directory) == (*oidc.Provider)(nil) {
+	if ann, known := directory.ByAddress("Ann@corp.example"); !known || ann.Role != "admin" || config.Console.provider(directory) == (*oidc.Provider)(nil) {
 		t.Errorf("ann is %+v, %t", ann, known)
 	}
 }

@@ -115,7 +115,8 @@ func TestSignInThatProvesNothing(t *testing.T) {
 			}
 		})
 	}
-	w.browser(o).signIn("ann") // the provider is as it was
+	o.Tamper(func(map[string]any) {}) // signed anew, and nothing else
+	w.browser(o).signIn("ann")
 }
 
 // The browser is sent to the provider with everything that binds the answer to
@@ -235,6 +236,7 @@ func TestSelfApprovalByAddress(t *testing.T) {
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config, func(c *app.Config) {
 		c.Console.OIDC.NameClaim = "sub"
+		c.Console.OIDC.Memberships[0].Role = "admin"
 		c.Proxy.Clients = []app.Client{{Key: "bobs", User: "bob@corp.example"}}
 	})
 	bob, ann := w.browser(o), w.browser(o)
@@ -244,8 +246,29 @@ func TestSelfApprovalByAddress(t *testing.T) {
 	id := pendingFor(t, bob)
 	status, text := bob.decide(id, "approve")
 	want(t, status, text, http.StatusForbidden, problem.CodeForbidden)
+	grant := map[string]any{"effect": "allow", "principal": map[string]string{"tenant": "default", "user": "bob@corp.example"}, "patterns": []string{"bash(ls *)"}}
+	status, text = bob.page("POST", "/api/v1/grants", grant)
+	want(t, status, text, http.StatusForbidden, problem.CodeForbidden)
 	if status, text = ann.decide(id, "approve"); status != http.StatusOK || !strings.Contains(text, fmt.Sprintf("%q:%q", "reviewer_id", "ann")) {
 		t.Errorf("ann's approval is answered %d %s", status, text)
 	}
 	agent.rest()
+}
+
+// What the ID token leaves out is read with the access token.
+func TestSignInByUserInfo(t *testing.T) {
+	o := organize(t)
+	o.Know("tom", idp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
+	o.Know("mal", idp.Person{
+		IDToken:  map[string]any{"email": "ann@corp.example"},
+		UserInfo: map[string]any{"email": "mal@corp.example", "email_verified": true, "groups": []string{"engineers"}},
+	})
+	w := build(t, askAll, callThenText, o.config)
+	tom, mal := w.browser(o), w.browser(o)
+	tom.signIn("tom")
+	if _, text := tom.page("GET", "/api/v1/me", nil); !strings.Contains(text, `"name":"tom@corp.example"`) || !strings.Contains(text, `"role":"reviewer"`) {
+		t.Errorf("tom is %s", text)
+	}
+	status, text := mal.finish(mal.atProvider(mal.begin(), "mal"))
+	want(t, status, text, http.StatusForbidden, problem.CodeForbidden)
 }

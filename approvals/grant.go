@@ -50,6 +50,9 @@ type Grant struct {
 	SessionID string    `json:"session_id,omitempty"` // with the scope session
 	Patterns  []string  `json:"patterns"`             // tool or tool(argument), as in rules
 	GrantedBy string    `json:"granted_by"`           // the reviewer
+	// GranterUser is the same person as principals name them, set by the channel that
+	// authenticated the reviewer. It is compared and not kept.
+	GranterUser string `json:"-"`
 	// OnBehalfOf is in whose place the reviewer decided, "" for nobody.
 	OnBehalfOf string    `json:"on_behalf_of,omitempty"`
 	Channel    string    `json:"channel,omitempty"`    // how it came: "rest", "nats", ...

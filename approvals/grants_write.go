@@ -26,9 +26,10 @@ func (b *GrantBook) Add(ctx context.Context, g Grant) (Grant, error) {
 	if err != nil {
 		return Grant{}, err
 	}
-	if err := b.mayGrant(&g, Decision{ReviewerID: g.GrantedBy}); err != nil {
+	if err := b.mayGrant(&g, Decision{ReviewerID: g.GrantedBy, ReviewerUser: g.GranterUser}); err != nil {
 		return Grant{}, err
 	}
+	g.GranterUser = ""
 	g.CreatedAt = b.now().UTC()
 	g.ID = b.ids.next(g.CreatedAt)
 	return g, b.write(ctx, g)

@@ -114,7 +114,7 @@ func readGrant(w http.ResponseWriter, r *http.Request) (approvals.Grant, error) 
 	}
 	return approvals.Grant{
 		Effect: p.Effect, Scope: p.Scope, Principal: p.Principal, SessionID: p.SessionID, Patterns: p.Patterns,
-		Template: p.Template, Note: p.Note, ExpiresAt: p.ExpiresAt, GrantedBy: reviewerOf(r).Name, Channel: channelREST,
+		Template: p.Template, Note: p.Note, ExpiresAt: p.ExpiresAt, GrantedBy: reviewerOf(r).Name, GranterUser: reviewerOf(r).User, Channel: channelREST,
 	}, nil
 }
 

@@ -14,6 +14,9 @@ import (
 // viaOIDC is how a browser signs in at the provider; what it has then is a session.
 const viaOIDC = "oidc"
 
+// maxReturned bounds what a browser brings back: anybody may send it.
+const maxReturned = 64 << 10
+
 // beginOIDC sends a browser to the provider.
 func (c *Console) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := c.offersOIDC(); err != nil {
@@ -41,6 +44,7 @@ func (c *Console) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := c.offersOIDC(); err != nil {
 		return err
 	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxReturned)
 	body, err := readBody(w, r)
 	if err != nil {
 		return err
@@ -72,7 +76,7 @@ func (c *Console) signInProblem(r *http.Request, err error) error {
 		c.log.Warn("a sign-in was refused", "reviewer", refused.Who, "reason", refused.Reason, "from", r.RemoteAddr)
 		return problem.New(http.StatusForbidden, problem.CodeForbidden, refused.Reason)
 	case errors.Is(err, oidc.ErrUnknown):
-		c.log.Warn("a sign-in was refused: no sign-in of this browser waits for the code", "from", r.RemoteAddr)
+		c.log.Debug("a sign-in was refused: no sign-in of this browser waits for the code", "from", r.RemoteAddr)
 		return problem.New(http.StatusUnauthorized, problem.CodeSignInFailed, "this sign-in took too long, has ended, or began in another browser; sign in again")
 	case errors.Is(err, oidc.ErrRejected):
 		c.log.Warn("a sign-in was refused", "error", err, "from", r.RemoteAddr)

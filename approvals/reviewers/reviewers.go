@@ -172,18 +172,23 @@ func (d *Directory) ByName(name string) (Reviewer, bool) {
 	return r, ok
 }
 
-// ByPerson is the reviewer of a name as another proof of identity spells it:
-// letter case is no difference between people.
-func (d *Directory) ByPerson(name string) (Reviewer, bool) {
+// ByAddress is the reviewer whose name is an e-mail address. Letter case is no
+// difference between addresses, as far as ASCII goes: beyond it, letters of other
+// addresses fold to the same.
+func (d *Directory) ByAddress(name string) (Reviewer, bool) {
 	if r, ok := d.byName[name]; ok {
 		return r, true
 	}
 	for _, r := range d.all {
-		if strings.EqualFold(r.Name, name) {
+		if ascii(r.Name) && ascii(name) && strings.EqualFold(r.Name, name) {
 			return r, true
 		}
 	}
 	return Reviewer{}, false
+}
+
+func ascii(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII })
 }
 
 // HasTokens reports whether anybody proves who they are by a token.

@@ -93,11 +93,20 @@ func TestReviewersWithoutTokens(t *testing.T) {
 	if who, known := d.ByToken(""); known || d.HasTokens() {
 		t.Errorf("no token is that of %q", who.Name)
 	}
-	if who, known := d.ByPerson("ann"); !known || who.Name != "Ann" {
+	if who, known := d.ByAddress("ann"); !known || who.Name != "Ann" {
 		t.Errorf("ann is %+v, %t", who, known)
 	}
-	if _, known := d.ByPerson("carla"); known {
-		t.Error("carla is known")
+	for _, name := range []string{"carla", "A\u0144n", "bo\u1e03", "\u1d2e\u006fb"} {
+		if who, known := d.ByAddress(name); known {
+			t.Errorf("%q is %q", name, who.Name)
+		}
+	}
+	kim, err := reviewers.NewDirectory([]reviewers.Entry{{Reviewer: reviewers.Reviewer{Name: "kim@corp.example", Role: reviewers.RoleAdmin}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, known := kim.ByAddress("\u212aim@corp.example"); known { // the sign of Kelvin
+		t.Errorf("another address is that of %q", who.Name)
 	}
 	if standing, decides := d.Standing("Ann"); !decides || len(standing.Groups) != 1 || len(d.All()) != 2 {
 		t.Errorf("Ann has %+v, %t", standing, decides)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
@@ -46,15 +47,23 @@ func (p *Provider) claims(ctx context.Context, d *discovered, token *oauth2.Toke
 	if err := info.Claims(&more); err != nil {
 		return nil, fmt.Errorf("%w: read the user's claims: %w", ErrRejected, err)
 	}
-	if address := said[claimEmail]; address != nil && more[claimEmail] != address {
-		delete(more, claimVerified) // of another address
+	said.add(more)
+	return said, nil
+}
+
+// add takes over claims that are not there yet. That an address is verified is
+// said of the one beside it.
+func (c claims) add(more claims) {
+	if c[claimEmail] == nil {
+		delete(c, claimVerified)
+	} else if c[claimEmail] != more[claimEmail] {
+		delete(more, claimVerified)
 	}
 	for name, value := range more {
-		if _, known := said[name]; !known {
-			said[name] = value
+		if _, known := c[name]; !known {
+			c[name] = value
 		}
 	}
-	return said, nil
 }
 
 // needed are the claims without which something would be refused or missed.
@@ -106,12 +115,17 @@ func (c claims) list(name string) []string {
 }
 
 // email is the address of the person, if the provider has verified that it is
-// theirs. Some providers write the truth as a text.
+// theirs. Some providers write the truth as a text. One beyond ASCII is none:
+// letters of different addresses would become the same small ones.
 func (c claims) email() string {
+	address := c.text(claimEmail)
 	if verified := c[claimVerified]; verified != true && verified != "true" {
 		return ""
 	}
-	return strings.ToLower(c.text(claimEmail))
+	if strings.ContainsFunc(address, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return ""
+	}
+	return strings.ToLower(address)
 }
 
 // reviewer is who the claims say somebody is, with the rights that the
@@ -127,6 +141,9 @@ func (c *Config) reviewer(said claims) (reviewers.Reviewer, error) {
 	}
 	if c.Configured != nil {
 		if known, ok := c.Configured(name); ok {
+			if known.User == known.Name && said.email() != "" { // the configuration names no other
+				known.User = said.email()
+			}
 			return known, nil
 		}
 	}

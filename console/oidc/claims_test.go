@@ -54,6 +54,7 @@ func TestClaimsBecomeAReviewer(t *testing.T) {
 		"nothing said of it":          {config: byEmail, said: without("email_verified"), refused: "verified e-mail"},
 		"verified in words":           {config: byEmail, said: and("email_verified", "true"), want: asAnn},
 		"not verified in words":       {config: byEmail, said: and("email_verified", "false"), refused: "verified e-mail"},
+		"an address beyond ASCII":     {config: byEmail, said: and("email", "\u212aim@corp.example"), refused: "verified e-mail"},
 		"no address":                  {config: byEmail, said: without("email"), refused: "verified e-mail"},
 		"a subject":                   {config: bySub, said: ann(), want: named("7", "ann@corp.example")},
 		"a subject, not verified":     {config: bySub, said: and("email_verified", false), want: named("7", "7")},
@@ -72,6 +73,14 @@ func TestClaimsBecomeAReviewer(t *testing.T) {
 				return as(reviewers.RoleViewer, "few"), name == "ann@corp.example"
 			}
 		}), said: ann(), want: as(reviewers.RoleViewer, "few")},
+		"a configured reviewer by another claim": {config: with(func(c *Config) {
+			c.NameClaim = "sub"
+			c.Configured = func(name string) (reviewers.Reviewer, bool) { return named(name, name), true }
+		}), said: ann(), want: named("7", "ann@corp.example")},
+		"a configured reviewer of another user": {config: with(func(c *Config) {
+			c.NameClaim = "sub"
+			c.Configured = func(name string) (reviewers.Reviewer, bool) { return named(name, "ann"), true }
+		}), said: ann(), want: named("7", "ann")},
 		"a configured reviewer of no required group": {config: with(func(c *Config) {
 			c.RequiredGroups = []string{"x"}
 			c.Configured = func(string) (reviewers.Reviewer, bool) { return asAnn, true }
@@ -91,5 +100,26 @@ func TestClaimsBecomeAReviewer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What one document says to be verified is not verified of the other's address.
+func TestClaimsOfTwoDocuments(t *testing.T) {
+	for name, c := range map[string]struct {
+		token, info claims
+		want        string
+	}{
+		"all in the token":            {claims{"email": "a@x", "email_verified": true}, claims{"groups": []any{"g"}}, "a@x"},
+		"all in the info":             {claims{"sub": "7"}, claims{"email": "a@x", "email_verified": true}, "a@x"},
+		"the info adds the word":      {claims{"email": "a@x"}, claims{"email": "a@x", "email_verified": true}, "a@x"},
+		"the word of another address": {claims{"email": "a@x"}, claims{"email": "b@x", "email_verified": true}, ""},
+		"the word without an address": {claims{"email": "a@x"}, claims{"email_verified": true}, ""},
+		"the word of the token alone": {claims{"email_verified": true}, claims{"email": "b@x"}, ""},
+		"the token's no stays":        {claims{"email": "a@x", "email_verified": false}, claims{"email": "a@x", "email_verified": true}, ""},
+	} {
+		c.token.add(c.info)
+		if got := c.token.email(); got != c.want {
+			t.Errorf("%s: the address is %q, want %q", name, got, c.want)
+		}
 	}
 }

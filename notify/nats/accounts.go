@@ -36,13 +36,14 @@ func AccountsOf(all []reviewers.Reviewer) Accounts {
 	// With this import the server leaves JetStream's subjects in the reviewers'
 	// account alone; else it would answer them itself. Nobody is given it.
 	a.Services = append(a.Services, "$JS.API.INFO")
-	taken := map[string]int{}
+	taken := map[string]bool{}
 	for _, who := range all {
 		token := store.Token(who.Name)
 		user := ReviewerUser{Name: who.Name, Role: who.Role, Password: variable(who.Name), Inbox: "_INBOX_" + token, Consumer: token}
-		if taken[user.Password]++; taken[user.Password] > 1 {
-			user.Password = fmt.Sprintf("%s_%d", user.Password, taken[user.Password])
+		for n := 2; taken[user.Password]; n++ {
+			user.Password = fmt.Sprintf("%s_%d", variable(who.Name), n)
 		}
+		taken[user.Password] = true
 		user.Publish = append(append(store.ReviewerServices(who), store.ReadingServices()...), store.ConsumerServices(store.StreamRequests, token)...)
 		user.Subscribe = append(store.Feeds(), user.Inbox+".>")
 		a.Reviewers = append(a.Reviewers, user)
