@@ -20,7 +20,7 @@ func TestCompose(t *testing.T) {
 	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
 		WorkingDir:  filepath.Dir(file),
 		ConfigFiles: []types.ConfigFile{{Filename: file}},
-		Environment: types.NewMapping(secrets),
+		Environment: types.NewMapping(append([]string{"GRAFANA_PASSWORD=test"}, secrets...)),
 	})
 	if err != nil {
 		t.Fatal(err)

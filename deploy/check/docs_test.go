@@ -53,7 +53,7 @@ func tryCommand(t *testing.T, words []string) {
 		if _, err := os.Stat(filepath.Join("../..", words[3], "kustomization.yaml")); words[2] != "-k" || err != nil {
 			t.Errorf("%v: %v", words, err)
 		}
-	case "docker build", "docker compose", "install -m", "systemctl enable": // of files that are there
+	case "docker build", "docker compose", "install -m", "install -D", "systemctl enable": // of files that are there
 	default:
 		t.Errorf("the test knows no %s", words[0])
 	}

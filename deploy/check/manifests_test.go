@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,7 +102,7 @@ func TestHelm(t *testing.T) {
 		"gateway":          nil,
 		"gateway replicas": {"nats.url=nats://nats.nats.svc:4222", "nats.credsSecret=heldcall-nats", "replicas=3", "storage.className=fast"},
 		"gateway plain":    {"networkPolicy.enabled=false", "image.tag=1.0.0"},
-		"sidecar":          {"mode=sidecar", "agent.image=agent:1", "agent.command={agent,run}"},
+		"sidecar":          {"mode=sidecar", "agent.image=agent:1", "agent.command={agent,run}", "storage.ephemeral=true"},
 		"sidecar nats":     {"mode=sidecar", "agent.image=agent:1", "nats.url=nats://nats.nats.svc:4222"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +127,7 @@ func TestHelmRefuses(t *testing.T) {
 	for want, values := range map[string][]string{
 		"needs nats.url":         {"replicas=2"},
 		"the image of the agent": {"mode=sidecar"},
+		"lasts as long as the":   {"mode=sidecar", "agent.image=agent:1"},
 		"mode":                   {"mode=proxy"},
 		"replicas":               {"replicas=0"},
 	} {
@@ -299,6 +301,9 @@ func (m manifests) agentsOnlyWayOut(t *testing.T, mode string) {
 				}
 			}
 		}
+		if mode == "sidecar" && (!slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) || len(p.Spec.Egress) == 0) {
+			t.Errorf("%s does not bound where the pod connects to", p.Name)
+		}
 		for _, rule := range p.Spec.Ingress {
 			for _, port := range rule.Ports {
 				for _, from := range rule.From {
@@ -308,6 +313,9 @@ func (m manifests) agentsOnlyWayOut(t *testing.T, mode string) {
 				}
 			}
 		}
+	}
+	if mode == "sidecar" && m.pods[0].Labels["app.kubernetes.io/name"] == "heldcall" && m.pods[0].Labels["app.kubernetes.io/component"] != "sidecar" {
+		t.Error("the agent's pod has the labels of a gateway, whose Service would send to it")
 	}
 	if !bounded || len(m.policies) == 0 {
 		t.Error("no policy bounds where agents connect to")

@@ -35,3 +35,25 @@ func TestSystemdUnit(t *testing.T) {
 	}
 	checkConfig(t, "../systemd/heldcall.yaml")
 }
+
+// No deployment takes whoever reaches it for a reviewer: neither over the console
+// nor over NATS.
+func TestEveryDeploymentAsksForAToken(t *testing.T) {
+	files, err := filepath.Glob("../*/heldcall.yaml")
+	nested, err2 := filepath.Glob("../*/*/heldcall.yaml")
+	if files = append(files, nested...); err != nil || err2 != nil || len(files) < 4 {
+		t.Fatalf("found %v: %v, %v", files, err, err2)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(content), "token_sha256: ") {
+			t.Errorf("%s names no reviewer with a token", file)
+		}
+		if !strings.Contains(string(content), `nats: {listen: ""`) && !strings.Contains(string(content), "nats: {url: ") {
+			t.Errorf("%s leaves the port of the embedded NATS open", file)
+		}
+	}
+}

@@ -1,6 +1,16 @@
 {{- define "heldcall.labels" -}}
 app.kubernetes.io/name: heldcall
 app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: {{ .Values.mode }}
+{{- end }}
+
+{{- define "heldcall.dns" -}}
+to:
+  - namespaceSelector:
+      matchLabels: {kubernetes.io/metadata.name: kube-system}
+    podSelector:
+      matchLabels: {k8s-app: kube-dns}
+ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}]
 {{- end }}
 
 {{- define "heldcall.config" -}}
