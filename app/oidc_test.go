@@ -272,3 +272,21 @@ func TestSignInByUserInfo(t *testing.T) {
 	status, text := mal.finish(mal.atProvider(mal.begin(), "mal"))
 	want(t, status, text, http.StatusForbidden, problem.CodeForbidden)
 }
+
+// Who is also somebody of the configuration, by their address, gives that somebody
+// nobody's place.
+func TestAdminTakesNoPlaceByAnotherName(t *testing.T) {
+	o, m := organize(t), team{}
+	w := build(t, askAll, callThenText, o.config, m.with("ann-token", "reviewer"), m.with("tom", "reviewer"), func(c *app.Config) {
+		c.Console.Reviewers[0].User = "ann@corp.example"
+		c.Console.OIDC.NameClaim, c.Console.OIDC.Memberships[0].Role = "sub", "admin"
+	})
+	ann := w.browser(o)
+	ann.signIn("ann")
+	until := time.Now().Add(time.Hour).Format(time.RFC3339)
+	status, text := ann.page("POST", "/api/v1/delegations", map[string]string{"from": "tom", "to": "ann-token", "until": until})
+	want(t, status, text, http.StatusForbidden, problem.CodeForbidden)
+	if status, text = ann.page("POST", "/api/v1/delegations", map[string]string{"from": "ann-token", "to": "tom", "until": until}); status != http.StatusOK {
+		t.Errorf("her own place is given with %d %s", status, text)
+	}
+}

@@ -25,7 +25,7 @@ func (g *Gate) Delegate(ctx context.Context, d Delegation) (Delegation, error) {
 		return Delegation{}, err
 	}
 	d.ID, d.CreatedAt, d.Until = g.ids.next(now), now, d.Until.UTC()
-	d.RevokedBy, d.RevokedAt = "", nil
+	d.RevokedBy, d.RevokedAt, d.CreatorUser = "", nil, ""
 	if err := g.store.PutDelegation(ctx, d, 0); err != nil {
 		return Delegation{}, unavailable("record a delegation", err)
 	}
@@ -47,10 +47,16 @@ func (g *Gate) checkDelegation(d *Delegation, now time.Time) error {
 		return &InvalidError{"until", "has passed; give a time to come"}
 	case d.Until.Sub(now) > maxDelegation:
 		return &InvalidError{"until", "is more than a year away; give an earlier time"}
-	case g.isOne(d.To, d.CreatedBy) && !g.isOne(d.From, d.CreatedBy):
+	case g.isCreator(d, d.To) && !g.isCreator(d, d.From):
 		return &ForbiddenError{d.CreatedBy, fmt.Sprintf("%s delegates to them, or another admin does", d.From)}
 	}
 	return nil
+}
+
+// isCreator reports whether a reviewer is the person who delegates.
+func (g *Gate) isCreator(d *Delegation, name string) bool {
+	who, _ := g.reviewer(name)
+	return g.isOne(name, d.CreatedBy) || samePerson(who.User, d.CreatorUser)
 }
 
 // isOne reports whether two reviewers are one person.

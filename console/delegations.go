@@ -44,7 +44,7 @@ func (c *Console) delegate(w http.ResponseWriter, r *http.Request) error {
 	if err := json.Unmarshal(body, &given, json.RejectUnknownMembers(true)); err != nil {
 		return &approvals.InvalidError{Field: "delegation", Reason: err.Error()}
 	}
-	d := approvals.Delegation{From: cmp.Or(given.From, who.Name), To: given.To, Until: given.Until, Note: given.Note, CreatedBy: who.Name}
+	d := approvals.Delegation{From: cmp.Or(given.From, who.Name), To: given.To, Until: given.Until, Note: given.Note, CreatedBy: who.Name, CreatorUser: who.User}
 	if err := mayChange(who, &d); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func TestDelegate(t *testing.T) {
 	const path = "/api/v1/delegations"
 	until := time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC)
 	status, _, body := ask(t, "POST", url+path, `{"to":"ada","until":"2199-01-01T00:00:00Z","note":"n"}`, as(reviewers.RoleReviewer)...)
-	if want := (approvals.Delegation{From: "rob", To: "ada", Until: until, Note: "n", CreatedBy: "rob"}); status != 200 || cmp.Diff(want, gate.delegation) != "" {
+	if want := (approvals.Delegation{From: "rob", To: "ada", Until: until, Note: "n", CreatedBy: "rob", CreatorUser: "rob"}); status != 200 || cmp.Diff(want, gate.delegation) != "" {
 		t.Errorf("answer is %d %s, asked %+v", status, body, gate.delegation)
 	}
 	status, _, body = ask(t, "POST", url+path, `{"from":"rob","to":"ada","until":"2199-01-01T00:00:00Z"}`, as(reviewers.RoleAdmin)...)

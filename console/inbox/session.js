@@ -48,8 +48,9 @@ async function comeBack(ready) {
 	const { secret = '', hash = '' } = JSON.parse(sessionStorage.getItem(AWAY) ?? '{}');
 	sessionStorage.removeItem(AWAY);
 	history.replaceState(null, '', `/${hash}`);
+	if (!secret) return ''; // nobody here went there: it is somebody's link
 	const code = returned.get('code') ?? '';
-	if (!code) return `The provider did not sign you in: ${returned.get('error_description') ?? returned.get('error') ?? 'it gave no reason'}.`;
+	if (!code) return `The provider did not sign you in (${/^[a-z_]{1,40}$/.exec(returned.get('error') ?? '') ?? 'no reason given'}).`;
 	try {
 		enter(await finishOIDC({ code, state: returned.get('state') ?? '', secret }), ready);
 		return '';

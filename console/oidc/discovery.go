@@ -109,6 +109,15 @@ func (p *Provider) with(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, p.client)
 }
 
+// checkRedirect follows a provider that has moved as far as secrets may go, and
+// takes none of them along: what is posted holds some.
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	if len(via) > 3 || via[0].Method != http.MethodGet {
+		return http.ErrUseLastResponse
+	}
+	return CheckURL(r.URL.String())
+}
+
 // maxAnswer is the longest answer of a provider that is read.
 const maxAnswer = 1 << 20
 

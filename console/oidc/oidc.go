@@ -99,7 +99,7 @@ func New(c Config) *Provider {
 	}
 	return &Provider{
 		config: c,
-		client: &http.Client{Transport: boundedTransport{http.DefaultTransport}, Timeout: patience},
+		client: &http.Client{Transport: boundedTransport{http.DefaultTransport}, Timeout: patience, CheckRedirect: checkRedirect},
 		flows:  newFlows(),
 		asking: make(chan struct{}, 1),
 	}

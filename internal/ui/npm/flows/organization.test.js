@@ -49,11 +49,17 @@ flows('organization', {
 		assert.equal(await page.evaluate(() => sessionStorage.getItem('sign_in')), null);
 	},
 
+	async 'whom the provider refuses is told'(stage) {
+		const page = await stage.open('/', { outside: true });
+		await goAs(page, 'nobody');
+		await page.getByText('The provider did not sign you in (access_denied).').waitFor();
+	},
+
 	async 'an answer that this tab did not ask for is worth nothing'(stage) {
-		const page = await stage.open('/auth/oidc/callback?code=stolen&state=another', { outside: true });
-		await page.getByText('began in another browser; sign in again').waitFor();
+		const page = await stage.open('/auth/oidc/callback?code=stolen&state=another&error_description=Call+this+number', { outside: true });
+		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 		assert.equal(page.url(), `http://${PROVIDER_CONSOLE}/`);
-		await page.goto(`http://${PROVIDER_CONSOLE}/auth/oidc/callback?error=access_denied&error_description=%3Cb%3Eno%3C/b%3E`);
-		await page.getByText('The provider did not sign you in: <b>no</b>.').waitFor();
+		assert.equal(await page.locator('.error').count(), 0);
+		assert.equal(await page.getByText('Call this number').count(), 0);
 	},
 }, { console: organization, port, token: 'token-of-root-which-is-long-enough' });
