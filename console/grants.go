@@ -89,8 +89,8 @@ func (c *Console) listTemplates(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, listOf[approvals.GrantTemplate]{Items: c.templates})
 }
 
-// grantPayload is a grant as reviewers write it. Who grants it, and over which
-// channelREST, is not theirs to say.
+// grantPayload is a grant as reviewers write it. Who grants it is not theirs to
+// say.
 type grantPayload struct {
 	Effect    approvals.GrantEffect `json:"effect"`
 	Scope     approvals.GrantScope  `json:"scope"`

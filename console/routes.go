@@ -43,7 +43,7 @@ func (c *Console) routes() []route {
 		{"DELETE", "/api/v1/grants/{id}", admin, "revoke it", c.revokeGrant},
 		{"GET", "/api/v1/grant-templates", viewer, "grants that the configuration keeps ready", c.listTemplates},
 		{"GET", "/api/v1/events", viewer, "everything that happens, as server-sent events; resumes after Last-Event-ID", c.events},
-		{"GET", "/api/v1/ws", viewer, "what waits, as it comes, and decisions, over a WebSocket; resumes after last_event_id", c.websocket},
+		{"GET", socketPath, viewer, "what waits, as it comes, and decisions, over a WebSocket; resumes after last_event_id", c.websocket},
 		{"GET", "/api/v1/delegations", viewer, "who decides in whose place", c.listDelegations},
 		{"POST", "/api/v1/delegations", reviewer, `let another decide in your place: {"to": "...", "until": "2026-12-24T18:00:00Z"}`, c.delegate},
 		{"DELETE", "/api/v1/delegations/{id}", reviewer, "end that", c.revokeDelegation},

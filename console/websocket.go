@@ -17,11 +17,19 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
+// socketPath is where the WebSocket opens.
+const socketPath = "/api/v1/ws"
+
 const (
 	messagesAtOnce = 40                    // of one client; more are read
 	messageEvery   = 50 * time.Millisecond // only so often
 	queuedReplies  = 16                    // to a client that asks faster than it reads
 	farewell       = time.Second           // that a client has to answer the end of its socket
+
+	mostSockets    = 1000        // of all clients
+	socketsOfOne   = 50          // of a reviewer
+	statusesAtOnce = 5           // that a reviewer asks for, over all their sockets; more are
+	statusEvery    = time.Second // read only so often, since each reads all that waits
 )
 
 // Why the console ends a socket.
@@ -31,6 +39,9 @@ var (
 	errNotText     = errors.New("messages are JSON in text frames")
 	errFailed      = errors.New("heldcall failed at this; its log says why")
 )
+
+// errTooMany is why the console opens no other socket.
+var errTooMany = fmt.Errorf("%d WebSockets of one reviewer may be open, and %d in all; close those that are not needed", socketsOfOne, mostSockets)
 
 // closeCodes are what a client reads of these reasons.
 var closeCodes = map[error]websocket.StatusCode{
@@ -45,10 +56,13 @@ var closeCodes = map[error]websocket.StatusCode{
 func isHandshake(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
 
 // sessionKey is the key of a session that a request brings: in its header, or as
-// a subprotocol of a WebSocket.
+// a subprotocol of the WebSocket.
 func sessionKey(r *http.Request) string {
 	if key := r.Header.Get(sessionKeyHeader); key != "" {
 		return key
+	}
+	if r.URL.Path != socketPath {
+		return ""
 	}
 	for offered := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
 		if key, ok := strings.CutPrefix(strings.TrimSpace(offered), live.KeyProtocol); ok {
@@ -70,10 +84,15 @@ func (c *Console) websocket(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Upgrade", "websocket")
 		return problem.New(http.StatusUpgradeRequired, problem.CodeUpgradeRequired, "this is a WebSocket: open it with a WebSocket client, or follow GET /api/v1/events")
 	}
-	if !c.sockets.enter() {
-		return problem.New(http.StatusServiceUnavailable, problem.CodeNotReady, errStopping.Error())
+	who := reviewerOf(r)
+	statuses, err := c.sockets.enter(who.Name)
+	switch {
+	case errors.Is(err, errTooMany):
+		return problem.New(http.StatusTooManyRequests, problem.CodeTooManySockets, err.Error())
+	case err != nil:
+		return problem.New(http.StatusServiceUnavailable, problem.CodeNotReady, err.Error())
 	}
-	defer c.sockets.leave()
+	defer c.sockets.leave(who.Name)
 	// The guard has looked at the origin, with the console's own URL in mind.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{live.Subprotocol}})
 	if err != nil {
@@ -83,7 +102,7 @@ func (c *Console) websocket(w http.ResponseWriter, r *http.Request) error {
 	conn.SetReadLimit(maxBody)
 	c.metrics.sockets.Inc()
 	defer c.metrics.sockets.Dec()
-	s := &socket{console: c, conn: conn, who: reviewerOf(r), replies: make(chan []byte, queuedReplies)}
+	s := &socket{console: c, conn: conn, who: who, statuses: statuses, replies: make(chan []byte, queuedReplies)}
 	s.run(r.Context(), last)
 	return nil
 }
@@ -110,10 +129,11 @@ func parseSocketQuery(query string) (last *uint64, err error) {
 
 // socket is one client's WebSocket.
 type socket struct {
-	console *Console
-	conn    *websocket.Conn
-	who     identity
-	replies chan []byte // to what the client sent
+	console  *Console
+	conn     *websocket.Conn
+	who      identity
+	statuses *rate.Limiter
+	replies  chan []byte // to what the client sent
 }
 
 // run serves the socket and returns when it has ended, with all that it started.
@@ -201,53 +221,4 @@ func (s *socket) send(ctx context.Context, text []byte) error {
 		return fmt.Errorf("write a message: %w", err)
 	}
 	return nil
-}
-
-// sockets counts those that are open: the HTTP server forgets a connection that
-// has become one.
-type sockets struct {
-	mu      sync.Mutex
-	open    int
-	closing bool
-	none    chan struct{} // closed when there are none and will be none
-}
-
-func newSockets() *sockets { return &sockets{none: make(chan struct{})} }
-
-// enter reports whether one more may open.
-func (s *sockets) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		return false
-	}
-	s.open++
-	return true
-}
-
-func (s *sockets) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open--
-	if s.closing && s.open == 0 {
-		close(s.none)
-	}
-}
-
-// close lets no more open and waits for those that are.
-func (s *sockets) close(ctx context.Context) error {
-	s.mu.Lock()
-	if !s.closing {
-		s.closing = true
-		if s.open == 0 {
-			close(s.none)
-		}
-	}
-	s.mu.Unlock()
-	select {
-	case <-s.none:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -52,6 +52,9 @@ func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (
 				return nil, &approvals.InvalidError{Field: "data", Reason: `is not {"session_id": "...", "run_id": "..."}, both of which may be left out`}
 			}
 		}
+		if err := s.statuses.Wait(ctx); err != nil {
+			return nil, fmt.Errorf("wait to look where agents stand: %w", err)
+		}
 		status, err := s.console.status(ctx, query)
 		return live.Message[live.AgentStatus]{Type: live.TypeStatus, ID: message.ID, Data: status}, err
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -207,6 +208,8 @@ func TestSocketOfASession(t *testing.T) {
 	refused(t, url, 401, problem.CodeUnauthenticated, append([]string{"Origin", url}, cookie...)...)
 	refused(t, url, 401, problem.CodeUnauthenticated, offer("x"+key)...)
 	refused(t, url, 401, problem.CodeUnauthenticated, offer("")...)
+	status, header, body := ask(t, "GET", url+"/api/v1/me", "", offer(key)...)
+	wantProblem(t, status, header, body, 401, problem.CodeUnauthenticated) // it is a key of the WebSocket only
 	w := open(t, url, "", offer(key)...)
 	if got := w.Subprotocol(); got != live.Subprotocol {
 		t.Errorf("the subprotocol is %q", got)
@@ -262,10 +265,10 @@ func TestSocketBoundsHowFastItReads(t *testing.T) {
 	const more = 10
 	began := time.Now()
 	for i := range messagesAtOnce + more {
-		w.send(fmt.Sprintf(`{"type":"get_agent_status","id":"%d"}`, i))
+		w.send(fmt.Sprintf(`{"type":"shutdown","id":"%d"}`, i))
 	}
 	for i := range messagesAtOnce + more {
-		w.want(live.TypeStatus, fmt.Sprint(i))
+		w.want(live.TypeError, fmt.Sprint(i))
 	}
 	if took := time.Since(began); took < (more-1)*messageEvery {
 		t.Errorf("%d messages were read in %s", messagesAtOnce+more, took)
@@ -353,8 +356,8 @@ func TestShutdownEndsSockets(t *testing.T) {
 	if code := <-ended; code != websocket.StatusGoingAway {
 		t.Errorf("it ends with %d", code)
 	}
-	if c.sockets.open != 0 || c.sockets.enter() {
-		t.Error("sockets are open after the shutdown")
+	if _, err := c.sockets.enter("ann"); c.sockets.open != 0 || !errors.Is(err, errStopping) {
+		t.Errorf("after the shutdown %d sockets are open, and one more may: %v", c.sockets.open, err)
 	}
 }
 

@@ -28,6 +28,7 @@ const (
 	CodeInvalid          = "invalid"            // 422: Field and Reason say what
 	CodeUpgradeRequired  = "upgrade_required"   // 426: a WebSocket
 	CodeTooManyAttempts  = "too_many_attempts"  // 429: to sign in
+	CodeTooManySockets   = "too_many_sockets"   // 429: of this reviewer, or of all
 	CodeInternal         = "internal"           // 500
 	// CodeProviderUnavailable is 502: nobody can sign in by the provider just now.
 	CodeProviderUnavailable = "provider_unavailable"

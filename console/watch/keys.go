@@ -27,10 +27,23 @@ Deciding
 
 ?   these keys                      Ctrl-C     quit`
 
-// key does what a key means just now.
+// key does what a key means just now. Nothing can be decided before the keys pause:
+// who types on has not looked at what is shown.
 func (m Model) key(key tea.KeyPressMsg) (Model, tea.Cmd) {
 	if key.String() == "ctrl+c" {
 		return m, tea.Quit
+	}
+	if m.settling == 0 {
+		return m.pressed(key)
+	}
+	m, again := m.settle()
+	m, cmd := m.pressed(key)
+	return m, tea.Batch(again, cmd)
+}
+
+func (m Model) pressed(key tea.KeyPressMsg) (Model, tea.Cmd) {
+	if r := m.current(); m.mode.asks() && (r == nil || r.Status.Final()) {
+		return m.leave(key)
 	}
 	switch m.mode {
 	case noting, filtering:
@@ -41,13 +54,22 @@ func (m Model) key(key tea.KeyPressMsg) (Model, tea.Cmd) {
 		return m.confirm(key)
 	case helping:
 		m.mode = browsing
-		return m, nil
+		return m.settle() // another request may have come behind it
 	}
 	m.notice = ""
 	if m.detail {
 		return m.keyInDetail(key)
 	}
 	return m.keyInList(key)
+}
+
+// leave is the keys of a question about a request that has ended.
+func (m Model) leave(key tea.KeyPressMsg) (Model, tea.Cmd) {
+	if name := key.String(); name != "esc" && name != "enter" {
+		return m, nil
+	}
+	m.mode, m.input, m.draft, m.top, m.seen = browsing, "", nil, 0, 0
+	return m.settle()
 }
 
 func (m Model) keyInList(key tea.KeyPressMsg) (Model, tea.Cmd) {
@@ -88,9 +110,9 @@ func (m Model) keyInDetail(key tea.KeyPressMsg) (Model, tea.Cmd) {
 	case "?":
 		m.mode = helping
 	case "j":
-		m = m.step(1)
+		return m.step(1).settle()
 	case "k":
-		m = m.step(-1)
+		return m.step(-1).settle()
 	case "v":
 		m.raw, m.top, m.seen = !m.raw, 0, 0
 	case "a":

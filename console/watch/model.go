@@ -32,6 +32,9 @@ const (
 	helping
 )
 
+// asks reports whether a mode is a question about the selected request.
+func (m mode) asks() bool { return m == noting || m == remembering || m == confirming }
+
 // Model is what the terminal shows. It is a value: Update returns another.
 type Model struct {
 	do      actions
@@ -134,7 +137,8 @@ func (m Model) ready(pending []string) Model {
 }
 
 // take puts in a request as it stands now. One that ended is kept while it is
-// shown, and who looks at it is told how it ended.
+// shown, and who looks at it is told how it ended. A question about it stands until
+// the reviewer leaves it: what is still typed must not meet another request.
 func (m Model) take(r approvals.Request) Model {
 	before, known := m.requests[r.ID]
 	if known && before.Status.Final() {
@@ -151,13 +155,15 @@ func (m Model) take(r approvals.Request) Model {
 	if r.ID == m.selected && known && m.detail {
 		m.requests[r.ID] = r
 		if m.deciding != r.ID {
-			m.notice, m.mode, m.draft = "It was decided meanwhile: "+ending(&r), browsing, nil
+			m.notice = "It was decided meanwhile: " + ending(&r)
 		}
 	}
 	return m
 }
 
-// decided takes in the answer to a decision, and goes on to the next request.
+// decided takes in the answer to a decision, and goes on to the next request. Who
+// writes something else meanwhile, or wrote on after the note was sent, goes on
+// writing.
 func (m Model) decided(msg decidedMsg) (Model, tea.Cmd) {
 	m.deciding = ""
 	id := msg.decision.RequestID
@@ -167,7 +173,9 @@ func (m Model) decided(msg decidedMsg) (Model, tea.Cmd) {
 	case errors.As(msg.err, &late):
 		m.requests = maps.Clone(m.requests)
 		m.requests[id] = late.Request
-		m.mode, m.draft = browsing, nil
+		if id != m.selected {
+			delete(m.requests, id)
+		}
 		m.notice = "You were too late: " + ending(&late.Request)
 		return m, nil
 	case errors.As(msg.err, &invalid):
@@ -178,6 +186,12 @@ func (m Model) decided(msg decidedMsg) (Model, tea.Cmd) {
 		return m, nil
 	case msg.err != nil:
 		m.notice = "It was not decided: " + msg.err.Error()
+		return m, nil
+	}
+	m.notice = fmt.Sprintf("%s %s", msg.request.ToolName, ending(&msg.request))
+	if m.selected == id && m.mode == noting && strings.TrimSpace(m.input) != msg.decision.Note {
+		m.requests = maps.Clone(m.requests)
+		m.requests[id] = msg.request
 		return m, nil
 	}
 	next := m.neighbour(id, 1)
@@ -191,10 +205,14 @@ func (m Model) decided(msg decidedMsg) (Model, tea.Cmd) {
 		m.requests[id] = msg.request
 		next = id
 	}
-	m.notice = fmt.Sprintf("%s %s", msg.request.ToolName, ending(&msg.request))
-	m.mode, m.draft, m.input = browsing, nil, ""
-	if m.selected == id && next != id {
-		m = m.open(next)
+	if m.selected == id {
+		if m.mode.asks() {
+			m.mode, m.input = browsing, ""
+		}
+		m.draft = nil
+		if next != id {
+			m = m.open(next)
+		}
 	}
 	return m.settle()
 }
@@ -214,9 +232,14 @@ func (m Model) drafted(msg draftMsg) Model {
 	case msg.err != nil:
 		m.notice = "Nothing was decided: " + msg.err.Error()
 		if msg.text != nil {
-			m.draft, m.mode = msg.text, browsing
+			m.draft = msg.text
+			if m.mode == confirming {
+				m.mode = browsing // Enter sends what is valid only
+			}
 			m.notice += " (e edits it again)"
 		}
+	case m.mode != browsing && m.mode != confirming:
+		m.draft, m.notice = msg.text, "What you edited is kept (e edits it again)."
 	default:
 		m.draft, m.mode, m.top, m.seen, m.notice = msg.text, confirming, 0, 0, ""
 	}

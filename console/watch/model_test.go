@@ -270,6 +270,8 @@ func TestTheSlowerIsToldWhoDecided(t *testing.T) {
 	s.press("d", "because")
 	s.send(requestMsg{ended(r, approvals.StatusDenied, "bob", "not on a Friday")})
 	s.shows("It was decided meanwhile: denied by bob: not on a Friday")
+	s.press("esc")
+	s.settled()
 	s.press("a", "d")
 	s.shows("It has ended: denied by bob")
 	s.decided()

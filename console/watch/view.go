@@ -211,6 +211,9 @@ func (m Model) foot() []string {
 	case m.detail:
 		keys = "a approve · d deny · e edit · r remember · v JSON · Esc list · ? keys"
 	}
+	if r := m.current(); m.mode.asks() && (r == nil || r.Status.Final()) {
+		keys = "it has ended · Enter or Esc goes back"
+	}
 	if m.notice != "" {
 		add(styles.warning, m.notice)
 	}

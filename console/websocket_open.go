@@ -1,0 +1,78 @@
+package console
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/time/rate"
+)
+
+// sockets counts those that are open: the HTTP server forgets a connection that
+// has become one.
+type sockets struct {
+	mu      sync.Mutex
+	open    int
+	of      map[string]*attendance // by the reviewer's name
+	closing bool
+	none    chan struct{} // closed when there are none and will be none
+}
+
+// attendance is what a reviewer has open, and how often they may ask where agents
+// stand.
+type attendance struct {
+	open     int
+	statuses *rate.Limiter
+}
+
+func newSockets() *sockets {
+	return &sockets{of: map[string]*attendance{}, none: make(chan struct{})}
+}
+
+// enter lets a reviewer open one more.
+func (s *sockets) enter(name string) (statuses *rate.Limiter, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	who := s.of[name]
+	switch {
+	case s.closing:
+		return nil, errStopping
+	case s.open >= mostSockets, who != nil && who.open >= socketsOfOne:
+		return nil, errTooMany
+	case who == nil:
+		who = &attendance{statuses: rate.NewLimiter(rate.Every(statusEvery), statusesAtOnce)}
+		s.of[name] = who
+	}
+	s.open++
+	who.open++
+	return who.statuses, nil
+}
+
+func (s *sockets) leave(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	if s.of[name].open--; s.of[name].open == 0 {
+		delete(s.of, name)
+	}
+	if s.closing && s.open == 0 {
+		close(s.none)
+	}
+}
+
+// close lets no more open and waits for those that are.
+func (s *sockets) close(ctx context.Context) error {
+	s.mu.Lock()
+	if !s.closing {
+		s.closing = true
+		if s.open == 0 {
+			close(s.none)
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.none:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
