@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -11,12 +12,30 @@ import (
 const (
 	searchReads = 2000            // requests that are looked through
 	searchTime  = 5 * time.Second // after which no more are read
-	searchBatch = 64              // requests in memory at a time, which may be large
+	searchBatch = 16              // requests in memory at a time, which may be large
+	maxSearches = 2               // at the same time; others wait, as long as one may take
 )
+
+// awaitSearch waits for a turn to search: released calls need the store too.
+func (s *Store) awaitSearch(ctx context.Context) (done func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	select {
+	case s.searching <- struct{}{}:
+		return func() { <-s.searching }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: others are searching: %w", approvals.ErrStoreUnavailable, ctx.Err())
+	}
+}
 
 // searchRequests reads requests, newest first, until the words of the filter were
 // found in enough of them, or many were looked through.
 func (s *Store) searchRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
+	done, err := s.awaitSearch(ctx)
+	if err != nil {
+		return approvals.Page{}, err
+	}
+	defer done()
 	page, search := approvals.Page{Items: []approvals.Request{}}, approvals.NewSearch(f.Text)
 	batch := f
 	batch.Limit = searchBatch

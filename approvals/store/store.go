@@ -85,6 +85,7 @@ type Store struct {
 	linked    reconnects
 	followed  followed      // by channels
 	writing   chan struct{} // as many as write just now
+	searching chan struct{} // as many as search just now
 
 	stop    context.CancelFunc
 	workers sync.WaitGroup
@@ -98,7 +99,7 @@ var _ approvals.Store = (*Store)(nil)
 // loads the index of turns. Another process that uses the same folder is an
 // error that names the folder.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{opts: o.withDefaults(), writing: make(chan struct{}, maxWrites)}
+	s := &Store{opts: o.withDefaults(), writing: make(chan struct{}, maxWrites), searching: make(chan struct{}, maxSearches)}
 	s.metrics = newMetrics(o.Registerer, s.linked.isUp)
 	s.log = s.opts.Log
 	s.linked.init()
