@@ -117,9 +117,12 @@ func (r *runner) deliver(ctx context.Context, h *held, p *post, requests []appro
 		outcome = outcomeRefused
 		r.log.Error("a card was refused; it is not tried again", "card", d.ID, "error", err)
 	case errors.As(err, &after):
-		p.Trying = tried // nothing has been posted by this attempt
+		p.Trying = tried && p.Ref == "" // nothing has been posted by this attempt, or part of it
 		return err
 	case err != nil:
+		if outcome != "" {
+			r.metrics.count(outcome)
+		}
 		return err
 	}
 	r.metrics.count(outcome)
@@ -146,10 +149,12 @@ func (r *runner) attempt(ctx context.Context, p *post, d Delivery, tried bool) (
 	if p.Ref != "" {
 		if updater, ok := r.Channel.(Updater); ok {
 			ref, err := updater.Update(ctx, d, p.Ref)
+			if ref != "" {
+				p.Ref = ref
+			}
 			if err != nil {
 				return "", err
 			}
-			p.Ref = ref
 		}
 		return outcomeUpdated, nil
 	}
@@ -161,7 +166,7 @@ func (r *runner) attempt(ctx context.Context, p *post, d Delivery, tried bool) (
 		return "", RetryAfter(err, pause(1)) // nothing has been posted
 	}
 	ref, err := r.Channel.Post(ctx, d)
-	if err != nil {
+	if err != nil && ref == "" {
 		return "", err
 	}
 	p.Ref, p.Trying = ref, false
@@ -169,7 +174,7 @@ func (r *runner) attempt(ctx context.Context, p *post, d Delivery, tried bool) (
 		r.metrics.latency.Observe(time.Since(d.Requests[i].CreatedAt).Seconds())
 	}
 	r.beginThread(ctx, d, ref)
-	return outcomePosted, nil
+	return outcomePosted, err // an error: the rest is an update's
 }
 
 // threadKey is where the first card of a run is noted, "" where there is none.

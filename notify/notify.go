@@ -40,7 +40,8 @@ import (
 // Neither errors nor logs of a channel hold secrets or arguments.
 type Channel interface {
 	// Post tells of requests for the first time. The reference that it returns is
-	// recorded before anything else is done for the card.
+	// recorded before anything else is done for the card. One that comes with an error
+	// is recorded too: part of the card is posted, and an Update is to do the rest.
 	Post(ctx context.Context, d Delivery) (Ref, error)
 }
 
@@ -48,7 +49,7 @@ type Channel interface {
 // they are new, and of nothing else.
 type Updater interface {
 	// Update brings a posted card up to date. The reference that it returns takes
-	// the place of the one before.
+	// the place of the one before, also with an error, unless it is empty.
 	Update(ctx context.Context, d Delivery, posted Ref) (Ref, error)
 }
 

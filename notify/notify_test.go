@@ -1,10 +1,12 @@
 package notify_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -337,5 +339,36 @@ func TestErrorsKeepTheirCause(t *testing.T) {
 	}
 	if diff := cmp.Diff("cause (it may be tried again in 1s)", notify.RetryAfter(cause, time.Second).Error()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// half tells one and not another, for as long as the card waits.
+type half struct{ posts, updates atomic.Int32 }
+
+func (h *half) Post(context.Context, notify.Delivery) (notify.Ref, error) {
+	h.posts.Add(1)
+	return "told:one", errors.New("no such host")
+}
+
+func (h *half) Update(_ context.Context, d notify.Delivery, ref notify.Ref) (notify.Ref, error) {
+	if !d.Requests[0].Status.Final() {
+		return ref + ",two", errors.New("no such host")
+	}
+	if strings.HasPrefix(string(ref), "told:one") {
+		h.updates.Add(1)
+	}
+	return ref, nil
+}
+
+// Who was told of a request is told that it has ended, though others could not be told.
+func TestHalfToldIsUpdated(t *testing.T) {
+	s, h := newStage(t), &half{}
+	s.tell(nil, notify.Setup{Name: "push", Channel: h})
+	r := s.ask("t", nil, "bash")[0]
+	eventually(t, func() (bool, string) { return h.posts.Load() > 0, "nothing is posted" })
+	s.approve(r)
+	eventually(t, func() (bool, string) { return h.updates.Load() > 0, "who was told is not told of the end" })
+	if n := h.posts.Load(); n != 1 {
+		t.Errorf("what was posted in part is posted %d times", n)
 	}
 }

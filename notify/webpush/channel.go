@@ -41,9 +41,13 @@ func (p *Push) Wants(requests []approvals.Request) bool {
 }
 
 // Post tells every browser whose reviewer may approve one of the requests. The error
-// is of those that could not be told; another attempt tells only them.
+// is of those that could not be told; the reference is of the others, if any, and an
+// Update tells who is left.
 func (p *Push) Post(ctx context.Context, d notify.Delivery) (notify.Ref, error) {
 	told, err := p.tellNew(ctx, d, nil)
+	if err != nil && len(told) == 0 {
+		return "", err
+	}
 	return refOf(told), err
 }
 
@@ -56,17 +60,18 @@ func (p *Push) Update(ctx context.Context, d notify.Delivery, posted notify.Ref)
 		return refOf(append(told, more...)), err
 	}
 	m := endedMessage(d.Requests)
-	return posted, p.fanOut(ctx, d.ID+" ended", p.known(told), func(reviewers.Subscription) (push, bool) {
+	_, err := p.fanOut(ctx, d.ID+" ended", p.known(told), func(reviewers.Subscription) (push, bool) {
 		return push{message: m, ttl: endedTTL, urgency: urgencyOf(approvals.RiskLow)}, true
 	})
+	return posted, err
 }
 
-// tellNew tells browsers but those that were told, and returns the ids of the others.
+// tellNew tells browsers but those that were told, and returns the ids of those that
+// are told now.
 func (p *Push) tellNew(ctx context.Context, d notify.Delivery, told []string) (more []string, err error) {
 	subscriptions := slices.DeleteFunc(p.all(), func(s reviewers.Subscription) bool { return slices.Contains(told, s.ID) })
 	now := time.Now()
-	var mu sync.Mutex
-	err = p.fanOut(ctx, d.ID, subscriptions, func(s reviewers.Subscription) (push, bool) {
+	return p.fanOut(ctx, d.ID, subscriptions, func(s reviewers.Subscription) (push, bool) {
 		requests := p.forWhom(s, d.Requests)
 		if len(requests) == 0 {
 			return push{}, false
@@ -75,12 +80,8 @@ func (p *Push) tellNew(ctx context.Context, d notify.Delivery, told []string) (m
 		if !now.Before(ends) {
 			return push{}, false
 		}
-		mu.Lock()
-		more = append(more, s.ID)
-		mu.Unlock()
 		return push{message: newMessage(requests, p.preview), ttl: ends.Sub(now), urgency: urgencyOf(worst(requests))}, true
 	})
-	return more, err
 }
 
 // forWhom are the requests among some that the reviewer of a subscription may approve.
@@ -104,31 +105,36 @@ func (p *Push) forWhom(s reviewers.Subscription, requests []approvals.Request) [
 }
 
 // fanOut sends to subscriptions what make says, unless they have it from an earlier
-// attempt at the delivery. One that does not answer delays no other.
-func (p *Push) fanOut(ctx context.Context, delivery string, to []reviewers.Subscription, make func(reviewers.Subscription) (push, bool)) error {
+// attempt at the delivery, and returns the ids of those that have it. One that does not
+// answer delays no other.
+func (p *Push) fanOut(ctx context.Context, delivery string, to []reviewers.Subscription, make func(reviewers.Subscription) (push, bool)) (told []string, err error) {
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	var mu sync.Mutex
 	var failed []error
 	for _, s := range to {
 		m, some := make(s)
-		if !some || p.given.has(delivery, s.ID) {
+		if !some {
 			continue
 		}
 		group.Go(func() error {
-			err := p.send(ctx, s, m)
-			if err == nil {
-				p.given.add(delivery, s.ID)
-				return nil
+			var err error
+			if !p.given.has(delivery, s.ID) {
+				err = p.send(ctx, s, m)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			failed = append(failed, err)
+			if err != nil {
+				failed = append(failed, err)
+				return nil
+			}
+			p.given.add(delivery, s.ID)
+			told = append(told, s.ID)
 			return nil
 		})
 	}
 	_ = group.Wait() // the errors are in failed, all of them
-	return errors.Join(failed...)
+	return told, errors.Join(failed...)
 }
 
 // all are the subscriptions, the latest first.

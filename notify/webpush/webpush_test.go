@@ -270,6 +270,32 @@ func TestFailuresAreOfOneBrowser(t *testing.T) {
 	service.None()
 }
 
+// Who was told learns that a request has ended, though a service is dead all the time.
+func TestDeadServiceKeepsNobodyFromTheEnd(t *testing.T) {
+	dead, service := pushtest.New(t), pushtest.New(t)
+	d := open(t, t.TempDir())
+	d.subscribe("ann", dead.Browser())
+	whole := service.Browser()
+	d.subscribe("bob", whole)
+	dead.Answers(func(w http.ResponseWriter, _ string) bool { w.WriteHeader(http.StatusServiceUnavailable); return true })
+	r := request("01", "bash")
+	ref, err := d.Post(t.Context(), delivery(r))
+	if err == nil || ref == "" || service.Await().Path != whole.Path() {
+		t.Fatalf("posted as %q: %v", ref, err)
+	}
+	if ref, err = d.Update(t.Context(), delivery(r), ref); err == nil || ref == "" {
+		t.Errorf("nobody is left to be told: %q, %v", ref, err)
+	}
+	service.None()
+	r.Status = approvals.StatusDenied
+	if _, err := d.Update(t.Context(), delivery(r), ref); err != nil {
+		t.Errorf("who was not told is to learn of the end: %v", err)
+	}
+	if m := service.Await(); !strings.Contains(m.Payload, `"ended":"denied"`) {
+		t.Errorf("the browser reads %s", m.Payload)
+	}
+}
+
 func TestSubscriptionsThatAreGoneAreForgotten(t *testing.T) {
 	for _, code := range []int{http.StatusNotFound, http.StatusGone} {
 		service, dir := pushtest.New(t), t.TempDir()
