@@ -28,6 +28,10 @@ type element struct {
 	} `json:"confirm"`
 }
 
+// maxBlocks is how much text the blocks of a message may have together, of small print
+// and buttons too.
+const maxBlocks = 13_200
+
 // wrong is Slack's word for what is wrong with a message, "" for nothing.
 func wrong(fields map[string]string) string {
 	if fields["channel"] == "" {
@@ -51,14 +55,31 @@ func wrong(fields map[string]string) string {
 		if !b.fits() {
 			return "invalid_blocks"
 		}
-		if b.Text != nil {
-			total += length(b.Text.Text)
-		}
+		total += b.length()
 	}
-	if total > 13_200 {
+	if total > maxBlocks {
 		return "msg_blocks_too_long"
 	}
 	return ""
+}
+
+// length is that of all text of a block.
+func (b block) length() int {
+	n := 0
+	if b.Text != nil {
+		n += length(b.Text.Text)
+	}
+	for _, e := range b.Elements {
+		var plain string
+		var object text
+		if json.Unmarshal(e.Text, &plain) != nil && json.Unmarshal(e.Text, &object) == nil {
+			plain = object.Text
+		}
+		if n += length(plain); e.Confirm != nil {
+			n += length(e.Confirm.Text.Text)
+		}
+	}
+	return n
 }
 
 // fits holds the limits of one block.

@@ -14,20 +14,24 @@ import (
 const (
 	// maxRows is how many calls a card shows whole: each takes up to four blocks.
 	maxRows = 10
-	// maxCard bounds the text of a card, in units: a long message is folded away.
+	// maxCard bounds all text of a card, in units: Slack takes no message that is much
+	// longer.
 	maxCard = 12000
 	// maxArguments is how much of that one call's arguments may take.
 	maxArguments = 2900
-	maxName      = 120 // of a tool, a reviewer, a rule
-	maxSaid      = 600 // of what a user or a model said, and of a reason
-	maxLine      = 250 // of a call in a list
+	// maxButtons is what the buttons of a call that is shown whole take beyond the one
+	// of a call that is not.
+	maxButtons = 400
+	maxName    = 120 // of a tool, a reviewer, a rule
+	maxSaid    = 600 // of what a user or a model said, and of a reason
+	maxLine    = 250 // of a call in a list
 )
 
 // message is a card as options of a message. Its text is what notifications show.
-func (c *Channel) message(d notify.Delivery) []slackapi.MsgOption {
+func (c *Channel) message(d notify.Delivery, blocks []slackapi.Block) []slackapi.MsgOption {
 	return []slackapi.MsgOption{
 		slackapi.MsgOptionText(c.headline(d), false),
-		slackapi.MsgOptionBlocks(c.blocks(d)...),
+		slackapi.MsgOptionBlocks(blocks...),
 		slackapi.MsgOptionParse(false), // look for no names and links in it
 		slackapi.MsgOptionDisableLinkUnfurl(),
 		slackapi.MsgOptionDisableMediaUnfurl(),
@@ -55,20 +59,31 @@ func (c *Channel) headline(d notify.Delivery) string {
 // blocks are a card.
 func (c *Channel) blocks(d notify.Delivery) []slackapi.Block {
 	if d.Grouped || len(d.Requests) > maxRows {
-		return c.list(d)
+		return c.list(d, maxCard)
 	}
 	first := &d.Requests[0]
 	blocks := []slackapi.Block{section("*" + c.headline(d) + "*"), note(origin(first))}
 	blocks = append(blocks, said("The user said", first.Context.LastUserMessage)...)
 	blocks = append(blocks, said("The model said", first.Context.AssistantText)...)
-	left := maxCard
+	last := note(c.link("", "Open the inbox"))
+	left := maxCard - unitsOf(append(blocks, last))
+	for i := range d.Requests { // each is named before any shows its arguments
+		left -= unitsOf(c.row(&d.Requests[i], 0)) + maxButtons
+	}
+	if left < 0 {
+		return c.list(d, maxCard)
+	}
 	for i := range d.Requests {
-		row, used := c.row(&d.Requests[i], min(left, maxArguments))
-		left -= used
+		row := c.row(&d.Requests[i], min(left, maxArguments))
+		left -= max(unitsOf(row)-unitsOf(c.row(&d.Requests[i], 0))-maxButtons, 0)
 		blocks = append(blocks, row...)
 	}
-	return append(blocks, note(c.link("", "Open the inbox")))
+	return append(blocks, last)
 }
+
+// short is a card that Slack has found too long: it names the calls as far as one
+// section goes, and leads to the inbox.
+func (c *Channel) short(d notify.Delivery) []slackapi.Block { return c.list(d, maxSection) }
 
 // origin says for whom the calls are.
 func origin(r *approvals.Request) string {
@@ -106,11 +121,11 @@ func (c *Channel) link(id, text string) string {
 	return "<" + escapes.Replace(url) + "|" + text + ">"
 }
 
-// row is one call: what it is, its arguments, and buttons or how it ended. It returns
-// how much room the arguments took.
-func (c *Channel) row(r *approvals.Request, room int) (blocks []slackapi.Block, used int) {
+// row is one call: what it is, its arguments within some room, and buttons or how it
+// ended.
+func (c *Channel) row(r *approvals.Request, room int) []slackapi.Block {
 	v := viewOf(r, room)
-	blocks = []slackapi.Block{section(v.title)}
+	blocks := []slackapi.Block{section(v.title)}
 	if v.arguments != "" {
 		blocks = append(blocks, section(v.arguments))
 	}
@@ -123,7 +138,7 @@ func (c *Channel) row(r *approvals.Request, room int) (blocks []slackapi.Block, 
 			blocks = append(blocks, buttons)
 		}
 	}
-	return append(blocks, note(status+" · "+c.link(r.ID, "details"))), units(v.arguments)
+	return append(blocks, note(status+" · "+c.link(r.ID, "details")))
 }
 
 // view is what a card shows of a call.
@@ -167,15 +182,15 @@ var riskSigns = map[approvals.Risk]string{
 	approvals.RiskHigh: ":large_orange_circle:", approvals.RiskCritical: ":red_circle:",
 }
 
-// list is a card of many calls: a line each, and no buttons.
-func (c *Channel) list(d notify.Delivery) []slackapi.Block {
+// list is a card of calls within some room: a line each, and no buttons.
+func (c *Channel) list(d notify.Delivery, room int) []slackapi.Block {
 	head := "*" + c.headline(d) + "*"
 	if d.Grouped {
 		head += "\nThey came faster than Slack is told of singly."
 	}
 	blocks := []slackapi.Block{section(head + " " + c.link("", "Decide them in the inbox"))}
 	var text strings.Builder
-	left := maxCard
+	left := room
 	flush := func() {
 		if text.Len() > 0 {
 			blocks = append(blocks, section(text.String()))

@@ -14,12 +14,24 @@ import (
 )
 
 // hopeless are the answers of Slack that stay the same however often it is asked.
-// What an operator can put right meanwhile, such as a token or an invitation, is not
-// among them.
-var hopeless = []string{
-	"channel_not_found", "is_archived", "message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found",
-	"invalid_blocks", "invalid_blocks_format", "invalid_arguments", "invalid_metadata_format", "msg_too_long", "msg_blocks_too_long",
-	"no_text", "restricted_action", "cannot_reply_to_message",
+// What an operator can put right meanwhile is not among them, such as a token, an
+// invitation (without it a private conversation is not found), or what an archived
+// conversation permits.
+var hopeless = append([]string{
+	"message_not_found", "cant_update_message", "edit_window_closed", "invalid_arguments", "invalid_metadata_format", "no_text",
+}, unfit...)
+
+// unfit are Slack's words for a message that it will not show; threadless for one
+// whose thread is gone.
+var (
+	unfit      = []string{"msg_blocks_too_long", "msg_too_long", "invalid_blocks", "invalid_blocks_format"}
+	threadless = []string{"thread_not_found", "cannot_reply_to_message"}
+)
+
+// answers reports whether an error is one of some answers of Slack.
+func answers(err error, words []string) bool {
+	var refused slackapi.SlackErrorResponse
+	return errors.As(err, &refused) && slices.Contains(words, refused.Err)
 }
 
 // verdict says whether an error of Slack's API is for good. It names the method and

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	slackapi "github.com/slack-go/slack"
@@ -137,24 +138,38 @@ func (c *Channel) parse(ref notify.Ref) (p posted, err error) {
 	return p, nil
 }
 
-// Post sends a card: into the thread of its run, where there is one, and shown in the
-// conversation too.
+// Post sends a card: into the thread of its run, where there still is one, and shown
+// in the conversation too.
 func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, error) {
-	options := append(c.message(d), slackapi.MsgOptionMetadata(slackapi.SlackMetadata{
+	options := []slackapi.MsgOption{slackapi.MsgOptionMetadata(slackapi.SlackMetadata{
 		EventType: metadataType, EventPayload: map[string]any{metadataCard: d.ID},
-	}))
+	})}
+	thread := options
 	if d.Thread != "" {
 		first, err := c.parse(d.Thread)
 		if err != nil {
 			return "", err
 		}
-		options = append(options, slackapi.MsgOptionTS(first.TS), slackapi.MsgOptionBroadcast())
+		thread = append(options, slackapi.MsgOptionTS(first.TS), slackapi.MsgOptionBroadcast())
 	}
-	where, ts, err := c.api.PostMessageContext(ctx, c.targetOf(d), options...)
+	where, ts, err := c.post(ctx, d, thread)
+	if d.Thread != "" && answers(err, threadless) {
+		where, ts, err = c.post(ctx, d, options)
+	}
 	if err != nil {
 		return "", c.verdict("chat.postMessage", err)
 	}
 	return refOf(where, ts)
+}
+
+// post sends a card, and a short one if Slack finds it too long: what a model writes
+// must not keep anybody from hearing of it.
+func (c *Channel) post(ctx context.Context, d notify.Delivery, options []slackapi.MsgOption) (where, ts string, err error) {
+	where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.message(d, c.blocks(d)), options)...)
+	if answers(err, unfit) {
+		where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.message(d, c.short(d)), options)...)
+	}
+	return where, ts, err
 }
 
 func (c *Channel) targetOf(d notify.Delivery) string {
@@ -176,7 +191,10 @@ func (c *Channel) Update(ctx context.Context, d notify.Delivery, ref notify.Ref)
 	if err != nil {
 		return "", err
 	}
-	where, ts, _, err := c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.message(d)...)
+	where, ts, _, err := c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.message(d, c.blocks(d))...)
+	if answers(err, unfit) {
+		where, ts, _, err = c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.message(d, c.short(d))...)
+	}
 	if err != nil {
 		return "", c.verdict("chat.update", err)
 	}

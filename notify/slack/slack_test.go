@@ -46,7 +46,7 @@ func (w workspace) Answers(a notifytest.Answer) {
 		case notifytest.Fails:
 			return fakeslack.Answer{Status: http.StatusInternalServerError}
 		case notifytest.Refuses:
-			return fakeslack.Answer{Error: "channel_not_found"}
+			return fakeslack.Answer{Error: "invalid_arguments"}
 		case notifytest.Hangs:
 			return fakeslack.Answer{Hang: true}
 		}

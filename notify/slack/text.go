@@ -89,9 +89,37 @@ func pretty(value json.RawMessage) string {
 	return visible.JSON(indented.Bytes())
 }
 
-// section is a block of text in which Slack looks for no names and no links.
+// section is a block of text in which Slack looks for no names and no links, and of
+// which it folds nothing away.
 func section(text string) *slackapi.SectionBlock {
-	return slackapi.NewSectionBlock(markup(text), nil, nil)
+	return slackapi.NewSectionBlock(markup(text), nil, nil, slackapi.SectionBlockOptionExpand(true))
+}
+
+// unitsOf is how much text blocks of this package have, that of buttons included.
+func unitsOf(blocks []slackapi.Block) int {
+	n := 0
+	for _, block := range blocks {
+		switch b := block.(type) {
+		case *slackapi.SectionBlock:
+			n += units(b.Text.Text)
+		case *slackapi.ContextBlock:
+			for _, element := range b.ContextElements.Elements {
+				if text, ok := element.(*slackapi.TextBlockObject); ok {
+					n += units(text.Text)
+				}
+			}
+		case *slackapi.ActionBlock:
+			for _, element := range b.Elements.ElementSet {
+				if button, ok := element.(*slackapi.ButtonBlockElement); ok {
+					n += units(button.Text.Text)
+					if button.Confirm != nil {
+						n += units(button.Confirm.Text.Text)
+					}
+				}
+			}
+		}
+	}
+	return n
 }
 
 // note is a line in small print.

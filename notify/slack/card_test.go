@@ -1,0 +1,167 @@
+package slack_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/fakeslack"
+	"github.com/heldcall/heldcall/notify"
+	"github.com/heldcall/heldcall/notify/notifytest"
+)
+
+// However long the calls of an answer are, with all that stands around them, Slack
+// takes the card at the first attempt, every call is linked, and what is not whole
+// cannot be approved.
+func TestLongCardsAreTold(t *testing.T) {
+	texts := map[string]string{"words": strings.Repeat("abcdefghi ", 270), "escapes": strings.Repeat("<", 700), "signs": strings.Repeat("\U0001F469", 1300)}
+	for name, text := range texts {
+		for _, calls := range []int{1, 5, 10} {
+			t.Run(fmt.Sprint(calls, " of ", name), func(t *testing.T) {
+				w := newWorkspace(t)
+				var all []approvals.Request
+				for i := range calls {
+					r := notifytest.Request(i + 1)
+					r.Arguments = json.RawMessage(fmt.Sprintf(`{"path":"f%d.txt","content":%q}`, i, text))
+					r.Context = approvals.Context{LastUserMessage: text, AssistantText: text}
+					r.Reason, r.Rule, r.Details.Flags = text, text, []string{"a flag", text[:100]}
+					r.AllowRemember, r.SuggestedPatterns = true, []string{strings.Repeat("p", 150)}
+					all = append(all, r)
+				}
+				if _, err := w.channel.Post(t.Context(), notifytest.Delivery(all...)); err != nil {
+					t.Fatal(err)
+				}
+				if n := len(w.Calls()); n != 1 {
+					t.Errorf("Slack was asked %d times", n)
+				}
+				m := w.Messages()[0]
+				approvable := 0
+				for _, r := range all {
+					if !strings.Contains(m.Shown(), "#/requests/"+r.ID) {
+						t.Errorf("%s is not linked", r.ID)
+					}
+					if slices.Contains(m.Buttons(r.ID), "heldcall_approve") {
+						approvable++
+					}
+				}
+				whole := strings.Count(m.Shown(), `"content": "`+strings.ReplaceAll(text, "<", "&lt;")+`"`)
+				if approvable != whole || calls == 1 && whole == 0 {
+					t.Errorf("%d calls can be approved, %d are shown whole", approvable, whole)
+				}
+			})
+		}
+	}
+}
+
+// Whatever Slack's limits are, a card that it finds too long is told in short, with
+// links and without buttons.
+func TestWhatSlackRefusesIsToldInShort(t *testing.T) {
+	for _, word := range []string{"msg_blocks_too_long", "msg_too_long", "invalid_blocks", "invalid_blocks_format"} {
+		t.Run(word, func(t *testing.T) {
+			w := newWorkspace(t)
+			refuse := func() {
+				first := true
+				w.Server.Answers(func(string) (a fakeslack.Answer) {
+					if first {
+						a.Error = word
+					}
+					first = false
+					return a
+				})
+			}
+			d := notifytest.Delivery(notifytest.Request(1))
+			id := d.Requests[0].ID
+			short := func() string {
+				t.Helper()
+				m := w.Messages()[0]
+				if len(m.Buttons(id)) > 0 || !strings.Contains(m.Shown(), "#/requests/"+id) || strings.Contains(m.Shown(), "command") {
+					t.Errorf("buttons %q on\n%s", m.Buttons(id), m.Shown())
+				}
+				return m.Shown()
+			}
+			refuse()
+			ref, err := w.channel.Post(t.Context(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			short()
+			d.Requests[0] = notifytest.Decided(d.Requests[0], "bob")
+			refuse()
+			if _, err := w.channel.Update(t.Context(), d, ref); err != nil {
+				t.Fatal(err)
+			}
+			if shown := short(); !strings.Contains(shown, "denied") {
+				t.Errorf("how it ended is not on\n%s", shown)
+			}
+		})
+	}
+}
+
+// Slack folds no part of a call away while there are buttons beside it.
+func TestNothingIsFolded(t *testing.T) {
+	w := newWorkspace(t)
+	r := notifytest.Request(1)
+	r.Arguments = json.RawMessage(`{"a":[` + strings.Repeat("1,", 200) + `2],"command":"rm -rf ~"}`)
+	r.Context = approvals.Context{LastUserMessage: "do it", AssistantText: "I do it"}
+	if _, err := w.channel.Post(t.Context(), notifytest.Delivery(r)); err != nil {
+		t.Fatal(err)
+	}
+	var blocks []struct {
+		Type   string
+		Expand bool
+	}
+	if err := json.Unmarshal(w.Messages()[0].Blocks, &blocks); err != nil {
+		t.Fatal(err)
+	}
+	sections := 0
+	for i, b := range blocks {
+		if b.Type != "section" {
+			continue
+		}
+		if sections++; !b.Expand {
+			t.Errorf("block %d may be folded", i)
+		}
+	}
+	if sections < 4 {
+		t.Errorf("%d sections", sections)
+	}
+}
+
+// What an operator can put right is tried again; a thread that is gone is done without.
+func TestWhatCanBePutRightIsTriedAgain(t *testing.T) {
+	for _, word := range []string{"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "token_expired"} {
+		w := newWorkspace(t)
+		w.Server.Answers(func(string) fakeslack.Answer { return fakeslack.Answer{Error: word} })
+		_, err := w.channel.Post(t.Context(), notifytest.Delivery(notifytest.Request(1)))
+		var permanent *notify.PermanentError
+		if err == nil || errors.As(err, &permanent) {
+			t.Errorf("%s: the error is %T: %v", word, err, err)
+		}
+	}
+	for _, word := range []string{"thread_not_found", "cannot_reply_to_message"} {
+		w := newWorkspace(t)
+		first, err := w.channel.Post(t.Context(), notifytest.Delivery(notifytest.Request(1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := 0
+		w.Server.Answers(func(string) (a fakeslack.Answer) {
+			if calls++; calls == 1 {
+				a.Error = word
+			}
+			return a
+		})
+		d := notifytest.Delivery(notifytest.Request(2))
+		d.Thread = first
+		if _, err := w.channel.Post(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if m := w.Messages(); len(m) != 2 || m[1].ThreadTS != "" {
+			t.Errorf("%s: %+v", word, m)
+		}
+	}
+}
