@@ -14,20 +14,33 @@ import (
 )
 
 const (
-	pushKey          = "key"  // of the record with heldcall's own key for Web Push
-	subscriptionsKey = "sub." // before the id of a subscription
+	pushKey          = "key"   // of the record with heldcall's own key for Web Push
+	linkKeys         = "link." // before the name of a channel: the key of its links
+	subscriptionsKey = "sub."  // before the id of a subscription
 )
 
 // PushKey is the private key that heldcall shows push services, the same on every
 // replica and after every restart: fresh, if there is none yet.
 func (s *Store) PushKey(ctx context.Context, fresh []byte) ([]byte, error) {
-	entry, err := s.get(ctx, s.push, pushKey, errNoKey)
+	return s.secret(ctx, pushKey, fresh)
+}
+
+// LinkKey is the key with which the links of a channel are signed, the same on every
+// replica and after every restart: fresh, if there is none yet.
+func (s *Store) LinkKey(ctx context.Context, channel string, fresh []byte) ([]byte, error) {
+	return s.secret(ctx, linkKeys+Token(channel), fresh)
+}
+
+// secret reads a key that is made once. It stands in a bucket whose records have no
+// end: with another key nothing that the old one made would be heldcall's any more.
+func (s *Store) secret(ctx context.Context, key string, fresh []byte) ([]byte, error) {
+	entry, err := s.get(ctx, s.push, key, errNoKey)
 	if errors.Is(err, errNoKey) {
-		if _, err = s.compareAndSet(ctx, s.push, pushKey, fresh, 0); err == nil {
+		if _, err = s.compareAndSet(ctx, s.push, key, fresh, 0); err == nil {
 			return fresh, nil
 		}
 		if errors.Is(err, approvals.ErrConflict) { // another replica was faster
-			entry, err = s.get(ctx, s.push, pushKey, approvals.ErrStoreUnavailable)
+			entry, err = s.get(ctx, s.push, key, approvals.ErrStoreUnavailable)
 		}
 	}
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	BucketRuns        = "heldcall_runs"
 	BucketDelegations = "heldcall_delegations"
 	BucketNotes       = "heldcall_notify" // what channels have posted
-	BucketPush        = "heldcall_push"   // who is told by Web Push, and with which key
+	BucketPush        = "heldcall_push"   // who is told by Web Push, and the keys that are made once
 )
 
 // TurnTTL is how long a hidden turn is kept after it was written.

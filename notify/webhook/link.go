@@ -20,10 +20,12 @@ import (
 )
 
 // Notes keeps what a channel has to know again, on every replica and after a
-// restart. [notify.Store] is one.
+// restart. The store of heldcall is one.
 type Notes interface {
 	Note(ctx context.Context, channel, key string) (value []byte, revision uint64, err error)
 	PutNote(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error)
+	// LinkKey is the key of a channel's links, for good: fresh, if there is none yet.
+	LinkKey(ctx context.Context, channel string, fresh []byte) ([]byte, error)
 }
 
 // Gate is where decisions go. [approvals.Gate] implements it.
@@ -61,7 +63,6 @@ type Links struct {
 func NewLinks(o LinkOptions) *Links { return &Links{o: o} }
 
 const (
-	keyNote    = "link-key"
 	usedPrefix = "link-used-"
 	keyLength  = 32
 	// domain tells these signatures from any others, and says what they permit.
@@ -75,14 +76,9 @@ func (l *Links) secret(ctx context.Context) ([]byte, error) {
 	if l.key != nil {
 		return l.key, nil
 	}
-	key, revision, err := l.o.Notes.Note(ctx, l.o.Channel, keyNote)
-	if err == nil && revision == 0 {
-		key = make([]byte, keyLength)
-		_, _ = rand.Read(key) // never fails
-		if _, err = l.o.Notes.PutNote(ctx, l.o.Channel, keyNote, key, 0); errors.Is(err, approvals.ErrConflict) {
-			key, _, err = l.o.Notes.Note(ctx, l.o.Channel, keyNote)
-		}
-	}
+	fresh := make([]byte, keyLength)
+	_, _ = rand.Read(fresh) // never fails
+	key, err := l.o.Notes.LinkKey(ctx, l.o.Channel, fresh)
 	if err != nil {
 		return nil, fmt.Errorf("read the key of the links: %w", err)
 	}
@@ -175,7 +171,7 @@ func (l *Links) decide(ctx context.Context, id string, action approvals.Action, 
 	who.Sign(&d)
 	decided, err := l.o.Gate.Decide(ctx, d)
 	if refused(err) {
-		if _, failed := l.o.Notes.PutNote(ctx, l.o.Channel, usedPrefix+id, []byte(unused), revision); failed != nil {
+		if _, failed := l.o.Notes.PutNote(ctx, l.o.Channel, usedPrefix+id, []byte(givenBack), revision); failed != nil {
 			l.o.Log.Warn("a link that decided nothing stays used up", "request", id, "error", failed)
 		}
 	}
@@ -185,12 +181,9 @@ func (l *Links) decide(ctx context.Context, id string, action approvals.Action, 
 // use records that the link of a request is used, for good. Of several at once it is
 // one who does.
 func (l *Links) use(ctx context.Context, id string, action approvals.Action) (revision uint64, err error) {
-	value, revision, err := l.o.Notes.Note(ctx, l.o.Channel, usedPrefix+id)
+	revision, err = l.unused(ctx, id)
 	if err != nil {
 		return 0, err
-	}
-	if revision > 0 && string(value) != unused {
-		return 0, errUsed
 	}
 	used := string(action) + " " + time.Now().UTC().Format(time.RFC3339)
 	revision, err = l.o.Notes.PutNote(ctx, l.o.Channel, usedPrefix+id, []byte(used), revision)
@@ -200,11 +193,22 @@ func (l *Links) use(ctx context.Context, id string, action approvals.Action) (re
 	return revision, err
 }
 
+// unused fails with errUsed where the link of a request is used, and returns else the
+// revision of the record that says so.
+func (l *Links) unused(ctx context.Context, id string) (revision uint64, err error) {
+	value, revision, err := l.o.Notes.Note(ctx, l.o.Channel, usedPrefix+id)
+	if err == nil && revision > 0 && string(value) != givenBack {
+		err = errUsed
+	}
+	return revision, err
+}
+
 const (
 	// channel is how these decisions came, as the audit log tells.
 	channel = "webhook"
-	unused  = "unused"
-	maxNote = 2000
+	// givenBack is recorded of a link that was used and has decided nothing.
+	givenBack = "unused"
+	maxNote   = 2000
 )
 
 // refused reports that the gate has certainly not taken a decision, and would take

@@ -86,7 +86,10 @@ func TestALinkDecidesOnce(t *testing.T) {
 			t.Errorf("%s once more answers %d: %s", method, w.Code, w.Body)
 		}
 	}
-	if w := browse(l, http.MethodPost, link, `{"action":"deny"}`); w.Code != http.StatusConflict || w.Header().Get("Content-Type") != "application/problem+json" || !strings.Contains(w.Body.String(), `"already_decided"`) {
+	if body := browse(l, http.MethodGet, link, "").Body.String(); strings.Contains(body, "opensesame-argument") {
+		t.Errorf("a link that is used shows the arguments: %s", body)
+	}
+	if w := browse(l, http.MethodPost, link, `{"action":"deny"}`); strings.Contains(w.Body.String(), "opensesame-argument") || w.Code != http.StatusConflict || w.Header().Get("Content-Type") != "application/problem+json" || !strings.Contains(w.Body.String(), `"already_decided"`) {
 		t.Errorf("to a program it answers %d: %s", w.Code, w.Body)
 	}
 }
@@ -138,6 +141,62 @@ func TestALinkEndsWithItsRequest(t *testing.T) {
 	}
 	if w := browse(l, http.MethodPost, link, "action=approve"); w.Code != http.StatusGone && w.Code != http.StatusConflict {
 		t.Errorf("it answers %d: %s", w.Code, w.Body)
+	}
+	if w := browse(l, http.MethodGet, link, ""); w.Code < 400 || strings.Contains(w.Body.String(), "opensesame-argument") {
+		t.Errorf("afterwards it answers %d and shows %s", w.Code, w.Body)
+	}
+}
+
+// A link that has decided shows the call no more, even where others have still to.
+func TestALinkThatIsUsedShowsNoCall(t *testing.T) {
+	s := newStage(t)
+	l := s.links(bob)
+	r := s.ask(func(r *approvals.Request) { r.RequiredApprovals = 2 })
+	link := s.link(l, r)
+	if w := browse(l, http.MethodPost, link, "action=approve"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "More reviewers have to decide") {
+		t.Errorf("the first of two answers %d: %s", w.Code, w.Body)
+	}
+	if w := browse(l, http.MethodGet, link, ""); w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "opensesame-argument") || strings.Contains(w.Body.String(), "<form") {
+		t.Errorf("afterwards it answers %d and shows %s", w.Code, w.Body)
+	}
+}
+
+// Browsers press the first button of a form for Enter in a field of one line.
+func TestEnterInTheNoteDoesNotApprove(t *testing.T) {
+	s := newStage(t)
+	l := s.links(bob)
+	page := browse(l, http.MethodGet, s.link(l, s.ask(nil)), "").Body.String()
+	deny, approve := strings.Index(page, `value="deny"`), strings.Index(page, `value="approve"`)
+	if deny < 0 || approve < deny || strings.Contains(page, "<input") {
+		t.Errorf("Enter in the note can approve: %s", page)
+	}
+}
+
+// Replicas that start after records have ended by age make the same links as those
+// that have run all the time.
+func TestTheKeyOfLinksOutlivesRecords(t *testing.T) {
+	s := &stage{t: t, dir: t.TempDir(), keep: time.Second}
+	s.open()
+	t.Cleanup(func() { s.close() })
+	r := approvals.Request{ID: "r", ExpiresAt: time.Now().Add(time.Hour)}
+	link := s.link(s.links(bob), r)
+	if _, err := s.store.PutNote(t.Context(), "hook", "later", []byte("x"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
+		_, revision, err := s.store.Note(t.Context(), "hook", "later")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if revision == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the record does not end")
+		}
+	}
+	if s.link(s.links(bob), r) != link {
+		t.Error("a replica that starts now makes other links")
 	}
 }
 

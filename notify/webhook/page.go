@@ -26,7 +26,7 @@ var pageText string
 
 // page is what a browser shows of a link.
 type page struct {
-	Request  *approvals.Request // nil where the link leads to none
+	Request  *approvals.Request // nil where the link leads to none that waits for it
 	Reviewer string
 	Waits    bool // it can be decided here
 	Done     approvals.Action
@@ -66,14 +66,14 @@ func token(r *http.Request) string { return r.URL.Path[strings.LastIndexByte(r.U
 func (l *Links) show(w http.ResponseWriter, r *http.Request) {
 	id, err := l.open(r.Context(), token(r))
 	var request approvals.Request
-	if id != "" && (err == nil || errors.Is(err, errExpired)) {
-		var missing error
-		if request, missing = l.o.Gate.Request(r.Context(), id); missing != nil && err == nil {
-			err = missing
-		}
+	if err == nil {
+		request, err = l.o.Gate.Request(r.Context(), id)
 	}
 	if err == nil && request.Status.Final() {
 		err = &approvals.DecidedError{Request: request}
+	}
+	if err == nil {
+		_, err = l.unused(r.Context(), id)
 	}
 	l.render(w, statusOf(err), request, "", err)
 }
@@ -141,17 +141,14 @@ func read(w http.ResponseWriter, r *http.Request) (a answer, program bool, err e
 	return a, program, nil
 }
 
-// reply answers a program.
+// reply answers a program. Of a request that was over before it says how it ended and
+// no more, as [Links.render] does.
 func (l *Links) reply(w http.ResponseWriter, request approvals.Request, err error) {
 	var body any = request
 	kind := "application/json"
 	if err != nil {
 		kind = problem.ContentType
-		p := problem.Problem{Type: "urn:heldcall:problem:" + codeOf(err), Title: http.StatusText(statusOf(err)), Status: statusOf(err), Code: codeOf(err), Detail: l.words(err)}
-		if request.Status.Final() {
-			p.Request = &request
-		}
-		body = p
+		body = problem.Problem{Type: "urn:heldcall:problem:" + codeOf(err), Title: http.StatusText(statusOf(err)), Status: statusOf(err), Code: codeOf(err), Detail: l.words(err)}
 	}
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(statusOf(err))
@@ -208,10 +205,13 @@ func pageTemplate() (*template.Template, error) {
 	return template.New("page").Funcs(template.FuncMap{"line": visible.Line, "json": shown}).Parse(pageText)
 }
 
+// render answers a browser. A call is shown as long as its link may still decide it:
+// afterwards the URL stands in mails and histories, and tells how it ended.
 func (l *Links) render(w http.ResponseWriter, status int, request approvals.Request, done approvals.Action, err error) {
 	who, _ := l.o.Reviewer()
 	p := page{Reviewer: who.Name, Waits: err == nil && done == "", Done: done}
-	if request.ID != "" {
+	waits := err == nil || errors.As(err, new(*approvals.ForbiddenError))
+	if waits && request.ID != "" && !request.Status.Final() {
 		p.Request = &request
 	}
 	if err != nil {

@@ -118,23 +118,36 @@ func (c *Channel) Update(ctx context.Context, d notify.Delivery, _ notify.Ref) (
 	return c.send(ctx, d)
 }
 
+// send goes on behind a message that is refused for good, which is then left out. With
+// the first that may still be taken it ends, so that they arrive in order.
 func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, error) {
+	var refused []error
 	for i := range d.Events {
 		e := &d.Events[i]
 		for _, r := range d.Requests {
 			if r.ID != e.RequestID {
 				continue
 			}
-			body, err := c.body(ctx, *e, r)
-			if err != nil {
+			err := c.tell(ctx, *e, r)
+			if err != nil && !errors.As(err, new(*notify.PermanentError)) {
 				return "", err
 			}
-			if err := c.post(ctx, e.ID, body); err != nil {
-				return "", err
-			}
+			refused = append(refused, err)
 		}
 	}
+	if err := errors.Join(refused...); err != nil {
+		return "", err
+	}
 	return notify.Ref(d.ID), nil
+}
+
+// tell sends one event.
+func (c *Channel) tell(ctx context.Context, e approvals.Event, r approvals.Request) error {
+	body, err := c.body(ctx, e, r)
+	if err != nil {
+		return err
+	}
+	return c.post(ctx, e.ID, body)
 }
 
 func (c *Channel) body(ctx context.Context, e approvals.Event, r approvals.Request) ([]byte, error) {

@@ -158,6 +158,26 @@ func TestRedirectsAreNotFollowedAndGoneIsForGood(t *testing.T) {
 	}
 }
 
+// Who wrote the arguments can make a message too large for its receiver: what comes
+// after it is told all the same.
+func TestEventsBehindARefusedOneAreSent(t *testing.T) {
+	r := newReceiver(t, nil)
+	d := notifytest.Delivery(notifytest.Request(1))
+	d.Events = append(d.Events, d.Events[0], d.Events[0])
+	d.Events[1].ID, d.Events[2].ID = "second", "third"
+	var permanent *notify.PermanentError
+	r.answers = func(nth int) int { return []int{http.StatusRequestEntityTooLarge, http.StatusOK, http.StatusOK}[nth] }
+	if _, err := r.channel.Post(t.Context(), d); !errors.As(err, &permanent) || len(r.Wire()) != 3 {
+		t.Errorf("%d of 3 events were sent: %v", len(r.Wire()), err)
+	}
+	r.answers = func(nth int) int {
+		return []int{http.StatusRequestEntityTooLarge, http.StatusInternalServerError}[nth-3]
+	}
+	if _, err := r.channel.Post(t.Context(), d); err == nil || errors.As(err, &permanent) || len(r.Wire()) != 5 {
+		t.Errorf("what a receiver may still take is given up after %d: %v", len(r.Wire())-3, err)
+	}
+}
+
 func TestSecretsThatAreNone(t *testing.T) {
 	for _, secret := range []string{"", "whsec_", "whsec_c2hvcnQ=", strings.TrimPrefix(current, "whsec_"), "whsec_%%%", "whsec_" + strings.Repeat("QUJD", 30)} {
 		if _, err := New(Options{URL: "http://h", Secrets: []string{secret}}); err == nil || len(secret) > len(secretPrefix) && strings.Contains(err.Error(), secret) {
@@ -170,6 +190,7 @@ func TestSecretsThatAreNone(t *testing.T) {
 type stage struct {
 	t     *testing.T
 	dir   string
+	keep  time.Duration // for how long records are kept; 0: as the store has it
 	store *store.Store
 	gate  *approvals.Gate
 	close func()
@@ -185,7 +206,7 @@ func newStage(t *testing.T) *stage {
 func (s *stage) open() {
 	s.t.Helper()
 	var err error
-	if s.store, err = store.Open(context.Background(), store.Options{Dir: s.dir, Listen: "-"}); err != nil {
+	if s.store, err = store.Open(context.Background(), store.Options{Dir: s.dir, Listen: "-", Retention: s.keep}); err != nil {
 		s.t.Fatal(err)
 	}
 	s.gate = approvals.NewGate(approvals.GateOptions{Store: s.store, NoSelfApproval: true})
