@@ -125,9 +125,10 @@ func (r *runner) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(stopGrace, stop) })()
 
 	var all sync.WaitGroup
-	all.Go(func() { r.follow(ctx) })
+	followed := make(chan struct{})
+	all.Go(func() { r.follow(ctx, sync.OnceFunc(func() { close(followed) })) })
 	all.Go(func() { r.keepWorking(ctx) })
-	all.Go(func() { r.sweep(ctx) })
+	all.Go(func() { r.sweep(ctx, followed) })
 	if listener, ok := r.Channel.(Listener); ok {
 		all.Go(func() { r.listen(ctx, listener) })
 	}
@@ -141,9 +142,9 @@ func (r *runner) run(ctx context.Context) {
 }
 
 // follow queues what the store hands over.
-func (r *runner) follow(ctx context.Context) {
+func (r *runner) follow(ctx context.Context, following func()) {
 	r.again(ctx, "the events of a channel cannot be read", func(ctx context.Context) error {
-		return r.store.Follow(ctx, r.name, Told(), func(m Message) {
+		return r.store.Follow(ctx, r.name, Told(), following, func(m Message) {
 			if r.idle() {
 				m.Done()
 				return
@@ -207,7 +208,15 @@ func (r *runner) keepWorking(ctx context.Context) {
 
 // sweep queues what waits for people and may be told: at the start, as the channel
 // may be new or the process have died, and whenever routes end a time of silence.
-func (r *runner) sweep(ctx context.Context) {
+//
+// It begins when the channel is followed: what is asked before is listed, and what
+// is asked after is handed over.
+func (r *runner) sweep(ctx context.Context, followed <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-followed:
+	}
 	var tick time.Time
 	r.again(ctx, "what waits cannot be listed", func(ctx context.Context) error {
 		for { // an error comes back to the same tick

@@ -63,7 +63,13 @@ func (s *stage) open() {
 // tell runs a dispatcher until the function that it returns is called.
 func (s *stage) tell(routes notify.Routes, channels ...notify.Setup) (stop func()) {
 	s.t.Helper()
-	d, err := notify.New(notify.Options{Store: s.store, Requests: s.gate, Channels: channels, Routes: routes})
+	return s.tellFrom(s.store, routes, channels...)
+}
+
+// tellFrom does the same with a store that stands before the real one.
+func (s *stage) tellFrom(from notify.Store, routes notify.Routes, channels ...notify.Setup) (stop func()) {
+	s.t.Helper()
+	d, err := notify.New(notify.Options{Store: from, Requests: s.gate, Channels: channels, Routes: routes})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -35,6 +35,33 @@ func TestCardsFollowTheirRequests(t *testing.T) {
 	}
 }
 
+// lateStore follows a channel when it is told to.
+type lateStore struct {
+	notify.Store
+	follow chan struct{}
+}
+
+func (l lateStore) Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(notify.Message)) error {
+	select {
+	case <-l.follow:
+	case <-ctx.Done():
+		return nil
+	}
+	return l.Store.Follow(ctx, channel, types, following, take)
+}
+
+// What is asked while a new channel is not followed yet is told all the same.
+func TestWhatIsAskedAtTheStart(t *testing.T) {
+	s := newStage(t)
+	cards := &follower{}
+	late := lateStore{s.store, make(chan struct{})}
+	s.tellFrom(late, nil, notify.Setup{Name: "cards", Channel: cards})
+	time.Sleep(100 * time.Millisecond) // enough to list what waits, were that not put off
+	s.ask("one", nil, "read")
+	close(late.follow)
+	cards.await(t, "read=pending")
+}
+
 func TestRestart(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{}

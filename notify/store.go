@@ -16,8 +16,10 @@ type Store interface {
 	// Follow hands over every event of some types, from the moment the channel was
 	// first followed, to one of the replicas that follow it, until the context ends.
 	// A message that is neither done nor being worked on for half a minute, or whose
-	// process has died, is handed over again. take must not block for long.
-	Follow(ctx context.Context, channel string, types []approvals.EventType, take func(Message)) error
+	// process has died, is handed over again. following is called once the channel is
+	// followed: nothing that happens from then on is missed. take must not block for
+	// long.
+	Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(Message)) error
 	// Note reads what a channel has written under a key; revision 0: nothing.
 	Note(ctx context.Context, channel, key string) (value []byte, revision uint64, err error)
 	// PutNote writes it, if it still stands at the revision, else it fails with

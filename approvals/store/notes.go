@@ -30,7 +30,7 @@ var _ notify.Store = (*Store)(nil)
 
 // Follow hands over the events of some types to one of those who follow a channel.
 // A channel that nobody has followed for as long as events are kept begins anew.
-func (s *Store) Follow(ctx context.Context, channel string, types []approvals.EventType, take func(notify.Message)) error {
+func (s *Store) Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(notify.Message)) error {
 	filters := make([]string, len(types))
 	for i, typ := range types {
 		filters[i] = "heldcall.v1.events.*." + Token(string(typ)) + ".*"
@@ -46,6 +46,7 @@ func (s *Store) Follow(ctx context.Context, channel string, types []approvals.Ev
 		return s.fail(opRead, "follow the events for channel "+channel, err)
 	}
 	defer giveBack(reader)
+	following()
 	for {
 		msg, err := reader.Next(jetstream.NextContext(ctx))
 		if ctx.Err() != nil {

@@ -81,10 +81,12 @@ func (l *load) shown() map[string]int {
 
 func (l *load) until(what string, holds func() bool) {
 	l.t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+	pause := time.Millisecond
+	for deadline := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(pause) {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("waited in vain: %s", what)
 		}
+		pause = min(2*pause, 200*time.Millisecond)
 	}
 }
 
@@ -114,7 +116,7 @@ func TestLatencyToTheWire(t *testing.T) {
 // A thousand requests at once reach a Slack that limits the rate, in groups; each
 // stands on one card.
 func TestAThousandReachARateLimitedSlack(t *testing.T) {
-	l := newLoad(t, notify.Group{Cards: 5, Within: time.Second})
+	l := newLoad(t, notify.Group{Cards: 5, Within: 5 * time.Second})
 	var mu sync.Mutex
 	var last time.Time
 	limited := 0
