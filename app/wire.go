@@ -151,7 +151,7 @@ func (c *canaryResult) export(reg prometheus.Registerer) {
 func (c *canaryResult) run(ctx context.Context, a *App) {
 	err := a.proxy.Canary(ctx)
 	c.err.Store(&err)
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // else heldcall was stopped while it tried
 		a.log.Error("a canary call would have passed unheld: heldcall reports that it is not ready", "error", err)
 	}
 }
