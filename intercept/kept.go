@@ -79,6 +79,18 @@ func (k *Kept[T]) At(i int) (part []byte, of T) {
 	return k.bytes[p.start:p.end:p.end], p.of
 }
 
+// Render joins what recast leaves of each part, and stops at its first error.
+func (k *Kept[T]) Render(recast func(part []byte, of T) ([]byte, error)) (out []byte, err error) {
+	for i := range k.Len() {
+		part, err := recast(k.At(i))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part...)
+	}
+	return out, nil
+}
+
 // Bytes are all parts as upstream sent them.
 func (k *Kept[T]) Bytes() []byte {
 	k.unpack()

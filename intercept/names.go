@@ -1,6 +1,9 @@
 package intercept
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // NamesCall reports whether a name in strict JSON speaks of calls or of the input
 // that every call has, or a type does: [MayHoldCall] for names and types alone, so
@@ -9,11 +12,11 @@ import "strings"
 // type that is no text, or a text with "call" or "tool_use" in it. Names and types
 // with escapes are suspected where the escape could stand for an ASCII letter.
 // FuzzNamesCall holds it against Suspect.
-func NamesCall(json string) bool {
+func NamesCall[T []byte | string](json T) bool {
 	typed := false
 	for {
-		open := strings.IndexByte(json, '"')
-		if typed && strings.ContainsAny(json[:max(open, 0)], "{[") {
+		open := indexByte(json, '"')
+		if between := json[:max(open, 0)]; typed && (indexByte(between, '{') >= 0 || indexByte(between, '[') >= 0) {
 			return true // a type that is no text
 		}
 		if open < 0 {
@@ -25,19 +28,42 @@ func NamesCall(json string) bool {
 			return true // not strict after all
 		}
 		text, json = text[:end], text[end+1:]
-		name := strings.HasPrefix(strings.TrimLeft(json, " \t\r\n"), ":")
+		name := colonNext(json)
 		if (name || typed) && MayHoldCall(text) {
 			return true
 		}
-		typed = name && len(text) == len("type") && strings.EqualFold(text, "type")
+		typed = name && len(text) == len("type") && strings.EqualFold(string(text), "type")
 	}
+}
+
+// indexByte is where c stands first in s, or -1.
+func indexByte[T []byte | string](s T, c byte) int {
+	switch s := any(s).(type) {
+	case []byte:
+		return bytes.IndexByte(s, c)
+	case string:
+		return strings.IndexByte(s, c)
+	}
+	return -1
+}
+
+// colonNext reports whether a colon comes next in json, but for blanks.
+func colonNext[T []byte | string](json T) bool {
+	for i := range len(json) {
+		switch json[i] {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return json[i] == ':'
+		}
+	}
+	return false
 }
 
 // closingQuote is where the strict JSON string ends in whose contents s begins, -1
 // where it does not: at the first quote behind an even number of backslashes.
-func closingQuote(s string) int {
+func closingQuote[T []byte | string](s T) int {
 	for from := 0; ; {
-		i := strings.IndexByte(s[from:], '"')
+		i := indexByte(s[from:], '"')
 		if i < 0 {
 			return -1
 		}

@@ -28,8 +28,8 @@ func TestNamesCall(t *testing.T) {
 		{`{"a`, true},
 	}
 	for _, tt := range tests {
-		if got := NamesCall(tt.json); got != tt.want {
-			t.Errorf("%s: got %v", tt.json, got)
+		if got, bytes := NamesCall(tt.json), NamesCall([]byte(tt.json)); got != tt.want || bytes != tt.want {
+			t.Errorf("%s: got %v, as bytes %v", tt.json, got, bytes)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func FuzzNamesCall(f *testing.F) {
 		f.Add([]byte(in))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		if Strict(in) != nil || NamesCall(string(in)) {
+		if Strict(in) != nil || NamesCall(in) {
 			return
 		}
 		v := gjson.ParseBytes(in)

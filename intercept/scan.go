@@ -47,8 +47,8 @@ func scanTables() (class [256]uint8, scan [64][32]uint8) {
 		}
 	}
 	for from, prefix := range states {
-		for c := range 256 {
-			scan[from][class[c]] = scanNext(states, prefix, class, class[c])
+		for next := range classes {
+			scan[from][next] = scanNext(states, prefix, &class, next)
 		}
 	}
 	return class, scan
@@ -56,7 +56,7 @@ func scanTables() (class [256]uint8, scan [64][32]uint8) {
 
 // scanNext is the state after prefix and one byte of a class: a whole word, or
 // the longest state that the text could still end in.
-func scanNext(states []string, prefix string, class [256]uint8, next uint8) uint8 {
+func scanNext(states []string, prefix string, class *[256]uint8, next uint8) uint8 {
 	fits := func(word string, n int) bool { // does prefix[...]+next end in word[:n]?
 		if n-1 > len(prefix) || class[word[n-1]] != next {
 			return false

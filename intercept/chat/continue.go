@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 )
 
 // tell puts into a lane what the model is told of its denied calls, with which
@@ -140,4 +142,40 @@ func (s *settling) record(c *choice) *record {
 		rec.Text += intercept.Paragraph(rec.Text, l.note)
 	}
 	return rec
+}
+
+// extend returns body, a chat request, with messages appended, for one choice,
+// and with a tool choice that forces a call relaxed, so that the model may take
+// another way. All other bytes stay.
+func extend(body []byte, messages []string) ([]byte, error) {
+	r, err := parseRequest(intercept.Envelope{Body: body})
+	if err != nil {
+		return nil, err
+	}
+	at, _ := r.At("messages")
+	body = intercept.Replace(body, at, intercept.AppendItems(r.Field("messages"), messages...))
+	if gjson.ParseBytes(r.Field("n")).Type == gjson.Number {
+		if body, err = sjson.SetRawBytes(body, "n", []byte("1")); err != nil {
+			return nil, fmt.Errorf("ask for one choice: %w", err)
+		}
+	}
+	return relax(body, r)
+}
+
+func relax(body []byte, r *request) ([]byte, error) {
+	for _, field := range []string{"tool_choice", "function_call"} {
+		v := gjson.ParseBytes(r.Field(field))
+		if v.Get("allowed_tools.mode").Exists() { // stays bound to some of the tools
+			field += ".allowed_tools.mode"
+			v = v.Get("allowed_tools.mode")
+		}
+		if v.IsObject() || v.Str == "required" || v.Str == "any" {
+			relaxed, err := sjson.SetBytes(body, field, "auto")
+			if err != nil {
+				return nil, fmt.Errorf("relax %s: %w", field, err)
+			}
+			body = relaxed
+		}
+	}
+	return body, nil
 }

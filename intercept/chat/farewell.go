@@ -8,14 +8,10 @@ import (
 )
 
 // finishStream renders what was held of a stream.
-func (s *settling) finishStream() (out []byte, err error) {
-	for i := range s.kept.Len() {
-		part, refs := s.kept.At(i)
-		part, err := s.recast(part, refs)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, part...)
+func (s *settling) finishStream() ([]byte, error) {
+	out, err := s.kept.Render(s.recast)
+	if err != nil {
+		return nil, err
 	}
 	return append(out, s.farewells()...), nil
 }

@@ -17,6 +17,9 @@ type ruled struct {
 // Settle implements [intercept.Answer].
 func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error) {
 	pending := a.pending()
+	if len(pending) == 0 && len(rulings) == 0 && a.going == nil {
+		return intercept.Settlement{Bytes: a.asItCame()}, nil
+	}
 	if a.fates == nil {
 		a.fates, a.numbers = make(map[*call]intercept.Ruling, len(pending)), make(map[*call]int)
 	}
@@ -56,13 +59,13 @@ func (s *settling) run() (intercept.Settlement, error) {
 	if err != nil {
 		return intercept.Settlement{}, err
 	}
-	if next := s.waiting(); next != nil {
-		return s.proceed(next, out)
+	if s.more {
+		return s.proceed(s.waiting(), out)
 	}
 	return intercept.Settlement{Bytes: out, Hidden: s.records}, nil
 }
 
-func (s *settling) asItCame() []byte { return s.upstream.AsItCame(s.kept.Bytes()) }
+func (a *answer) asItCame() []byte { return a.upstream.AsItCame(a.kept.Bytes()) }
 
 // brokenCall refuses to go on when a call whose beginning has reached the agent
 // would have to change.
@@ -90,7 +93,8 @@ func (a *answer) reaches(c *call) bool {
 }
 
 // conclude decides of each choice of the body whether it goes on, and if not,
-// what the agent reads in it and what is remembered of it.
+// what the agent reads in it and what is remembered of it. Behind an error of
+// upstream's none goes on.
 func (s *settling) conclude() error {
 	for _, c := range s.choices {
 		s.renumber(c)
@@ -108,7 +112,7 @@ func (s *settling) conclude() error {
 	if s.aborted != nil {
 		s.stop()
 	}
-	s.more = s.waiting() != nil
+	s.more = !s.failed && s.waiting() != nil
 	return nil
 }
 

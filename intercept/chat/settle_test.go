@@ -118,6 +118,20 @@ func TestFailFitsTheForm(t *testing.T) {
 	}
 }
 
+// With an error that upstream reports the answer is over, for all its choices:
+// nothing is asked of the model again.
+func TestErrorInTheContinuation(t *testing.T) {
+	fault := "data: {\"error\":{\"message\":\"boom\",\"code\":\"x\"}}\n\n"
+	for name, first := range map[string]string{"one choice": listed, "two choices": twoCalls} {
+		for _, second := range []string{fault, fault + done, strings.ReplaceAll(role+speech, `"c1"`, `"c2"`) + fault} {
+			p := play(t, twoAsked, bodies(first, second), nil, intercept.Limits{MaxContinuations: 2}, intercepttest.DenyAll)
+			if out := string(p.Out()); p.Err != nil || len(p.Nexts) != 1 || strings.Count(out, fault) != 1 || strings.Contains(out, `"finish_reason":"stop"`) {
+				t.Errorf("%s, then %q: error %v, %d continuations; the agent has\n%s", name, second, p.Err, len(p.Nexts), out)
+			}
+		}
+	}
+}
+
 func TestIdsInAContinuation(t *testing.T) {
 	body := role + opening(0, "0", "x", "{}") + opening(1, "0", "y", "{}") + opening(2, "", "z", "{}") + finish + done
 	p := play(t, request1, bodies(body, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)

@@ -16,7 +16,7 @@ func (a *answer) readWhole(framed bool) error {
 	if err != nil {
 		return err
 	}
-	if a.going == nil && !intercept.NamesCall(string(body)) {
+	if a.going == nil && !intercept.NamesCall(body) {
 		return nil
 	}
 	c, err := decodeWhole(string(body))

@@ -7,14 +7,10 @@ import (
 )
 
 // finishStream renders what was held of a stream, at its end.
-func (s *settling) finishStream() (out []byte, err error) {
-	for i := range s.kept.Len() {
-		part, about := s.kept.At(i)
-		part, err := s.recast(part, about, &s.plan)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, part...)
+func (s *settling) finishStream() ([]byte, error) {
+	out, err := s.kept.Render(s.planned)
+	if err != nil {
+		return nil, err
 	}
 	return append(out, s.farewell(&s.plan, true)...), nil
 }

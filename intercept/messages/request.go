@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -134,47 +133,3 @@ func userText(m gjson.Result) (text string, ok bool) {
 
 // Answer implements [intercept.Request].
 func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
-
-// extend returns body, a request, with messages appended, the container of the
-// answer that it goes on from, and a tool choice that forces a call relaxed, so
-// that the model may take another way. All other bytes stay.
-func extend(body []byte, messages []string, container string) ([]byte, error) {
-	r, err := parseRequest(intercept.Envelope{Body: body})
-	if err != nil {
-		return nil, err
-	}
-	at, _ := r.At("messages")
-	p := intercept.Patch{JSON: string(intercept.Replace(body, at, intercept.AppendItems(r.Field("messages"), messages...)))}
-	r.relax(&p)
-	r.stay(&p, container)
-	if p.Err != nil {
-		return nil, fmt.Errorf("extend the request: %w", p.Err)
-	}
-	return []byte(p.JSON), nil
-}
-
-func (r *request) relax(p *intercept.Patch) {
-	switch choice := r.value("tool_choice"); {
-	case choice.Str == "any", choice.Str == "required":
-		p.Set("tool_choice", `{"type":"auto"}`)
-	case choice.Get("type").Str == "any", choice.Get("type").Str == "tool":
-		p.Set("tool_choice.type", `"auto"`)
-		if choice.Get("name").Exists() {
-			p.Delete("tool_choice.name")
-		}
-	}
-}
-
-// stay lets the provider's code, which may wait for the results of its calls, go
-// on in the container it runs in.
-func (r *request) stay(p *intercept.Patch, container string) {
-	if container == "" {
-		return
-	}
-	switch asked := r.value("container"); {
-	case asked.Type == gjson.Null:
-		p.Set("container", container)
-	case asked.IsObject() && asked.Get("id").Type == gjson.Null:
-		p.Set("container.id", container)
-	}
-}

@@ -101,6 +101,19 @@ func TestThinkingAtTheEnd(t *testing.T) {
 	}
 }
 
+// With an error that upstream reports the answer is over: nothing is asked of the
+// model again.
+func TestErrorInTheContinuation(t *testing.T) {
+	fault := sent("error", `"error":{"type":"overloaded_error","message":"Overloaded"}`)
+	first := started("msg_1") + use(0, "a", "bash", "{}") + ended("tool_use")
+	for _, second := range []string{fault, started("msg_2") + fault, started("msg_2") + complete(0, textBlock("Well.")) + fault, started("msg_2") + use(0, "b", "bash", "{}") + fault} {
+		p := play(t, bodies(first, second), nil, intercept.Limits{MaxContinuations: 2}, intercepttest.DenyAll)
+		if out := string(p.Out()); p.Err != nil || len(p.Nexts) != 1 || strings.Count(out, fault) != 1 || strings.Contains(out, "message_stop") {
+			t.Errorf("then %q: error %v, %d continuations; the agent has\n%s", second, p.Err, len(p.Nexts), out)
+		}
+	}
+}
+
 func TestIdsInAContinuation(t *testing.T) {
 	p := play(t, bodies(started("msg_1")+use(0, "0", "x")+use(1, "0", "y")+use(2, "", "z")+ended("tool_use"), finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
 	checkConversation(t, p.Nexts[0])

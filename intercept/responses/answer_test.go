@@ -297,6 +297,19 @@ func outline(s string) string {
 	return b.String()
 }
 
+// With an error that upstream reports the answer is over: nothing is asked of the
+// model again.
+func TestErrorInTheContinuation(t *testing.T) {
+	fault := data(`{"type":"error","code":"x","message":"boom"}`)
+	failed := strings.ReplaceAll(finale("", `"status":"failed","error":{"code":"x","message":"boom"}`, ""), "response.completed", "response.failed")
+	for _, second := range []string{fault, begun() + fault, failed} {
+		p := play(t, asked(request1), bodies(listed, second), nil, intercept.Limits{MaxContinuations: 2}, intercepttest.DenyAll)
+		if out := string(p.Out()); p.Err != nil || len(p.Nexts) != 1 || strings.Count(out, "boom") != 1 || strings.Contains(out, "response.completed") {
+			t.Errorf("then %q: error %v, %d continuations; the agent has\n%s", second, p.Err, len(p.Nexts), out)
+		}
+	}
+}
+
 func TestContinuationsAreBounded(t *testing.T) {
 	p := newPlayer(t, asked(request1), 64, intercept.Limits{MaxContinuations: 2})
 	for i := 0; ; i++ {

@@ -188,10 +188,14 @@ func (a *answer) at(e *event) (*item, error) {
 	switch {
 	case numbered != nil && named != nil && numbered != named:
 		return nil, intercept.NotUnderstood("an event names two different output items")
-	case numbered != nil || e.index >= 0:
+	case numbered != nil:
 		return numbered, nil
-	case named != nil:
+	case named != nil && e.index < 0:
 		return named, nil
+	case named != nil && named.call != nil:
+		return nil, intercept.NotUnderstood("an event has the id of a call, and the number of no output item")
+	case e.index >= 0:
+		return nil, nil
 	}
 	return last, nil
 }

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,6 +9,103 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
+
+// continuable reports whether heldcall goes on by itself: the agent gets no call
+// of the turn, and the model can be told of all of them.
+func (s *settling) continuable() bool {
+	if s.aborted != nil || s.failed || s.object == nil || s.req.verb == cancel || s.req.verb.beside() || !s.withheld() || s.exhausted() {
+		return false
+	}
+	for _, it := range s.calls() {
+		if !it.answerable() {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *settling) exhausted() bool {
+	return s.ends != "" || s.denies() && s.denials >= s.limits.MaxContinuations || s.continuations >= maxContinuations
+}
+
+// answers are the outputs of the calls that the agent does not get, by call.
+func (s *settling) answers() (outputs []string) {
+	for _, it := range s.calls() {
+		if s.reaches(it) || !it.answerable() {
+			continue
+		}
+		r := s.fates[it]
+		if s.aborted != nil {
+			r = intercept.Ruling{Told: s.aborted.Told}
+		}
+		outputs = append(outputs, it.outputs(r)...)
+	}
+	return outputs
+}
+
+// proceed tells the model what became of its calls and lets it go on.
+func (s *settling) proceed() (intercept.Settlement, error) {
+	s.useOnce()
+	outputs := s.answers()
+	next, err := s.continuation(outputs)
+	if err != nil {
+		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
+	}
+	s.moved = true
+	var out []byte
+	if s.upstream.Kind() == intercept.FormStream {
+		if out, err = s.remains(); err != nil {
+			return intercept.Settlement{}, err
+		}
+	}
+	if err := s.goOn(outputs); err != nil {
+		return intercept.Settlement{}, err
+	}
+	s.sends = *next
+	settled, err := s.settled(out, s.interim())
+	settled.Next = next
+	return settled, err
+}
+
+// remains is what the agent gets of a stream that goes on: what was held with its
+// calls. The end comes with the continuation.
+func (s *settling) remains() ([]byte, error) {
+	s.plan = plan{drop: func(it *item) bool { return !s.reaches(it) }, open: true}
+	return s.kept.Render(s.planned)
+}
+
+// goOn remembers the turn as one that the agent does not see all of.
+func (s *settling) goOn(outputs []string) error {
+	r := s.round(outputs)
+	for _, it := range s.items {
+		if it.call == nil {
+			s.output = append(s.output, it.entry.raw)
+		}
+	}
+	for _, raw := range append(s.history(), outputs...) {
+		s.stored += len(raw)
+	}
+	if s.limits.MaxBytes > 0 && s.stored > s.limits.MaxBytes {
+		return intercept.TooLong()
+	}
+	s.rounds = append(s.rounds, r)
+	s.text += s.said()
+	s.spent = intercept.AddUsage(s.spent, []byte(s.object.usage))
+	s.chain = append(s.chain, s.responseID())
+	s.continuations++
+	if s.denies() {
+		s.denials++
+	}
+	return nil
+}
+
+// responseID is upstream's id of the current response.
+func (a *answer) responseID() string {
+	if a.object == nil {
+		return ""
+	}
+	return gjson.Parse(a.object.head.id).Str
+}
 
 // continuation is the request by which the model goes on. Where upstream keeps
 // the response it names it and brings the outputs only; else it repeats the

@@ -145,6 +145,11 @@ func TestItemOfTheProviderIsNotTheAgentsInTheList(t *testing.T) {
 		if err := p.Feed(finale(items[0], `"status":"completed"`, items[1])); err == nil || strings.Contains(p.Got.String(), mark) {
 			t.Errorf("%s: error %v; the agent has\n%s", tools, err, p.Got.String())
 		}
+		p = newPlayer(t, asked(`{"model":"m","stream":true,"input":"x","tools":[`+tools+`]}`), 64, intercept.Limits{})
+		failed := strings.ReplaceAll(finale(items[0], `"status":"failed"`, items[1]), "response.completed", "response.failed")
+		if err := p.Feed(failed); err != nil || strings.Contains(p.Got.String(), mark) || !strings.Contains(p.Got.String(), "response.failed") {
+			t.Errorf("%s, failed: error %v; the agent has\n%s", tools, err, p.Got.String())
+		}
 	}
 }
 
@@ -198,6 +203,34 @@ func TestFragmentsThatSomeReadersSkip(t *testing.T) {
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
 		if err := p.Feed(listed[:at] + part + rest); err == nil {
 			t.Errorf("%q was understood", part)
+		}
+	}
+}
+
+// With the id of a held call an event goes the way of the call. With a number beside
+// it that no item has it is refused.
+func TestEventWithTheIDOfAHeldCall(t *testing.T) {
+	for _, index := range []string{"", `"output_index":null,`, `"output_index":0,`} {
+		begun := newScript("resp_1").begin().out.String() +
+			sayEvent("response.output_item.added", index+`"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"","status":"in_progress"}`)
+		ended := sayEvent("response.output_item.done", index+`"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"{}","status":"completed"}`) +
+			sayEvent("response.completed", `"response":{"id":"resp_1","object":"response","created_at":1,"status":"completed","output":[]}`)
+		for _, event := range []string{
+			sayEvent("response.output_text.delta", `"output_index":2,"item_id":"`+mark+`","delta":"x"`),
+			sayEvent("response.output_text.delta", `"output_index":0,"item_id":"`+mark+`","delta":"x"`),
+			sayEvent("response.output_text.delta", `"item_id":"`+mark+`","delta":"x"`),
+		} {
+			p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{MaxContinuations: 1})
+			if err := p.Feed(begun + event + ended); err == nil {
+				settled, err := p.Answer.Settle([]intercept.Ruling{deny(0, p.Answer.Calls()[0])})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Got.Write(settled.Bytes)
+			}
+			if strings.Contains(p.Got.String(), mark) {
+				t.Errorf("call with %q, then\n%s\nThe agent has\n%s", index, event, p.Got.String())
+			}
 		}
 	}
 }

@@ -122,7 +122,7 @@ func settled(body []byte) bool {
 	for _, part := range intercepttest.Parts(body) {
 		list, _ := intercept.Payloads(part)
 		for _, data := range list {
-			e, err := decode(string(data), nil)
+			e, err := decode(string(data), intercept.EventNames(part, len(list)))
 			if err != nil {
 				continue
 			}

@@ -241,12 +241,16 @@ func (a *answer) previous() string {
 }
 
 // endingItem is the item that the i-th entry of a list shows: what it was taken for
-// when it was read.
+// when it was read. A call of a list that was not read is none that the provider ran.
 func (a *answer) endingItem(i int, o *object, taken map[*item]bool) *item {
 	if len(a.ending) == len(o.output) {
 		return a.ending[i]
 	}
-	return a.listed(i, o.output[i], taken)
+	it := a.listed(i, o.output[i], taken)
+	if it != nil && it.call == nil && a.runs(o.output[i]) != nil {
+		return nil
+	}
+	return it
 }
 
 // output rewrites the list of output items. Some servers list none at the end of
