@@ -33,6 +33,8 @@ type Options struct {
 	ConfigFile string // as the operator named it, "" if there is none; the log tells
 	Log        *slog.Logger
 	Version    string
+
+	canary func(context.Context, *proxy.Proxy) error // what proves the proxy at the start; nil: its own canary
 }
 
 // App is a whole heldcall: store, gate, channels, console and proxy.
@@ -80,6 +82,9 @@ func New(o Options) (*App, error) {
 		return nil, fmt.Errorf("console.reviewers: %w", err)
 	}
 	a.policyMetrics = newPolicyMetrics(a.registry)
+	if a.canary.try = o.canary; a.canary.try == nil {
+		a.canary.try = func(ctx context.Context, p *proxy.Proxy) error { return p.Canary(ctx) }
+	}
 	a.canary.export(a.registry)
 	if err := a.policies.load(); err != nil {
 		return nil, err
@@ -201,6 +206,9 @@ func (a *App) announce() {
 	a.announceConsole()
 	if addr := a.NATSAddr(); addr != "" {
 		a.log.Info("bots: connect to NATS", "url", "nats://"+addr)
+		if c := a.config; c.NATS.Auth == natsOpen && a.reviewers != nil && a.reviewers.HasTokens() {
+			a.log.Warn("whoever connects to NATS without a token reads all requests and events: set nats.auth to reviewers, or nats.listen to \"\" where no bot connects", "url", "nats://"+addr)
+		}
 	}
 }
 
@@ -212,6 +220,12 @@ func (a *App) announceConsole() {
 	}
 	c := a.config.Console
 	a.log.Info("reviewers: sign in", "console", cmp.Or(c.URL, a.ConsoleURL()), "configured", len(c.Reviewers), "oidc", cmp.Or(c.OIDC.Issuer, "none"))
+	for _, s := range a.policies.files {
+		a.warnOfVacantGroups(s)
+	}
+	if names := c.twoNames(); len(names) > 0 {
+		a.log.Warn("who signs in by the provider is another reviewer than who has one of these tokens: where that is one person, write their address as user in console.reviewers", "reviewers", names)
+	}
 	if host, _, _ := net.SplitHostPort(c.Listen); !isLoopback(host) && !strings.HasPrefix(c.URL, "https:") {
 		a.log.Warn("the console is reached from other machines without HTTPS, so tokens and sessions can be read on the way: put a proxy with TLS before it and name that in console.url")
 	}

@@ -16,9 +16,10 @@ import (
 // NotifyConfig is where people are told of requests, besides the console and NATS:
 // channels, and which requests go to them.
 type NotifyConfig struct {
-	Slack    []SlackConfig   `yaml:"slack"`
-	Webhooks []WebhookConfig `yaml:"webhooks"`
-	Routes   []RouteConfig   `yaml:"routes"` // empty: every channel is told of everything
+	Slack    []SlackConfig    `yaml:"slack"`
+	Webhooks []WebhookConfig  `yaml:"webhooks"`
+	Shoutrrr []ShoutrrrConfig `yaml:"shoutrrr"`
+	Routes   []RouteConfig    `yaml:"routes"` // empty: every channel is told of everything
 }
 
 // SlackConfig is one Slack app in one workspace.
@@ -77,6 +78,10 @@ func (c NotifyConfig) names() (names []string, targets map[string]bool) {
 		names = append(names, w.Name)
 		targets[w.Name] = false
 	}
+	for _, s := range c.Shoutrrr {
+		names = append(names, s.Name)
+		targets[s.Name] = false
+	}
 	return names, targets
 }
 
@@ -91,6 +96,7 @@ func (r *configReader) validateNotify(c *NotifyConfig) {
 		r.validateSlack(key, s)
 	}
 	r.validateWebhooks(c.Webhooks, taken)
+	r.validateShoutrrr(c.Shoutrrr, taken)
 	_, targets := c.names()
 	for i := range c.Routes {
 		r.validateRoute(index("notify.routes", i), &c.Routes[i], targets)

@@ -34,6 +34,9 @@ type OIDCMembership struct {
 // On reports whether people sign in by a provider.
 func (c OIDCConfig) On() bool { return c.Issuer != "" }
 
+// emailClaim names reviewers by their addresses.
+const emailClaim = "email"
+
 // noRole is how the configuration writes that nothing is given.
 const noRole = "none"
 
@@ -55,6 +58,14 @@ func (r *configReader) validateOIDC(c *ConsoleConfig) {
 	}
 	if err := consoleAddress(c.URL); err != nil {
 		r.problem("console.url", "%s; console.oidc needs the address to which the provider sends browsers back", err)
+	}
+	for _, claim := range []struct{ key, value string }{{"name_claim", o.NameClaim}, {"groups_claim", o.GroupsClaim}} {
+		if claim.value == "" {
+			r.problem(key+"."+claim.key, "is empty; name a claim, or leave the key out")
+		}
+	}
+	if o.NameClaim == emailClaim {
+		r.validateAddresses(c.Reviewers)
 	}
 	for i, domain := range o.EmailDomains {
 		if domain == "" || strings.ContainsAny(domain, "@* /") {
@@ -80,6 +91,30 @@ func (r *configReader) validateOIDC(c *ConsoleConfig) {
 	if reviewers.Role(o.Role).Includes(reviewers.RoleReviewer) && len(o.EmailDomains)+len(o.RequiredGroups) == 0 {
 		r.problem(key+".role", "%q would let everybody with an account at the provider decide; name email_domains or required_groups", o.Role)
 	}
+}
+
+// validateAddresses refuses two reviewers of whom an account's address may be either.
+func (r *configReader) validateAddresses(known []Reviewer) {
+	first := map[string]int{}
+	for i, reviewer := range known {
+		folded := strings.ToLower(reviewer.Name)
+		if before, twice := first[folded]; twice && known[before].Name != reviewer.Name {
+			r.problem(index("console.reviewers", i)+".name", "differs from that of console.reviewers[%d] in letter case only, which addresses of console.oidc have none of; give each their own", before)
+		}
+		first[folded] = i
+	}
+}
+
+// twoNames are the reviewers with a token whom nothing ties to an address: one of them
+// who signs in by the provider too is another reviewer there.
+func (c ConsoleConfig) twoNames() []string {
+	var names []string
+	for _, reviewer := range c.Reviewers {
+		if c.OIDC.On() && c.OIDC.NameClaim == emailClaim && reviewer.TokenSHA256 != "" && reviewer.User == "" && !strings.Contains(reviewer.Name, "@") {
+			names = append(names, reviewer.Name)
+		}
+	}
+	return names
 }
 
 // consoleAddress says what is wrong with the console's URL for a provider: it is
@@ -108,7 +143,7 @@ func (c ConsoleConfig) provider(known *reviewers.Directory) *oidc.Provider {
 		EmailDomains: c.OIDC.EmailDomains, RequiredGroups: c.OIDC.RequiredGroups,
 		Role: role(c.OIDC.Role), Configured: known.ByName,
 	}
-	if o.NameClaim == "email" { // other names are one person's letter by letter
+	if o.NameClaim == emailClaim { // other names are one person's letter by letter
 		o.Configured = known.ByAddress
 	}
 	for _, m := range c.OIDC.Memberships {

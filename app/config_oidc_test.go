@@ -71,6 +71,8 @@ func TestConfigRefusesOIDC(t *testing.T) {
 	f(issuer+"    memberships: [{role: admin}]\n", "console.oidc.memberships[0].group: is missing")
 	f(issuer+"    memberships: [{group: g, role: admin, groups: [\"\"]}]\n", "console.oidc.memberships[0].groups[0]")
 	f(issuer+member+"    email_domains: [\"@corp.example\"]\n", "console.oidc.email_domains[0]: \"@corp.example\" is not a domain")
+	f(issuer+member+"    name_claim: \"\"\n    groups_claim: \"\"\n", "console.oidc.name_claim: is empty", "console.oidc.groups_claim: is empty")
+	f(issuer+member+"  reviewers: [{name: Ann@corp.example}, {name: ann@corp.example}]\n", "console.reviewers[1].name: differs from that of console.reviewers[0] in letter case only")
 	f(issuer+member+"    groups: [a]\n", "console.oidc.groups: unknown key")
 	f(issuer+member+"    client_id: again\n", "console.oidc.client_id: is given twice")
 
@@ -85,5 +87,29 @@ func TestConfigRefusesOIDC(t *testing.T) {
 	}
 	if _, _, err := load(t, "console:\n  url: http://localhost:4142\n  oidc:\n    client_id: heldcall\n"+issuer+member); err != nil {
 		t.Error(err)
+	}
+}
+
+// Of whom nothing says which account is theirs too, the start warns.
+func TestReviewersOfTwoNames(t *testing.T) {
+	config, _, err := load(t, `
+console:
+  url: https://inbox.example
+  oidc: {issuer: https://login.example, client_id: heldcall}
+  reviewers:
+    - {name: ann, token_sha256: `+hashA+`}
+    - {name: bob, token_sha256: `+hashB+`, user: bob@corp.example}
+    - {name: eve@corp.example}
+    - {name: tom}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"ann"}, config.Console.twoNames()); diff != "" {
+		t.Error(diff)
+	}
+	config.Console.OIDC.NameClaim = "sub"
+	if names := config.Console.twoNames(); names != nil {
+		t.Errorf("%q of names that are no addresses", names)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/proxy"
 )
 
 // soon bounds every wait of a test. It is generous: nothing is timed with it.
@@ -35,6 +36,7 @@ type world struct {
 	console  *client.Client
 	log      logged
 	stop     func() error
+	canary   func(context.Context, *proxy.Proxy) error // nil: the proxy's own
 }
 
 // logged is all that heldcall has logged, at every level.
@@ -55,8 +57,16 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// build makes a world. Configure may change the configuration before the start.
+// build makes a world. Configure may change the configuration before the start. It
+// starts without the proxy's canary, which says the same each time and would take half
+// of the time of most tests.
 func build(t *testing.T, policy string, script scripted.Script, configure ...func(*app.Config)) *world {
+	t.Helper()
+	return buildProven(t, func(context.Context, *proxy.Proxy) error { return nil }, policy, script, configure...)
+}
+
+// buildProven makes a world that is proven by a canary at its start, nil: the proxy's own.
+func buildProven(t *testing.T, canary func(context.Context, *proxy.Proxy) error, policy string, script scripted.Script, configure ...func(*app.Config)) *world {
 	t.Helper()
 	upstream, err := scripted.New(script)
 	if err != nil {
@@ -76,7 +86,7 @@ func build(t *testing.T, policy string, script scripted.Script, configure ...fun
 	for _, f := range configure {
 		f(&c)
 	}
-	w := &world{t: t, upstream: upstream}
+	w := &world{t: t, upstream: upstream, canary: canary}
 	w.start(c)
 	return w
 }
@@ -84,7 +94,7 @@ func build(t *testing.T, policy string, script scripted.Script, configure ...fun
 func (w *world) start(c app.Config) {
 	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	a, err := app.New(app.Options{Config: c, Version: "test", Log: log})
+	a, err := app.New(app.Options{Config: c, Version: "test", Log: log}.WithCanary(w.canary))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,6 +179,21 @@ func TestEmptyContinuationIsAnError(t *testing.T) {
 	}
 }
 
+// What upstream reports in place of a continuation ends the answer, and is asked once.
+func TestErrorInPlaceOfAContinuation(t *testing.T) {
+	const fault = `data: {"error":{"message":"Overloaded"}}` + "\n\n"
+	var asked atomic.Int32
+	w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+		if asked.Add(1); strings.Contains(string(r.Body), `"role":"tool"`) {
+			return scripted.Events(scripted.Write{Bytes: []byte(fault)})
+		}
+		return callThenText(r)
+	})
+	if got := w.post("/v1/chat/completions", streamedRequest).rest(); !strings.HasSuffix(got, fault) || leaks(got) != "" || asked.Load() != 2 {
+		t.Errorf("upstream was asked %d times; the agent has %q", asked.Load(), got)
+	}
+}
+
 func TestHeartbeatsWhileTheModelWorks(t *testing.T) {
 	gate := make(chan struct{})
 	t.Run("on the arguments of a held call", func(t *testing.T) {
@@ -282,7 +298,8 @@ func TestAbortEndsWithTheUsersNextMessage(t *testing.T) {
 
 func TestAskWithAHugePrompt(t *testing.T) {
 	w := build(t, askAll, callThenText)
-	go w.tryPost("/v1/chat/completions", strings.Replace(wholeRequest, "do it", strings.Repeat("word ", 24<<20/5), 1))
+	prompt := strings.Repeat("word ", 9<<20/5) // more than a record of the store can hold
+	go w.tryPost("/v1/chat/completions", strings.Replace(wholeRequest, "do it", prompt, 1))
 	r := w.pending(1)[0]
 	if n := len(r.Context.LastUserMessage); n > 10<<10 || !strings.Contains(r.Context.LastUserMessage, "left out") {
 		t.Errorf("%d bytes of the user's message are in the request", n)

@@ -127,3 +127,26 @@ func TestLimitInShadow(t *testing.T) {
 		t.Errorf("not in the audit log: %s", events)
 	}
 }
+
+// TestLimitsOfTwoGroups: a call beyond the limits of two rules waits for the reviewers of
+// both.
+func TestLimitsOfTwoGroups(t *testing.T) {
+	n, m := 1, team{}
+	w := build(t, lsLimited+"{per_run: 1}\n    reviewers: [ops]\n  - allow: [bash]\n    limit: {per_run: 1}\n    reviewers: [security]\n", times(&n),
+		m.with("ada", "admin"), m.with("olaf", "reviewer", "ops"), m.with("sue", "reviewer", "security"))
+	w.console = w.as(m["ada"])
+	if got := received(w.post("/v1/chat/completions", wholeRequest, "X-Heldcall-Run", "a").rest()); got != "0" {
+		t.Fatalf("the agent got the calls %q", got)
+	}
+	agent := w.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "a")
+	id := w.pending(1)[0].ID
+	for i, who := range []string{"olaf", "sue"} {
+		r, err := w.as(m[who]).Decide(t.Context(), approve(id))
+		if err != nil || r.Status.Final() != (i == 1) {
+			t.Fatalf("after %s the request is %s, %v", who, r.Status, err)
+		}
+	}
+	if got := received(agent.rest()); got != "0" {
+		t.Errorf("the agent got the calls %q", got)
+	}
+}

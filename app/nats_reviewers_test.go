@@ -161,6 +161,12 @@ func TestWhoConnectsToTheEmbeddedServer(t *testing.T) {
 				t.Errorf("%s: %s gets %v, %v", auth, name, conn, err)
 			}
 		}
+		if told := strings.Count(w.log.String(), "a bot was refused"); told != 3 {
+			t.Errorf("%s: the log tells of %d refusals, wanted the first three in a minute", auth, told)
+		}
+		if warned := strings.Contains(w.log.String(), "whoever connects to NATS without a token"); warned != (auth == "open") {
+			t.Errorf("%s: warned of who reads: %t", auth, warned)
+		}
 		anybody, err := natsgo.Connect(url)
 		if auth == "reviewers" {
 			if !errors.Is(err, natsgo.ErrAuthorization) {

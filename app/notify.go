@@ -34,7 +34,10 @@ func (a *App) makeChannels(context.Context, *lifecycle) error {
 			a.channels.hooks = append(a.channels.hooks, console.Hook{Path: "/hooks/" + c.Name, Handler: channel})
 		}
 	}
-	return a.makeWebhooks()
+	if err := a.makeWebhooks(); err != nil {
+		return err
+	}
+	return a.makeShoutrrr()
 }
 
 // inboxURL is where reviewers find the console.

@@ -64,6 +64,9 @@ func TestSignInThatProvesNothing(t *testing.T) {
 	tampered := func(change func(claims map[string]any)) func(*browser) oidc.Returned {
 		return func(b *browser) oidc.Returned { o.Tamper(change); return returned(b) }
 	}
+	o.Tamper(func(map[string]any) {}) // signed anew, and else as it was
+	w.browser(o).signIn("ann")
+	o.Tamper(nil)
 	for name, attempt := range map[string]func(*browser) oidc.Returned{
 		"no such state": func(b *browser) oidc.Returned { r := returned(b); r.State += "x"; return r },
 		"no state":      func(b *browser) oidc.Returned { r := returned(b); r.State = ""; return r },

@@ -133,6 +133,18 @@ func (p *policies) deniesEdit(c policy.Call) (policy.Verdict, bool) {
 	return policy.Verdict{}, false
 }
 
+// wantsOfEdit is what the policies that may be those of a call want of reviewers
+// before it goes with arguments that one of them has changed.
+func (p *policies) wantsOfEdit(c policy.Call) (wants []approvals.Demand) {
+	for _, rules := range p.forCallsOf(c.Principal) {
+		v := rules.With(p.granted()).Judge(c)
+		for _, d := range v.Wants() {
+			wants = append(wants, approvals.Demand{Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals})
+		}
+	}
+	return wants
+}
+
 // read reads the file, if it has changed since the last time or all is to be read
 // again, and puts its policy in force. What is wrong leaves the one before.
 func (s *policySource) read(again bool) (changed bool, err error) {

@@ -158,7 +158,7 @@ func TestPromise3_FailClosed(t *testing.T) {
 	}
 	t.Run("a call that cannot be recorded", func(t *testing.T) {
 		t.Parallel()
-		huge := scripted.Call{ID: "call_sesame", Name: "bash", Arguments: `{"command":"opensesame ` + strings.Repeat("x", 9<<20) + `"}`}
+		huge := scripted.Call{ID: "call_sesame", Name: "bash", Arguments: `{"command":"opensesame ` + strings.Repeat("x", 5<<20) + `"}`}
 		w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
 			return scripted.Answer{Calls: []scripted.Call{huge}}.Reply(r)
 		})

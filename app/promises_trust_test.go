@@ -1,12 +1,15 @@
 package app_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/proxy"
 	"github.com/tidwall/gjson"
 )
 
@@ -95,7 +98,7 @@ func TestPromise10_SilenceIsNotRefusal(t *testing.T) {
 }
 
 func TestPromise11_GatedOrRefused(t *testing.T) {
-	w := build(t, denyAll, callThenText)
+	w := buildProven(t, nil, denyAll, callThenText)
 	gated := []string{
 		"/v1/chat/completions", "/v1//chat/completions", "/v1/./chat/completions", "/v1/x/../chat/completions", "/v1/chat/x/%2e%2e/completions",
 		"/v1/%63hat/completions", "/v1/chat%2fcompletions", "/v1/chat/completions/", "/v1/chat/completions;x=1", "/v1/chat;a/completions",
@@ -140,5 +143,19 @@ func TestPromise11_GatedOrRefused(t *testing.T) {
 	}
 	if got := w.get(w.app.ConsoleURL() + "/readyz"); !strings.Contains(got, `"canary","ok":true`) {
 		t.Errorf("readyz: %s", got)
+	}
+}
+
+// A canary that would have passed unheld is an error of the start that operators see.
+func TestFailedCanaryIsNotReady(t *testing.T) {
+	w := buildProven(t, func(context.Context, *proxy.Proxy) error { return errors.New("a call passed") }, denyAll, callThenText)
+	if got := w.get(w.app.ConsoleURL() + "/readyz"); !strings.Contains(got, `{"name":"canary","ok":false,"error":"a call passed"}`) {
+		t.Errorf("readyz: %s", got)
+	}
+	if got := w.get(w.app.ConsoleURL() + "/metrics"); !strings.Contains(got, "heldcall_canary_passed 0\n") {
+		t.Error("the metric says that it passed")
+	}
+	if got := w.log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "a call passed") {
+		t.Errorf("the log does not tell: %s", got)
 	}
 }

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -27,7 +29,7 @@ func (a *App) pushSetup() notify.Setup {
 func (a *App) startPush(ctx context.Context, running *lifecycle) (err error) {
 	c := a.config.Console
 	a.push, err = webpush.Open(ctx, webpush.Options{
-		Store: a.store, Gate: a.gate, Reviewer: a.reviewer, Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
+		Store: a.store, Gate: a.gate, Reviewer: a.reviewer, HoldsToken: a.holdsToken, Rights: c.rights(), Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
 		Log: a.log.With("component", "web_push"),
 	})
 	if err != nil {
@@ -44,12 +46,27 @@ func (a *App) startPush(ctx context.Context, running *lifecycle) (err error) {
 	}
 }
 
-// reviewer is who has a name.
+// reviewer is whom the configuration gives a name.
 func (a *App) reviewer(name string) (reviewers.Reviewer, bool) {
 	if a.reviewers == nil {
 		return reviewers.Local(), name == reviewers.LocalName
 	}
 	return a.reviewers.ByName(name)
+}
+
+// holdsToken reports whether a reviewer needs no sign-in elsewhere, which holds for some
+// time only.
+func (a *App) holdsToken(name string) bool { return a.reviewers == nil || a.reviewers.HoldsToken(name) }
+
+// rights names all of the configuration that gives people rights.
+func (c ConsoleConfig) rights() string {
+	o := c.OIDC
+	text := fmt.Sprintf("%q %q %q %q %q %q %q", o.Issuer, o.NameClaim, o.GroupsClaim, o.EmailDomains, o.RequiredGroups, o.Role, o.Memberships)
+	for _, r := range c.Reviewers {
+		text += fmt.Sprintf(" %q %q %q %q", r.Name, r.User, r.Role, r.Groups)
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // contact is how push services reach the operator.

@@ -81,8 +81,16 @@ func (a *App) refresh(s *policySource, asked bool) {
 			message = "the policy has been read again"
 		}
 		a.log.Info(message, "policy", absolute(s.file))
+		a.warnOfVacantGroups(s)
 	case asked && err == nil:
 		a.log.Info("there is no policy to read again", "policy", absolute(s.file))
+	}
+}
+
+// warnOfVacantGroups says which groups a policy asks in vain.
+func (a *App) warnOfVacantGroups(s *policySource) {
+	for _, vacant := range a.config.Console.Vacant(s.current.Load()) {
+		a.log.Warn(vacant, "policy", absolute(s.file))
 	}
 }
 

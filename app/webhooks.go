@@ -62,8 +62,11 @@ func (r *configReader) validateWebhooks(list []WebhookConfig, taken map[string]s
 		w, key := &list[i], index("notify.webhooks", i)
 		w.Name = cmp.Or(w.Name, "webhook")
 		r.validateChannel(key, w.Name, taken)
-		if u, err := url.Parse(string(w.URL)); err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+		switch u, err := url.Parse(string(w.URL)); {
+		case err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https":
 			r.problem(key+".url", "is not an http or https URL with a host and without a password; write for example https://ci.example/heldcall")
+		case u.Scheme == "http" && w.Reviewer != "" && !isLoopback(u.Hostname()):
+			r.problem(key+".url", "is an http URL, and with reviewer the messages hold URLs that decide, which could be read on its way; write an https URL, or leave reviewer out")
 		}
 		if len(w.Secrets) == 0 {
 			r.problem(key+".secrets", "is empty; messages are signed: write [whsec_...], made by echo whsec_$(openssl rand -base64 32)")
@@ -78,7 +81,7 @@ func (r *configReader) validateWebhooks(list []WebhookConfig, taken map[string]s
 
 // validateActing checks that webhooks act for reviewers that there are.
 func (r *configReader) validateActing(c *Config) {
-	known := map[string]bool{reviewers.LocalName: len(c.Console.Reviewers) == 0}
+	known := map[string]bool{reviewers.LocalName: !c.Console.asks()}
 	for _, reviewer := range c.Console.Reviewers {
 		known[reviewer.Name] = true
 	}

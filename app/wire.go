@@ -68,8 +68,8 @@ func (a *App) startGate(ctx context.Context, running *lifecycle) error {
 	}
 }
 
-// checkEdit lets the deny rules judge arguments that a reviewer has changed.
-func (a *App) checkEdit(r approvals.Request, args json.RawMessage) error {
+// checkEdit has policy judge arguments that a reviewer has changed.
+func (a *App) checkEdit(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error) {
 	call := policy.Call{
 		Tool: r.ToolName, Arguments: string(args), FreeText: r.Details.FreeText,
 		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Model: r.Model, Dialect: r.Dialect,
@@ -77,13 +77,13 @@ func (a *App) checkEdit(r approvals.Request, args json.RawMessage) error {
 	}
 	if r.Details.FreeText {
 		if err := json.Unmarshal(args, &call.Arguments); err != nil {
-			return &approvals.InvalidError{Field: "modified_args", Reason: "the tool takes free text: give it as a JSON string"}
+			return nil, &approvals.InvalidError{Field: "modified_args", Reason: "the tool takes free text: give it as a JSON string"}
 		}
 	}
 	if v, denied := a.policies.deniesEdit(call); denied {
-		return &approvals.InvalidError{Field: "modified_args", Reason: fmt.Sprintf("%s denies them: %s", v.Rule, v.Reason)}
+		return nil, &approvals.InvalidError{Field: "modified_args", Reason: fmt.Sprintf("%s denies them: %s", v.Rule, v.Reason)}
 	}
-	return nil
+	return a.policies.wantsOfEdit(call), nil
 }
 
 func (a *App) startBots(_ context.Context, running *lifecycle) (err error) {
@@ -133,7 +133,10 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 }
 
 // canaryResult is what the canary found at the start.
-type canaryResult struct{ err atomic.Pointer[error] }
+type canaryResult struct {
+	try func(context.Context, *proxy.Proxy) error
+	err atomic.Pointer[error]
+}
 
 // export makes the result a metric.
 func (c *canaryResult) export(reg prometheus.Registerer) {
@@ -149,7 +152,7 @@ func (c *canaryResult) export(reg prometheus.Registerer) {
 }
 
 func (c *canaryResult) run(ctx context.Context, a *App) {
-	err := a.proxy.Canary(ctx)
+	err := c.try(ctx, a.proxy)
 	c.err.Store(&err)
 	if err != nil && ctx.Err() == nil { // else heldcall was stopped while it tried
 		a.log.Error("a canary call would have passed unheld: heldcall reports that it is not ready", "error", err)

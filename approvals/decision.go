@@ -28,11 +28,13 @@ type Decision struct {
 	ModifiedArgs   json.RawMessage   `json:"modified_args,omitempty"`
 	Note           string            `json:"note,omitempty"`
 	ReviewerID     string            `json:"reviewer_id"`
-	ReviewerUser   string            `json:"reviewer_user,omitempty"`   // as principals name the same person
-	ReviewerGroups []string          `json:"reviewer_groups,omitempty"` // by whose right they decide
-	OnBehalfOf     string            `json:"on_behalf_of,omitempty"`    // in whose place they decide, set by the gate
-	OnBehalfUser   string            `json:"on_behalf_user,omitempty"`  // as principals name that person, set by the gate
-	Channel        string            `json:"channel,omitempty"`         // how it came: "rest", "nats", ...
+	ReviewerUser   string            `json:"reviewer_user,omitempty"`    // as principals name the same person
+	ReviewerGroups []string          `json:"reviewer_groups,omitempty"`  // by whose right they decide
+	OnBehalfOf     string            `json:"on_behalf_of,omitempty"`     // in whose place they decide, set by the gate
+	OnBehalfUser   string            `json:"on_behalf_user,omitempty"`   // as principals name that person, set by the gate
+	OnBehalfGroups []string          `json:"on_behalf_groups,omitempty"` // by whose right they then decide, set by the gate
+	Fills          []int             `json:"fills,omitempty"`            // of an approval: the request's demands that it counts for, by their places, set by the gate
+	Channel        string            `json:"channel,omitempty"`          // how it came: "rest", "nats", ...
 	Patterns       []string          `json:"patterns,omitempty"`
 	GrantExpiresAt *time.Time        `json:"grant_expires_at,omitempty"`
 	Scope          GrantScope        `json:"scope,omitempty"`    // of the grant

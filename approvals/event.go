@@ -52,6 +52,7 @@ type Event struct {
 	Action     Action          `json:"action,omitempty"`
 	ReviewerID string          `json:"reviewer_id,omitempty"`
 	OnBehalfOf string          `json:"on_behalf_of,omitempty"` // the reviewer in whose place
+	Demands    []Demand        `json:"demands,omitempty"`      // of a question: what rules that name different groups want; of an approval: those that it fills
 	Channel    string          `json:"channel,omitempty"`
 	Note       string          `json:"note,omitempty"`
 	Before     json.RawMessage `json:"before,omitempty"`    // arguments as the model wrote them

@@ -37,9 +37,10 @@ type GateOptions struct {
 	Now        func() time.Time      // nil: time.Now
 	Log        *slog.Logger          // nil: discards
 	Registerer prometheus.Registerer // nil: metrics are not exported
-	// CheckEdit judges edited arguments by policy's deny rules; an edit they
-	// refuse is an [*InvalidError]. Nil: no rule refuses an edit.
-	CheckEdit func(r Request, args json.RawMessage) error
+	// CheckEdit judges edited arguments by policy. An edit that a rule denies is an
+	// [*InvalidError]; of one that rules ask about it returns what they want. Nil: no
+	// rule is about edits.
+	CheckEdit func(r Request, args json.RawMessage) ([]Demand, error)
 	// Grants are where decisions are remembered. Nil: none is.
 	Grants *GrantBook
 	// NoSelfApproval keeps reviewers from approving what an agent asks that acts
@@ -57,7 +58,7 @@ type Gate struct {
 	store     Store
 	now       func() time.Time
 	log       *slog.Logger
-	checkEdit func(Request, json.RawMessage) error
+	checkEdit func(Request, json.RawMessage) ([]Demand, error)
 	grants    *GrantBook
 	// noSelfApproval: see GateOptions.
 	noSelfApproval bool
@@ -84,9 +85,10 @@ type waiter struct {
 	createdAt time.Time
 	expiresAt time.Time
 	deadline  *job
-	escalate  *job // nil: nobody else may decide later
+	escalate  []*job // more groups may decide, or fill a demand, at these times
 	hold      *Hold
-	index     int // of the request in hold
+	index     int  // of the request in hold
+	recording bool // it is being recorded: that the store has it not means nothing yet
 }
 
 // NewGate makes a gate. It decides at once, but deadlines, and decisions taken

@@ -120,11 +120,13 @@ func (g *Gate) do(ctx context.Context, j *job) {
 	case jobAbortRun:
 		err = g.cancelRun(ctx, j.id)
 	case jobEscalate:
-		err = g.escalate(ctx, j.id)
+		err = g.escalate(ctx, j.id, j.at)
 	}
 	var decided *DecidedError
 	switch {
 	case err == nil || errors.As(err, &decided) || ctx.Err() != nil:
+	case errors.Is(err, ErrUnknownRequest) && g.isRecording(j.id):
+		g.retry(j)
 	case errors.Is(err, ErrUnknownRequest):
 		g.giveUp(j.id, fmt.Errorf("it is no longer recorded: %w", ErrStoreUnavailable))
 		g.forget(j.id)
@@ -140,6 +142,13 @@ func (g *Gate) retry(j *job) {
 	again := *j
 	again.at = g.now().Add(retryDelay)
 	g.due.add(&again)
+}
+
+func (g *Gate) isRecording(id string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := g.pending[id]
+	return w != nil && w.recording
 }
 
 // giveUpLate ends the hold of a request that is long past its deadline.

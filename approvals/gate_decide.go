@@ -123,7 +123,11 @@ func (g *Gate) apply(r *Request, d Decision) error {
 		if r.RequiredApprovals > 1 {
 			return &InvalidError{"action", fmt.Sprintf("the request needs %d approvals of the same arguments; they cannot be edited", r.RequiredApprovals)}
 		}
-		if err := g.checkModified(r, d.ModifiedArgs); err != nil {
+		wants, err := g.checkModified(r, d.ModifiedArgs)
+		if err != nil {
+			return err
+		}
+		if err := r.widened(&d, wants); err != nil {
 			return err
 		}
 		r.Decisions = append(r.Decisions, d)
@@ -132,7 +136,7 @@ func (g *Gate) apply(r *Request, d Decision) error {
 		return g.applyAlways(r, d)
 	case ActionApprove:
 		r.Decisions = append(r.Decisions, d)
-		if len(r.Decisions) >= r.RequiredApprovals {
+		if r.filled() {
 			g.end(r, StatusApproved)
 		}
 	}

@@ -53,11 +53,16 @@ func TestPromise5_DecidedOnce_LateDecisionLoses(t *testing.T) {
 
 func TestDecisionsThatAreRefused(t *testing.T) {
 	s := openStore(t, t.TempDir())
-	g := runGate(t, approvals.GateOptions{Store: s, CheckEdit: func(_ approvals.Request, args json.RawMessage) error {
-		if strings.Contains(string(args), "secrets") {
-			return &approvals.InvalidError{Field: "modified_args", Reason: "denied by policy.yaml:7"}
+	g := runGate(t, approvals.GateOptions{Store: s, CheckEdit: func(_ approvals.Request, args json.RawMessage) ([]approvals.Demand, error) {
+		switch text := string(args); {
+		case strings.Contains(text, "secrets"):
+			return nil, &approvals.InvalidError{Field: "modified_args", Reason: "denied by policy.yaml:7"}
+		case strings.Contains(text, "for others"):
+			return []approvals.Demand{{Rule: "policy.yaml:8", Reviewers: []string{"security"}, RequiredApprovals: 1}}, nil
+		case strings.Contains(text, "for two"):
+			return []approvals.Demand{{Rule: "policy.yaml:9", RequiredApprovals: 2}}, nil
 		}
-		return nil
+		return nil, nil
 	}})
 	text := request("text")
 	text.Details.FreeText = true
@@ -92,6 +97,7 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 		{modify(x, `{"path":"a","n":1.5}`), "modified_args", "at /n"},
 		{modify(x, `{"path":"a","extra":1}`), "modified_args", "additional"},
 		{modify(x, `{"path":"secrets"}`), "modified_args", "policy.yaml:7"},
+		{modify(x, `{"path":"for two"}`), "modified_args", "2 approvals are required of such arguments (policy.yaml:9)"},
 		{modify(txt, `{"path":"a"}`), "modified_args", "string"},
 		{modify(quo, `{"path":"a"}`), "action", "2 approvals"},
 		{approvals.Decision{RequestID: run, ReviewerID: "bob", Action: approvals.ActionAbortRun}, "action", "no run"},

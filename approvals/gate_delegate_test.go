@@ -3,6 +3,7 @@ package approvals_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -123,6 +124,8 @@ func TestPromise5_DecidedOnce_QuorumCountsDelegators(t *testing.T) {
 		invalid := (*approvals.InvalidError)(nil)
 		if r, err := g.Decide(t.Context(), pair[1]); !errors.As(err, &invalid) {
 			t.Errorf("%s beside %s: %s, %v", pair[1].ReviewerID, pair[0].ReviewerID, r.Status, err)
+		} else if want := pair[0].ReviewerID + " has approved already, and " + pair[1].ReviewerID + " counts as the same person"; !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
 		}
 		ann := by("ann", approvals.ActionApprove, "finance")
 		ann.RequestID = held[i].ID

@@ -16,36 +16,35 @@ import (
 const maxSchema = 256 << 10
 
 // checkModified judges edited arguments: strict JSON of the right shape, the
-// tool's own parameter schema, then policy's deny rules.
-func (g *Gate) checkModified(r *Request, args json.RawMessage) error {
+// tool's own parameter schema, then policy. It returns what rules want of the edited call.
+func (g *Gate) checkModified(r *Request, args json.RawMessage) ([]Demand, error) {
 	const field = "modified_args"
 	if r.Details.Fixed {
-		return &InvalidError{field, "the arguments of this call cannot be changed: approve or deny it as it is"}
+		return nil, &InvalidError{field, "the arguments of this call cannot be changed: approve or deny it as it is"}
 	}
 	value := jsontext.Value(args)
 	if !value.IsValid() {
-		return &InvalidError{field, "not strict JSON: one value in UTF-8, no duplicate names, nothing after it"}
+		return nil, &InvalidError{field, "not strict JSON: one value in UTF-8, no duplicate names, nothing after it"}
 	}
 	switch kind := value.Kind(); {
 	case r.Details.FreeText && kind != '"':
-		return &InvalidError{field, "the tool takes free text: a JSON string is needed"}
+		return nil, &InvalidError{field, "the tool takes free text: a JSON string is needed"}
 	case !r.Details.FreeText && kind != '{':
-		return &InvalidError{field, "a JSON object is needed"}
+		return nil, &InvalidError{field, "a JSON object is needed"}
 	}
 	if !r.Details.FreeText {
 		if err := checkSchema(r.Tool.Parameters, args); err != nil {
-			return &InvalidError{field, err.Error()}
+			return nil, &InvalidError{field, err.Error()}
 		}
 	}
 	if g.checkEdit == nil {
-		return nil
+		return nil, nil
 	}
-	err := g.checkEdit(*r, args)
-	var invalid *InvalidError
-	if err == nil || errors.As(err, &invalid) {
-		return err
+	wants, err := g.checkEdit(*r, args)
+	if err == nil || errors.As(err, new(*InvalidError)) {
+		return wants, err
 	}
-	return &InvalidError{field, err.Error()}
+	return nil, &InvalidError{field, err.Error()}
 }
 
 // errUnchecked refuses edited arguments on which the validator itself fails.

@@ -17,7 +17,7 @@ import (
 // missing after a crash writes the very same one.
 func requestEvents(r *Request) []Event {
 	events := []Event{requestEvent(r, EventApprovalRequired, 0, r.CreatedAt)}
-	events[0].Before = r.Arguments
+	events[0].Before, events[0].Demands = r.Arguments, r.asked()
 	if raw := json.RawMessage(r.Details.RawArguments); !r.Details.FreeText && isStrictObject(raw) {
 		events[0].Before, events[0].After = raw, r.Arguments // a rule has changed them
 	}
@@ -28,15 +28,24 @@ func requestEvents(r *Request) []Event {
 		e.OnBehalfOf = d.OnBehalfOf
 		e.Channel = d.Channel
 		e.Note = d.Note
+		for _, place := range d.Fills {
+			e.Demands = append(e.Demands, r.asked()[place])
+		}
 		if len(d.ModifiedArgs) > 0 {
 			e.Before = r.Arguments
 			e.After = d.ModifiedArgs
 		}
 		events = append(events, e)
 	}
-	if e := r.Details.Escalation; e != nil && e.EscalatedAt != nil {
-		escalated := requestEvent(r, EventApprovalEscalated, 0, *e.EscalatedAt)
+	for i, e := range r.escalations() {
+		if e == nil || e.EscalatedAt == nil {
+			continue
+		}
+		escalated := requestEvent(r, EventApprovalEscalated, i, *e.EscalatedAt)
 		escalated.Note = "members of " + strings.Join(e.To, " or ") + " may decide too"
+		if len(r.Demands) > 0 {
+			escalated.Demands = r.asked()[i : i+1]
+		}
 		events = append(events, escalated)
 	}
 	ended := r.ExpiresAt

@@ -3,6 +3,7 @@ package approvals_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -179,10 +180,12 @@ func TestPromise7_NothingHangs_CancelIsRetried(t *testing.T) {
 	}
 }
 
-func TestPromise7_NothingHangs_TwoThousandHolds(t *testing.T) {
+var manyHolds = flag.Int("many", 300, "calls that are held at once; make load says 2000")
+
+func TestPromise7_NothingHangs_ManyHolds(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	g := runGate(t, approvals.GateOptions{Store: s})
-	const n = 2000
+	n := *manyHolds
 	holds := make([]*approvals.Hold, n)
 	var group sync.WaitGroup
 	writers := make(chan struct{}, 100) // what a busy disk syncs within the limit of one write
@@ -228,5 +231,30 @@ func TestPromise7_NothingHangs_TwoThousandHolds(t *testing.T) {
 	}
 	if page, err := g.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending}); err != nil || len(page.Items) != 0 {
 		t.Fatalf("%d pending, %v", len(page.Items), err)
+	}
+}
+
+// A request whose deadline passes while it is being recorded ends as its rule says.
+func TestADeadlineBeforeTheRecord(t *testing.T) {
+	looked := make(chan struct{}, 8)
+	s := &faulty{Store: openStore(t, t.TempDir())}
+	s.getFails = func() bool { looked <- struct{}{}; return false }
+	s.createFails = func() bool {
+		for range 2 { // the second look shows that the first one has found nothing
+			select {
+			case <-looked:
+			case <-time.After(5 * time.Second):
+				return false
+			}
+		}
+		return false
+	}
+	g := runGate(t, approvals.GateOptions{Store: s})
+	late := request("bash")
+	late.ExpiresAt, late.OnTimeout = time.Now().Add(time.Millisecond), approvals.OnTimeoutApprove
+	h := open(t, g, late)
+	await(t, h.Done(), "the deadline")
+	if r := h.Requests()[0]; h.Err() != nil || r.Status != approvals.StatusApproved {
+		t.Errorf("status %s, error %v", r.Status, h.Err())
 	}
 }

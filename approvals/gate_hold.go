@@ -94,8 +94,8 @@ func (h *Hold) update(index int, r Request) {
 // movedOn reports whether anything has become of a request since it was opened.
 // What says otherwise is a copy of what the hold has, and holds are many.
 func (r *Request) movedOn() bool {
-	e := r.Details.Escalation
-	return r.Status.Final() || len(r.Decisions) > 0 || e != nil && e.EscalatedAt != nil
+	escalated := func(e *Escalation) bool { return e != nil && e.EscalatedAt != nil }
+	return r.Status.Final() || len(r.Decisions) > 0 || slices.ContainsFunc(r.escalations(), escalated)
 }
 
 // abandon ends the hold without an answer.

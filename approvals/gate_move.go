@@ -200,8 +200,8 @@ func (g *Gate) forget(id string) {
 func (g *Gate) drop(id string, w *waiter) {
 	delete(g.pending, id)
 	g.due.remove(w.deadline)
-	if w.escalate != nil {
-		g.due.remove(w.escalate)
+	for _, later := range w.escalate {
+		g.due.remove(later)
 	}
 }
 

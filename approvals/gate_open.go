@@ -46,6 +46,7 @@ func (g *Gate) Open(ctx context.Context, requests []Request) (*Hold, error) {
 		g.withdraw(ctx, h)
 		return nil, err
 	}
+	g.recorded(h)
 	for i := range requests { // the abort may have come while we were writing
 		if g.RunState(requests[i].RunID) == RunAborted {
 			g.due.add(&job{kind: jobAbortRun, id: requests[i].RunID, at: g.now()})
@@ -76,6 +77,7 @@ func (g *Gate) newHold(requests []Request) *Hold {
 		if r.SuggestedPatterns == nil {
 			r.SuggestedPatterns = []string{}
 		}
+		r.settleDemands()
 		if r.Reviewers == nil {
 			r.Reviewers = []string{}
 		}
@@ -94,6 +96,19 @@ func (g *Gate) expect(h *Hold) {
 	defer g.mu.Unlock()
 	for i, r := range h.requests {
 		g.track(r, h, i)
+		g.pending[r.ID].recording = true
+	}
+}
+
+// recorded notes that all requests of a hold are recorded.
+func (g *Gate) recorded(h *Hold) {
+	requests := h.Requests()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range requests {
+		if w := g.pending[r.ID]; w != nil {
+			w.recording = false
+		}
 	}
 }
 
@@ -103,9 +118,10 @@ func (g *Gate) track(r Request, h *Hold, index int) {
 	w := &waiter{createdAt: r.CreatedAt, expiresAt: r.ExpiresAt, deadline: deadline, hold: h, index: index}
 	g.pending[r.ID] = w
 	g.due.add(deadline)
-	if r.willEscalate() {
-		w.escalate = &job{kind: jobEscalate, id: r.ID, at: r.Details.Escalation.At}
-		g.due.add(w.escalate)
+	for _, at := range r.escalationTimes() {
+		later := &job{kind: jobEscalate, id: r.ID, at: at}
+		w.escalate = append(w.escalate, later)
+		g.due.add(later)
 	}
 }
 

@@ -40,6 +40,9 @@ func ParseDecision(payload []byte) (Decision, error) {
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return Decision{}, notDecision(err)
 	}
+	if isEvent(payload) {
+		return Decision{}, &InvalidError{"payload", "it is an entry of the audit log (seq, hash), and no decision"}
+	}
 	action, err := p.action()
 	if err != nil {
 		return Decision{}, err
@@ -61,6 +64,16 @@ func ParseDecision(payload []byte) (Decision, error) {
 		d.ModifiedArgs = []byte(p.ModifiedArgs)
 	}
 	return d, nil
+}
+
+// isEvent reports whether a payload is what the audit log has of a decision. That would
+// be read as one, should anything ever be made to deliver it to where decisions are taken.
+func isEvent(payload []byte) bool {
+	var event struct {
+		Seq  jsontext.Value `json:"seq"`
+		Hash jsontext.Value `json:"hash"`
+	}
+	return json.Unmarshal(payload, &event) == nil && event.Seq != nil && event.Hash != nil
 }
 
 // action brings the words for yes and no together.

@@ -11,20 +11,21 @@ const EveryGroup = "*"
 
 // mayDecide reports whether a reviewer may take this decision on this request: as
 // a member of one of its groups, where it names any, or in the place of one who
-// is. It notes in whose place they decide: the first who can.
+// is. It notes in whose place they decide, the first who can, and of an approval for
+// which of the request's demands it counts.
 func (g *Gate) mayDecide(r *Request, d *Decision) error {
-	d.OnBehalfOf, d.OnBehalfUser = "", ""
-	if len(r.Reviewers) == 0 || memberOf(d.ReviewerGroups, r.Reviewers) {
-		return g.mayApprove(r, d)
+	d.OnBehalfOf, d.OnBehalfUser, d.OnBehalfGroups, d.Fills = "", "", nil, nil
+	refused := g.mayAs(r, d, d.ReviewerGroups)
+	if refused == nil {
+		return nil
 	}
-	var refused error = &ForbiddenError{d.ReviewerID, "members of " + strings.Join(r.Reviewers, " or ") + " decide this request"}
 	for _, name := range g.principals(d.ReviewerID) {
 		standing, known := g.reviewer(name)
-		if !known || !memberOf(standing.Groups, r.Reviewers) {
+		if !known || !MemberOf(standing.Groups, r.Reviewers) {
 			continue
 		}
-		d.OnBehalfOf, d.OnBehalfUser = name, standing.User
-		if refused = g.mayApprove(r, d); refused == nil {
+		d.OnBehalfOf, d.OnBehalfUser, d.OnBehalfGroups = name, standing.User, standing.Groups
+		if refused = g.mayAs(r, d, standing.Groups); refused == nil {
 			return nil
 		}
 	}
@@ -38,28 +39,38 @@ func (g *Gate) CanApprove(r *Request, d Decision) bool {
 	return !r.Status.Final() && g.mayDecide(r, &d) == nil
 }
 
-// mayApprove refuses an approval, where people must not approve what their own
-// agents ask, of the principal's user, and a second one of the same person.
-func (g *Gate) mayApprove(r *Request, d *Decision) error {
+// mayAs refuses a decision of who has not the groups for it, an approval of the
+// principal's user, where people must not approve what their own agents ask, and a
+// second one of the same person.
+func (g *Gate) mayAs(r *Request, d *Decision, groups []string) error {
+	if len(r.Reviewers) > 0 && !MemberOf(groups, r.Reviewers) {
+		return &ForbiddenError{d.ReviewerID, "members of " + strings.Join(r.Reviewers, " or ") + " decide this request"}
+	}
 	if user := r.Principal.User; g.noSelfApproval && approves(d.Action) && d.isPerson(user) {
 		return &ForbiddenError{d.ReviewerID, fmt.Sprintf("the agent acts for %s, so another reviewer approves this request", user)}
 	}
-	if d.Action != ActionApprove {
-		return nil
-	}
-	for _, earlier := range r.Decisions {
-		if d.countsAs(&earlier) {
-			return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already; %d different reviewers are required", d.ReviewerID, r.RequiredApprovals)}
-		}
+	switch d.Action {
+	case ActionApprove:
+		return r.fill(d, groups)
+	case ActionModifyArgs, ActionAllowAlways, ActionDenyAlways:
+		return r.wholly(d, groups)
 	}
 	return nil
 }
 
-// memberOf reports whether one of the groups is among those that are named.
-func memberOf(groups, named []string) bool {
+// MemberOf reports whether one of the groups is among those that are named.
+func MemberOf(groups, named []string) bool {
 	return slices.ContainsFunc(groups, func(group string) bool {
 		return group == EveryGroup || slices.Contains(named, group)
 	})
+}
+
+// rights are the groups by whose right the decision was taken.
+func (d *Decision) rights() []string {
+	if d.OnBehalfOf != "" {
+		return d.OnBehalfGroups
+	}
+	return d.ReviewerGroups
 }
 
 // people are the names and users of who decides, and of whoever they decide for.

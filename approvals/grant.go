@@ -54,17 +54,42 @@ type Grant struct {
 	// authenticated the reviewer. It is compared and not kept.
 	GranterUser string `json:"-"`
 	// OnBehalfOf is in whose place the reviewer decided, "" for nobody.
-	OnBehalfOf string    `json:"on_behalf_of,omitempty"`
-	Channel    string    `json:"channel,omitempty"`    // how it came: "rest", "nats", ...
-	RequestID  string    `json:"request_id,omitempty"` // the request whose decision was remembered
-	Template   string    `json:"template,omitempty"`   // name of the template it was made of
-	Note       string    `json:"note,omitempty"`
-	CreatedAt  time.Time `json:"created_at"` // UTC
+	OnBehalfOf string `json:"on_behalf_of,omitempty"`
+	// Groups are those by whose right it was decided: rules that name reviewers ask in
+	// spite of a grant that allows, unless they name one of these. A grant that was
+	// written by hand has none and needs none: an admin wrote it.
+	Groups    []string  `json:"groups,omitempty"`
+	Channel   string    `json:"channel,omitempty"`    // how it came: "rest", "nats", ...
+	RequestID string    `json:"request_id,omitempty"` // the request whose decision was remembered
+	Template  string    `json:"template,omitempty"`   // name of the template it was made of
+	Note      string    `json:"note,omitempty"`
+	CreatedAt time.Time `json:"created_at"` // UTC
 	// ExpiresAt is when the grant ends, UTC; nil: it does not.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	// LastUsedAt is when the grant last decided a call, UTC; nil: it has not yet.
 	LastUsedAt *time.Time `json:"last_used_at,omitempty"`
 	Uses       uint64     `json:"uses"` // calls that it decided
+}
+
+// GrantPayload is a grant as reviewers write it. Who grants it is not theirs to say.
+type GrantPayload struct {
+	Effect    GrantEffect `json:"effect"`
+	Scope     GrantScope  `json:"scope"`
+	Principal Principal   `json:"principal"`
+	SessionID string      `json:"session_id"`
+	Patterns  []string    `json:"patterns"`
+	Template  string      `json:"template"`
+	Note      string      `json:"note"`
+	ExpiresAt *time.Time  `json:"expires_at"`
+}
+
+// By is the grant that a reviewer writes over a channel. The user is the same person
+// as principals name them.
+func (p *GrantPayload) By(reviewer, user, channel string) Grant {
+	return Grant{
+		Effect: p.Effect, Scope: p.Scope, Principal: p.Principal, SessionID: p.SessionID, Patterns: p.Patterns,
+		Template: p.Template, Note: p.Note, ExpiresAt: p.ExpiresAt, GrantedBy: reviewer, GranterUser: user, Channel: channel,
+	}
 }
 
 // Expired reports whether the grant has ended at a time.

@@ -21,7 +21,7 @@ func (b *GrantBook) Add(ctx context.Context, g Grant) (Grant, error) {
 	if g.GrantedBy == "" || g.GrantedBy == ReviewerTimeout {
 		return Grant{}, &InvalidError{"granted_by", fmt.Sprintf("%q cannot grant", g.GrantedBy)}
 	}
-	g.RequestID, g.OnBehalfOf = "", ""
+	g.RequestID, g.OnBehalfOf, g.Groups = "", "", nil
 	g, err := b.complete(g, nil)
 	if err != nil {
 		return Grant{}, err
@@ -118,7 +118,7 @@ func (b *GrantBook) propose(r *Request, d Decision) (Grant, error) {
 	}
 	g := Grant{
 		Effect: GrantAllow, Scope: d.Scope, Principal: r.Principal, SessionID: r.SessionID, Patterns: d.Patterns,
-		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note, ExpiresAt: d.GrantExpiresAt,
+		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Groups: d.rights(), Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note, ExpiresAt: d.GrantExpiresAt,
 	}
 	if d.Action == ActionDenyAlways {
 		g.Effect = GrantDeny
@@ -141,7 +141,7 @@ func grantOf(r *Request, d *Decision) (Grant, bool) {
 	}
 	g := Grant{
 		ID: d.GrantID, Effect: GrantAllow, Scope: d.Scope, Principal: r.Principal, SessionID: r.SessionID, Patterns: d.Patterns,
-		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note,
+		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Groups: d.rights(), Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note,
 		CreatedAt: d.DecidedAt, ExpiresAt: d.GrantExpiresAt,
 	}
 	if d.Action == ActionDenyAlways {

@@ -102,9 +102,10 @@ type Request struct {
 	RememberScopes    []GrantScope    `json:"remember_scopes,omitempty"` // that a grant may have; none: any
 	Reviewers         []string        `json:"reviewers"`
 	RequiredApprovals int             `json:"required_approvals"`
-	CreatedAt         time.Time       `json:"created_at"` // UTC
-	ExpiresAt         time.Time       `json:"expires_at"` // UTC
-	OnTimeout         string          `json:"on_timeout"` // OnTimeoutDeny or OnTimeoutApprove
+	Demands           []Demand        `json:"demands,omitempty"` // where rules that name different groups ask; else Reviewers and RequiredApprovals say all
+	CreatedAt         time.Time       `json:"created_at"`        // UTC
+	ExpiresAt         time.Time       `json:"expires_at"`        // UTC
+	OnTimeout         string          `json:"on_timeout"`        // OnTimeoutDeny or OnTimeoutApprove
 	Decisions         []Decision      `json:"decisions"`
 	Details           Details         `json:"details"`
 }
@@ -126,7 +127,8 @@ type Details struct {
 	CancelReason string `json:"cancel_reason,omitempty"`
 	// EndedAt is when the request became final, UTC; nil while it is pending.
 	EndedAt *time.Time `json:"ended_at,omitempty"`
-	// Escalation says who may decide too when nobody has for a while.
+	// Escalation says who may decide too when nobody has for a while. Each of
+	// the request's demands has its own.
 	Escalation *Escalation `json:"escalation,omitempty"`
 	// FreeText is true where the tool's input is free text by contract.
 	FreeText bool `json:"free_text,omitempty"`
@@ -135,8 +137,8 @@ type Details struct {
 	Fixed bool `json:"fixed,omitempty"`
 }
 
-// Escalation is who may decide a request too once a time has come. Then the
-// groups stand in the request's Reviewers.
+// Escalation is who may decide a request too, or fill a demand, once a time has come.
+// Then the groups stand in its Reviewers.
 type Escalation struct {
 	At          time.Time  `json:"at"` // UTC
 	To          []string   `json:"to"` // groups
@@ -149,4 +151,13 @@ func (r *Request) FinalDecision() (Decision, bool) {
 		return Decision{}, false
 	}
 	return r.Decisions[len(r.Decisions)-1], true
+}
+
+// Silence says what becomes of the call of a request that nobody answers in time:
+// "not run" or "run".
+func (r *Request) Silence() string {
+	if r.OnTimeout == OnTimeoutApprove {
+		return "run"
+	}
+	return "not run"
 }

@@ -2,13 +2,15 @@ package console_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"io"
 	"iter"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console"
@@ -48,7 +50,7 @@ func TestAudit(t *testing.T) {
 	}{
 		{auditLog{1203, "1"}, 0, 1},
 		{auditLog{1203, "1"}, 1000 * time.Second, 1000},
-		{auditLog{5, string(large)}, 0, 1}, // a page ends early
+		{auditLog{3, string(large)}, 0, 1}, // a page ends early
 		{auditLog{0, "1"}, 0, 1},
 	} {
 		c := connectTo(t, console.Options{Listen: "127.0.0.1:0", Audit: tt.log})
@@ -86,7 +88,7 @@ func TestAuditThatCannotBeRead(t *testing.T) {
 
 // TestAuditPageCountsEverything: whatever makes an event large, a page ends early.
 func TestAuditPageCountsEverything(t *testing.T) {
-	large := strings.Repeat("1", 5<<20)
+	large := strings.Repeat("1", 4<<20+1) // two are more than a page has
 	for what, e := range map[string]approvals.Event{
 		"arguments": {Before: []byte(large)},
 		"an edit":   {After: []byte(large)},
@@ -98,11 +100,11 @@ func TestAuditPageCountsEverything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var page approvals.EventPage
-		err = json.NewDecoder(answer.Body).Decode(&page)
+		body, err := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
-		if err != nil || len(page.Items) != 2 || page.NextCursor != "2" {
-			t.Errorf("%s: a page has %d events, the next begins after %q (%v)", what, len(page.Items), page.NextCursor, err)
+		page := gjson.GetManyBytes(body, "items.#", "next_cursor")
+		if err != nil || page[0].Raw != "2" || page[1].Str != "2" {
+			t.Errorf("%s: a page has %s events, the next begins after %s (%v)", what, page[0].Raw, page[1].Raw, err)
 		}
 	}
 }

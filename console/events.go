@@ -2,9 +2,11 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -13,13 +15,25 @@ import (
 	"github.com/heldcall/heldcall/intercept/sse"
 )
 
+// eventRequest names the event that is a request as it stands.
+const eventRequest = "request"
+
 // events streams the audit log as server-sent events, each with its sequence
 // number as id, until the client leaves or the console stops. Without a
-// Last-Event-ID it begins with the next event; with 0 at the first.
+// Last-Event-ID, and with one that this log does not have yet, it begins with the next
+// event; with 0 at the first. With requests=true each event about a request is followed
+// by that request as it stands by then.
 func (c *Console) events(w http.ResponseWriter, r *http.Request) error {
 	from, err := resumeFrom(r.Header.Get("Last-Event-ID"))
 	if err != nil {
 		return err
+	}
+	if from, err = c.inThisLog(r.Context(), from); err != nil {
+		return err
+	}
+	requests, err := parseEventsQuery(r.URL.RawQuery)
+	if err != nil {
+		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
@@ -39,7 +53,7 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) error {
 	c.metrics.streams.Inc()
 	defer c.metrics.streams.Dec()
 	w.WriteHeader(http.StatusOK)
-	c.stream(ctx, newEventWriter(w), feed)
+	c.stream(ctx, newEventWriter(w), feed, requests)
 	return nil
 }
 
@@ -54,6 +68,41 @@ func resumeFrom(lastEventID string) (uint64, error) {
 			fmt.Sprintf("Last-Event-ID: %q is not the id of an event; send the last id you got, or 0 for all", lastEventID))
 	}
 	return last + 1, nil
+}
+
+// inThisLog is the sequence number to begin with where one may be of another log, from
+// before the state was restored or begun anew: then it is 0, since who waited for that
+// event would hear of none until this log has as many.
+func (c *Console) inThisLog(ctx context.Context, from uint64) (uint64, error) {
+	if from == 0 {
+		return 0, nil
+	}
+	head, err := c.gate.LastSeq(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the end of the log: %w", err)
+	}
+	if from > head+1 {
+		return 0, nil
+	}
+	return from, nil
+}
+
+// parseEventsQuery reads whether requests are wanted beside the events.
+func parseEventsQuery(query string) (requests bool, err error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return false, errors.New("the query is not well formed; encode it as name=value")
+	}
+	for name, given := range values {
+		if name != "requests" {
+			return false, fmt.Errorf("%s: is not a parameter; use requests", name)
+		}
+		if len(given) > 1 || given[0] != "true" && given[0] != "false" {
+			return false, errors.New("requests: is neither true nor false, once; with true each request comes too, as it stands after an event about it")
+		}
+		requests = given[0] == "true"
+	}
+	return requests, nil
 }
 
 type feedItem struct {
@@ -83,7 +132,7 @@ func (c *Console) subscribe(ctx context.Context, from uint64) <-chan feedItem {
 
 // stream writes what the feed brings, and a comment whenever it brought nothing
 // for one heartbeat.
-func (c *Console) stream(ctx context.Context, out *eventWriter, feed <-chan feedItem) {
+func (c *Console) stream(ctx context.Context, out *eventWriter, feed <-chan feedItem, requests bool) {
 	if out.comment("heldcall events") != nil {
 		return
 	}
@@ -100,18 +149,53 @@ func (c *Console) stream(ctx context.Context, out *eventWriter, feed <-chan feed
 			if !open {
 				return
 			}
-			if item.err != nil {
-				c.log.Error("event stream failed", "error", item.err)
-				_ = out.event("", "problem", problemOf(http.MethodGet, item.err)) // the stream ends either way
+			text, failed := c.tidings(ctx, item, requests)
+			if failed != nil {
+				if ctx.Err() == nil {
+					c.log.Error("event stream failed", "error", failed)
+					_ = out.event("problem", problemOf(http.MethodGet, failed)) // the stream ends either way
+				}
 				return
 			}
-			err = out.event(strconv.FormatUint(item.event.Seq, 10), string(item.event.Type), item.event)
+			err = out.write(text)
 		}
 		if err != nil {
 			return
 		}
 		heartbeat.Reset(c.heartbeat)
 	}
+}
+
+// tidings are an event and, where that is wanted, the request that it is about:
+// written together, so that a reader is woken once.
+func (c *Console) tidings(ctx context.Context, item feedItem, requests bool) ([]byte, error) {
+	if item.err != nil {
+		return nil, item.err
+	}
+	event := item.event
+	text, err := appendEvent([]byte("id: "+strconv.FormatUint(event.Seq, 10)+"\n"), string(event.Type), event)
+	if err != nil || !requests || !movesRequest(event.Type) {
+		return text, err
+	}
+	request, err := c.gate.Request(ctx, event.RequestID)
+	switch {
+	case errors.Is(err, approvals.ErrUnknownRequest): // kept for as long as it was to be
+		return text, nil
+	case err != nil:
+		return nil, fmt.Errorf("read request %s: %w", event.RequestID, err)
+	}
+	return appendEvent(text, eventRequest, request)
+}
+
+// movesRequest reports whether an event says that a request began, ended, or
+// stands otherwise than before.
+func movesRequest(t approvals.EventType) bool {
+	switch t {
+	case approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,
+		approvals.EventApprovalExpired, approvals.EventApprovalCancelled:
+		return true
+	}
+	return false
 }
 
 // eventWriter writes server-sent events, each flushed, each within a deadline of
@@ -127,27 +211,33 @@ func newEventWriter(w http.ResponseWriter) *eventWriter {
 	return e
 }
 
-func (e *eventWriter) comment(text string) error { return e.write(": " + text + "\n\n") }
+func (e *eventWriter) comment(text string) error { return e.write([]byte(": " + text + "\n\n")) }
 
-// event writes one event. An empty id leaves the client's Last-Event-ID as it
-// is.
-func (e *eventWriter) event(id, name string, value any) error {
-	data, err := encode(value)
+// event writes one event without an id, which leaves the client's Last-Event-ID
+// as it is.
+func (e *eventWriter) event(name string, value any) error {
+	text, err := appendEvent(nil, name, value)
 	if err != nil {
-		return fmt.Errorf("encode event %s: %w", id, err)
+		return err
 	}
-	if id != "" {
-		id = "id: " + id + "\n"
-	}
-	return e.write(string(sse.AppendData([]byte(id), name, data)))
+	return e.write(text)
 }
 
-func (e *eventWriter) write(text string) error {
+func (e *eventWriter) write(text []byte) error {
 	if err := e.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(e.w, text); err != nil {
+	if _, err := e.w.Write(text); err != nil {
 		return err
 	}
 	return e.control.Flush()
+}
+
+// appendEvent appends an event with a value as its data.
+func appendEvent(dst []byte, name string, value any) ([]byte, error) {
+	data, err := encode(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode event %s: %w", name, err)
+	}
+	return sse.AppendData(dst, name, data), nil
 }

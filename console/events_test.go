@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,10 +17,10 @@ import (
 
 // follow opens an event stream and returns its lines; the channel closes at its
 // end.
-func follow(t *testing.T, url, lastEventID string) <-chan string {
+func follow(t *testing.T, url, lastEventID string, query ...string) <-chan string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	request, err := http.NewRequestWithContext(ctx, "GET", url+"/api/v1/events", nil)
+	request, err := http.NewRequestWithContext(ctx, "GET", url+"/api/v1/events?"+strings.Join(query, "&"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func take(t *testing.T, lines <-chan string, n int) []string {
 }
 
 func TestEventsCarryTheirSequenceNumber(t *testing.T) {
-	gate := &scriptedGate{events: make(chan approvals.Event)}
+	gate := &scriptedGate{last: 41, events: make(chan approvals.Event)}
 	lines := follow(t, start(t, gate, nil), "41")
 	take(t, lines, 2)
 	gate.events <- approvals.Event{Seq: 42, Type: approvals.EventCallReleased, ToolName: "a\nb<", Before: []byte("{\n}")}
@@ -84,8 +85,8 @@ func TestEventsCarryTheirSequenceNumber(t *testing.T) {
 }
 
 func TestEventsBeginWhereAsked(t *testing.T) {
-	for last, want := range map[string]uint64{"": 0, "0": 1, "7": 8} {
-		gate := &scriptedGate{events: make(chan approvals.Event)}
+	for last, want := range map[string]uint64{"": 0, "0": 1, "7": 8, "8": 0} { // 8 is of another log
+		gate := &scriptedGate{last: 7, events: make(chan approvals.Event)}
 		take(t, follow(t, start(t, gate, nil), last), 2)
 		gate.events <- approvals.Event{} // the subscription has begun
 		if gate.from != want {
@@ -99,6 +100,44 @@ func TestEventsBeginWhereAsked(t *testing.T) {
 	for _, last := range []string{"x", "-1", "18446744073709551615"} {
 		status, header, body := ask(t, "GET", url+"/api/v1/events", "", "Last-Event-ID", last)
 		wantProblem(t, status, header, body, 400, problem.CodeBadRequest)
+	}
+}
+
+func TestEventsBringRequestsWhereAsked(t *testing.T) {
+	gate := &scriptedGate{events: make(chan approvals.Event), request: approvals.Request{ID: "01A", Status: approvals.StatusApproved}}
+	url := start(t, gate, nil)
+	lines := follow(t, url, "", "requests=true")
+	take(t, lines, 2)
+	gate.events <- approvals.Event{Seq: 7, Type: approvals.EventApprovalDecision, RequestID: "01A"}
+	got := take(t, lines, 7)
+	if got[0] != "id: 7" || got[1] != "event: approval_decision" || got[4] != "event: request" || !strings.HasPrefix(got[5], `data: {"id":"01A",`) || !strings.Contains(got[5], `"status":"approved"`) {
+		t.Errorf("the stream says %q", got)
+	}
+	gate.events <- approvals.Event{Seq: 8, Type: approvals.EventCallReleased, RequestID: "01A"}
+	gate.events <- approvals.Event{Seq: 9}
+	if got := take(t, lines, 5); got[0] != "id: 8" || got[4] != "id: 9" {
+		t.Errorf("the stream says %q", got)
+	}
+	status, header, body := ask(t, "GET", url+"/api/v1/events?requests=some", "")
+	wantProblem(t, status, header, body, 400, problem.CodeBadRequest)
+}
+
+func TestEventsBringNoRequestThatIsNotThere(t *testing.T) {
+	expired := approvals.Event{Seq: 9, Type: approvals.EventApprovalExpired, RequestID: "01B"}
+	gone := &scriptedGate{events: make(chan approvals.Event), reading: approvals.ErrUnknownRequest}
+	lines := follow(t, start(t, gone, nil), "", "requests=true")
+	take(t, lines, 2)
+	gone.events <- expired
+	gone.events <- approvals.Event{Seq: 10}
+	if got := take(t, lines, 5); got[0] != "id: 9" || got[4] != "id: 10" {
+		t.Errorf("the stream says %q", got)
+	}
+	unread := &scriptedGate{events: make(chan approvals.Event), reading: approvals.ErrStoreUnavailable}
+	lines = follow(t, start(t, unread, nil), "", "requests=true")
+	take(t, lines, 2)
+	unread.events <- expired
+	if got := take(t, lines, 1); got[0] != "event: problem" {
+		t.Errorf("the stream says %q, and nobody would be told of the event again", got)
 	}
 }
 

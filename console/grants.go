@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/oklog/ulid/v2"
@@ -89,33 +88,18 @@ func (c *Console) listTemplates(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, listOf[approvals.GrantTemplate]{Items: c.templates})
 }
 
-// grantPayload is a grant as reviewers write it. Who grants it is not theirs to
-// say.
-type grantPayload struct {
-	Effect    approvals.GrantEffect `json:"effect"`
-	Scope     approvals.GrantScope  `json:"scope"`
-	Principal approvals.Principal   `json:"principal"`
-	SessionID string                `json:"session_id"`
-	Patterns  []string              `json:"patterns"`
-	Template  string                `json:"template"`
-	Note      string                `json:"note"`
-	ExpiresAt *time.Time            `json:"expires_at"`
-}
-
 // readGrant reads the body of a grant.
 func readGrant(w http.ResponseWriter, r *http.Request) (approvals.Grant, error) {
 	body, err := readBody(w, r)
 	if err != nil {
 		return approvals.Grant{}, err
 	}
-	var p grantPayload
+	var p approvals.GrantPayload
 	if err := json.Unmarshal(body, &p, json.RejectUnknownMembers(true)); err != nil {
 		return approvals.Grant{}, &approvals.InvalidError{Field: "grant", Reason: err.Error()}
 	}
-	return approvals.Grant{
-		Effect: p.Effect, Scope: p.Scope, Principal: p.Principal, SessionID: p.SessionID, Patterns: p.Patterns,
-		Template: p.Template, Note: p.Note, ExpiresAt: p.ExpiresAt, GrantedBy: reviewerOf(r).Name, GranterUser: reviewerOf(r).User, Channel: channelREST,
-	}, nil
+	who := reviewerOf(r)
+	return p.By(who.Name, who.User, channelREST), nil
 }
 
 // addGrant writes a grant by hand and answers it.

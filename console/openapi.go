@@ -7,8 +7,13 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/schema"
 )
+
+// object is a part of the OpenAPI document.
+type object = schema.Object
 
 // showOpenAPI answers the description of the API, made of its routes and types.
 func (c *Console) showOpenAPI(w http.ResponseWriter, _ *http.Request) error {
@@ -17,10 +22,10 @@ func (c *Console) showOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 
 // describeAPI is the OpenAPI 3.1 document of routes.
 func describeAPI(routes []route) object {
-	types, known := schemas{object{}}, exchanges()
+	types, known := schema.New(), exchanges()
 	failure := object{
 		"description": "what is wrong and what to do",
-		"content":     object{problem.ContentType: object{"schema": types.of(reflect.TypeFor[problem.Problem](), false)}},
+		"content":     object{problem.ContentType: object{"schema": types.Written(reflect.TypeFor[problem.Problem]())}},
 	}
 	paths := object{}
 	for _, route := range routes {
@@ -39,7 +44,7 @@ func describeAPI(routes []route) object {
 		},
 		"paths": paths,
 		"components": object{
-			"schemas":   types.named,
+			"schemas":   types.Named,
 			"responses": object{"Problem": failure},
 			"securitySchemes": object{
 				"token":       object{"type": "http", "scheme": "bearer", "description": "a reviewer's token"},
@@ -54,7 +59,7 @@ func describeAPI(routes []route) object {
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
 // operation describes one route.
-func operation(r route, x exchange, types schemas) object {
+func operation(r route, x exchange, types schema.Set) object {
 	parameters := []object{}
 	parameter := func(name, in string, required bool) {
 		parameters = append(parameters, object{"name": name, "in": in, "required": required, "schema": object{"type": "string"}})
@@ -82,19 +87,19 @@ func operation(r route, x exchange, types schemas) object {
 		op["x-heldcall-role"] = r.role
 	}
 	if x.body != nil {
-		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": types.of(x.body, true)}}}
+		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": types.Read(x.body)}}}
 	}
 	done := object{"description": "done"}
 	status := "204"
 	if x.socket != nil {
 		status = "101"
 		done["description"] = "a WebSocket; each text frame is one message"
-		done["x-heldcall-sends"] = types.messages(x.socket.sends, false)
-		done["x-heldcall-receives"] = types.messages(x.socket.receives, true)
+		done["x-heldcall-sends"] = messagesOf(types, x.socket.sends, types.WrittenFields, "type", "data")
+		done["x-heldcall-receives"] = messagesOf(types, x.socket.receives, types.ReadFields, "type")
 	}
 	if x.reply != nil {
 		status = "200"
-		done["content"] = object{cmp.Or(x.media, "application/json"): object{"schema": types.of(x.reply, false)}}
+		done["content"] = object{cmp.Or(x.media, "application/json"): object{"schema": types.Written(x.reply)}}
 	}
 	op["responses"].(object)[status] = done
 	return op
@@ -105,4 +110,30 @@ var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 // operationID is a name for a route: get_api_v1_requests_id.
 func operationID(r route) string {
 	return strings.ToLower(r.method) + "_" + strings.Trim(notInNames.ReplaceAllString(r.path, "_"), "_")
+}
+
+// messagesOf is the schema of what goes over a WebSocket in one direction: one of
+// several messages, told apart by their type. Each has a name of its own.
+func messagesOf(types schema.Set, all []socketMessage, fields func(reflect.Type) object, required ...string) object {
+	choices, mapping := []object{}, object{}
+	for _, m := range all {
+		message := fields(m.is)
+		message["properties"].(object)["type"] = object{"const": m.name}
+		message["required"] = required
+		name := messageName(m.name)
+		types.Named[name] = message
+		reference := "#/components/schemas/" + name
+		choices = append(choices, object{"$ref": reference})
+		mapping[string(m.name)] = reference
+	}
+	return object{"oneOf": choices, "discriminator": object{"propertyName": "type", "mapping": mapping}}
+}
+
+// messageName is what a message is called in the document: AgentStatusMessage.
+func messageName(of live.Type) string {
+	var name strings.Builder
+	for word := range strings.SplitSeq(string(of), "_") {
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return name.String() + "Message"
 }

@@ -60,7 +60,7 @@ func exchanges() map[string]exchange {
 	var (
 		request    = reflect.TypeFor[approvals.Request]()
 		grant      = reflect.TypeFor[approvals.Grant]()
-		grantBody  = reflect.TypeFor[grantPayload]()
+		grantBody  = reflect.TypeFor[approvals.GrantPayload]()
 		delegation = reflect.TypeFor[approvals.Delegation]()
 		self       = reflect.TypeFor[me]()
 	)
@@ -82,7 +82,7 @@ func exchanges() map[string]exchange {
 		"GET /api/v1/grants/{id}":     {reply: grant},
 		"DELETE /api/v1/grants/{id}":  {reply: grant},
 		"GET /api/v1/grant-templates": {reply: reflect.TypeFor[listOf[approvals.GrantTemplate]]()},
-		"GET /api/v1/events":          {header: []string{"Last-Event-ID"}, reply: reflect.TypeFor[approvals.Event](), media: "text/event-stream"},
+		"GET /api/v1/events":          {query: []string{"requests"}, header: []string{"Last-Event-ID"}, reply: reflect.TypeFor[approvals.Event](), media: "text/event-stream"},
 		"GET /api/v1/ws": {
 			query: []string{"last_event_id"}, header: []string{"Sec-WebSocket-Protocol"}, socket: &conversation{
 				sends: []socketMessage{

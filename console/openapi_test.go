@@ -1,18 +1,17 @@
 package console
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/schema"
+	"github.com/heldcall/heldcall/internal/schema/schematest"
 )
 
 func routesOf(t *testing.T) []route {
@@ -53,23 +52,6 @@ func TestDocumentIsMadeOnce(t *testing.T) {
 	}
 }
 
-// strict closes every object of a document to fields that it does not name.
-func strict(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		if v["type"] == "object" && v["properties"] != nil {
-			v["additionalProperties"] = false
-		}
-		for _, part := range v {
-			strict(part)
-		}
-	case []any:
-		for _, part := range v {
-			strict(part)
-		}
-	}
-}
-
 // Whatever the console writes is in the document, field by field: a value of
 // each type with every field set is what its schema says, and nothing more.
 func TestEveryFieldIsDescribed(t *testing.T) {
@@ -77,31 +59,18 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	document, err := schematest.Open(text)
 	if err != nil {
-		t.Fatal(err)
-	}
-	strict(document)
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("heldcall:api", document); err != nil {
 		t.Fatal(err)
 	}
 	check := func(name string, value any) {
 		t.Helper()
-		schema, err := compiler.Compile("heldcall:api#/components/schemas/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
 		text, err := encode(value)
 		if err != nil {
 			t.Fatal(err)
 		}
-		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Validate(instance); err != nil {
-			t.Errorf("%s is not what the document says: %v\n%s", name, err, text)
+		if err := document.Check("/components/schemas/"+name, text); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	checked := 0
@@ -110,17 +79,17 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		types = append(types, x.reply)
 	}
 	for _, of := range types {
-		if of == nil || of.Kind() != reflect.Struct || schemaName(of, false) == "" {
+		if of == nil || of.Kind() != reflect.Struct || schema.Name(of) == "" {
 			continue
 		}
 		value := reflect.New(of)
-		fill(t, value.Elem())
-		check(schemaName(of, false), value.Interface())
+		schematest.Fill(t, value.Elem())
+		check(schema.Name(of), value.Interface())
 		checked++
 	}
 	for _, m := range exchanges()["GET /api/v1/ws"].socket.sends {
 		value := reflect.New(m.is)
-		fill(t, value.Elem())
+		schematest.Fill(t, value.Elem())
 		value.Elem().FieldByName("Type").SetString(string(m.name))
 		check(messageName(m.name), value.Interface())
 		checked++
@@ -130,57 +99,13 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	}
 }
 
-// fill sets every field of a value.
-func fill(t *testing.T, v reflect.Value) {
-	t.Helper()
-	switch v.Interface().(type) {
-	case time.Time:
-		v.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))
-		return
-	case json.RawMessage:
-		v.SetBytes([]byte(`{"a":1}`))
-		return
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(t, v.Field(i))
-		}
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(t, v.Elem())
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(t, v.Index(0))
-	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
-		element := reflect.New(v.Type().Elem()).Elem()
-		fill(t, element)
-		v.SetMapIndex(reflect.ValueOf("k"), element)
-	case reflect.String:
-		v.SetString("x")
-		if known := values[v.Type()]; known != nil {
-			v.SetString(known[0])
-		}
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
-		v.SetInt(1)
-	case reflect.Uint64:
-		v.SetUint(1)
-	case reflect.Float64:
-		v.SetFloat(0.5)
-	default:
-		t.Fatalf("a field of %s: teach fill and schemas.of", v.Type())
-	}
-}
-
 // The parameters that lists are said to take are those they take.
 func TestParametersOfListsAreTaken(t *testing.T) {
 	known := exchanges()
 	for route, parse := range map[string]func(string) error{
 		"GET /api/v1/requests": func(query string) error { _, err := parseFilter(query); return err },
 		"GET /api/v1/grants":   func(query string) error { _, err := parseGrantFilter(query); return err },
+		"GET /api/v1/events":   func(query string) error { _, err := parseEventsQuery(query); return err },
 		"GET /api/v1/audit":    func(query string) error { _, err := parseAuditFilter(query); return err },
 		"GET /api/v1/ws":       func(query string) error { _, err := parseSocketQuery(query); return err },
 	} {

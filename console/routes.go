@@ -42,7 +42,7 @@ func (c *Console) routes() []route {
 		{"GET", "/api/v1/grants/{id}", viewer, "one grant", c.showGrant},
 		{"DELETE", "/api/v1/grants/{id}", admin, "revoke it", c.revokeGrant},
 		{"GET", "/api/v1/grant-templates", viewer, "grants that the configuration keeps ready", c.listTemplates},
-		{"GET", "/api/v1/events", viewer, "everything that happens, as server-sent events; resumes after Last-Event-ID", c.events},
+		{"GET", "/api/v1/events", viewer, "everything that happens, as server-sent events; resumes after Last-Event-ID; with requests=true each request too, as it then stands", c.events},
 		{"GET", socketPath, viewer, "what waits, as it comes, and decisions, over a WebSocket; resumes after last_event_id", c.websocket},
 		{"GET", "/api/v1/delegations", viewer, "who decides in whose place", c.listDelegations},
 		{"POST", "/api/v1/delegations", reviewer, `let another decide in your place: {"to": "...", "until": "2026-12-24T18:00:00Z"}`, c.delegate},
@@ -184,7 +184,7 @@ func (c *Console) index(w http.ResponseWriter, _ *http.Request) error {
 		"  heldcall deny ID --note WHY tell the model why not\n" +
 		"  heldcall modify ID          edit the arguments, then release\n\nOver HTTP:\n")
 	for _, route := range c.routes() {
-		fmt.Fprintf(&page, "  %-4s %-32s %s\n", route.method, route.path, route.about)
+		fmt.Fprintf(&page, "  %-6s %-32s %s\n", route.method, route.path, route.about)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(w, page.String()) // fails only if the client is gone

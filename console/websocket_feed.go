@@ -98,10 +98,7 @@ func (s *socket) tellPending(ctx context.Context, last *uint64) (*feed, error) {
 
 // forward tells of the request that an event is about, as it stands now.
 func (s *socket) forward(ctx context.Context, f *feed, event approvals.Event) error {
-	switch event.Type {
-	case approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,
-		approvals.EventApprovalExpired, approvals.EventApprovalCancelled:
-	default:
+	if !movesRequest(event.Type) {
 		return nil
 	}
 	begins, past := event.Type == approvals.EventApprovalRequired, event.Seq <= f.head

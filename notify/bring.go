@@ -225,6 +225,9 @@ func shownBy(requests []approvals.Request) string {
 	for i := range requests {
 		q := &requests[i]
 		fmt.Fprintf(h, "%s %s %d %q\n", q.ID, q.Status, len(q.Decisions), q.Reviewers)
+		if len(q.Demands) > 0 { // one may escalate to groups that another has
+			fmt.Fprintf(h, "%d\n", q.EscalatedAt().UnixMilli())
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

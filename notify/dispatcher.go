@@ -144,15 +144,24 @@ func (r *runner) run(ctx context.Context) {
 // follow queues what the store hands over.
 func (r *runner) follow(ctx context.Context, following func()) {
 	r.again(ctx, "the events of a channel cannot be read", func(ctx context.Context) error {
-		return r.store.Follow(ctx, r.name, Told(), following, func(m Message) {
+		return r.store.Follow(ctx, r.name, Told(), following, func(e approvals.Event, m Message) {
 			if r.idle() {
 				m.Done()
 				return
 			}
-			e := m.Event()
-			r.queue.add(r.keyOf(e.RequestID, e.TurnID), e, m, time.Time{})
+			r.queue.add(r.keyOf(e.RequestID, e.TurnID), r.kept(e), m, time.Time{})
 		})
 	})
+}
+
+// kept is what of an event waits to be told: a card shows its requests, which are read
+// when its turn has come, and of events only machines get all.
+func (r *runner) kept(e approvals.Event) approvals.Event {
+	if r.EachEvent {
+		return e
+	}
+	e.Before, e.After, e.Doubts, e.Grant = nil, nil, nil, nil
+	return e
 }
 
 // listen takes what people answer on the channel.
@@ -302,7 +311,7 @@ func (r *runner) queueWaiting(ctx context.Context, tick time.Time) error {
 		}
 		for i := range page.Items {
 			q := &page.Items[i]
-			r.queue.add(r.keyOf(q.ID, q.TurnID), approvals.RequiredEvent(q), nil, tick)
+			r.queue.add(r.keyOf(q.ID, q.TurnID), r.kept(approvals.RequiredEvent(q)), nil, tick)
 		}
 		if filter.Cursor = page.NextCursor; filter.Cursor == "" {
 			return nil

@@ -2,7 +2,6 @@ package notify_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/notify"
+	"github.com/heldcall/heldcall/notify/notifytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,23 +41,7 @@ func newStage(t *testing.T) *stage {
 // open starts store and gate, again after a close.
 func (s *stage) open() {
 	s.t.Helper()
-	var err error
-	if s.store, err = store.Open(context.Background(), store.Options{Dir: s.dir, Listen: "-"}); err != nil {
-		s.t.Fatal(err)
-	}
-	s.gate = approvals.NewGate(approvals.GateOptions{Store: s.store})
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	gate, opened := s.gate, s.store
-	go func() { ran <- gate.Run(ctx) }()
-	<-gate.Ready()
-	s.close = func() {
-		cancel()
-		if err := errors.Join(<-ran, opened.Close()); err != nil {
-			s.t.Error(err)
-		}
-		s.close = func() {}
-	}
+	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir}, approvals.GateOptions{})
 }
 
 // tell runs a dispatcher until the function that it returns is called.

@@ -87,8 +87,8 @@ type Delivery struct {
 	// Requests are as they stand now, oldest first, at least one.
 	Requests []approvals.Request
 	// Events are what happened since the card was last brought up to date, oldest
-	// first. The one of a request that waited before the channel was set up has no
-	// Seq and no Hash.
+	// first, with arguments only for machines. The one of a request that waited before
+	// the channel was set up has no Seq and no Hash.
 	Events []approvals.Event
 	// Grouped is true where the requests were put together because many came at
 	// once, not because a model made the calls together.

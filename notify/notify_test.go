@@ -41,7 +41,7 @@ type lateStore struct {
 	follow chan struct{}
 }
 
-func (l lateStore) Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(notify.Message)) error {
+func (l lateStore) Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(approvals.Event, notify.Message)) error {
 	select {
 	case <-l.follow:
 	case <-ctx.Done():
@@ -291,20 +291,6 @@ func TestSeveralReplicasShareTheWork(t *testing.T) {
 		}
 		seen[c.ID] = true
 	}
-}
-
-func TestEscalationIsToldWhereItLeads(t *testing.T) {
-	s := newStage(t)
-	cards := &follower{}
-	s.tell(notify.Routes{
-		{To: []notify.Destination{{Channel: "cards", Target: "boss"}}, Groups: []string{"managers"}},
-		{To: []notify.Destination{{Channel: "cards", Target: "team"}}},
-	}, notify.Setup{Name: "cards", Channel: cards})
-	s.ask("one", func(r *approvals.Request) {
-		r.Reviewers = []string{"devs"}
-		r.Details.Escalation = &approvals.Escalation{At: time.Now().Add(500 * time.Millisecond), To: []string{"managers"}}
-	}, "deploy")
-	cards.await(t, "team: deploy=pending\nboss: deploy=pending")
 }
 
 // chooser wants what one tool asks.

@@ -8,9 +8,9 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Routes say which requests go where. The first that matches a request decides;
-// none: it is not told. Without any route every channel is told of everything, at
-// its own target.
+// Routes say which requests go where. The first that matches a request decides, and
+// for each group that it escalates to the first that matches that; none: it is not
+// told. Without any route every channel is told of everything, at its own target.
 type Routes []Route
 
 // Route is one line of [Routes]. Empty conditions match everything; a list matches
@@ -109,16 +109,21 @@ func anyMatches(patterns []string, text string) bool {
 	})
 }
 
-// later reports whether a request that the route is for waits to be told. tick is
-// the time at which what has waited is told, zero outside that.
-func (r *Route) later(q *approvals.Request, now, tick time.Time) bool {
+// later reports whether a request that the route is for waits to be told. With a digest
+// that is until the first tick after it came to those who may decide now: one whose
+// tick passed while nobody was there to tell it is told when somebody is.
+func (r *Route) later(q *approvals.Request, now time.Time) bool {
 	if r.Quiet != nil {
 		loud := r.Quiet.Except != "" && slices.Index(risks, q.RiskLevel) > slices.Index(risks, r.Quiet.Except)
 		if r.Quiet.include(now) && !loud {
 			return true
 		}
 	}
-	return r.Digest > 0 && (tick.IsZero() || !tick.Truncate(r.Digest).Equal(tick))
+	came := q.CreatedAt
+	if escalated := q.EscalatedAt(); !escalated.IsZero() {
+		came = escalated
+	}
+	return r.Digest > 0 && !came.Before(now.Truncate(r.Digest))
 }
 
 // tick is the next time after now at which something that waits may be told, zero
@@ -148,29 +153,50 @@ type verdict struct {
 }
 
 // of is where a channel tells of the requests of a card: wherever the routes send
-// one of them that waits for people.
+// one of them that waits for people. tick is the time for which they were queued, zero
+// where they came by themselves.
 func (rs Routes) of(channel string, requests []approvals.Request, now, tick time.Time) verdict {
 	if len(rs) == 0 {
 		return verdict{targets: []string{""}}
+	}
+	if tick.After(now) { // by the clock of who queued them
+		now = tick
 	}
 	var v verdict
 	for i := range requests {
 		if requests[i].Status.Final() {
 			continue
 		}
-		at := slices.IndexFunc(rs, func(r Route) bool { return r.matches(&requests[i], now) })
-		if at < 0 {
-			continue
-		}
-		for _, to := range rs[at].To {
-			switch {
-			case to.Channel != channel || slices.Contains(v.targets, to.Target):
-			case rs[at].later(&requests[i], now, tick):
-				v.later = true
-			default:
-				v.targets = append(v.targets, to.Target)
+		for _, route := range rs.leading(requests[i], now) {
+			for _, to := range route.To {
+				switch {
+				case to.Channel != channel || slices.Contains(v.targets, to.Target):
+				case route.later(&requests[i], now):
+					v.later = true
+				default:
+					v.targets = append(v.targets, to.Target)
+				}
 			}
 		}
 	}
 	return v
+}
+
+// leading are the routes of a request: the first that matches it, as it was asked, and
+// the first for each group that it has escalated to. So a route of those who were asked
+// before hides none of those who are to step in.
+func (rs Routes) leading(q approvals.Request, now time.Time) []*Route {
+	more := q.EscalatedTo()
+	first := slices.DeleteFunc(slices.Clone(q.Reviewers), func(group string) bool { return slices.Contains(more, group) })
+	askings := [][]string{first}
+	for _, group := range more {
+		askings = append(askings, []string{group})
+	}
+	var routes []*Route
+	for _, q.Reviewers = range askings {
+		if at := slices.IndexFunc(rs, func(r Route) bool { return r.matches(&q, now) }); at >= 0 && !slices.Contains(routes, &rs[at]) {
+			routes = append(routes, &rs[at])
+		}
+	}
+	return routes
 }

@@ -72,9 +72,45 @@ func TestRoutes(t *testing.T) {
 	f("2026-11-18 07:59 UTC", "", "later", tool("read", ""))
 	f("2026-11-18 08:00 UTC", "2026-11-18 08:00 UTC", "quiet", tool("read", ""))
 
-	f("2026-11-18 08:01 UTC", "", "later", tool("list", ""))
-	f("2026-11-18 08:15 UTC", "2026-11-18 08:15 UTC", "digest", tool("list", ""))
-	f("2026-11-18 08:20 UTC", "2026-11-18 08:20 UTC", "later", tool("list", ""))
+	list := func(created, escalated string) approvals.Request {
+		r := tool("list", "")
+		r.CreatedAt = at(t, created)
+		if escalated != "" {
+			when := at(t, escalated)
+			r.Details.Escalation = &approvals.Escalation{EscalatedAt: &when}
+		}
+		return r
+	}
+	f("2026-11-18 08:01 UTC", "", "later", list("2026-11-18 08:00 UTC", ""))
+	f("2026-11-18 08:15 UTC", "2026-11-18 08:15 UTC", "digest", list("2026-11-18 08:00 UTC", ""))
+	f("2026-11-18 08:20 UTC", "2026-11-18 08:20 UTC", "later", list("2026-11-18 08:16 UTC", ""))
+	f("2026-11-18 08:20 UTC", "", "digest", list("2026-11-18 08:10 UTC", "")) // nobody was there at its tick
+	f("2026-11-18 08:20 UTC", "", "later", list("2026-11-18 08:10 UTC", "2026-11-18 08:18 UTC"))
+
+	demands := list("2026-11-18 08:10 UTC", "")
+	demands.Demands = []approvals.Demand{{Escalation: list("2026-11-18 08:10 UTC", "2026-11-18 08:18 UTC").Details.Escalation}, {Escalation: &approvals.Escalation{}}, {}}
+	f("2026-11-18 08:20 UTC", "", "later", demands)
+
+	escalated := func(asked []string, to ...string) approvals.Request {
+		r := tool("transfer", approvals.RiskCritical)
+		r.Reviewers = append(asked, to...)
+		when := at(t, noon)
+		r.Details.Escalation = &approvals.Escalation{To: to, EscalatedAt: &when}
+		return r
+	}
+	routes = Routes{
+		{To: to("finance"), Groups: []string{"finance"}},
+		{To: to("oncall"), Groups: []string{"oncall"}},
+		{To: to("both"), Tools: []string{"transfer"}, Groups: []string{"board"}},
+		{To: to("all")},
+	}
+	f(noon, "", "finance oncall", escalated([]string{"finance"}, "oncall"))
+	f(noon, "", "finance oncall both", escalated([]string{"finance"}, "oncall", "board"))
+	f(noon, "", "all oncall", escalated([]string{"dba"}, "oncall"))
+	f(noon, "", "finance all", escalated([]string{"finance"}, "dba")) // a group that no route names
+	ahead := escalated([]string{"finance"}, "oncall")
+	ahead.Reviewers, ahead.Details.Escalation.EscalatedAt = []string{"finance"}, nil
+	f(noon, "", "finance", ahead)
 
 	if v := Routes(nil).of("chat", []approvals.Request{tool("x", "")}, at(t, noon), time.Time{}); len(v.targets) != 1 || v.targets[0] != "" {
 		t.Errorf("without routes: to %q", v.targets)

@@ -19,7 +19,7 @@ type Store interface {
 	// process has died, is handed over again. following is called once the channel is
 	// followed: nothing that happens from then on is missed. take must not block for
 	// long.
-	Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(Message)) error
+	Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(approvals.Event, Message)) error
 	// Note reads what a channel has written under a key; revision 0: nothing.
 	Note(ctx context.Context, channel, key string) (value []byte, revision uint64, err error)
 	// PutNote writes it, if it still stands at the revision, else it fails with
@@ -27,9 +27,9 @@ type Store interface {
 	PutNote(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error)
 }
 
-// Message is one event on its way to a channel.
+// Message is how one event on its way to a channel is answered for. It does not hold
+// the event: many may wait for a channel that is down.
 type Message interface {
-	Event() approvals.Event
 	Done()    // it need not be handed over again
 	Working() // it is being worked on
 	Return()  // it is handed over again at once, to any replica

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -36,6 +37,7 @@ type body struct {
 	left     int64 // bytes of a body of known length
 	reusable bool  // the connection may be used again after the body
 	ended    bool
+	timed    bool // its reads have a deadline
 	release  func(reusable bool)
 }
 
@@ -160,6 +162,14 @@ func (b *body) whole(limit int) ([]byte, error) {
 	}
 }
 
+// within bounds the reads from now on; the zero time ends that.
+func (b *body) within(deadline time.Time) {
+	if timed := !deadline.IsZero(); timed || b.timed {
+		b.timed = timed
+		_ = b.conn.SetReadDeadline(deadline)
+	}
+}
+
 // drop gives the memory of the last block back.
 func (b *body) drop() {
 	if b.reader != nil {
@@ -202,6 +212,7 @@ func (b *body) decode(p []byte) ([]byte, error) {
 // close ends reading. The connection is kept only after the whole body.
 func (b *body) close() {
 	b.drop()
+	b.within(time.Time{})
 	if b.release != nil {
 		b.release(b.reusable && (b.ended || b.framing == byLength && b.left == 0))
 		b.release = nil

@@ -124,6 +124,9 @@ func FuzzNormalise(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		path, err := normalise(in)
+		if resolved, failed := resolve(in); isNormal(in) && (resolved != in || failed != nil) {
+			t.Fatalf("%q is not its own normal form, which is %q, %v", in, resolved, failed)
+		}
 		if err != nil {
 			return
 		}

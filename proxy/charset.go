@@ -16,7 +16,7 @@ var asciiCharsets = []string{"", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859
 // readAlike reports whether that is so of a request's body, by each of its labels.
 func readAlike(h *fasthttp.RequestHeader) bool {
 	for k, v := range h.AllInOrder() {
-		if strings.EqualFold(string(k), "Content-Type") && !likeASCII(v) {
+		if is(k, "Content-Type") && !likeASCII(v) {
 			return false
 		}
 	}

@@ -113,6 +113,9 @@ func (x *exchange) callKey(c intercept.Call) string {
 
 // deniedNow is what is denied of this turn.
 func (x *exchange) deniedNow() denied {
+	if len(x.docket.cases) == 0 {
+		return denied{}
+	}
 	now := denied{At: time.Now().UTC(), Notes: map[string]string{}}
 	for _, h := range x.docket.cases {
 		if h.outcome != approvals.OutcomeDeniedByPerson && h.outcome != approvals.OutcomeDeniedByRule {

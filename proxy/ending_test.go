@@ -107,27 +107,41 @@ func callBash(r *scripted.Request) scripted.Reply {
 	return scripted.Answer{Text: "Let me look.", Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{}`}}}.Reply(r)
 }
 
-// faulty is a dialect whose answers panic at one place.
-type faulty struct {
+// recast is a dialect with other answers than its own.
+type recast struct {
 	chat.Dialect
+	answer func(intercept.Answer) intercept.Answer
+}
+
+func (d recast) Request(e intercept.Envelope) (intercept.Request, error) {
+	r, err := d.Dialect.Request(e)
+	return recastRequest{r, d.answer}, err
+}
+
+type recastRequest struct {
+	intercept.Request
+	answer func(intercept.Answer) intercept.Answer
+}
+
+func (r recastRequest) Answer(l intercept.Limits) intercept.Answer {
+	return r.answer(r.Request.Answer(l))
+}
+
+// faulty is a dialect that panics at one place.
+type faulty struct {
+	recast
 	at string
+}
+
+func newFaulty(at string) faulty {
+	return faulty{recast{answer: func(a intercept.Answer) intercept.Answer { return faultyAnswer{a, at} }}, at}
 }
 
 func (d faulty) Request(e intercept.Envelope) (intercept.Request, error) {
 	if d.at == "request" {
 		panic("a fault in request")
 	}
-	r, err := d.Dialect.Request(e)
-	return faultyRequest{r, d.at}, err
-}
-
-type faultyRequest struct {
-	intercept.Request
-	at string
-}
-
-func (r faultyRequest) Answer(l intercept.Limits) intercept.Answer {
-	return faultyAnswer{r.Request.Answer(l), r.at}
+	return d.recast.Request(e)
 }
 
 type faultyAnswer struct {
@@ -164,7 +178,7 @@ func TestPanicsLeaveNothingOpen(t *testing.T) {
 				if at == "settle" {
 					rules = "profiles: none\nrules:\n  - allow: [\"bash(*)\"]\n"
 				}
-				b := newBed(t, faulty{at: at}, rules, func(r *scripted.Request) scripted.Reply {
+				b := newBed(t, newFaulty(at), rules, func(r *scripted.Request) scripted.Reply {
 					reply := callBash(r)
 					if at == "write" {
 						reply.Body, reply.Framing, reply.End = reply.Body[:1], scripted.Chunked, scripted.EndStall

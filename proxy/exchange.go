@@ -104,13 +104,13 @@ func (x *exchange) release() {
 	x.unwatch()
 	x.docket.unspend()
 	if x.up != nil {
-		x.up.body.close()
+		x.up.close()
 		x.up = nil
 	}
 	x.cancel(nil)
 	if x.asked != nil { // ends with the context
 		if r := <-x.asked; r.up != nil {
-			r.up.body.close()
+			r.up.close()
 		}
 		x.asked = nil
 	}
@@ -185,7 +185,7 @@ func (x *exchange) answered(r reply) state {
 		return x.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if x.turns == 1 {
-		x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &x.up.head, true)
+		x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, x.up.head, true)
 	}
 	return (*exchange).read
 }
@@ -221,7 +221,7 @@ func (x *exchange) read() state {
 	}
 	beats := (x.turns > 1 || x.begun && x.answer.Holding()) && !x.draining
 	if beats {
-		_ = body.conn.SetReadDeadline(time.Now().Add(x.p.options.Keepalive))
+		body.within(time.Now().Add(x.p.options.Keepalive))
 	}
 	p, err := body.next()
 	if beats && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -247,7 +247,7 @@ func (x *exchange) read() state {
 	}
 	if x.answer.Complete() && x.answer.Holding() && !x.draining {
 		x.draining = true
-		_ = body.conn.SetReadDeadline(time.Now().Add(drainFor))
+		body.within(time.Now().Add(drainFor))
 	}
 	return (*exchange).read
 }
@@ -271,8 +271,7 @@ func (x *exchange) endOfBody(err error) state {
 	if refused != nil {
 		return x.fail(asError(refused, intercept.CodeAnswerNotUnderstood))
 	}
-	_ = x.up.body.conn.SetReadDeadline(time.Time{})
-	x.up.body.close()
+	x.up.close()
 	x.up = nil
 	x.spans.upstreamEnded("")
 	return (*exchange).judge

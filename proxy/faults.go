@@ -22,7 +22,7 @@ func (x *exchange) prelude() state {
 		status := r.head.StatusCode()
 		x.spans.headCame(status)
 		_, err = r.body.whole(x.p.options.MaxBody)
-		r.body.close()
+		r.close()
 		x.spans.upstreamEnded("")
 		if err != nil || (status < 200 || status > 299) && status != fasthttp.StatusNotFound {
 			return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: fmt.Sprintf("the upstream did not do the same to all parts in which it keeps the answer (status %d); try again", status), Err: err})
@@ -65,7 +65,7 @@ func (x *exchange) upstreamError(status int) state {
 	}
 	x.outcome = "upstream_error"
 	clearResponse(&x.fasthttp.Response)
-	x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, &x.up.head, true)
+	x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, x.up.head, true)
 	x.fasthttp.Response.SetBodyRaw(x.route.upstream.mask.hide(body))
 	return nil
 }

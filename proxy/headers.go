@@ -59,10 +59,16 @@ type framingHeaders struct{ transferEncoding, contentLength, upgrade, contentEnc
 // lacks some of them.
 func framingOf(h *fasthttp.RequestHeader) (has framingHeaders) {
 	for k := range h.AllInOrder() {
-		has.transferEncoding = has.transferEncoding || is(k, "Transfer-Encoding")
-		has.contentLength = has.contentLength || is(k, "Content-Length")
-		has.upgrade = has.upgrade || is(k, "Upgrade")
-		has.contentEncoding = has.contentEncoding || is(k, "Content-Encoding")
+		switch len(k) { // most names are of another length
+		case len("Upgrade"):
+			has.upgrade = has.upgrade || is(k, "Upgrade")
+		case len("Content-Length"):
+			has.contentLength = has.contentLength || is(k, "Content-Length")
+		case len("Content-Encoding"):
+			has.contentEncoding = has.contentEncoding || is(k, "Content-Encoding")
+		case len("Transfer-Encoding"):
+			has.transferEncoding = has.transferEncoding || is(k, "Transfer-Encoding")
+		}
 	}
 	return has
 }

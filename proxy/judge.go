@@ -233,6 +233,13 @@ func (x *exchange) request(h *hearing) approvals.Request {
 	if e := h.verdict.Escalate; e.After > 0 {
 		r.Details.Escalation = &approvals.Escalation{At: now.Add(e.After), To: e.To}
 	}
+	for _, d := range h.verdict.Demands {
+		demand := approvals.Demand{Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals}
+		if d.Escalate.After > 0 {
+			demand.Escalation = &approvals.Escalation{At: now.Add(d.Escalate.After), To: d.Escalate.To}
+		}
+		r.Demands = append(r.Demands, demand)
+	}
 	if tool, ok := x.req.Tool(h.call.Name); ok {
 		r.Description = strings.Clone(tool.Description) // pins no list of tools
 		r.Tool = approvals.Tool{Description: r.Description, Parameters: tool.Parameters}

@@ -1,21 +1,19 @@
 package proxy
 
-import "github.com/heldcall/heldcall/approvals/policy"
-
 // maxCounts bounds the turns, runs and principals whose calls are counted for rules
 // with a limit: some 200 bytes each.
 const maxCounts = 50_000
 
 // limit counts a call for the limits of the rules that let it pass or ask about it.
-// One that is too many gets the verdict that the rule has for it, where that is the
-// stricter one.
+// One that is too many gets the verdict that the rules have for it whose limits it
+// exceeds, where that is the stricter one.
 func (x *exchange) limit(h *hearing) {
-	charge, over, exceeded := x.p.counter.Take(h.verdict.Limits)
+	charge, over := x.p.counter.Take(h.verdict.Limits)
 	if over == nil {
 		h.charge = charge
 		return
 	}
-	h.verdict = policy.Together(h.verdict, over.Beyond(exceeded))
+	h.verdict = h.verdict.Beyond(over)
 }
 
 // spend makes final what the calls of the turn have used up of limits: those that

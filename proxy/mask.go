@@ -82,8 +82,9 @@ func rarest(text string) (at int) {
 
 // index is where the spelling begins in b from an offset on, or -1.
 func (s *spelling) index(b []byte, from int) int {
-	for at := from + s.rare; at < len(b); at++ {
-		i := bytes.IndexByte(b[at:], s.text[s.rare])
+	last := len(b) - len(s.text) + s.rare // where its rarest byte may stand at the most
+	for at := from + s.rare; at <= last; at++ {
+		i := bytes.IndexByte(b[at:last+1], s.text[s.rare])
 		if i < 0 {
 			return -1
 		}

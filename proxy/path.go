@@ -17,6 +17,14 @@ func normalise(raw string) (string, error) {
 	if !strings.HasPrefix(raw, "/") {
 		return "", errPath
 	}
+	if isNormal(raw) {
+		return raw, nil
+	}
+	return resolve(raw)
+}
+
+// resolve is [normalise] of a path that may need it.
+func resolve(raw string) (string, error) {
 	decoded, err := unescape(raw)
 	if err != nil {
 		return "", err
@@ -28,10 +36,26 @@ func normalise(raw string) (string, error) {
 	return path.Clean(strings.Join(segments, "/")), nil
 }
 
+// isNormal reports a path that is its own normal form for sure: of letters, digits
+// and a few marks, with no segment that is empty or begins with a dot.
+func isNormal(path string) bool {
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == ':':
+		case c == '.' && i > 0 && path[i-1] != '/':
+		case c == '/' && (i == 0 || path[i-1] != '/'):
+		default:
+			return false
+		}
+	}
+	return len(path) > 1 && path[0] == '/' && path[len(path)-1] != '/'
+}
+
 // unescape undoes one layer of percent-escapes. A path that then has another
 // one, or bytes that no path of a model API has, is refused.
 func unescape(raw string) (string, error) {
 	var b strings.Builder
+	b.Grow(len(raw))
 	for i := 0; i < len(raw); i++ {
 		c := raw[i]
 		if c == '%' {

@@ -91,6 +91,12 @@ func (s *spans) text(key attribute.Key, text string) attribute.KeyValue {
 	return key.String(strings.ToValidUTF8(string(s.mask.hide([]byte(text))), "\uFFFD"))
 }
 
+// short is text that is cut where it is long. What is to be hidden is hidden before:
+// of a part of it nobody would know what it is.
+func (s *spans) short(key attribute.Key, text string) attribute.KeyValue {
+	return key.String(strings.ToValidUTF8(clip(string(s.mask.hide([]byte(text)))), "\uFFFD"))
+}
+
 // identified tells the request's span who asks. The exchange knows now.
 func (s *spans) identified(x *exchange) {
 	if s == nil {

@@ -24,9 +24,9 @@ type heldSpan struct {
 
 // call describes a call. Its arguments are told only where they were asked for.
 func (s *spans) call(c intercept.Call, more ...attribute.KeyValue) []attribute.KeyValue {
-	attributes := append(more, s.text(semconv.GenAIToolNameKey, clip(c.Name)))
+	attributes := append(more, s.short(semconv.GenAIToolNameKey, c.Name))
 	if c.ID != "" {
-		attributes = append(attributes, s.text(semconv.GenAIToolCallIDKey, clip(c.ID)))
+		attributes = append(attributes, s.short(semconv.GenAIToolCallIDKey, c.ID))
 	}
 	if s.tracing.Arguments {
 		attributes = append(attributes, s.text(semconv.GenAIToolCallArgumentsKey, c.Arguments))
@@ -39,7 +39,7 @@ func (s *spans) name(what string, c intercept.Call) string {
 	if c.Name == "" {
 		return what
 	}
-	return what + " " + s.text("", clip(c.Name)).Value.AsString()
+	return what + " " + s.short("", c.Name).Value.AsString()
 }
 
 // asked begins a hold for each request to people.
@@ -132,7 +132,7 @@ func (s *spans) passed(h *hearing) {
 	}
 	c := h.call
 	_, span := s.tracing.Tracer.Start(s.ctx, s.name("decide", c), trace.WithAttributes(
-		s.text(semconv.GenAIToolNameKey, clip(c.Name)),
+		s.short(semconv.GenAIToolNameKey, c.Name),
 		attrOutcome.String(string(h.outcome)), attrVerdict.String(string(h.verdict.Said())), attrRule.String(h.verdict.Rule)))
 	span.End()
 }

@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
@@ -37,5 +39,17 @@ func TestTracingThatIsOffAllocatesNothing(t *testing.T) {
 	})
 	if allocated > 0 || len(head) > 0 {
 		t.Errorf("%v allocations, and the head %q", allocated, head)
+	}
+}
+
+// A key that the end of a long name cuts through is hidden like any other.
+func TestLongNamesHideTheKeyBeforeTheyAreCut(t *testing.T) {
+	const key = "sk-live-0123456789abcdef"
+	s := &spans{mask: newMask(key)}
+	for before := nameLimit - len(key) - 1; before <= nameLimit+1; before++ {
+		got := s.short("", strings.Repeat("é", before/2)+strings.Repeat("x", before%2)+key).Value.AsString()
+		if strings.Contains(got, key[:4]) || !utf8.ValidString(got) || len(got) > nameLimit+len("\uFFFD…") {
+			t.Errorf("after %d bytes: %q", before, got)
+		}
 	}
 }

@@ -124,7 +124,7 @@ func (x *exchange) describe(s *spans, e intercept.Envelope) (name string, attrib
 	if info.Model == "" {
 		return "chat", attributes
 	}
-	model := s.text(semconv.GenAIRequestModelKey, clip(info.Model))
+	model := s.short(semconv.GenAIRequestModelKey, info.Model)
 	return "chat " + model.Value.AsString(), append(attributes, model)
 }
 

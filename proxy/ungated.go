@@ -18,7 +18,7 @@ func (x *exchange) passUngated() *intercept.Error {
 	}
 	x.up = up
 	x.spans.headCame(up.head.StatusCode())
-	u.copyResponseHead(&x.fasthttp.Response.Header, &up.head, false)
+	u.copyResponseHead(&x.fasthttp.Response.Header, up.head, false)
 	switch status := up.head.StatusCode(); {
 	case x.fasthttp.IsHead():
 		x.passHead()

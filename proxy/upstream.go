@@ -49,7 +49,14 @@ type upstream struct {
 // upstreamConn is one connection to an upstream.
 type upstreamConn struct {
 	net.Conn
-	used time.Time // when it became idle
+	quiet quiet
+	used  time.Time // when it became idle
+}
+
+func newUpstreamConn(conn net.Conn) *upstreamConn {
+	c := &upstreamConn{Conn: conn}
+	c.quiet.begin(conn)
+	return c
 }
 
 func newUpstream(u Upstream) (*upstream, error) {
@@ -84,8 +91,21 @@ func newUpstream(u Upstream) (*upstream, error) {
 
 // response is the head of an upstream's answer with its body still to come.
 type response struct {
-	head fasthttp.ResponseHeader
+	head *fasthttp.ResponseHeader // nil once the response is closed
 	body body
+}
+
+// responseHeads are used again: what is read into one is copied nowhere else, and
+// takes an allocation or two a header.
+var responseHeads = sync.Pool{New: func() any { return new(fasthttp.ResponseHeader) }}
+
+// close ends reading the response.
+func (r *response) close() {
+	r.body.close()
+	if r.head != nil {
+		responseHeads.Put(r.head)
+		r.head = nil
+	}
 }
 
 // errNoAnswer is returned when an upstream closed the connection without a byte
@@ -138,7 +158,7 @@ func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, 
 	if writeErr != nil && taken == 0 {
 		return nil, fmt.Errorf("%w: %w", errUntaken, writeErr)
 	}
-	r := &response{}
+	r := &response{head: responseHeads.Get().(*fasthttp.ResponseHeader)}
 	br := readers.Get().(*bufio.Reader)
 	br.Reset(conn.Conn)
 	r.head.DisableNormalizing()
@@ -155,7 +175,7 @@ func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, 
 			return nil, errors.New("upstream switched protocols")
 		}
 	}
-	r.body.begin(conn.Conn, &r.head, br)
+	r.body.begin(conn.Conn, r.head, br)
 	if writeErr != nil {
 		r.body.reusable = false
 	}
@@ -211,7 +231,7 @@ func (u *upstream) get(ctx context.Context) (*upstreamConn, error) {
 		u.idle[n-1] = nil
 		u.idle = u.idle[:n-1]
 		u.mu.Unlock()
-		if time.Since(conn.used) < idleFor && quiet(conn.Conn) {
+		if time.Since(conn.used) < idleFor && conn.quiet.now() {
 			return conn, nil
 		}
 		conn.Close()
@@ -227,23 +247,19 @@ func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
 		return nil, fmt.Errorf("connect to upstream: %w", err)
 	}
 	if u.tls == nil {
-		return &upstreamConn{Conn: conn}, nil
+		return newUpstreamConn(conn), nil
 	}
 	secure := tls.Client(conn, u.tls)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("TLS with upstream: %w", err)
 	}
-	return &upstreamConn{Conn: secure}, nil
+	return newUpstreamConn(secure), nil
 }
 
 // put keeps a connection for the next request.
 func (u *upstream) put(conn *upstreamConn) {
 	conn.used = time.Now()
-	if conn.SetDeadline(time.Time{}) != nil {
-		conn.Close()
-		return
-	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed || len(u.idle) >= idlePerUpstream {

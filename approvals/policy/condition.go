@@ -136,10 +136,11 @@ func (s *subject) meets(p *pattern, found match) match {
 }
 
 // allows reports whether the condition of an allow pattern's rule is true, and
-// whether its grant holds, which never lets other programs run than it names.
+// whether its grant holds, which never lets other programs run than it names, and lifts
+// what asks.
 func (s *subject) allows(p *pattern) bool {
 	if grant := p.rule.grant; grant != nil {
-		return grant.holds(s.call.Now) && (s.kind != asShell || p.checkProgram() == nil)
+		return grant.holds(s.call.Now) && grant.liftsAll(s.lifting) && (s.kind != asShell || p.checkProgram() == nil)
 	}
 	if p.rule.when == nil {
 		return true

@@ -46,12 +46,17 @@ type Charge struct {
 	at      []time.Time
 }
 
+// Excess is the limit of a rule for which a call is one too many.
+type Excess struct {
+	Limit *Limit
+	Bound string // that has been reached, such as "20 calls a run"
+}
+
 // Take counts a call for its limits: for all of them, or for none if it is one too
-// many for any. Then over is the strictest of those, and exceeded the number that
-// has been reached, such as "20 calls a run".
-func (n *Counter) Take(limits []Limit) (charge Charge, over *Limit, exceeded string) {
+// many for any. Then over is those, one of each rule: see [Verdict.Beyond].
+func (n *Counter) Take(limits []Limit) (charge Charge, over []Excess) {
 	if len(limits) == 0 {
-		return Charge{}, nil, ""
+		return Charge{}, nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -62,8 +67,8 @@ func (n *Counter) Take(limits []Limit) (charge Charge, over *Limit, exceeded str
 			k, now := n.find(l.countKey(b.kind)), l.subject.call.Now
 			if k.used(now) < b.most {
 				charge.add(k, now)
-			} else if over == nil || l.Then == Deny && over.Then != Deny {
-				over, exceeded = l, b.String()
+			} else if !slices.ContainsFunc(over, func(e Excess) bool { return e.Limit.pattern.rule == l.pattern.rule }) {
+				over = append(over, Excess{l, b.String()})
 			}
 		}
 	}
@@ -75,7 +80,7 @@ func (n *Counter) Take(limits []Limit) (charge Charge, over *Limit, exceeded str
 		last := n.recent.Back()
 		delete(n.counts, n.recent.Remove(last).(*count).key)
 	}
-	return charge, over, exceeded
+	return charge, over
 }
 
 // Return gives back what a call has used up that did not pass in the end. It may be

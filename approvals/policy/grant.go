@@ -22,6 +22,8 @@ type granted struct {
 	scope   approvals.GrantScope
 	deny    bool
 	expires time.Time // zero: never
+	byHand  bool      // an admin wrote it; else
+	groups  []string  // by whose right it was decided
 }
 
 // CompileGrant reads the patterns of a grant. It says what is wrong with one that
@@ -29,6 +31,7 @@ type granted struct {
 func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 	c := &CompiledGrant{grant: g}
 	about := &granted{id: g.ID, scope: g.Scope, deny: g.Effect == approvals.GrantDeny}
+	about.byHand, about.groups = g.RequestID == "", g.Groups
 	if g.ExpiresAt != nil {
 		about.expires = *g.ExpiresAt
 	}
@@ -78,6 +81,14 @@ func (g *granted) holds(now time.Time) bool {
 		return g.deny
 	}
 	return now.Before(g.expires)
+}
+
+// liftsAll reports whether the grant is of somebody who could have decided alone what
+// each of some ask patterns asks.
+func (g *granted) liftsAll(asks []*pattern) bool {
+	return g.byHand || !slices.ContainsFunc(asks, func(p *pattern) bool {
+		return p.rule.required > 1 || len(p.rule.reviewers) > 0 && !approvals.MemberOf(g.groups, p.rule.reviewers)
+	})
 }
 
 var (

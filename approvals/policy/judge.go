@@ -144,14 +144,16 @@ func (s *subject) lifted(asks []*pattern, denied finding) (ground, bool) {
 	if len(s.granted) == 0 || slices.ContainsFunc(asks, func(p *pattern) bool { return !p.rule.lifts }) {
 		return ground{}, false
 	}
-	scopes := settingsOf(asks).scopes
+	scopes := settingsOf(asks, false).scopes
 	var lists []*index
 	for _, set := range s.granted {
 		if len(scopes) == 0 || slices.Contains(scopes, set.scope) {
 			lists = append(lists, set.allow)
 		}
 	}
+	s.lifting = asks
 	by, ok := s.findAllow(lists...)
+	s.lifting = nil
 	return by, ok && s.whyNotAllow(by, true, denied) == ""
 }
 
@@ -279,53 +281,52 @@ func (s *subject) whyNotBuiltin() string {
 // are in falling strictness.
 func (s *subject) askByRules(by ground, asks []*pattern, denied finding) Verdict {
 	v := s.question(by, denied)
-	all := settingsOf(asks)
+	silence := len(s.doubts) == 0 && denied.match == no && s.silenceApproves(asks)
+	all := settingsOf(asks, silence)
 	v.Risk = cmp.Or(all.risk, v.Risk)
 	v.Timeout = cmp.Or(all.timeout, v.Timeout)
-	v.RequiredApprovals = max(all.required, 1)
-	v.Reviewers, v.Escalate = slices.Clone(all.reviewers), all.escalate
+	v.want(demandsOf(asks))
 	v.AllowRemember = v.AllowRemember && !all.forget
 	v.RememberScopes = slices.Clone(all.scopes)
-	if all.onTimeout == approvals.OnTimeoutApprove && len(s.doubts) == 0 && denied.match == no {
+	if silence {
 		v.OnTimeout = approvals.OnTimeoutApprove
 	}
 	rules := make([]*rule, len(asks))
 	for i, p := range asks {
 		rules[i] = p.rule
-		if names := p.rule.reviewers; len(names) > 0 && !slices.Equal(names, all.reviewers) {
-			v.Flags = append(v.Flags, fmt.Sprintf("The rule that asks about %s (%s) names other reviewers: %s.",
-				p.text, p.where, strings.Join(names, ", ")))
-		}
 	}
 	s.title(&v, rules)
 	v.Denial = s.denial(&v, rules)
 	return v
 }
 
-// settingsOf puts together the strictest settings of several ask rules; the
-// reviewers, and to whom it escalates, are those of the first rule that names any.
-func settingsOf(asks []*pattern) settings {
-	all := settings{onTimeout: approvals.OnTimeoutApprove}
+// silenceApproves reports whether the call passes when nobody answers: every rule that
+// asks says so, and no part of the call is there about which none of them asks and
+// that no rule or grant allows.
+func (s *subject) silenceApproves(asks []*pattern) bool {
+	covering := make([]*pattern, len(asks))
+	for i, p := range asks {
+		if p.rule.onTimeout != approvals.OnTimeoutApprove {
+			return false
+		}
+		one := *p // an index ranks its patterns
+		covering[i] = &one
+	}
+	_, ok := s.findAllow(append(s.allowing(s.policy.allow), newAllowIndex(covering))...)
+	return ok
+}
+
+// settingsOf puts together the strictest settings of several ask rules, but for who
+// decides: see [demandsOf]. Where silence approves, more time is stricter.
+func settingsOf(asks []*pattern, silence bool) settings {
+	var all settings
 	for _, p := range asks {
 		r := p.rule.settings
 		all.risk = strictest(all.risk, r.risk)
-		all.required = max(all.required, r.required)
 		all.forget = all.forget || r.forget
 		all.scopes, all.forget = common(all.scopes, r.scopes, all.forget)
-		if r.onTimeout != approvals.OnTimeoutApprove {
-			all.onTimeout = approvals.OnTimeoutDeny
-		}
-		if len(all.reviewers) == 0 {
-			all.reviewers, all.escalate = r.reviewers, r.escalate
-		}
-	}
-	for _, p := range asks {
-		t := p.rule.timeout
-		if t == 0 {
-			continue
-		}
-		longer := all.onTimeout == approvals.OnTimeoutApprove
-		if all.timeout == 0 || (longer && t > all.timeout) || (!longer && t < all.timeout) {
+		t := cmp.Or(r.timeout, DefaultTimeout)
+		if all.timeout == 0 || silence && t > all.timeout || !silence && t < all.timeout {
 			all.timeout = t
 		}
 	}

@@ -115,9 +115,18 @@ func (l *Limit) String() string {
 	return strings.Join(all, ", ")
 }
 
-// Beyond is the verdict on the call where it is one too many. Exceeded is the
-// bound of the limit that has been reached, as [Counter.Take] names it.
-func (l *Limit) Beyond(exceeded string) Verdict {
+// Beyond is the verdict on a call that is one too many for limits, as [Counter.Take]
+// finds: what each of their rules wants of it, and what was wanted anyway.
+func (v Verdict) Beyond(over []Excess) Verdict {
+	parts := []Verdict{v}
+	for _, e := range over {
+		parts = append(parts, e.Limit.beyond(e.Bound))
+	}
+	return Together(parts...)
+}
+
+// beyond is the verdict of the limit's rule on a call that is one too many.
+func (l *Limit) beyond(exceeded string) Verdict {
 	s, p := l.subject, l.pattern
 	by := p.ground(l.Then)
 	by.reason = fmt.Sprintf("The policy lets %s of %s pass, and this is one more.", exceeded, p.text)

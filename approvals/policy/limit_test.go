@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/heldcall/heldcall/approvals"
 )
 
@@ -64,14 +66,14 @@ func TestBeyondALimit(t *testing.T) {
 		p, n := limitedPolicy(t, tt.limit), NewCounter(10)
 		for i := range 2 {
 			v := p.Judge(ls("a"))
-			_, over, exceeded := n.Take(v.Limits)
+			_, over := n.Take(v.Limits)
 			if (over != nil) != (i == 1) {
 				t.Fatalf("%s: call %d is beyond the limit: %t", tt.limit, i+1, over != nil)
 			}
 			if over == nil {
 				continue
 			}
-			v = over.Beyond(exceeded)
+			v = v.Beyond(over)
 			if v.Action != tt.want || v.Rule != "policy.yaml:4" || v.Reason != "The policy lets 1 call a run of bash(ls *) pass, and this is one more." {
 				t.Errorf("%s: %s by %s: %s", tt.limit, v.Action, v.Rule, v.Reason)
 			}
@@ -93,7 +95,7 @@ func TestCounterAtOnce(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for j := range 50 {
-				charge, over, _ := n.Take(p.Judge(ls("a")).Limits)
+				charge, over := n.Take(p.Judge(ls("a")).Limits)
 				switch {
 				case over != nil:
 				case (i+j)%2 == 0:
@@ -116,13 +118,13 @@ func TestCounterTakesAllOrNone(t *testing.T) {
 	p, n := limitedPolicy(t, "{per_run: 3}"), NewCounter(10)
 	one := p.Judge(ls("a")).Limits
 	two := append(p.Judge(ls("a")).Limits, one...)
-	if _, over, _ := n.Take(two); over != nil {
+	if _, over := n.Take(two); over != nil {
 		t.Error("two calls of three do not pass")
 	}
-	if _, over, exceeded := n.Take(two); over == nil || exceeded != "3 calls a run" {
-		t.Errorf("four calls of three pass (%q)", exceeded)
+	if _, over := n.Take(two); len(over) != 1 || over[0].Bound != "3 calls a run" {
+		t.Errorf("four calls of three pass (%+v)", over)
 	}
-	if _, over, _ := n.Take(one); over != nil {
+	if _, over := n.Take(one); over != nil {
 		t.Error("what did not pass was counted")
 	}
 }
@@ -131,7 +133,7 @@ func TestCounterForgets(t *testing.T) {
 	p := limitedPolicy(t, "{per_run: 1}")
 	n := NewCounter(3)
 	passes := func(run string) bool {
-		_, over, _ := n.Take(p.Judge(ls(run)).Limits)
+		_, over := n.Take(p.Judge(ls(run)).Limits)
 		return over == nil
 	}
 	for _, run := range []string{"a", "b", "c"} {
@@ -151,7 +153,7 @@ func TestCounterOfAMinute(t *testing.T) {
 	for _, second := range []int64{0, 10, 20, 59, 60, 65, 70, 71} {
 		c := ls(fmt.Sprint(second))
 		c.Now = time.Unix(1000+second, 0)
-		_, over, _ := n.Take(p.Judge(c).Limits)
+		_, over := n.Take(p.Judge(c).Limits)
 		fmt.Fprintf(&got, "%t ", over == nil)
 	}
 	if got.String() != "true true false false true false true false " {
@@ -164,7 +166,7 @@ func TestCountOutlivesAReload(t *testing.T) {
 	n := NewCounter(10)
 	for i, src := range []string{"", "# another line\n", "ambiguous: deny\n"} {
 		p := parse(t, src+"rules:\n  - allow: [x]\n    limit: {per_run: 2}\n")
-		if _, over, _ := n.Take(p.Judge(Call{Tool: "x", Run: "a"}).Limits); (over != nil) != (i == 2) {
+		if _, over := n.Take(p.Judge(Call{Tool: "x", Run: "a"}).Limits); (over != nil) != (i == 2) {
 			t.Errorf("call %d is beyond the limit: %t", i+1, over != nil)
 		}
 	}
@@ -179,15 +181,47 @@ func TestLimitOfALiftedRule(t *testing.T) {
 		if v.Action != Allow || len(v.Limits) != 1 {
 			t.Fatalf("call %d: %s by %s with %d limits", i+1, v.Action, v.Rule, len(v.Limits))
 		}
-		_, over, exceeded := n.Take(v.Limits)
+		_, over := n.Take(v.Limits)
 		if (over != nil) != (i == 2) {
 			t.Fatalf("call %d is beyond the limit: %t", i+1, over != nil)
 		}
 		if over == nil {
 			continue
 		}
-		if v := over.Beyond(exceeded); v.Action != Deny || v.Reason != "The policy lets 2 calls a minute of send_mail pass, and this is one more." {
+		if v := v.Beyond(over); v.Action != Deny || v.Reason != "The policy lets 2 calls a minute of send_mail pass, and this is one more." {
 			t.Errorf("%s: %s", v.Action, v.Reason)
 		}
+	}
+}
+
+// A call that is one too many for limits of several rules is asked of all whom they name,
+// and denied where one of them denies.
+func TestBeyondSeveralLimits(t *testing.T) {
+	rules := `rules:
+  - allow: [mail]
+    limit: {per_run: 1, per_turn: 1}
+    reviewers: [dba]
+  - allow: [m*]
+    limit: {per_run: 1}
+    reviewers: [security]
+    required_approvals: 2
+`
+	mail := Call{Tool: "mail", Run: "a", Turn: "t"}
+	beyond := func(rules string) Verdict {
+		p, n := parse(t, rules), NewCounter(10)
+		if _, over := n.Take(p.Judge(mail).Limits); over != nil {
+			t.Fatalf("the first call is beyond %+v", over)
+		}
+		v := p.Judge(mail)
+		_, over := n.Take(v.Limits)
+		return v.Beyond(over)
+	}
+	v := beyond(rules)
+	want := []Demand{{Rule: "policy.yaml:5", Reviewers: []string{"security"}, RequiredApprovals: 2}, {Rule: "policy.yaml:2", Reviewers: []string{"dba"}, RequiredApprovals: 1}}
+	if diff := cmp.Diff(want, v.Demands); diff != "" || v.Action != Ask || v.AllowRemember {
+		t.Errorf("%s, to be remembered: %t\n%s", v.Action, v.AllowRemember, diff)
+	}
+	if v := beyond(rules + "  - allow: [mai*]\n    limit: {per_run: 1, then: deny}\n"); v.Action != Deny || v.Rule != "policy.yaml:9" {
+		t.Errorf("%s by %s", v.Action, v.Rule)
 	}
 }

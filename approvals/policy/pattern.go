@@ -38,7 +38,7 @@ func newPattern(text string) (*pattern, error) {
 		return nil, errors.New("names no tool: write tool or tool(argument)")
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }) || strings.Contains(name, ")") {
-		return nil, fmt.Errorf("%q is no tool name: write tool or tool(argument)", name)
+		return nil, fmt.Errorf("%q is no tool name: write tool or tool(argument), such as bash(git *)", name)
 	}
 	p := &pattern{text: text, tool: newGlob(name), any: !hasArgument}
 	if p.any {

@@ -86,6 +86,7 @@ type Verdict struct {
 	Reviewers         []string      // groups that may decide; none: any reviewer
 	Escalate          Escalation    // who may too, after a while
 	RequiredApprovals int           // at least 1 where people are asked
+	Demands           []Demand      // what rules that name different groups want, each of its own; nil: the fields above say all
 	AllowRemember     bool
 	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
 

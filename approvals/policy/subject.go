@@ -27,6 +27,8 @@ type subject struct {
 	// beyond is why the resource is not all that counts, or "". Allow patterns
 	// with an argument do not match then.
 	beyond string
+	// lifting are the ask patterns above which a grant has to stand to allow the call.
+	lifting []*pattern
 	// notes are what was learned while judging, for the reviewer.
 	notes []string
 

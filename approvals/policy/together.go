@@ -9,10 +9,9 @@ import (
 )
 
 // Together is the verdict on what is released as one, from the verdicts on its parts:
-// the strictest action and, where people are asked, the strictest of each setting. It
-// reads as the first of the strictest parts does, whose rule it names. Parts that
-// different groups of reviewers decide cannot be asked about as one: they are denied.
-// There must be a part.
+// the strictest action and, where people are asked, the strictest of each setting and
+// what every part wants of reviewers. It reads as the first of the strictest parts
+// does, whose rule it names. There must be a part.
 func Together(parts ...Verdict) Verdict {
 	all := parts[0]
 	for _, part := range parts {
@@ -59,37 +58,16 @@ func (v *Verdict) askToo(w *Verdict) {
 	if w.Reason != v.Reason || w.Rule != v.Rule {
 		v.flag(fmt.Sprintf("%s (%s)", w.Reason, w.Rule))
 	}
-	v.RequiredApprovals = max(v.RequiredApprovals, w.RequiredApprovals)
 	v.AllowRemember = v.AllowRemember && w.AllowRemember
-	v.Timeout = min(v.Timeout, w.Timeout)
+	if v.OnTimeout == approvals.OnTimeoutApprove && w.OnTimeout == approvals.OnTimeoutApprove {
+		v.Timeout = max(v.Timeout, w.Timeout)
+	} else {
+		v.Timeout = min(v.Timeout, w.Timeout)
+	}
 	if w.OnTimeout != approvals.OnTimeoutApprove {
 		v.OnTimeout = w.OnTimeout
 	}
-	v.reviewToo(w)
-}
-
-// reviewToo adds who has to review the other part.
-func (v *Verdict) reviewToo(w *Verdict) {
-	switch {
-	case len(w.Reviewers) == 0:
-	case len(v.Reviewers) == 0:
-		v.Reviewers, v.Escalate = w.Reviewers, w.Escalate
-	case !sameGroups(v.Reviewers, w.Reviewers):
-		v.Reason = fmt.Sprintf("Its parts are decided by different reviewers (%s; %s), so they have to be called one by one.",
-			strings.Join(v.Reviewers, ", "), strings.Join(w.Reviewers, ", "))
-		v.Denial = nil
-		if v.Shadowed != "" {
-			v.Shadowed = Deny
-		} else {
-			v.Action = Deny
-		}
-	case v.Escalate.compare(w.Escalate) != 0:
-		v.Escalate = Escalation{} // who else may decide one part may not decide the other
-	}
-}
-
-func sameGroups(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+	v.want(append(v.wants(), w.wants()...))
 }
 
 // flag warns the reviewer, once.

@@ -18,6 +18,9 @@ rules:
     timeout: 10s
     on_timeout: approve
     remember: true
+  - ask: [memo]
+    timeout: 10m
+    on_timeout: approve
   - ask: [transfer]
     risk: critical
     reviewers: [finance]
@@ -53,10 +56,11 @@ func TestTogether(t *testing.T) {
 		{[]string{"cat", "wipe"}, said{Action: Deny, Risk: "medium"}},
 		{[]string{"wipe", "transfer"}, said{Action: Deny, Risk: "critical"}},
 		{[]string{"ls", "note"}, said{Ask, "medium", nil, 1, 10 * time.Second, "approve", false, 1}},
+		{[]string{"note", "memo"}, said{Ask, "medium", nil, 1, 10 * time.Minute, "approve", false, 0}},
 		{[]string{"note", "transfer"}, said{Ask, "critical", finance, 2, 10 * time.Second, "deny", false, 0}},
 		{[]string{"pay"}, said{Ask, "medium", finance, 1, DefaultTimeout, "deny", true, 0}},
 		{[]string{"note", "pay"}, said{Ask, "medium", finance, 1, 10 * time.Second, "deny", true, 0}},
-		{[]string{"transfer", "pay"}, said{Ask, "critical", finance, 2, 30 * time.Second, "deny", false, 0}},
+		{[]string{"transfer", "pay"}, said{Ask, "critical", finance, 2, 30 * time.Second, "deny", false, 0}}, // two demands: oncall meets one of them
 	} {
 		for range 2 {
 			var parts []Verdict
@@ -77,18 +81,19 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTogetherOfDifferentReviewers: nobody can answer for both groups.
+// TestTogetherOfDifferentReviewers: each group decides its part.
 func TestTogetherOfDifferentReviewers(t *testing.T) {
 	p := mustParse(t, partsPolicy)
-	parts := []Verdict{p.Judge(Call{Tool: "transfer"}), p.Judge(Call{Tool: "deploy"})}
+	parts := []Verdict{p.Judge(Call{Tool: "transfer"}), p.Judge(Call{Tool: "deploy"}), p.Judge(Call{Tool: "note"}), p.Judge(Call{Tool: "transfer"})}
 	v := Together(parts...)
-	if want := "Its parts are decided by different reviewers (finance; ops), so they have to be called one by one."; v.Action != Deny || v.Reason != want {
-		t.Errorf("%s: %s", v.Action, v.Reason)
+	want := []Demand{{Rule: "policy.yaml:14", Reviewers: []string{"finance"}, RequiredApprovals: 2}, {Rule: "policy.yaml:22", Reviewers: []string{"ops"}, RequiredApprovals: 1}}
+	if diff := cmp.Diff(want, v.Demands); diff != "" || v.Action != Ask || !cmp.Equal(v.Reviewers, []string{"finance", "ops"}) || v.RequiredApprovals != 2 {
+		t.Errorf("%s of %d of %q: %s", v.Action, v.RequiredApprovals, v.Reviewers, diff)
 	}
 	for i := range parts {
 		parts[i] = shadowed(parts[i])
 	}
-	if v := Together(parts...); v.Action != Allow || v.Said() != Deny {
-		t.Errorf("in shadow mode: %s, %s", v.Action, v.Said())
+	if v := Together(parts...); v.Action != Allow || v.Said() != Ask || len(v.Demands) != 2 {
+		t.Errorf("in shadow mode: %s, %s, %+v", v.Action, v.Said(), v.Demands)
 	}
 }

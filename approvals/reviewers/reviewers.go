@@ -194,6 +194,11 @@ func ascii(text string) bool {
 // HasTokens reports whether anybody proves who they are by a token.
 func (d *Directory) HasTokens() bool { return len(d.tokens) > 0 }
 
+// HoldsToken reports whether a reviewer proves who they are by a token.
+func (d *Directory) HoldsToken(name string) bool {
+	return slices.ContainsFunc(d.tokens, func(t token) bool { return t.reviewer.Name == name })
+}
+
 // BySlack is the reviewer who is a Slack user.
 func (d *Directory) BySlack(userID string) (Reviewer, bool) {
 	r, ok := d.bySlack[userID]

@@ -26,11 +26,13 @@ type Subscription struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// SignedIn is who a reviewer was when they last signed in, and until when that holds:
-// for those whom no configuration names.
+// SignedIn is who a reviewer was when they last signed in, and until when that holds.
 type SignedIn struct {
 	Who   Reviewer  `json:"who"`
 	Until time.Time `json:"until"` // UTC
+	// Under names the configuration that gave them their rights: another may give them
+	// none.
+	Under string `json:"under,omitempty"`
 }
 
 // NewSubscription takes what a browser gives of a subscription. The error says what

@@ -3,8 +3,10 @@ package store
 import (
 	"crypto/subtle"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/time/rate"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
@@ -18,8 +20,12 @@ type doorkeeper struct {
 	password  string
 	channels  []string // that bots must not read in the place of
 	log       *slog.Logger
+	refused   rate.Sometimes  // tells of refused clients: any process on the machine may try
 	bots      *server.Account // set before the server starts
 }
+
+// refusalsTold is how long nothing more is logged of refused clients.
+const refusalsTold = time.Minute
 
 var _ server.Authentication = (*doorkeeper)(nil)
 
@@ -48,7 +54,9 @@ func (d *doorkeeper) Check(c server.ClientAuthentication) bool {
 		known = known && given.Username == who.Name
 	}
 	if !known {
-		d.log.Warn("a bot was refused: this is no reviewer's name and token", "from", c.RemoteAddress())
+		d.refused.Do(func() {
+			d.log.Warn("a bot was refused: this is no reviewer's name and token", "from", c.RemoteAddress())
+		})
 		return false
 	}
 	c.RegisterUser(&server.User{Username: who.Name, Account: d.bots, Permissions: reviewerPermissions(who, d.channels)})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -107,7 +108,7 @@ func (e *embedded) keeper(o Options, opts *server.Options) *doorkeeper {
 	if o.ReviewersOnly {
 		opts.NoAuthUser = "" // the server tells clients that they have to say who they are
 	}
-	keeper := &doorkeeper{reviewers: o.Reviewers, open: !o.ReviewersOnly, password: e.password, channels: o.Channels, log: o.Log}
+	keeper := &doorkeeper{reviewers: o.Reviewers, open: !o.ReviewersOnly, password: e.password, channels: o.Channels, log: o.Log, refused: rate.Sometimes{First: 3, Interval: refusalsTold}}
 	opts.CustomClientAuthentication = keeper
 	return keeper
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -30,10 +31,10 @@ var _ notify.Store = (*Store)(nil)
 
 // Follow hands over the events of some types to one of those who follow a channel.
 // A channel that nobody has followed for as long as events are kept begins anew.
-func (s *Store) Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(notify.Message)) error {
+func (s *Store) Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(approvals.Event, notify.Message)) error {
 	filters := make([]string, len(types))
 	for i, typ := range types {
-		filters[i] = "heldcall.v1.events.*." + Token(string(typ)) + ".*"
+		filters[i] = subjectOf(EventSubject, "*", Token(string(typ)), "*")
 	}
 	making, cancel := bounded(ctx)
 	defer cancel()
@@ -64,7 +65,7 @@ func (s *Store) Follow(ctx context.Context, channel string, types []approvals.Ev
 			_ = msg.Term()
 			continue
 		}
-		take(told{entry.Event, msg})
+		take(entry.Event, told{s.conn, msg.Reply()})
 		s.followed.raise(channel, entry.Seq)
 	}
 }
@@ -139,17 +140,19 @@ func giveBack(reader jetstream.MessagesContext) {
 	}
 }
 
-// told is a message of a consumer. That an answer to it is lost means no more than
-// that it comes again.
+// told answers for a message of a consumer, whose text it does not hold. That an answer
+// is lost means no more than that the message comes again.
 type told struct {
-	event approvals.Event
-	msg   jetstream.Msg
+	conn  *natsgo.Conn
+	reply string
 }
 
-func (t told) Event() approvals.Event { return t.event }
-func (t told) Done()                  { _ = t.msg.Ack() }
-func (t told) Working()               { _ = t.msg.InProgress() }
-func (t told) Return()                { _ = t.msg.Nak() }
+func (t told) Done()    { t.answer("+ACK") }
+func (t told) Working() { t.answer("+WPI") }
+func (t told) Return()  { t.answer("-NAK") }
+
+// answer sends a word of JetStream's protocol.
+func (t told) answer(word string) { _ = t.conn.Publish(t.reply, []byte(word)) }
 
 // Note reads what a channel has written under a key.
 func (s *Store) Note(ctx context.Context, channel, key string) ([]byte, uint64, error) {

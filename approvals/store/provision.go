@@ -90,7 +90,7 @@ func (s *Store) provisionStreams(ctx context.Context, replicas int) error {
 	events, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name:               StreamEvents,
 		Description:        "heldcall: audit log",
-		Subjects:           []string{"heldcall.v1.events.>"},
+		Subjects:           []string{allOf(EventSubject)},
 		Storage:            jetstream.FileStorage,
 		Replicas:           replicas,
 		Duplicates:         duplicateWindow,
@@ -108,7 +108,7 @@ func (s *Store) provisionStreams(ctx context.Context, replicas int) error {
 	_, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name:        StreamRequests,
 		Description: "heldcall: new requests",
-		Subjects:    []string{"heldcall.v1.requests.>"},
+		Subjects:    []string{allOf(RequestSubject)},
 		Storage:     jetstream.FileStorage,
 		Replicas:    replicas,
 		MaxAge:      s.opts.Retention,

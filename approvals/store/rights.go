@@ -5,7 +5,7 @@ import (
 )
 
 // Subjects of what clients of NATS other than heldcall itself hear of.
-var botFeeds = []string{"heldcall.v1.requests.>", "heldcall.v1.events.>"}
+var botFeeds = []string{allOf(RequestSubject), allOf(EventSubject)}
 
 // Rights are the subjects of NATS that one client has.
 type Rights struct {

@@ -70,13 +70,36 @@ func tenantToken(tenant string) string {
 	return Token(tenant)
 }
 
-// requestSubject is heldcall.v1.requests.{tenant}.{kind}.{id}.
-func requestSubject(r approvals.Request) string {
-	return "heldcall.v1.requests." + tenantToken(r.Principal.Tenant) + "." + Token(string(r.Kind)) + "." + Token(r.ID)
+// The subjects of the streams, with {name} for each token that differs.
+const (
+	RequestSubject = "heldcall.v1.requests.{tenant}.{kind}.{id}" // of [StreamRequests]
+	EventSubject   = "heldcall.v1.events.{tenant}.{type}.{id}"   // of [StreamEvents]
+)
+
+// subjectOf puts tokens in the places of a subject, in their order.
+func subjectOf(form string, tokens ...string) string {
+	parts := strings.Split(form, ".")
+	for i, part := range parts {
+		if part[0] == '{' {
+			parts[i], tokens = tokens[0], tokens[1:]
+		}
+	}
+	return strings.Join(parts, ".")
 }
 
-// eventSubject is heldcall.v1.events.{tenant}.{type}.{id}: the id of the grant,
-// the request, or the run that the event is about, else of the event itself.
+// allOf is the subject of everything that has a form.
+func allOf(form string) string {
+	before, _, _ := strings.Cut(form, "{")
+	return before + ">"
+}
+
+// requestSubject is where a request is told.
+func requestSubject(r approvals.Request) string {
+	return subjectOf(RequestSubject, tenantToken(r.Principal.Tenant), Token(string(r.Kind)), Token(r.ID))
+}
+
+// eventSubject is where an event is told, with the id of the grant, the request, or
+// the run that it is about, else its own.
 func eventSubject(e approvals.Event) string {
 	id := e.ID
 	switch {
@@ -87,5 +110,5 @@ func eventSubject(e approvals.Event) string {
 	case e.RunID != "" && strings.HasPrefix(string(e.Type), "run_"):
 		id = e.RunID
 	}
-	return "heldcall.v1.events." + tenantToken(e.Tenant) + "." + Token(string(e.Type)) + "." + Token(id)
+	return subjectOf(EventSubject, tenantToken(e.Tenant), Token(string(e.Type)), Token(id))
 }

@@ -25,11 +25,21 @@ func (c *configCheckCommand) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
+	var vacant []string
 	for _, file := range config.PolicyFiles() {
-		if _, err := policy.Load(file); err != nil {
+		rules, err := policy.Load(file)
+		if err != nil {
+			return err
+		}
+		vacant = append(vacant, config.Console.Vacant(rules)...)
+	}
+	if _, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n", printable(cmp.Or(file, "defaults")), printable(config.Policy.String())); err != nil {
+		return err
+	}
+	for _, one := range vacant {
+		if _, err := fmt.Fprintf(s.out, "warning: %s\n", printable(one)); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n", printable(cmp.Or(file, "defaults")), printable(config.Policy.String()))
-	return err
+	return nil
 }

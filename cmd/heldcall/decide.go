@@ -89,7 +89,7 @@ func decideOne(ctx context.Context, s *streams, console *client.Client, output o
 	}
 	stands := string(request.Status)
 	if !request.Status.Final() {
-		stands = fmt.Sprintf("%d of %d approvals,", len(request.Decisions), request.RequiredApprovals)
+		stands = request.Tally() + ","
 	}
 	_, err = fmt.Fprintf(s.out, "%s %s: %s %s\n", printable(stands), printable(request.ID),
 		printable(request.ToolName), escapeJSON(compactJSON(arguments)))

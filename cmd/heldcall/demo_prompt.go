@@ -41,9 +41,11 @@ var errQuit = errors.New("quit")
 // playWithPerson lets an agent do one task whose held calls the person answers,
 // then shows what each side saw.
 func playWithPerson(ctx context.Context, stage *demo.Stage, s *streams, t *transcript) error {
-	ctx, cancel := context.WithCancel(ctx)
+	whole, end := context.WithCancel(ctx)
+	defer end()
+	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
-	p := &prompt{stage: stage, t: t, self: self(), lines: readLines(ctx, s.in), released: make(chan struct{}), done: make(chan struct{})}
+	p := &prompt{stage: stage, t: t, self: self(), lines: readLines(whole, s.in), released: make(chan struct{}), done: make(chan struct{})}
 	agent, err := stage.NewAgent(demoSession, func(line demo.Line) { p.tellInOrder(ctx, line) })
 	if err != nil {
 		return err
@@ -74,6 +76,7 @@ func playWithPerson(ctx context.Context, stage *demo.Stage, s *streams, t *trans
 		t.tell(line)
 	}
 	t.say("\nThe folder now holds: %s\nRun it again to answer in another way, or with --auto to see them all.\n", strings.Join(agent.Files(), ", "))
+	p.linger(whole)
 	return nil
 }
 
@@ -82,10 +85,25 @@ type prompt struct {
 	stage    *demo.Stage
 	t        *transcript
 	self     string        // how a shell starts this program
-	lines    <-chan string // closed at the end of the input
+	lines    <-chan string // closed at the end of the input, nil after that
 	released chan struct{} // receives one value a call that the audit log has as released
 	done     chan struct{} // closed when the agent is done
 	failed   error         // how it ended, set before
+	typed    string        // the last request that was answered here
+	afar     bool          // a request was answered elsewhere
+}
+
+// linger keeps the demo open for who answered elsewhere, and so perhaps looks at its
+// inbox, until the person at the terminal has had enough.
+func (p *prompt) linger(ctx context.Context) {
+	if !p.afar || p.lines == nil {
+		return
+	}
+	p.t.say("\nThe inbox stays open until you press Enter here: its history has this call.\n  %s/#/history\n", p.stage.Console)
+	select {
+	case <-p.lines:
+	case <-ctx.Done():
+	}
 }
 
 // tellInOrder tells what the agent does. That heldcall let a call go on comes
@@ -190,6 +208,7 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 		}
 		return &request, p.show(&request)
 	case approvals.EventApprovalDecision:
+		p.afar = p.afar || event.RequestID != p.typed
 		text := fmt.Sprintf("%s by %s over %s", event.Action, event.ReviewerID, event.Channel)
 		if event.After != nil {
 			text += " " + string(event.After)
@@ -230,7 +249,9 @@ func (p *prompt) answer(ctx context.Context, line, id string) (decided bool, err
 	}
 	if err == nil {
 		decision.RequestID = id
-		_, err = p.stage.Client.Decide(ctx, decision)
+		if _, err = p.stage.Client.Decide(ctx, decision); err == nil {
+			p.typed = id
+		}
 	}
 	switch {
 	case err == nil, errors.As(err, new(*approvals.DecidedError)): // by whom, the audit log tells

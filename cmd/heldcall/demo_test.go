@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,6 +44,13 @@ func TestDemoIsAnsweredFromAnotherTerminal(t *testing.T) {
 	}
 	screen.await(ctx, t, `(?m)^reviewer +approve by local over rest$`)
 	screen.await(ctx, t, `(?m)^The folder now holds: .env, drafts/plan.txt, notes.txt, report.txt$`)
+	inbox := screen.await(ctx, t, `(?m)^The inbox stays open until you press Enter here: its history has this call\.\n  (http\S+)/#/history$`)[1]
+	if _, err := http.Get(inbox + "/healthz"); err != nil {
+		t.Errorf("the inbox is closed: %v", err)
+	}
+	if _, err := io.WriteString(typed, "\n"); err != nil {
+		t.Fatal(err)
+	}
 	if code := <-ended; code != exitDone {
 		t.Errorf("the demo exits with %d", code)
 	}

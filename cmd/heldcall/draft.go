@@ -22,6 +22,9 @@ type draft struct {
 	before []byte
 }
 
+// errNoEditor is what `heldcall modify` says where there is none.
+var errNoEditor = usagef("give the arguments with --args JSON, or set VISUAL or EDITOR to edit them")
+
 // newDraft writes arguments into the file. Text that does not show on a terminal
 // is escaped in it.
 func newDraft(arguments []byte) (*draft, error) {
@@ -30,7 +33,7 @@ func newDraft(arguments []byte) (*draft, error) {
 		editor = strings.Fields(os.Getenv("EDITOR"))
 	}
 	if len(editor) == 0 {
-		return nil, usagef("give the arguments with --args JSON, or set VISUAL or EDITOR to edit them")
+		return nil, errNoEditor
 	}
 	folder, err := os.MkdirTemp("", "heldcall-")
 	if err != nil {

@@ -78,8 +78,8 @@ type newGrant struct {
 	connection
 	outputFlag
 	Deny      bool   `help:"Deny the calls. Without it they are allowed."`
-	Tenant    string `help:"Whose calls: the tenant." default:"default" placeholder:"TENANT"`
-	User      string `help:"The user that agents act for." placeholder:"USER"`
+	Tenant    string `help:"The tenant that the agents are in. For all of them also --scope tenant." default:"default" placeholder:"TENANT"`
+	User      string `help:"The user that the agents act for; without it those that act for nobody that heldcall knows." placeholder:"USER"`
 	Agent     string `help:"The agent, with --scope agent or session." placeholder:"AGENT"`
 	SessionID string `name:"session" help:"The session, with --scope session." placeholder:"ID"`
 	grantFlags

@@ -44,6 +44,9 @@ func describeScope(g *approvals.Grant) string {
 		approvals.GrantAgent:   {p.Tenant, p.User, p.Agent},
 		approvals.GrantSession: {p.Tenant, p.User, p.Agent, g.SessionID},
 	}[g.Scope]
+	if g.Scope == approvals.GrantUser && p.User == "" {
+		return printable("agents of " + p.Tenant + " without a user")
+	}
 	return printable(string(g.Scope) + " " + strings.Join(whose, "/"))
 }
 

@@ -17,6 +17,7 @@ import (
 // `heldcall serve` has closed than when somebody sends it.
 func TestClosedTerminalStopsServe(t *testing.T) {
 	keyboard, terminal := openTerminal(t)
+	letHangUp(t)
 	dir := t.TempDir()
 	config := filepath.Join(dir, "heldcall.yaml")
 	if err := os.WriteFile(config, []byte("proxy: {listen: '127.0.0.1:0'}\nconsole: {listen: '127.0.0.1:0'}\nnats: {listen: ''}\n"), 0o600); err != nil {

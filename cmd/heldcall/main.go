@@ -8,15 +8,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	_ "time/tzdata" // hours of routes name time zones, and the image has no files of them
 
 	"github.com/alecthomas/kong"
+
+	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
 const description = `heldcall stands between an agent and its model and holds every tool call that policy does not already decide.
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 already decided, or no such request; 4 no heldcall answers. 'heldcall run' exits as its command does.
 
-An interrupt or SIGTERM stops 'serve' and 'demo' in order; one more, after a second, at once. So does SIGHUP, but for 'serve' unless its terminal has closed: that reads the policies again. 'run' hands signals on to its command, and ends when that has.`
+An interrupt or SIGTERM stops 'serve' and 'demo' in order, SIGTERM alone where a script started them with &; one more, after a second, at once. So does SIGHUP, but for 'serve' unless its terminal has closed: that reads the policies again. 'run' hands signals on to its command, and ends when that has.`
 
 // program is the command line.
 type program struct {
@@ -46,6 +49,9 @@ type streams struct {
 }
 
 func main() {
+	if shoutrrr.Asked(os.Args) { // heldcall started it, for one message of a channel
+		os.Exit(shoutrrr.Carry(os.Stdin, os.Stdout))
+	}
 	ctx, hup := untilSignal()
 	os.Exit(execute(ctx, os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}, hup))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -20,13 +21,22 @@ type policyCommand struct {
 	Init    policyInitCommand    `cmd:"" help:"Write a policy to start from."`
 }
 
+// loadPolicy reads a policy file.
+func loadPolicy(file string) (*policy.Policy, error) {
+	rules, err := policy.Load(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w; name the file that holds it, or write one with `heldcall policy init`", err)
+	}
+	return rules, err
+}
+
 type policyCheckCommand struct {
-	File string `arg:"" help:"The policy file."`
+	File string `arg:"" default:"policy.yaml" help:"The policy file (policy.yaml)."`
 }
 
 // Run checks a policy file.
 func (c *policyCheckCommand) Run(s *streams) error {
-	if _, err := policy.Load(c.File); err != nil {
+	if _, err := loadPolicy(c.File); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(s.out, "%s: ok\n", printable(c.File))
@@ -48,7 +58,7 @@ type policyExplainCommand struct {
 
 // Run explains a verdict.
 func (c *policyExplainCommand) Run(s *streams) error {
-	rules, err := policy.Load(c.Policy)
+	rules, err := loadPolicy(c.Policy)
 	if err != nil {
 		return err
 	}
@@ -163,7 +173,7 @@ func (c *policyTestCommand) Run(s *streams) error {
 		if from == "" {
 			return usagef("%s names no policy: set policy in it, or give --policy", file)
 		}
-		rules, err := policy.Load(from)
+		rules, err := loadPolicy(from)
 		if err != nil {
 			return err
 		}
@@ -193,6 +203,9 @@ func (c *policyInitCommand) Run(s *streams) (err error) {
 		return err
 	}
 	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already: name another file, or print the policy to start from with `heldcall policy init -`", c.File)
+	}
 	if err != nil {
 		return fmt.Errorf("write a policy to start from: %w", err)
 	}

@@ -39,7 +39,7 @@ func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return usagef("--since: %w", err)
 	}
-	rules, err := policy.Load(c.Policy)
+	rules, err := loadPolicy(c.Policy)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func (r *replay) take(e *approvals.Event) {
 	}
 	r.Judged++
 	v := r.rules.Judge(call)
-	if _, over, exceeded := r.counter.Take(v.Limits); over != nil {
-		v = over.Beyond(exceeded)
+	if _, over := r.counter.Take(v.Limits); over != nil {
+		v = v.Beyond(over)
 	}
 	if v.Action == was {
 		r.Same++

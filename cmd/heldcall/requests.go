@@ -29,7 +29,7 @@ type listCommand struct {
 	Risk      string `help:"Only this risk: low, medium, high or critical." placeholder:"RISK"`
 	SessionID string `name:"session" help:"Only this session." placeholder:"ID"`
 	RunID     string `name:"run" help:"Only this run." placeholder:"ID"`
-	Search    string `help:"Only those in which all these words stand: in the tool, the arguments, names, notes or ids." placeholder:"WORDS"`
+	Search    string `help:"Only those in which all these words stand: in the tool, the arguments, names, notes or ids; with --all in those that have ended too." placeholder:"WORDS"`
 	Limit     int    `help:"The most to list." default:"100"`
 }
 
@@ -69,6 +69,10 @@ func (c *listCommand) Run(ctx context.Context, s *streams) error {
 	}
 	if c.json() {
 		return printJSON(s.out, list)
+	}
+	if len(list.Items) == 0 && c.Search != "" && filter.Status == approvals.StatusPending {
+		_, err := fmt.Fprintln(s.out, "Nothing that waits for an answer has these words; --all looks at what has ended too.")
+		return err
 	}
 	return printTable(s.out, list, filter.Status, time.Now())
 }

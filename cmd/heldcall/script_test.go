@@ -50,16 +50,13 @@ func stopsSlowly() {
 //
 // and PORT1 to PORT3, ports that are free, and ESC, the escape character.
 func TestScripts(t *testing.T) {
-	// A signal that is caught here is not ignored in the programs started: under
-	// nohup they would rightly heed no SIGHUP.
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	t.Cleanup(func() { signal.Stop(hangups) })
+	letHangUp(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("ESC", "\x1b")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // each program would sleep for a second at its end
 			free, err := scripted.FreeAddresses(3)
 			for i, address := range free {
 				_, port, _ := net.SplitHostPort(address)
@@ -71,6 +68,14 @@ func TestScripts(t *testing.T) {
 			"gate": startGate, "exits": exits, "eventually": eventually,
 		},
 	})
+}
+
+// letHangUp has the programs that a test starts heed SIGHUP, which under nohup they
+// rightly would not: a signal that is caught here is not ignored there.
+func letHangUp(t *testing.T) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangups) })
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"syscall"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/internal/telemetry"
@@ -35,6 +38,9 @@ func (c *serveCommand) Run(ctx context.Context, s *streams, hup *hangups) error 
 	for asked := hup.take(); ; {
 		select {
 		case err := <-ran:
+			if errors.Is(err, syscall.EADDRINUSE) {
+				err = fmt.Errorf("%w; perhaps another heldcall runs: stop it, or set proxy.listen, console.listen and nats.listen to ports that are free", err)
+			}
 			return err
 		case <-asked:
 			heldcall.Reload()

@@ -80,12 +80,15 @@ func standing(r *approvals.Request, now time.Time) string {
 	if r.Status.Final() {
 		return joinFilled(": ", string(r.Status), r.Details.CancelReason)
 	}
-	return fmt.Sprintf("%s, asked %s ago; if nobody answers: %s in %s", r.Status, ago(now.Sub(r.CreatedAt)), r.OnTimeout, left(r.ExpiresAt.Sub(now)))
+	return fmt.Sprintf("%s, asked %s ago; if nobody answers, it is %s, in %s", r.Status, ago(now.Sub(r.CreatedAt)), r.Silence(), left(r.ExpiresAt.Sub(now)))
 }
 
 // deciders says who may decide a request, and how many must approve, where that
 // is not any one reviewer.
 func deciders(r *approvals.Request) string {
+	if len(r.Demands) > 0 {
+		return strings.Join(r.Wanted(), "\n")
+	}
 	who, approvals := "", ""
 	if len(r.Reviewers) > 0 {
 		who = "members of " + strings.Join(r.Reviewers, " or ")

@@ -16,7 +16,7 @@ type tokenCommand struct {
 type tokenCreateCommand struct {
 	outputFlag
 	Name  string   `arg:"" help:"The reviewer's name, as decisions record it."`
-	Role  string   `enum:"viewer,reviewer,admin" default:"reviewer" placeholder:"ROLE" help:"viewer sees, reviewer decides too, admin steers runs and revokes grants too."`
+	Role  string   `enum:"viewer,reviewer,admin" default:"reviewer" placeholder:"ROLE" help:"viewer sees, reviewer decides too, admin steers runs and revokes grants too. Without it: reviewer."`
 	Group []string `placeholder:"GROUP" help:"Group that rules name; may be given again."`
 	User  string   `placeholder:"USER" help:"The same person as the user of agents, where that is not NAME."`
 }
@@ -47,7 +47,7 @@ func (c *tokenCreateCommand) Run(s *streams) error {
 
   %s
 
-For the configuration, which holds its hash only:
+For the configuration, which holds its hash only; where that has console.reviewers already, add the entry to them:
 
 `, printable(c.Name), token); err != nil {
 		return err

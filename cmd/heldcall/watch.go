@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/charmbracelet/x/term"
@@ -31,6 +32,19 @@ func (c *watchCommand) Run(ctx context.Context, s *streams) error {
 	}
 	return watch.Run(ctx, watch.Options{
 		Console: console, Me: me, In: in, Out: out,
-		NewDraft: func(arguments []byte) (watch.Draft, error) { return newDraft(arguments) },
+		NewDraft: draftOnScreen,
 	})
+}
+
+// draftOnScreen makes a draft for somebody who has keys, and no arguments of a
+// command, to say it with.
+func draftOnScreen(arguments []byte) (watch.Draft, error) {
+	d, err := newDraft(arguments)
+	if errors.Is(err, errNoEditor) {
+		return nil, errors.New("there is no editor: set VISUAL or EDITOR and start watch again, or use `heldcall modify ID --args JSON`")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }

@@ -13,6 +13,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,11 +65,34 @@ func (c *Client) WithToken(token string) *Client {
 	return &other
 }
 
+// Self is who the console takes a client for.
+type Self struct {
+	reviewers.Reviewer
+	// DecidesFor are the reviewers in whose place Self may decide, by their delegations.
+	DecidesFor []Delegator `json:"decides_for"`
+}
+
+// Delegator is a reviewer in whose place another may decide.
+type Delegator struct {
+	Name   string   `json:"name"`
+	Groups []string `json:"groups"`
+}
+
+// InAnyOf reports whether Self is in one of the groups, or decides in the place of
+// somebody who is.
+func (s Self) InAnyOf(groups []string) bool {
+	own := slices.Clone(s.Groups)
+	for _, other := range s.DecidesFor {
+		own = append(own, other.Groups...)
+	}
+	return slices.ContainsFunc(own, func(g string) bool { return g == "*" || slices.Contains(groups, g) })
+}
+
 // Me is who the console takes the client for. It fails with a
 // [*problem.Problem] of code [problem.CodeUnauthenticated] where a token is
 // needed, and [problem.CodeWrongToken] where it is not a reviewer's.
-func (c *Client) Me(ctx context.Context) (reviewers.Reviewer, error) {
-	var who reviewers.Reviewer
+func (c *Client) Me(ctx context.Context) (Self, error) {
+	var who Self
 	err := c.exchange(ctx, http.MethodGet, "/api/v1/me", nil, &who)
 	return who, err
 }

@@ -229,6 +229,21 @@ export function listTemplates() {
 	return ask('GET', '/api/v1/grant-templates');
 }
 
+/** The delegations in force, the latest first. @returns {Promise<{items: import('./types.js').Delegation[]}>} */
+export function listDelegations() {
+	return ask('GET', '/api/v1/delegations');
+}
+
+/** Lets one reviewer decide in the place of another. @param {{from: string, to: string, until: string, note: string}} delegation @returns {Promise<import('./types.js').Delegation>} */
+export function addDelegation(delegation) {
+	return ask('POST', '/api/v1/delegations', delegation);
+}
+
+/** Ends a delegation. @param {string} id */
+export function revokeDelegation(id) {
+	return ask('DELETE', `/api/v1/delegations/${encodeURIComponent(id)}`);
+}
+
 /** What a browser subscribes to notifications with. @returns {Promise<{public_key: string}>} */
 export function getPush() {
 	return ask('GET', '/api/v1/push');

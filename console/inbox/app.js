@@ -9,6 +9,7 @@ import { renew, startWorker } from './push.js';
 import { ORDERS } from './order.js';
 import * as session from './session.js';
 import { state, subscribe } from './store.js';
+import { drawDelegations, drawNewDelegation } from './view/delegations.js';
 import { buildDetail, drawDetail, show } from './view/detail.js';
 import { button, byId, el, fill } from './view/dom.js';
 import { drawNewGrant } from './view/grant.js';
@@ -26,6 +27,8 @@ const PAGES = [
 	{ name: 'Runs', path: /^#\/runs\/(.+)$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, id = '') => void drawRun(place, decoded(id)) },
 	{ name: 'Grants', path: /^#\/grants\/new$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawNewGrant(place) },
 	{ name: 'Grants', path: /^#\/grants$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawGrants(place) },
+	{ name: 'Delegations', path: /^#\/delegations\/new$/, address: '#/delegations', draw: (/** @type {HTMLElement} */ place) => drawNewDelegation(place) },
+	{ name: 'Delegations', path: /^#\/delegations$/, address: '#/delegations', draw: (/** @type {HTMLElement} */ place) => void drawDelegations(place) },
 ];
 
 /** Looks at a request; the address says so, and a reload finds it again. @param {string} id */
@@ -59,7 +62,9 @@ function route() {
 
 /** @param {string} here */
 function drawNav(here) {
+	const alone = state.me?.via === 'local'; // without reviewers nobody stands in for another
 	const pages = new Map([['#/', 'Inbox'], ...PAGES.map(({ name, address }) => /** @type {[string, string]} */ ([address, name]))]);
+	if (alone) pages.delete('#/delegations');
 	fill(byId('nav'), ...[...pages].map(([href, name]) => el('a', { href, 'aria-current': href === here && 'page' }, name)));
 }
 
@@ -81,10 +86,12 @@ function draw() {
 
 function drawConnection() {
 	const label = byId('connection');
-	label.className = `connection ${state.connection}`;
 	const text = { connecting: 'Connecting', live: 'Live', lost: 'Offline' }[state.connection];
-	if (label.textContent !== text) fill(label, el('span', { class: 'word' }, text));
-	label.title = text;
+	if (label.textContent !== text) {
+		label.className = `connection ${state.connection}`;
+		label.title = text;
+		fill(label, el('span', { class: 'word' }, text));
+	}
 	const banner = byId('banner');
 	const lost = state.connection === 'lost';
 	if (lost && banner.hidden) {

@@ -35,25 +35,24 @@ const SOON = 60_000;
 
 /**
  * Brings the times that can be seen up to date: elements with data-until count
- * down, those with data-since count up.
+ * down, those with data-since count up. Blocks of rows that are out of sight are
+ * not laid out, and need no time.
  */
 export function tick() {
 	const at = now();
-	for (const element of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-until], [data-since]'))) {
-		if (!isSeen(element)) continue;
-		if (element.dataset.since) {
-			write(element, ago(at - Number(element.dataset.since)));
-			continue;
-		}
-		const rest = Number(element.dataset.until) - at;
-		write(element, left(rest));
-		element.classList.toggle('soon', rest < SOON);
+	for (const part of document.querySelectorAll('.chunk, main, dialog')) {
+		const within = part.firstElementChild;
+		if (!within || within.checkVisibility?.({ contentVisibilityAuto: true }) === false) continue;
+		for (const element of /** @type {NodeListOf<HTMLElement>} */ (part.querySelectorAll('[data-until], [data-since]'))) bring(element, at);
 	}
 }
 
-/** Rows that the list has scrolled out of sight are not laid out, and need no time. @param {HTMLElement} element */
-function isSeen(element) {
-	return element.checkVisibility?.({ contentVisibilityAuto: true }) ?? true;
+/** @param {HTMLElement} element @param {number} at */
+function bring(element, at) {
+	if (element.dataset.since) return write(element, ago(at - Number(element.dataset.since)));
+	const rest = Number(element.dataset.until) - at;
+	write(element, left(rest));
+	element.classList.toggle('soon', rest < SOON);
 }
 
 /** @param {HTMLElement} element @param {string} text */

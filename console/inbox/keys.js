@@ -1,6 +1,6 @@
 // The keyboard: one letter for each thing that is done often.
 
-import { hindrance } from './session.js';
+import { alone, hindrance } from './session.js';
 import { state } from './store.js';
 import { inOrder } from './view/list.js';
 import { currentCard } from './view/detail.js';
@@ -39,8 +39,8 @@ function press(key, go) {
 	if (!card || card.busy || card.mode !== 'read' || card.request.status !== 'pending' || hindrance(card.request, state.me)) return false;
 	if (key === 'a') return approve(card);
 	if (key === 'd') return card.enter('deny'), true;
-	if (key === 'r' && card.request.allow_remember && card.request.required_approvals <= 1) return card.enter('remember'), true;
-	if (key === 'e' && !card.request.details.fixed && card.request.required_approvals <= 1) return card.enter('edit'), true;
+	if (key === 'r' && card.request.allow_remember && alone(card.request, state.me)) return card.enter('remember'), true;
+	if (key === 'e' && !card.request.details.fixed && alone(card.request, state.me)) return card.enter('edit'), true;
 	return false;
 }
 

@@ -18,7 +18,7 @@ const FEW = 3; // so many requests are read one by one, more as a list
 const SPARE = 5; // that a list is longer than what is looked for, for what came meanwhile
 
 const DELEGATIONS = new Set(['delegation_created', 'delegation_revoked']);
-const CHANGES = new Set(['approval_required', 'approval_decision', 'approval_escalated', 'approval_expired', 'approval_cancelled']);
+const STANDS = 'request'; // a request as it stands, after each event about it
 
 let lastEventID = '';
 let retry = RETRY.least;
@@ -81,20 +81,21 @@ function pause(milliseconds) {
 /** Follows the event stream until it ends. @param {AbortSignal} signal */
 async function follow(signal) {
 	const headers = { ...credentials(), ...(lastEventID ? { 'Last-Event-ID': lastEventID } : {}) };
-	const response = await fetch('/api/v1/events', { headers, signal, cache: 'no-store' });
+	const response = await fetch('/api/v1/events?requests=true', { headers, signal, cache: 'no-store' });
 	await reload(); // where the stream was refused, this tells why
 	if (!response.ok || !response.body) throw new Failure('The event stream was refused.', null);
 	state.connection = 'live';
 	retry = RETRY.least;
 	const settled = setTimeout(() => void reload().catch(() => {}), SETTLE);
 	const reader = new EventReader();
-	const stream = response.body.pipeThrough(new TextDecoderStream()).getReader();
+	const stream = response.body.getReader();
+	const decoder = new TextDecoder();
 	try {
 		for (;;) {
 			const { value, done } = await stream.read();
 			if (done) return;
 			state.heard = Date.now();
-			for (const event of reader.push(value)) take(event);
+			for (const event of reader.push(decoder.decode(value, { stream: true }))) take(event);
 		}
 	} finally {
 		clearTimeout(settled);
@@ -105,11 +106,7 @@ async function follow(signal) {
 function take(event) {
 	if (event.id) lastEventID = event.id;
 	if (DELEGATIONS.has(event.name)) void readMe();
-	if (!CHANGES.has(event.name)) return;
-	const { request_id: id } = parse(event.data);
-	// Of a request that is neither known nor new there is nothing to show.
-	if (event.name !== 'approval_required' && !state.requests.has(id) && !wanted.has(id)) return;
-	want(id);
+	if (event.name === STANDS) takeOver([parse(event.data)]);
 }
 
 /** Reads anew what the person at the page may do. */

@@ -10,15 +10,19 @@ import { announce, toast } from './view/toast.js';
 /** @typedef {import('./types.js').Request} Request */
 
 const CALM = 1500; // arrivals within it are told of together
+const SOON = 150; // and those that come together anyway
 /** @type {Request[]} */
 let arrived = [];
+let toldAt = -CALM;
+let countedAt = -SOON;
+let counting = 0;
 
 /** Begins. tools is where the button for notifications goes. @param {HTMLElement} tools */
 export function start(tools) {
 	subscribe(count);
 	onArrival((request) => {
 		arrived.push(request);
-		if (arrived.length === 1) setTimeout(tell, arrived.length > 1 ? CALM : 150);
+		if (arrived.length === 1) setTimeout(tell, Math.max(SOON, toldAt + CALM - performance.now()));
 	});
 	if (!('Notification' in window) || Notification.permission === 'denied') return;
 	const bell = button('Notify me', () => void (isOn() ? turnOff(bell) : turnOn(bell)), { class: 'quiet', id: 'bell' });
@@ -56,7 +60,12 @@ async function turnOff(bell) {
 	await push.turnOff().catch(() => {}); // what comes of an old subscription is not shown for long: it ends with its browser
 }
 
+/** The title is told to the whole browser: at once, but not at every change of many. */
 function count() {
+	clearTimeout(counting);
+	const early = countedAt + SOON - performance.now();
+	if (early > 0) return void (counting = setTimeout(count, early));
+	countedAt = performance.now();
 	const waiting = pending().length;
 	const lost = state.connection === 'lost' ? 'offline – ' : '';
 	const title = waiting > 0 ? `(${waiting}) ${lost}heldcall` : `${lost}heldcall`;
@@ -69,6 +78,7 @@ function tell() {
 	const [first] = arrived;
 	const many = arrived.length;
 	arrived = [];
+	toldAt = performance.now();
 	if (!first) return;
 	const text = many === 1 ? `${plain(first.tool_name)} waits for an answer, ${first.risk_level} risk` : `${many} calls wait for an answer`;
 	announce(text);

@@ -142,9 +142,36 @@ export function hindrance(request, me) {
 	if (me.role === 'viewer') return 'You may look at requests, and not decide them.';
 	const groups = request.reviewers ?? [];
 	const own = [me, ...(me.decides_for ?? [])].flatMap((person) => person.groups);
-	if (groups.length > 0 && !groups.some((group) => own.includes(group)) && !own.includes('*')) {
-		return `Only ${groups.join(' or ')} may decide this.`;
+	if (groups.length > 0 && !inOne(own, groups)) return `Only ${groups.join(' or ')} may decide this.`;
+	if (request.decisions.some((decision) => decision.reviewer_id === me.name) && !leavesOpen(request, own, me)) {
+		return 'You have decided. It waits for the others.';
 	}
-	if (request.decisions.some((decision) => decision.reviewer_id === me.name)) return 'You have decided. It waits for the others.';
 	return '';
 }
+
+/**
+ * Whether one may edit a request and have it remembered: if nobody else has to agree,
+ * and as a member of the groups of every rule that asks.
+ * @param {Request} request
+ * @param {Me|null} me
+ */
+export function alone(request, me) {
+	const demands = request.demands ?? [];
+	const people = me ? [me, ...(me.decides_for ?? [])] : [];
+	return request.required_approvals <= 1 &&
+		(demands.length === 0 || people.some((person) => demands.every((demand) => inOne(person.groups, demand.reviewers))));
+}
+
+/** The decisions that count for a demand of a request. @param {Request} request @param {number} demand */
+export const approvalsOf = (request, demand) => request.decisions.filter((decision) => decision.fills?.includes(demand));
+
+/** Whether a demand is left that one who has approved may fill too. @param {Request} request @param {string[]} own @param {Me} me */
+function leavesOpen(request, own, me) {
+	return (request.demands ?? []).some((demand, i) => {
+		const given = approvalsOf(request, i);
+		return inOne(own, demand.reviewers) && given.length < demand.required_approvals && !given.some((decision) => decision.reviewer_id === me.name);
+	});
+}
+
+/** @param {string[]} own @param {string[]} groups */
+const inOne = (own, groups) => own.includes('*') || groups.some((group) => own.includes(group));

@@ -32,10 +32,12 @@ export const state = {
 
 /** @type {Set<() => void>} */
 const listeners = new Set();
-let told = true;
+let timer = 0;
+let due = 0;
 
 const LEAST = 8; // milliseconds between two drawings
 const MOST = 100;
+const SHARE = 4; // so many times as long as a drawing took, layout included, the page is left to the person at it
 let rest = LEAST;
 
 /** Calls a function after every change. @param {() => void} listener */
@@ -45,17 +47,37 @@ export function subscribe(listener) {
 
 /**
  * Tells the listeners, soon, that the state changed. Where drawing takes long,
- * changes wait for each other, so that the page has time for the person at it.
+ * changes wait for each other, but for those that the person at the page made.
+ * @param {number} [wait] milliseconds
  */
-export function changed() {
-	if (!told) return;
-	told = false;
-	setTimeout(() => {
-		told = true;
-		const began = performance.now();
-		for (const listener of listeners) listener();
-		rest = Math.min(Math.max(performance.now() - began, LEAST), MOST);
-	}, rest);
+export function changed(wait = rest) {
+	const at = performance.now() + wait;
+	if (timer && due <= at) return;
+	clearTimeout(timer);
+	due = at;
+	timer = setTimeout(tell, wait);
+}
+
+function tell() {
+	timer = 0;
+	const began = performance.now();
+	for (const listener of listeners) listener();
+	settle(performance.now() - began);
+}
+
+/**
+ * Sets the time until the next drawing by how long this one takes; what the
+ * browser does after the script is a part of it, where it does it at all.
+ * @param {number} script milliseconds
+ */
+function settle(script) {
+	const set = (/** @type {number} */ took) => { rest = Math.min(Math.max(took * SHARE, LEAST), MOST); };
+	set(script);
+	if (document.hidden) return;
+	requestAnimationFrame(() => {
+		const frame = performance.now();
+		setTimeout(() => set(script + performance.now() - frame));
+	});
 }
 
 /** The requests that wait. @returns {Request[]} */
@@ -112,7 +134,7 @@ export function select(id) {
 	for (const [other, request] of state.requests) {
 		if (request.status !== 'pending' && other !== id && (!turn || request.turn_id !== turn)) state.requests.delete(other);
 	}
-	changed();
+	changed(0);
 }
 
 /** Forgets everything, as when the person at the page has been signed out. */

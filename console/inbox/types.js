@@ -28,11 +28,20 @@
  * @property {string[]} [remember_scopes] none: any
  * @property {string[]} reviewers
  * @property {number} required_approvals
+ * @property {Demand[]} [demands] where rules that name different groups ask, what each wants
  * @property {string} created_at
  * @property {string} expires_at
  * @property {'deny'|'approve'} on_timeout
  * @property {Decision[]} decisions
  * @property {Details} details
+ */
+
+/**
+ * @typedef {Object} Demand what a rule wants of reviewers
+ * @property {string} rule
+ * @property {string[]} reviewers
+ * @property {number} required_approvals
+ * @property {Details['escalation']} [escalation]
  */
 
 /**
@@ -52,6 +61,7 @@
  * @property {string} action
  * @property {string} reviewer_id
  * @property {string} [on_behalf_of] the reviewer in whose place
+ * @property {number[]} [fills] of an approval: the places of the demands that it counts for
  * @property {string} [channel]
  * @property {string} [note]
  * @property {any} [modified_args]
@@ -106,6 +116,17 @@
  * @property {string} [expires_at]
  * @property {string} [last_used_at]
  * @property {number} uses
+ */
+
+/**
+ * @typedef {Object} Delegation who decides in whose place, and until when
+ * @property {string} id
+ * @property {string} from
+ * @property {string} to
+ * @property {string} until
+ * @property {string} [note]
+ * @property {string} created_by
+ * @property {string} created_at
  */
 
 /**

@@ -61,6 +61,7 @@ func TestClaimsBecomeAReviewer(t *testing.T) {
 		"no name":                     {config: bySub, said: without("sub"), refused: "the claim sub"},
 		"a name of heldcall's own":    {config: bySub, said: and("sub", "local"), refused: "the claim sub"},
 		"a name that cannot be shown": {config: bySub, said: and("sub", "a\u202eb"), refused: "the claim sub"},
+		"a name that is too long":     {config: bySub, said: and("sub", strings.Repeat("a", reviewers.MaxName+1)), refused: "write 1 to 64 printable characters"},
 		"a name that is no text":      {config: bySub, said: and("sub", 7.0), refused: "the claim sub"},
 		"a domain":                    {config: with(func(c *Config) { c.EmailDomains = []string{"other.example", "CORP.example"} }), said: ann(), want: asAnn},
 		"another domain":              {config: with(func(c *Config) { c.EmailDomains = []string{"orp.example", "example"} }), said: ann(), refused: "domain"},

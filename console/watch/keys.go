@@ -46,7 +46,7 @@ func (m Model) pressed(key tea.KeyPressMsg) (Model, tea.Cmd) {
 		return m.leave(key)
 	}
 	switch m.mode {
-	case noting, filtering:
+	case noting, filtering, patterning:
 		return m.typed(key)
 	case remembering:
 		return m.remember(key)
@@ -261,70 +261,25 @@ func (m Model) confirm(key tea.KeyPressMsg) (Model, tea.Cmd) {
 	return m, nil
 }
 
-// beginRemembering offers the patterns that policy suggests.
-func (m Model) beginRemembering() Model {
-	if !m.mayDecide() {
-		return m
-	}
-	r := m.current()
-	if !r.AllowRemember || len(r.SuggestedPatterns) == 0 {
-		m.notice = "This call cannot be remembered: its rule does not permit it."
-		return m
-	}
-	m.mode = remembering
-	m.chosen = make([]bool, min(len(r.SuggestedPatterns), 9))
-	m.chosen[0] = true
-	return m
-}
-
-// remember is the keys while patterns are chosen.
-func (m Model) remember(key tea.KeyPressMsg) (Model, tea.Cmd) {
-	action := approvals.Action("")
-	switch name := key.String(); name {
-	case "esc", "q":
-		m.mode, m.notice = browsing, ""
-		return m, nil
-	case "a":
-		action = approvals.ActionAllowAlways
-	case "d":
-		action = approvals.ActionDenyAlways
-	default:
-		if len(name) == 1 && name[0] >= '1' && int(name[0]-'1') < len(m.chosen) {
-			m.chosen = append([]bool{}, m.chosen...)
-			m.chosen[name[0]-'1'] = !m.chosen[name[0]-'1']
-		}
-		return m, nil
-	}
-	var patterns []string
-	for i, chosen := range m.chosen {
-		if chosen {
-			patterns = append(patterns, m.current().SuggestedPatterns[i])
-		}
-	}
-	switch {
-	case len(patterns) == 0:
-		m.notice = "Choose a pattern first."
-		return m, nil
-	case !m.mayDecide():
-		return m, nil
-	case action == approvals.ActionAllowAlways && !m.shownWhole():
-		return m.showMore(), nil
-	}
-	return m.send(approvals.Decision{Action: action, Patterns: patterns})
-}
-
-// typed is the keys while a note or a filter is written.
+// typed is the keys while a note, a filter or a pattern is written.
 func (m Model) typed(key tea.KeyPressMsg) (Model, tea.Cmd) {
 	switch key.String() {
 	case "esc":
 		if m.mode == filtering {
 			m.filter = ""
 		}
-		m.mode, m.input = browsing, ""
+		if m.input = ""; m.mode == patterning {
+			m.mode = remembering
+		} else {
+			m.mode = browsing
+		}
 	case "enter":
-		if m.mode == filtering {
+		switch m.mode {
+		case filtering:
 			m.filter, m.mode = m.input, browsing
 			return m, nil
+		case patterning:
+			return m.patternTyped(), nil
 		}
 		if !m.mayDecide() {
 			return m, nil

@@ -12,7 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/client"
 )
 
 // settle is how long nothing can be decided when another request is shown than the
@@ -28,17 +28,20 @@ const (
 	noting           // why a call is denied
 	filtering        // what the list shows
 	remembering      // which patterns to remember
+	patterning       // one more of them, typed
 	confirming       // an edit
 	helping
 )
 
 // asks reports whether a mode is a question about the selected request.
-func (m mode) asks() bool { return m == noting || m == remembering || m == confirming }
+func (m mode) asks() bool {
+	return m == noting || m == remembering || m == patterning || m == confirming
+}
 
 // Model is what the terminal shows. It is a value: Update returns another.
 type Model struct {
 	do      actions
-	me      reviewers.Reviewer
+	me      client.Self
 	failure error // why the console will not have the reviewer
 
 	width, height int
@@ -58,7 +61,7 @@ type Model struct {
 
 	mode     mode
 	input    string // what is typed
-	chosen   []bool // which of the suggested patterns
+	memory   memory // what is remembered
 	draft    []byte // edited arguments, until they are sent
 	deciding string // the request whose decision is on its way
 	settling int    // 0 once the screen has stood still
@@ -69,7 +72,7 @@ type Model struct {
 }
 
 // New is a model that has seen nothing yet.
-func New(me reviewers.Reviewer, do actions, now time.Time) Model {
+func New(me client.Self, do actions, now time.Time) Model {
 	return Model{do: do, me: me, now: now, width: 80, height: 24, requests: map[string]approvals.Request{}, told: map[string]bool{}}
 }
 
@@ -86,7 +89,7 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		next, cmd := m.key(msg)
 		return next.look(), cmd
 	case tea.PasteMsg:
-		if m.mode == noting || m.mode == filtering {
+		if m.mode == noting || m.mode == filtering || m.mode == patterning {
 			m.input += msg.Content
 		}
 	case tickMsg:
@@ -189,7 +192,7 @@ func (m Model) decided(msg decidedMsg) (Model, tea.Cmd) {
 		return m, nil
 	}
 	m.notice = fmt.Sprintf("%s %s", msg.request.ToolName, ending(&msg.request))
-	if m.selected == id && m.mode == noting && strings.TrimSpace(m.input) != msg.decision.Note {
+	if m.selected == id && (m.mode == patterning || m.mode == noting && strings.TrimSpace(m.input) != msg.decision.Note) {
 		m.requests = maps.Clone(m.requests)
 		m.requests[id] = msg.request
 		return m, nil
@@ -313,7 +316,7 @@ func ending(r *approvals.Request) string {
 	case ok:
 		return fmt.Sprintf("%s by %s", r.Status, d.ReviewerID)
 	case !r.Status.Final():
-		return fmt.Sprintf("still waits: %d of %d approvals", len(r.Decisions), r.RequiredApprovals)
+		return "still waits: " + r.Tally()
 	case r.Details.CancelReason != "":
 		return fmt.Sprintf("%s: %s", r.Status, r.Details.CancelReason)
 	}

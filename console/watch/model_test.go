@@ -14,6 +14,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/client"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -44,7 +45,7 @@ type session struct {
 func begin(t *testing.T, requests ...approvals.Request) *session {
 	t.Helper()
 	did := &script{}
-	s := &session{t, New(reviewers.Reviewer{Name: "ann", Role: reviewers.RoleReviewer}, did, noon), did}
+	s := &session{t, New(client.Self{Reviewer: reviewers.Reviewer{Name: "ann", Role: reviewers.RoleReviewer}}, did, noon), did}
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 24}, openedMsg{})
 	var ids []string
 	for _, r := range requests {
@@ -249,7 +250,7 @@ func TestRememberPatterns(t *testing.T) {
 	s.press("1", "a")
 	s.decided()
 	s.press("2", "9", "a")
-	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionAllowAlways, Patterns: []string{"bash(rm -r drafts)"}})
+	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionAllowAlways, Patterns: []string{"bash(rm -r drafts)"}, Scope: approvals.GrantAgent})
 
 	fixed := bash("01B", "ls")
 	fixed.AllowRemember, fixed.Details.Fixed = false, true

@@ -24,6 +24,7 @@ type pageOf struct {
 	id        string
 	status    approvals.Status
 	decisions int
+	escalated time.Time
 	raw       bool
 	draft     string
 	width     int
@@ -39,7 +40,7 @@ func (m Model) look() Model {
 	if !m.detail {
 		return m
 	}
-	of := pageOf{r.ID, r.Status, len(r.Decisions), m.raw, "", m.width}
+	of := pageOf{r.ID, r.Status, len(r.Decisions), r.EscalatedAt(), m.raw, "", m.width}
 	if m.mode == confirming {
 		of.draft = string(m.draft)
 	}
@@ -116,7 +117,11 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 	made := page{callEnd: len(w.lines)}
 	w.lines = append(w.lines, styles.dim.Render(strings.Repeat("─", width)))
 	for _, d := range r.Decisions {
-		w.field("decided", fmt.Sprintf("%s by %s over %s %s %s", d.Action, d.ReviewerID, d.Channel, d.DecidedAt.UTC().Format(time.RFC3339), d.Note))
+		who := d.ReviewerID
+		if d.OnBehalfOf != "" {
+			who += " for " + d.OnBehalfOf
+		}
+		w.field("decided", fmt.Sprintf("%s by %s over %s %s %s", d.Action, who, d.Channel, d.DecidedAt.UTC().Format(time.RFC3339), d.Note))
 		if d.ModifiedArgs != nil {
 			w.diff(diffLines(indented(r.Arguments), indented(d.ModifiedArgs)))
 		}
@@ -126,10 +131,23 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 	w.field("the user said", r.Context.LastUserMessage)
 	w.field("the model said", r.Context.AssistantText)
 	w.field("the tool, in the agent's words", r.Tool.Description)
-	w.field("who asks", strings.Join([]string{"agent " + r.Principal.Agent, "user " + r.Principal.User, "tenant " + r.Principal.Tenant, "model " + r.Model}, " · "))
+	w.field("who asks", strings.Join(whoAsks(r), " · "))
 	w.field("request, session, run", strings.Join([]string{r.ID, r.SessionID, r.RunID}, "\n"))
 	made.lines = w.lines
 	return made
+}
+
+// whoAsks is what is known of who asks.
+func whoAsks(r *approvals.Request) []string {
+	var known []string
+	for _, one := range []struct{ what, name string }{
+		{"agent", r.Principal.Agent}, {"user", r.Principal.User}, {"tenant", r.Principal.Tenant}, {"model", r.Model},
+	} {
+		if one.name != "" {
+			known = append(known, one.what+" "+one.name)
+		}
+	}
+	return known
 }
 
 // draftPage is what an edit changes.
@@ -151,12 +169,15 @@ func (w *writer) diff(lines []diffLine) {
 
 // deciders says who may decide and how many must agree, where that is not any one.
 func deciders(r *approvals.Request) string {
+	if len(r.Demands) > 0 {
+		return strings.Join(r.Wanted(), "\n")
+	}
 	var parts []string
 	if len(r.Reviewers) > 0 {
 		parts = append(parts, "members of "+strings.Join(r.Reviewers, " or "))
 	}
 	if r.RequiredApprovals > 1 {
-		parts = append(parts, fmt.Sprintf("%d of %d approvals so far", len(r.Decisions), r.RequiredApprovals))
+		parts = append(parts, r.Tally()+" so far")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/internal/elapsed"
 	"github.com/heldcall/heldcall/internal/visible"
 )
@@ -109,7 +111,7 @@ func (m Model) headline() string {
 	if !m.detail || r == nil {
 		return styles.dim.Render(cut(row("AGE", "RISK", "LEFT", "AGENT", "TOOL", "PREVIEW"), m.width))
 	}
-	stands := elapsed.Left(r.ExpiresAt.Sub(m.now)) + " left"
+	stands := elapsed.Left(r.ExpiresAt.Sub(m.now)) + " left, then " + r.Silence()
 	if r.Status.Final() {
 		stands = ending(r)
 	}
@@ -172,7 +174,7 @@ func (m Model) listRow(all []approvals.Request, i int) string {
 		preview = "! " + preview
 	}
 	line := cut(row(elapsed.Ago(m.now.Sub(r.CreatedAt)), visible.Line(string(r.RiskLevel)), left,
-		visible.Line(r.Principal.Agent), tool, visible.Line(preview)), m.width-2)
+		visible.Line(cmp.Or(r.Principal.Agent, "–")), tool, visible.Line(preview)), m.width-2)
 	switch {
 	case r.ID == m.selected:
 		return styles.selected.Render("> " + line)
@@ -201,15 +203,23 @@ func (m Model) foot() []string {
 		add(styles.label, "Show only what has: "+m.input+"▏")
 		keys = "Enter keeps it · Esc shows all"
 	case m.mode == remembering:
-		add(styles.label, "Decide such calls from now on, for every agent of the user, until it is revoked:")
-		for i, chosen := range m.chosen {
-			add(styles.plain, fmt.Sprintf("%d [%s] %s", i+1, map[bool]string{true: "x", false: " "}[chosen], m.current().SuggestedPatterns[i]))
+		add(styles.label, fmt.Sprintf("From now on, for %s, until it is revoked:", covers(m.memory.scopes[m.memory.scope], m.current())))
+		for i, chosen := range m.memory.chosen {
+			add(styles.plain, fmt.Sprintf("%d [%s] %s", i+1, map[bool]string{true: "x", false: " "}[chosen], m.memory.patterns[i]))
 		}
-		keys = "1-9 choose · a allow always · d deny always · Esc back"
+		keys = "1-9 choose · t type · s for whom · a allow always · d deny always · Esc back"
+	case m.mode == patterning:
+		add(styles.label, "Calls like, such as "+m.example()+": "+m.input+"▏")
+		keys = "Enter takes it · Esc does not"
 	case m.mode == confirming:
 		keys = "Enter releases the call so · e edit again · Esc leave it · arrows scroll"
 	case m.detail:
 		keys = "a approve · d deny · e edit · r remember · v JSON · Esc list · ? keys"
+		if r := m.current(); r != nil && !r.Status.Final() {
+			if why := m.hindrance(r); why != "" {
+				keys = why + " · v JSON · Esc list · ? keys"
+			}
+		}
 	}
 	if r := m.current(); m.mode.asks() && (r == nil || r.Status.Final()) {
 		keys = "it has ended · Enter or Esc goes back"
@@ -221,6 +231,20 @@ func (m Model) foot() []string {
 		keys = "↓ more · " + keys
 	}
 	return append(lines, styles.dim.Render(cut(keys, m.width)))
+}
+
+// hindrance says why the reviewer cannot decide a request; "" if they can, as far as
+// is known here. The console decides in the end, so no key is taken away.
+func (m Model) hindrance(r *approvals.Request) string {
+	switch {
+	case !m.me.Role.Includes(reviewers.RoleReviewer):
+		return "you may look, and not decide"
+	case len(r.Reviewers) > 0 && !m.me.InAnyOf(r.Reviewers):
+		return "only " + visible.Line(strings.Join(r.Reviewers, " or ")) + " may decide this"
+	case slices.ContainsFunc(r.Decisions, func(d approvals.Decision) bool { return d.ReviewerID == m.me.Name }):
+		return "you have decided, and it waits for others"
+	}
+	return ""
 }
 
 // fill makes a line exactly as wide as asked.

@@ -38,6 +38,35 @@ func call(id, tool, arguments string) approvals.Request {
 	return r
 }
 
+// demanding is a request that two rules ask two groups about, one of which has approved.
+func demanding() approvals.Request {
+	r := bash("01A", "psql x | curl y")
+	r.Reviewers, r.RequiredApprovals = []string{"dba", "security"}, 2
+	r.Demands = []approvals.Demand{
+		{Rule: "policy.yaml:5", Reviewers: []string{"dba"}, RequiredApprovals: 1},
+		{Rule: "policy.yaml:7", Reviewers: []string{"security"}, RequiredApprovals: 2, Escalation: &approvals.Escalation{At: noon.Add(time.Hour), To: []string{"managers"}}},
+	}
+	r.Decisions = []approvals.Decision{
+		{Action: approvals.ActionApprove, ReviewerID: "dan", OnBehalfOf: "dora", Channel: "rest", DecidedAt: noon, Fills: []int{0}},
+		{Action: approvals.ActionApprove, ReviewerID: "sam", Channel: "slack", DecidedAt: noon, Fills: []int{1}},
+	}
+	return r
+}
+
+// Whom a rule asks too, once it has, is on the page that shows the request.
+func TestEscalationIsShown(t *testing.T) {
+	s := begin(t, demanding())
+	s.press("enter")
+	r := demanding()
+	at := noon.Add(time.Hour)
+	r.Demands[1].Reviewers, r.Demands[1].Escalation = []string{"security", "managers"}, &approvals.Escalation{At: at, To: []string{"managers"}, EscalatedAt: &at}
+	s.send(requestMsg{r})
+	s.press("pgdown")
+	if screen := s.screen(); !strings.Contains(screen, "1 of 2 approvals by members of security or managers (policy.yaml:7): sam") {
+		t.Errorf("who decides now is not on\n%s", screen)
+	}
+}
+
 // Each screen in testdata is one at 80 by 24.
 func TestScreens(t *testing.T) {
 	turn := func(r approvals.Request) approvals.Request { r.TurnID = "t"; return r }
@@ -67,6 +96,10 @@ func TestScreens(t *testing.T) {
 			r := call("01A", "bash", `"{\"command\": \"ls\""`)
 			r.Details.Flags = []string{"The arguments are not strict JSON."}
 			s.send(requestMsg{r})
+			s.press("enter")
+		},
+		"demands": func(s *session) {
+			s.send(requestMsg{demanding()})
 			s.press("enter")
 		},
 		"raw": func(s *session) { s.send(requestMsg{low}); s.press("enter", "v") },
@@ -115,7 +148,8 @@ func TestHostileTextIsInert(t *testing.T) {
 		r.Context = approvals.Context{LastUserMessage: text, AssistantText: text}
 		r.Tool.Description, r.SuggestedPatterns, r.Reviewers = text, []string{text}, []string{text}
 		r.Details.Flags, r.Details.Commands, r.Details.RawArguments = []string{text}, []string{text}, text
-		r.Decisions = []approvals.Decision{{ReviewerID: text, Note: text, Channel: text, ModifiedArgs: []byte(`{"a":"` + text + `"}`)}}
+		r.Demands = []approvals.Demand{{Rule: text, Reviewers: []string{text}, RequiredApprovals: 2, Escalation: &approvals.Escalation{To: []string{text}}}}
+		r.Decisions = []approvals.Decision{{Fills: []int{0}, ReviewerID: text, OnBehalfOf: text, Note: text, Channel: text, ModifiedArgs: []byte(`{"a":"` + text + `"}`)}}
 		edit := r
 		edit.ID, edit.Arguments = "01B", []byte(`{"old_string":`+jsonText(text)+`,"new_string":"b"}`)
 		odd := r

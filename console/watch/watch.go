@@ -18,7 +18,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
@@ -42,10 +41,11 @@ type Draft interface {
 // Options is what [Run] needs.
 type Options struct {
 	Console *client.Client
-	Me      reviewers.Reviewer // as the console knows the client
-	In      io.Reader          // the keyboard
-	Out     io.Writer          // the terminal
-	// NewDraft makes a draft of arguments; it fails where there is no editor.
+	Me      client.Self // as the console knows the client
+	In      io.Reader   // the keyboard
+	Out     io.Writer   // the terminal
+	// NewDraft makes a draft of arguments; it fails where there is no editor, and says
+	// what to do then.
 	NewDraft func(arguments []byte) (Draft, error)
 }
 

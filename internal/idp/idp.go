@@ -32,8 +32,6 @@ const (
 	ClientSecret = "the-client-has-this"
 )
 
-const keyID = "signing"
-
 // Person is what the provider says of somebody who signs in.
 type Person struct {
 	IDToken  map[string]any // claims of the ID token, besides the subject
@@ -45,13 +43,15 @@ type Server struct {
 	http   *http.Server
 	ln     net.Listener
 	op     http.Handler
-	key    *rsa.PrivateKey
 	served sync.WaitGroup
 
 	mu     sync.Mutex
+	key    *rsa.PrivateKey
+	keyID  string
 	people map[string]Person // by the names that they sign in with
 	tamper func(claims map[string]any)
 	resign *rsa.PrivateKey
+	info   http.HandlerFunc // answers for the user's claims; nil: the provider does
 }
 
 // Start begins to serve at an address, host:port, for a client that browsers are
@@ -61,11 +61,11 @@ func Start(address, redirect string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the provider: %w", err)
 	}
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := newKey()
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
-	s := &Server{ln: ln, key: key, people: map[string]Person{}}
+	s := &Server{ln: ln, key: key, keyID: "signing", people: map[string]Person{}}
 	if s.op, err = s.provider(redirect); err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
@@ -100,14 +100,40 @@ func (s *Server) Tamper(change func(claims map[string]any)) {
 
 // Forge has every ID token signed with another key than the provider's.
 func (s *Server) Forge() error {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	return s.rekey(func(key *rsa.PrivateKey) { s.tamper, s.resign = func(map[string]any) {}, key })
+}
+
+// Rotate has tokens signed with a new key from now on, and publishes no other.
+func (s *Server) Rotate() error {
+	return s.rekey(func(key *rsa.PrivateKey) { s.key, s.keyID = key, s.keyID+"+" })
+}
+
+// rekey makes a key, and has it used.
+func (s *Server) rekey(use func(key *rsa.PrivateKey)) error {
+	key, err := newKey()
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tamper, s.resign = func(map[string]any) {}, key
+	use(key)
 	return nil
+}
+
+func newKey() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) }
+
+// keys are what tokens are signed with.
+func (s *Server) keys(context.Context) (goidc.JSONWebKeySet, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return goidc.JSONWebKeySet{Keys: []goidc.JSONWebKey{{KeyID: s.keyID, Key: s.key, Algorithm: string(goidc.RS256), Use: "sig"}}}, nil
+}
+
+// AnswerUserInfo has something else answer whoever asks for the user's claims.
+func (s *Server) AnswerUserInfo(answer http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info = answer
 }
 
 func (s *Server) person(name string) (Person, bool) {
@@ -118,9 +144,8 @@ func (s *Server) person(name string) (Person, bool) {
 }
 
 func (s *Server) provider(redirect string) (http.Handler, error) {
-	keys := goidc.JSONWebKeySet{Keys: []goidc.JSONWebKey{{KeyID: keyID, Key: s.key, Algorithm: string(goidc.RS256), Use: "sig"}}}
 	op, err := provider.New(s.Issuer(), nil,
-		func(context.Context) (goidc.JSONWebKeySet, error) { return keys, nil },
+		s.keys,
 		provider.WithScopes(goidc.ScopeOpenID, goidc.ScopeEmail, goidc.ScopeProfile),
 		provider.WithAuthCodeGrant(nil, goidc.ResponseTypeCode),
 		provider.WithTokenAuthnMethods(goidc.AuthnMethodSecretBasic),
@@ -161,15 +186,19 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, as *goidc.
 // ServeHTTP serves the provider, and changes ID tokens where a test asked for it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	change, key := s.tamper, s.resign
+	change, key, id, info := s.tamper, s.resign, s.keyID, s.info
 	s.mu.Unlock()
+	if info != nil && strings.HasSuffix(r.URL.Path, "/userinfo") {
+		info(w, r)
+		return
+	}
 	if change == nil || r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/token") {
 		s.op.ServeHTTP(w, r)
 		return
 	}
 	recorded := httptest.NewRecorder()
 	s.op.ServeHTTP(recorded, r)
-	body, err := changed(recorded.Body.Bytes(), change, key)
+	body, err := changed(recorded.Body.Bytes(), change, key, id)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -183,7 +212,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // changed is an answer of the token endpoint with other claims in its ID token.
-func changed(answer []byte, change func(map[string]any), key *rsa.PrivateKey) ([]byte, error) {
+func changed(answer []byte, change func(map[string]any), key *rsa.PrivateKey, keyID string) ([]byte, error) {
 	var tokens map[string]any
 	if err := json.Unmarshal(answer, &tokens); err != nil {
 		return nil, err

@@ -8,8 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	natsgo "github.com/nats-io/nats.go"
-
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
@@ -22,46 +20,41 @@ const channel = "nats"
 var errUnknownReviewer = errors.New("is not the name of a reviewer")
 
 // decide takes a decision.
-func (s *Service) decide(ctx context.Context, msg *natsgo.Msg) (any, error) {
-	reviewer, id, err := s.target(msg.Subject, reviewers.RoleReviewer)
+func (s *Service) decide(ctx context.Context, m message) (any, error) {
+	d, err := approvals.ParseDecision(m.payload)
 	if err != nil {
 		return nil, err
 	}
-	d, err := approvals.ParseDecision(msg.Data)
-	if err != nil {
-		return nil, err
+	if d.RequestID != "" && d.RequestID != m.id {
+		return nil, &approvals.InvalidError{Field: "request_id", Reason: fmt.Sprintf("%q is not the request of the subject, %q", d.RequestID, m.id)}
 	}
-	if d.RequestID != "" && d.RequestID != id {
-		return nil, &approvals.InvalidError{Field: "request_id", Reason: fmt.Sprintf("%q is not the request of the subject, %q", d.RequestID, id)}
-	}
-	d.RequestID = id
-	reviewer.Sign(&d)
+	d.RequestID = m.id
+	m.reviewer.Sign(&d)
 	d.Channel = channel
 	return s.gate.Decide(ctx, d)
 }
 
+// signal is one as reviewers write it.
+type signal struct {
+	RunID   string                 `json:"run_id"` // optional: that of the subject
+	Action  approvals.SignalAction `json:"action"`
+	Payload jsontext.Value         `json:"payload"`
+}
+
 // signal takes a signal.
-func (s *Service) signal(ctx context.Context, msg *natsgo.Msg) (any, error) {
-	reviewer, run, err := s.target(msg.Subject, reviewers.RoleAdmin)
-	if err != nil {
-		return nil, err
-	}
-	var payload struct {
-		RunID   string         `json:"run_id"`
-		Action  string         `json:"action"`
-		Payload jsontext.Value `json:"payload"`
-	}
-	if err := json.Unmarshal(msg.Data, &payload); err != nil {
+func (s *Service) signal(ctx context.Context, m message) (any, error) {
+	var payload signal
+	if err := json.Unmarshal(m.payload, &payload); err != nil {
 		return nil, &approvals.InvalidError{Field: "payload", Reason: "not strict JSON of a signal: " + err.Error()}
 	}
-	if payload.RunID != "" && payload.RunID != run {
-		return nil, &approvals.InvalidError{Field: "run_id", Reason: fmt.Sprintf("%q is not the run of the subject, %q", payload.RunID, run)}
+	if payload.RunID != "" && payload.RunID != m.id {
+		return nil, &approvals.InvalidError{Field: "run_id", Reason: fmt.Sprintf("%q is not the run of the subject, %q", payload.RunID, m.id)}
 	}
 	return s.gate.Signal(ctx, approvals.Signal{
-		RunID:      run,
-		Action:     approvals.SignalAction(payload.Action),
+		RunID:      m.id,
+		Action:     payload.Action,
 		Payload:    []byte(payload.Payload),
-		ReviewerID: reviewer.Name,
+		ReviewerID: m.reviewer.Name,
 	})
 }
 

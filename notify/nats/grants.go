@@ -2,13 +2,8 @@ package nats
 
 import (
 	"context"
-	"fmt"
-	"time"
-
-	"github.com/nats-io/nats.go/micro"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
 // Grants is what this channel needs of [approvals.GrantBook].
@@ -20,20 +15,23 @@ type Grants interface {
 	Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error)
 }
 
-// listGrants answers {"tenant","user","agent","session_id","tool","expired",
-// "cursor","limit"}, all optional, with {"items", "next_cursor"}.
-func (s *Service) listGrants(_ context.Context, payload []byte) (any, error) {
-	var query struct {
-		Tenant    string `json:"tenant"`
-		User      string `json:"user"`
-		Agent     string `json:"agent"`
-		SessionID string `json:"session_id"`
-		Tool      string `json:"tool"`
-		Expired   bool   `json:"expired"`
-		Cursor    string `json:"cursor"`
-		Limit     int    `json:"limit"`
-	}
-	if err := readQuery(payload, &query); err != nil {
+// grantQuery is an [approvals.GrantFilter] as clients write it; all of it is
+// optional.
+type grantQuery struct {
+	Tenant    string `json:"tenant"`
+	User      string `json:"user"`
+	Agent     string `json:"agent"`
+	SessionID string `json:"session_id"`
+	Tool      string `json:"tool"`
+	Expired   bool   `json:"expired"`
+	Cursor    string `json:"cursor"`
+	Limit     int    `json:"limit"`
+}
+
+// listGrants answers with a page of grants.
+func (s *Service) listGrants(_ context.Context, m message) (any, error) {
+	var query grantQuery
+	if err := readQuery(m.payload, &query); err != nil {
 		return nil, err
 	}
 	page := s.grants.Grants(approvals.GrantFilter(query))
@@ -46,9 +44,9 @@ func (s *Service) listGrants(_ context.Context, payload []byte) (any, error) {
 	}
 }
 
-// getGrant answers {"id"} with the grant.
-func (s *Service) getGrant(_ context.Context, payload []byte) (any, error) {
-	id, err := readID(payload)
+// getGrant answers with a grant.
+func (s *Service) getGrant(_ context.Context, m message) (any, error) {
+	id, err := readID(m.payload)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +55,8 @@ func (s *Service) getGrant(_ context.Context, payload []byte) (any, error) {
 
 // previewGrant answers a grant with the recorded calls that it would have
 // decided.
-func (s *Service) previewGrant(ctx context.Context, payload []byte) (any, error) {
-	g, err := readGrant(payload)
+func (s *Service) previewGrant(ctx context.Context, m message) (any, error) {
+	g, err := readGrant(m)
 	if err != nil {
 		return nil, err
 	}
@@ -76,61 +74,28 @@ func (s *Service) previewGrant(ctx context.Context, payload []byte) (any, error)
 }
 
 // addGrant writes the grant in the payload, of the reviewer in the subject.
-func (s *Service) addGrant(ctx context.Context, reviewer string, payload []byte) (any, error) {
-	g, err := readGrant(payload)
+func (s *Service) addGrant(ctx context.Context, m message) (any, error) {
+	g, err := readGrant(m)
 	if err != nil {
 		return nil, err
 	}
-	g.GrantedBy, g.Channel = reviewer, channel
 	return s.grants.Add(ctx, g)
 }
 
-// revokeGrant ends the grant {"id"}.
-func (s *Service) revokeGrant(ctx context.Context, reviewer string, payload []byte) (any, error) {
-	id, err := readID(payload)
+// revokeGrant ends a grant.
+func (s *Service) revokeGrant(ctx context.Context, m message) (any, error) {
+	id, err := readID(m.payload)
 	if err != nil {
 		return nil, err
 	}
-	return s.grants.Revoke(ctx, id, reviewer, channel)
+	return s.grants.Revoke(ctx, id, m.reviewer.Name, channel)
 }
 
-// readGrant reads a grant as reviewers write it.
-func readGrant(payload []byte) (approvals.Grant, error) {
-	var p struct {
-		Effect    approvals.GrantEffect `json:"effect"`
-		Scope     approvals.GrantScope  `json:"scope"`
-		Principal approvals.Principal   `json:"principal"`
-		SessionID string                `json:"session_id"`
-		Patterns  []string              `json:"patterns"`
-		Template  string                `json:"template"`
-		Note      string                `json:"note"`
-		ExpiresAt *time.Time            `json:"expires_at"`
-	}
-	if err := readQuery(payload, &p); err != nil {
+// readGrant reads a grant as the reviewer who sends it writes it.
+func readGrant(m message) (approvals.Grant, error) {
+	var p approvals.GrantPayload
+	if err := readQuery(m.payload, &p); err != nil {
 		return approvals.Grant{}, err
 	}
-	return approvals.Grant{
-		Effect: p.Effect, Scope: p.Scope, Principal: p.Principal, SessionID: p.SessionID, Patterns: p.Patterns,
-		Template: p.Template, Note: p.Note, ExpiresAt: p.ExpiresAt,
-	}, nil
-}
-
-// startGrants makes the endpoints that write grants. The reviewer is a token of
-// their subject, as in decisions.
-func (s *Service) startGrants(service micro.Service) error {
-	for name, write := range map[string]func(context.Context, string, []byte) (any, error){
-		"add": s.addGrant, "revoke": s.revokeGrant,
-	} {
-		handle := func(ctx context.Context, req micro.Request) (any, error) {
-			reviewer, _, err := s.target(req.Subject(), reviewers.RoleAdmin)
-			if err != nil {
-				return nil, err
-			}
-			return write(ctx, reviewer.Name, req.Data())
-		}
-		if err := service.AddEndpoint("grants-"+name, s.endpoint(handle), micro.WithEndpointSubject("heldcall.v1.grants.*."+name)); err != nil {
-			return fmt.Errorf("start the endpoint grants.%s: %w", name, err)
-		}
-	}
-	return nil
+	return p.By(m.reviewer.Name, m.reviewer.User, channel), nil
 }

@@ -14,38 +14,29 @@ import (
 // startMicro makes the service that $SRV.> discovers.
 func (s *Service) startMicro(version string) error {
 	service, err := micro.AddService(s.conn, micro.Config{
-		Name:        "heldcall",
+		Name:        ServiceName,
 		Version:     version,
 		Description: "Tool calls that wait for approval",
-		QueueGroup:  queueGroup,
+		QueueGroup:  QueueGroup,
 	})
 	if err != nil {
 		return fmt.Errorf("start the micro service: %w", err)
 	}
 	s.micro = service
-	for _, e := range []struct {
-		group, name string
-		answer      func(context.Context, []byte) (any, error)
-	}{
-		{"requests", "list", s.listRequests},
-		{"requests", "get", s.getRequest},
-		{"runs", "list", s.listRuns},
-		{"runs", "get", s.getRun},
-		{"grants", "list", s.listGrants},
-		{"grants", "get", s.getGrant},
-		{"grants", "preview", s.previewGrant},
-	} {
-		read := func(ctx context.Context, req micro.Request) (any, error) { return e.answer(ctx, req.Data()) }
-		err := service.AddEndpoint(e.group+"-"+e.name, s.endpoint(read), micro.WithEndpointSubject("heldcall.v1.svc."+e.group+"."+e.name))
-		if err != nil {
-			return fmt.Errorf("start the endpoint %s.%s: %w", e.group, e.name, err)
+	for _, e := range endpoints() {
+		if !e.Micro {
+			continue
+		}
+		options := []micro.EndpointOpt{micro.WithEndpointSubject(e.wildcard()), micro.WithEndpointMetadata(map[string]string{"about": e.About})}
+		if err := service.AddEndpoint(e.microName(), s.handler(e), options...); err != nil {
+			return fmt.Errorf("start the endpoint %s: %w", e.Name, err)
 		}
 	}
-	return s.startGrants(service)
+	return nil
 }
 
-// endpoint answers requests of the micro service, one at a time.
-func (s *Service) endpoint(answer func(context.Context, micro.Request) (any, error)) micro.Handler {
+// handler answers requests of the micro service, one at a time.
+func (s *Service) handler(e endpoint) micro.Handler {
 	return micro.HandlerFunc(func(req micro.Request) {
 		if !mayReply(req.Reply()) {
 			s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", req.Subject(), "reply", req.Reply())
@@ -53,7 +44,7 @@ func (s *Service) endpoint(answer func(context.Context, micro.Request) (any, err
 		}
 		ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
 		defer cancel()
-		reply, err := s.guarded(req.Subject(), func() (any, error) { return answer(ctx, req) })
+		reply, err := s.guarded(req.Subject(), func() (any, error) { return s.handle(ctx, e, req.Subject(), req.Data()) })
 		var payload []byte
 		if err == nil {
 			payload, err = encode(reply)
@@ -80,20 +71,22 @@ func refuse(req micro.Request, failure Failure) error {
 	return req.Error(failure.Code, oneLine, payload)
 }
 
-// listRequests answers {"status","kind","session_id","run_id","risk","q","cursor",
-// "limit"}, all optional, with {"items", "next_cursor"}.
-func (s *Service) listRequests(ctx context.Context, payload []byte) (any, error) {
-	var query struct {
-		Status    approvals.Status `json:"status"`
-		Kind      approvals.Kind   `json:"kind"`
-		SessionID string           `json:"session_id"`
-		RunID     string           `json:"run_id"`
-		Risk      approvals.Risk   `json:"risk"`
-		Text      string           `json:"q"`
-		Cursor    string           `json:"cursor"`
-		Limit     int              `json:"limit"`
-	}
-	if err := readQuery(payload, &query); err != nil {
+// requestQuery is an [approvals.Filter] as clients write it; all of it is optional.
+type requestQuery struct {
+	Status    approvals.Status `json:"status"`
+	Kind      approvals.Kind   `json:"kind"`
+	SessionID string           `json:"session_id"`
+	RunID     string           `json:"run_id"`
+	Risk      approvals.Risk   `json:"risk"`
+	Text      string           `json:"q"`
+	Cursor    string           `json:"cursor"`
+	Limit     int              `json:"limit"`
+}
+
+// listRequests answers with a page of requests.
+func (s *Service) listRequests(ctx context.Context, m message) (any, error) {
+	var query requestQuery
+	if err := readQuery(m.payload, &query); err != nil {
 		return nil, err
 	}
 	page, err := s.gate.Requests(ctx, approvals.Filter(query))
@@ -109,36 +102,42 @@ func (s *Service) listRequests(ctx context.Context, payload []byte) (any, error)
 	}
 }
 
-// getRequest answers {"id"} with the request.
-func (s *Service) getRequest(ctx context.Context, payload []byte) (any, error) {
-	id, err := readID(payload)
+// getRequest answers with a request.
+func (s *Service) getRequest(ctx context.Context, m message) (any, error) {
+	id, err := readID(m.payload)
 	if err != nil {
 		return nil, err
 	}
 	return s.gate.Request(ctx, id)
 }
 
-// listRuns answers with {"items", "next_cursor"}: the runs that were steered.
-func (s *Service) listRuns(context.Context, []byte) (any, error) {
-	return struct {
-		Items      []approvals.Run `json:"items"`
-		NextCursor string          `json:"next_cursor"`
-	}{Items: s.gate.Runs()}, nil
+// runList is the runs that were steered, all on one page.
+type runList struct {
+	Items      []approvals.Run `json:"items"`
+	NextCursor string          `json:"next_cursor"`
 }
 
-// getRun answers {"id"} with the run.
-func (s *Service) getRun(_ context.Context, payload []byte) (any, error) {
-	id, err := readID(payload)
+// listRuns answers with the runs that were steered.
+func (s *Service) listRuns(context.Context, message) (any, error) {
+	return runList{Items: s.gate.Runs()}, nil
+}
+
+// getRun answers with a run.
+func (s *Service) getRun(_ context.Context, m message) (any, error) {
+	id, err := readID(m.payload)
 	if err != nil {
 		return nil, err
 	}
 	return s.gate.RunByID(id)
 }
 
+// byID names what is asked for.
+type byID struct {
+	ID string `json:"id"`
+}
+
 func readID(payload []byte) (string, error) {
-	var query struct {
-		ID string `json:"id"`
-	}
+	var query byID
 	if err := readQuery(payload, &query); err != nil {
 		return "", err
 	}

@@ -26,6 +26,14 @@ const (
 	CodeStoreUnavailable = "store_unavailable" // nothing is known of the outcome: read the request
 )
 
+// Codes are all that a [Failure] can have.
+func Codes() []string {
+	return []string{
+		CodeUnknownRequest, CodeUnknownRun, CodeUnknownGrant, CodeAlreadyDecided, CodeInvalid,
+		CodeUnknownReviewer, CodeForbidden, CodeInternal, CodeStoreUnavailable,
+	}
+}
+
 // Failure is the reply to what was not taken.
 type Failure struct {
 	Code    string             `json:"code"`
@@ -80,12 +88,12 @@ func failureOf(err error) Failure {
 }
 
 // answer handles one message and replies.
-func (s *Service) answer(ctx context.Context, msg *natsgo.Msg, handle func(context.Context, *natsgo.Msg) (any, error)) {
+func (s *Service) answer(ctx context.Context, msg *natsgo.Msg, e endpoint) {
 	if !mayReply(msg.Reply) {
 		s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", msg.Subject, "reply", msg.Reply)
 		return
 	}
-	reply, err := s.guarded(msg.Subject, func() (any, error) { return handle(ctx, msg) })
+	reply, err := s.guarded(msg.Subject, func() (any, error) { return s.handle(ctx, e, msg.Subject, msg.Data) })
 	if err != nil {
 		reply = failureOf(err)
 		s.log.Info("a message from NATS was not taken", "subject", msg.Subject, "error", err)

@@ -11,7 +11,8 @@
 //
 // The micro service "heldcall" lists and reads what there is; its endpoints are
 // heldcall.v1.svc.{requests,runs,grants}.{list,get} and heldcall.v1.svc.grants.preview.
-// Grants are written on heldcall.v1.grants.{reviewer}.{add,revoke}.
+// Grants are written on heldcall.v1.grants.{reviewer}.{add,revoke}. [Endpoints] are all
+// of them; docs/asyncapi.yaml is made of it.
 package nats
 
 import (
@@ -30,7 +31,6 @@ import (
 )
 
 const (
-	queueGroup = "heldcall" // of all replicas: each message is handled once
 	// maxHandlers bounds the messages handled at the same time.
 	maxHandlers    = 64
 	handlerTimeout = 15 * time.Second
@@ -92,15 +92,15 @@ func Start(o Options) (*Service, error) {
 }
 
 func (s *Service) subscribe(version string) error {
-	for subject, handle := range map[string]func(context.Context, *natsgo.Msg) (any, error){
-		"heldcall.v1.decide.*.*": s.decide,
-		"heldcall.v1.signal.*.*": s.signal,
-	} {
-		subscription, err := s.conn.QueueSubscribe(subject, queueGroup, func(msg *natsgo.Msg) {
-			s.dispatch(func(ctx context.Context) { s.answer(ctx, msg, handle) })
+	for _, e := range endpoints() {
+		if e.Micro {
+			continue
+		}
+		subscription, err := s.conn.QueueSubscribe(e.wildcard(), QueueGroup, func(msg *natsgo.Msg) {
+			s.dispatch(func(ctx context.Context) { s.answer(ctx, msg, e) })
 		})
 		if err != nil {
-			return fmt.Errorf("subscribe to %s: %w", subject, err)
+			return fmt.Errorf("subscribe to %s: %w", e.wildcard(), err)
 		}
 		s.subscriptions = append(s.subscriptions, subscription)
 	}

@@ -50,13 +50,13 @@ func (c *Channel) buttons(r *approvals.Request, whole bool) *slackapi.ActionBloc
 
 // editable reports whether the arguments can be edited in a modal.
 func editable(r *approvals.Request) bool {
-	return !r.Details.Fixed && r.RequiredApprovals <= 1 && units(pretty(r.Arguments)) <= maxSection
+	return !r.Details.Fixed && r.OneDecides() && units(pretty(r.Arguments)) <= maxSection
 }
 
 // promise says what allowing a call always will let pass; ok is false where it cannot
 // be said in full, or is not to be remembered.
 func promise(r *approvals.Request) (text string, ok bool) {
-	if !r.AllowRemember || r.RequiredApprovals > 1 || len(r.SuggestedPatterns) == 0 {
+	if !r.AllowRemember || !r.OneDecides() || len(r.SuggestedPatterns) == 0 {
 		return "", false
 	}
 	coded := make([]string, len(r.SuggestedPatterns))

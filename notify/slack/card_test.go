@@ -165,3 +165,68 @@ func TestWhatCanBePutRightIsTriedAgain(t *testing.T) {
 		}
 	}
 }
+
+// shown is what a reader sees of the card of a request.
+func shown(t *testing.T, r approvals.Request) string {
+	t.Helper()
+	w := newWorkspace(t)
+	if _, err := w.channel.Post(t.Context(), notifytest.Delivery(r)); err != nil {
+		t.Fatal(err)
+	}
+	return w.Messages()[0].Shown()
+}
+
+func TestCardsSayWhoDecided(t *testing.T) {
+	r := notifytest.Request(1)
+	r.RequiredApprovals = 2
+	bob := approvals.Decision{ReviewerID: "bob", Action: approvals.ActionApprove}
+	olga := approvals.Decision{ReviewerID: "olga", OnBehalfOf: "ann", Action: approvals.ActionApprove, Channel: "rest"}
+	denied := approvals.Decision{ReviewerID: "dora", Action: approvals.ActionDeny, Note: "no"}
+	for want, ended := range map[string]approvals.Request{
+		"approved by `bob`, `olga` for `ann` over `rest`": {Status: approvals.StatusApproved, Decisions: []approvals.Decision{bob, olga}},
+		"denied by `dora`: `no`":                          {Status: approvals.StatusDenied, Decisions: []approvals.Decision{bob, denied}},
+	} {
+		r.Status, r.Decisions = ended.Status, ended.Decisions
+		if text := shown(t, r); !strings.Contains(text, want) {
+			t.Errorf("not said: %s\n%s", want, text)
+		}
+	}
+}
+
+// A card says for whom a call still waits of whom several rules ask, and who has
+// approved. However many they are, those that are missing stand before the others.
+func TestCardsSayWhoIsMissing(t *testing.T) {
+	r := notifytest.Request(1)
+	r.Reviewers, r.RequiredApprovals = []string{"dba", "security"}, 2
+	r.Demands = []approvals.Demand{
+		{Rule: "policy.yaml:1", Reviewers: []string{"dba"}, RequiredApprovals: 1},
+		{Rule: "policy.yaml:2", Reviewers: []string{"security"}, RequiredApprovals: 2, Escalation: &approvals.Escalation{At: r.ExpiresAt, To: []string{"managers"}}},
+	}
+	r.Decisions = []approvals.Decision{{ReviewerID: "bo`<!here>", Action: approvals.ActionApprove, Fills: []int{0}}, {ReviewerID: "sam", OnBehalfOf: "sue", Action: approvals.ActionApprove, Fills: []int{1}}}
+	text := shown(t, r)
+	missing := "waits for `1 of 2 approvals by members of security (policy.yaml:2): sam for sue; members of managers too from 2026-11-21T10:05:00Z`"
+	if !strings.Contains(text, missing+", and has `1 of 1 approvals by members of dba (policy.yaml:1): bo\\u0060&lt;!here&gt;`") {
+		t.Errorf("not said: %s\n%s", missing, text)
+	}
+	if ends := "10:05:00 UTC>; if nobody answers, it is not run"; !strings.Contains(text, ends) {
+		t.Errorf("not said: %s\n%s", ends, text)
+	}
+	r.OnTimeout = approvals.OnTimeoutApprove
+	if ends := "; if nobody answers, it is run"; !strings.Contains(shown(t, r), ends) {
+		t.Errorf("not said: %s", ends)
+	}
+	r.Demands, r.Decisions = nil, nil
+	for i := range 30 {
+		r.Demands = append(r.Demands, approvals.Demand{Rule: "policy.yaml:1", Reviewers: []string{fmt.Sprintf("group-%02d", i)}, RequiredApprovals: 1})
+		if i != 29 {
+			r.Decisions = append(r.Decisions, approvals.Decision{ReviewerID: strings.Repeat("x", 64), Action: approvals.ActionApprove, Fills: []int{i}})
+		}
+	}
+	if text := shown(t, r); !strings.Contains(text, "waits for `0 of 1 approvals by members of group-29 (policy.yaml:1)`, and has `1 of 1 approvals by members of group-00") {
+		t.Errorf("who is missing is not said first:\n%s", text)
+	}
+	r.Decisions = nil
+	if text := shown(t, r); !strings.Contains(text, " and `0 of 1 approvals by members of group-02 (policy.yaml:1)`, and 27 more (see the inbox)") {
+		t.Errorf("how many are missing is not said:\n%s", text)
+	}
+}

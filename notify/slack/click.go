@@ -47,7 +47,7 @@ func (c *Channel) press(ctx context.Context, click *slackapi.InteractionCallback
 	default:
 		return nil // the link to the inbox
 	}
-	who, err := c.reviewer(ctx, click.User.ID)
+	who, err := c.reviewer(ctx, click)
 	if err != nil {
 		return err
 	}
@@ -77,9 +77,11 @@ func (c *Channel) decide(ctx context.Context, who reviewers.Reviewer, id string,
 	return err
 }
 
-// reviewer is who a Slack user is. Slack is asked whether the account is still one of
-// a person: whoever has left keeps no right that the configuration still has.
-func (c *Channel) reviewer(ctx context.Context, userID string) (reviewers.Reviewer, error) {
+// reviewer is who clicked, in the workspace that the token is of. Slack is asked
+// whether the account is still one of a person: whoever has left keeps no right that
+// the configuration still has.
+func (c *Channel) reviewer(ctx context.Context, click *slackapi.InteractionCallback) (reviewers.Reviewer, error) {
+	userID := click.User.ID
 	var who reviewers.Reviewer
 	known := false
 	if c.reviewers != nil && userID != "" {
@@ -90,6 +92,9 @@ func (c *Channel) reviewer(ctx context.Context, userID string) (reviewers.Review
 	}
 	if !who.Role.Includes(reviewers.RoleReviewer) {
 		return who, refuse("You may see requests and not decide them: your role is %s.", mustWord(string(who.Role)))
+	}
+	if err := c.atHome(ctx, click); err != nil {
+		return who, err
 	}
 	user, err := c.api.GetUserInfoContext(ctx, userID)
 	if err != nil {

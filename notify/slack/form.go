@@ -87,7 +87,7 @@ func (c *Channel) formExcuse(err error) string {
 
 // take decides what a form says.
 func (c *Channel) take(ctx context.Context, click *slackapi.InteractionCallback) error {
-	who, err := c.reviewer(ctx, click.User.ID)
+	who, err := c.reviewer(ctx, click)
 	if err != nil {
 		return err
 	}

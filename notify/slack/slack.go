@@ -68,6 +68,7 @@ type Channel struct {
 	gate      Gate
 	reviewers Reviewers
 	log       *slog.Logger
+	home      home
 	unsigned  rate.Sometimes // tells of refused requests
 }
 
@@ -77,6 +78,7 @@ type api interface {
 	UpdateMessageContext(ctx context.Context, channel, ts string, options ...slackapi.MsgOption) (where, newTS, text string, err error)
 	PostEphemeralContext(ctx context.Context, channel, user string, options ...slackapi.MsgOption) (ts string, err error)
 	GetConversationHistoryContext(ctx context.Context, p *slackapi.GetConversationHistoryParameters) (*slackapi.GetConversationHistoryResponse, error)
+	AuthTestContext(ctx context.Context) (*slackapi.AuthTestResponse, error)
 	OpenViewContext(ctx context.Context, triggerID string, view slackapi.ModalViewRequest) (*slackapi.ViewResponse, error)
 	GetUserInfoContext(ctx context.Context, user string, options ...slackapi.GetUserInfoOption) (*slackapi.User, error)
 }

@@ -15,7 +15,7 @@ func standing(r *approvals.Request) string {
 	case !r.Status.Final():
 		return waits(r)
 	case r.Status == approvals.StatusExpired:
-		return ":hourglass: nobody answered in time, so it was denied"
+		return ":hourglass: nobody answered in time, so it was not run"
 	case r.Status == approvals.StatusCancelled:
 		text := ":no_entry_sign: cancelled"
 		if r.Details.CancelReason != "" {
@@ -44,16 +44,14 @@ func shortStanding(r *approvals.Request) string {
 // answers.
 func waits(r *approvals.Request) string {
 	who := "waits for you"
-	if len(r.Reviewers) > 0 {
+	if len(r.Demands) > 0 {
+		who = waitsForDemands(r)
+	} else if len(r.Reviewers) > 0 {
 		who = "waits for members of " + words(r.Reviewers, " or ", maxName)
 	}
-	if r.RequiredApprovals > 1 {
-		var have []string
-		for _, d := range r.Decisions {
-			have = append(have, reviewer(d))
-		}
+	if r.RequiredApprovals > 1 && len(r.Demands) == 0 {
 		who += fmt.Sprintf(", %d of whom must approve", r.RequiredApprovals)
-		if len(have) > 0 {
+		if have := approvers(r); len(have) > 0 {
 			who += "; so far: " + strings.Join(have, ", ")
 		}
 	}
@@ -61,14 +59,45 @@ func waits(r *approvals.Request) string {
 		who += ", escalated to " + words(e.To, " or ", maxName)
 	}
 	at := r.ExpiresAt.UTC()
-	return fmt.Sprintf("%s until <!date^%d^{time}|%s>, else %s", who, at.Unix(), at.Format(time.TimeOnly+" UTC"), onTimeout(r))
+	return fmt.Sprintf("%s until <!date^%d^{time}|%s>; if nobody answers, it is %s", who, at.Unix(), at.Format(time.TimeOnly+" UTC"), r.Silence())
 }
 
-func onTimeout(r *approvals.Request) string {
-	if r.OnTimeout == approvals.OnTimeoutApprove {
-		return "approved"
+// waitsForDemands says of the demands of a request first what it waits for, then what
+// it has.
+func waitsForDemands(r *approvals.Request) string {
+	var open, met []string
+	for i, line := range r.Wanted() {
+		if r.Waits(i) {
+			open = append(open, line)
+		} else {
+			met = append(met, line)
+		}
 	}
-	return "denied"
+	who := "waits for " + firstDemands(open)
+	if len(met) > 0 {
+		who += ", and has " + firstDemands(met)
+	}
+	return who
+}
+
+// firstDemands is as many lines on demands as a card has room for, and how many more
+// there are.
+func firstDemands(lines []string) string {
+	shown := min(len(lines), maxDemands)
+	text := words(lines[:shown], " and ", maxDemand)
+	if more := len(lines) - shown; more > 0 {
+		text += fmt.Sprintf(", and %d more (see the inbox)", more)
+	}
+	return text
+}
+
+// approvers names who has approved a request that waits, or was approved.
+func approvers(r *approvals.Request) []string {
+	var have []string
+	for _, d := range r.Decisions {
+		have = append(have, reviewer(d))
+	}
+	return have
 }
 
 // reviewer names who took a decision.
@@ -84,13 +113,17 @@ func reviewer(d approvals.Decision) string {
 	return name
 }
 
-// by says who ended a request, how and why.
+// by says who ended a request, and who approved it before, how and why.
 func by(r *approvals.Request) string {
 	d, ok := r.FinalDecision()
 	if !ok {
 		return ""
 	}
-	text := " by " + reviewer(d)
+	who := []string{reviewer(d)}
+	if r.Status == approvals.StatusApproved {
+		who = approvers(r)
+	}
+	text := " by " + strings.Join(who, ", ")
 	switch d.Action {
 	case approvals.ActionModifyArgs:
 		text += " with other arguments"

@@ -70,7 +70,7 @@ func TestALinkDecidesOnce(t *testing.T) {
 			t.Errorf("the page does not say what is decided, and as whom: %s", body)
 		}
 	}
-	if w := browse(l, http.MethodPost, link, "action=approve&note=fine"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "approved by bob") {
+	if w := browse(l, http.MethodPost, link, "action=approve&note=fine"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<h1>Approved</h1>") || !strings.Contains(w.Body.String(), "approved by bob") {
 		t.Errorf("the decision answers %d: %s", w.Code, w.Body)
 	}
 	now := s.status(r)
@@ -153,7 +153,7 @@ func TestALinkThatIsUsedShowsNoCall(t *testing.T) {
 	l := s.links(bob)
 	r := s.ask(func(r *approvals.Request) { r.RequiredApprovals = 2 })
 	link := s.link(l, r)
-	if w := browse(l, http.MethodPost, link, "action=approve"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "More reviewers have to decide") {
+	if w := browse(l, http.MethodPost, link, "action=approve"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<h1>Your approval is recorded</h1>\n\n<p>More reviewers have to decide") {
 		t.Errorf("the first of two answers %d: %s", w.Code, w.Body)
 	}
 	if w := browse(l, http.MethodGet, link, ""); w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "opensesame-argument") || strings.Contains(w.Body.String(), "<form") {
@@ -253,6 +253,33 @@ func TestALinkHasTheRightsOfItsReviewer(t *testing.T) {
 				t.Errorf("%s: to deny answers %d: %s", name, w.Code, w.Body)
 			}
 		}
+	}
+}
+
+// What decides shows all there is to decide by, and says what was done in words.
+func TestThePageShowsTheCallWhole(t *testing.T) {
+	s := newStage(t)
+	l := s.links(bob)
+	r := s.ask(func(r *approvals.Request) {
+		r.Arguments, r.Details.RawArguments = []byte(`{"command":"ls","all":true}`), `{"command":"ls","command":"rm"}`
+		r.Details.Flags, r.Details.Doubts = []string{"The name command is there twice."}, []string{"The name command is there twice."}
+		r.Context.LastUserMessage = "clean up, please"
+	})
+	link := s.link(l, r)
+	page := browse(l, http.MethodGet, link, "").Body.String()
+	for _, want := range []string{"{\n  &#34;command&#34;: &#34;ls&#34;,\n", "&#34;command&#34;:&#34;rm&#34;", "tenant acme, user ann, agent coder", "clean up, please", "model m"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not show %q:\n%s", want, page)
+		}
+	}
+	if strings.Count(page, "is there twice") != 1 {
+		t.Errorf("a warning is shown %d times", strings.Count(page, "is there twice"))
+	}
+	if w := browse(l, http.MethodPost, link, `action={"action":"deny"}`); !strings.Contains(w.Body.String(), "Content-Type: application/json") {
+		t.Errorf("who sends JSON as a form is told %s", w.Body)
+	}
+	if page = browse(l, http.MethodPost, link, "action=deny").Body.String(); !strings.Contains(page, "<h1>Denied</h1>") || !strings.Contains(page, "It was denied by bob") {
+		t.Errorf("afterwards it says %s", page)
 	}
 }
 

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	_ "embed"
 	stdjson "encoding/json"
 	"errors"
@@ -134,7 +135,7 @@ func read(w http.ResponseWriter, r *http.Request) (a answer, program bool, err e
 	}
 	switch {
 	case a.Action != approvals.ActionApprove && a.Action != approvals.ActionDeny:
-		return a, program, &approvals.InvalidError{Field: "action", Reason: "a link approves or denies; use the inbox for the rest"}
+		return a, program, &approvals.InvalidError{Field: "action", Reason: "a link approves or denies (as JSON only with Content-Type: application/json); use the inbox for the rest"}
 	case len(a.Note) > maxNote:
 		return a, program, &approvals.InvalidError{Field: "note", Reason: "it is too long"}
 	}
@@ -200,9 +201,9 @@ func ended(r *approvals.Request) string {
 }
 
 // pageTemplate escapes whatever a model wrote.
-// What is not plainly visible in it is shown as an escape.
+// What is not plainly visible in it is shown as an escape. Doubts are among the flags.
 func pageTemplate() (*template.Template, error) {
-	return template.New("page").Funcs(template.FuncMap{"line": visible.Line, "json": shown}).Parse(pageText)
+	return template.New("page").Funcs(template.FuncMap{"line": visible.Line, "lines": visible.Lines, "json": shown}).Parse(pageText)
 }
 
 // render answers a browser. A call is shown as long as its link may still decide it:
@@ -231,5 +232,11 @@ func (l *Links) render(w http.ResponseWriter, status int, request approvals.Requ
 	_ = t.Execute(w, p)
 }
 
-// shown is what the template shows of arguments.
-func shown(arguments stdjson.RawMessage) string { return visible.JSON(arguments) }
+// shown is what the template shows of arguments: the same JSON, over several lines.
+func shown(arguments stdjson.RawMessage) string {
+	var indented bytes.Buffer
+	if stdjson.Indent(&indented, arguments, "", "  ") != nil {
+		return visible.Lines(string(arguments))
+	}
+	return visible.JSON(indented.Bytes())
+}

@@ -205,23 +205,7 @@ func newStage(t *testing.T) *stage {
 
 func (s *stage) open() {
 	s.t.Helper()
-	var err error
-	if s.store, err = store.Open(context.Background(), store.Options{Dir: s.dir, Listen: "-", Retention: s.keep}); err != nil {
-		s.t.Fatal(err)
-	}
-	s.gate = approvals.NewGate(approvals.GateOptions{Store: s.store, NoSelfApproval: true})
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	gate, opened := s.gate, s.store
-	go func() { ran <- gate.Run(ctx) }()
-	<-gate.Ready()
-	s.close = func() {
-		cancel()
-		if err := errors.Join(<-ran, opened.Close()); err != nil {
-			s.t.Error(err)
-		}
-		s.close = func() {}
-	}
+	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir, Retention: s.keep}, approvals.GateOptions{NoSelfApproval: true})
 }
 
 func (s *stage) ask(change func(*approvals.Request)) approvals.Request {

@@ -86,11 +86,8 @@ func (p *Push) tellNew(ctx context.Context, d notify.Delivery, told []string) (m
 
 // forWhom are the requests among some that the reviewer of a subscription may approve.
 func (p *Push) forWhom(s reviewers.Subscription, requests []approvals.Request) []*approvals.Request {
-	who, known := p.reviewer(s.Reviewer)
-	if !known && s.Signed != nil && time.Now().Before(s.Signed.Until) {
-		who, known = s.Signed.Who, true
-	}
-	if !known || !who.Role.Includes(reviewers.RoleReviewer) {
+	who, told := p.whoIs(s)
+	if !told || !who.Role.Includes(reviewers.RoleReviewer) {
 		return nil
 	}
 	var d approvals.Decision
@@ -102,6 +99,19 @@ func (p *Push) forWhom(s reviewers.Subscription, requests []approvals.Request) [
 		}
 	}
 	return own
+}
+
+// whoIs is whose a subscription is, by the rights that they have now; told is false for
+// those of whom that is not known any more.
+func (p *Push) whoIs(s reviewers.Subscription) (who reviewers.Reviewer, told bool) {
+	signedIn := s.Signed != nil && time.Now().Before(s.Signed.Until)
+	if who, known := p.reviewer(s.Reviewer); known {
+		return who, signedIn || p.token(s.Reviewer)
+	}
+	if !signedIn || s.Signed.Under != p.rights {
+		return reviewers.Reviewer{}, false
+	}
+	return s.Signed.Who, true
 }
 
 // fanOut sends to subscriptions what make says, unless they have it from an earlier

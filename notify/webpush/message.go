@@ -9,6 +9,7 @@ import (
 	"github.com/SherClockHolmes/webpush-go"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/visible"
 )
 
 // Limits of what is shown, in letters.
@@ -106,7 +107,7 @@ func plain(text string, limit int) string {
 		}
 		letters++
 		switch {
-		case unicode.IsPrint(r):
+		case visible.Rune(r):
 			out.WriteRune(r)
 		case r == '\n', r == '\t':
 			out.WriteRune(' ')

@@ -30,7 +30,7 @@ const (
 // knows is forgotten.
 func (p *Push) send(ctx context.Context, s reviewers.Subscription, m push) error {
 	host := hostOf(s.Endpoint)
-	if until := p.services.resting(host); !until.IsZero() {
+	if until := p.services.resting(host, s.ID); !until.IsZero() {
 		return fmt.Errorf("the push service %s is not asked before %s", host, until.UTC().Format(time.TimeOnly))
 	}
 	if err := checkEndpoint(s.Endpoint, p.private); err != nil {
@@ -63,10 +63,10 @@ func (p *Push) send(ctx context.Context, s reviewers.Subscription, m push) error
 func (p *Push) judge(ctx context.Context, s reviewers.Subscription, host string, response *http.Response) error {
 	switch code := response.StatusCode; {
 	case code/100 == 2:
-		p.services.answered(host)
+		p.services.answered(host, s.ID)
 		return nil
 	case code == http.StatusNotFound || code == http.StatusGone:
-		p.services.answered(host)
+		p.services.answered(host, s.ID)
 		p.log.Info("a browser is no longer subscribed", "service", host, "reviewer", s.Reviewer)
 		if err := p.drop(ctx, s.ID); err != nil {
 			p.log.Warn("an ended subscription could not be removed; the next push tries again", "error", err)
@@ -77,10 +77,14 @@ func (p *Push) judge(ctx context.Context, s reviewers.Subscription, host string,
 		if err != nil || seconds < 0 {
 			seconds = 0
 		}
-		p.services.failed(host, min(time.Duration(seconds)*time.Second, maxRetry))
+		rests := host
+		if code == http.StatusTooManyRequests {
+			rests = s.ID // a service counts what one browser is sent; the others are none the worse for it
+		}
+		p.services.failed(rests, min(time.Duration(seconds)*time.Second, maxRetry))
 		return fmt.Errorf("push to %s: it answers %d", host, code)
 	default:
-		p.services.answered(host)
+		p.services.answered(host, s.ID)
 		p.log.Error("a push service refuses to tell a browser", "service", host, "reviewer", s.Reviewer, "status", code)
 		return nil
 	}
@@ -95,8 +99,9 @@ func hostOf(endpoint string) string {
 	return u.Host
 }
 
-// services remembers which push services have failed lately: they are left alone for
-// a while, so that nobody waits for them each time.
+// services remembers which push services have failed lately, by their hosts, and which
+// browsers they want to send no more to for now, by the ids of the subscriptions: they
+// are left alone for a while, so that nobody waits for them each time.
 type services struct {
 	mu    sync.Mutex
 	rests map[string]rest
@@ -109,29 +114,33 @@ type rest struct {
 
 func newServices() *services { return &services{rests: map[string]rest{}} }
 
-// resting is until when a service is left alone, zero if it is not.
-func (s *services) resting(host string) time.Time {
+// resting is until when any of them is left alone, zero if none is.
+func (s *services) resting(names ...string) (until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.rests[host]; time.Now().Before(r.until) {
-		return r.until
+	for _, name := range names {
+		if r := s.rests[name]; time.Now().Before(r.until) && r.until.After(until) {
+			until = r.until
+		}
 	}
-	return time.Time{}
+	return until
 }
 
-// failed leaves a service alone, for as long as it asked for or else longer each time.
-func (s *services) failed(host string, asked time.Duration) {
+// failed leaves one alone, for as long as it asked for or else longer each time.
+func (s *services) failed(name string, asked time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.rests[host]
+	r := s.rests[name]
 	pause := min(firstRest<<min(r.failures, 10), maxRest)
-	s.rests[host] = rest{until: time.Now().Add(max(pause, asked)), failures: r.failures + 1}
+	s.rests[name] = rest{until: time.Now().Add(max(pause, asked)), failures: r.failures + 1}
 }
 
-func (s *services) answered(host string) {
+func (s *services) answered(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.rests, host)
+	for _, name := range names {
+		delete(s.rests, name)
+	}
 }
 
 // given remembers who has got the latest deliveries.

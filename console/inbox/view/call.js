@@ -4,7 +4,7 @@ import { hiddenIn, present } from '../present.js';
 import { byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
-import { hindrance } from '../session.js';
+import { alone, approvalsOf, hindrance } from '../session.js';
 import { state } from '../store.js';
 import { drawEditor } from './edit.js';
 import { drawMemory } from './remember.js';
@@ -151,9 +151,15 @@ function drawEnd(card) {
 
 /** What was decided so far, where several must agree. @param {Request} request */
 function votes(request) {
+	if (request.demands) return request.demands.map((demand, i) => tally(demand.required_approvals, approvalsOf(request, i), ` of ${demand.reviewers.join(' or ')}`, ` (${demand.rule})`));
 	if (request.required_approvals <= 1) return [];
-	const names = request.decisions.map(byWhom).join(', ');
-	return [el('p', { class: 'votes' }, el('strong', {}, `${request.decisions.length} of ${request.required_approvals} approvals`), names && hostile(`: ${names}`))];
+	return [tally(request.required_approvals, request.decisions)];
+}
+
+/** @param {number} required @param {import('../types.js').Decision[]} given @param {string} [groups] @param {string} [rule] */
+function tally(required, given, groups = '', rule = '') {
+	const names = given.map(byWhom).join(', ');
+	return el('p', { class: 'votes' }, el('strong', {}, `${given.length} of ${required} approvals`), groups && hostile(groups), names && hostile(`: ${names}`), rule && hostile(rule));
 }
 
 /** @param {Card} card */
@@ -161,15 +167,15 @@ function drawButtons(card) {
 	const folded = card.folds.closed.size;
 	const hindered = hindrance(card.request, state.me);
 	if (hindered) return el('div', { class: 'actions' }, el('p', { class: 'why' }, hostile(hindered)));
-	const alone = card.request.required_approvals <= 1;
+	const byOne = alone(card.request, state.me);
 	const why = folded > 0 && el('span', { class: 'why' },
 		`${plural(folded, 'part')} of this call ${folded === 1 ? 'is' : 'are'} not shown. What is not shown cannot be approved. `,
 		button('Show everything', () => card.folds.openAll(), { class: 'link' }));
 	return el('div', { class: 'actions' },
 		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', key: 'a', disabled: card.busy || folded > 0, 'aria-keyshortcuts': 'a' }),
 		button('Deny…', () => card.enter('deny'), { class: 'bad deny', key: 'd', disabled: card.busy, 'aria-keyshortcuts': 'd' }),
-		alone && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', key: 'e', disabled: card.busy, 'aria-keyshortcuts': 'e' }),
-		alone && card.request.allow_remember && button('Always…', () => card.enter('remember'), { class: 'always', key: 'r', disabled: card.busy, 'aria-keyshortcuts': 'r' }),
+		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', key: 'e', disabled: card.busy, 'aria-keyshortcuts': 'e' }),
+		byOne && card.request.allow_remember && button('Always…', () => card.enter('remember'), { class: 'always', key: 'r', disabled: card.busy, 'aria-keyshortcuts': 'r' }),
 		why);
 }
 

@@ -21,6 +21,8 @@ let place;
 /** @type {(from: string) => void} */
 let advance;
 let guardedUntil = 0;
+/** What the heading was drawn of. @type {Request[]} */
+let headed = [];
 
 const GUARD = 500; // after the page itself moved things, a press is not meant for what now lies under the pointer
 
@@ -62,7 +64,7 @@ export function drawDetail() {
 	}
 	if (moves) guard();
 	if (added.length > 0) layOut(turn);
-	heading(turn);
+	if (added.length > 0 || turn.length !== headed.length || turn.some((request, i) => request !== headed[i])) heading(turn);
 	for (const [id, card] of cards) card.mark(turn.length > 1 && id === state.selected);
 }
 
@@ -89,6 +91,7 @@ function layOut(turn) {
 function heading(turn) {
 	const ask = place.querySelector('#ask');
 	if (!ask) return;
+	headed = turn;
 	const [first] = turn;
 	const open = turn.filter((request) => request.status === 'pending');
 	const agent = first.principal.agent || 'An agent';
@@ -99,15 +102,20 @@ function heading(turn) {
 			first.principal.user && el('span', {}, 'for ', el('strong', {}, hostile(first.principal.user))),
 			first.model && el('span', {}, hostile(first.model)),
 			el('span', {}, 'asked ', elapsed(first.created_at)),
-			open.length > 0 && el('span', {}, countdown(open[0].expires_at), ` left, then ${open[0].on_timeout === 'approve' ? 'approved' : 'denied'}`),
-			...open.slice(0, 1).map(whoDecides)),
+			open.length > 0 && el('span', {}, countdown(open[0].expires_at), ` left, then ${open[0].on_timeout === 'approve' ? 'run' : 'not run'}`),
+			...open.slice(0, 1).map((request) => whoDecides(request))),
 		open.length > 1 && el('div', { class: 'all' },
 			button(`Approve ${open.length === turn.length ? 'all' : 'the other'} ${open.length}…`, () => openBatch('approve', open, decideSeveralOf), { class: 'good' }),
 			button(`Deny ${open.length === turn.length ? 'all' : 'the other'} ${open.length}…`, () => openBatch('deny', open, decideSeveralOf), { class: 'bad' })));
 }
 
-/** Which groups decide, and which others will when nobody has for a while. @param {Request} request */
-function whoDecides({ reviewers, details: { escalation } }) {
+/**
+ * Which groups decide, and which others will when nobody has for a while.
+ * @param {{reviewers: string[], demands?: import('../types.js').Demand[], details: {escalation?: import('../types.js').Details['escalation']}}} asked
+ * @returns {HTMLElement|false}
+ */
+function whoDecides({ reviewers, demands, details: { escalation } }) {
+	if (demands) return el('span', {}, ...demands.flatMap((demand, i) => [i > 0 && ', and ', whoDecides({ ...demand, details: demand })]));
 	const groups = reviewers.length > 0 && el('span', {}, 'decided by ', el('strong', {}, hostile(reviewers.join(' or '))));
 	if (!escalation) return groups;
 	const others = hostile(escalation.to.join(' and '));

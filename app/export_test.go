@@ -1,0 +1,13 @@
+package app
+
+import (
+	"context"
+
+	"github.com/heldcall/heldcall/proxy"
+)
+
+// WithCanary has a start be proven by a function of the test.
+func (o Options) WithCanary(try func(context.Context, *proxy.Proxy) error) Options {
+	o.canary = try
+	return o
+}

@@ -1,0 +1,44 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// TestSilence: nobody's answer releases what every part of is allowed, or is what a rule
+// is about that says so.
+func TestSilence(t *testing.T) {
+	p := mustParse(t, `default: ask
+tools:
+  bash: {resource: command, as: shell}
+rules:
+  - allow: ["bash(ls *)"]
+  - {ask: ["bash(git *)"], on_timeout: approve, timeout: 10s}
+  - {ask: ["bash(echo *)"], on_timeout: approve}
+  - {ask: ["bash(npm *)"], timeout: 1h}
+  - {ask: [note], on_timeout: approve, timeout: 1h}
+`)
+	for _, tt := range []struct {
+		tool, args string
+		approves   bool
+		timeout    time.Duration
+	}{
+		{"note", `{"text":"rm -rf /"}`, true, time.Hour},
+		{"bash", `{"command":"git push"}`, true, 10 * time.Second},
+		{"bash", `{"command":"git push && git pull"}`, true, 10 * time.Second},
+		{"bash", `{"command":"git push; ls x"}`, true, 10 * time.Second},
+		{"bash", `{"command":"git push; echo x"}`, true, DefaultTimeout},
+		{"bash", `{"command":"git push; npm test"}`, false, 10 * time.Second},
+		{"bash", `{"command":"echo x; npm test"}`, false, DefaultTimeout},
+		{"bash", `{"command":"git push; rm -rf /srv"}`, false, 10 * time.Second},
+		{"bash", `{"command":"git push $(rm -rf /srv)"}`, false, 10 * time.Second},
+		{"bash", `{"command":"git push > /etc/passwd"}`, false, 10 * time.Second},
+	} {
+		v := p.Judge(Call{Tool: tt.tool, Arguments: tt.args})
+		if v.Action != Ask || (v.OnTimeout == approvals.OnTimeoutApprove) != tt.approves || v.Timeout != tt.timeout {
+			t.Errorf("%s %s: %s, %s after %s", tt.tool, tt.args, v.Action, v.OnTimeout, v.Timeout)
+		}
+	}
+}

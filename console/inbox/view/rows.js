@@ -1,0 +1,182 @@
+// The rows of the list. They stand in blocks, and of a block that is out of sight
+// the browser lays out and paints nothing: a thousand rows cost what those cost
+// that are seen, and all of them can be found, read out and stepped through.
+
+import { riskRank, turnKey } from '../order.js';
+import { state } from '../store.js';
+import { plain } from '../text/visible.js';
+import { countdown, el, elapsed } from './dom.js';
+
+/** @typedef {import('../types.js').Request} Request */
+/** @typedef {import('../order.js').Turn} Turn */
+/** @typedef {{row: HTMLElement, requests: Request[]}} Row */
+
+const FULL = 32; // rows of a block that is filled at the end of the list; twice as many are split
+const PREVIEWS = 3; // calls of a turn that its row names
+
+/** How high a row is, as .row in layout.css has it: that of one call, and what each further line adds, in pixels. */
+const HEIGHT = { row: 86, line: 20 };
+
+/** The rows of turns, each made once and made anew when one of its requests changed. */
+export class Rows {
+	element = el('div', { class: 'rows', id: 'rows', role: 'list' });
+
+	/** @type {Map<string, Row>} */
+	#rows = new Map();
+	/** Blocks whose rows changed. @type {Set<HTMLElement>} */
+	#touched = new Set();
+	/** @type {HTMLElement|undefined} */
+	#selected;
+	#empty = el('div', { class: 'empty', role: 'listitem' }, el('h2', {}, 'Nothing waits'), el('p', {}, 'Calls that need an answer appear here as they come.'));
+
+	/** @param {(requests: Request[], on: boolean) => void} check called when the box of a row is ticked or cleared */
+	constructor(check) {
+		this.check = check;
+	}
+
+	/** Shows the turns in this order, and moves only rows that stand elsewhere. @param {Turn[]} ordered */
+	place(ordered) {
+		const keep = new Set(ordered.map((turn) => turn.key));
+		for (const [key, { row }] of this.#rows) {
+			if (keep.has(key)) continue;
+			this.#touch(row);
+			row.remove();
+			this.#rows.delete(key);
+		}
+		const made = ordered.map((turn) => this.#rowOf(turn)); // before the walk: one may be put in the place of another
+		let next = firstOf(this.element.firstElementChild);
+		for (const { row } of made) {
+			if (row === next) next = after(row);
+			else this.#put(row, next);
+		}
+		for (const block of this.#touched) this.#tidy(block);
+		this.#touched.clear();
+	}
+
+	/** Says that nothing waits, or that it does. @param {boolean} empty */
+	tellEmpty(empty) {
+		if (!empty) this.#empty.remove();
+		else if (!this.#empty.isConnected) this.element.append(this.#empty);
+	}
+
+	/** Marks the row of the request that is looked at, and no other. @param {Request|undefined} request */
+	select(request) {
+		const row = request && this.#rows.get(turnKey(request))?.row;
+		if (row === this.#selected) return;
+		this.#selected?.classList.remove('selected');
+		this.#selected?.querySelector('a')?.removeAttribute('aria-current');
+		row?.classList.add('selected');
+		row?.querySelector('a')?.setAttribute('aria-current', 'true');
+		this.#selected = row;
+	}
+
+	/** Ticks or clears every box. @param {boolean} on */
+	tickAll(on) {
+		for (const box of /** @type {NodeListOf<HTMLInputElement>} */ (this.element.querySelectorAll('.tick input'))) box.checked = on;
+	}
+
+	/** @param {Turn} turn @returns {Row} */
+	#rowOf(turn) {
+		const known = this.#rows.get(turn.key);
+		if (known && known.requests.length === turn.requests.length && known.requests.every((request, i) => request === turn.requests[i])) return known;
+		const made = { row: drawRow(turn, this.check), requests: turn.requests };
+		if (known) {
+			this.#touch(known.row);
+			known.row.replaceWith(made.row);
+		}
+		this.#rows.set(turn.key, made);
+		return made;
+	}
+
+	/** @param {Element} row */
+	#touch(row) {
+		if (row.parentElement) this.#touched.add(row.parentElement);
+	}
+
+	/** Puts a row before another; null: at the end. @param {HTMLElement} row @param {Element|null} next */
+	#put(row, next) {
+		this.#touch(row);
+		if (next) next.before(row);
+		else this.#last().append(row);
+		this.#touch(row);
+	}
+
+	/** The block that the next row at the end goes into. @returns {Element} */
+	#last() {
+		const last = this.element.lastElementChild;
+		if (last?.classList.contains('chunk') && last.childElementCount < FULL) return last;
+		const block = newBlock();
+		this.element.append(block);
+		return block;
+	}
+
+	/** Splits a block that has become long, drops one without rows, and says how high it is while it is out of sight. @param {HTMLElement} block */
+	#tidy(block) {
+		if (block.childElementCount === 0) return block.remove();
+		for (const one of block.childElementCount > 2 * FULL ? split(block) : [block]) {
+			const lines = /** @type {HTMLElement[]} */ ([...one.children]).reduce((sum, row) => sum + Number(row.dataset.lines), 0);
+			one.style.containIntrinsicBlockSize = `${one.childElementCount * HEIGHT.row + (lines - one.childElementCount) * HEIGHT.line}px`;
+		}
+	}
+}
+
+function newBlock() {
+	return el('div', { class: 'chunk', role: 'none' });
+}
+
+/** Cuts a block in blocks that are full; the one with the focus stays in the document, so that it keeps it. @param {HTMLElement} block @returns {HTMLElement[]} */
+function split(block) {
+	const rows = [...block.children];
+	const focused = Math.max(0, rows.findIndex((row) => row.contains(document.activeElement)));
+	const stays = Math.floor(focused / FULL);
+	/** @type {HTMLElement[]} */
+	const blocks = [];
+	for (let at = 0; at * FULL < rows.length; at++) {
+		const one = at === stays ? block : newBlock();
+		blocks.push(one);
+		if (at === stays) continue;
+		one.append(...rows.slice(at * FULL, (at + 1) * FULL));
+		if (at < stays) block.before(one);
+		else blocks[at - 1].after(one);
+	}
+	return blocks;
+}
+
+/** The first row of a block or of the blocks after it. @param {Element|null} block */
+function firstOf(block) {
+	let at = block;
+	while (at && !at.firstElementChild?.classList.contains('row')) at = at.nextElementSibling;
+	return at?.firstElementChild ?? null;
+}
+
+/** The row after a row. @param {Element} row */
+function after(row) {
+	return row.nextElementSibling ?? firstOf(row.parentElement?.nextElementSibling ?? null);
+}
+
+/** @param {Turn} turn @param {(requests: Request[], on: boolean) => void} check */
+function drawRow({ requests }, check) {
+	const [first] = requests;
+	const worst = requests.reduce((a, b) => (riskRank(b.risk_level) > riskRank(a.risk_level) ? b : a));
+	const who = [first.principal.agent, first.principal.user].filter(Boolean).join(' · ') || 'an agent';
+	const warned = requests.some((request) => (request.details.flags ?? []).length > 0);
+	const title = requests.length === 1 ? plain(first.tool_name) || 'unnamed' : `${requests.length} calls`;
+	const lines = previews(requests);
+	return el('div', { class: `row risk-${worst.risk_level}`, role: 'listitem', data: { id: first.id, lines: lines.length } },
+		el('label', { class: 'tick' }, el('input', { type: 'checkbox', 'aria-label': `Select ${title}`, checked: requests.every((request) => state.checked.has(request.id)), on: {
+			change: (/** @type {Event} */ event) => check(requests, /** @type {HTMLInputElement} */ (event.target).checked),
+		} })),
+		el('a', { href: `#/requests/${first.id}` },
+			el('span', { class: 'line' }, el('span', { class: 'tool' }, title), countdown(first.expires_at)),
+			lines,
+			el('span', { class: 'meta' },
+				el('span', { class: 'level' }, worst.risk_level), warned && el('span', { class: 'warned' }, '! warning'),
+				el('span', { class: 'who' }, plain(who)), elapsed(first.created_at))));
+}
+
+/** @param {Request[]} requests @returns {HTMLElement[]} */
+function previews(requests) {
+	if (requests.length === 1) return [el('span', { class: 'preview' }, plain(requests[0].args_preview || requests[0].resource))];
+	const lines = requests.slice(0, PREVIEWS).map((request) => el('span', { class: 'preview' }, plain(`${request.tool_name} ${request.args_preview || request.resource}`)));
+	return requests.length > PREVIEWS ? [...lines, el('span', { class: 'preview muted' }, `and ${requests.length - PREVIEWS} more`)] : lines;
+}

@@ -1,0 +1,38 @@
+package schema
+
+import (
+	"reflect"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
+)
+
+// Values are all that a type of texts can be; nil for one that can be any text.
+func Values(t reflect.Type) []string { return values()[t] }
+
+func values() map[reflect.Type][]string {
+	return map[reflect.Type][]string{
+		reflect.TypeFor[approvals.Status]():       texts(approvals.StatusPending, approvals.StatusApproved, approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled),
+		reflect.TypeFor[approvals.Kind]():         texts(approvals.KindPermission, approvals.KindClarification, approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined),
+		reflect.TypeFor[approvals.Action]():       texts(approvals.ActionApprove, approvals.ActionDeny, approvals.ActionModifyArgs, approvals.ActionAllowAlways, approvals.ActionDenyAlways, approvals.ActionAnswer, approvals.ActionAbortRun),
+		reflect.TypeFor[approvals.SignalAction](): texts(approvals.SignalPause, approvals.SignalResume, approvals.SignalAbort),
+		reflect.TypeFor[approvals.RunState]():     texts(approvals.RunRunning, approvals.RunPaused, approvals.RunAborted),
+		reflect.TypeFor[approvals.GrantEffect]():  texts(approvals.GrantAllow, approvals.GrantDeny),
+		reflect.TypeFor[approvals.GrantScope]():   texts(approvals.GrantSession, approvals.GrantAgent, approvals.GrantUser, approvals.GrantTenant),
+		reflect.TypeFor[approvals.EventType](): texts(
+			approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated, approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
+			approvals.EventCallAllowed, approvals.EventCallDenied, approvals.EventCallModified, approvals.EventCallReleased, approvals.EventDenialTold,
+			approvals.EventGrantCreated, approvals.EventGrantRevoked, approvals.EventRunPaused, approvals.EventRunResumed, approvals.EventRunAborted,
+			approvals.EventDelegationCreated, approvals.EventDelegationRevoked, approvals.EventTurnParked, approvals.EventTurnReattached,
+		),
+		reflect.TypeFor[reviewers.Role](): texts(reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin),
+	}
+}
+
+func texts[T ~string](all ...T) []string {
+	out := make([]string, len(all))
+	for i, one := range all {
+		out[i] = string(one)
+	}
+	return out
+}

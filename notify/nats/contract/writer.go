@@ -1,0 +1,141 @@
+package contract
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/schema"
+	"github.com/heldcall/heldcall/notify/nats"
+)
+
+// writer collects the parts of the document.
+type writer struct {
+	types                          schema.Set
+	channels, operations, messages object
+	replies                        object // messages that are sent to inboxes
+}
+
+// tells describes a subject that heldcall publishes on, and that a stream keeps.
+func (w *writer) tells(name, subject, stream, summary string, is reflect.Type) object {
+	message := w.message(w.types.Written(is))
+	channel := object{
+		"address": subject, "summary": summary, "parameters": parameters(subject), "messages": object{message: messageRef(message)},
+		"x-heldcall-stream": stream,
+	}
+	w.channels[name] = channel
+	w.operations[name] = object{
+		"action": "send", "summary": summary, "channel": object{"$ref": "#/channels/" + name},
+		"messages": []object{{"$ref": "#/channels/" + name + "/messages/" + message}},
+	}
+	return channel
+}
+
+// answers describes a subject that heldcall answers.
+func (w *writer) answers(e nats.Endpoint) {
+	takes := w.nothing()
+	if e.Takes != nil && e.Micro {
+		takes = w.message(w.types.ReadStrictly(e.Takes))
+	} else if e.Takes != nil {
+		takes = w.message(w.types.Read(e.Takes))
+	}
+	gives := w.message(w.types.Written(e.Gives))
+	operation := w.exchange(e.Name, e.Subject, e.About, takes, gives, w.failure())
+	operation["bindings"] = object{"nats": object{"queue": nats.QueueGroup}}
+	if e.Role != "" {
+		operation["x-heldcall-role"] = string(e.Role)
+	}
+}
+
+// discovers describes a subject on which NATS tells of the micro service.
+func (w *writer) discovers(verb micro.Verb, is reflect.Type) {
+	subject, err := micro.ControlSubject(verb, nats.ServiceName, "")
+	if err != nil {
+		panic("contract: " + err.Error()) // the verb and the name are constants
+	}
+	word := strings.ToLower(verb.String())
+	w.exchange("service."+word, subject, "NATS's own "+word+" of the micro service; without the name at the end, of all that run.", w.nothing(), w.message(w.types.Written(is)))
+}
+
+// exchange describes a message that has a reply: one of some messages.
+func (w *writer) exchange(name, subject, summary, takes string, gives ...string) object {
+	channel := object{"address": subject, "summary": summary, "messages": object{takes: messageRef(takes)}}
+	if p := parameters(subject); len(p) > 0 {
+		channel["parameters"] = p
+	}
+	w.channels[name] = channel
+	replies := []object{}
+	for _, message := range gives {
+		w.replies[message] = messageRef(message)
+		replies = append(replies, object{"$ref": "#/channels/inbox/messages/" + message})
+	}
+	operation := object{
+		"action": "receive", "summary": summary, "channel": object{"$ref": "#/channels/" + name},
+		"messages": []object{{"$ref": "#/channels/" + name + "/messages/" + takes}},
+		"reply":    object{"channel": object{"$ref": "#/channels/inbox"}, "messages": replies},
+	}
+	w.operations[name] = operation
+	return operation
+}
+
+// message describes what has a schema of its own, and returns its name.
+func (w *writer) message(payload object) string {
+	reference := payload["$ref"].(string)
+	name := reference[strings.LastIndexByte(reference, '/')+1:]
+	m := object{"name": name, "payload": payload}
+	if all := examples()[name]; len(all) > 0 {
+		m["examples"] = all
+	}
+	w.messages[name] = m
+	return name
+}
+
+// failure is the message of what was not taken.
+func (w *writer) failure() string {
+	is := reflect.TypeFor[nats.Failure]()
+	name := w.message(w.types.Written(is))
+	w.messages[name].(object)["summary"] = "What was not taken, and why. From the micro service code and message are headers too."
+	w.types.Named[name].(object)["properties"].(object)["code"] = object{"type": "string", "enum": nats.Codes()}
+	return name
+}
+
+// nothing is the message without a payload.
+func (w *writer) nothing() string {
+	w.messages["Nothing"] = object{"name": "Nothing", "summary": "An empty message."}
+	return "Nothing"
+}
+
+func messageRef(name string) object { return object{"$ref": "#/components/messages/" + name} }
+
+// parameter is a token of a subject that differs.
+var parameter = regexp.MustCompile(`\{(\w+)\}`)
+
+// parameters describes the tokens of a subject that differ.
+func parameters(subject string) object {
+	all := object{}
+	for _, match := range parameter.FindAllStringSubmatch(subject, -1) {
+		name := match[1]
+		known, ok := tokens()[name]
+		if !ok {
+			panic(fmt.Sprintf("contract: nobody says what {%s} is", name)) // a test writes all of them
+		}
+		all[name] = known
+	}
+	return all
+}
+
+// tokens are what can stand in subjects.
+func tokens() map[string]object {
+	return map[string]object{
+		"tenant":   {"description": "Of the agent's principal; default where it has none."},
+		"kind":     {"enum": schema.Values(reflect.TypeFor[approvals.Kind]())},
+		"type":     {"enum": schema.Values(reflect.TypeFor[approvals.EventType]())},
+		"reviewer": {"description": "Whose decision it is; NATS permissions say who may publish on it. local where no reviewers are configured."},
+		"run":      {"description": "The run_id of requests."},
+		"id":       {"description": "Of the request."},
+	}
+}

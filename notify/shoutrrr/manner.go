@@ -1,0 +1,165 @@
+package shoutrrr
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/notify"
+)
+
+// manner is how a service takes texts.
+type manner struct {
+	open, end string            // around a foreign text
+	escapes   map[rune]string   // what would be markup or a mention in it
+	links     bool              // foreign text is code, in which nothing becomes a link
+	most      int               // bytes of a message
+	title     bool              // the message has a title
+	settings  map[string]string // that make it so, whatever the URL says
+}
+
+const (
+	// mostBytes is what every service but the small ones takes as one message.
+	mostBytes = 1900
+	// fewBytes is what those take.
+	fewBytes = 1000
+)
+
+// asEscape writes characters as escapes, as [visible.Line] writes what is not seen.
+func asEscape(chars string) map[rune]string {
+	escapes := map[rune]string{}
+	for _, r := range chars {
+		const digits = "0123456789abcdef"
+		escapes[r] = `\u00` + string(digits[r>>4]) + string(digits[r&15])
+	}
+	return escapes
+}
+
+// Texts of models stand in code where a service has it. Elsewhere they stand in quotes,
+// and what could be markup or end the quotes is written as escapes. So is everywhere
+// what could be a mention.
+var (
+	asHTML   = manner{open: "<code>", end: "</code>", escapes: map[rune]string{'&': "&amp;", '<': "&lt;", '>': "&gt;"}, links: true}
+	asCode   = manner{open: "`", end: "`", escapes: asEscape("`@<"), links: true}
+	asPlain  = manner{open: `"`, end: `"`, escapes: asEscape(`"@`)}
+	asLetter = manner{open: `"`, end: `"`, escapes: asEscape("\"`*_[]#~<>|&@")}
+)
+
+// with is the manner with some things set.
+func (m manner) with(most int, title bool, settings map[string]string) manner {
+	m.most, m.title, m.settings = most, title, settings
+	return m
+}
+
+// mannerOf is that of the service of a URL: the most careful where it is not known.
+func mannerOf(text string) manner {
+	scheme, _, _ := strings.Cut(text, ":")
+	scheme, _, _ = strings.Cut(strings.ToLower(scheme), "+")
+	switch scheme {
+	case "telegram":
+		return asHTML.with(mostBytes, true, map[string]string{"parsemode": "HTML", "preview": "No"})
+	case "discord": // with a title it is an embed, which mentions nobody
+		return asCode.with(mostBytes, true, map[string]string{"splitlines": "No"})
+	case "mattermost", "rocketchat", "zulip", "googlechat", "hangouts", "notifiarr":
+		return asCode.with(mostBytes, false, nil)
+	case "slack":
+		m := asCode.with(mostBytes, false, nil)
+		m.escapes = asEscape("`@")
+		for r, escape := range asHTML.escapes {
+			m.escapes[r] = escape
+		}
+		return m
+	case "smtp", "ntfy", "gotify":
+		return asPlain.with(mostBytes, true, nil)
+	case "pushover":
+		return asPlain.with(fewBytes, true, nil)
+	case "matrix", "signal", "bark", "pushbullet", "opsgenie", "wecom":
+		return asPlain.with(mostBytes, false, nil)
+	case "join", "ifttt", "pagerduty":
+		return asPlain.with(fewBytes, false, nil)
+	}
+	return asLetter.with(mostBytes, false, nil)
+}
+
+// params are the settings of one message. The title is never of a model's words, and
+// the one in the URL goes before it.
+func (m manner) params(text string, d notify.Delivery) map[string]string {
+	params := map[string]string{}
+	for key, value := range m.settings {
+		params[key] = value
+	}
+	u, err := url.Parse(text)
+	if !m.title || err != nil {
+		return params
+	}
+	for key := range u.Query() {
+		if key = strings.ToLower(key); key == "title" || key == "subject" {
+			return params
+		}
+	}
+	params["title"] = "heldcall: a call waits"
+	if len(d.Requests) > 1 {
+		params["title"] = "heldcall: calls wait"
+	}
+	return params
+}
+
+// wwwDot begins a link that names no scheme.
+var wwwDot = regexp.MustCompile(`(?i)(www)\.`)
+
+// quote is a foreign text as the service is to show it: on one line, within a number
+// of bytes, and whether that is all of it.
+func (m manner) quote(text string, most int) (quoted string, whole bool) {
+	if len(text) > most+utf8.UTFMax { // it does not fit, and may be megabytes
+		end := most
+		for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:max(end, 0)] + "…"
+	}
+	text = visible.Line(text)
+	if !m.links {
+		text = strings.ReplaceAll(text, "://", `:\u002f\u002f`)
+		text = wwwDot.ReplaceAllString(text, `$1\u002e`)
+	}
+	if strings.TrimSpace(text) == "" {
+		text = "(empty)"
+	}
+	var out strings.Builder
+	left := most - len(m.open) - len(m.end) - len("…")
+	for _, r := range text {
+		piece, special := m.escapes[r]
+		if !special {
+			piece = string(r)
+		}
+		if left -= len(piece); left < 0 {
+			return m.open + out.String() + "…" + m.end, false
+		}
+		out.WriteString(piece)
+	}
+	return m.open + out.String() + m.end, true
+}
+
+// ending is a foreign text after which nothing stands on its line: quotes, of which JSON
+// is full, are left in it.
+func (m manner) ending(text string, most int) (quoted string, whole bool) {
+	m.escapes = maps.Clone(m.escapes)
+	delete(m.escapes, '"')
+	return m.quote(text, most)
+}
+
+// own is a text of heldcall's that the service is to take as it is.
+func (m manner) own(text string) string {
+	if m.open != asHTML.open {
+		return text
+	}
+	for r, escape := range asHTML.escapes {
+		if r != '&' {
+			text = strings.ReplaceAll(text, string(r), escape)
+		}
+	}
+	return text
+}

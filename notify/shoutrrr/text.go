@@ -1,0 +1,149 @@
+package shoutrrr
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/notify"
+)
+
+// minArguments is how many bytes of arguments say anything.
+const minArguments = 60
+
+// maxFlags is how many warnings are in a message.
+const maxFlags = 3
+
+// What some parts of a message may take, in bytes.
+func (m manner) name() int    { return m.most / 20 } // of a tool, a person, a rule
+func (m manner) reason() int  { return m.most / 10 }
+func (m manner) flag() int    { return m.most / 16 }
+func (m manner) preview() int { return m.most / 12 } // of a call among many
+
+// text is the message about the requests of a delivery.
+func (c *Channel) text(d notify.Delivery) string {
+	waiting := slices.DeleteFunc(slices.Clone(d.Requests), func(r approvals.Request) bool { return r.Status.Final() })
+	if len(waiting) == 0 {
+		waiting = d.Requests
+	}
+	if len(waiting) == 1 {
+		return c.one(&waiting[0])
+	}
+	return c.many(waiting, d.Grouped)
+}
+
+// one is the message about one call.
+func (c *Channel) one(r *approvals.Request) string {
+	m := c.manner
+	head := []string{fmt.Sprintf("heldcall holds a call of %s: %s risk.", m.word(r.ToolName), risk(r)), m.who(r)}
+	if r.Rule != "" || r.Reason != "" {
+		reason, _ := m.quote(r.Reason, m.reason())
+		head = append(head, fmt.Sprintf("Asked by rule %s: %s", m.word(r.Rule), reason))
+	}
+	for i, flag := range r.Details.Flags {
+		if i == maxFlags {
+			head = append(head, "The inbox has more warnings.")
+			break
+		}
+		warning, _ := m.quote(flag, m.flag())
+		head = append(head, "Warning: "+warning)
+	}
+	tail := []string{ends(r), "See it whole and decide: " + c.link(r.ID)}
+	const cut = "That is not all of the arguments."
+	room := m.most - size(head) - size(tail) - len("Arguments: \n"+cut+"\n")
+	arguments, whole := m.ending(string(r.Arguments), max(room, minArguments))
+	head = append(head, "Arguments: "+arguments)
+	if !whole {
+		head = append(head, cut)
+	}
+	return strings.Join(append(head, tail...), "\n")
+}
+
+// many is the message about several calls: a line for each, as far as they fit.
+func (c *Channel) many(requests []approvals.Request, grouped bool) string {
+	m := c.manner
+	first := &requests[0]
+	worst, until := first, first.ExpiresAt
+	for i := range requests {
+		if r := &requests[i]; rank(r) > rank(worst) {
+			worst = r
+		}
+		if at := requests[i].ExpiresAt; at.Before(until) {
+			until = at
+		}
+	}
+	head := []string{fmt.Sprintf("heldcall holds %d calls: up to %s risk.", len(requests), risk(worst))}
+	if !grouped {
+		head = append(head, m.who(first))
+	}
+	tail := []string{"The first of them ends at " + moment(until) + ".", "Decide them in the inbox: " + c.link("")}
+	const rest = "and %d more"
+	room := m.most - size(head) - size(tail) - len(rest) - 10
+	for i := range requests {
+		r := &requests[i]
+		preview, _ := m.ending(cmp.Or(r.ArgsPreview, string(r.Arguments)), m.preview())
+		line := fmt.Sprintf("- %s (%s risk): %s", m.word(r.ToolName), risk(r), preview)
+		if room -= len(line) + 1; room < 0 {
+			head = append(head, fmt.Sprintf(rest, len(requests)-i))
+			break
+		}
+		head = append(head, line)
+	}
+	return strings.Join(append(head, tail...), "\n")
+}
+
+// size is what lines take, with their ends.
+func size(lines []string) int {
+	n := 0
+	for _, line := range lines {
+		n += len(line) + 1
+	}
+	return n
+}
+
+// word is a short foreign text.
+func (m manner) word(text string) string {
+	quoted, _ := m.quote(text, m.name())
+	return quoted
+}
+
+// who says for whom a call is.
+func (m manner) who(r *approvals.Request) string {
+	var parts []string
+	for _, one := range []struct{ name, value string }{
+		{"agent", r.Principal.Agent},
+		{"user", r.Principal.User},
+		{"tenant", r.Principal.Tenant},
+	} {
+		if one.value != "" {
+			parts = append(parts, one.name+" "+m.word(one.value))
+		}
+	}
+	return "For " + cmp.Or(strings.Join(parts, ", "), "an agent that is not known by name") + "."
+}
+
+// ends says until when people can decide, and what becomes of the call then.
+func ends(r *approvals.Request) string {
+	return "Until " + moment(r.ExpiresAt) + "; if nobody answers, it is " + r.Silence() + "."
+}
+
+func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
+
+// link leads to the inbox.
+func (c *Channel) link(id string) string {
+	url := strings.TrimRight(c.inbox(), "/") + "/#/"
+	if id != "" {
+		url += "requests/" + id
+	}
+	return c.manner.own(url)
+}
+
+func risk(r *approvals.Request) string { return cmp.Or(string(r.RiskLevel), "unknown") }
+
+// risks are the levels in rising order.
+var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
+
+func rank(r *approvals.Request) int { return slices.Index(risks, r.RiskLevel) }

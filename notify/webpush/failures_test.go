@@ -1,0 +1,132 @@
+package webpush_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/notify/webpush/pushtest"
+)
+
+func TestFailuresAreOfOneBrowser(t *testing.T) {
+	broken, service := pushtest.New(t), pushtest.New(t)
+	d := open(t, t.TempDir())
+	d.subscribe("ann", broken.Browser())
+	whole := service.Browser()
+	d.subscribe("bob", whole)
+	asked := make(chan struct{}, 100)
+	broken.Answers(func(w http.ResponseWriter, _ string) bool {
+		asked <- struct{}{}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	})
+	sent := delivery(request("01", "bash"))
+	_, err := d.Post(t.Context(), sent)
+	if err == nil || strings.Contains(err.Error(), "/push/") || strings.Contains(err.Error(), argument) {
+		t.Errorf("the error is %v", err)
+	}
+	if m := service.Await(); m.Path != whole.Path() {
+		t.Error("the other is not told")
+	}
+	<-asked
+	if _, err := d.Post(t.Context(), sent); err == nil || !strings.Contains(err.Error(), "is not asked before") || len(asked) != 0 {
+		t.Errorf("a service that has just failed is asked at once: %v", err)
+	}
+	service.None()
+	broken.Answers(nil)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if _, err = d.Post(t.Context(), sent); err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken.Await()
+	service.None()
+}
+
+// A service that has had enough of one browser tells the others.
+func TestTooManyMessagesAreOfOneBrowser(t *testing.T) {
+	service := pushtest.New(t)
+	d := open(t, t.TempDir())
+	tired, other := service.Browser(), service.Browser()
+	d.subscribe("ann", tired)
+	d.subscribe("bob", other)
+	service.Answers(func(w http.ResponseWriter, path string) bool {
+		if path == tired.Path() {
+			w.Header().Set("Retry-After", "600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+		return path == tired.Path()
+	})
+	for i := range 3 {
+		if _, err := d.Post(t.Context(), delivery(request(fmt.Sprint("0", i), "bash"))); err == nil {
+			t.Error("all are told")
+		}
+		if m := service.Await(); m.Path != other.Path() {
+			t.Errorf("%s is told", m.Path)
+		}
+	}
+	service.None()
+}
+
+// Who was told learns that a request has ended, though a service is dead all the time.
+func TestDeadServiceKeepsNobodyFromTheEnd(t *testing.T) {
+	dead, service := pushtest.New(t), pushtest.New(t)
+	d := open(t, t.TempDir())
+	d.subscribe("ann", dead.Browser())
+	whole := service.Browser()
+	d.subscribe("bob", whole)
+	dead.Answers(func(w http.ResponseWriter, _ string) bool { w.WriteHeader(http.StatusServiceUnavailable); return true })
+	r := request("01", "bash")
+	ref, err := d.Post(t.Context(), delivery(r))
+	if err == nil || ref == "" || service.Await().Path != whole.Path() {
+		t.Fatalf("posted as %q: %v", ref, err)
+	}
+	if ref, err = d.Update(t.Context(), delivery(r), ref); err == nil || ref == "" {
+		t.Errorf("nobody is left to be told: %q, %v", ref, err)
+	}
+	service.None()
+	r.Status = approvals.StatusDenied
+	if _, err := d.Update(t.Context(), delivery(r), ref); err != nil {
+		t.Errorf("who was not told is to learn of the end: %v", err)
+	}
+	if m := service.Await(); !strings.Contains(m.Payload, `"ended":"denied"`) {
+		t.Errorf("the browser reads %s", m.Payload)
+	}
+}
+
+func TestSubscriptionsThatAreGoneAreForgotten(t *testing.T) {
+	for _, code := range []int{http.StatusNotFound, http.StatusGone} {
+		service, dir := pushtest.New(t), t.TempDir()
+		d := open(t, dir)
+		gone, stays := service.Browser(), service.Browser()
+		d.subscribe("ann", gone)
+		left := d.subscribe("ann", stays)
+		service.Answers(func(w http.ResponseWriter, path string) bool {
+			if path == gone.Path() {
+				w.WriteHeader(code)
+			}
+			return path == gone.Path()
+		})
+		if _, err := d.Post(t.Context(), delivery(request("01", "bash"))); err != nil {
+			t.Fatal(err)
+		}
+		service.Await()
+		key := d.PublicKey()
+		d.end()
+		again := open(t, dir)
+		want := []reviewers.Subscription{left}
+		if diff := cmp.Diff(want, again.Subscriptions("ann")); diff != "" || again.PublicKey() != key {
+			t.Errorf("after a restart (key kept: %t):\n%s", again.PublicKey() == key, diff)
+		}
+		again.end()
+	}
+}

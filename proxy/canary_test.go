@@ -1,0 +1,63 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat"
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+// blind is a dialect that looks at no answer: it lets it pass, or swallows it.
+func blind(swallows bool) intercept.Dialect {
+	return recast{answer: func(a intercept.Answer) intercept.Answer { return blindAnswer{a, swallows} }}
+}
+
+type blindAnswer struct {
+	intercept.Answer
+	swallows bool
+}
+
+func (a blindAnswer) Write(p []byte) ([]byte, error) {
+	if a.swallows {
+		return nil, nil
+	}
+	return p, nil
+}
+
+func (blindAnswer) End(bool) ([]byte, error) { return nil, nil }
+func (blindAnswer) Calls() []intercept.Call  { return nil }
+func (blindAnswer) Passed() []intercept.Call { return nil }
+
+// closed is a dialect that serves none of its routes.
+type closed struct{ chat.Dialect }
+
+func (closed) Gates(string, string) (string, bool) { return "", false }
+
+func TestCanaryFindsWhatWouldPass(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		dialect intercept.Dialect
+		want    string // in the error, "" for none
+	}{
+		{"as it is", chat.Dialect{}, ""},
+		{"nothing is held", blind(false), "the call reached the agent although it was denied"},
+		{"nothing is judged", blind(true), "the answer passed and policy was never asked"},
+		{"a route is gone", closed{}, "the route is not served (status 501)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBed(t, c.dialect, "default: allow\n", scripted.Script(callBash))
+			err := b.Canary(t.Context())
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), "POST /v1/chat/completions (chat, streamed true): "+c.want) {
+				t.Errorf("the canary says: %v", err)
+			}
+		})
+	}
+}
