@@ -35,6 +35,7 @@ type heldcallOptions struct {
 	policy    string        // the policy's default: allow or ask
 	keepalive time.Duration // while held
 	profiles  string        // folder; empty for none
+	more      string        // of the configuration
 }
 
 // buildHeldcall builds the real program into dir. With profiling, a file is laid over its source that takes CPU profiles on request:
@@ -76,7 +77,7 @@ console: {listen: "%s"}
 nats: {listen: "%s", dir: "%s"}
 policy: {file: "%s"}
 log: {level: warn}
-`, addrs[0], upstreamAddr, o.keepalive, addrs[1], addrs[2], filepath.Join(dir, "data"), filepath.Join(dir, "policy.yaml"))
+%s`, addrs[0], upstreamAddr, o.keepalive, addrs[1], addrs[2], filepath.Join(dir, "data"), filepath.Join(dir, "policy.yaml"), o.more)
 	configFile := filepath.Join(dir, "heldcall.yaml")
 	err = errors.Join(
 		os.WriteFile(configFile, []byte(config), 0o600),

@@ -33,6 +33,9 @@ func tables(r results) []table {
 	if len(r.Leaving) > 0 {
 		ts = append(ts, leavingTable(r.Leaving))
 	}
+	if len(r.Channels) > 0 {
+		ts = append(ts, channelTable(r.Channels))
+	}
 	if len(r.Judging) > 0 {
 		ts = append(ts, judgingTable(r.Judging))
 	}

@@ -92,6 +92,7 @@ func (s *suite) measure() {
 	s.step("held", s.held)
 	s.step("leaving, streaming", s.leaveStreaming)
 	s.step("leaving, held", s.leaveHeld)
+	s.step("channels", s.channels)
 	s.step("judging", s.judging)
 	s.step("correctness", s.correctness)
 }

@@ -26,6 +26,7 @@ const (
 	heldStreamBytes   = 24 << 10
 	leaveMilliseconds = 50.0
 	decisionMillis    = 20.0
+	channelMillis     = 250.0
 	judgingMicros     = 20.0
 	judgingGrowth     = 10.0 // with ten times the grants, or the rules: no worse than linear
 	eventsChecked     = 10_000_000
@@ -58,6 +59,9 @@ func judge(r *results) []target {
 		if l.Hop == hopHeldcall {
 			ts = append(ts, judgeLeaving(l))
 		}
+	}
+	for _, c := range r.Channels {
+		ts = append(ts, atMost(fmt.Sprintf("from a request to %s's wire, %d waiting, p99", c.Channel, c.Waiting), c.Took.P99, channelMillis, "%.0f ms"))
 	}
 	ts = append(ts, judgeJudging(r.Judging)...)
 	if i := r.Integrity; i != nil && i.Hop == hopHeldcall {
