@@ -1,12 +1,11 @@
 package dashboards_test
 
 import (
-	"bytes"
 	"flag"
-	"os"
 	"testing"
 
 	"github.com/heldcall/heldcall/dashboards"
+	"github.com/heldcall/heldcall/internal/written"
 )
 
 var update = flag.Bool("update", false, "write the dashboard anew")
@@ -19,18 +18,7 @@ func TestFileIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what heldcall.go says: run `make dashboards`", file)
-	}
+	written.Check(t, file, want, *update, "make dashboards")
 }
 
 // A panel that no one can read is none: each has a title of its own in its row,

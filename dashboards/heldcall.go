@@ -73,6 +73,8 @@ func channels() Row {
 	}
 	return Row{"Channels", []Panel{
 		rates("Deliveries", "Cards handed to channels, by how that ended. failed is tried again.", "heldcall_notify_deliveries_total", "channel", "outcome"),
+		quantiles("From a request to the channel", "From the creation of a request until the channel's service has taken its card, routes that tell later aside.", "heldcall_notify_latency_seconds", "channel"),
+		rates("Deliveries tried again", "Each with a pause that grows. One channel's do not delay another's.", "heldcall_notify_retries_total", "channel"),
 		longest("Cards that wait", "Cards that wait to be handed to a channel.", "", "heldcall_notify_waiting"),
 		longest("Oldest card that waits", "How long the oldest of them has waited: what a channel is behind.", "s", "heldcall_notify_oldest_seconds"),
 	}}

@@ -62,6 +62,9 @@ func decode(t *testing.T, content []byte) manifests {
 			var s corev1.Service
 			strict(&s)
 			m.services = append(m.services, s)
+			if s.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+				t.Errorf("the service %s takes a browser from one replica, which knows its sign-in, to another", s.Name)
+			}
 		case "networking.k8s.io/v1 NetworkPolicy":
 			var p networkingv1.NetworkPolicy
 			strict(&p)
@@ -92,6 +95,7 @@ func TestKustomize(t *testing.T) {
 			m := decode(t, content)
 			m.holdTogether(t)
 			m.agentsOnlyWayOut(t, name)
+			m.agentsAreSetUp(t, name)
 		})
 	}
 }
@@ -104,6 +108,7 @@ func TestHelm(t *testing.T) {
 		"gateway plain":    {"networkPolicy.enabled=false", "image.tag=1.0.0"},
 		"sidecar":          {"mode=sidecar", "agent.image=agent:1", "agent.command={agent,run}", "storage.ephemeral=true"},
 		"sidecar nats":     {"mode=sidecar", "agent.image=agent:1", "nats.url=nats://nats.nats.svc:4222"},
+		"sidecar key":      {"mode=sidecar", "agent.image=agent:1", "nats.url=nats://nats.nats.svc:4222", "agent.env[0].name=OPENAI_API_KEY", "agent.env[0].value=its-own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, err := render(values)
@@ -118,6 +123,7 @@ func TestHelm(t *testing.T) {
 			if name != "gateway plain" {
 				m.agentsOnlyWayOut(t, strings.Fields(name)[0])
 			}
+			m.agentsAreSetUp(t, strings.Fields(name)[0])
 		})
 	}
 }
@@ -279,6 +285,22 @@ func checkPorts(t *testing.T, config string, container corev1.Container) {
 		if !strings.HasSuffix(listen, fmt.Sprintf(":%d", port.ContainerPort)) {
 			t.Errorf("port %s is %d, heldcall listens on %q", port.Name, port.ContainerPort, listen)
 		}
+	}
+}
+
+// agentsAreSetUp checks that the agent beside a sidecar has what its SDK starts with,
+// each once: the base URL, and a key, without which SDKs refuse to start.
+func (m manifests) agentsAreSetUp(t *testing.T, mode string) {
+	t.Helper()
+	if mode != "sidecar" {
+		return
+	}
+	set := make(map[string]int)
+	for _, variable := range m.pods[0].Spec.Containers[0].Env {
+		set[variable.Name]++
+	}
+	if set["OPENAI_BASE_URL"] != 1 || set["OPENAI_API_KEY"] != 1 {
+		t.Errorf("the agent's environment is %v", m.pods[0].Spec.Containers[0].Env)
 	}
 }
 
