@@ -9,7 +9,7 @@ flows('deciding', {
 		const page = await stage.open();
 		const answer = stage.held.hold([push], around);
 		await page.locator('.row', { hasText: 'git fetch' }).waitFor();
-		assert.match(await page.title(), /^\(1\) /);
+		await page.waitForFunction(() => document.title.startsWith('(1) '));
 		if (stage.phone) await stage.look(page, 'bash');
 		await page.getByRole('heading', { name: 'claude-code wants to run a command' }).waitFor();
 		await page.getByText('Rebase the branch onto main').waitFor();
@@ -21,7 +21,7 @@ flows('deciding', {
 		await approve(page).click();
 		await page.getByText('Approved: bash').waitFor();
 		assert.equal((await answer).choices[0].message.tool_calls[0].function.arguments, JSON.stringify(push.arguments));
-		assert.equal(await page.title(), 'heldcall');
+		await page.waitForFunction(() => document.title === 'heldcall');
 		await stage.shot(page, 'nothing-waits');
 	},
 

@@ -22,9 +22,9 @@ flows('hostile texts', {
 		for (const { name, text, shows } of HOSTILE) {
 			const tool = { type: 'function', function: { name: 'odd_tool', description: text, parameters: { type: 'object', properties: { value: { type: 'string', description: text } } } } };
 			stage.held.begin([{ name: 'odd_tool', arguments: { value: text, [text]: [text] } }, { name: 'bash', arguments: { command: text } }], { user: text, text, tools: [tool] });
-			await page.locator('.row').first().waitFor();
+			const id = await page.locator('.row').first().getAttribute('data-id');
 			await page.locator('.row a').first().click();
-			await page.locator('.call').nth(1).waitFor();
+			await page.locator(`[id="call-${id}"] + .call`).waitFor();
 			const unfold = page.getByRole('button', { name: 'Show everything' });
 			while (await unfold.count()) await unfold.first().click();
 			const seen = await read(page);

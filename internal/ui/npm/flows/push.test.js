@@ -16,9 +16,10 @@ async function deliver(page, payload) {
 	await session.detach();
 }
 
-/** Waits until the page sees something. */
-async function until(page, seen) {
-	for (;;) {
+/** Hands the worker a message, again where the browser has lost it, until the page sees something. */
+async function tell(page, payload, seen) {
+	for (let tries = 0; ; tries++) {
+		if (tries % 100 === 0) await deliver(page, payload);
 		const all = await shown(page);
 		if (seen(all)) return all;
 		await page.waitForTimeout(50);
@@ -78,8 +79,7 @@ flows('in the browser', {
 			assert.ok(!told.payload.includes('opensesame'), told.payload);
 			const [request] = await stage.held.pending();
 			assert.equal(told.topic, request.id);
-			await deliver(page, told.payload);
-			const [notification] = await until(page, (all) => all.length === 1);
+			const [notification] = await tell(page, told.payload, (all) => all.length === 1);
 			assert.deepEqual(notification, { title: 'bash waits for an answer', body: 'claude-code · high risk', tag: request.id });
 
 			await page.goto(`${stage.held.console}/#/history`);
@@ -91,13 +91,11 @@ flows('in the browser', {
 			await page.getByRole('heading', { name: 'claude-code wants to call bash' }).or(page.getByRole('heading', { name: 'claude-code wants to run a command' })).waitFor();
 			assert.deepEqual(await shown(page), [], 'it is closed by the press');
 
-			await deliver(page, told.payload);
-			await until(page, (all) => all.length === 1);
+			await tell(page, told.payload, (all) => all.length === 1);
 			await page.locator('button.approve').click();
 			await page.getByText('Approved: bash').waitFor();
 			const ended = await service.next();
-			await deliver(page, ended.payload);
-			await until(page, (all) => all.length === 1 && all[0].title === 'bash: approved by local');
+			await tell(page, ended.payload, (all) => all.length === 1 && all[0].title === 'bash: approved by local');
 
 			await bell.click();
 			await page.waitForFunction(() => localStorage.getItem('push') === null);
@@ -110,11 +108,9 @@ flows('in the browser', {
 	async 'what is pushed is a text, whatever it says'(stage) {
 		const page = await stage.open('/', { worker: true, before: (context) => context.grantPermissions(['notifications'], { origin: stage.held.console }) });
 		await page.evaluate(() => navigator.serviceWorker.ready);
-		await deliver(page, JSON.stringify({ id: '../../evil', count: 1, tool: '<img src=x onerror=alert(1)>', agent: 'a', risk: 'constructor' }));
-		const [notification] = await until(page, (all) => all.length === 1);
+		const [notification] = await tell(page, JSON.stringify({ id: '../../evil', count: 1, tool: '<img src=x onerror=alert(1)>', agent: 'a', risk: 'constructor' }), (all) => all.length === 1);
 		assert.deepEqual(notification, { title: '<img src=x onerror=alert(1)> waits for an answer', body: 'a', tag: 'heldcall' });
-		await deliver(page, JSON.stringify({ id: '01ABC', count: 3, tool: 'bash', agent: 'bot', risk: 'critical', preview: 'rm' }));
-		const all = await until(page, (now) => now.length === 2);
+		const all = await tell(page, JSON.stringify({ id: '01ABC', count: 3, tool: 'bash', agent: 'bot', risk: 'critical', preview: 'rm' }), (now) => now.length === 2);
 		assert.ok(all.some(({ title, body }) => title === '3 calls wait for an answer' && body === 'bot · critical risk\nrm'), JSON.stringify(all));
 		await deliver(page, JSON.stringify({ id: '01XYZ', count: 1, tool: 'bash', ended: 'expired' }));
 		await page.waitForTimeout(300);

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { around, push, transfer } from '../stage/calls.js';
 import { flows } from '../stage/browser.js';
+import { localTime } from '../inbox/view/delegations.js';
 
 const hash = (token) => createHash('sha256').update(token).digest('hex');
 
@@ -121,6 +122,59 @@ flows('reviewers', {
 		await page.getByText('You have decided. It waits for the others.').waitFor();
 		await page.getByText('1 of 2 approvals: eve for carla').waitFor();
 		await fetch(`${stage.held.console}/api/v1/delegations/${delegation.id}`, { method: 'DELETE', headers: as('carla') });
+	},
+
+	async 'a reviewer lets another decide, and takes it back'(stage) {
+		const page = await stage.open('/', { outside: true });
+		await signIn(page, 'carla');
+		await page.getByRole('link', { name: 'Delegations' }).click();
+		await page.getByText('Nobody decides for anybody else.').waitFor();
+		await page.getByRole('link', { name: 'New delegation' }).click();
+		assert.ok(await page.getByLabel('Who is away').isDisabled(), 'what is theirs they hand on, and nobody else’s');
+		await page.getByLabel('Who decides in their place').fill('nobody');
+		await page.getByLabel('Until').fill('2020-01-01T00:00');
+		await page.getByRole('button', { name: 'Delegate' }).click();
+		await page.getByRole('alert').filter({ hasText: '"nobody" is no reviewer' }).waitFor();
+		await page.getByLabel('Who decides in their place').fill('eve');
+		await page.getByRole('button', { name: 'Delegate' }).click();
+		await page.getByRole('alert').filter({ hasText: 'until: has passed' }).waitFor();
+		const until = new Date(Date.now() + 86_400_000);
+		until.setSeconds(0, 0);
+		await page.getByLabel('Until').fill(localTime(until.getTime()));
+		await page.getByLabel('Note').fill('On <b>leave</b>.');
+		await stage.check(page);
+		await stage.shot(page, 'new-delegation');
+		await page.getByRole('button', { name: 'Delegate' }).click();
+		const row = page.locator('.grant', { hasText: 'eve decides for carla' });
+		await row.getByText('On <b>leave</b>.').waitFor();
+		const { items } = await stage.held.api('GET', '/api/v1/delegations');
+		assert.deepEqual(items.map(({ from, to, until: end }) => [from, to, Date.parse(end)]), [['carla', 'eve', until.getTime()]]);
+		await stage.check(page);
+		await stage.shot(page, 'delegations');
+
+		const other = await stage.open('/', { outside: true });
+		await signIn(other, 'dan');
+		await other.goto(`${stage.held.console}/#/delegations`);
+		await other.locator('.grant', { hasText: 'eve decides for carla' }).waitFor();
+		assert.equal(await other.getByRole('button', { name: 'Revoke' }).count() + await other.getByRole('link', { name: 'New delegation' }).count(), 0, 'a viewer looks on');
+
+		await row.getByRole('button', { name: 'Revoke' }).click();
+		await page.getByText('Revoked. eve no longer decides for carla.').waitFor();
+		assert.deepEqual((await stage.held.api('GET', '/api/v1/delegations')).items, []);
+	},
+
+	async 'an admin delegates for others'(stage) {
+		const page = await stage.open('/', { outside: true });
+		await signIn(page, 'root');
+		await page.goto(`${stage.held.console}/#/delegations/new`);
+		await page.getByLabel('Who is away').fill('ann');
+		await page.getByLabel('Who decides in their place').fill('root');
+		await page.getByRole('button', { name: 'Delegate' }).click();
+		await page.getByRole('alert').filter({ hasText: 'ann delegates to them, or another admin does' }).waitFor();
+		await page.getByLabel('Who decides in their place').fill('eve');
+		await page.getByRole('button', { name: 'Delegate' }).click();
+		await page.locator('.grant', { hasText: 'eve decides for ann' }).getByRole('button', { name: 'Revoke' }).click();
+		await page.getByText('Revoked.').waitFor();
 	},
 
 	async 'a session that ends leads back to the door'(stage) {

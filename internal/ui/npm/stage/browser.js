@@ -38,7 +38,10 @@ export function flows(title, flows, options) {
 			await browser?.close();
 			await held?.stop();
 		});
-		afterEach(() => held.clear());
+		afterEach(async () => {
+			await held.start(); // where a flow failed before it did
+			await held.clear();
+		});
 		for (const [name, flow] of Object.entries(flows)) {
 			for (const size of Object.keys(SIZES)) {
 				test(`${name} (${size})`, { timeout: 60_000 }, async () => {

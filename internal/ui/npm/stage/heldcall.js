@@ -29,12 +29,21 @@ rules:
     reason: Nothing removes the root.
 `;
 
+let lastPort = 15000 + Math.floor(15000 * Math.random());
+
+/**
+ * A port to listen on that no connection takes by itself, also not while a heldcall is
+ * halted: it is below those that systems give to connections.
+ */
 async function freePort() {
-	const server = createServer();
-	await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-	const { port } = server.address();
-	await new Promise((resolve) => server.close(resolve));
-	return port;
+	for (;;) {
+		const port = ++lastPort;
+		const server = createServer();
+		const free = await new Promise((resolve) => server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true)));
+		if (!free) continue;
+		await new Promise((resolve) => server.close(resolve));
+		return port;
+	}
 }
 
 /**
@@ -69,7 +78,9 @@ class Heldcall {
 		this.session = 'session';
 	}
 
+	/** Starts it, unless it runs. */
 	async start() {
+		if (this.runs()) return;
 		this.process = spawn(HELDCALL, ['serve', '--config', join(this.dir, 'heldcall.yaml')], { stdio: ['ignore', 'ignore', 'inherit'] });
 		for (let i = 0; i < 600; i++) {
 			if ((await fetch(`${this.console}/readyz`).catch(() => ({}))).ok) return;
@@ -78,8 +89,13 @@ class Heldcall {
 		throw new Error('heldcall did not start');
 	}
 
-	/** Ends it, at once. */
+	runs() {
+		return this.process?.exitCode === null && this.process.signalCode === null;
+	}
+
+	/** Ends it, at once, unless it has ended. */
 	async halt() {
+		if (!this.runs()) return;
 		const ended = new Promise((resolve) => this.process.once('exit', resolve));
 		this.process.kill('SIGKILL');
 		await ended;

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { ago, left } from '../inbox/clock.js';
 import { turns } from '../inbox/order.js';
 import { hiddenIn, present } from '../inbox/present.js';
-import { hindrance } from '../inbox/session.js';
+import { alone, hindrance } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
 import { argumentsOf, draftOf } from '../inbox/view/edit.js';
 import { fromTemplate, grantOf, newDraft } from '../inbox/view/grant.js';
@@ -78,6 +78,18 @@ describe('who may decide', () => {
 		assert.match(hindrance(request1, me({ decides_for: [{ name: 'bob', groups: ['it'] }] })), /Only finance/);
 	});
 	test('those of all groups', () => assert.equal(hindrance(request('1', { reviewers: ['finance'] }), me({ groups: ['*'] })), ''));
+	test('who has approved may fill in another place what their own groups leave open', () => {
+		const demands = [{ rule: 'a', reviewers: ['dba'], required_approvals: 1 }, { rule: 'b', reviewers: ['security'], required_approvals: 1 }];
+		const asked = request('1', { reviewers: ['dba', 'security'], demands, decisions: [{ reviewer_id: 'ann', fills: [0] }] });
+		assert.match(hindrance(asked, me({ groups: ['dba'] })), /have decided/);
+		assert.equal(hindrance(asked, me({ groups: ['dba'], decides_for: [{ name: 'sue', groups: ['security'] }] })), '');
+	});
+	test('only one of all groups edits alone', () => {
+		const demands = [{ rule: 'a', reviewers: ['dba'], required_approvals: 1 }, { rule: 'b', reviewers: ['security'], required_approvals: 1 }];
+		const groups = [['dba'], ['dba', 'security'], ['*']];
+		assert.deepEqual(groups.map((groups) => alone(request('1', { demands }), me({ groups }))), [false, true, true]);
+		assert.deepEqual([1, 2].map((required_approvals) => alone(request('1', { required_approvals }), me())), [true, false]);
+	});
 	test('nobody twice', () => assert.match(hindrance(request('1', { decisions: [{ reviewer_id: 'ann' }] }), me()), /have decided/));
 });
 
