@@ -9,8 +9,13 @@ FUZZMOD   ?= .
 VERSION   ?=
 ARGS      ?=
 
+# What make test goes by: each test program would sleep for a second at its end; one
+# package more than there are processors, since many tests wait; vet has its target.
+GORACE    ?= atexit_sleep_ms=0
+TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release bench
+.PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release contract reference load bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -22,10 +27,9 @@ build: ## the program, as bin/heldcall
 	$(GO) build -trimpath -o bin/ ./cmd/heldcall
 
 test: ## all tests with the race detector; needs Go only
-	$(GO) test -race ./...
-	$(GO) test -C dashboards/check ./...
+	GORACE=$(GORACE) $(GO) test -race -vet=off -p $(TESTJOBS) ./...
 
-check: format vet lint test tidy vuln ## everything that must be clean before a commit
+check: format vet lint test queries tidy vuln ## everything that must be clean before a commit
 
 fmt: ## format the code
 	$(TOOL) golangci-lint fmt ./...
@@ -36,6 +40,9 @@ format: ## is the code formatted
 vet: ## go vet, the tests of clients, agents, ui and conformance included
 	$(GO) vet -tags clients,agents,conformance,ui ./...
 	$(GO) vet -C dashboards/check -tags observe ./...
+
+queries: ## the dashboard's queries and the rules, by Prometheus' own parser
+	$(GO) test -C dashboards/check ./...
 
 lint: ## golangci-lint with .golangci.yml
 	$(TOOL) golangci-lint run ./...
@@ -82,5 +89,15 @@ release: ## archives of all platforms with checksums and SBOM, in bin/release; V
 dashboards: ## write dashboards/grafana anew from dashboards/heldcall.go
 	$(GO) test ./dashboards -run TestFileIsUpToDate -update
 
-bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes a minute
+contract: ## write docs/asyncapi.yaml anew from the code
+	$(GO) test ./notify/nats/contract -run TestFileIsUpToDate -update
+
+reference: ## write the types and defaults in docs/configuration.md anew from the code
+	$(GO) test . -run TestConfigurationIsDocumented -update
+
+load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate; make test has some hundred
+	$(GO) test ./approvals -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -args -many=2000
+	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -args -many=1000
+
+bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
 	$(GO) run ./internal/bench $(ARGS)

@@ -17,11 +17,11 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack"},
+	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
-	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc"},
-	{"notify/nats", "notify/slack", "notify/webhook", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch"},
-	{"proxy"},
+	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc", "internal/schema"},
+	{"notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},
+	{"proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
 	{"app"},
 	{"internal/demo"},
 	{"cmd/heldcall"},
@@ -39,10 +39,11 @@ var tied = []struct {
 }{
 	{"github.com/valyala/fasthttp", []string{"proxy"}},
 	{"charm.land", []string{"console/watch"}},
-	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "internal/demo"}}, // the demo has a bot
+	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "notify/nats/contract", "internal/demo"}}, // the demo has a bot
 	{"go.opentelemetry.io/otel/sdk", []string{"internal/telemetry"}},
 	{"go.opentelemetry.io/otel/exporters", []string{"internal/telemetry"}},
 	{"github.com/slack-go/slack", []string{"notify/slack"}},
+	{"github.com/nicholas-fedor/shoutrrr", []string{"notify/shoutrrr"}},
 	{"mvdan.cc/sh", []string{"approvals/policy"}},
 	{"github.com/coreos/go-oidc", []string{"console/oidc"}},
 	{"golang.org/x/oauth2", []string{"console/oidc"}},

@@ -18,42 +18,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
-// Every key of the configuration is documented, and nothing else is.
-func TestConfigurationIsDocumented(t *testing.T) {
-	var documented []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9_.\\[\\]]+)` \\|").FindAllStringSubmatch(read(t, "docs/configuration.md"), -1) {
-		documented = append(documented, row[1])
-	}
-	keys := configKeys(reflect.TypeFor[app.Config](), "")
-	for _, key := range keys {
-		if !slices.Contains(documented, key) {
-			t.Errorf("docs/configuration.md does not have the key %s", key)
-		}
-	}
-	for _, key := range documented {
-		if !slices.Contains(keys, key) {
-			t.Errorf("docs/configuration.md has the key %s, which there is not", key)
-		}
-	}
-}
-
-// configKeys are the paths of all keys but those that only hold others.
-func configKeys(t reflect.Type, path string) []string {
-	if t.Kind() == reflect.Struct && t != reflect.TypeFor[app.Unsupported]() {
-		var keys []string
-		for field := range t.Fields() {
-			if key := field.Tag.Get("yaml"); key != "-" {
-				keys = append(keys, configKeys(field.Type, strings.TrimPrefix(path+"."+key, "."))...)
-			}
-		}
-		return keys
-	}
-	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
-		return append(configKeys(t.Elem(), path+"[]"), path)
-	}
-	return []string{path}
-}
-
 // What the documentation shows as a file is one that works, and the one that
 // shows the defaults has them.
 func TestFilesInTheDocumentationAreValid(t *testing.T) {
