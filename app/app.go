@@ -204,6 +204,7 @@ func (a *App) announce() {
 		a.log.Info("agents: set base_url", "base_url", "http://"+a.ProxyAddr()+u.Prefix, "upstream", redactURL(u.URL))
 	}
 	a.announceConsole()
+	a.warnOfVacantRoutes()
 	if addr := a.NATSAddr(); addr != "" {
 		a.log.Info("bots: connect to NATS", "url", "nats://"+addr)
 		if c := a.config; c.NATS.Auth == natsOpen && a.reviewers != nil && a.reviewers.HasTokens() {

@@ -14,25 +14,48 @@ import (
 // it: a misspelt name, mostly, because of which a request runs out without anybody having
 // been able to answer. Without reviewers `local` is in all groups.
 func (c *ConsoleConfig) Vacant(p *policy.Policy) []string {
-	if len(c.Reviewers) == 0 && !c.OIDC.On() {
-		return nil
-	}
-	manned := c.manned()
-	if slices.Contains(manned, approvals.EveryGroup) {
+	if !c.asks() {
 		return nil
 	}
 	var vacant []string
 	groups := p.Groups()
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
-		if !slices.Contains(manned, group) {
-			vacant = append(vacant, fmt.Sprintf("%s names the group %q, and nobody who may decide is in it: correct it there, or give it to somebody in console.reviewers or console.oidc.memberships", groups[group], group))
+		if !c.manned(group) {
+			vacant = append(vacant, fmt.Sprintf(vacantGroup, groups[group], group))
 		}
 	}
 	return vacant
 }
 
-// manned are the groups of all who may decide.
-func (c *ConsoleConfig) manned() []string {
+const (
+	vacantGroup  = "%s names the group %q, and nobody who may decide is in it: correct it there, or give it to somebody in console.reviewers or console.oidc.memberships"
+	unaskedGroup = "%s names the group %q, and no rule asks it, so the route is for no request of that group: correct it there, or name it in a rule's reviewers or escalate"
+)
+
+// VacantRoutes says of each group in notify.routes that no rule of the policies asks it,
+// or that nobody is in it: a misspelt name, mostly, because of which those who may decide
+// are told elsewhere, or not at all.
+func (c *Config) VacantRoutes(policies ...*policy.Policy) []string {
+	asked := map[string]string{}
+	for _, p := range policies {
+		maps.Copy(asked, p.Groups())
+	}
+	var vacant []string
+	for i, route := range c.Notify.Routes {
+		for j, group := range route.Groups {
+			key := index(index("notify.routes", i)+".groups", j)
+			if asked[group] == "" {
+				vacant = append(vacant, fmt.Sprintf(unaskedGroup, key, group))
+			} else if c.Console.asks() && !c.Console.manned(group) {
+				vacant = append(vacant, fmt.Sprintf(vacantGroup, key, group))
+			}
+		}
+	}
+	return vacant
+}
+
+// manned reports whether anybody who may decide is in a group.
+func (c *ConsoleConfig) manned(group string) bool {
 	var groups []string
 	for _, reviewer := range c.Reviewers {
 		if reviewers.Role(reviewer.Role) != reviewers.RoleViewer {
@@ -42,5 +65,5 @@ func (c *ConsoleConfig) manned() []string {
 	for _, membership := range c.OIDC.Memberships {
 		groups = append(groups, membership.Groups...)
 	}
-	return groups
+	return slices.Contains(groups, group) || slices.Contains(groups, approvals.EveryGroup)
 }

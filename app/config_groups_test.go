@@ -36,15 +36,53 @@ func TestVacantGroupsAreToldOf(t *testing.T) {
 	f("all of them", app.ConsoleConfig{Reviewers: []app.Reviewer{viewer, {Name: "ann", Groups: []string{"*"}}}})
 }
 
+func TestRoutesForGroupsThatAreNotThereAreToldOf(t *testing.T) {
+	rules, err := policy.Parse("p", []byte(asksGroups))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := policy.Parse("q", []byte("rules:\n  - ask: [deploy]\n    reviewers: [ops]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(what string, reviewers []app.Reviewer, want ...string) {
+		t.Helper()
+		c := app.Config{Console: app.ConsoleConfig{Reviewers: reviewers}}
+		c.Notify.Routes = []app.RouteConfig{{}, {Groups: []string{"oncall", "finanze"}}, {Groups: []string{"ops"}}}
+		var got []string
+		for _, vacant := range c.VacantRoutes(rules, other) {
+			got = append(got, strings.Join(strings.Split(vacant, ",")[:2], ","))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+	unasked := `notify.routes[1].groups[1] names the group "finanze", and no rule asks it`
+	f("without reviewers", nil, unasked)
+	f("somebody in every group", []app.Reviewer{{Name: "ann", Groups: []string{"*"}}}, unasked)
+	f("nobody on call", []app.Reviewer{{Name: "ann", Groups: []string{"finance", "finanze", "ops"}}},
+		`notify.routes[1].groups[0] names the group "oncall", and nobody who may decide is in it: correct it there`, unasked)
+}
+
 // TestAPolicyThatAsksNobodyIsToldOf: at the start, and when it changes.
 func TestAPolicyThatAsksNobodyIsToldOf(t *testing.T) {
 	var file string
 	w := build(t, asksGroups, callThenText, func(c *app.Config) {
 		c.Console.Reviewers = []app.Reviewer{{Name: "ann", TokenSHA256: strings.Repeat("0", 64), Groups: []string{"finance"}}}
+		c.Notify.Webhooks = []app.WebhookConfig{{Name: "ci", URL: "http://127.0.0.1:1", Secrets: []app.Secret{"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"}}}
+		c.Notify.Routes = []app.RouteConfig{{To: []string{"ci"}, Groups: []string{"finance"}}}
 		file = c.Policy.File
 	})
 	if !strings.Contains(w.log.String(), `names the group \"oncall\"`) || strings.Contains(w.log.String(), `the group \"finance\"`) {
 		t.Errorf("the start does not tell who is not there: %s", w.log.String())
 	}
-	w.logs(`names the group \"finanze\"`, func() { writeFile(t, file, strings.ReplaceAll(asksGroups, "finance", "finanze")) })
+	if strings.Contains(w.log.String(), "notify.routes") {
+		t.Errorf("the start warns of a route that is for what a rule asks: %s", w.log.String())
+	}
+	w.logs(`notify.routes[0].groups[0] names the group \"finance\", and no rule asks it`, func() {
+		writeFile(t, file, strings.ReplaceAll(asksGroups, "finance", "finanze"))
+	})
+	if !strings.Contains(w.log.String(), `names the group \"finanze\", and nobody`) {
+		t.Errorf("a change of the policy does not tell who is not there: %s", w.log.String())
+	}
 }

@@ -79,6 +79,15 @@ func (p *policies) load() error {
 	return nil
 }
 
+// inForce are the policies that are in force now.
+func (p *policies) inForce() []*policy.Policy {
+	var all []*policy.Policy
+	for _, s := range p.files {
+		all = append(all, s.current.Load())
+	}
+	return all
+}
+
 // of is the policy for a client, by the digest of its key, as the proxy asks it.
 func (p *policies) of(client string) proxy.Policy {
 	rules := p.main.current.Load()

@@ -54,20 +54,23 @@ func (a *App) watchPolicies(ctx context.Context) error {
 		case <-a.reload:
 			asked = true
 		}
-		valid := 1.0
+		valid, changed := 1.0, false
 		for _, s := range a.policies.files {
-			a.refresh(s, asked)
+			changed = a.refresh(s, asked) || changed
 			if s.refused != "" {
 				valid = 0
 			}
 		}
 		a.policyMetrics.valid.Set(valid)
+		if changed {
+			a.warnOfVacantRoutes()
+		}
 	}
 }
 
-// refresh takes what a policy's file holds. What is wrong is refused, once until it
-// changes or somebody asks, and the policy in force stays.
-func (a *App) refresh(s *policySource, asked bool) {
+// refresh takes what a policy's file holds, and reports whether that was taken. What is
+// wrong is refused, once until it changes or somebody asks, and the policy in force stays.
+func (a *App) refresh(s *policySource, asked bool) (changed bool) {
 	before := s.refused
 	changed, err := s.read(asked)
 	switch {
@@ -85,12 +88,20 @@ func (a *App) refresh(s *policySource, asked bool) {
 	case asked && err == nil:
 		a.log.Info("there is no policy to read again", "policy", absolute(s.file))
 	}
+	return changed
 }
 
 // warnOfVacantGroups says which groups a policy asks in vain.
 func (a *App) warnOfVacantGroups(s *policySource) {
 	for _, vacant := range a.config.Console.Vacant(s.current.Load()) {
 		a.log.Warn(vacant, "policy", absolute(s.file))
+	}
+}
+
+// warnOfVacantRoutes says which groups routes name in vain, by the policies in force.
+func (a *App) warnOfVacantRoutes() {
+	for _, vacant := range a.config.VacantRoutes(a.policies.inForce()...) {
+		a.log.Warn(vacant)
 	}
 }
 

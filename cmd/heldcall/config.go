@@ -26,13 +26,16 @@ func (c *configCheckCommand) Run(s *streams) error {
 		return err
 	}
 	var vacant []string
+	var policies []*policy.Policy
 	for _, file := range config.PolicyFiles() {
 		rules, err := policy.Load(file)
 		if err != nil {
 			return err
 		}
 		vacant = append(vacant, config.Console.Vacant(rules)...)
+		policies = append(policies, rules)
 	}
+	vacant = append(vacant, config.VacantRoutes(policies...)...)
 	if _, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n", printable(cmp.Or(file, "defaults")), printable(config.Policy.String())); err != nil {
 		return err
 	}
