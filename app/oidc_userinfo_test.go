@@ -24,7 +24,7 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 			fmt.Fprint(rw, text)
 		}
 	}
-	o.AnswerUserInfo(answers(http.StatusOK, `{"sub":"tom",`+rest+`}`))
+	o.Answer(idp.PathUserInfo, answers(http.StatusOK, `{"sub":"tom",`+rest+`}`))
 	w.browser(o).signIn("tom")
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -33,7 +33,6 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 		"another person":       {answers(http.StatusOK, `{"sub":"ann",`+rest+`}`), "those of another (sub)"},
 		"nobody":               {answers(http.StatusOK, `{`+rest+`}`), "those of another (sub)"},
 		"a person of a kind":   {answers(http.StatusOK, `{"sub":["tom"],`+rest+`}`), "read the user's claims"},
-		"a provider in need":   {answers(http.StatusInternalServerError, `{"sub":"tom",`+rest+`}`), "500 Internal Server Error"},
 		"no right to ask":      {answers(http.StatusForbidden, `{"sub":"tom",`+rest+`}`), "403 Forbidden"},
 		"a list":               {answers(http.StatusOK, `[{"sub":"tom",`+rest+`}]`), "read the user's claims"},
 		"no JSON":              {answers(http.StatusOK, `sub=tom`), "read the user's claims"},
@@ -41,7 +40,7 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 		"nothing":              {answers(http.StatusOK, ``), "read the user's claims"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o.AnswerUserInfo(c.answer)
+			o.Answer(idp.PathUserInfo, c.answer)
 			tom, before := w.browser(o), len(w.log.String())
 			status, text := tom.finish(tom.atProvider(tom.begin(), "tom"))
 			want(t, status, text, http.StatusUnauthorized, problem.CodeSignInFailed)
@@ -52,6 +51,55 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// That the provider cannot answer now is told as what it is, wherever it is asked, and
+// nobody is told that they have not proven who they are. It passes.
+func TestProviderInNeed(t *testing.T) {
+	o := organize(t)
+	o.Know("tom", idp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
+	w := build(t, askAll, callThenText, o.config)
+	status := func(code int) http.HandlerFunc {
+		return func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(code)
+			fmt.Fprint(rw, `{"error":"server_error","sub":"tom"}`)
+		}
+	}
+	breaks := func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Length", "100")
+		fmt.Fprint(rw, `{"sub":"tom"`)
+	}
+	tom := w.browser(o)
+	o.Answer(idp.PathDiscovery, status(http.StatusServiceUnavailable))
+	code, text := tom.page("POST", "/api/v1/session/oidc", nil)
+	want(t, code, text, http.StatusBadGateway, problem.CodeProviderUnavailable)
+	o.Answer(idp.PathDiscovery, nil)
+	for _, c := range []struct {
+		what, path string
+		answer     http.HandlerFunc
+		logged     string
+	}{
+		{"the token", idp.PathToken, status(http.StatusBadGateway), "exchange the code"},
+		{"the keys", idp.PathKeys, status(http.StatusInternalServerError), "read its keys"},
+		{"the keys, cut", idp.PathKeys, breaks, "read its keys"},
+		{"the claims", idp.PathUserInfo, status(http.StatusInternalServerError), "read the user's claims"},
+		{"the claims, too often", idp.PathUserInfo, status(http.StatusTooManyRequests), "429 Too Many Requests"},
+		{"the claims, cut", idp.PathUserInfo, breaks, "unexpected EOF"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			tom, before := w.browser(o), len(w.log.String())
+			returned := tom.atProvider(tom.begin(), "tom")
+			o.Answer(c.path, c.answer)
+			code, text := tom.finish(returned)
+			want(t, code, text, http.StatusBadGateway, problem.CodeProviderUnavailable)
+			o.Answer(c.path, nil)
+			if log := w.log.String()[before:]; !strings.Contains(log, "nobody can sign in by the provider") || !strings.Contains(log, c.logged) {
+				t.Errorf("the log says %s", log)
+			}
+		})
+	}
+	tom.signIn("tom")
 }
 
 // A provider changes its key while heldcall runs.

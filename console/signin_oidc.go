@@ -83,7 +83,7 @@ func (c *Console) signInProblem(r *http.Request, err error) error {
 		return problem.New(http.StatusUnauthorized, problem.CodeSignInFailed, "what the provider answered does not prove who you are; heldcall's log says why. Sign in again")
 	case errors.Is(err, oidc.ErrUnavailable):
 		c.log.Warn("nobody can sign in by the provider", "error", err)
-		return problem.New(http.StatusBadGateway, problem.CodeProviderUnavailable, "the provider that you sign in at does not answer heldcall; try again in a while, or sign in with a token. heldcall's log says why")
+		return problem.New(http.StatusBadGateway, problem.CodeProviderUnavailable, "the provider that you sign in at does not answer heldcall, or says that it cannot; try again in a while, or sign in with a token. heldcall's log says why")
 	}
 	return err
 }

@@ -2,9 +2,7 @@ package oidc
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -34,7 +32,7 @@ func (p *Provider) claims(ctx context.Context, d *discovered, token *oauth2.Toke
 		return said, nil
 	}
 	info, err := d.provider.UserInfo(p.with(ctx), oauth2.StaticTokenSource(token))
-	if unreachable := (*url.Error)(nil); errors.As(err, &unreachable) {
+	if unanswered(err) {
 		return nil, fmt.Errorf("%w: read the user's claims: %w", ErrUnavailable, err)
 	}
 	if err != nil {

@@ -1,7 +1,9 @@
 package oidc
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +20,7 @@ import (
 type discovered struct {
 	provider *oidc.Provider
 	oauth    oauth2.Config
+	keys     oidc.KeySet // that it signs with, as last read
 	verifier *oidc.IDTokenVerifier
 	userInfo bool // it has an endpoint that tells claims
 }
@@ -62,6 +65,7 @@ func (p *Provider) ask(ctx context.Context) (*discovered, error) {
 	}
 	var said struct {
 		JWKS        string   `json:"jwks_uri"`
+		Algorithms  []string `json:"id_token_signing_alg_values_supported"`
 		UserInfo    string   `json:"userinfo_endpoint"`
 		AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
 	}
@@ -78,15 +82,23 @@ func (p *Provider) ask(ctx context.Context) (*discovered, error) {
 	if p.config.ClientSecret == "" || len(said.AuthMethods) > 0 && !slices.Contains(said.AuthMethods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
+	signs := slices.DeleteFunc(said.Algorithms, func(name string) bool { return !slices.Contains(algorithms, name) })
+	keys := oidc.NewRemoteKeySet(p.with(ctx), said.JWKS)
 	return &discovered{
 		provider: provider,
-		verifier: provider.Verifier(&oidc.Config{ClientID: p.config.ClientID}),
+		keys:     keys,
+		verifier: oidc.NewVerifier(p.config.Issuer, keys, &oidc.Config{ClientID: p.config.ClientID, SupportedSigningAlgs: signs}),
 		userInfo: CheckURL(said.UserInfo) == nil,
 		oauth: oauth2.Config{
 			ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret, Endpoint: endpoint,
 			RedirectURL: strings.TrimSuffix(p.config.ConsoleURL, "/") + CallbackPath, Scopes: p.config.Scopes,
 		},
 	}, nil
+}
+
+// algorithms are those with a public key, by which a provider may sign.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
 // CheckURL says what is wrong with an address of a provider, through which
@@ -121,17 +133,31 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 // maxAnswer is the longest answer of a provider that is read.
 const maxAnswer = 1 << 20
 
-// boundedTransport cuts answers that no provider gives: the libraries read them
-// whole.
-type boundedTransport struct{ http.RoundTripper }
+// wholeTransport reads answers whole, as the libraries do, up to a length that those
+// of no provider have. One that breaks off is an error of the request then, as is one by
+// which the provider says that it cannot answer now.
+type wholeTransport struct{ http.RoundTripper }
 
-func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := b.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+func (t wholeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
 	}
-	return resp, err
+	defer resp.Body.Close()
+	if resp.StatusCode >= http.StatusInternalServerError || resp.StatusCode == http.StatusTooManyRequests {
+		return nil, fmt.Errorf("it answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
+	whole, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(whole))
+	return resp, nil
+}
+
+// unanswered reports whether an error of a library is that the provider did not answer,
+// and not what it answered.
+func unanswered(err error) bool {
+	request := (*url.Error)(nil)
+	return errors.As(err, &request) || errors.Is(err, context.DeadlineExceeded)
 }

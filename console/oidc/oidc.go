@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -65,7 +64,7 @@ type Membership struct {
 
 var (
 	// ErrUnavailable says that the provider did not answer, or not as one.
-	ErrUnavailable = errors.New("the OpenID Connect provider does not answer")
+	ErrUnavailable = errors.New("the OpenID Connect provider is not available")
 	// ErrUnknown says that no sign-in of this browser waits for the code: it took
 	// too long, has ended, or began elsewhere.
 	ErrUnknown = errors.New("no sign-in of this browser waits for this code")
@@ -99,7 +98,7 @@ func New(c Config) *Provider {
 	}
 	return &Provider{
 		config: c,
-		client: &http.Client{Transport: boundedTransport{http.DefaultTransport}, Timeout: patience, CheckRedirect: checkRedirect},
+		client: &http.Client{Transport: wholeTransport{http.DefaultTransport}, Timeout: patience, CheckRedirect: checkRedirect},
 		flows:  newFlows(),
 		asking: make(chan struct{}, 1),
 	}
@@ -168,10 +167,11 @@ func (p *Provider) verify(ctx context.Context, d *discovered, token *oauth2.Toke
 	if raw == "" {
 		return nil, fmt.Errorf("%w: it has no ID token; is openid among the scopes?", ErrRejected)
 	}
-	identity, err := d.verifier.Verify(p.with(ctx), raw)
-	if unreachable := (*url.Error)(nil); errors.As(err, &unreachable) {
+	// The verifier reads the keys too, and does not tell one error from the other.
+	if _, err := d.keys.VerifySignature(ctx, raw); unanswered(err) {
 		return nil, fmt.Errorf("%w: read its keys: %w", ErrUnavailable, err)
 	}
+	identity, err := d.verifier.Verify(p.with(ctx), raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRejected, err)
 	}
@@ -201,8 +201,7 @@ func (p *Provider) verify(ctx context.Context, d *discovered, token *oauth2.Toke
 // exchangeError tells a provider that says no from one that says nothing. What
 // it said besides the code of the error may hold what it was sent.
 func exchangeError(err error) error {
-	refused := (*oauth2.RetrieveError)(nil)
-	if !errors.As(err, &refused) || refused.Response == nil || refused.Response.StatusCode >= http.StatusInternalServerError {
+	if refused := (*oauth2.RetrieveError)(nil); !errors.As(err, &refused) || refused.Response == nil {
 		return fmt.Errorf("%w: exchange the code: %s", ErrUnavailable, withoutBody(err))
 	}
 	return fmt.Errorf("%w: it refused the code: %s", ErrRejected, withoutBody(err))

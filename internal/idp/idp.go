@@ -18,7 +18,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/go-jose/go-jose/v4"
@@ -51,7 +50,7 @@ type Server struct {
 	people map[string]Person // by the names that they sign in with
 	tamper func(claims map[string]any)
 	resign *rsa.PrivateKey
-	info   http.HandlerFunc // answers for the user's claims; nil: the provider does
+	other  map[string]http.HandlerFunc // what answers in the provider's place, by path
 }
 
 // Start begins to serve at an address, host:port, for a client that browsers are
@@ -65,7 +64,7 @@ func Start(address, redirect string) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
-	s := &Server{ln: ln, key: key, keyID: "signing", people: map[string]Person{}}
+	s := &Server{ln: ln, key: key, keyID: "signing", people: map[string]Person{}, other: map[string]http.HandlerFunc{}}
 	if s.op, err = s.provider(redirect); err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
@@ -129,11 +128,19 @@ func (s *Server) keys(context.Context) (goidc.JSONWebKeySet, error) {
 	return goidc.JSONWebKeySet{Keys: []goidc.JSONWebKey{{KeyID: s.keyID, Key: s.key, Algorithm: string(goidc.RS256), Use: "sig"}}}, nil
 }
 
-// AnswerUserInfo has something else answer whoever asks for the user's claims.
-func (s *Server) AnswerUserInfo(answer http.HandlerFunc) {
+// The paths at which heldcall asks the provider.
+const (
+	PathDiscovery = "/.well-known/openid-configuration"
+	PathKeys      = "/jwks"
+	PathToken     = "/token"
+	PathUserInfo  = "/userinfo"
+)
+
+// Answer has something else answer at a path; nil: the provider does again.
+func (s *Server) Answer(path string, answer http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.info = answer
+	s.other[path] = answer
 }
 
 func (s *Server) person(name string) (Person, bool) {
@@ -186,13 +193,13 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, as *goidc.
 // ServeHTTP serves the provider, and changes ID tokens where a test asked for it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	change, key, id, info := s.tamper, s.resign, s.keyID, s.info
+	change, key, id, other := s.tamper, s.resign, s.keyID, s.other[r.URL.Path]
 	s.mu.Unlock()
-	if info != nil && strings.HasSuffix(r.URL.Path, "/userinfo") {
-		info(w, r)
+	if other != nil {
+		other(w, r)
 		return
 	}
-	if change == nil || r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/token") {
+	if change == nil || r.Method != http.MethodPost || r.URL.Path != PathToken {
 		s.op.ServeHTTP(w, r)
 		return
 	}
