@@ -17,12 +17,6 @@ const (
 	openWrites = 8
 )
 
-// Reasons why a request was cancelled, as details.cancel_reason tells them.
-const (
-	CancelRunAborted  = "run_aborted"
-	CancelNotRecorded = "not_recorded" // a sibling or an event could not be recorded
-)
-
 // Open asks people the requests of one turn. It gives each its id, creation
 // time and status pending, records them all, then their approval_required
 // events, then publishes them; only then it returns. A request without

@@ -123,7 +123,8 @@ type Details struct {
 	// Doubts are why clients may read the call on the wire in different ways, each in
 	// one sentence. They are among Flags too.
 	Doubts []string `json:"doubts,omitempty"`
-	// CancelReason says why a cancelled request ended.
+	// CancelReason says why a cancelled request ended: agent_gone, run_aborted,
+	// not_recorded or internal_error.
 	CancelReason string `json:"cancel_reason,omitempty"`
 	// EndedAt is when the request became final, UTC; nil while it is pending.
 	EndedAt *time.Time `json:"ended_at,omitempty"`

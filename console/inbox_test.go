@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // get asks a running console as a program or a browser does.
@@ -48,6 +50,19 @@ func TestBrowsersGetTheInboxAndProgramsTheIndex(t *testing.T) {
 	for _, response := range []*http.Response{page, index} {
 		if response.Header.Get("Vary") != "Accept" {
 			t.Errorf("a cache may mix up the two answers at /: Vary is %q", response.Header.Get("Vary"))
+		}
+	}
+}
+
+// The inbox says why something was cancelled as everything else says it.
+func TestInboxSaysWhyCancelled(t *testing.T) {
+	script, err := inboxFiles.ReadFile("inbox/view/call.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, words := range approvals.CancelReasons() {
+		if line := code + ": '" + words + "',"; !strings.Contains(string(script), line) {
+			t.Errorf("call.js does not have %s", line)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/valyala/fasthttp"
 )
@@ -115,7 +116,7 @@ func (x *exchange) release() {
 		x.asked = nil
 	}
 	if x.docket.hold != nil {
-		x.giveUp(cancelledFault)
+		x.giveUp(approvals.CancelFault)
 	}
 	if x.streams {
 		x.p.metrics.openStreams.Dec()

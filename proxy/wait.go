@@ -22,12 +22,6 @@ const maxOpening = 128
 // openFor bounds the recording of requests before anybody is asked.
 const openFor = 15 * time.Second
 
-// Reasons why a request was cancelled, as details.cancel_reason tells them.
-const (
-	cancelledAgentGone = "agent_gone"
-	cancelledFault     = "internal_error"
-)
-
 // ask waits for its turn to put the questions to people: what a burst of holds
 // needs to be recorded is needed by a few of them at a time.
 func (x *exchange) ask(requests []approvals.Request) state {
@@ -111,7 +105,7 @@ func (x *exchange) leave() state {
 		x.spans.abandoned(leftPending, "")
 		x.detach()
 	} else {
-		x.giveUp(cancelledAgentGone)
+		x.giveUp(approvals.CancelAgentGone)
 	}
 	return x.gone()
 }

@@ -78,7 +78,7 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 // standing says where a request stands and what comes next.
 func standing(r *approvals.Request, now time.Time) string {
 	if r.Status.Final() {
-		return joinFilled(": ", string(r.Status), r.Details.CancelReason)
+		return joinFilled(": ", string(r.Status), r.WhyCancelled())
 	}
 	return fmt.Sprintf("%s, asked %s ago; if nobody answers, it is %s, in %s", r.Status, ago(now.Sub(r.CreatedAt)), r.Silence(), left(r.ExpiresAt.Sub(now)))
 }

@@ -317,8 +317,8 @@ func ending(r *approvals.Request) string {
 		return fmt.Sprintf("%s by %s", r.Status, d.ReviewerID)
 	case !r.Status.Final():
 		return "still waits: " + r.Tally()
-	case r.Details.CancelReason != "":
-		return fmt.Sprintf("%s: %s", r.Status, r.Details.CancelReason)
+	case r.WhyCancelled() != "":
+		return fmt.Sprintf("%s: %s", r.Status, r.WhyCancelled())
 	}
 	return string(r.Status)
 }

@@ -288,6 +288,14 @@ func TestTheSlowerIsToldWhoDecided(t *testing.T) {
 	s.press("a")
 	s.send(decidedMsg{approvals.Decision{RequestID: "01A"}, approvals.Request{}, &approvals.DecidedError{Request: ended(r, approvals.StatusDenied, "bob", "no")}})
 	s.shows("You were too late: denied by bob: no")
+
+	gone := r
+	gone.Status, gone.Details.CancelReason = approvals.StatusCancelled, approvals.CancelAgentGone
+	s = begin(t, r)
+	s.press("enter")
+	s.settled()
+	s.send(requestMsg{gone})
+	s.shows("cancelled: its agent has gone")
 }
 
 func TestLostConnectionIsSaid(t *testing.T) {

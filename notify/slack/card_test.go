@@ -185,8 +185,10 @@ func TestCardsSayWhoDecided(t *testing.T) {
 	for want, ended := range map[string]approvals.Request{
 		"approved by `bob`, `olga` for `ann` over `rest`": {Status: approvals.StatusApproved, Decisions: []approvals.Decision{bob, olga}},
 		"denied by `dora`: `no`":                          {Status: approvals.StatusDenied, Decisions: []approvals.Decision{bob, denied}},
+		"cancelled: its agent has gone":                   {Status: approvals.StatusCancelled, Details: approvals.Details{CancelReason: approvals.CancelAgentGone}},
+		"cancelled: `of &lt;!here&gt;`":                   {Status: approvals.StatusCancelled, Details: approvals.Details{CancelReason: "of <!here>"}},
 	} {
-		r.Status, r.Decisions = ended.Status, ended.Decisions
+		r.Status, r.Decisions, r.Details.CancelReason = ended.Status, ended.Decisions, ended.Details.CancelReason
 		if text := shown(t, r); !strings.Contains(text, want) {
 			t.Errorf("not said: %s\n%s", want, text)
 		}

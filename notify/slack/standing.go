@@ -18,7 +18,9 @@ func standing(r *approvals.Request) string {
 		return ":hourglass: nobody answered in time, so it was not run"
 	case r.Status == approvals.StatusCancelled:
 		text := ":no_entry_sign: cancelled"
-		if r.Details.CancelReason != "" {
+		if why, known := approvals.CancelReasons()[r.Details.CancelReason]; known {
+			text += ": " + why
+		} else if r.Details.CancelReason != "" {
 			reason, _ := word(r.Details.CancelReason, maxName)
 			text += ": " + reason
 		}

@@ -147,6 +147,20 @@ func TestALinkEndsWithItsRequest(t *testing.T) {
 	}
 }
 
+// The page of a request whose agent has left says so, in words.
+func TestALinkToWhatWasCancelledSaysWhy(t *testing.T) {
+	s := newStage(t)
+	l := s.links(bob)
+	hold := s.hold(nil)
+	link := s.link(l, hold.Requests()[0])
+	if err := hold.Cancel(t.Context(), approvals.CancelAgentGone); err != nil {
+		t.Fatal(err)
+	}
+	if w := browse(l, http.MethodGet, link, ""); !strings.Contains(w.Body.String(), "cancelled: its agent has gone") {
+		t.Errorf("it answers %d: %s", w.Code, w.Body)
+	}
+}
+
 // A link that has decided shows the call no more, even where others have still to.
 func TestALinkThatIsUsedShowsNoCall(t *testing.T) {
 	s := newStage(t)

@@ -196,6 +196,8 @@ func ended(r *approvals.Request) string {
 	text := string(r.Status)
 	if d, ok := r.FinalDecision(); ok {
 		text += " by " + d.ReviewerID + " at " + d.DecidedAt.UTC().Format("2006-01-02 15:04:05 MST")
+	} else if why := r.WhyCancelled(); why != "" {
+		text += ": " + why
 	}
 	return text
 }

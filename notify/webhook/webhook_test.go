@@ -210,6 +210,11 @@ func (s *stage) open() {
 
 func (s *stage) ask(change func(*approvals.Request)) approvals.Request {
 	s.t.Helper()
+	return s.hold(change).Requests()[0]
+}
+
+func (s *stage) hold(change func(*approvals.Request)) *approvals.Hold {
+	s.t.Helper()
 	r := notifytest.Request(1)
 	r.ID, r.CreatedAt, r.ExpiresAt = "", time.Time{}, time.Now().Add(time.Hour)
 	if change != nil {
@@ -219,7 +224,7 @@ func (s *stage) ask(change func(*approvals.Request)) approvals.Request {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return hold.Requests()[0]
+	return hold
 }
 
 // A receiver that fails two times of three loses nothing, and what it took it is not

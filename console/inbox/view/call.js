@@ -202,16 +202,25 @@ const ENDS = {
 	approved: 'Approved', denied: 'Denied', answered: 'Answered', expired: 'Nobody answered in time', cancelled: 'Cancelled', pending: '',
 };
 
+/** Why it was cancelled, as approvals.CancelReasons says it. @type {Record<string, string>} */
+const WHY_CANCELLED = {
+	agent_gone: 'its agent has gone',
+	run_aborted: 'its run was stopped',
+	not_recorded: 'it could not be recorded with the calls beside it',
+	internal_error: 'heldcall failed at it, and its log says why',
+};
+
 /** How a request ended, and by whom. @param {Request} request */
 function drawOutcome(request) {
 	const decision = request.decisions.at(-1);
 	const edited = decision?.modified_args !== undefined;
+	const why = request.details.cancel_reason;
 	return el('div', { class: `outcome ${request.status}` },
 		el('strong', {}, edited ? 'Approved with changes' : ENDS[request.status]),
 		decision && el('span', {}, ' by ', hostile(byWhom(decision)), ' '),
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),
-		request.details.cancel_reason && el('span', {}, hostile(request.details.cancel_reason.replaceAll('_', ' '))),
+		why && el('span', {}, hostile(WHY_CANCELLED[why] ?? why.replaceAll('_', ' '))),
 		decision?.note && el('p', { class: 'note' }, '“', hostile(decision.note), '”'),
 		edited && el('div', { class: 'note' }, drawText(write(decision.modified_args, 2), 'edited', new Folds(() => {}))));
 }
