@@ -56,7 +56,7 @@ func (r *Request) Wanted() []string {
 				lines[i] += " for " + one.OnBehalfOf
 			}
 		}
-		if e := d.Escalation; e != nil && e.EscalatedAt == nil && !r.Status.Final() {
+		if e := d.Escalation; e != nil && e.EscalatedAt == nil && !r.Status.Final() && r.Waits(i) {
 			lines[i] += fmt.Sprintf("; members of %s too from %s", strings.Join(e.To, " or "), e.At.UTC().Format(time.RFC3339))
 		}
 	}
@@ -219,15 +219,4 @@ func (r *Request) EscalatedAt() (last time.Time) {
 		}
 	}
 	return last
-}
-
-// EscalatedTo are the groups that were asked about the request, or about a demand of it,
-// because nobody decided for a while.
-func (r *Request) EscalatedTo() (groups []string) {
-	for _, e := range r.escalations() {
-		if e != nil && e.EscalatedAt != nil {
-			groups = withGroups(groups, e.To)
-		}
-	}
-	return groups
 }

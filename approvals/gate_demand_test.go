@@ -242,21 +242,45 @@ func TestDemandsEscalateEachForItself(t *testing.T) {
 	}
 }
 
+// Nobody is called in for a demand that has its approvals.
+func TestOnlyDemandsThatWaitEscalate(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	later := time.Now().Add(time.Hour).UTC()
+	r := demanding()
+	r.ExpiresAt = later.Add(time.Hour)
+	r.Demands[0].Escalation = &approvals.Escalation{At: later, To: []string{"oncall"}}
+	r.Demands[1].Escalation = &approvals.Escalation{At: later, To: []string{"managers"}}
+	g := runGate(t, approvals.GateOptions{Store: s})
+	id := open(t, g, r).Requests()[0].ID
+	d := by("dan", approvals.ActionApprove, "dba")
+	d.RequestID = id
+	approved, err := g.Decide(t.Context(), d)
+	if err != nil || strings.Contains(approved.Wanted()[0], "oncall") || !strings.Contains(approved.Wanted()[1], "managers") {
+		t.Fatalf("%q, %v", approved.Wanted(), err)
+	}
+	runGate(t, approvals.GateOptions{Store: s, Now: func() time.Time { return time.Now().Add(61 * time.Minute) }})
+	eventually(t, "managers are asked", func() bool { return len(eventsOf(t, s, id)) > 2 })
+	now, err := g.Request(t.Context(), id)
+	if want := []string{"dba", "security", "managers"}; err != nil || !slices.Equal(now.Reviewers, want) || now.Demands[0].Escalation.EscalatedAt != nil {
+		t.Errorf("asked are %q, %v", now.Reviewers, err)
+	}
+}
+
 // People read what each rule has and wants.
 func TestDemandsInWords(t *testing.T) {
 	r := demanding()
 	r.Status = approvals.StatusPending
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	r.Demands[0].Escalation = &approvals.Escalation{At: at, To: []string{"oncall", "ops"}}
+	r.Demands[0].Escalation, r.Demands[0].RequiredApprovals = &approvals.Escalation{At: at, To: []string{"oncall", "ops"}}, 2
 	r.Decisions = []approvals.Decision{{ReviewerID: "sam", Fills: []int{1}}, {ReviewerID: "bo", OnBehalfOf: "sue", Fills: []int{0, 1}}}
 	want := []string{
-		"1 of 1 approvals by members of dba (policy.yaml:1): bo for sue; members of oncall or ops too from 2026-01-02T03:04:05Z",
+		"1 of 2 approvals by members of dba (policy.yaml:1): bo for sue; members of oncall or ops too from 2026-01-02T03:04:05Z",
 		"2 of 2 approvals by members of security (policy.yaml:2): sam, bo for sue",
 	}
 	if diff := cmp.Diff(want, r.Wanted()); diff != "" {
 		t.Error(diff)
 	}
-	if got := r.Tally(); got != "1 of 1 approvals of dba and 2 of 2 approvals of security" {
+	if got := r.Tally(); got != "1 of 2 approvals of dba and 2 of 2 approvals of security" {
 		t.Error(got)
 	}
 	r.Status = approvals.StatusApproved

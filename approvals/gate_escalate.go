@@ -26,8 +26,8 @@ func (r *Request) escalations() []*Escalation {
 // escalationTimes are when more groups may decide a request that waits, or a demand of it.
 func (r *Request) escalationTimes() []time.Time {
 	var times []time.Time
-	for _, e := range r.escalations() {
-		if e != nil && e.EscalatedAt == nil && !r.Status.Final() && !slices.ContainsFunc(times, e.At.Equal) {
+	for i, e := range r.escalations() {
+		if e != nil && e.EscalatedAt == nil && !r.Status.Final() && r.Waits(i) && !slices.ContainsFunc(times, e.At.Equal) {
 			times = append(times, e.At)
 		}
 	}
@@ -50,13 +50,13 @@ func (g *Gate) escalate(ctx context.Context, id string, due time.Time) error {
 	return err
 }
 
-// escalate does what is due by now, or by the time for which it was planned. It
-// reports whether there was anything.
+// escalate does what is due by now, or by the time for which it was planned: nobody is
+// called in for a demand that has its approvals. It reports whether there was anything.
 func (r *Request) escalate(now, due time.Time) bool {
 	did := false
 	r.Demands = slices.Clone(r.Demands)
 	for i, e := range r.escalations() {
-		if e == nil || e.EscalatedAt != nil || e.At.After(now) && e.At.After(due) {
+		if e == nil || e.EscalatedAt != nil || !r.Waits(i) || e.At.After(now) && e.At.After(due) {
 			continue
 		}
 		did = true

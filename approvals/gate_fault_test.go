@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -257,4 +258,20 @@ func TestADeadlineBeforeTheRecord(t *testing.T) {
 	if r := h.Requests()[0]; h.Err() != nil || r.Status != approvals.StatusApproved {
 		t.Errorf("status %s, error %v", r.Status, h.Err())
 	}
+}
+
+// What was never recorded, as the store was away, is forgotten when it is back.
+func TestPromise7_NothingHangs_WhatWasNeverRecordedIsForgotten(t *testing.T) {
+	var down atomic.Bool
+	f := &faulty{Store: openStore(t, t.TempDir()), createFails: down.Load, getFails: down.Load}
+	registry := prometheus.NewRegistry()
+	g := runGate(t, approvals.GateOptions{Store: f, Registerer: registry})
+	down.Store(true)
+	if _, err := g.Open(t.Context(), []approvals.Request{request("x")}); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Fatal(err)
+	}
+	down.Store(false)
+	eventually(t, "nothing waits", func() bool {
+		return counted(t, registry, "heldcall_requests_pending")["heldcall_requests_pending"] == 0
+	})
 }

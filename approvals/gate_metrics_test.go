@@ -80,8 +80,8 @@ func TestToolsInMetricsAreFew(t *testing.T) {
 	}
 }
 
-// counted are the series of some metrics: the value of counters, and how much
-// histograms have observed.
+// counted are the series of some metrics: the value of counters and gauges, and how
+// much histograms have observed.
 func counted(t *testing.T, registry *prometheus.Registry, names ...string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -95,7 +95,7 @@ func counted(t *testing.T, registry *prometheus.Registry, names ...string) map[s
 			for _, label := range metric.GetLabel() {
 				name += " " + label.GetName() + "=" + label.GetValue()
 			}
-			series[name] = metric.GetCounter().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			series[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
 		}
 	}
 	maps.DeleteFunc(series, func(name string, _ float64) bool {

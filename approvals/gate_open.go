@@ -36,11 +36,12 @@ func (g *Gate) Open(ctx context.Context, requests []Request) (*Hold, error) {
 	}
 	h := g.newHold(requests)
 	g.expect(h)
-	if err := g.announce(ctx, h.Requests()); err != nil {
+	err := g.announce(ctx, h.Requests())
+	g.recorded(h)
+	if err != nil {
 		g.withdraw(ctx, h)
 		return nil, err
 	}
-	g.recorded(h)
 	for i := range requests { // the abort may have come while we were writing
 		if g.RunState(requests[i].RunID) == RunAborted {
 			g.due.add(&job{kind: jobAbortRun, id: requests[i].RunID, at: g.now()})
@@ -94,7 +95,7 @@ func (g *Gate) expect(h *Hold) {
 	}
 }
 
-// recorded notes that all requests of a hold are recorded.
+// recorded notes that the requests of a hold are recorded, as far as they will be.
 func (g *Gate) recorded(h *Hold) {
 	requests := h.Requests()
 	g.mu.Lock()

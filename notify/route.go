@@ -3,14 +3,15 @@ package notify
 import (
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Routes say which requests go where. The first that matches a request decides, and
-// for each group that it escalates to the first that matches that; none: it is not
-// told. Without any route every channel is told of everything, at its own target.
+// Routes say which requests go where. The first that matches a request decides, for each
+// of its demands and for each group that it escalates to by itself; none: it is not told.
+// Without any route every channel is told of everything, at its own target.
 type Routes []Route
 
 // Route is one line of [Routes]. Empty conditions match everything; a list matches
@@ -90,15 +91,15 @@ func (h *Hours) nextEnd(t time.Time) time.Time {
 // risks are the levels in rising order.
 var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
 
-// matches reports whether the route is for a request at a time.
-func (r *Route) matches(q *approvals.Request, now time.Time) bool {
+// matches reports whether the route is for an asking of a request at a time.
+func (r *Route) matches(q *approvals.Request, a asking, now time.Time) bool {
 	if r.Hours != nil && !r.Hours.include(now) {
 		return false
 	}
 	return anyMatches(r.Tenants, q.Principal.Tenant) &&
 		anyMatches(r.Tools, q.ToolName) &&
-		anyMatches(r.Rules, q.Rule) &&
-		(len(r.Groups) == 0 || slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(q.Reviewers, g) })) &&
+		slices.ContainsFunc(a.rules, func(rule string) bool { return anyMatches(r.Rules, rule) }) &&
+		(len(r.Groups) == 0 || slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(a.groups, g) })) &&
 		(r.Risk == "" || slices.Index(risks, q.RiskLevel) >= slices.Index(risks, r.Risk))
 }
 
@@ -167,7 +168,7 @@ func (rs Routes) of(channel string, requests []approvals.Request, now, tick time
 		if requests[i].Status.Final() {
 			continue
 		}
-		for _, route := range rs.leading(requests[i], now) {
+		for _, route := range rs.leading(&requests[i], now) {
 			for _, to := range route.To {
 				switch {
 				case to.Channel != channel || slices.Contains(v.targets, to.Target):
@@ -182,21 +183,46 @@ func (rs Routes) of(channel string, requests []approvals.Request, now, tick time
 	return v
 }
 
-// leading are the routes of a request: the first that matches it, as it was asked, and
-// the first for each group that it has escalated to. So a route of those who were asked
-// before hides none of those who are to step in.
-func (rs Routes) leading(q approvals.Request, now time.Time) []*Route {
-	more := q.EscalatedTo()
-	first := slices.DeleteFunc(slices.Clone(q.Reviewers), func(group string) bool { return slices.Contains(more, group) })
-	askings := [][]string{first}
-	for _, group := range more {
-		askings = append(askings, []string{group})
-	}
+// leading are the routes of a request: the first that matches each of its askings. So a
+// route of some hides none of the others who have to answer, nor those who are to step in.
+func (rs Routes) leading(q *approvals.Request, now time.Time) []*Route {
 	var routes []*Route
-	for _, q.Reviewers = range askings {
-		if at := slices.IndexFunc(rs, func(r Route) bool { return r.matches(&q, now) }); at >= 0 && !slices.Contains(routes, &rs[at]) {
+	for _, a := range askings(q) {
+		if at := slices.IndexFunc(rs, func(r Route) bool { return r.matches(q, a, now) }); at >= 0 && !slices.Contains(routes, &rs[at]) {
 			routes = append(routes, &rs[at])
 		}
 	}
 	return routes
+}
+
+// asking is whom rules ask of a request: groups of whom one is enough.
+type asking struct{ rules, groups []string }
+
+// askings are those of each demand of a request, as it was asked at first, and of each
+// group that it has escalated to.
+func askings(q *approvals.Request) (all []asking) {
+	if len(q.Demands) == 0 {
+		return asking{[]string{q.Rule}, q.Reviewers}.apart(q.Details.Escalation)
+	}
+	for _, d := range q.Demands {
+		rules := append(strings.Split(d.Rule, ", "), q.Rule) // which may be one that names no groups
+		all = append(all, asking{rules, d.Reviewers}.apart(d.Escalation)...)
+	}
+	return all
+}
+
+// apart are those of an asking who were asked at first, and each group that it has
+// escalated to.
+func (a asking) apart(e *approvals.Escalation) (all []asking) {
+	if e == nil || e.EscalatedAt == nil {
+		return []asking{a}
+	}
+	first := slices.DeleteFunc(slices.Clone(a.groups), func(group string) bool { return slices.Contains(e.To, group) })
+	if len(first) > 0 {
+		all = append(all, asking{a.rules, first})
+	}
+	for _, group := range e.To {
+		all = append(all, asking{a.rules, []string{group}})
+	}
+	return all
 }

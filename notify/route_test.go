@@ -77,7 +77,7 @@ func TestRoutes(t *testing.T) {
 		r.CreatedAt = at(t, created)
 		if escalated != "" {
 			when := at(t, escalated)
-			r.Details.Escalation = &approvals.Escalation{EscalatedAt: &when}
+			r.Details.Escalation = &approvals.Escalation{To: []string{"oncall"}, EscalatedAt: &when}
 		}
 		return r
 	}
@@ -111,6 +111,20 @@ func TestRoutes(t *testing.T) {
 	ahead := escalated([]string{"finance"}, "oncall")
 	ahead.Reviewers, ahead.Details.Escalation.EscalatedAt = []string{"finance"}, nil
 	f(noon, "", "finance", ahead)
+
+	f(noon, "", "all oncall", escalated([]string{"dba"}, "oncall", "oncall"))
+	f(noon, "", "finance oncall", escalated(nil, "finance", "oncall")) // asked before, and named once more
+	each := tool("transfer", approvals.RiskCritical)
+	each.Reviewers = []string{"finance", "dba", "oncall"}
+	each.Demands = []approvals.Demand{{Reviewers: []string{"finance"}}, {Reviewers: []string{"dba", "oncall"}}}
+	f(noon, "", "finance oncall", each) // each of its demands has to be met
+	each.Demands[0].Reviewers, each.Demands[0].Escalation = []string{"finance", "board"}, escalated(nil, "board").Details.Escalation
+	f(noon, "", "finance both oncall", each)
+	routes = Routes{{To: to("rule"), Rules: []string{"policy.yaml:7"}}, {To: to("first"), Rules: []string{"policy.yaml:1"}}, {To: to("all")}}
+	each.Rule, each.Demands[1].Rule = "policy.yaml:5", "policy.yaml:9, policy.yaml:7"
+	f(noon, "", "all rule", each)
+	each.Rule = "policy.yaml:1"
+	f(noon, "", "first rule", each)
 
 	if v := Routes(nil).of("chat", []approvals.Request{tool("x", "")}, at(t, noon), time.Time{}); len(v.targets) != 1 || v.targets[0] != "" {
 		t.Errorf("without routes: to %q", v.targets)

@@ -165,12 +165,13 @@ export function alone(request, me) {
 /** The decisions that count for a demand of a request. @param {Request} request @param {number} demand */
 export const approvalsOf = (request, demand) => request.decisions.filter((decision) => decision.fills?.includes(demand));
 
+/** Whether a demand of a request has not all of its approvals yet. @param {Request} request @param {number} demand */
+export const waits = (request, demand) => approvalsOf(request, demand).length < (request.demands?.[demand].required_approvals ?? 1);
+
 /** Whether a demand is left that one who has approved may fill too. @param {Request} request @param {string[]} own @param {Me} me */
 function leavesOpen(request, own, me) {
-	return (request.demands ?? []).some((demand, i) => {
-		const given = approvalsOf(request, i);
-		return inOne(own, demand.reviewers) && given.length < demand.required_approvals && !given.some((decision) => decision.reviewer_id === me.name);
-	});
+	return (request.demands ?? []).some((demand, i) => inOne(own, demand.reviewers) && waits(request, i) &&
+		!approvalsOf(request, i).some((decision) => decision.reviewer_id === me.name));
 }
 
 /** @param {string[]} own @param {string[]} groups */

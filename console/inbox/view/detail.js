@@ -5,6 +5,7 @@ import { Failure, getRequest } from '../api.js';
 import { decideSeveralOf, send } from '../decide.js';
 import { turnKey } from '../order.js';
 import { present } from '../present.js';
+import { waits } from '../session.js';
 import { put, select, state } from '../store.js';
 import { openBatch } from './batch.js';
 import { Card } from './call.js';
@@ -109,13 +110,14 @@ function heading(turn) {
 			button(`Deny ${open.length === turn.length ? 'all' : 'the other'} ${open.length}…`, () => openBatch('deny', open, decideSeveralOf), { class: 'bad' })));
 }
 
-/**
- * Which groups decide, and which others will when nobody has for a while.
- * @param {{reviewers: string[], demands?: import('../types.js').Demand[], details: {escalation?: import('../types.js').Details['escalation']}}} asked
- * @returns {HTMLElement|false}
- */
-function whoDecides({ reviewers, demands, details: { escalation } }) {
-	if (demands) return el('span', {}, ...demands.flatMap((demand, i) => [i > 0 && ', and ', whoDecides({ ...demand, details: demand })]));
+/** Which groups decide, and which others will when nobody has for a while. @param {Request} request @returns {HTMLElement|false} */
+function whoDecides(request) {
+	if (!request.demands) return groupsOf(request.reviewers, request.details.escalation);
+	return el('span', {}, ...request.demands.flatMap(({ reviewers, escalation }, i) => [i > 0 && ', and ', groupsOf(reviewers, waits(request, i) ? escalation : undefined)]));
+}
+
+/** @param {string[]} reviewers @param {import('../types.js').Details['escalation']} escalation @returns {HTMLElement|false} */
+function groupsOf(reviewers, escalation) {
 	const groups = reviewers.length > 0 && el('span', {}, 'decided by ', el('strong', {}, hostile(reviewers.join(' or '))));
 	if (!escalation) return groups;
 	const others = hostile(escalation.to.join(' and '));

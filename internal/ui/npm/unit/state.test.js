@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { ago, left } from '../inbox/clock.js';
 import { turns } from '../inbox/order.js';
 import { hiddenIn, present } from '../inbox/present.js';
-import { alone, hindrance } from '../inbox/session.js';
+import { alone, hindrance, waits } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
 import { argumentsOf, draftOf } from '../inbox/view/edit.js';
 import { fromTemplate, grantOf, newDraft } from '../inbox/view/grant.js';
@@ -83,6 +83,11 @@ describe('who may decide', () => {
 		const asked = request('1', { reviewers: ['dba', 'security'], demands, decisions: [{ reviewer_id: 'ann', fills: [0] }] });
 		assert.match(hindrance(asked, me({ groups: ['dba'] })), /have decided/);
 		assert.equal(hindrance(asked, me({ groups: ['dba'], decides_for: [{ name: 'sue', groups: ['security'] }] })), '');
+	});
+	test('a demand waits until it has its approvals', () => {
+		const demands = [{ rule: 'a', reviewers: ['dba'], required_approvals: 1 }, { rule: 'b', reviewers: ['security'], required_approvals: 2 }];
+		const asked = request('1', { demands, decisions: [{ reviewer_id: 'ann', fills: [0, 1] }] });
+		assert.deepEqual([waits(asked, 0), waits(asked, 1)], [false, true]);
 	});
 	test('only one of all groups edits alone', () => {
 		const demands = [{ rule: 'a', reviewers: ['dba'], required_approvals: 1 }, { rule: 'b', reviewers: ['security'], required_approvals: 1 }];
