@@ -143,13 +143,12 @@ func (p *policies) deniesEdit(c policy.Call) (policy.Verdict, bool) {
 }
 
 // wantsOfEdit is what the policies that may be those of a call want of reviewers
-// before it goes with arguments that one of them has changed.
+// before it goes with arguments that one of them has changed. The proxy asks that of
+// its client too.
 func (p *policies) wantsOfEdit(c policy.Call) (wants []approvals.Demand) {
 	for _, rules := range p.forCallsOf(c.Principal) {
 		v := rules.With(p.granted()).Judge(c)
-		for _, d := range v.Wants() {
-			wants = append(wants, approvals.Demand{Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals})
-		}
+		wants = append(wants, v.Wants()...)
 	}
 	return wants
 }

@@ -2,18 +2,14 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"regexp"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/intercept"
@@ -66,24 +62,6 @@ func (a *App) startGate(ctx context.Context, running *lifecycle) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// checkEdit has policy judge arguments that a reviewer has changed.
-func (a *App) checkEdit(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error) {
-	call := policy.Call{
-		Tool: r.ToolName, Arguments: string(args), FreeText: r.Details.FreeText,
-		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Model: r.Model, Dialect: r.Dialect,
-		Now: time.Now(),
-	}
-	if r.Details.FreeText {
-		if err := json.Unmarshal(args, &call.Arguments); err != nil {
-			return nil, &approvals.InvalidError{Field: "modified_args", Reason: "the tool takes free text: give it as a JSON string"}
-		}
-	}
-	if v, denied := a.policies.deniesEdit(call); denied {
-		return nil, &approvals.InvalidError{Field: "modified_args", Reason: fmt.Sprintf("%s denies them: %s", v.Rule, v.Reason)}
-	}
-	return a.policies.wantsOfEdit(call), nil
 }
 
 func (a *App) startBots(_ context.Context, running *lifecycle) (err error) {

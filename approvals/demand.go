@@ -173,10 +173,10 @@ func (r *Request) wholly(d *Decision, groups []string) error {
 	return nil
 }
 
-// widened refuses an edit that makes a call of it which other rules ask about, unless
+// Widened refuses an edit that makes a call of it which other rules ask about, unless
 // who edits is in their groups and enough for them alone. wants are the demands that
 // the edited call would have.
-func (r *Request) widened(d *Decision, wants []Demand) error {
+func (r *Request) Widened(d *Decision, wants []Demand) error {
 	for _, want := range wants {
 		if want.RequiredApprovals > 1 {
 			return &InvalidError{"modified_args", fmt.Sprintf("%d approvals are required of such arguments (%s): deny, and let the agent make that call", want.RequiredApprovals, want.Rule)}

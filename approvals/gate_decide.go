@@ -127,7 +127,7 @@ func (g *Gate) apply(r *Request, d Decision) error {
 		if err != nil {
 			return err
 		}
-		if err := r.widened(&d, wants); err != nil {
+		if err := r.Widened(&d, wants); err != nil {
 			return err
 		}
 		r.Decisions = append(r.Decisions, d)

@@ -155,8 +155,8 @@ func (x *exchange) decided() state {
 	return (*exchange).proceed
 }
 
-// decide reads one answer. Deny rules are asked once more: they may be newer
-// than the question.
+// decide reads one answer. Rules are asked once more: they may be newer than the
+// question, and the gate does not know with which key an edited call came.
 func (x *exchange) decide(h *hearing, judged Policy) {
 	d, _ := h.decision()
 	if d.DecidedAt.After(x.docket.decided) {
@@ -190,7 +190,12 @@ func (x *exchange) approved(h *hearing, d approvals.Decision, judged Policy) {
 	case d.ReviewerID == "timeout":
 		outcome = approvals.OutcomeAllowedByTimeout
 	}
-	if v := x.judgeCall(judged, c); v.Action == policy.Deny {
+	v := x.judgeCall(judged, c)
+	refused := v.Action == policy.Deny
+	if !refused && fate == intercept.Edit && h.request.Widened(&d, v.Wants()) != nil {
+		refused, v.Reason = true, "With the arguments that a reviewer has given it, other reviewers decide it."
+	}
+	if refused {
 		h.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(c.Name, v.Reason))
 		return
 	}

@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // Demand is what rules that name the same groups want of a question: so many approvals
@@ -26,12 +28,16 @@ func demandsOf(asks []*pattern) []Demand {
 	return all
 }
 
-// Wants are the demands of a verdict; none where people are not asked.
-func (v *Verdict) Wants() []Demand {
+// Wants is what reviewers have to give before the call goes; none where they are not
+// asked.
+func (v *Verdict) Wants() (all []approvals.Demand) {
 	if v.Action != Ask {
 		return nil
 	}
-	return v.wants()
+	for _, d := range v.wants() {
+		all = append(all, approvals.Demand{Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals})
+	}
+	return all
 }
 
 // wants are the demands of a verdict that asks, or would.
