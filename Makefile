@@ -68,11 +68,11 @@ agents: ## Codex, Claude Code, opencode and Qwen Code at work through heldcall r
 
 ui: ## the web inbox in Chromium, at the width of a desk and of a phone; installs the browser (Debian) and its driver; ARGS='-only live' narrows it
 	.ci/chromium
-	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout 15m -args $(ARGS)
+	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout 40m -args $(ARGS)
 
 ui-shots: ## the same, and keeps pictures of the pages in bin/shots
 	.ci/chromium
-	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout 20m -args -shots bin/shots $(ARGS)
+	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout 40m -args -shots bin/shots $(ARGS)
 
 observe: ## a real Prometheus scrapes heldcall: rules, alerts, and every query of the dashboard; installs it (Debian)
 	.ci/prometheus

@@ -21,7 +21,7 @@ let shownTurn = '';
 let place;
 /** @type {(from: string) => void} */
 let advance;
-let guardedUntil = 0;
+let guarding = 0;
 /** What the heading was drawn of. @type {Request[]} */
 let headed = [];
 
@@ -170,7 +170,7 @@ function facts(request) {
 
 /** @param {Card} card @param {Choice} choice */
 async function decideOne(card, choice) {
-	if (card.busy || performance.now() < guardedUntil) return;
+	if (card.busy || place.dataset.moved) return;
 	card.progress(true);
 	try {
 		const { id } = card.request;
@@ -191,7 +191,9 @@ function moveOn(id) {
 
 /** For a moment nothing is decided: the buttons are not where they were. */
 function guard() {
-	guardedUntil = performance.now() + GUARD;
+	place.dataset.moved = 'true';
+	clearTimeout(guarding);
+	guarding = setTimeout(() => { delete place.dataset.moved; }, GUARD);
 }
 
 /**

@@ -98,6 +98,7 @@ flows('deciding', {
 		const answer = stage.held.hold([push, edit, patch], around);
 		const page = await stage.open();
 		await stage.look(page, '3 calls');
+		await stage.settled(page);
 		assert.equal(await page.locator('.row').count(), 1);
 		assert.equal(await page.locator('.call').count(), 3);
 		await stage.check(page);
@@ -106,11 +107,11 @@ flows('deciding', {
 		await second.getByRole('button', { name: 'Deny…' }).click();
 		await second.getByRole('button', { name: 'Deny', exact: true }).click();
 		await second.getByText('by local').waitFor();
-		await page.waitForTimeout(600); // a second press right after the first is not meant
+		await stage.settled(page);
 		await first.locator('button.approve').click();
 		await first.getByText('Approved', { exact: true }).waitFor();
 		await stage.shot(page, 'batch-half');
-		await page.waitForTimeout(600);
+		await stage.settled(page);
 		await page.locator('.call').nth(2).locator('button.approve').click();
 		const calls = (await answer).choices[0].message.tool_calls;
 		assert.deepEqual(calls.map((call) => call.function.name), ['bash', 'apply_patch']);
@@ -122,18 +123,21 @@ flows('deciding', {
 		await stage.look(page, '2 calls');
 		const waiting = await stage.held.pending();
 		const [first] = await page.locator('.call').evaluateAll((cards) => cards.map((card) => card.id.replace('call-', '')));
-		const slid = page.evaluate(() => new Promise((resolve) => {
+		await page.evaluate(() => {
 			const [above, below] = document.querySelectorAll('.call');
-			new MutationObserver(() => {
-				if (!above.querySelector('.outcome')) return;
-				below.querySelector('button.approve').click();
-				resolve(null);
-			}).observe(above, { childList: true });
-		}));
+			globalThis.slid = new Promise((resolve) => {
+				new MutationObserver(() => {
+					if (!above.querySelector('.outcome')) return;
+					below.querySelector('button.approve').click();
+					resolve(null);
+				}).observe(above, { childList: true });
+			});
+		});
 		await stage.held.api('POST', `/api/v1/requests/${first}/decision`, { action: 'deny' });
-		await slid;
-		await page.waitForTimeout(700);
+		await page.evaluate(() => globalThis.slid);
+		await page.waitForTimeout(300); // for what must not happen
 		assert.deepEqual((await stage.held.pending()).map(({ id }) => id), waiting.map(({ id }) => id).filter((id) => id !== first));
+		await stage.settled(page);
 		await page.locator('.call').nth(1).locator('button.approve').click();
 		assert.deepEqual((await answer).choices[0].message.tool_calls.map((call) => call.function.name), ['Edit']);
 	},

@@ -29,11 +29,13 @@ flows('staying current', {
 	async 'a long list is whole, keeps its order and its place'(stage) {
 		const page = await stage.open();
 		const many = 70;
+		let asked = 0;
 		for (let i = 0; i < many; i++) {
 			const calls = i % 20 === 7 ? [push, edit, patch, writeFile, push] : [push];
 			stage.held.begin(calls, { ...around, session: `${stage.held.session}-${i}` });
+			asked += calls.length;
 		}
-		await page.locator('.row').nth(many - 1).waitFor({ state: 'attached' });
+		await page.locator('#list .count', { hasText: new RegExp(`^${asked}$`) }).waitFor(); // a row grows with its turn
 		const rows = page.locator('#rows');
 		const height = () => rows.evaluate((list) => list.scrollHeight);
 		const guessed = await height();
@@ -43,6 +45,7 @@ flows('staying current', {
 		const before = await seen();
 		stage.held.begin([transfer], around);
 		await page.waitForFunction(() => document.querySelector('.row .tool').textContent === 'transfer_money');
+		await rows.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))); // the browser mends the place as it paints
 		assert.equal(await seen(), before, 'what is looked at stays where it is');
 		const ids = await page.locator('.row').evaluateAll((all) => all.slice(1).map((row) => row.dataset.id));
 		assert.deepEqual(ids, [...ids].sort());
@@ -114,17 +117,18 @@ flows('staying current', {
 		await stage.check(page);
 		await stage.shot(page, 'help');
 		await page.keyboard.press('Escape');
+		await page.getByRole('dialog').waitFor({ state: 'detached' });
 		await page.keyboard.press('d');
 		await page.keyboard.type('a note with a, d and e');
 		await page.keyboard.press('Enter');
 		await page.getByText(/^Denied: /).waitFor();
-		await page.waitForTimeout(600);
+		await stage.settled(page);
 		await page.keyboard.press('e');
 		await page.locator('.call form textarea').first().waitFor();
 		await page.keyboard.press('Escape');
 		await page.keyboard.press('a');
 		await page.getByText(/^Approved: /).waitFor();
-		await page.waitForTimeout(600);
+		await stage.settled(page);
 		await page.keyboard.press('a');
 		await Promise.all(answers);
 		const { items } = await stage.held.api('GET', '/api/v1/requests?status=denied&limit=1');
@@ -137,18 +141,19 @@ flows('staying current', {
 		stage.held.begin([edit], around);
 		const page = await stage.open();
 		await page.locator('.row').nth(1).waitFor();
+		await page.locator('#main button.approve').waitFor();
 		await page.evaluate(() => new Promise((resolve) => {
 			const press = () => document.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', bubbles: true }));
-			const replace = history.replaceState;
-			history.replaceState = (...to) => { // the page moves on
-				replace.apply(history, to);
-				history.replaceState = replace;
-				setTimeout(() => resolve(press()), 50);
-			};
+			const from = document.querySelector('#main .call').id;
+			new MutationObserver((_, observer) => { // the page has moved on
+				if (!document.querySelector(`#main .call:not([id="${from}"]) button.approve`)) return;
+				observer.disconnect();
+				resolve(press());
+			}).observe(document.querySelector('#main'), { childList: true, subtree: true });
 			press();
 		}));
 		await page.waitForFunction(() => document.querySelectorAll('.row').length === 1);
-		await page.waitForTimeout(300);
+		await page.waitForTimeout(300); // for what must not happen
 		assert.equal((await stage.held.pending()).length, 1);
 	},
 });

@@ -29,14 +29,14 @@ flows('organization', {
 		await stage.check(page);
 		await stage.shot(page, 'sign-in-organization');
 		await goAs(page, 'ann');
-		await page.getByText('ann@corp.example').waitFor();
+		await page.locator('#me', { hasText: 'ann@corp.example' }).waitFor();
 		assert.equal(page.url(), `http://${PROVIDER_CONSOLE}/#/runs`);
 		await page.getByRole('link', { name: 'Inbox' }).click();
 		await stage.look(page, 'bash');
 		await page.locator('button.approve').click();
 		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
 		await page.reload();
-		await page.getByText('ann@corp.example').waitFor();
+		await page.locator('#me', { hasText: 'ann@corp.example' }).waitFor();
 		await page.getByRole('button', { name: 'Sign out' }).click();
 		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 	},

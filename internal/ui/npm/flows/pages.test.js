@@ -5,8 +5,7 @@ import { flows } from '../stage/browser.js';
 /** Holds a call and decides it. */
 async function ended(stage, call, choice, about = around) {
 	const answer = stage.held.hold([call], about);
-	let request;
-	while (!(request = (await stage.held.pending()).find((each) => each.tool_name === call.name))) await new Promise((resolve) => setTimeout(resolve, 20));
+	const [request] = await stage.asked(call.name);
 	await stage.held.api('POST', `/api/v1/requests/${request.id}/decision`, choice);
 	await answer;
 	return request;
@@ -46,6 +45,7 @@ flows('pages', {
 		await ended(stage, push, { action: 'approve' }, { ...around, run });
 		await ended(stage, edit, { action: 'deny', note: 'Not this file.' }, { ...around, run, user: 'And fix the invoice.' });
 		stage.held.begin([writeFile], { ...around, run, user: 'And fix the invoice.' });
+		await stage.asked(writeFile.name); // the list of runs is read once
 		const page = await stage.open();
 		await page.getByRole('link', { name: 'Runs' }).click();
 		await page.locator('.entry', { hasText: '3 requests, 1 waiting' }).click();

@@ -32,7 +32,7 @@ flows('reviewers', {
 		await page.getByRole('button', { name: 'Sign in' }).click();
 		await page.locator('.door .error').waitFor();
 		await signIn(page, 'ann');
-		await page.getByText('ann', { exact: true }).waitFor();
+		await page.locator('#me', { hasText: 'ann' }).waitFor();
 		await page.getByRole('button', { name: 'Sign out' }).click();
 		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 	},
@@ -103,7 +103,7 @@ flows('reviewers', {
 		stage.held.begin([transfer], around); // ann's own agent asks
 		if (stage.phone) await ann.getByRole('link', { name: 'All requests' }).click();
 		await stage.look(ann, 'transfer_money');
-		await ann.waitForTimeout(600); // a press right after a call has ended is not meant
+		await stage.settled(ann);
 		await ann.locator('button.approve').click();
 		await ann.locator('.call .error').waitFor();
 		assert.equal((await stage.held.pending()).length, 1);
@@ -185,7 +185,7 @@ flows('reviewers', {
 		await stage.held.halt();
 		await stage.held.start();
 		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-		assert.equal(await page.locator('.row').count(), 0, 'nothing of it is left on the page');
+		await page.locator('.row').waitFor({ state: 'detached' }); // nothing of it is left on the page
 		await signIn(page, 'ann');
 		await page.locator('.row', { hasText: 'bash' }).waitFor();
 	},

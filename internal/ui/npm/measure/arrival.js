@@ -24,7 +24,7 @@ try {
 
 	const before = new Set((await page.evaluate(() => [...globalThis.seen.keys()])));
 	const busy = await thread(page);
-	const plain = follow();
+	const plain = follow(before);
 	const keys = press(page);
 	await begin(A_SECOND * SECONDS, A_SECOND);
 	await page.waitForFunction((n) => document.querySelectorAll('.row').length >= n, WAITING + A_SECOND * SECONDS, { timeout: 120_000 });
@@ -105,18 +105,21 @@ async function press(page) {
 	return delays;
 }
 
-/** Reads the event stream as a program does, and notes when each request was told of: what the page can be at best. */
-async function follow() {
+/**
+ * Reads the event stream as a program does, and notes when each request was told of that was not there before: what the
+ * page can be at best. It reads from the first event on, so that it misses none while the stream begins.
+ */
+async function follow(before) {
 	const told = new Map();
 	const leave = new AbortController();
-	const response = await fetch(`${held.console}/api/v1/events`, { signal: leave.signal });
+	const response = await fetch(`${held.console}/api/v1/events`, { signal: leave.signal, headers: { 'Last-Event-ID': '0' } });
 	let rest = '';
 	for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
 		const lines = (rest + piece).split('\n');
 		rest = lines.pop();
 		for (const line of lines) {
 			const event = line.startsWith('data: ') ? JSON.parse(line.slice(6)) : {};
-			if (event.type === 'approval_required') told.set(event.request_id, Date.now());
+			if (event.type === 'approval_required' && !before.has(event.request_id)) told.set(event.request_id, Date.now());
 		}
 		if (told.size >= A_SECOND * SECONDS) break;
 	}

@@ -9,6 +9,11 @@ import { chromium } from 'playwright-core';
 import { startHeldcall } from './heldcall.js';
 
 const { CHROMIUM, SHOTS } = process.env;
+
+// Bounds of what must happen, on a machine that has much else to do. Nothing is timed with them.
+const PATIENCE = 60_000; // one step
+const LIMIT = 300_000; // one flow
+
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const SIZES = {
@@ -44,7 +49,7 @@ export function flows(title, flows, options) {
 		});
 		for (const [name, flow] of Object.entries(flows)) {
 			for (const size of Object.keys(SIZES)) {
-				test(`${name} (${size})`, { timeout: 60_000 }, async () => {
+				test(`${name} (${size})`, { timeout: LIMIT }, async () => {
 					const stage = new Stage(held, browser, size);
 					try {
 						await flow(stage);
@@ -81,7 +86,7 @@ export class Stage {
 		page.on('console', (message) => {
 			if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(message.text())) this.errors.push(message.text());
 		});
-		page.setDefaultTimeout(15_000);
+		page.setDefaultTimeout(PATIENCE);
 		await page.goto(elsewhere ? address : this.held.console + address);
 		if (!outside) await page.locator('#connection.live').waitFor({ state: 'attached' });
 		return page;
@@ -89,8 +94,24 @@ export class Stage {
 
 	/** Looks at the request with this text in its row. */
 	async look(page, text) {
-		await page.locator('.row', { hasText: text }).locator('a').click();
-		await page.locator('#main .call').first().waitFor();
+		const row = page.locator('.row', { hasText: text });
+		const id = await row.getAttribute('data-id');
+		await row.locator('a').click();
+		await page.locator(`#main [id="call-${id}"]`).waitFor();
+	}
+
+	/** Waits until the page heeds a press again: for a moment after calls have moved it does not. */
+	async settled(page) {
+		await page.locator('#main:not([data-moved])').waitFor({ state: 'attached' });
+	}
+
+	/** Waits until this tool is asked about, and returns the requests. */
+	async asked(tool) {
+		for (;;) {
+			const requests = (await this.held.pending()).filter((request) => request.tool_name === tool);
+			if (requests.length > 0) return requests;
+			await new Promise((resolve) => setTimeout(resolve, 20));
+		}
 	}
 
 	/** Fails on any serious fault that axe finds, and on a page that is wider than the screen. */

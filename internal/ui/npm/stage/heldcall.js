@@ -19,7 +19,7 @@ rules:
     required_approvals: ${options.console ? 2 : 1}
     reason: Money leaves the company.
   - ask: ["short_lived"]
-    timeout: 5s
+    timeout: 10s
   - ask: ["urgent_thing"]
     reviewers: [finance]
     escalate: {after: 2s, to: [oncall]}
@@ -82,7 +82,7 @@ class Heldcall {
 	async start() {
 		if (this.runs()) return;
 		this.process = spawn(HELDCALL, ['serve', '--config', join(this.dir, 'heldcall.yaml')], { stdio: ['ignore', 'ignore', 'inherit'] });
-		for (let i = 0; i < 600; i++) {
+		for (let i = 0; this.runs() && i < 2400; i++) {
 			if ((await fetch(`${this.console}/readyz`).catch(() => ({}))).ok) return;
 			await new Promise((resolve) => setTimeout(resolve, 50));
 		}
