@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podsecurity "k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
@@ -27,6 +28,8 @@ type manifests struct {
 	configMaps map[string]corev1.ConfigMap
 	services   []corev1.Service
 	policies   []networkingv1.NetworkPolicy
+	budgets    []policyv1.PodDisruptionBudget
+	replicas   int32
 	stateful   bool
 }
 
@@ -49,11 +52,11 @@ func decode(t *testing.T, content []byte) manifests {
 		case "apps/v1 Deployment":
 			var d appsv1.Deployment
 			strict(&d)
-			m.pods = append(m.pods, d.Spec.Template)
+			m.pods, m.replicas = append(m.pods, d.Spec.Template), *d.Spec.Replicas
 		case "apps/v1 StatefulSet":
 			var s appsv1.StatefulSet
 			strict(&s)
-			m.pods, m.stateful = append(m.pods, s.Spec.Template), true
+			m.pods, m.replicas, m.stateful = append(m.pods, s.Spec.Template), *s.Spec.Replicas, true
 		case "v1 ConfigMap":
 			var c corev1.ConfigMap
 			strict(&c)
@@ -69,6 +72,10 @@ func decode(t *testing.T, content []byte) manifests {
 			var p networkingv1.NetworkPolicy
 			strict(&p)
 			m.policies = append(m.policies, p)
+		case "policy/v1 PodDisruptionBudget":
+			var b policyv1.PodDisruptionBudget
+			strict(&b)
+			m.budgets = append(m.budgets, b)
 		case " ":
 			if strings.TrimSpace(regexp.MustCompile(`(?m)^#.*$`).ReplaceAllString(document, "")) != "" {
 				t.Fatalf("no kind:\n%s", document)
@@ -96,6 +103,7 @@ func TestKustomize(t *testing.T) {
 			m.holdTogether(t)
 			m.agentsOnlyWayOut(t, name)
 			m.agentsAreSetUp(t, name)
+			m.replicasOutliveADrain(t, name)
 		})
 	}
 }
@@ -107,6 +115,7 @@ func TestHelm(t *testing.T) {
 		"gateway replicas": {"nats.url=nats://nats.nats.svc:4222", "nats.credsSecret=heldcall-nats", "replicas=3", "storage.className=fast"},
 		"gateway plain":    {"networkPolicy.enabled=false", "image.tag=1.0.0"},
 		"sidecar":          {"mode=sidecar", "agent.image=agent:1", "agent.command={agent,run}", "storage.ephemeral=true"},
+		"sidecar replicas": {"mode=sidecar", "agent.image=agent:1", "nats.url=nats://nats.nats.svc:4222", "replicas=3"},
 		"sidecar nats":     {"mode=sidecar", "agent.image=agent:1", "nats.url=nats://nats.nats.svc:4222"},
 		"sidecar key":      {"mode=sidecar", "agent.image=agent:1", "nats.url=nats://nats.nats.svc:4222", "agent.env[0].name=OPENAI_API_KEY", "agent.env[0].value=its-own"},
 	} {
@@ -124,6 +133,7 @@ func TestHelm(t *testing.T) {
 				m.agentsOnlyWayOut(t, strings.Fields(name)[0])
 			}
 			m.agentsAreSetUp(t, strings.Fields(name)[0])
+			m.replicasOutliveADrain(t, strings.Fields(name)[0])
 		})
 	}
 }
@@ -136,6 +146,8 @@ func TestHelmRefuses(t *testing.T) {
 		"lasts as long as the":   {"mode=sidecar", "agent.image=agent:1"},
 		"mode":                   {"mode=proxy"},
 		"replicas":               {"replicas=0"},
+		"maxUnavailable":         {"podDisruptionBudget.maxUnavailable=0"},
+		"whenUnsatisfiable":      {"topologySpread.whenUnsatisfiable=Never"},
 	} {
 		if content, err := render(values); err == nil || !strings.Contains(string(content), want) {
 			t.Errorf("%v: %v, %s", values, err, content)

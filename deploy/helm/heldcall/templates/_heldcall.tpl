@@ -4,6 +4,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: {{ .Values.mode }}
 {{- end }}
 
+{{- /* Not empty where several replicas stand for each other: where a sidecar is lost, its agent is. */}}
+{{- define "heldcall.shared" -}}
+{{- if and (eq .Values.mode "gateway") (gt (int .Values.replicas) 1) }}true{{ end }}
+{{- end }}
+
 {{- define "heldcall.dns" -}}
 to:
   - namespaceSelector:
@@ -71,6 +76,17 @@ volumeMounts:
 automountServiceAccountToken: false
 enableServiceLinks: false
 terminationGracePeriodSeconds: 60
+{{- if and (include "heldcall.shared" .) .Values.topologySpread.keys }}
+topologySpreadConstraints:
+  {{- range .Values.topologySpread.keys }}
+  - topologyKey: {{ . }}
+    maxSkew: 1
+    whenUnsatisfiable: {{ $.Values.topologySpread.whenUnsatisfiable }}
+    labelSelector:
+      matchLabels: {{- include "heldcall.labels" $ | nindent 8 }}
+    matchLabelKeys: [pod-template-hash]
+  {{- end }}
+{{- end }}
 securityContext:
   runAsNonRoot: true
   runAsUser: 65532
