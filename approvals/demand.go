@@ -108,11 +108,10 @@ func (r *Request) asked() []Demand {
 	return first
 }
 
-// fill notes for which demands an approval counts: those of the reviewer's groups that
-// want one more, and have none of this person. It refuses one that counts for none.
-func (r *Request) fill(d *Decision, groups []string) error {
-	var fills []int
-	again := "" // who is taken for the same person, and has approved
+// CountsFor says for which demands an approval would count, by their places: those of the
+// groups that want one more, and have none of this person. again is the reviewer who has
+// approved for one of them already and is the same person, "" if there is none.
+func (r *Request) CountsFor(d *Decision, groups []string) (fills []int, again string) {
 	for i, demand := range r.demands() {
 		given := r.Approvals(i)
 		same := slices.IndexFunc(given, func(earlier Decision) bool { return d.countsAs(&earlier) })
@@ -124,6 +123,12 @@ func (r *Request) fill(d *Decision, groups []string) error {
 			fills = append(fills, i)
 		}
 	}
+	return fills, again
+}
+
+// fill notes for which demands an approval counts. It refuses one that counts for none.
+func (r *Request) fill(d *Decision, groups []string) error {
+	fills, again := r.CountsFor(d, groups)
 	switch {
 	case len(fills) > 0:
 		if len(r.Demands) > 0 {

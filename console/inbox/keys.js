@@ -1,6 +1,6 @@
 // The keyboard: one letter for each thing that is done often.
 
-import { alone, hindrance } from './session.js';
+import { alone, hindrance, spent } from './session.js';
 import { state } from './store.js';
 import { inOrder } from './view/list.js';
 import { currentCard } from './view/detail.js';
@@ -37,8 +37,9 @@ function press(key, go) {
 	if (key === '?') return openHelp();
 	const card = currentCard();
 	if (!card || card.busy || card.mode !== 'read' || card.request.status !== 'pending' || hindrance(card.request, state.me)) return false;
-	if (key === 'a') return approve(card);
 	if (key === 'd') return card.enter('deny'), true;
+	if (spent(card.request, state.me)) return false;
+	if (key === 'a') return approve(card);
 	if (key === 'r' && card.request.allow_remember && alone(card.request, state.me)) return card.enter('remember'), true;
 	if (key === 'e' && !card.request.details.fixed && alone(card.request, state.me)) return card.enter('edit'), true;
 	return false;

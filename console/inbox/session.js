@@ -143,10 +143,39 @@ export function hindrance(request, me) {
 	const groups = request.reviewers ?? [];
 	const own = [me, ...(me.decides_for ?? [])].flatMap((person) => person.groups);
 	if (groups.length > 0 && !inOne(own, groups)) return `Only ${groups.join(' or ')} may decide this.`;
-	if (request.decisions.some((decision) => decision.reviewer_id === me.name) && !leavesOpen(request, own, me)) {
-		return 'You have decided. It waits for the others.';
-	}
 	return '';
+}
+
+/**
+ * Why an approval of the person at the page would count for nothing, in their own place
+ * and in others'; '' if it may count. They may deny nevertheless.
+ * @param {Request} request
+ * @param {Me|null} me
+ * @returns {string}
+ */
+export function spent(request, me) {
+	if (!me) return '';
+	const demands = request.demands ?? [{ reviewers: request.reviewers ?? [], required_approvals: request.required_approvals }];
+	let again = '';
+	for (const place of [me, ...(me.decides_for ?? [])]) {
+		const people = [me.name, me.user, place.name];
+		for (const [i, demand] of demands.entries()) {
+			if (demand.reviewers.length > 0 && !inOne(place.groups, demand.reviewers)) continue;
+			const given = request.demands ? approvalsOf(request, i) : request.decisions;
+			const same = given.find((decision) => isOne(decision, people));
+			if (same) again ||= same.reviewer_id;
+			else if (given.length < Math.max(demand.required_approvals, 1)) return '';
+		}
+	}
+	if (again === me.name) return 'You have decided. It waits for the others.';
+	if (again) return `${again} has decided, and counts as you. It waits for the others.`;
+	return 'Your groups have approved. It waits for the others.';
+}
+
+/** Whether a decision is that of a person, by any of their names. @param {import('./types.js').Decision} decision @param {string[]} people */
+function isOne({ reviewer_id, reviewer_user, on_behalf_of, on_behalf_user }, people) {
+	const names = people.filter(Boolean).map((name) => name.toLowerCase());
+	return [reviewer_id, reviewer_user, on_behalf_of, on_behalf_user].some((name) => name && names.includes(name.toLowerCase()));
 }
 
 /**
@@ -167,12 +196,6 @@ export const approvalsOf = (request, demand) => request.decisions.filter((decisi
 
 /** Whether a demand of a request has not all of its approvals yet. @param {Request} request @param {number} demand */
 export const waits = (request, demand) => approvalsOf(request, demand).length < (request.demands?.[demand].required_approvals ?? 1);
-
-/** Whether a demand is left that one who has approved may fill too. @param {Request} request @param {string[]} own @param {Me} me */
-function leavesOpen(request, own, me) {
-	return (request.demands ?? []).some((demand, i) => inOne(own, demand.reviewers) && waits(request, i) &&
-		!approvalsOf(request, i).some((decision) => decision.reviewer_id === me.name));
-}
 
 /** @param {string[]} own @param {string[]} groups */
 const inOne = (own, groups) => own.includes('*') || groups.some((group) => own.includes(group));

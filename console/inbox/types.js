@@ -60,7 +60,9 @@
  * @typedef {Object} Decision one answer to a request
  * @property {string} action
  * @property {string} reviewer_id
+ * @property {string} [reviewer_user] as agents' principals name the same person
  * @property {string} [on_behalf_of] the reviewer in whose place
+ * @property {string} [on_behalf_user] as principals name that one
  * @property {number[]} [fills] of an approval: the places of the demands that it counts for
  * @property {string} [channel]
  * @property {string} [note]

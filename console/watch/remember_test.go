@@ -122,6 +122,47 @@ func TestWhoCannotDecideIsTold(t *testing.T) {
 	s.shows("you have decided, and it waits for others")
 }
 
+// Whose approval can count no more is told so; denying is left to them.
+func TestWhoCannotApproveAnyMoreIsTold(t *testing.T) {
+	r := bash("01A", "ls")
+	r.Reviewers, r.RequiredApprovals = []string{"dba", "security"}, 1
+	r.Demands = []approvals.Demand{
+		{Rule: "p:1", Reviewers: []string{"dba"}, RequiredApprovals: 1},
+		{Rule: "p:2", Reviewers: []string{"security"}, RequiredApprovals: 1},
+	}
+	r.Decisions = []approvals.Decision{{Action: approvals.ActionApprove, ReviewerID: "bob", ReviewerUser: "Bob@corp.example", Fills: []int{0}}}
+	const deny = " · d deny · v JSON"
+	reviewer := func(name, user string, groups ...string) client.Self {
+		return client.Self{Reviewer: reviewers.Reviewer{Name: name, User: user, Role: reviewers.RoleReviewer, Groups: groups}}
+	}
+	standsIn := func(who client.Self, name string, groups ...string) client.Self {
+		who.DecidesFor = []client.Delegator{{Name: name, Groups: groups}}
+		return who
+	}
+	for what, c := range map[string]struct {
+		me   client.Self
+		want string
+	}{
+		"of the groups that have":    {reviewer("dora", "dora", "dba"), "your groups have approved, and it waits for others" + deny},
+		"of those that have not":     {reviewer("sam", "sam", "security"), "a approve · d deny"},
+		"of both":                    {reviewer("ann", "ann", "dba", "security"), "a approve · d deny"},
+		"for one of those":           {standsIn(reviewer("dora", "dora", "dba"), "sam", "security"), "a approve · d deny"},
+		"for one who has not":        {standsIn(reviewer("eve", "eve"), "dora", "dba"), "your groups have approved"},
+		"for one who has":            {standsIn(reviewer("eve", "eve"), "bob", "dba"), "bob has decided and counts as you"},
+		"the same":                   {reviewer("bob", "bob", "dba"), "you have decided, and it waits for others" + deny},
+		"the same, by another name":  {reviewer("root", "bob@corp.example", "dba"), "bob has decided and counts as you, and it waits for others" + deny},
+		"the same, with more groups": {reviewer("bob", "bob", "dba", "security"), "a approve · d deny"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := begin(t, r)
+			s.me = c.me
+			s.press("enter")
+			s.settled()
+			s.shows(c.want)
+		})
+	}
+}
+
 // Of what is not known nothing is said.
 func TestWhoAsksIsOnlyWhatIsKnown(t *testing.T) {
 	r := bash("01A", "ls")

@@ -10,7 +10,6 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/internal/elapsed"
 	"github.com/heldcall/heldcall/internal/visible"
 )
@@ -218,6 +217,8 @@ func (m Model) foot() []string {
 		if r := m.current(); r != nil && !r.Status.Final() {
 			if why := m.hindrance(r); why != "" {
 				keys = why + " · v JSON · Esc list · ? keys"
+			} else if why := m.spent(r); why != "" {
+				keys = why + " · d deny · v JSON · Esc list · ? keys"
 			}
 		}
 	}
@@ -231,20 +232,6 @@ func (m Model) foot() []string {
 		keys = "↓ more · " + keys
 	}
 	return append(lines, styles.dim.Render(cut(keys, m.width)))
-}
-
-// hindrance says why the reviewer cannot decide a request; "" if they can, as far as
-// is known here. The console decides in the end, so no key is taken away.
-func (m Model) hindrance(r *approvals.Request) string {
-	switch {
-	case !m.me.Role.Includes(reviewers.RoleReviewer):
-		return "you may look, and not decide"
-	case len(r.Reviewers) > 0 && !m.me.InAnyOf(r.Reviewers):
-		return "only " + visible.Line(strings.Join(r.Reviewers, " or ")) + " may decide this"
-	case slices.ContainsFunc(r.Decisions, func(d approvals.Decision) bool { return d.ReviewerID == m.me.Name }):
-		return "you have decided, and it waits for others"
-	}
-	return ""
 }
 
 // fill makes a line exactly as wide as asked.

@@ -4,7 +4,7 @@ import { hiddenIn, present } from '../present.js';
 import { byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
-import { alone, approvalsOf, hindrance } from '../session.js';
+import { alone, approvalsOf, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
 import { drawEditor } from './edit.js';
 import { drawMemory } from './remember.js';
@@ -167,12 +167,15 @@ function drawButtons(card) {
 	const folded = card.folds.closed.size;
 	const hindered = hindrance(card.request, state.me);
 	if (hindered) return el('div', { class: 'actions' }, el('p', { class: 'why' }, hostile(hindered)));
-	const byOne = alone(card.request, state.me);
-	const why = folded > 0 && el('span', { class: 'why' },
+	const useless = spent(card.request, state.me);
+	const counts = !useless;
+	const byOne = counts && alone(card.request, state.me);
+	const why = counts && folded > 0 && el('span', { class: 'why' },
 		`${plural(folded, 'part')} of this call ${folded === 1 ? 'is' : 'are'} not shown. What is not shown cannot be approved. `,
 		button('Show everything', () => card.folds.openAll(), { class: 'link' }));
 	return el('div', { class: 'actions' },
-		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', key: 'a', disabled: card.busy || folded > 0, 'aria-keyshortcuts': 'a' }),
+		useless && el('p', { class: 'why' }, hostile(useless)),
+		counts && button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', key: 'a', disabled: card.busy || folded > 0, 'aria-keyshortcuts': 'a' }),
 		button('Deny…', () => card.enter('deny'), { class: 'bad deny', key: 'd', disabled: card.busy, 'aria-keyshortcuts': 'd' }),
 		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', key: 'e', disabled: card.busy, 'aria-keyshortcuts': 'e' }),
 		byOne && card.request.allow_remember && button('Always…', () => card.enter('remember'), { class: 'always', key: 'r', disabled: card.busy, 'aria-keyshortcuts': 'r' }),

@@ -94,6 +94,8 @@ flows('reviewers', {
 		}
 		await ann.locator('button.approve').click();
 		await ann.getByText('You have decided. It waits for the others.').waitFor();
+		assert.equal(await ann.locator('button.approve').count(), 0);
+		await ann.locator('button.deny').waitFor();
 		await carla.getByText('1 of 2 approvals: ann').waitFor();
 		await stage.check(carla);
 		await stage.shot(carla, 'quorum');

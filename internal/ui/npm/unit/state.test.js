@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { ago, left } from '../inbox/clock.js';
 import { turns } from '../inbox/order.js';
 import { hiddenIn, present } from '../inbox/present.js';
-import { alone, hindrance, waits } from '../inbox/session.js';
+import { alone, hindrance, spent, waits } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
 import { argumentsOf, draftOf } from '../inbox/view/edit.js';
 import { fromTemplate, grantOf, newDraft } from '../inbox/view/grant.js';
@@ -81,8 +81,23 @@ describe('who may decide', () => {
 	test('who has approved may fill in another place what their own groups leave open', () => {
 		const demands = [{ rule: 'a', reviewers: ['dba'], required_approvals: 1 }, { rule: 'b', reviewers: ['security'], required_approvals: 1 }];
 		const asked = request('1', { reviewers: ['dba', 'security'], demands, decisions: [{ reviewer_id: 'ann', fills: [0] }] });
-		assert.match(hindrance(asked, me({ groups: ['dba'] })), /have decided/);
-		assert.equal(hindrance(asked, me({ groups: ['dba'], decides_for: [{ name: 'sue', groups: ['security'] }] })), '');
+		assert.match(spent(asked, me({ groups: ['dba'] })), /have decided/);
+		assert.equal(spent(asked, me({ groups: ['dba'], decides_for: [{ name: 'sue', groups: ['security'] }] })), '');
+		assert.equal(spent(asked, me({ groups: ['dba', 'security'] })), '');
+	});
+	test('nobody for groups that have approved, though they may deny', () => {
+		const demands = [{ rule: 'a', reviewers: ['dba'], required_approvals: 1 }, { rule: 'b', reviewers: ['security'], required_approvals: 1 }];
+		const asked = request('1', { reviewers: ['dba', 'security'], demands, decisions: [{ reviewer_id: 'bob', reviewer_user: 'Bob@corp.example', fills: [0] }] });
+		assert.match(spent(asked, me({ groups: ['dba'] })), /Your groups have approved/);
+		assert.equal(hindrance(asked, me({ groups: ['dba'] })), '');
+		assert.match(spent(asked, me({ groups: ['dba'], user: 'bob@corp.example' })), /^bob has decided, and counts as you/);
+		assert.match(spent(asked, me({ decides_for: [{ name: 'bob', groups: ['dba'] }] })), /^bob has decided, and counts as you/);
+		assert.equal(spent(asked, me({ groups: ['security'] })), '');
+	});
+	test('of several approvals the next', () => {
+		const asked = request('1', { reviewers: ['dba'], required_approvals: 2, decisions: [{ reviewer_id: 'bob' }] });
+		assert.equal(spent(asked, me({ groups: ['dba'] })), '');
+		assert.match(spent(asked, me({ name: 'bob', groups: ['dba'] })), /have decided/);
 	});
 	test('a demand waits until it has its approvals', () => {
 		const demands = [{ rule: 'a', reviewers: ['dba'], required_approvals: 1 }, { rule: 'b', reviewers: ['security'], required_approvals: 2 }];
@@ -95,7 +110,7 @@ describe('who may decide', () => {
 		assert.deepEqual(groups.map((groups) => alone(request('1', { demands }), me({ groups }))), [false, true, true]);
 		assert.deepEqual([1, 2].map((required_approvals) => alone(request('1', { required_approvals }), me())), [true, false]);
 	});
-	test('nobody twice', () => assert.match(hindrance(request('1', { decisions: [{ reviewer_id: 'ann' }] }), me()), /have decided/));
+	test('nobody twice', () => assert.match(spent(request('1', { decisions: [{ reviewer_id: 'ann' }] }), me()), /have decided/));
 });
 
 describe('what is remembered', () => {
