@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -17,9 +18,27 @@ func TestEscalationIsToldWhereItLeads(t *testing.T) {
 	}, notify.Setup{Name: "cards", Channel: cards})
 	s.ask("one", func(r *approvals.Request) {
 		r.Reviewers = []string{"devs"}
-		r.Details.Escalation = &approvals.Escalation{At: time.Now().Add(500 * time.Millisecond), To: []string{"managers"}}
+		r.Details.Escalation = &approvals.Escalation{At: time.Now().Add(time.Minute), To: []string{"managers"}}
 	}, "deploy")
+	cards.await(t, "team: deploy=pending")
+	s.escalate(2 * time.Minute)
 	cards.await(t, "team: deploy=pending\nboss: deploy=pending")
+}
+
+// escalate has a replica whose clock is ahead escalate what is due by then.
+func (s *stage) escalate(ahead time.Duration) {
+	g := approvals.NewGate(approvals.GateOptions{Store: s.store, Now: func() time.Time { return time.Now().Add(ahead) }})
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	end := s.close
+	s.close = func() {
+		cancel()
+		if err := <-ran; err != nil {
+			s.t.Error(err)
+		}
+		end()
+	}
 }
 
 // A demand that escalates to a group that another has changes who may decide what, and
@@ -28,7 +47,7 @@ func TestEscalationOfADemandIsShown(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{}
 	s.tell(nil, notify.Setup{Name: "cards", Channel: cards})
-	at := time.Now().Add(500 * time.Millisecond)
+	at := time.Now().Add(time.Minute)
 	s.ask("one", func(r *approvals.Request) {
 		r.Demands = []approvals.Demand{
 			{Rule: "p:1", Reviewers: []string{"devs"}, Escalation: &approvals.Escalation{At: at, To: []string{"managers"}}},
@@ -36,6 +55,7 @@ func TestEscalationOfADemandIsShown(t *testing.T) {
 		}
 	}, "deploy")
 	cards.await(t, "deploy=pending")
+	s.escalate(2 * time.Minute)
 	eventually(t, func() (bool, string) {
 		cards.mu.Lock()
 		defer cards.mu.Unlock()

@@ -19,6 +19,8 @@ import (
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
+const soon = time.Minute // bounds every wait; nothing is timed with it
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // stack is a store that listens for bots, a gate and the service on it.
@@ -102,7 +104,7 @@ func (st stack) open(t *testing.T) (approvals.Request, *approvals.Hold) {
 
 func ask(t *testing.T, c *natsgo.Conn, subject, payload string) map[string]any {
 	t.Helper()
-	msg, err := c.Request(subject, []byte(payload), 10*time.Second)
+	msg, err := c.Request(subject, []byte(payload), soon)
 	if err != nil {
 		t.Fatalf("%s: %v", subject, err)
 	}
@@ -244,7 +246,7 @@ func TestBotReadsStreams(t *testing.T) {
 		t.Error(err)
 	}
 	for _, sub := range []*natsgo.Subscription{live, events} {
-		m, err := sub.NextMsg(5 * time.Second)
+		m, err := sub.NextMsg(soon)
 		if err != nil || !strings.HasSuffix(m.Subject, r.ID) {
 			t.Errorf("live: %v, %v", m, err)
 		}

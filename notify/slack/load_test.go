@@ -110,14 +110,15 @@ func TestManyReachARateLimitedSlack(t *testing.T) {
 	l := newLoad(t, notify.Group{Cards: 5, Within: 5 * time.Second})
 	var mu sync.Mutex
 	var last time.Time
-	limited := 0
+	posts, limited := 0, 0
 	l.Server.Answers(func(method string) fakeslack.Answer {
 		mu.Lock()
 		defer mu.Unlock()
 		if method != "chat.postMessage" {
 			return fakeslack.Answer{}
 		}
-		if time.Since(last) < time.Second/4 {
+		// The second comes too early, however slow this machine is.
+		if posts++; posts == 2 || time.Since(last) < time.Second/4 {
 			limited++
 			return fakeslack.Answer{Status: http.StatusTooManyRequests, RetryAfter: time.Second}
 		}

@@ -23,6 +23,7 @@ func TestFailuresAreOfOneBrowser(t *testing.T) {
 	asked := make(chan struct{}, 100)
 	broken.Answers(func(w http.ResponseWriter, _ string) bool {
 		asked <- struct{}{}
+		w.Header().Set("Retry-After", "600")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
 	})
@@ -39,6 +40,23 @@ func TestFailuresAreOfOneBrowser(t *testing.T) {
 		t.Errorf("a service that has just failed is asked at once: %v", err)
 	}
 	service.None()
+	broken.None()
+}
+
+// A service that has failed is asked again after a while, and who was told meanwhile
+// is not told twice.
+func TestAServiceThatHasFailedIsAskedAgain(t *testing.T) {
+	broken, service := pushtest.New(t), pushtest.New(t)
+	d := open(t, t.TempDir())
+	d.subscribe("ann", broken.Browser())
+	d.subscribe("bob", service.Browser())
+	broken.Answers(func(w http.ResponseWriter, _ string) bool { w.WriteHeader(http.StatusServiceUnavailable); return true })
+	sent := delivery(request("01", "bash"))
+	_, err := d.Post(t.Context(), sent)
+	if err == nil {
+		t.Error("all are told")
+	}
+	service.Await()
 	broken.Answers(nil)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if _, err = d.Post(t.Context(), sent); err == nil || time.Now().After(deadline) {
