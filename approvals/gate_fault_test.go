@@ -129,8 +129,8 @@ func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
 	g := runGate(t, approvals.GateOptions{Store: f})
 	r := request("x")
 	r.ExpiresAt = time.Now().Add(200 * time.Millisecond)
+	down.Store(true) // before it is asked: nobody knows how long that takes
 	h := open(t, g, r)
-	down.Store(true)
 	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: h.Requests()[0].ID, Action: approvals.ActionApprove, ReviewerID: "bob"}); !errors.Is(err, approvals.ErrStoreUnavailable) {
 		t.Fatalf("decide: %v", err)
 	}

@@ -304,6 +304,7 @@ func TestGrantTooLargeIsFinal(t *testing.T) {
 	if _, err := g.Decide(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "it is tried", func() bool { return s.tries.Load() > 0 })
 	time.Sleep(2500 * time.Millisecond) // for what must not happen: a second later it would be tried again
 	if n := s.tries.Load(); n != 1 {
 		t.Errorf("it was tried %d times", n)

@@ -20,13 +20,13 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/internal/scripted"
 )
 
 // external is a NATS server outside of heldcall.
 type external struct {
 	server *server.Server
 	url    string
-	port   int
 }
 
 // startExternal starts one; port 0 takes any.
@@ -40,12 +40,30 @@ func startExternal(t testing.TB, port int, dir string) *external {
 		t.Fatal(err)
 	}
 	srv.Start()
-	if !srv.ReadyForConnections(20 * time.Second) {
+	if !srv.ReadyForConnections(time.Minute) {
 		t.Fatal("the server does not start")
 	}
-	e := &external{server: srv, url: srv.ClientURL(), port: srv.Addr().(*net.TCPAddr).Port}
+	e := &external{server: srv, url: srv.ClientURL()}
 	t.Cleanup(e.stop)
 	return e
+}
+
+// freePorts are ports to listen on.
+func freePorts(t testing.TB, n int) (ports []int) {
+	t.Helper()
+	addresses, err := scripted.FreeAddresses(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range addresses {
+		_, text, _ := net.SplitHostPort(address)
+		port, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, port)
+	}
+	return ports
 }
 
 func (e *external) stop() {
@@ -141,7 +159,7 @@ func TestPromise5_DecidedOnce_TwoReplicas(t *testing.T) {
 		if len(odd) == 0 {
 			return
 		}
-		if time.Since(start) > 30*time.Second {
+		if time.Since(start) > 2*time.Minute {
 			t.Fatalf("requests without their two events: %v", odd)
 		}
 	}
@@ -175,7 +193,8 @@ func oddlyLogged(t *testing.T, s *store.Store) map[string]int {
 // is back.
 func TestPromise7_NothingHangs_ExternalServerRestarts(t *testing.T) {
 	dir := t.TempDir()
-	e := startExternal(t, 0, dir)
+	port := freePorts(t, 1)[0] // that no connection takes while the server is away
+	e := startExternal(t, port, dir)
 	_, one := replica(t, e.url)
 	_, two := replica(t, e.url)
 	held, id := hold(t, one, time.Hour)
@@ -188,7 +207,7 @@ func TestPromise7_NothingHangs_ExternalServerRestarts(t *testing.T) {
 		t.Fatalf("without a server: %v", err)
 	}
 	time.Sleep(600 * time.Millisecond) // over the deadline of one
-	startExternal(t, e.port, dir)
+	startExternal(t, port, dir)
 	wait(t, expiring.Done(), "the deadline that passed meanwhile")
 	if got := expiring.Requests()[0].Status; got != approvals.StatusExpired {
 		t.Fatal(got)
@@ -264,22 +283,10 @@ func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
 // startCluster starts three servers that have found each other.
 func startCluster(t *testing.T) []*server.Server {
 	t.Helper()
-	var listeners []net.Listener
+	ports := freePorts(t, 3)
 	var routes []*url.URL
-	var ports []int
-	for range 3 { // ports that are free just now
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		listeners = append(listeners, ln)
-		ports = append(ports, ln.Addr().(*net.TCPAddr).Port)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: ln.Addr().String()})
-	}
-	for _, ln := range listeners {
-		if err := ln.Close(); err != nil {
-			t.Fatal(err)
-		}
+	for _, port := range ports {
+		routes = append(routes, &url.URL{Scheme: "nats", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))})
 	}
 	var servers []*server.Server
 	for i, port := range ports {
