@@ -179,8 +179,9 @@ func TestGrantForSession(t *testing.T) {
 
 // TestGrantExpires: a grant ends by its time, without anybody doing anything.
 func TestGrantExpires(t *testing.T) {
+	t.Parallel() // for the others need not wait for its end
 	w := build(t, askBash, lint)
-	ends := time.Now().Add(3 * time.Second)
+	ends := time.Now().Add(10 * time.Second)
 	w.always(approvals.Decision{Action: approvals.ActionAllowAlways, GrantExpiresAt: &ends}, "")
 	w.passes("")
 	time.Sleep(time.Until(ends))

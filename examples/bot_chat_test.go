@@ -64,10 +64,10 @@ func say(t *testing.T, bot, token, text string) (status int, answer string) {
 // by whom the chat's token proves to be the chat. What was asked before the bot
 // started is forwarded too.
 func TestBotChat(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	program := filepath.Join(t.TempDir(), "bot.exe")
 	pinned.Command(t, ".", "go", "build", "-o", program, "./bot-chat")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	stage := openStage(ctx, t)
 	webhook, posts := fakeChat(t)
 	t.Setenv("CHAT_WEBHOOK", webhook+"/hooks/secret-of-the-hook")
@@ -194,10 +194,10 @@ const goneID = "01KAKZ00000000000000000008"
 // What heldcall cannot tell now is neither dropped nor approved unseen, what is too
 // long for the chat is shown and approved elsewhere, and what is gone is left alone.
 func TestBotChatDecidesNothingUnseen(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	program := filepath.Join(t.TempDir(), "bot.exe")
 	pinned.Command(t, ".", "go", "build", "-o", program, "./bot-chat")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	long := notifytest.Request(1)
 	long.Arguments = json.RawMessage(`{"command":"` + strings.Repeat("echo harmless; ", 130) + `rm -r /srv"}`)
 	var failing atomic.Bool

@@ -23,6 +23,9 @@ import (
 	"github.com/heldcall/heldcall/internal/pinned"
 )
 
+// patience bounds all that must happen in a test, and nothing is timed with it.
+const patience = 5 * time.Minute
+
 const note = "Nothing is removed here. Move it to trash/ instead."
 
 func TestBotGo(t *testing.T) {
@@ -36,7 +39,7 @@ func TestBotGo(t *testing.T) {
 // the bot starts.
 func testBot(t *testing.T, program string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	withoutNATS(ctx, t, program, args...)
 	stage := openStage(ctx, t)

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -22,7 +21,7 @@ func TestDocumentedNATSLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stage := openStage(ctx, t)
 	conn, err := nats.Connect(stage.NATS, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
@@ -54,11 +53,11 @@ func TestDocumentedNATSLines(t *testing.T) {
 		})
 	}
 	for _, subscription := range live {
-		if _, err := subscription.NextMsg(10 * time.Second); err != nil {
+		if _, err := subscription.NextMsg(patience); err != nil {
 			t.Errorf("%s: %v", subscription.Subject, err)
 		}
 	}
-	if _, err := conn.Request("$SRV.INFO.heldcall", nil, 10*time.Second); err != nil { // nats micro info heldcall
+	if _, err := conn.Request("$SRV.INFO.heldcall", nil, patience); err != nil { // nats micro info heldcall
 		t.Errorf("the micro service: %v", err)
 	}
 }
@@ -76,7 +75,7 @@ func sendLine(ctx context.Context, t *testing.T, stage *demo.Stage, conn *nats.C
 	if strings.HasSuffix(subject, "runs.get") { // which knows the runs that somebody has steered
 		sendLine(ctx, t, stage, conn, "heldcall.v1.signal.local."+held.RunID, `{"action":"pause_run"}`)
 	}
-	reply, err := conn.Request(fill.Replace(subject), []byte(fill.Replace(payload)), 10*time.Second)
+	reply, err := conn.Request(fill.Replace(subject), []byte(fill.Replace(payload)), patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +110,7 @@ func sendLine(ctx context.Context, t *testing.T, stage *demo.Stage, conn *nats.C
 // addGrant makes a grant to revoke, and returns its id.
 func addGrant(t *testing.T, conn *nats.Conn) string {
 	t.Helper()
-	reply, err := conn.Request("heldcall.v1.grants.local.add", []byte(`{"effect":"deny","principal":{"tenant":"default"},"patterns":["bash(npm publish)"]}`), 10*time.Second)
+	reply, err := conn.Request("heldcall.v1.grants.local.add", []byte(`{"effect":"deny","principal":{"tenant":"default"},"patterns":["bash(npm publish)"]}`), patience)
 	if err != nil {
 		t.Fatal(err)
 	}

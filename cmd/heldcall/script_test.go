@@ -23,18 +23,24 @@ import (
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
+const soon = 2 * time.Minute // bounds every wait; nothing is timed with it
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"heldcall": main, "stops-slowly": stopsSlowly})
 }
 
-// stopsSlowly is a program that needs three seconds to stop.
+// stopsSlowly is a program that takes as long to stop as its argument says.
 func stopsSlowly() {
 	ctx, _ := untilSignal()
 	if err := os.WriteFile("ready", []byte("ready"), 0o600); err != nil {
 		panic(err)
 	}
 	<-ctx.Done()
-	time.Sleep(3 * time.Second)
+	takes, err := time.ParseDuration(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	time.Sleep(takes)
 	fmt.Println("stopped")
 }
 
@@ -101,7 +107,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: eventually COMMAND ARG...")
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(soon)
 	for ts.Exec(args[0], args[1:]...) != nil {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s did not succeed", strings.Join(args, " "))

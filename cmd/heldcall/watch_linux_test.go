@@ -22,8 +22,6 @@ import (
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
-const soon = time.Minute // bounds every wait; nothing is timed with it
-
 // TestWatch drives the real program in a pseudo-terminal, against a served
 // heldcall that holds an agent's calls: they appear, and are approved, denied with
 // a note, and edited.

@@ -16,7 +16,7 @@ import (
 
 const (
 	actTime  = 20 * time.Second // for one act, at most
-	patience = 5 * time.Second  // for the audit log to come in, at most
+	patience = 20 * time.Second // for the audit log to come in, at most
 )
 
 // act is one conversation, what its reviewer does and what must come of it.
