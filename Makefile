@@ -14,6 +14,10 @@ ARGS      ?=
 GORACE    ?= atexit_sleep_ms=0
 TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
+# How long the tests of a package may take. On two busy processors those of app take
+# nearly the ten minutes that Go gives them by itself.
+PATIENCE  ?= 60m
+
 .DEFAULT_GOAL := help
 .PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release contract reference load bench
 
@@ -27,7 +31,7 @@ build: ## the program, as bin/heldcall
 	$(GO) build -trimpath -o bin/ ./cmd/heldcall
 
 test: ## all tests with the race detector; needs Go only
-	GORACE=$(GORACE) $(GO) test -race -vet=off -p $(TESTJOBS) ./...
+	GORACE=$(GORACE) $(GO) test -race -vet=off -p $(TESTJOBS) -timeout $(PATIENCE) ./...
 
 check: format vet lint test queries tidy vuln ## everything that must be clean before a commit
 
@@ -57,31 +61,31 @@ fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS 
 	FUZZTIME=$(FUZZTIME) FUZZJOBS=$(FUZZJOBS) FUZZMOD=$(FUZZMOD) .ci/fuzz $(FUZZPKGS)
 
 conformance: ## recorded answers of many providers through the real proxy; needs ../shared/streams
-	$(GO) test -tags conformance ./internal/conformance -run TestConformance -count=1 -v -timeout 20m
+	$(GO) test -tags conformance ./internal/conformance -run TestConformance -count=1 -v -timeout $(PATIENCE)
 
 clients: ## official SDKs of Go, Node and Python, and the example bots; installs them
 	$(GO) test -C internal/clients/gosdk ./...
-	$(GO) test -tags clients ./internal/clients ./examples -count=1 -v -timeout 30m
+	$(GO) test -tags clients ./internal/clients ./examples -count=1 -v -timeout $(PATIENCE)
 
 agents: ## Codex, Claude Code, opencode and Qwen Code at work through heldcall run; installs them; ARGS=-all: more of them, -long: holds for 330 s
-	$(GO) test -tags agents ./internal/agents -count=1 -v -parallel 6 -timeout 40m -args $(ARGS)
+	$(GO) test -tags agents ./internal/agents -count=1 -v -parallel 6 -timeout $(PATIENCE) -args $(ARGS)
 
 ui: ## the web inbox in Chromium, at the width of a desk and of a phone; installs the browser (Debian) and its driver; ARGS='-only live' narrows it
 	.ci/chromium
-	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout 40m -args $(ARGS)
+	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout $(PATIENCE) -args $(ARGS)
 
 ui-shots: ## the same, and keeps pictures of the pages in bin/shots
 	.ci/chromium
-	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout 40m -args -shots bin/shots $(ARGS)
+	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout $(PATIENCE) -args -shots bin/shots $(ARGS)
 
 observe: ## a real Prometheus scrapes heldcall: rules, alerts, and every query of the dashboard; installs it (Debian)
 	.ci/prometheus
-	$(GO) test -C dashboards/check -tags observe -run 'TestPromtool|TestEveryQuery' -count=1 -v -timeout 10m ./...
+	$(GO) test -C dashboards/check -tags observe -run 'TestPromtool|TestEveryQuery' -count=1 -v -timeout $(PATIENCE) ./...
 
 deploy: ## Kubernetes manifests, Helm chart, compose, systemd unit, Dockerfile and a release of this platform; installs systemd (Debian); needs root
 	.ci/systemd
 	$(GO) vet -C deploy/check ./...
-	$(GO) test -C deploy/check -count=1 -timeout 20m ./...
+	$(GO) test -C deploy/check -count=1 -timeout $(PATIENCE) ./...
 
 release: ## archives of all platforms with checksums and SBOM, in bin/release; VERSION=v1.2.3
 	$(GO) run ./deploy/release -version '$(VERSION)'
@@ -96,8 +100,8 @@ reference: ## write the types and defaults in docs/configuration.md anew from th
 	$(GO) test . -run TestConfigurationIsDocumented -update
 
 load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate; make test has some hundred
-	$(GO) test ./approvals -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -args -many=2000
-	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -args -many=1000
+	$(GO) test ./approvals -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
+	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
 	$(GO) run ./internal/bench $(ARGS)
