@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/scripted"
 )
 
 const transferPolicy = `
@@ -57,19 +58,28 @@ func TestTwoOfTheGroupReleaseACall(t *testing.T) {
 	}
 }
 
-// One denial outweighs the approvals before it.
+// One denial outweighs the approvals before it, also those of another group.
 func TestADenialWinsOverApprovals(t *testing.T) {
-	m := team{}
-	w := build(t, transferPolicy, callThenText, m.with("ann", "reviewer", "finance"), m.with("fay", "reviewer", "*"))
-	w.console = w.as(m["ann"])
-	agent := w.post("/v1/chat/completions", streamedRequest)
-	id := w.pending(1)[0].ID
-	w.decide(id, approve(id))
-	if r, err := w.as(m["fay"]).Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionDeny, Note: "not today"}); err != nil || r.Status != approvals.StatusDenied {
-		t.Fatalf("the denial: %s, %v", r.Status, err)
-	}
-	if answer := agent.rest(); leaks(answer) != "" {
-		t.Errorf("the agent got %q", answer)
+	for policy, c := range map[string]struct {
+		model       func(*scripted.Request) scripted.Reply
+		first, then string // groups
+		secret      string // a part of the call
+	}{
+		transferPolicy:  {callThenText, "finance", "*", lsCall.ID},
+		twoGroupsPolicy: {dumpAndSend, "dba", "security", "psql"},
+	} {
+		m := team{}
+		w := build(t, policy, c.model, m.with("ann", "reviewer", c.first), m.with("fay", "reviewer", c.then))
+		w.console = w.as(m["ann"])
+		agent := w.post("/v1/chat/completions", streamedRequest)
+		id := w.pending(1)[0].ID
+		w.decide(id, approve(id))
+		if r, err := w.as(m["fay"]).Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionDeny, Note: "not today"}); err != nil || r.Status != approvals.StatusDenied {
+			t.Fatalf("the denial: %s, %v", r.Status, err)
+		}
+		if answer := agent.rest(); strings.Contains(answer, c.secret) || leaks(answer) != "" {
+			t.Errorf("the agent got %q", answer)
+		}
 	}
 }
 
