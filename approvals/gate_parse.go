@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // other tools use for yes and no. What is not named here is ignored.
 type DecisionPayload struct {
 	RequestID      string            `json:"request_id"`
+	ExecutionID    string            `json:"execution_id"` // the same, as other tools name it
 	Action         string            `json:"action"`
 	Allow          *bool             `json:"allow"`
 	Approved       *bool             `json:"approved"`
@@ -32,7 +34,7 @@ type DecisionPayload struct {
 
 // ParseDecision reads a decision leniently in its words and strictly as JSON.
 // The action "allow", and allow, approved or confirmed set to true, are read as
-// approve, set to false as deny; contradictions are refused, and so are
+// approve, set to false as deny, and execution_id is read as request_id; contradictions are refused, and so are
 // duplicate names. ReviewerID is left empty: it is never taken from a payload.
 // Every error is an [*InvalidError].
 func ParseDecision(payload []byte) (Decision, error) {
@@ -47,8 +49,11 @@ func ParseDecision(payload []byte) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
+	if p.RequestID != "" && p.ExecutionID != "" && p.RequestID != p.ExecutionID {
+		return Decision{}, &InvalidError{"execution_id", "it names another request than request_id does; give one of them"}
+	}
 	d := Decision{
-		RequestID:      p.RequestID,
+		RequestID:      cmp.Or(p.RequestID, p.ExecutionID),
 		Action:         action,
 		Note:           p.Note,
 		Patterns:       p.Patterns,

@@ -86,8 +86,8 @@ func exchanges() map[string]exchange {
 		"GET /api/v1/ws": {
 			query: []string{"last_event_id"}, header: []string{"Sec-WebSocket-Protocol"}, socket: &conversation{
 				sends: []socketMessage{
-					{live.TypeRequest, reflect.TypeFor[live.Message[approvals.Request]]()},
-					{live.TypeUpdate, reflect.TypeFor[live.Message[approvals.Request]]()},
+					{live.TypeRequest, reflect.TypeFor[live.Message[live.ToldRequest]]()},
+					{live.TypeUpdate, reflect.TypeFor[live.Message[live.ToldRequest]]()},
 					{live.TypeReady, reflect.TypeFor[live.Message[live.Ready]]()},
 					{live.TypeStatus, reflect.TypeFor[live.Message[live.AgentStatus]]()},
 					{live.TypeError, reflect.TypeFor[live.Message[problem.Problem]]()},

@@ -44,7 +44,7 @@ func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (
 			return nil, lacksRole(s.who, reviewers.RoleReviewer)
 		}
 		request, err := s.console.take(ctx, s.who, channelSocket, "", message.Data)
-		return live.Message[approvals.Request]{Type: live.TypeUpdate, ID: message.ID, Data: request}, err
+		return live.Message[live.ToldRequest]{Type: live.TypeUpdate, ID: message.ID, Data: live.Told(request)}, err
 	case live.TypeQuery:
 		var query live.StatusQuery
 		if len(message.Data) > 0 {
@@ -88,7 +88,7 @@ func (c *Console) status(ctx context.Context, query live.StatusQuery) (live.Agen
 		for _, r := range page.Items {
 			run := at(r.SessionID, r.RunID, r.Principal)
 			run.Waiting = append(run.Waiting, live.WaitingCall{
-				RequestID: r.ID, Kind: r.Kind, ToolName: r.ToolName, RiskLevel: r.RiskLevel, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
+				RequestID: r.ID, ExecutionID: r.ID, Kind: r.Kind, ToolName: r.ToolName, RiskLevel: r.RiskLevel, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
 			})
 		}
 		if filter.Cursor = page.NextCursor; filter.Cursor == "" {

@@ -85,7 +85,7 @@ func (s *socket) tellPending(ctx context.Context, last *uint64) (*feed, error) {
 		for i := range page.Items {
 			f.told[page.Items[i].ID] = true
 			ready.Pending = append(ready.Pending, page.Items[i].ID)
-			if err := tell(ctx, s, live.Message[approvals.Request]{Type: live.TypeRequest, Data: page.Items[i]}); err != nil {
+			if err := tell(ctx, s, live.Message[live.ToldRequest]{Type: live.TypeRequest, Data: live.Told(page.Items[i])}); err != nil {
 				return nil, err
 			}
 		}
@@ -112,7 +112,7 @@ func (s *socket) forward(ctx context.Context, f *feed, event approvals.Event) er
 	case err != nil:
 		return fmt.Errorf("read request %s: %w", event.RequestID, err)
 	}
-	message := live.Message[approvals.Request]{Type: live.TypeUpdate, Data: request}
+	message := live.Message[live.ToldRequest]{Type: live.TypeUpdate, Data: live.Told(request)}
 	if request.Status.Final() {
 		if begins || event.Seq <= f.since { // how it ended comes next, or is known
 			return nil

@@ -151,7 +151,7 @@ func TestSocketTellsWhereAgentsStand(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func(id string) live.WaitingCall {
-		return live.WaitingCall{RequestID: id, Kind: approvals.KindPermission, ToolName: "bash", RiskLevel: approvals.RiskHigh}
+		return live.WaitingCall{RequestID: id, ExecutionID: id, Kind: approvals.KindPermission, ToolName: "bash", RiskLevel: approvals.RiskHigh}
 	}
 	want := live.AgentStatus{Sessions: []live.SessionStatus{
 		{SessionID: "s1", Runs: []live.RunStatus{

@@ -52,7 +52,7 @@ type Update struct {
 	// Type is live.TypeRequest for a request that waits, live.TypeUpdate for one that
 	// changed, and live.TypeReady when all that waits has been told.
 	Type    live.Type
-	Request approvals.Request // as it stands; not with live.TypeReady
+	Request approvals.Request // as it stands, under its own names; not with live.TypeReady
 	Ready   live.Ready        // with live.TypeReady
 	EventID string            // where to resume after this, "" where that has not changed
 }

@@ -3,6 +3,7 @@
 package live
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -21,8 +22,8 @@ type Type string
 
 // What the console sends.
 const (
-	TypeRequest Type = "agent_tool_permission_request" // a request that waits; Data is an approvals.Request
-	TypeUpdate  Type = "agent_tool_permission_update"  // a request as it stands now; Data is an approvals.Request
+	TypeRequest Type = "agent_tool_permission_request" // a request that waits; Data is a ToldRequest
+	TypeUpdate  Type = "agent_tool_permission_update"  // a request as it stands now; Data is a ToldRequest
 	TypeReady   Type = "ready"                         // what waits has been sent; Data is a Ready
 	TypeStatus  Type = "agent_status"                  // the answer to TypeQuery; Data is an AgentStatus
 	TypeError   Type = "error"                         // Data is a problem.Problem
@@ -44,6 +45,20 @@ type Message[T any] struct {
 	// last_event_id.
 	EventID string `json:"event_id,omitempty"`
 	Data    T      `json:"data"`
+}
+
+// ToldRequest is a request as a WebSocket tells it: with the names, beside its own, by
+// which clients that were written for other agent frameworks know these things.
+type ToldRequest struct {
+	approvals.Request
+	ExecutionID string          `json:"execution_id"` // id
+	Parameters  json.RawMessage `json:"parameters"`   // arguments
+	Message     string          `json:"message"`      // title
+}
+
+// Told is a request with all of its names.
+func Told(r approvals.Request) ToldRequest {
+	return ToldRequest{Request: r, ExecutionID: r.ID, Parameters: r.Arguments, Message: r.Title}
 }
 
 // Ready says that whatever waits has been sent.
@@ -83,10 +98,11 @@ type RunStatus struct {
 
 // WaitingCall is a request that waits, in short.
 type WaitingCall struct {
-	RequestID string         `json:"request_id"`
-	Kind      approvals.Kind `json:"kind"`
-	ToolName  string         `json:"tool_name"`
-	RiskLevel approvals.Risk `json:"risk_level"`
-	CreatedAt time.Time      `json:"created_at"` // UTC
-	ExpiresAt time.Time      `json:"expires_at"` // UTC
+	RequestID   string         `json:"request_id"`
+	ExecutionID string         `json:"execution_id"` // the same
+	Kind        approvals.Kind `json:"kind"`
+	ToolName    string         `json:"tool_name"`
+	RiskLevel   approvals.Risk `json:"risk_level"`
+	CreatedAt   time.Time      `json:"created_at"` // UTC
+	ExpiresAt   time.Time      `json:"expires_at"` // UTC
 }
