@@ -87,7 +87,7 @@ type Request struct {
 	Model             string          `json:"model"`
 	ToolCallID        string          `json:"tool_call_id"`
 	ToolName          string          `json:"tool_name"`
-	Arguments         json.RawMessage `json:"arguments"` // an object, or a string where the model's text is not strict JSON
+	Arguments         json.RawMessage `json:"arguments"` // an object, or a string where the model's text is not strict JSON, or nested too deep for many readers
 	Resource          string          `json:"resource"`
 	ArgsPreview       string          `json:"args_preview"`
 	Tool              Tool            `json:"tool"`

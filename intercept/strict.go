@@ -23,6 +23,30 @@ func Strict(b []byte) error {
 	return errBehind
 }
 
+// maxNesting is how deep JSON may nest that many parsers read: some stop at 64.
+const maxNesting = 64
+
+// Deep reports whether strict JSON nests so deep that many parsers give up on it.
+func Deep(b []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
 // ArgumentsCheck follows the arguments of a call that passes in fragments and
 // notices, before the fragment goes on, when they stop being one strict JSON
 // object.

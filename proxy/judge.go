@@ -243,6 +243,10 @@ func (x *exchange) request(h *hearing) approvals.Request {
 	if tool, ok := x.req.Tool(h.call.Name); ok {
 		r.Description = strings.Clone(tool.Description) // pins no list of tools
 		r.Tool = approvals.Tool{Description: r.Description, Parameters: tool.Parameters}
+		if intercept.Deep(tool.Parameters) {
+			r.Tool.Parameters = nil
+			r.Details.Flags = append(slices.Clip(r.Details.Flags), "The tool's parameters are nested too deep to be shown, or checked against.")
+		}
 	}
 	if r.Arguments[0] != '{' || string(r.Arguments) != h.call.Arguments {
 		r.Details.RawArguments = h.call.Arguments
@@ -266,9 +270,9 @@ func excerpt(text string) string {
 }
 
 // argumentsValue is the arguments as a JSON value: the object where they are one
-// in strict JSON, else the text as a string.
+// in strict JSON that browsers and bots can read, else the text as a string.
 func argumentsValue(c intercept.Call) json.RawMessage {
-	if text := []byte(c.Arguments); !c.FreeText && intercept.Strict(text) == nil && isObject(text) {
+	if text := []byte(c.Arguments); !c.FreeText && intercept.Strict(text) == nil && isObject(text) && !intercept.Deep(text) {
 		return text
 	}
 	return quoteJSON(c.Arguments)

@@ -23,7 +23,7 @@ func demandsOf(asks []*pattern) []Demand {
 		if slices.ContainsFunc(asks[:i], func(earlier *pattern) bool { return earlier.rule == p.rule }) {
 			continue
 		}
-		all = append(all, Demand{p.where, slices.Clone(p.rule.reviewers), max(p.rule.required, 1), p.rule.escalate})
+		all = append(all, Demand{p.where, slices.Clone(p.rule.reviewers), p.rule.required, p.rule.escalate})
 	}
 	return all
 }

@@ -11,6 +11,9 @@ func printableLines(text string) string { return visible.Lines(text) }
 // escapeJSON escapes JSON for a terminal; it stays the same JSON.
 func escapeJSON(text []byte) string { return visible.JSON(text) }
 
+// indentJSON is escapeJSON over several lines.
+func indentJSON(text []byte) string { return visible.Indented(text) }
+
 // shorten cuts a text to a number of runes and says so with an ellipsis.
 func shorten(text string, most int) string {
 	runes := []rune(text)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -139,15 +137,6 @@ func describeDecision(d *approvals.Decision) string {
 		text += fmt.Sprintf(" (grant %s: %s)", d.GrantID, strings.Join(d.Patterns, " "))
 	}
 	return joinFilled(": ", text, d.Note)
-}
-
-// indentJSON writes JSON over several lines, safe for a terminal.
-func indentJSON(value json.RawMessage) string {
-	var indented bytes.Buffer
-	if json.Indent(&indented, value, "", "  ") != nil {
-		return printableLines(string(value))
-	}
-	return escapeJSON(indented.Bytes())
 }
 
 // indentMore moves every line but the first to the right.

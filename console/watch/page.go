@@ -1,7 +1,7 @@
 package watch
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"strings"
 	"time"
@@ -96,7 +96,7 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 	}
 	if raw {
 		w.heading("arguments, as JSON")
-		w.text("  ", styles.plain, indented(r.Arguments))
+		w.text("  ", styles.plain, visible.Indented(r.Arguments))
 		if r.Details.RawArguments != "" {
 			w.heading("as the model wrote them")
 			w.text("  ", styles.plain, r.Details.RawArguments)
@@ -123,7 +123,7 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		}
 		w.field("decided", fmt.Sprintf("%s by %s over %s %s %s", d.Action, who, d.Channel, d.DecidedAt.UTC().Format(time.RFC3339), d.Note))
 		if d.ModifiedArgs != nil {
-			w.diff(diffLines(indented(r.Arguments), indented(d.ModifiedArgs)))
+			w.diff(diffLines(visible.Indented(r.Arguments), visible.Indented(d.ModifiedArgs)))
 		}
 	}
 	w.field("asked by "+r.Rule, r.Reason)
@@ -154,7 +154,7 @@ func whoAsks(r *approvals.Request) []string {
 func draftPage(r *approvals.Request, draft []byte, width int) page {
 	w := &writer{width: width}
 	w.heading("edited: these arguments would run in place of the model's")
-	w.diff(diffLines(indented(r.Arguments), indented(json.RawMessage(strings.TrimSpace(string(draft))))))
+	w.diff(diffLines(visible.Indented(r.Arguments), visible.Indented(bytes.TrimSpace(draft))))
 	return page{lines: w.lines, callEnd: len(w.lines)}
 }
 

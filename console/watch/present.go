@@ -131,15 +131,5 @@ func plainText(value json.RawMessage) string {
 	if text, ok := textOf(value); ok {
 		return text
 	}
-	return indented(value)
-}
-
-// indented is JSON over several lines, safe for a terminal; what is none stays as
-// it is.
-func indented(value json.RawMessage) string {
-	var out bytes.Buffer
-	if json.Indent(&out, value, "", "  ") != nil {
-		return string(value)
-	}
-	return visible.JSON(out.Bytes())
+	return visible.Indented(value)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -39,24 +38,6 @@ func escape(text string, lines bool) string {
 			fmt.Fprintf(&out, `\u%04x`, r)
 		}
 		text = text[size:]
-	}
-	return out.String()
-}
-
-// JSON writes what is not plainly visible in JSON as JSON escapes, so that
-// it stays the same JSON. Such runes stand only within strings.
-func JSON(text []byte) string {
-	var out strings.Builder
-	for _, r := range string(text) {
-		switch {
-		case Rune(r), r == '\n':
-			out.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		}
 	}
 	return out.String()
 }

@@ -8,6 +8,7 @@ import (
 	slackapi "github.com/slack-go/slack"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/visible"
 )
 
 // What a button asks for. Its value is the id of the request.
@@ -50,7 +51,7 @@ func (c *Channel) buttons(r *approvals.Request, whole bool) *slackapi.ActionBloc
 
 // editable reports whether the arguments can be edited in a modal.
 func editable(r *approvals.Request) bool {
-	return !r.Details.Fixed && r.OneDecides() && units(pretty(r.Arguments)) <= maxSection
+	return !r.Details.Fixed && r.OneDecides() && units(visible.Indented(r.Arguments)) <= maxSection
 }
 
 // promise says what allowing a call always will let pass; ok is false where it cannot

@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode/utf16"
@@ -74,20 +73,11 @@ func fence(text string, most int) (code string, whole bool) {
 
 // fenceJSON is fence for JSON, indented: with the escapes it is the same JSON.
 func fenceJSON(value json.RawMessage, most int) (code string, whole bool) {
-	text, whole := cut(fenced(pretty(value)), most-units("```\n\n```"))
+	text, whole := cut(fenced(visible.Indented(value)), most-units("```\n\n```"))
 	return "```\n" + text + "\n```", whole
 }
 
 func fenced(text string) string { return strings.ReplaceAll(text, "```", `\u0060\u0060\u0060`) }
-
-// pretty is JSON over several lines in which every character is seen.
-func pretty(value json.RawMessage) string {
-	var indented bytes.Buffer
-	if json.Indent(&indented, value, "", "  ") != nil {
-		return visible.Lines(string(value))
-	}
-	return visible.JSON(indented.Bytes())
-}
 
 // section is a block of text in which Slack looks for no names and no links, and of
 // which it folds nothing away.

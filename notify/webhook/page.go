@@ -1,9 +1,7 @@
 package webhook
 
 import (
-	"bytes"
 	_ "embed"
-	stdjson "encoding/json"
 	"errors"
 	"html/template"
 	"io"
@@ -205,7 +203,7 @@ func ended(r *approvals.Request) string {
 // pageTemplate escapes whatever a model wrote.
 // What is not plainly visible in it is shown as an escape. Doubts are among the flags.
 func pageTemplate() (*template.Template, error) {
-	return template.New("page").Funcs(template.FuncMap{"line": visible.Line, "lines": visible.Lines, "json": shown}).Parse(pageText)
+	return template.New("page").Funcs(template.FuncMap{"line": visible.Line, "lines": visible.Lines, "json": visible.Indented}).Parse(pageText)
 }
 
 // render answers a browser. A call is shown as long as its link may still decide it:
@@ -232,13 +230,4 @@ func (l *Links) render(w http.ResponseWriter, status int, request approvals.Requ
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_ = t.Execute(w, p)
-}
-
-// shown is what the template shows of arguments: the same JSON, over several lines.
-func shown(arguments stdjson.RawMessage) string {
-	var indented bytes.Buffer
-	if stdjson.Indent(&indented, arguments, "", "  ") != nil {
-		return visible.Lines(string(arguments))
-	}
-	return visible.JSON(indented.Bytes())
 }
