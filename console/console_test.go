@@ -32,6 +32,7 @@ type scriptedGate struct {
 	page       approvals.Page
 	request    approvals.Request
 	reading    error // of one request; nil: err
+	read       int   // how often one was read
 	run        approvals.Run
 	delegation approvals.Delegation
 	runs       []approvals.Run
@@ -42,6 +43,9 @@ type scriptedGate struct {
 }
 
 func (g *scriptedGate) Request(context.Context, string) (approvals.Request, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.read++
 	if g.reading != nil {
 		return g.request, g.reading
 	}

@@ -15,20 +15,19 @@ import (
 	"github.com/heldcall/heldcall/intercept/sse"
 )
 
-// eventRequest names the event that is a request as it stands.
-const eventRequest = "request"
-
 // events streams the audit log as server-sent events, each with its sequence
 // number as id, until the client leaves or the console stops. Without a
 // Last-Event-ID, and with one that this log does not have yet, it begins with the next
 // event; with 0 at the first. With requests=true each event about a request is followed
-// by that request as it stands by then.
+// by that request as it stands by then; where there are several that the log had already
+// when the stream began, only the first of them.
 func (c *Console) events(w http.ResponseWriter, r *http.Request) error {
 	from, err := resumeFrom(r.Header.Get("Last-Event-ID"))
 	if err != nil {
 		return err
 	}
-	if from, err = c.inThisLog(r.Context(), from); err != nil {
+	from, head, err := c.inThisLog(r.Context(), from)
+	if err != nil {
 		return err
 	}
 	requests, err := parseEventsQuery(r.URL.RawQuery)
@@ -53,7 +52,7 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) error {
 	c.metrics.streams.Inc()
 	defer c.metrics.streams.Dec()
 	w.WriteHeader(http.StatusOK)
-	c.stream(ctx, newEventWriter(w), feed, requests)
+	c.stream(ctx, newEventWriter(w), feed, &tidings{gate: c.gate, requests: requests, head: head, told: map[string]bool{}})
 	return nil
 }
 
@@ -72,19 +71,19 @@ func resumeFrom(lastEventID string) (uint64, error) {
 
 // inThisLog is the sequence number to begin with where one may be of another log, from
 // before the state was restored or begun anew: then it is 0, since who waited for that
-// event would hear of none until this log has as many.
-func (c *Console) inThisLog(ctx context.Context, from uint64) (uint64, error) {
+// event would hear of none until this log has as many. head is the latest event, 0 where
+// nothing is told that has been.
+func (c *Console) inThisLog(ctx context.Context, from uint64) (begin, head uint64, err error) {
 	if from == 0 {
-		return 0, nil
+		return 0, 0, nil
 	}
-	head, err := c.gate.LastSeq(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("read the end of the log: %w", err)
+	if head, err = c.gate.LastSeq(ctx); err != nil {
+		return 0, 0, fmt.Errorf("read the end of the log: %w", err)
 	}
 	if from > head+1 {
-		return 0, nil
+		return 0, 0, nil
 	}
-	return from, nil
+	return from, head, nil
 }
 
 // parseEventsQuery reads whether requests are wanted beside the events.
@@ -132,7 +131,7 @@ func (c *Console) subscribe(ctx context.Context, from uint64) <-chan feedItem {
 
 // stream writes what the feed brings, and a comment whenever it brought nothing
 // for one heartbeat.
-func (c *Console) stream(ctx context.Context, out *eventWriter, feed <-chan feedItem, requests bool) {
+func (c *Console) stream(ctx context.Context, out *eventWriter, feed <-chan feedItem, told *tidings) {
 	if out.comment("heldcall events") != nil {
 		return
 	}
@@ -149,7 +148,7 @@ func (c *Console) stream(ctx context.Context, out *eventWriter, feed <-chan feed
 			if !open {
 				return
 			}
-			text, failed := c.tidings(ctx, item, requests)
+			text, failed := told.of(ctx, item)
 			if failed != nil {
 				if ctx.Err() == nil {
 					c.log.Error("event stream failed", "error", failed)
@@ -164,38 +163,6 @@ func (c *Console) stream(ctx context.Context, out *eventWriter, feed <-chan feed
 		}
 		heartbeat.Reset(c.heartbeat)
 	}
-}
-
-// tidings are an event and, where that is wanted, the request that it is about:
-// written together, so that a reader is woken once.
-func (c *Console) tidings(ctx context.Context, item feedItem, requests bool) ([]byte, error) {
-	if item.err != nil {
-		return nil, item.err
-	}
-	event := item.event
-	text, err := appendEvent([]byte("id: "+strconv.FormatUint(event.Seq, 10)+"\n"), string(event.Type), event)
-	if err != nil || !requests || !movesRequest(event.Type) {
-		return text, err
-	}
-	request, err := c.gate.Request(ctx, event.RequestID)
-	switch {
-	case errors.Is(err, approvals.ErrUnknownRequest): // kept for as long as it was to be
-		return text, nil
-	case err != nil:
-		return nil, fmt.Errorf("read request %s: %w", event.RequestID, err)
-	}
-	return appendEvent(text, eventRequest, request)
-}
-
-// movesRequest reports whether an event says that a request began, ended, or
-// stands otherwise than before.
-func movesRequest(t approvals.EventType) bool {
-	switch t {
-	case approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,
-		approvals.EventApprovalExpired, approvals.EventApprovalCancelled:
-		return true
-	}
-	return false
 }
 
 // eventWriter writes server-sent events, each flushed, each within a deadline of

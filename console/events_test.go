@@ -122,6 +122,45 @@ func TestEventsBringRequestsWhereAsked(t *testing.T) {
 	wantProblem(t, status, header, body, 400, problem.CodeBadRequest)
 }
 
+// What was in the log when the stream began is told in order and whole, and each of its
+// requests is read once; what comes after that brings its request each time.
+func TestEventsThatHaveBeenBringEachRequestOnce(t *testing.T) {
+	gate := &scriptedGate{last: 5, events: make(chan approvals.Event), request: approvals.Request{Status: approvals.StatusApproved}}
+	lines := follow(t, start(t, gate, nil), "0", "requests=true")
+	take(t, lines, 2)
+	go func() {
+		for i, e := range []approvals.Event{
+			{Type: approvals.EventApprovalRequired, RequestID: "01A"},
+			{Type: approvals.EventApprovalRequired, RequestID: "01B"},
+			{Type: approvals.EventApprovalDecision, RequestID: "01A"},
+			{Type: approvals.EventCallReleased, RequestID: "01A"},
+			{Type: approvals.EventApprovalDecision, RequestID: "01B"},
+			{Type: approvals.EventApprovalCancelled, RequestID: "01A"},
+			{Type: approvals.EventApprovalCancelled, RequestID: "01A"},
+		} {
+			e.Seq = uint64(i + 1)
+			gate.events <- e
+		}
+	}()
+	var got []string
+	for _, line := range take(t, lines, 7*4+4*3) {
+		if id, event := strings.CutPrefix(line, "id: "); event {
+			got = append(got, id)
+		} else if line == "event: request" {
+			got[len(got)-1] += " and its request"
+		}
+	}
+	want := []string{"1 and its request", "2 and its request", "3", "4", "5", "6 and its request", "7 and its request"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	gate.mu.Lock()
+	defer gate.mu.Unlock()
+	if gate.read != 4 {
+		t.Errorf("requests were read %d times", gate.read)
+	}
+}
+
 func TestEventsBringNoRequestThatIsNotThere(t *testing.T) {
 	expired := approvals.Event{Seq: 9, Type: approvals.EventApprovalExpired, RequestID: "01B"}
 	gone := &scriptedGate{events: make(chan approvals.Event), reading: approvals.ErrUnknownRequest}
