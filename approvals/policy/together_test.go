@@ -31,6 +31,8 @@ rules:
     escalate: {after: 10s, to: [oncall]}
   - ask: [deploy]
     reviewers: [ops]
+  - ask: [tip]
+    reviewers: [finance]
 `
 
 // TestTogether: what is released as one is held back as the strictest of its parts,
@@ -57,6 +59,7 @@ func TestTogether(t *testing.T) {
 		{[]string{"wipe", "transfer"}, said{Action: Deny, Risk: "critical"}},
 		{[]string{"ls", "note"}, said{Ask, "medium", nil, 1, 10 * time.Second, "approve", false, 1}},
 		{[]string{"note", "memo"}, said{Ask, "medium", nil, 1, 10 * time.Minute, "approve", false, 0}},
+		{[]string{"tip", "transfer"}, said{Ask, "critical", finance, 2, 30 * time.Second, "deny", false, 0}},
 		{[]string{"note", "transfer"}, said{Ask, "critical", finance, 2, 10 * time.Second, "deny", false, 0}},
 		{[]string{"pay"}, said{Ask, "medium", finance, 1, DefaultTimeout, "deny", true, 0}},
 		{[]string{"note", "pay"}, said{Ask, "medium", finance, 1, 10 * time.Second, "deny", true, 0}},

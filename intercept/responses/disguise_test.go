@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -231,6 +232,32 @@ func TestEventWithTheIDOfAHeldCall(t *testing.T) {
 			if strings.Contains(p.Got.String(), mark) {
 				t.Errorf("call with %q, then\n%s\nThe agent has\n%s", index, event, p.Got.String())
 			}
+		}
+	}
+}
+
+// An event whose number and whose id are those of two items is refused, and so is one
+// with the id of a call and a number of none: neither is of the other item.
+func TestEventOfTwoItems(t *testing.T) {
+	begun := newScript("resp_1").begin().out.String() +
+		sayEvent("response.output_item.added", `"output_index":0,"item":{"type":"message","id":"msg_1","role":"assistant","content":[],"status":"in_progress"}`) +
+		sayEvent("response.output_item.added", `"output_index":1,"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"","status":"in_progress"}`)
+	for name, tt := range map[string]struct {
+		at    string
+		taken bool
+	}{
+		"the text's":                       {`"output_index":0,"item_id":"msg_1",`, true},
+		"the text's number":                {`"output_index":0,`, true},
+		"the text's, by an id of none":     {`"output_index":0,"item_id":"msg_9",`, true},
+		"the text's number, the call's id": {`"output_index":0,"item_id":"` + mark + `",`, false},
+		"the call's number, the text's id": {`"output_index":1,"item_id":"msg_1",`, false},
+		"a number of none, the call's id":  {`"output_index":7,"item_id":"` + mark + `",`, false},
+	} {
+		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+		err := p.Feed(begun + sayEvent("response.content_part.added", tt.at+`"content_index":0,"part":{"type":"output_text","text":""}`))
+		var broken *intercept.Error // cut off, where the event itself is taken
+		if !errors.As(err, &broken) || (broken.Code == intercept.CodeUpstreamCut) != tt.taken || strings.Contains(p.Got.String(), mark) {
+			t.Errorf("%s: error %v; the agent has\n%s", name, err, p.Got.String())
 		}
 	}
 }
