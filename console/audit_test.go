@@ -143,7 +143,7 @@ func serve(t *testing.T, o console.Options) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {
 			t.Error(err)

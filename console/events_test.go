@@ -19,7 +19,7 @@ import (
 // end.
 func follow(t *testing.T, url, lastEventID string, query ...string) <-chan string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	request, err := http.NewRequestWithContext(ctx, "GET", url+"/api/v1/events?"+strings.Join(query, "&"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestShutdownEndsEventStreams(t *testing.T) {
 	}
 	lines := follow(t, "http://"+c.Addr(), "")
 	take(t, lines, 2)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := c.Shutdown(ctx); err != nil {
 		t.Error(err)

@@ -88,7 +88,7 @@ func awaitEnd(t *testing.T, hold *approvals.Hold) {
 	t.Helper()
 	select {
 	case <-hold.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the hold does not end")
 	}
 }
@@ -236,7 +236,7 @@ func TestEventsOverRESTResume(t *testing.T) {
 	if _, err := f.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionDeny, Note: "<why>"}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var first, second approvals.Event
 	for event, err := range f.Events(ctx, 0) {

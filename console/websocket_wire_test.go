@@ -14,7 +14,7 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-const patience = 30 * time.Second // with what must happen
+const patience = time.Minute // with what must happen
 
 // wire is a WebSocket as a test sees it.
 type wire struct {

@@ -26,7 +26,7 @@ import (
 // Exchanges that end as nobody planned leave nothing behind: no pending request,
 // no connection, no goroutine, no count of a stream that is open.
 
-const soon = 30 * time.Second
+const soon = 90 * time.Second
 
 // bed is a proxy with a real gate and store in front of a scripted upstream.
 type bed struct {

@@ -11,13 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // The commands that the demo prints for another terminal do what it says.
 func TestDemoIsAnsweredFromAnotherTerminal(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	input, typed := io.Pipe()
 	defer typed.Close()

@@ -97,7 +97,7 @@ func connect(t *testing.T, gate *echoGate, checks ...console.Check) (*client.Cli
 		t.Fatal(err)
 	}
 	stop := func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {
 			t.Error(err)

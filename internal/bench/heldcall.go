@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
 
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/scripted"
 )
 
 // hop is what stands between agents and the upstream.
@@ -64,7 +64,7 @@ func startHeldcall(bin, dir, upstreamAddr string, o heldcallOptions) (*hop, erro
 	if err != nil {
 		return nil, fmt.Errorf("heldcall's folder: %w", err)
 	}
-	addrs, err := freeAddrs(3)
+	addrs, err := scripted.FreeAddresses(3)
 	if err != nil {
 		return nil, err
 	}
@@ -121,10 +121,10 @@ log: {level: warn}
 	return h, nil
 }
 
-// waitReady polls the console for at most 20 s.
+// waitReady polls the console for at most a minute.
 func (h *hop) waitReady() error {
 	var last error
-	for range 200 {
+	for range 600 {
 		select {
 		case <-h.exited:
 			return errors.New("it ended")
@@ -135,18 +135,4 @@ func (h *hop) waitReady() error {
 		}
 	}
 	return last
-}
-
-// freeAddrs finds loopback addresses that nobody listens on.
-func freeAddrs(n int) ([]string, error) {
-	addrs := make([]string, n)
-	for i := range addrs {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		defer ln.Close()
-		addrs[i] = ln.Addr().String()
-	}
-	return addrs, nil
 }

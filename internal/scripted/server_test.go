@@ -17,7 +17,7 @@ import (
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 func start(t *testing.T, script scripted.Script) *scripted.Server {
 	t.Helper()
