@@ -85,7 +85,8 @@ tools:
   bash: {resource: command, as: shell}
 rules:
   - ask: ["bash(slow *)"]
-    timeout: 2s
+    timeout: 1s
+  - ask: ["bash(late *)"]
     reviewers: [nobody]
     escalate: {after: 1s, to: [oncall]}
   - allow: ["bash(free *)"]
@@ -209,7 +210,22 @@ func contractDecisions(_ *testing.T, w *world, b *contractBot) {
 	b.says("heldcall.v1.svc.requests.list", `{"limit":3}`, "Page")
 }
 
-func contractSilence(_ *testing.T, w *world, _ *contractBot) { <-w.command("slow", "slow one") }
+func contractSilence(t *testing.T, w *world, _ *contractBot) {
+	<-w.command("slow", "slow one")
+	answer := w.command("late", "late one")
+	id := w.pending(1)[0].ID
+	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
+		r, err := w.console.Request(t.Context(), id)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("it does not escalate: %+v, %v", r.Details.Escalation, err)
+		}
+		if r.Details.Escalation.EscalatedAt != nil {
+			break
+		}
+	}
+	w.decide(id, approvals.Decision{Action: approvals.ActionApprove})
+	<-answer
+}
 
 func contractRuns(_ *testing.T, w *world, b *contractBot) {
 	answer := w.command("steered", "ask more")
