@@ -137,6 +137,7 @@ func openDoor(e *embedded, own *natsgo.Conn, log *slog.Logger) (*botDoor, error)
 		natsgo.Name("heldcall door"),
 		natsgo.InProcessServer(e.server),
 		natsgo.UserInfo(doorUser, e.password),
+		natsgo.Timeout(ownTimeout),
 		natsgo.MaxReconnects(-1),
 		natsgo.ClosedHandler(func(*natsgo.Conn) { close(d.ended) }))
 	if err != nil {

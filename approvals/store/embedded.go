@@ -26,6 +26,11 @@ const (
 	botUser  = "local"
 )
 
+// ownTimeout is how long heldcall may take to connect to the server within itself:
+// NATS' own two seconds pass where a machine stands still for a moment, and heldcall
+// would not start.
+const ownTimeout = 30 * time.Second
+
 // embedded is a NATS server in this process, with its folder locked.
 type embedded struct {
 	server   *server.Server
@@ -59,6 +64,7 @@ func (e *embedded) start(o Options) error {
 		NoLog:                  true,
 		DisableJetStreamBanner: true,
 		NoAuthUser:             botUser,
+		AuthTimeout:            ownTimeout.Seconds(),
 	}
 	bots := server.NewAccount(botAccount)
 	opts.Accounts = []*server.Account{bots}
