@@ -19,15 +19,13 @@ import (
 // number as id, until the client leaves or the console stops. Without a
 // Last-Event-ID, and with one that this log does not have yet, it begins with the next
 // event; with 0 at the first. With requests=true each event about a request is followed
-// by that request as it stands by then; where there are several that the log had already
-// when the stream began, only the first of them.
+// by that request as it stands by then, unless it has been told how that ended.
 func (c *Console) events(w http.ResponseWriter, r *http.Request) error {
 	from, err := resumeFrom(r.Header.Get("Last-Event-ID"))
 	if err != nil {
 		return err
 	}
-	from, head, err := c.inThisLog(r.Context(), from)
-	if err != nil {
+	if from, err = c.inThisLog(r.Context(), from); err != nil {
 		return err
 	}
 	requests, err := parseEventsQuery(r.URL.RawQuery)
@@ -52,7 +50,7 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) error {
 	c.metrics.streams.Inc()
 	defer c.metrics.streams.Dec()
 	w.WriteHeader(http.StatusOK)
-	c.stream(ctx, newEventWriter(w), feed, &tidings{gate: c.gate, requests: requests, head: head, told: map[string]bool{}})
+	c.stream(ctx, newEventWriter(w), feed, &tidings{gate: c.gate, requests: requests, ended: map[string]bool{}})
 	return nil
 }
 
@@ -71,19 +69,19 @@ func resumeFrom(lastEventID string) (uint64, error) {
 
 // inThisLog is the sequence number to begin with where one may be of another log, from
 // before the state was restored or begun anew: then it is 0, since who waited for that
-// event would hear of none until this log has as many. head is the latest event, 0 where
-// nothing is told that has been.
-func (c *Console) inThisLog(ctx context.Context, from uint64) (begin, head uint64, err error) {
+// event would hear of none until this log has as many.
+func (c *Console) inThisLog(ctx context.Context, from uint64) (uint64, error) {
 	if from == 0 {
-		return 0, 0, nil
+		return 0, nil
 	}
-	if head, err = c.gate.LastSeq(ctx); err != nil {
-		return 0, 0, fmt.Errorf("read the end of the log: %w", err)
+	head, err := c.gate.LastSeq(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the end of the log: %w", err)
 	}
 	if from > head+1 {
-		return 0, 0, nil
+		return 0, nil
 	}
-	return from, head, nil
+	return from, nil
 }
 
 // parseEventsQuery reads whether requests are wanted beside the events.

@@ -12,28 +12,27 @@ import (
 // eventRequest names the event that is a request as it stands.
 const eventRequest = "request"
 
-// mostTold bounds the requests that a stream remembers to have told of. Events about one
-// request are close together, so that what is forgotten is seldom read again.
-const mostTold = 10_000
+// mostEnded bounds the requests of which a stream remembers that it told their end. Events
+// about one request are close together, so that what is forgotten is seldom read again.
+const mostEnded = 10_000
 
 // tidings are what a stream tells of events.
 type tidings struct {
 	gate     Gate
 	requests bool            // wanted beside the events
-	head     uint64          // the latest event when the stream began, 0 once that is past
-	told     map[string]bool // the requests told of since then, by events up to head
+	ended    map[string]bool // the requests that have been told as they ended
 }
 
 // of is an event and, where that is wanted, the request that it is about: written
-// together, so that a reader is woken once. What a request became is recorded before its
-// event is, so that one which is read now is behind no event up to head.
+// together, so that a reader is woken once. One that has ended stays as it is, so that
+// who resumes gets each of those once, however many events there are about it.
 func (t *tidings) of(ctx context.Context, item feedItem) ([]byte, error) {
 	if item.err != nil {
 		return nil, item.err
 	}
 	event := item.event
 	text, err := appendEvent([]byte("id: "+strconv.FormatUint(event.Seq, 10)+"\n"), string(event.Type), event)
-	if err != nil || !t.requests || !movesRequest(event.Type) || !t.isNews(event) {
+	if err != nil || !t.requests || !movesRequest(event.Type) || t.ended[event.RequestID] {
 		return text, err
 	}
 	request, err := t.gate.Request(ctx, event.RequestID)
@@ -43,24 +42,17 @@ func (t *tidings) of(ctx context.Context, item feedItem) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read request %s: %w", event.RequestID, err)
 	}
+	if request.Status.Final() {
+		t.end(event.RequestID)
+	}
 	return appendEvent(text, eventRequest, request)
 }
 
-// isNews reports whether the request that an event is about may stand otherwise than it
-// was told to.
-func (t *tidings) isNews(event approvals.Event) bool {
-	if event.Seq > t.head {
-		t.head, t.told = 0, nil
-		return true
+func (t *tidings) end(id string) {
+	if len(t.ended) >= mostEnded {
+		clear(t.ended)
 	}
-	if t.told[event.RequestID] {
-		return false
-	}
-	if len(t.told) >= mostTold {
-		clear(t.told)
-	}
-	t.told[event.RequestID] = true
-	return true
+	t.ended[id] = true
 }
 
 // movesRequest reports whether an event says that a request began, ended, or

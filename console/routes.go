@@ -42,7 +42,7 @@ func (c *Console) routes() []route {
 		{"GET", "/api/v1/grants/{id}", viewer, "one grant", c.showGrant},
 		{"DELETE", "/api/v1/grants/{id}", admin, "revoke it", c.revokeGrant},
 		{"GET", "/api/v1/grant-templates", viewer, "grants that the configuration keeps ready", c.listTemplates},
-		{"GET", "/api/v1/events", viewer, "everything that happens, as server-sent events; resumes after Last-Event-ID; with requests=true each request too, as it then stands, and once for all events before the stream", c.events},
+		{"GET", "/api/v1/events", viewer, "everything that happens, as server-sent events; resumes after Last-Event-ID; with requests=true each request too, as it then stands, until it came as it ended", c.events},
 		{"GET", socketPath, viewer, "what waits, as it comes, and decisions, over a WebSocket; resumes after last_event_id", c.websocket},
 		{"GET", "/api/v1/delegations", viewer, "who decides in whose place", c.listDelegations},
 		{"POST", "/api/v1/delegations", reviewer, `let another decide in your place: {"to": "...", "until": "2026-12-24T18:00:00Z"}`, c.delegate},
