@@ -5,7 +5,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/internal/scripted"
@@ -129,4 +131,15 @@ func TestSilenceReleasesOnlyWhatItIsAbout(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// A bound of the configuration's ends a hold sooner than its rule says, and that much
+// silence approves nothing.
+func TestSilenceShorterThanItsRuleApprovesNothing(t *testing.T) {
+	for bound, passes := range map[time.Duration]bool{100 * time.Millisecond: false, time.Hour: true} {
+		w := build(t, rulesOfGroups, calling("bash"), func(c *app.Config) { c.Hold.MaxWait = bound })
+		if got := w.post("/v1/chat/completions", saying("git push")).rest(); strings.Contains(got, "call_s") != passes {
+			t.Errorf("bounded by %s, the agent got %s", bound, got)
+		}
+	}
 }

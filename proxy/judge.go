@@ -211,10 +211,7 @@ func (h *hearing) rule(fate intercept.Fate, outcome approvals.Outcome, told stri
 // the domain's request.
 func (x *exchange) request(h *hearing) approvals.Request {
 	who, now := x.identity(), time.Now().UTC()
-	timeout := h.verdict.Timeout
-	if x.p.options.MaxWait > 0 {
-		timeout = min(timeout, x.p.options.MaxWait)
-	}
+	timeout, silence := x.patience(h.verdict)
 	r := approvals.Request{
 		Kind: approvals.KindPermission, Principal: who.principal,
 		SessionID: who.session, RunID: who.run, TurnID: x.turn,
@@ -227,7 +224,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		Context:           approvals.Context{LastUserMessage: excerpt(x.req.LastUser()), AssistantText: excerpt(x.answer.Text())},
 		AllowRemember:     h.verdict.AllowRemember, RememberScopes: h.verdict.RememberScopes,
 		Reviewers: h.verdict.Reviewers, RequiredApprovals: h.verdict.RequiredApprovals,
-		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: h.verdict.OnTimeout,
+		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: silence,
 		Details: approvals.Details{Flags: h.verdict.Flags, Commands: h.verdict.Commands, FreeText: h.call.FreeText, Fixed: h.call.Fixed, Doubts: h.call.Ambiguous},
 	}
 	if e := h.verdict.Escalate; e.After > 0 {
@@ -252,6 +249,16 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		r.Details.RawArguments = h.call.Arguments
 	}
 	return r
+}
+
+// patience is how long people have to answer, and what it means if nobody does. Where
+// the configuration bounds every hold, less silence than the rule asks for approves
+// nothing.
+func (x *exchange) patience(v policy.Verdict) (timeout time.Duration, silence string) {
+	if bound := x.p.options.MaxWait; bound > 0 && bound < v.Timeout {
+		return bound, approvals.OnTimeoutDeny
+	}
+	return v.Timeout, v.OnTimeout
 }
 
 // excerptLength is how much of what user and model said a request carries: enough
