@@ -172,6 +172,14 @@ export function spent(request, me) {
 	return 'Your groups have approved. It waits for the others.';
 }
 
+/**
+ * Whether a decision of the person at the page may count, as far as the page knows.
+ * @param {'approve'|'deny'} action
+ * @param {Request} request
+ * @param {Me|null} me
+ */
+export const counts = (action, request, me) => !hindrance(request, me) && (action === 'deny' || !spent(request, me));
+
 /** Whether a decision is that of a person, by any of their names. @param {import('./types.js').Decision} decision @param {string[]} people */
 function isOne({ reviewer_id, reviewer_user, on_behalf_of, on_behalf_user }, people) {
 	const names = people.filter(Boolean).map((name) => name.toLowerCase());

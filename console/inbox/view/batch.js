@@ -2,7 +2,9 @@
 // first, as when they are decided one by one.
 
 import { present } from '../present.js';
-import { button, el, hostile, riskBadge } from './dom.js';
+import { counts } from '../session.js';
+import { state } from '../store.js';
+import { button, el, fill, hostile, riskBadge } from './dom.js';
 import { Folds, drawPart, drawTable, plural } from './parts.js';
 
 /** @typedef {import('../types.js').Request} Request */
@@ -11,13 +13,15 @@ import { Folds, drawPart, drawTable, plural } from './parts.js';
 const AT_ONCE = 100; // what one look can be asked to take in
 
 /**
- * Opens the dialog.
+ * Opens the dialog, for those that the person at the page may decide so.
  * @param {'approve'|'deny'} action
  * @param {Request[]} requests
  * @param {(requests: Request[], choice: Choice) => void} decide
  */
 export function openBatch(action, requests, decide) {
-	const some = requests.slice(0, AT_ONCE);
+	const own = requests.filter((request) => counts(action, request, state.me));
+	const some = own.slice(0, AT_ONCE);
+	const others = requests.length - own.length;
 	const note = /** @type {HTMLTextAreaElement} */ (el('textarea', { id: 'batch-note', rows: 2, maxlength: 4000, placeholder: 'The models read this. Say what to do instead.' }));
 	const send = /** @type {HTMLButtonElement} */ (el('button', { type: 'submit', class: action === 'approve' ? 'good' : 'bad' },
 		`${action === 'approve' ? 'Approve' : 'Deny'} ${plural(some.length, 'call')}`));
@@ -26,10 +30,11 @@ export function openBatch(action, requests, decide) {
 	const all = [];
 	const review = () => {
 		const folded = all.reduce((n, folds) => n + folds.closed.size, 0);
-		send.disabled = action === 'approve' && folded > 0;
-		why.replaceChildren(...(send.disabled
-			? [`${plural(folded, 'part')} not shown. `, button('Show everything', () => { for (const folds of all) folds.openAll(); }, { class: 'link' })]
-			: some.length < requests.length ? [`The first ${AT_ONCE} of ${requests.length}.`] : []));
+		send.disabled = some.length === 0 || (action === 'approve' && folded > 0);
+		fill(why,
+			...(action === 'approve' && folded > 0 ? [`${plural(folded, 'part')} not shown. `, button('Show everything', () => { for (const folds of all) folds.openAll(); }, { class: 'link' }), ' '] : []),
+			some.length < own.length && `The first ${AT_ONCE} of ${own.length}. `,
+			others > 0 && `${plural(others, 'call')} left out: ${others === 1 ? 'it waits' : 'they wait'} for other people.`);
 	};
 	const calls = some.map((request) => drawCall(request, all, review));
 	const dialog = /** @type {HTMLDialogElement} */ (el('dialog', { 'aria-labelledby': 'batch-title', on: { close: () => dialog.remove() } }));

@@ -5,7 +5,7 @@ import { Failure, getRequest } from '../api.js';
 import { decideSeveralOf, send } from '../decide.js';
 import { turnKey } from '../order.js';
 import { present } from '../present.js';
-import { waits } from '../session.js';
+import { counts, waits } from '../session.js';
 import { put, select, state } from '../store.js';
 import { openBatch } from './batch.js';
 import { Card } from './call.js';
@@ -105,9 +105,20 @@ function heading(turn) {
 			el('span', {}, 'asked ', elapsed(first.created_at)),
 			open.length > 0 && el('span', {}, countdown(open[0].expires_at), ` left, then ${open[0].on_timeout === 'approve' ? 'run' : 'not run'}`),
 			...open.slice(0, 1).map((request) => whoDecides(request))),
-		open.length > 1 && el('div', { class: 'all' },
-			button(`Approve ${open.length === turn.length ? 'all' : 'the other'} ${open.length}…`, () => openBatch('approve', open, decideSeveralOf), { class: 'good' }),
-			button(`Deny ${open.length === turn.length ? 'all' : 'the other'} ${open.length}…`, () => openBatch('deny', open, decideSeveralOf), { class: 'bad' })));
+		open.length > 1 && el('div', { class: 'all' }, several('approve', open, turn), several('deny', open, turn)));
+}
+
+/**
+ * A button for the calls of a turn that are open; none where fewer than two of them
+ * are left to the person at the page.
+ * @param {'approve'|'deny'} action @param {Request[]} open @param {Request[]} turn
+ */
+function several(action, open, turn) {
+	const own = open.filter((request) => counts(action, request, state.me));
+	if (own.length < 2) return false;
+	const which = own.length === turn.length ? 'all ' : own.length === open.length ? 'the other ' : '';
+	const words = { approve: 'Approve', deny: 'Deny' }[action];
+	return button(`${words} ${which}${own.length}…`, () => openBatch(action, own, decideSeveralOf), { class: action === 'approve' ? 'good' : 'bad' });
 }
 
 /** Which groups decide, and which others will when nobody has for a while. @param {Request} request @returns {HTMLElement|false} */

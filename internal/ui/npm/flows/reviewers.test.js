@@ -111,6 +111,26 @@ flows('reviewers', {
 		assert.equal((await stage.held.pending()).length, 1);
 	},
 
+	async 'several are decided together by whom they are left to'(stage) {
+		stage.held.begin([transfer, push], around);
+		stage.held.begin([push], { ...around, session: `${stage.held.session}-2` });
+		const page = await stage.open('/', { outside: true });
+		await signIn(page, 'eve');
+		await page.locator('#list .count', { hasText: /^3$/ }).waitFor();
+		await stage.look(page, '2 calls');
+		await page.getByText('Only finance may decide this.').waitFor();
+		assert.equal(await page.locator('#ask .all button').count(), 0, 'one of the two is left to eve');
+		if (stage.phone) await page.getByRole('link', { name: 'All requests' }).click();
+		for (const box of await page.locator('.row input').all()) await box.check();
+		await page.getByRole('button', { name: 'Approve…', exact: true }).click();
+		const dialog = page.getByRole('dialog', { name: 'Approve 2 calls?' });
+		await dialog.getByText('1 call left out: it waits for other people.').waitFor();
+		await stage.check(page);
+		await dialog.getByRole('button', { name: 'Approve 2 calls' }).click();
+		await stage.asked('transfer_money');
+		await page.locator('#list .count', { hasText: /^1$/ }).waitFor();
+	},
+
 	async 'who decides in the place of another gets the buttons'(stage) {
 		const as = (name) => ({ Authorization: `Bearer token-of-${name}-which-is-long-enough`, 'Content-Type': 'application/json' });
 		stage.held.begin([transfer], { ...around, key: 'key-of-bob' });

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { ago, left } from '../inbox/clock.js';
 import { turns } from '../inbox/order.js';
 import { hiddenIn, present } from '../inbox/present.js';
-import { alone, hindrance, spent, waits } from '../inbox/session.js';
+import { alone, counts, hindrance, spent, waits } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
 import { argumentsOf, draftOf } from '../inbox/view/edit.js';
 import { fromTemplate, grantOf, newDraft } from '../inbox/view/grant.js';
@@ -93,6 +93,8 @@ describe('who may decide', () => {
 		assert.match(spent(asked, me({ groups: ['dba'], user: 'bob@corp.example' })), /^bob has decided, and counts as you/);
 		assert.match(spent(asked, me({ decides_for: [{ name: 'bob', groups: ['dba'] }] })), /^bob has decided, and counts as you/);
 		assert.equal(spent(asked, me({ groups: ['security'] })), '');
+		const both = (person) => ['approve', 'deny'].map((action) => counts(action, asked, person));
+		assert.deepEqual([both(me({ groups: ['dba'] })), both(me({ groups: ['security'] })), both(me({ groups: ['it'] }))], [[false, true], [true, true], [false, false]]);
 	});
 	test('of several approvals the next', () => {
 		const asked = request('1', { reviewers: ['dba'], required_approvals: 2, decisions: [{ reviewer_id: 'bob' }] });
