@@ -41,10 +41,10 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	config := app.DefaultConfig(func(string) (string, bool) { return "", false })
 	if c.Auto {
 		config.Proxy.Listen, config.Console.Listen, config.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
-	} else if err := freePorts(&config, io.Discard); err != nil { // where it listens is said below
-		return err
 	}
-	stage, err := demo.Open(ctx, demo.Options{Config: config, Version: version()})
+	stage, _, err := onFreePorts(config, func(config app.Config) (*demo.Stage, error) { // where it listens is said below
+		return demo.Open(ctx, demo.Options{Config: config, Version: version()})
+	})
 	if err != nil {
 		if ctx.Err() != nil && !c.Auto {
 			return nil

@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/heldcall/heldcall/app"
@@ -60,28 +56,23 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	warnOfUnread(log, c.Config)
-	configured := config
-	var notes strings.Builder
-	if err := freePorts(&config, &notes); err != nil {
-		return err
+	held, notes, err := onFreePorts(config, func(config app.Config) (*running, error) {
+		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version()})
+	})
+	if errors.Is(err, errStart) {
+		return besideAnother(ctx, err, &config)
 	}
-	heldcall, err := app.New(app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version()})
 	if err != nil {
 		return err
 	}
-	stop, err := start(ctx, heldcall, log)
-	if err != nil {
-		return besideAnother(ctx, err, &configured)
-	}
-	defer stop()
-	command, note := equipAgent(command, os.LookupEnv, "http://"+reachable(heldcall.ProxyAddr())+openAIPrefix(config.Proxy.Upstreams))
-	notes.WriteString(note)
-	if _, err := io.WriteString(s.err, notes.String()); err != nil {
+	defer held.stop()
+	command, note := equipAgent(command, os.LookupEnv, "http://"+reachable(held.ProxyAddr())+openAIPrefix(config.Proxy.Upstreams))
+	if _, err := io.WriteString(s.err, notes+note); err != nil {
 		return err
 	}
-	ended := runChild(ctx, command, childEnvironment(os.Environ(), heldcall.ProxyAddr(), &config), s)
-	stop() // so that all requests are counted
-	if ranUnheld(heldcall, ended) {
+	ended := runChild(ctx, command, childEnvironment(os.Environ(), held.ProxyAddr(), &held.config), s)
+	held.stop() // so that all requests are counted
+	if ranUnheld(held.App, ended) {
 		fmt.Fprintf(s.err, "heldcall: %s sent nothing through heldcall, so nothing of it was held. "+
 			"If it has a model, its address stands elsewhere: see docs/agents.md\n", printable(agentName(command)))
 	}
@@ -98,16 +89,27 @@ func ranUnheld(heldcall *app.App, ended error) bool {
 	return err == nil && n == 0
 }
 
-// start returns what stops heldcall, as soon as it serves. The command decides
-// when to end, so from then on the end of the context does not stop it.
-func start(ctx context.Context, heldcall *app.App, log *slog.Logger) (stop func(), err error) {
+// running is a heldcall that serves.
+type running struct {
+	*app.App
+	config app.Config
+	stop   func()
+}
+
+// start starts heldcall, and returns as soon as it serves. The command decides when
+// to end, so from then on the end of the context does not stop it.
+func start(ctx context.Context, options app.Options) (*running, error) {
+	heldcall, err := app.New(options)
+	if err != nil {
+		return nil, err
+	}
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- heldcall.Run(serving) }()
 	select {
 	case err := <-served:
 		cancel()
-		return nil, fmt.Errorf("start heldcall: %w", err)
+		return nil, fmt.Errorf("%w: %w", errStart, err)
 	case <-ctx.Done():
 		cancel()
 		return nil, errors.Join(errNotStarted, <-served)
@@ -117,25 +119,29 @@ func start(ctx context.Context, heldcall *app.App, log *slog.Logger) (stop func(
 	go func() {
 		defer close(ended)
 		if err := <-served; err != nil {
-			log.Error("heldcall has stopped", "error", err)
+			options.Log.Error("heldcall has stopped", "error", err)
 		}
 	}()
-	return func() { cancel(); <-ended }, nil
+	return &running{heldcall, options.Config, func() { cancel(); <-ended }}, nil
 }
 
-// errNotStarted is the end of a command that a signal prevented.
-var errNotStarted = errors.New("stopped before the command was started")
+var (
+	// errStart is why a heldcall whose configuration is right does not serve.
+	errStart = errors.New("start heldcall")
+	// errNotStarted is the end of a command that a signal prevented.
+	errNotStarted = errors.New("stopped before the command was started")
+)
 
 // besideAnother adds to why heldcall did not start what to do if one runs already
 // where the configuration has it.
 func besideAnother(ctx context.Context, failed error, config *app.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	running, err := client.New("http://" + config.Console.Listen)
+	other, err := client.New("http://" + config.Console.Listen)
 	if err != nil {
 		return failed
 	}
-	if err := running.Ready(ctx); err != nil && !errors.As(err, new(*problem.Problem)) {
+	if err := other.Ready(ctx); err != nil && !errors.As(err, new(*problem.Problem)) {
 		return failed // nobody answers, or another program
 	}
 	return fmt.Errorf("%w\nA heldcall runs already, and `heldcall run` starts one of its own. To use the one that runs:\n  OPENAI_BASE_URL=http://%s%s COMMAND",
@@ -151,37 +157,6 @@ func (c *runCommand) openLog(stderr io.Writer) (io.Writer, func(), error) {
 		return nil, nil, fmt.Errorf("open the log: %w", err)
 	}
 	return file, func() { file.Close() }, nil
-}
-
-// freePorts replaces each port that another program holds by a free one, and
-// says so.
-func freePorts(config *app.Config, notes io.Writer) error {
-	listeners := []struct {
-		key     string
-		address *string
-		hint    string
-	}{
-		{"proxy.listen", &config.Proxy.Listen, "the command is told which"},
-		{"console.listen", &config.Console.Listen, "give it to the other commands with --console; heldcall's log names it"},
-		{"nats.listen", &config.NATS.Listen, "heldcall's log names it"},
-	}
-	for _, l := range listeners {
-		if *l.address == "" || l.key == "nats.listen" && config.NATS.URL != "" {
-			continue
-		}
-		ln, err := net.Listen("tcp", *l.address)
-		switch {
-		case errors.Is(err, syscall.EADDRINUSE):
-			host, _, _ := net.SplitHostPort(*l.address)
-			fmt.Fprintf(notes, "heldcall: %s %s is taken; this run uses a free port (%s)\n", l.key, *l.address, l.hint)
-			*l.address = net.JoinHostPort(host, "0")
-		case err != nil:
-			return fmt.Errorf("%s: %w", l.key, err)
-		default:
-			ln.Close()
-		}
-	}
-	return nil
 }
 
 // runChild runs the command with heldcall's standard streams and hands signals
