@@ -28,23 +28,15 @@ const maxNesting = 64
 
 // Deep reports whether strict JSON nests so deep that many parsers give up on it.
 func Deep(b []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted && c == '\\':
-			i++
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxNesting {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
+	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true))
+	for {
+		if _, err := dec.ReadToken(); err != nil {
+			return false // at its end
+		}
+		if dec.StackDepth() > maxNesting {
+			return true
 		}
 	}
-	return false
 }
 
 // ArgumentsCheck follows the arguments of a call that passes in fragments and

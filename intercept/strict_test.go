@@ -90,3 +90,15 @@ func FuzzArgumentsCheck(f *testing.F) {
 		}
 	})
 }
+
+func TestDeep(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat(`{"a":[`, n/2) + strings.Repeat("]}", n/2) }
+	for text, want := range map[string]bool{
+		nested(64): false, nested(66): true, "[" + nested(64) + "]": true,
+		`{"a":"` + strings.Repeat("[", 100) + `"}`: false, strings.Repeat("[],", 100): false, "": false,
+	} {
+		if Deep([]byte(text)) != want {
+			t.Errorf("%s: want %t", text, want)
+		}
+	}
+}
