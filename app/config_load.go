@@ -129,5 +129,9 @@ func syntaxProblem(err error, lines int) *ConfigProblem {
 	if strings.HasPrefix(parts[2], "did not find expected") {
 		line = min(line+1, lines)
 	}
-	return &ConfigProblem{Line: line, Reason: "not valid YAML: " + unmarkReferences(parts[2])}
+	reason := "not valid YAML: " + unmarkReferences(parts[2])
+	if strings.Contains(reason, "cannot start any token") {
+		reason += "; indent with spaces, not with tabs, and put quotes around such texts"
+	}
+	return &ConfigProblem{Line: line, Reason: reason}
 }

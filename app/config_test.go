@@ -165,7 +165,7 @@ func TestConfigProblems(t *testing.T) {
 	f("log: &a {level: info}\n", "heldcall.yaml:1: log: anchors and aliases are not read; write the value out")
 	f("log: {}\n---\nlog: {}\n", "heldcall.yaml:2: a second YAML document starts here; keep one")
 	f("proxy:\n  clients: [${SET}\nlog: {}\n", "heldcall.yaml:2: not valid YAML: did not find expected ',' or ']'")
-	f("log:\n\tlevel: info\n", "heldcall.yaml:2: not valid YAML: found character that cannot start any token")
+	f("log:\n\tlevel: info\n", "heldcall.yaml:2: not valid YAML: found character that cannot start any token; indent with spaces, not with tabs, and put quotes around such texts")
 	f("a\n- b: \ue000SET\ue001\n", "heldcall.yaml:2: the private-use characters U+E000 and U+E001 are not allowed; remove them")
 	// The values.
 	f("proxy: {keepalive: 10}\n", `heldcall.yaml:1: proxy.keepalive: "10" is not a duration: write a number with a unit, such as 500ms, 10s, 15m, 1h or 90d`)

@@ -70,3 +70,20 @@ func TestEditsOfWrappedCallsStayWithTheirReviewers(t *testing.T) {
 		t.Errorf("the agent got %s", got)
 	}
 }
+
+// People read one time why nothing covers arguments that are no object.
+func TestDoubtsAreToldOnce(t *testing.T) {
+	w := build(t, "default: ask\n", func(r *scripted.Request) scripted.Reply {
+		return scripted.Answer{Calls: []scripted.Call{{ID: "call_s", Name: "bash", Arguments: `["ls"]`}}}.Reply(r)
+	})
+	w.post("/v1/chat/completions", saying("x"))
+	told := 0
+	for _, flag := range w.pending(1)[0].Details.Flags {
+		if strings.Contains(flag, "not a JSON object") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("it is told %d times", told)
+	}
+}

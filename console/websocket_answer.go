@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -23,7 +24,7 @@ const maxMessageID = 128
 func (s *socket) answer(ctx context.Context, text []byte) any {
 	var message live.Message[jsontext.Value]
 	if err := json.Unmarshal(text, &message, json.RejectUnknownMembers(true)); err != nil {
-		return problemMessage("", problem.New(http.StatusBadRequest, problem.CodeBadRequest, `the message is not strict JSON of {"type": "...", "id": "...", "data": {...}}: `+err.Error()))
+		return problemMessage("", problem.New(http.StatusBadRequest, problem.CodeBadRequest, `the message is not strict JSON of {"type": "...", "id": "...", "data": {...}}`+because(err)))
 	}
 	if len(message.ID) > maxMessageID {
 		return problemMessage("", problem.New(http.StatusBadRequest, problem.CodeBadRequest, fmt.Sprintf("id: is longer than %d bytes", maxMessageID)))
@@ -35,6 +36,19 @@ func (s *socket) answer(ctx context.Context, text []byte) any {
 		return problemMessage(message.ID, p)
 	}
 	return reply
+}
+
+// because is what is wrong with a message, where there is more to say than that it is
+// no such object.
+func because(err error) string {
+	var semantic *json.SemanticError
+	switch {
+	case !errors.As(err, &semantic):
+		return ": " + err.Error()
+	case errors.Is(err, json.ErrUnknownName):
+		return fmt.Sprintf(": it takes no %q", semantic.JSONPointer.LastToken())
+	}
+	return ""
 }
 
 func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (any, error) {

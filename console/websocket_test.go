@@ -125,6 +125,9 @@ func TestSocketAnswersWhatItDoesNotTake(t *testing.T) {
 		if err := json.Unmarshal(m.Data, &p); err != nil || p.Code != want[1] || p.Detail == "" || p.Status < 400 {
 			t.Errorf("%s is answered %s (%v), want %s", text, m.Data, err, want[1])
 		}
+		if strings.Contains(p.Detail, "Go ") || strings.Contains(text, "surprise") != strings.Contains(p.Detail, `it takes no "surprise"`) {
+			t.Errorf("%s is answered %q", text, p.Detail)
+		}
 	}
 	if gate.decision.Action != "" {
 		t.Errorf("the gate was asked: %+v", gate.decision)

@@ -22,7 +22,7 @@ func (d *Doubts) DoubtArguments(args string) {
 	case Strict([]byte(args)) != nil:
 		d.Doubt("Its arguments are not strict JSON (cut off, a name twice, several values or invalid text).")
 	case !strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{"):
-		d.Doubt("Its arguments are not a JSON object.")
+		d.Doubt("The arguments are not a JSON object.") // as policy says it, so that people read it once
 	}
 }
 

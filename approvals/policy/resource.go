@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -20,7 +21,11 @@ func (p *Policy) newSubject(c Call) *subject {
 		s.readText()
 	} else {
 		doubts := CheckArguments(c.Arguments)
-		s.doubts = append(s.doubts, doubts...)
+		for _, doubt := range doubts {
+			if !slices.Contains(s.doubts, doubt) { // who read the answer may have said so too
+				s.doubts = append(s.doubts, doubt)
+			}
+		}
 		if s.tool != nil && s.tool.typed {
 			s.readFields(doubts)
 		} else {

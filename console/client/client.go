@@ -250,7 +250,7 @@ func (c *Client) failure(response *http.Response) error {
 	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	var p problem.Problem
 	if media != problem.ContentType || json.Unmarshal(content, &p) != nil {
-		return fmt.Errorf("%s answers %s, and not as heldcall does; is another program there?", c.base, response.Status)
+		return fmt.Errorf("%s answers %s, and not as heldcall's console does; is another program there? The address for agents (proxy.listen) is not that of the console (console.listen)", c.base, response.Status)
 	}
 	return reported(&p)
 }
