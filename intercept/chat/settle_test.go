@@ -190,3 +190,12 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Behind an end that has gone out nothing is said, and nobody is asked to go on.
+func TestCallsBehindTheEnd(t *testing.T) {
+	body := role + speech + event("{}", "stop") + opening(0, "a", "secret", "{}") + finish + done
+	p := play(t, request1, bodies(body, role+speech+event("{}", "stop")+done), nil, intercept.Limits{}, intercepttest.DenyAll)
+	if out := string(p.Out()); p.Err != nil || len(p.Nexts) > 0 || !strings.HasPrefix(out, role+speech+event("{}", "stop")) || strings.Contains(out, "secret") || strings.Contains(out, "denied") {
+		t.Errorf("%d continuations, error %v, the agent got %s", len(p.Nexts), p.Err, out)
+	}
+}

@@ -260,4 +260,12 @@ func TestEventOfTwoItems(t *testing.T) {
 			t.Errorf("%s: error %v; the agent has\n%s", name, err, p.Got.String())
 		}
 	}
+	// The number 0 is one too, where no item has it.
+	p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+	alone := newScript("resp_1").begin().out.String() +
+		sayEvent("response.output_item.added", `"output_index":1,"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"","status":"in_progress"}`)
+	err := p.Feed(alone + sayEvent("response.content_part.added", `"output_index":0,"item_id":"`+mark+`","content_index":0,"part":{"type":"output_text","text":""}`))
+	if broken := (*intercept.Error)(nil); !errors.As(err, &broken) || broken.Code == intercept.CodeUpstreamCut {
+		t.Errorf("the number 0 of none, the call's id: error %v", err)
+	}
 }
