@@ -33,3 +33,7 @@ const (
 	DoubtObject      = "Its arguments came as an object instead of as text, which clients read in different ways."
 	DoubtInterrupted = "Its tool is allowed by name and the beginning of the call has reached the agent already; then its arguments turned out not to be plain."
 )
+
+// FlagCanonical is the flag of a call whose events clients could read in different
+// ways: the agent gets the call rendered by heldcall, from known fields only.
+const FlagCanonical = "Upstream sent this call in a form that clients read in different ways; heldcall releases it in canonical form, with the arguments shown here."

@@ -140,6 +140,8 @@ type Call struct {
 	// Ambiguous says, a sentence each, why clients may read this call in
 	// different ways. Such a call is never allowed without asking.
 	Ambiguous []string
+	// Flags are sentences for the reviewer that do not change the verdict.
+	Flags []string
 	// Fixed says that the wire has no way to change the arguments: the call is
 	// released or denied as it is.
 	Fixed bool

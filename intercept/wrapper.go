@@ -31,7 +31,7 @@ func (c Call) Wrapped() (calls []Call, ok bool) {
 		if !readable {
 			return nil, true
 		}
-		inner.Ambiguous = c.Ambiguous
+		inner.Ambiguous, inner.Flags = c.Ambiguous, c.Flags
 		calls = append(calls, inner)
 	}
 	return calls, true

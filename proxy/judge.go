@@ -225,7 +225,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		AllowRemember:     h.verdict.AllowRemember, RememberScopes: h.verdict.RememberScopes,
 		Reviewers: h.verdict.Reviewers, RequiredApprovals: h.verdict.RequiredApprovals,
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: silence,
-		Details: approvals.Details{Flags: h.verdict.Flags, Commands: h.verdict.Commands, FreeText: h.call.FreeText, Fixed: h.call.Fixed, Doubts: h.call.Ambiguous},
+		Details: approvals.Details{Flags: slices.Concat(h.call.Flags, h.verdict.Flags), Commands: h.verdict.Commands, FreeText: h.call.FreeText, Fixed: h.call.Fixed, Doubts: h.call.Ambiguous},
 	}
 	if e := h.verdict.Escalate; e.After > 0 {
 		r.Details.Escalation = &approvals.Escalation{At: now.Add(e.After), To: e.To}
