@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -78,6 +79,29 @@ func (x *exchange) doubtServer(judged Policy, c intercept.Call) intercept.Call {
 	return c
 }
 
+// countOffer counts the request by whether it offers the model tools, and logs the
+// first of a run that does not: heldcall holds nothing of such a run where the agent
+// reads its calls from the model's text.
+func (x *exchange) countOffer() {
+	if x.req.Envelope().Method != http.MethodPost {
+		return // it asks for an answer that was made before
+	}
+	x.p.asked.Add(1)
+	who := x.identity()
+	first := x.p.runs.first(who.key(who.run))
+	if x.req.OffersTools() {
+		x.p.offering.Add(1)
+	} else if first {
+		x.p.log.Info("the first request of a run offers the model no tools: heldcall holds nothing of what the model writes as text", "run", who.run, "session", who.session, "model", who.model)
+	}
+}
+
+// ToolOffers returns how many requests on gated routes have asked for a new answer so
+// far, and how many of them offered the model tools.
+func (p *Proxy) ToolOffers() (requests, offering int) {
+	return int(p.asked.Load()), int(p.offering.Load())
+}
+
 // differing counts tools by their names. The history of a long conversation may
 // offer the same ones again and again.
 func differing(tools []intercept.HostedTool) int {
@@ -112,13 +136,15 @@ func (x *exchange) recordOffer(tool intercept.HostedTool, v policy.Verdict) *int
 	return nil
 }
 
-// offers remembers which offers of hosted tools are in the audit log.
+// offers remembers which offers of hosted tools are in the audit log, or which runs
+// have begun.
 type offers struct {
 	mu   sync.Mutex
 	seen map[string]struct{}
 }
 
-// maxOffers bounds what is remembered; beyond it an offer is recorded again.
+// maxOffers bounds what is remembered; beyond it an offer is recorded again, and a run
+// counts as begun again.
 const maxOffers = 10_000
 
 func (o *offers) first(key string) bool {
