@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -80,19 +81,22 @@ func (x *exchange) doubtServer(judged Policy, c intercept.Call) intercept.Call {
 }
 
 // countOffer counts the request by whether it offers the model tools, and logs the
-// first of a run that does not: heldcall holds nothing of such a run where the agent
-// reads its calls from the model's text.
+// first of a run that does not: where the agent reads its calls from the model's text,
+// heldcall holds none of them. The history is not read for this, so all runs of a
+// principal that the agent does not name count as one.
 func (x *exchange) countOffer() {
 	if x.req.Envelope().Method != http.MethodPost {
 		return // it asks for an answer that was made before
 	}
 	x.p.asked.Add(1)
-	who := x.identity()
-	first := x.p.runs.first(who.key(who.run))
 	if x.req.OffersTools() {
 		x.p.offering.Add(1)
-	} else if first {
-		x.p.log.Info("the first request of a run offers the model no tools: heldcall holds nothing of what the model writes as text", "run", who.run, "session", who.session, "model", who.model)
+		return
+	}
+	h := &x.fasthttp.Request.Header
+	who := identity{principal: x.p.principal(h)}
+	if run := string(header(h, headerRun)); x.p.runs.first(who.key(run)) {
+		x.p.log.Info("a request offers the model no tools: heldcall holds nothing of what the model writes as text", "run", cmp.Or(run, "not named"), "user", who.principal.User, "agent", who.principal.Agent)
 	}
 }
 
@@ -136,15 +140,15 @@ func (x *exchange) recordOffer(tool intercept.HostedTool, v policy.Verdict) *int
 	return nil
 }
 
-// offers remembers which offers of hosted tools are in the audit log, or which runs
-// have begun.
+// offers remembers which offers of hosted tools are in the audit log, or of which runs
+// the log has a request without tools.
 type offers struct {
 	mu   sync.Mutex
 	seen map[string]struct{}
 }
 
 // maxOffers bounds what is remembered; beyond it an offer is recorded again, and a run
-// counts as begun again.
+// is logged again.
 const maxOffers = 10_000
 
 func (o *offers) first(key string) bool {
