@@ -177,7 +177,7 @@ proxy:
     - {prefix: /anthropic/v1, url: %s, api_key: sk-ant-test}
     - {prefix: /anthropic, url: %s, api_key: sk-ant-test}
 console: {listen: %s}
-nats: {listen: %s}
+nats: {listen: %s, dir: data}
 policy: {file: policy.yaml}
 `, ports[0], keepalive, upstream, upstream, upstream, ports[1], ports[2])
 	for name, content := range map[string]string{"heldcall.yaml": config, "policy.yaml": "default: ask\nrules:\n  - {ask: [\"*\"], timeout: 15m}\n"} {
