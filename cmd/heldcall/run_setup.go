@@ -49,8 +49,19 @@ func (c *runCommand) prepare(config app.Config, s *streams) (*setup, error) {
 			return nil, fmt.Errorf("write the token: %w", err)
 		}
 	}
-	return u, u.protect(work, c.Config, c.TokenFile)
+	if err := u.protect(work, c.Config, c.TokenFile); err != nil {
+		return nil, err
+	}
+	if u.logFile != "" { // so that the warning is seen
+		for _, file := range u.exposed {
+			u.notes += fmt.Sprintf("heldcall: %s: %s\n", exposure, printable(file))
+		}
+	}
+	return u, nil
 }
+
+// exposure is the warning of a file that programs of the command can change.
+const exposure = "a file of heldcall is in the folder in which the command works: its tools are kept from writing to it, its programs are not (docs/hardening.md)"
 
 // chooseState keeps the state of the run out of the folder in which the command works,
 // unless the configuration says where it is or an earlier version has put it there.
@@ -118,7 +129,7 @@ func below(folder, file string) bool {
 // warn logs what the agent could do to heldcall.
 func (u *setup) warn(log *slog.Logger) {
 	for _, file := range u.exposed {
-		log.Warn("a file of heldcall is in the folder in which the command works: its tools are kept from writing to it, its programs are not (docs/hardening.md)", "file", file)
+		log.Warn(exposure, "file", file)
 	}
 }
 

@@ -143,6 +143,9 @@ func TestRunKeepsKeysAndReportsCalls(t *testing.T) {
 			t.Errorf("no warning of %s:\n%s", file, log)
 		}
 	}
+	if !strings.Contains(r.err.String(), "(docs/hardening.md): "+filepath.Join(r.folder, "policy.yaml")+"\n") {
+		t.Errorf("the terminal does not show the warning:\n%s", r.err.String())
+	}
 	if strings.Contains(r.err.String()+log, "sesame") || strings.Contains(log, token) {
 		t.Errorf("arguments or the token are in\n%s\n%s", r.err.String(), log)
 	}

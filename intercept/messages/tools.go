@@ -96,7 +96,7 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 
 // OffersTools implements [intercept.Request].
 func (r *request) OffersTools() bool {
-	return len(r.offered()) > 0 || len(r.Hosted()) > 0
+	return gjson.GetBytes(r.Field("tools"), "0").Exists() || len(r.offered()) > 0 || len(r.Hosted()) > 0
 }
 
 // RequireApproval implements [intercept.Request]. The API has no word for it.
