@@ -54,6 +54,7 @@ var elsewhere = map[string]string{
 	"proxy.clients[].tenant":    "`" + proxy.DefaultTenant + "`",
 	"console.reviewers[].user":  "the name",
 	"console.push.contact":      "`console.url`",
+	"nats.auth":                 "`reviewers` once there are reviewers, else `open`",
 	"notify.slack[].api_url":    "`https://slack.com/api/`",
 	"grants.templates[].title":  "the name",
 }

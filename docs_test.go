@@ -48,7 +48,7 @@ func TestFilesInTheDocumentationAreValid(t *testing.T) {
 				t.Errorf("%s shows a configuration that is not valid: %v", page, err)
 			}
 			if want := app.DefaultConfig(lookup); strings.Contains(block[1], "retention") {
-				got.NATS.Dir, got.Policy.File = want.NATS.Dir, want.Policy.File // relative to the file
+				got.NATS.Dir, got.NATS.DirNamed, got.Policy.File = want.NATS.Dir, false, want.Policy.File // relative to the file
 				got.Proxy.Clients, got.Proxy.Routes.Allow = nil, nil
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("%s shows other defaults than there are:\n got %+v\nwant %+v", page, got, want)

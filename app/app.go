@@ -33,6 +33,9 @@ type Options struct {
 	ConfigFile string // as the operator named it, "" if there is none; the log tells
 	Log        *slog.Logger
 	Version    string
+	// Notice is called for each event that is recorded about a request or a call, in
+	// place of [LogEvent] with Log. It must not block. Nil: LogEvent.
+	Notice func(approvals.Event)
 
 	canary func(context.Context, *proxy.Proxy) error // what proves the proxy at the start; nil: its own canary
 }
@@ -43,6 +46,7 @@ type App struct {
 	file     string // of the configuration
 	log      *slog.Logger
 	version  string
+	notice   func(approvals.Event)
 	registry *prometheus.Registry
 	started  chan struct{}
 
@@ -77,6 +81,10 @@ func New(o Options) (*App, error) {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
+	if a.notice = o.Notice; a.notice == nil {
+		log := a.log.With("component", "gate")
+		a.notice = func(e approvals.Event) { LogEvent(log, e) }
+	}
 	var err error
 	if a.reviewers, err = a.config.Console.directory(); err != nil {
 		return nil, fmt.Errorf("console.reviewers: %w", err)
@@ -106,6 +114,10 @@ func (a *App) ConsoleURL() string { return "http://" + a.console.Addr() }
 // NATSAddr is the host:port of the embedded NATS server for bots, "" without
 // one, once started.
 func (a *App) NATSAddr() string { return a.store.ListenAddr() }
+
+// ToolOffers returns how many requests for an answer of the model the proxy has taken
+// so far, and how many of them offered the model tools.
+func (a *App) ToolOffers() (requests, offering int) { return a.proxy.ToolOffers() }
 
 // AgentRequests is how many requests of agents the proxy has taken so far, those
 // that it refused included.
@@ -206,9 +218,9 @@ func (a *App) announce() {
 	a.announceConsole()
 	a.warnOfVacantRoutes()
 	if addr := a.NATSAddr(); addr != "" {
-		a.log.Info("bots: connect to NATS", "url", "nats://"+addr)
-		if c := a.config; c.NATS.Auth == natsOpen && a.reviewers != nil && a.reviewers.HasTokens() {
-			a.log.Warn("whoever connects to NATS without a token reads all requests and events: set nats.auth to reviewers, or nats.listen to \"\" where no bot connects", "url", "nats://"+addr)
+		a.log.Info("NATS listening", "url", "nats://"+addr)
+		if a.config.NATS.Auth == natsOpen && a.reviewers != nil {
+			a.log.Warn("nats.auth is open: clients of NATS without a token read all requests and events, and can take messages from the consumers of others; remove nats.auth", "url", "nats://"+addr)
 		}
 	}
 }
@@ -216,10 +228,14 @@ func (a *App) announce() {
 // announceConsole says where people decide, and who may.
 func (a *App) announceConsole() {
 	if a.reviewers == nil {
-		a.log.Info("reviewers: none are configured; whoever reaches loopback on this machine is the reviewer \"local\"", "console", a.ConsoleURL())
+		a.log.Warn("no reviewers configured: anyone on this machine can approve, agents on it too (docs/hardening.md)", "console", a.ConsoleURL())
 		return
 	}
 	c := a.config.Console
+	if !c.asks() {
+		a.log.Info("reviewers: the token of this run is needed to approve", "console", a.ConsoleURL())
+		return
+	}
 	a.log.Info("reviewers: sign in", "console", cmp.Or(c.URL, a.ConsoleURL()), "configured", len(c.Reviewers), "oidc", cmp.Or(c.OIDC.Issuer, "none"))
 	for _, s := range a.policies.files {
 		a.warnOfVacantGroups(s)

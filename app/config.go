@@ -93,6 +93,10 @@ type ConsoleConfig struct {
 	SelfApproval bool       `yaml:"self_approval"`
 	Push         PushConfig `yaml:"push"`
 	OIDC         OIDCConfig `yaml:"oidc"`
+
+	// LocalSHA256 is the hash of the token that the reviewer "local" needs, in hex;
+	// empty: anybody on loopback is that reviewer. See [Config.AskLocal].
+	LocalSHA256 string `yaml:"-"`
 }
 
 // PushConfig is how reviewers are told in their browsers (Web Push).
@@ -119,11 +123,12 @@ type NATSConfig struct {
 	URL      string        `yaml:"url"`                         // of an external server or cluster, comma separated
 	Listen   string        `yaml:"listen"`                      // host:port of the embedded server, loopback only; empty: in-process only
 	Dir      string        `yaml:"dir"`                         // where the embedded server stores
-	Auth     string        `yaml:"auth" oneof:"open reviewers"` // who may connect to the embedded server: anybody, or reviewers with their tokens
+	Auth     string        `yaml:"auth" oneof:"open reviewers"` // who may connect to the embedded server: anybody, or reviewers with their tokens; empty: reviewers if there are any
 	Creds    string        `yaml:"creds"`                       // file with user credentials
 	NKey     string        `yaml:"nkey"`                        // file with an nkey seed
 	TLS      NATSTLSConfig `yaml:"tls"`
 	Replicas int           `yaml:"replicas"` // copies in a cluster; 0: as many as it has servers, at most 3
+	DirNamed bool          `yaml:"-"`        // the operator named Dir
 }
 
 // natsOpen and natsReviewers are what nats.auth can be.
@@ -146,6 +151,10 @@ type PolicyConfig struct {
 	// FileNamed is true if the operator named the file. One that was not named
 	// need not be there.
 	FileNamed bool `yaml:"-"`
+	// Protected are files and folders that calls of tools must not write to, with
+	// whole paths; WorkDir is the folder from which relative paths of calls count.
+	Protected []string `yaml:"-"`
+	WorkDir   string   `yaml:"-"`
 }
 
 // Absent reports whether there is no policy: a file that was not named need not
@@ -244,7 +253,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			Listen: "127.0.0.1:4142", Session: 12 * time.Hour,
 			OIDC: OIDCConfig{Scopes: []string{"openid", "email", "profile"}, NameClaim: "email", GroupsClaim: "groups", Role: noRole},
 		},
-		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data", Auth: natsOpen},
+		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
 		Policy: PolicyConfig{File: "policy.yaml", Mode: "enforce"},
 		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour},
 		Log:    LogConfig{Level: "info", Format: "text"},

@@ -66,7 +66,7 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, []Conf
 	if root != nil {
 		r.read(root, &config)
 	}
-	config.Policy.FileNamed = r.given("policy.file")
+	config.Policy.FileNamed, config.NATS.DirNamed = r.given("policy.file"), r.given("nats.dir")
 	config.resolvePaths(filepath.Dir(file))
 	r.validate(&config)
 	slices.SortStableFunc(r.problems, func(a, b ConfigProblem) int { return a.Line - b.Line })

@@ -87,6 +87,7 @@ log: {level: info, format: text}
 	want := DefaultConfig(environment("OPENAI_API_KEY", "sk-1"))
 	want.Proxy.Upstreams = want.Proxy.Upstreams[:1] // the design names one
 	want.Proxy.Clients, want.Console.Reviewers = []Client{}, []Reviewer{}
+	want.NATS.DirNamed = true
 	want.NATS.Dir = filepath.Join(folder, "data")
 	want.Policy.File = filepath.Join(folder, "policy.yaml")
 	if diff := cmp.Diff(want, config); diff != "" {

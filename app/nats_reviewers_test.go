@@ -144,8 +144,11 @@ func TestBotsDecideAsThemselves(t *testing.T) {
 	}
 }
 
+// Finding 10 (control side): once there are reviewers, nobody without credentials
+// connects, so nobody takes messages from the consumers of others, makes consumers or
+// reads, unless nats.auth is open.
 func TestWhoConnectsToTheEmbeddedServer(t *testing.T) {
-	for _, auth := range []string{"open", "reviewers"} {
+	for _, auth := range []string{"", "open", "reviewers"} {
 		m := team{}
 		w := build(t, askAll, callThenText, m.with("ann", "reviewer"), func(c *app.Config) { c.NATS.Auth = auth })
 		url := "nats://" + w.app.NATSAddr()
@@ -164,11 +167,11 @@ func TestWhoConnectsToTheEmbeddedServer(t *testing.T) {
 		if told := strings.Count(w.log.String(), "a bot was refused"); told != 3 {
 			t.Errorf("%s: the log tells of %d refusals, wanted the first three in a minute", auth, told)
 		}
-		if warned := strings.Contains(w.log.String(), "whoever connects to NATS without a token"); warned != (auth == "open") {
+		if warned := strings.Contains(w.log.String(), "nats.auth is open"); warned != (auth == "open") {
 			t.Errorf("%s: warned of who reads: %t", auth, warned)
 		}
 		anybody, err := natsgo.Connect(url)
-		if auth == "reviewers" {
+		if auth != "open" {
 			if !errors.Is(err, natsgo.ErrAuthorization) {
 				t.Errorf("%s: anybody gets %v", auth, err)
 			}
@@ -298,4 +301,15 @@ func ownerOf(t *testing.T, srv *server.Server, seed string) jetstream.JetStream 
 		t.Fatal(err)
 	}
 	return js
+}
+
+// natsToken is the option of a client that proves who it is by a token.
+func natsToken(token string) natsgo.Option { return natsgo.Token(token) }
+
+// natsRefuses checks that a client without credentials may not connect.
+func (w *world) natsRefuses(t *testing.T) {
+	t.Helper()
+	if conn, err := natsgo.Connect("nats://" + w.app.NATSAddr()); !errors.Is(err, natsgo.ErrAuthorization) {
+		t.Errorf("a client without credentials gets %v, %v", conn, err)
+	}
 }

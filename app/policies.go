@@ -33,7 +33,8 @@ type clientPolicy struct {
 // force.
 type policySource struct {
 	file     string
-	optional bool   // it need not be there at the start: then everything is asked about
+	optional bool // it need not be there at the start: then everything is asked about
+	protect  func(*policy.Policy) *policy.Policy
 	src      []byte // as last read, nil if there was no file
 	lost     bool   // it could not be read the last time
 	refused  string // why what was last read is not in force, "" if it is
@@ -41,7 +42,8 @@ type policySource struct {
 }
 
 func newPolicies(c Config) *policies {
-	main := &policySource{file: c.Policy.File, optional: !c.Policy.FileNamed}
+	protect := func(p *policy.Policy) *policy.Policy { return p.Protect(c.Policy.WorkDir, c.Policy.Protected...) }
+	main := &policySource{file: c.Policy.File, optional: !c.Policy.FileNamed, protect: protect}
 	p := &policies{main: main, files: []*policySource{main}, shadow: c.Policy.Mode == "shadow"}
 	for _, client := range c.Proxy.Clients {
 		if client.Policy != "" {
@@ -58,7 +60,7 @@ func (p *policies) source(file string) *policySource {
 			return s
 		}
 	}
-	s := &policySource{file: file}
+	s := &policySource{file: file, protect: p.main.protect}
 	p.files = append(p.files, s)
 	return s
 }
@@ -69,7 +71,7 @@ func (p *policies) load() error {
 		_, err := s.read(true)
 		if errors.Is(err, fs.ErrNotExist) && s.optional {
 			s.refused, s.lost = "", false
-			s.current.Store(policy.Default())
+			s.current.Store(s.protect(policy.Default()))
 			continue
 		}
 		if err != nil {
@@ -172,7 +174,7 @@ func (s *policySource) read(again bool) (changed bool, err error) {
 		return false, s.refuse(fmt.Errorf("policy: %w", err))
 	}
 	s.refused = ""
-	s.current.Store(rules)
+	s.current.Store(s.protect(rules))
 	return true, nil
 }
 

@@ -34,7 +34,7 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 	names, _ := a.config.Notify.names()
 	a.store, err = store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
-		Replicas: c.Replicas, Listen: listen, Dir: c.Dir, Reviewers: a.reviewers, ReviewersOnly: c.Auth == natsReviewers, Retention: a.config.Audit.Retention, Channels: append(names, channelPush),
+		Replicas: c.Replicas, Listen: listen, Dir: c.Dir, Reviewers: a.reviewers, ReviewersOnly: c.Auth != natsOpen, Retention: a.config.Audit.Retention, Channels: append(names, channelPush),
 		Log: a.log.With("component", "store"), Registerer: a.registry,
 	})
 	if err != nil {
@@ -46,7 +46,7 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 
 func (a *App) startGate(ctx context.Context, running *lifecycle) error {
 	o := approvals.GateOptions{
-		Store: a.store, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.checkEdit,
+		Store: noticed{a.store, a.notice}, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.checkEdit,
 		Grants: a.book,
 	}
 	if a.reviewers != nil {

@@ -59,6 +59,9 @@ type Request interface {
 	// Hosted lists the tools that the request offers and that the provider runs
 	// itself: their calls cannot be held, so policy judges the offer.
 	Hosted() []HostedTool
+	// OffersTools reports whether the request offers the model any tool, so that its
+	// answer may have calls.
+	OffersTools() bool
 	// RequireApproval changes the offer of hosted tools that run without being
 	// asked about, where the wire has a word for it, so that each call of them has
 	// to be approved; it returns how many it changed.

@@ -141,6 +141,7 @@ func (x *exchange) prepare() *intercept.Error {
 	if refusal := x.splice(); refusal != nil {
 		return refusal
 	}
+	x.countOffer()
 	if refusal := x.judgeOffer(x.req); refusal != nil {
 		return refusal
 	}

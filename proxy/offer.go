@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -78,6 +80,32 @@ func (x *exchange) doubtServer(judged Policy, c intercept.Call) intercept.Call {
 	return c
 }
 
+// countOffer counts the request by whether it offers the model tools, and logs the
+// first of a run that does not: where the agent reads its calls from the model's text,
+// heldcall holds none of them. The history is not read for this, so all runs of a
+// principal that the agent does not name count as one.
+func (x *exchange) countOffer() {
+	if x.req.Envelope().Method != http.MethodPost {
+		return // it asks for an answer that was made before
+	}
+	x.p.asked.Add(1)
+	if x.req.OffersTools() {
+		x.p.offering.Add(1)
+		return
+	}
+	h := &x.fasthttp.Request.Header
+	who := identity{principal: x.p.principal(h)}
+	if run := string(header(h, headerRun)); x.p.runs.first(who.key(run)) {
+		x.p.log.Info("a request offers the model no tools: heldcall holds nothing of what the model writes as text", "run", cmp.Or(run, "not named"), "user", who.principal.User, "agent", who.principal.Agent)
+	}
+}
+
+// ToolOffers returns how many requests on gated routes have asked for a new answer so
+// far, and how many of them offered the model tools.
+func (p *Proxy) ToolOffers() (requests, offering int) {
+	return int(p.asked.Load()), int(p.offering.Load())
+}
+
 // differing counts tools by their names. The history of a long conversation may
 // offer the same ones again and again.
 func differing(tools []intercept.HostedTool) int {
@@ -112,13 +140,15 @@ func (x *exchange) recordOffer(tool intercept.HostedTool, v policy.Verdict) *int
 	return nil
 }
 
-// offers remembers which offers of hosted tools are in the audit log.
+// offers remembers which offers of hosted tools are in the audit log, or of which runs
+// the log has a request without tools.
 type offers struct {
 	mu   sync.Mutex
 	seen map[string]struct{}
 }
 
-// maxOffers bounds what is remembered; beyond it an offer is recorded again.
+// maxOffers bounds what is remembered; beyond it an offer is recorded again, and a run
+// is logged again.
 const maxOffers = 10_000
 
 func (o *offers) first(key string) bool {

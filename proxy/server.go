@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -40,12 +41,16 @@ type Proxy struct {
 	log     *slog.Logger
 	metrics *metrics
 	offers  offers
+	runs    offers
 	counter *policy.Counter // of the calls that rules with a limit let pass
 	server  *fasthttp.Server
 	ln      *listener
 	served  chan error
 	opening chan struct{} // a place for each hold that is being recorded
 	rest    rest
+
+	asked    atomic.Int64 // requests for a new answer
+	offering atomic.Int64 // those of them that offer tools
 
 	base     context.Context // ends every exchange
 	stop     context.CancelCauseFunc

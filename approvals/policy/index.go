@@ -52,6 +52,13 @@ func (x *index) anyFor(tool string) bool {
 	return x != nil && (x.named[tool] != nil || slices.ContainsFunc(x.globs.all, func(p *pattern) bool { return p.tool.match(tool) }))
 }
 
+// anyAbout reports whether any of the patterns is for a tool whose resource is of a
+// kind.
+func (x *index) anyAbout(tool string, k kind) bool {
+	about := func(p *pattern) bool { return p.tool.match(tool) && p.rule.concerns(k) }
+	return x != nil && (x.named[tool] != nil || slices.ContainsFunc(x.globs.all, about))
+}
+
 // candidates are the patterns that may match a resource of a kind with some
 // keys, in no order and some twice; all of the tool's if every key is possible.
 func (x *index) candidates(tool string, k kind, keys []string, every bool) iter.Seq[*pattern] {

@@ -135,8 +135,11 @@ func (s *subject) match(p *pattern) match { return s.meets(p, s.compare(p)) }
 // compare says whether a deny or ask pattern matches the call, whatever the
 // condition of its rule.
 func (s *subject) compare(p *pattern) match {
-	if !p.tool.match(s.call.Tool) {
+	if !p.tool.match(s.call.Tool) || !p.rule.concerns(s.kind) {
 		return no
+	}
+	if p.rule.names != nil {
+		return s.namesAny(p.rule.names)
 	}
 	if p.any || p.star {
 		return yes

@@ -188,7 +188,7 @@ func (s *subject) judge(p *Policy) Verdict {
 // pass.
 func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
 	s := p.newSubject(Call{Tool: name, Principal: principal})
-	if nameDoubt(name) != "" || p.deny.anyFor(name) || p.ask.anyFor(name) || p.rewrite.anyFor(name) || p.limited.allow.anyFor(name) ||
+	if nameDoubt(name) != "" || p.deny.anyAbout(name, s.kind) || p.ask.anyAbout(name, s.kind) || p.rewrite.anyFor(name) || p.limited.allow.anyFor(name) ||
 		p.grants.mayDeny(principal, name) {
 		return Verdict{}, false
 	}

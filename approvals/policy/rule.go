@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -32,6 +33,9 @@ type rule struct {
 	title  *Message   // of a question
 	denial *Message   // what the model is told of a denial
 	grant  *granted   // nil of a rule of the policy
+
+	kinds []kind         // of the resources of the tools that the rule is about; nil: any
+	names *regexp.Regexp // finds the names that a call must contain; nil: none
 }
 
 // ground is why a verdict is what it is.

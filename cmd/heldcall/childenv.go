@@ -9,6 +9,38 @@ import (
 	"github.com/heldcall/heldcall/app"
 )
 
+// ofReviewers are the variables with which reviewers reach the console.
+var ofReviewers = []string{"HELDCALL_CONSOLE", "HELDCALL_TOKEN", "HELDCALL_TOKEN_FILE"}
+
+// shortKey is the length from which a key is also looked for within values. A shorter
+// one may be a part of something else by chance.
+const shortKey = 8
+
+// withoutKeys is an environment with the stand-in for each key of an upstream in its
+// place, and without the variables that hold secrets which heldcall alone uses.
+func withoutKeys(environment []string, standIns map[string]string, secrets []string) []string {
+	holds := func(value, key string) bool {
+		return value == key || len(key) >= shortKey && strings.Contains(value, key)
+	}
+	var result []string
+	for _, entry := range environment {
+		name, value, whole := strings.Cut(entry, "=")
+		if slices.ContainsFunc(secrets, func(secret string) bool { return holds(value, secret) }) {
+			continue
+		}
+		for key, standIn := range standIns {
+			if holds(value, key) {
+				value = strings.ReplaceAll(value, key, standIn)
+			}
+		}
+		if whole {
+			entry = name + "=" + value
+		}
+		result = append(result, entry)
+	}
+	return result
+}
+
 // childEnvironment points the usual clients of a model at the proxy. Where the
 // console is, and so where calls are approved, the command is not told, nor whose
 // token opens it.
@@ -35,7 +67,7 @@ func childEnvironment(environment []string, proxy string, config *app.Config) []
 	result := slices.DeleteFunc(slices.Clone(environment), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		_, replaced := set[name]
-		return replaced || name == "HELDCALL_CONSOLE" || name == "HELDCALL_TOKEN"
+		return replaced || slices.Contains(ofReviewers, name)
 	})
 	for name, value := range set {
 		result = append(result, name+"="+value)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/heldcall/heldcall/app"
@@ -20,6 +21,8 @@ type connection struct {
 	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file; it says where the console is."`
 	Console string `placeholder:"URL" env:"HELDCALL_CONSOLE" help:"URL of the console, in place of --config."`
 	Token   string `placeholder:"TOKEN" env:"HELDCALL_TOKEN" help:"Your token as a reviewer, where the console asks for one. Others on the machine see what stands in a command line: prefer the variable."`
+
+	TokenFile string `placeholder:"FILE" env:"HELDCALL_TOKEN_FILE" help:"File with your token, which only you can read, in place of --token."`
 }
 
 // dial makes a client of the console.
@@ -39,7 +42,29 @@ func (c connection) dial() (*client.Client, error) {
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	return found.WithToken(c.Token), nil
+	token := c.Token
+	if token == "" && c.TokenFile != "" {
+		if token, err = readToken(c.TokenFile); err != nil {
+			return nil, err
+		}
+	}
+	return found.WithToken(token), nil
+}
+
+// readToken reads the token in a file that only its owner can read.
+func readToken(file string) (string, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", &usageError{fmt.Errorf("read the token: %w", err)}
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", usagef("the token in %s can be read by others: make it 0600", file)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", &usageError{fmt.Errorf("read the token: %w", err)}
+	}
+	return strings.TrimSpace(string(content)), nil
 }
 
 // flags are what another command needs to talk to the same heldcall, with a space
@@ -51,6 +76,9 @@ func (c connection) flags() string {
 	}
 	if c.Console != "" && c.Console != os.Getenv("HELDCALL_CONSOLE") {
 		flags += " --console " + quoted(c.Console)
+	}
+	if c.TokenFile != "" && c.TokenFile != os.Getenv("HELDCALL_TOKEN_FILE") {
+		flags += " --token-file " + quoted(c.TokenFile)
 	}
 	return flags
 }

@@ -49,6 +49,9 @@ type streams struct {
 }
 
 func main() {
+	if err := hideMemory(); err != nil {
+		fmt.Fprintf(os.Stderr, "heldcall: cannot hide its memory from other programs: %s\n", err)
+	}
 	if shoutrrr.Asked(os.Args) { // heldcall started it, for one message of a channel
 		os.Exit(shoutrrr.Carry(os.Stdin, os.Stdout))
 	}

@@ -23,9 +23,10 @@ const (
 )
 
 type runCommand struct {
-	Config  string   `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"The configuration file. Without one the defaults hold."`
-	LogFile string   `placeholder:"FILE" help:"Append heldcall's own log to this file, not to standard error."`
-	Command []string `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
+	Config    string   `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"The configuration file. Without one the defaults hold."`
+	LogFile   string   `placeholder:"FILE" help:"Append heldcall's own log to this file, not to standard error. On a terminal, without this, it is in the folder of the run's state."`
+	TokenFile string   `placeholder:"FILE" help:"Write the token of this run to this file, which only you can read, for --token-file of the other commands. There is a token where no reviewers are configured."`
+	Command   []string `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
 // Run starts heldcall, runs the command with its model's address pointing at
@@ -46,7 +47,11 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	logTo, closeLog, err := c.openLog(s.err)
+	u, err := c.prepare(config, s)
+	if err != nil {
+		return err
+	}
+	logTo, closeLog, err := openLog(u.logFile, s.err)
 	if err != nil {
 		return err
 	}
@@ -56,8 +61,14 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	warnOfUnread(log, c.Config)
-	held, notes, err := onFreePorts(config, func(config app.Config) (*running, error) {
-		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version()})
+	u.warn(log)
+	n := &notices{out: s.err, terminal: u.terminal}
+	if u.logFile != "" {
+		n.log = log
+	}
+	defer n.shows.Wait()
+	held, notes, err := onFreePorts(u.config, func(config app.Config) (*running, error) {
+		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Notice: n.event})
 	})
 	if errors.Is(err, errStart) {
 		return besideAnother(ctx, err, &config)
@@ -66,27 +77,36 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer held.stop()
+	n.at(held.ConsoleURL())
 	command, note := equipAgent(command, os.LookupEnv, "http://"+reachable(held.ProxyAddr())+openAIPrefix(config.Proxy.Upstreams))
-	if _, err := io.WriteString(s.err, notes+note); err != nil {
+	if _, err := io.WriteString(s.err, u.notes+notes+note+u.introduction(held.ConsoleURL())); err != nil {
 		return err
 	}
-	ended := runChild(ctx, command, childEnvironment(os.Environ(), held.ProxyAddr(), &held.config), s)
+	environment := withoutKeys(os.Environ(), u.standIns, u.config.OwnSecrets())
+	ended := runChild(ctx, command, childEnvironment(environment, held.ProxyAddr(), &held.config), s)
 	held.stop() // so that all requests are counted
-	if ranUnheld(held.App, ended) {
-		fmt.Fprintf(s.err, "heldcall: %s sent nothing through heldcall, so nothing of it was held. "+
-			"If it has a model, its address stands elsewhere: see docs/agents.md\n", printable(agentName(command)))
+	if hasRun(ended) {
+		reportUnheld(s.err, held.App, printable(agentName(command)))
 	}
 	return ended
 }
 
-// ranUnheld reports whether the command has run and sent heldcall no request.
-func ranUnheld(heldcall *app.App, ended error) bool {
+// hasRun reports whether a command that has ended so was started.
+func hasRun(ended error) bool {
 	var child *childError
-	if errors.Is(ended, errNotStarted) || errors.As(ended, &child) && (child.code == exitNotFound || child.code == exitNotExecutable) {
-		return false
+	return !errors.Is(ended, errNotStarted) && (!errors.As(ended, &child) || child.code != exitNotFound && child.code != exitNotExecutable)
+}
+
+// reportUnheld reports that nothing of a command could be held, if that is so.
+func reportUnheld(w io.Writer, heldcall *app.App, name string) {
+	if n, err := heldcall.AgentRequests(); err == nil && n == 0 {
+		fmt.Fprintf(w, "heldcall: %s sent nothing through heldcall, so nothing of it was held. "+
+			"If it has a model, its address is set elsewhere: see docs/agents.md\n", name)
 	}
-	n, err := heldcall.AgentRequests()
-	return err == nil && n == 0
+	if requests, offering := heldcall.ToolOffers(); requests > 0 && offering == 0 {
+		fmt.Fprintf(w, "heldcall: %d requests, none offered tools: nothing could be held. "+
+			"%s reads what to do from the model's text: see docs/agents.md\n", requests, name)
+	}
 }
 
 // running is a heldcall that serves.
@@ -148,11 +168,13 @@ func besideAnother(ctx context.Context, failed error, config *app.Config) error 
 		failed, reachable(config.Proxy.Listen), openAIPrefix(config.Proxy.Upstreams))
 }
 
-func (c *runCommand) openLog(stderr io.Writer) (io.Writer, func(), error) {
-	if c.LogFile == "" {
+// openLog opens the file of heldcall's own log, or returns standard error if there is
+// no file.
+func openLog(name string, stderr io.Writer) (io.Writer, func(), error) {
+	if name == "" {
 		return stderr, func() {}, nil
 	}
-	file, err := os.OpenFile(c.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the log: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,7 +27,7 @@ import (
 const soon = 2 * time.Minute // bounds every wait; nothing is timed with it
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"heldcall": main, "stops-slowly": stopsSlowly})
+	testscript.Main(m, map[string]func(){"heldcall": main, "stops-slowly": stopsSlowly, "asks-model": asksModel})
 }
 
 // stopsSlowly is a program that takes as long to stop as its argument says.
@@ -62,6 +63,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("ESC", "\x1b")
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // each program would sleep for a second at its end
 			free, err := scripted.FreeAddresses(3)
 			for i, address := range free {

@@ -14,12 +14,28 @@ const CALLBACK = '/auth/oidc/callback';
 /** What this page keeps for its origin, in this tab, while the browser is at the provider. */
 const AWAY = 'sign_in';
 
+/** A link that brings a token, as `heldcall run` prints it. */
+const TOKEN = /^#token=([\w-]+)$/;
+
+/** The token of the link that the page was opened with, until it was tried. */
+let linked = '';
+
+/** Takes the token out of the address, so that it is not in the history of the browser. */
+function takeToken() {
+	linked = TOKEN.exec(location.hash)?.[1] ?? '';
+	if (linked) history.replaceState(null, '', '/#/');
+	window.addEventListener('hashchange', () => {
+		if (TOKEN.test(location.hash)) location.reload();
+	});
+}
+
 /**
  * Finds out who is at the page; somebody who must sign in is asked to. ready is
  * called once it is known, and again after another sign-in.
  * @param {() => void} ready
  */
 export async function begin(ready) {
+	takeToken();
 	onSignedOut(() => {
 		if (!state.me) return;
 		forget();
@@ -100,6 +116,15 @@ function drawName(me) {
 
 /** @param {() => void} ready @param {string} [failed] why the sign-in before this one failed */
 async function drawSignIn(ready, failed = '') {
+	if (linked) {
+		const token = linked;
+		linked = '';
+		try {
+			return enter(await signIn(token), ready);
+		} catch (error) {
+			failed = reason(error);
+		}
+	}
 	document.body.classList.add('outside');
 	fill(byId('me'));
 	const token = /** @type {HTMLInputElement} */ (el('input', { id: 'token', type: 'password', autocomplete: 'current-password', required: true, spellcheck: 'false' }));

@@ -18,6 +18,12 @@ func (r *request) Hosted() []intercept.HostedTool {
 	return append(list, r.HostedBeside()...)
 }
 
+// OffersTools implements [intercept.Request].
+func (r *request) OffersTools() bool {
+	offered := func(field string) bool { return gjson.GetBytes(r.Field(field), "0").Exists() }
+	return offered("tools") || offered("functions") || len(r.HostedBeside()) > 0
+}
+
 // hosted is the name of a tool that is not the agent's own, "" for one that is.
 func hosted(t gjson.Result) string {
 	kind := t.Get("type")

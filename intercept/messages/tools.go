@@ -94,5 +94,10 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 	return list
 }
 
+// OffersTools implements [intercept.Request].
+func (r *request) OffersTools() bool {
+	return gjson.GetBytes(r.Field("tools"), "0").Exists() || len(r.offered()) > 0 || len(r.Hosted()) > 0
+}
+
 // RequireApproval implements [intercept.Request]. The API has no word for it.
 func (r *request) RequireApproval() int { return 0 }

@@ -65,6 +65,9 @@ func (a *answer) offered() []offer {
 	return offersIn(gjson.Parse(a.object.tools), 0)
 }
 
+// OffersTools implements [intercept.Request].
+func (r *request) OffersTools() bool { return len(r.offered()) > 0 || len(r.Hosted()) > 0 }
+
 // Tool implements [intercept.Request]. A tool in a namespace is called by both
 // names, with a point between them.
 func (r *request) Tool(name string) (tool intercept.Tool, found bool) {

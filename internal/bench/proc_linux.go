@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"syscall"
@@ -50,10 +52,13 @@ func machineTime() (time.Duration, error) {
 func memoryOf(pid int) (memory, error) {
 	var m memory
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if errors.Is(err, fs.ErrPermission) { // heldcall hides its memory from all but root
+		b, err = os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	}
 	if err != nil {
 		return m, fmt.Errorf("memory of process %d: %w", pid, err)
 	}
-	fields := map[string]*int64{"Rss:": &m.Resident, "Anonymous:": &m.Own}
+	fields := map[string]*int64{"Rss:": &m.Resident, "VmRSS:": &m.Resident, "Anonymous:": &m.Own, "RssAnon:": &m.Own}
 	for line := range bytes.Lines(b) {
 		f := bytes.Fields(line)
 		if len(f) != 3 || fields[string(f[0])] == nil {

@@ -24,6 +24,7 @@ type Ruling struct {
 type Reviewer struct {
 	Console string        // base URL of the console
 	Every   time.Duration // between two looks at what is pending; 0 means 20 ms
+	Token   func() string // of the reviewer, for each request to the console; nil: none
 	// Decide is asked again and again while a request is pending; nil leaves it
 	// pending. It is called by Run only.
 	Decide func(approvals.Request) *Ruling
@@ -64,7 +65,7 @@ func (r *Reviewer) pending(ctx context.Context, client *http.Client) ([]approval
 	var page struct {
 		Items []approvals.Request `json:"items"`
 	}
-	status, body, err := call(ctx, client, http.MethodGet, r.Console+"/api/v1/requests?status=pending&limit=500", nil)
+	status, body, err := r.call(ctx, client, http.MethodGet, r.Console+"/api/v1/requests?status=pending&limit=500", nil)
 	if err != nil {
 		return nil, fmt.Errorf("listing pending requests: %w", err)
 	}
@@ -89,7 +90,7 @@ func (r *Reviewer) rule(ctx context.Context, client *http.Client, request approv
 		return nil
 	}
 	url := r.Console + "/api/v1/requests/" + request.ID + "/decision"
-	status, body, err := call(ctx, client, http.MethodPost, url, encode(ruling))
+	status, body, err := r.call(ctx, client, http.MethodPost, url, encode(ruling))
 	if err != nil {
 		return fmt.Errorf("deciding request %s: %w", request.ID, err)
 	}
@@ -99,10 +100,13 @@ func (r *Reviewer) rule(ctx context.Context, client *http.Client, request approv
 	return nil
 }
 
-func call(ctx context.Context, client *http.Client, method, url string, body []byte) (int, []byte, error) {
+func (r *Reviewer) call(ctx context.Context, client *http.Client, method, url string, body []byte) (int, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
+	}
+	if r.Token != nil {
+		request.Header.Set("Authorization", "Bearer "+r.Token())
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")

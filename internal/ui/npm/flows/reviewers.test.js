@@ -37,6 +37,19 @@ flows('reviewers', {
 		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 	},
 
+	async 'a link with a token signs in, and the token leaves the address'(stage) {
+		const page = await stage.open('/#token=token-of-ann-which-is-long-enough', { outside: true });
+		await page.locator('#me', { hasText: 'ann' }).waitFor();
+		assert.equal(await page.evaluate(() => location.hash), '#/');
+		await page.getByRole('button', { name: 'Sign out' }).click();
+		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+		await page.goto(`${stage.held.console}/#token=nonsense`);
+		await page.locator('.door .error').waitFor();
+		assert.doesNotMatch(page.url(), /nonsense/);
+		await page.goto(`${stage.held.console}/#token=token-of-dan-which-is-long-enough`);
+		await page.locator('#me', { hasText: 'dan' }).waitFor();
+	},
+
 	async 'another port of the host gets the cookie, and nothing by it'(stage) {
 		let cookie = '';
 		const neighbour = createServer((request, response) => {

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"reflect"
+	"strings"
+)
+
+// StandIns returns for each key of an upstream the key that an agent can have in its
+// place, by the upstream's key. A stand-in is the same each time, the upstream's key
+// cannot be computed from it, and the proxy takes it for the client that has the
+// upstream's key in proxy.clients, if one does.
+func (c *Config) StandIns() map[string]string {
+	standIns := make(map[string]string)
+	for _, u := range c.Proxy.Upstreams {
+		if key := string(u.APIKey); key != "" {
+			standIns[key] = standIn(key)
+		}
+	}
+	for _, client := range c.Proxy.Clients {
+		for key, instead := range standIns {
+			if client.digest() == (Client{Key: Secret(key)}).digest() {
+				same := client
+				same.Key, same.KeySHA256 = Secret(instead), ""
+				c.Proxy.Clients = append(c.Proxy.Clients, same)
+			}
+		}
+	}
+	return standIns
+}
+
+// standIn makes the stand-in for a key. Clients look at the beginning of a key to find
+// out whose it is.
+func standIn(key string) string {
+	prefix := "sk-"
+	if strings.HasPrefix(key, "sk-ant-") {
+		prefix = "sk-ant-"
+	}
+	sum := sha256.Sum256([]byte("heldcall stand-in for " + key))
+	return prefix + "heldcall-" + hex.EncodeToString(sum[:16])
+}
+
+// OwnSecrets returns the secrets that heldcall alone uses: those of channels, of the
+// sign-in and of tracing. Keys of upstreams and clients are not among them.
+func (c *Config) OwnSecrets() []string {
+	var found []string
+	for _, part := range []any{c.Console, c.Notify, c.Tracing} {
+		found = appendSecrets(found, reflect.ValueOf(part))
+	}
+	return found
+}
+
+func appendSecrets(found []string, v reflect.Value) []string {
+	switch {
+	case v.Type() == reflect.TypeFor[Secret]():
+		if v.String() != "" {
+			found = append(found, string(v.Interface().(Secret)))
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				found = appendSecrets(found, v.Field(i))
+			}
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			found = appendSecrets(found, v.Index(i))
+		}
+	}
+	return found
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// notices reports held, decided and expired calls while a command runs: in lines on
+// standard error or, while the command draws on the terminal, in the log and by a
+// notification of the desktop.
+type notices struct {
+	out      io.Writer
+	log      *slog.Logger // of the file; nil: the log is on standard error too
+	terminal *os.File     // that the command may draw on, or nil
+
+	mu      sync.Mutex
+	console string         // URL, once it is known
+	shows   sync.WaitGroup // notifications that are being shown
+	showing bool
+}
+
+// noticeOf is the line for an event, after the name of the tool.
+var noticeOf = map[approvals.EventType]string{
+	approvals.EventApprovalRequired:  "is held",
+	approvals.EventApprovalExpired:   "is denied: nobody decided in time",
+	approvals.EventApprovalCancelled: "does not wait any more",
+}
+
+// decided is the line for a decision.
+var decided = map[approvals.Action]string{
+	approvals.ActionApprove:     "is approved by ",
+	approvals.ActionDeny:        "is denied by ",
+	approvals.ActionModifyArgs:  "is approved with other arguments by ",
+	approvals.ActionAllowAlways: "is approved for always by ",
+	approvals.ActionDenyAlways:  "is denied for always by ",
+	approvals.ActionAbortRun:    "is denied, and its run ended, by ",
+}
+
+// at sets where the console is.
+func (n *notices) at(console string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.console = console
+}
+
+// event reports an event. Arguments of calls are in nothing that it writes.
+func (n *notices) event(e approvals.Event) {
+	if n.log != nil {
+		app.LogEvent(n.log, e)
+	}
+	what := noticeOf[e.Type]
+	if e.Type == approvals.EventApprovalDecision && decided[e.Action] != "" {
+		what = decided[e.Action] + printable(e.ReviewerID)
+	}
+	if what == "" {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	link := n.console + "/#/requests/" + e.RequestID
+	if n.terminal == nil || !readsKeys(n.terminal) {
+		fmt.Fprintf(n.out, "heldcall: %s %s: %s\n", printable(e.ToolName), what, link)
+		return
+	}
+	if show := notifier(); e.Type == approvals.EventApprovalRequired && show != nil && !n.showing {
+		n.showing = true
+		n.shows.Go(func() { n.show(append(show, "A tool call waits for approval: "+link)) })
+	}
+}
+
+// showWithin bounds how long a notification takes. Meanwhile no other one is shown.
+const showWithin = 5 * time.Second
+
+// show runs the program that shows a notification. It does not get heldcall's
+// environment, in which there may be keys.
+func (n *notices) show(argv []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), showWithin)
+	defer cancel()
+	program := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	for _, name := range []string{"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "HOME", "PATH", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			program.Env = append(program.Env, name+"="+value)
+		}
+	}
+	if err := program.Run(); err != nil && n.log != nil {
+		n.log.Debug("a notification was not shown", "error", err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.showing = false
+}
+
+// notifier is the command that shows its last argument on the desktop, nil if there
+// is none.
+func notifier() []string {
+	for _, argv := range [][]string{
+		{"notify-send", "--app-name=heldcall", "heldcall"},
+		{"osascript", "-e", "on run argv", "-e", `display notification (item 1 of argv) with title "heldcall"`, "-e", "end run"},
+	} {
+		if path, err := exec.LookPath(argv[0]); err == nil {
+			return append([]string{path}, argv[1:]...)
+		}
+	}
+	return nil
+}

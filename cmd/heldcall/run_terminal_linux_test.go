@@ -1,0 +1,73 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+// Issue 12, number 34: while the command draws on the terminal nothing is written there;
+// held calls are in the log and in a notification, without arguments. A command that
+// only reads lines leaves the terminal to heldcall's lines.
+func TestRunOnATerminal(t *testing.T) {
+	for _, drawing := range []bool{true, false} {
+		r, _ := alone(t, func(r *scripted.Request) scripted.Reply {
+			if strings.Contains(string(r.Body), `"role":"tool"`) {
+				return scripted.Answer{Text: "Understood."}.Reply(r)
+			}
+			return scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"ls sesame"}`}}}.Reply(r)
+		})
+		r.write("policy.yaml", "rules: [{ask: [bash], timeout: 1s}]")
+		r.write("notify-send", "#!/bin/sh\necho \"$@\" >>"+r.folder+"/shown\nenv >>"+r.folder+"/shown\n")
+		if err := os.Chmod(filepath.Join(r.folder, "notify-send"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		r.environment = append(r.environment, "PATH="+r.folder+":"+os.Getenv("PATH"))
+		script := `asks-model '` + bashTool + `' >/dev/null`
+		if drawing {
+			script = "stty raw; " + script
+		}
+		keyboard, terminal := openTerminal(t)
+		run := r.command(nil, "sh", "-c", script)
+		run.Stdin, run.Stdout, run.Stderr = terminal, terminal, terminal
+		run.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		terminal.Close()
+		shown, _ := io.ReadAll(keyboard) // EIO once nobody has the terminal open
+		if err := run.Wait(); err != nil {
+			t.Fatalf("%v\n%s", err, shown)
+		}
+		keyboard.Close()
+		state := stateFolder(func(string) (string, bool) { return filepath.Join(r.folder, "state"), true }, r.folder)
+		log, err := os.ReadFile(filepath.Join(state, "heldcall.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		screen := string(shown)
+		if !strings.Contains(screen, "heldcall: the log is in "+state+"/heldcall.log") || !strings.Contains(screen, "/#token=") || strings.Contains(screen, "level=") {
+			t.Errorf("drawing %t: the terminal has\n%s", drawing, screen)
+		}
+		if !strings.Contains(string(log), `msg="call held" tool=bash`) || !strings.Contains(string(log), `msg="call expired" tool=bash`) {
+			t.Errorf("drawing %t: the log has\n%s", drawing, log)
+		}
+		for _, line := range []string{"heldcall: bash is held: http", "heldcall: bash is denied: nobody decided in time: http"} {
+			if strings.Contains(screen, line) == drawing {
+				t.Errorf("drawing %t: %q: the terminal has\n%s", drawing, line, screen)
+			}
+		}
+		notified, err := os.ReadFile(filepath.Join(r.folder, "shown"))
+		if drawing != (err == nil) || drawing && !strings.Contains(string(notified), "A tool call waits for approval: http://127.0.0.1:") {
+			t.Errorf("drawing %t: the desktop shows %q, %v", drawing, notified, err)
+		}
+		if text := screen + string(log) + string(notified); strings.Contains(text, "sesame") || strings.Contains(string(notified), modelKey) {
+			t.Errorf("drawing %t: arguments or keys are in\n%s", drawing, text)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+// asksModel is an agent: it asks the model once for each of its arguments, which are
+// the fields of the request, and prints the answers. Then it tries to read the
+// environment of the program that started it.
+func asksModel() {
+	for _, fields := range os.Args[1:] {
+		body := `{"model":"m","messages":[{"role":"user","content":"do it"}],` + fields + `}`
+		r, err := http.NewRequest(http.MethodPost, os.Getenv("OPENAI_BASE_URL")+"/chat/completions", strings.NewReader(body))
+		if err != nil {
+			panic(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			panic(err)
+		}
+		_, _ = io.Copy(os.Stdout, resp.Body)
+		resp.Body.Close()
+	}
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", os.Getppid()))
+	fmt.Printf("\nenvironment of heldcall: %d bytes, readable: %t\n", len(environment), err == nil)
+	fmt.Println(strings.Join(os.Environ(), "\n"))
+}
+
+const bashTool = `"tools":[{"type":"function","function":{"name":"bash"}}]`
+
+// modelKey is the key that only heldcall and upstream know.
+const modelKey = "sk-ant-real-key-of-the-model"
+
+// lonely is a heldcall that runs asks-model in an empty folder.
+type lonely struct {
+	t           *testing.T
+	folder      string
+	environment []string
+	out, err    bytes.Buffer
+}
+
+// alone prepares `heldcall run`, with what the model answers.
+func alone(t *testing.T, script scripted.Script) (*lonely, *scripted.Server) {
+	t.Helper()
+	upstream, err := scripted.New(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(upstream.Close)
+	r := &lonely{t: t, folder: t.TempDir()}
+	r.environment = []string{"XDG_STATE_HOME=" + filepath.Join(r.folder, "state"), "OPENAI_API_KEY=" + modelKey, "HEADER=Bearer " + modelKey,
+		"SLACK=xoxb-secret-of-slack", "OTHER=kept", "HELDCALL_TOKEN=heldcall_REVIEWER", "HELDCALL_TOKEN_FILE=/x", "PATH=" + os.Getenv("PATH")}
+	r.write("heldcall.yaml", fmt.Sprintf(`
+proxy: {listen: "127.0.0.1:0", upstreams: [{prefix: /v1, url: %q, api_key: "${OPENAI_API_KEY}"}], clients: [{key: "${OPENAI_API_KEY}", user: ann}]}
+console: {listen: "127.0.0.1:0"}
+nats: {listen: ""}
+notify: {slack: [{bot_token: "${SLACK}", app_token: xapp-1, channel: C1, api_url: "http://127.0.0.1:1/"}]}
+`, upstream.URL()))
+	return r, upstream
+}
+
+func (r *lonely) write(name, content string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.folder, name), []byte(content), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// command is `heldcall run` with flags before the command.
+func (r *lonely) command(flags []string, command ...string) *exec.Cmd {
+	heldcall := exec.Command("heldcall", append(append([]string{"run", "--config", "heldcall.yaml"}, flags...), append([]string{"--"}, command...)...)...)
+	heldcall.Dir, heldcall.Env, heldcall.Stdout, heldcall.Stderr = r.folder, r.environment, &r.out, &r.err
+	return heldcall
+}
+
+// Finding 7 (control side) and issue 12, numbers 34 and 35: the command gets neither
+// the model's key nor a token, cannot read heldcall's environment, and its calls are
+// reported in lines with a link.
+func TestRunKeepsKeysAndReportsCalls(t *testing.T) {
+	r, upstream := alone(t, func(r *scripted.Request) scripted.Reply {
+		if strings.Contains(string(r.Body), `"role":"tool"`) {
+			return scripted.Answer{Text: "Understood."}.Reply(r)
+		}
+		return scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"ls sesame"}`}}}.Reply(r)
+	})
+	r.write("policy.yaml", "rules: [{ask: [bash]}]")
+	run := r.command([]string{"--log-file", "log", "--token-file", "token"}, "asks-model", bashTool)
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	requests, id := r.approveOne()
+	if err := run.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, r.err.String())
+	}
+	if who := requests.Principal.User; who != "ann" {
+		t.Errorf("the stand-in is the key of %q", who)
+	}
+	if got := upstream.Requests()[0].Get("Authorization"); got != "Bearer "+modelKey {
+		t.Errorf("upstream got %q", got)
+	}
+	standIn := regexp.MustCompile(`(?m)^OPENAI_API_KEY=(sk-ant-heldcall-[0-9a-f]{32})$`).FindStringSubmatch(r.out.String())
+	if standIn == nil || !strings.Contains(r.out.String(), "\nHEADER=Bearer "+standIn[1]+"\n") || !strings.Contains(r.out.String(), "\nOTHER=kept\n") {
+		t.Errorf("the command's environment is\n%s", r.out.String())
+	}
+	for _, secret := range []string{modelKey, "HELDCALL_TOKEN", "xoxb-secret-of-slack"} {
+		if strings.Contains(r.out.String(), secret) {
+			t.Errorf("the command finds %q:\n%s", secret, r.out.String())
+		}
+	}
+	token := strings.TrimSpace(r.read("token"))
+	inbox := regexp.MustCompile(`(?m)^heldcall: approve calls at (http://127.0.0.1:\d+)/#token=` + token + `$`).FindStringSubmatch(r.err.String())
+	if inbox == nil {
+		t.Fatalf("the inbox and its token are not named:\n%s", r.err.String())
+	}
+	link := inbox[1] + "/#/requests/" + id + "\n"
+	for _, line := range []string{"heldcall: bash is held: " + link, "heldcall: bash is approved by local: " + link} {
+		if strings.Count(r.err.String(), line) != 1 {
+			t.Errorf("%q is not in\n%s", line, r.err.String())
+		}
+	}
+	log := r.read("log")
+	if !strings.Contains(log, `msg="call held" tool=bash request=`+id) {
+		t.Errorf("the log does not have the call:\n%s", log)
+	}
+	for _, file := range []string{"heldcall.yaml", "policy.yaml"} {
+		if !strings.Contains(log, "level=WARN msg=\"a file of heldcall is in the folder in which the command works") || !strings.Contains(log, "file="+filepath.Join(r.folder, file)+"\n") {
+			t.Errorf("no warning of %s:\n%s", file, log)
+		}
+	}
+	if !strings.Contains(r.err.String(), "(docs/hardening.md): "+filepath.Join(r.folder, "policy.yaml")+"\n") {
+		t.Errorf("the terminal does not show the warning:\n%s", r.err.String())
+	}
+	if strings.Contains(r.err.String()+log, "sesame") || strings.Contains(log, token) {
+		t.Errorf("arguments or the token are in\n%s\n%s", r.err.String(), log)
+	}
+	if _, err := os.Stat(filepath.Join(r.folder, "data")); err == nil {
+		t.Error("the state is in the folder of the command")
+	}
+}
+
+func (r *lonely) read(name string) string {
+	r.t.Helper()
+	content, err := os.ReadFile(filepath.Join(r.folder, name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(content)
+}
+
+// approveOne waits for a request and approves it with the token of the run, as the
+// log names the console.
+func (r *lonely) approveOne() (approvals.Request, string) {
+	r.t.Helper()
+	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		log, err := os.ReadFile(filepath.Join(r.folder, "log"))
+		found := regexp.MustCompile(`console=(http://\S+)`).FindSubmatch(log)
+		if err != nil || found == nil {
+			continue
+		}
+		anybody, err := client.New(string(found[1]))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if _, err := anybody.Requests(r.t.Context(), approvals.Filter{}); err == nil {
+			r.t.Fatal("anybody reads the requests")
+		}
+		console := anybody.WithToken(strings.TrimSpace(r.read("token")))
+		page, err := console.Requests(r.t.Context(), approvals.Filter{Status: approvals.StatusPending})
+		if err != nil || len(page.Items) == 0 {
+			continue
+		}
+		id := page.Items[0].ID
+		if _, err := console.Decide(r.t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionApprove}); err != nil {
+			r.t.Fatal(err)
+		}
+		return page.Items[0], id
+	}
+	r.t.Fatal("nothing was asked")
+	return approvals.Request{}, ""
+}
+
+// Finding 7 (control side): tools of the command do not write to the policy, whatever
+// that allows.
+func TestRunDeniesWritesToItsFiles(t *testing.T) {
+	write := scripted.Call{ID: "call_1", Name: "Write", Arguments: `{"file_path":"policy.yaml","content":"default: allow"}`}
+	r, upstream := alone(t, func(r *scripted.Request) scripted.Reply {
+		if strings.Contains(string(r.Body), `"role":"tool"`) {
+			return scripted.Answer{Text: "Understood."}.Reply(r)
+		}
+		return scripted.Answer{Calls: []scripted.Call{write}}.Reply(r)
+	})
+	r.write("policy.yaml", "rules: [{allow: [Write]}]")
+	if err := r.command(nil, "asks-model", `"tools":[{"type":"function","function":{"name":"Write"}}]`).Run(); err != nil {
+		t.Fatalf("%v\n%s", err, r.err.String())
+	}
+	if !strings.Contains(r.out.String(), "Understood.") || strings.Contains(r.out.String(), "call_1") || len(upstream.Requests()) != 2 {
+		t.Errorf("the agent got %s", r.out.String())
+	}
+}
+
+// Finding 2.5 (frameworks): `heldcall run -- aider` ended without a hint that nothing
+// was held.
+func TestRunReportsThatNoToolsWereOffered(t *testing.T) {
+	r, _ := alone(t, func(r *scripted.Request) scripted.Reply { return scripted.Answer{Text: "rm -rf /"}.Reply(r) })
+	if err := r.command(nil, "asks-model", `"n":1`, `"tools":[]`).Run(); err != nil {
+		t.Fatalf("%v\n%s", err, r.err.String())
+	}
+	if !strings.Contains(r.err.String(), "heldcall: 2 requests, none offered tools: nothing could be held.") {
+		t.Errorf("not reported:\n%s", r.err.String())
+	}
+	r.err.Reset()
+	if err := r.command(nil, "asks-model", bashTool, `"tools":[]`).Run(); err != nil || strings.Contains(r.err.String(), "none offered tools") {
+		t.Errorf("%v:\n%s", err, r.err.String())
+	}
+}
+
+// Issue 12, number 35: the state of earlier versions stays in use, and no other folder
+// of that name.
+func TestStateOfARun(t *testing.T) {
+	r, _ := alone(t, func(r *scripted.Request) scripted.Reply { return scripted.Answer{Text: "Fine."}.Reply(r) })
+	state := stateFolder(func(string) (string, bool) { return filepath.Join(r.folder, "state"), true }, r.folder)
+	play := func() string {
+		t.Helper()
+		r.err.Reset()
+		if err := r.command(nil, "true").Run(); err != nil {
+			t.Fatalf("%v\n%s", err, r.err.String())
+		}
+		return r.err.String()
+	}
+	data := filepath.Join(r.folder, "data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := play(); !strings.Contains(got, "data="+state) || strings.Contains(got, "as before") {
+		t.Errorf("a folder data that is not heldcall's is in use:\n%s", got)
+	}
+	r.write("data/heldcall.lock", "")
+	if got := play(); !strings.Contains(got, "data="+data) || !strings.Contains(got, "heldcall: the state is in data, as before; without that folder it would be in "+state+"\n") {
+		t.Errorf("the state of before is not in use:\n%s", got)
+	}
+}
