@@ -25,8 +25,9 @@ const (
 // [headerReceived] made it.
 const headerUnexpected = "X-Heldcall-Unexpected"
 
-// memoryBudget bounds the bytes of all request bodies that are in memory: those
-// that arrive, and those of requests that are being answered.
+// memoryBudget bounds the bytes that all requests have in memory: their bodies, while
+// they arrive and while they are answered, and large calls that people are asked
+// about.
 type memoryBudget struct {
 	limit int64
 	used  atomic.Int64
@@ -83,15 +84,14 @@ func (p *Proxy) admitBody(ctx *fasthttp.RequestCtx) int {
 // bytes in all. The error is errOverloaded, or that of the connection.
 func (a *agentConn) admit(b *memoryBudget, n, limit int) error {
 	a.giveBody()
-	a.budget = b
 	if n > largeBody {
-		return a.readAhead(n - headerBuffer - a.ahead.buffered())
+		return a.readAhead(b, n - headerBuffer - a.ahead.buffered())
 	}
 	pieces := n / bodyPiece
 	if n < 0 {
 		n, pieces = limit, limit/bodyPiece
 	}
-	if !a.reserve(n) {
+	if !a.reserve(b, n) {
 		return errOverloaded
 	}
 	return a.Conn.SetReadDeadline(time.Now().Add(pieceTimeout * time.Duration(pieces+1)))
@@ -99,13 +99,13 @@ func (a *agentConn) admit(b *memoryBudget, n, limit int) error {
 
 // readAhead reads n bytes of a body, piece by piece. What fasthttp has in its
 // buffer is at most headerBuffer bytes, so no byte of a later request is read.
-func (a *agentConn) readAhead(n int) error {
-	if !a.reserve(headerBuffer) {
+func (a *agentConn) readAhead(b *memoryBudget, n int) error {
+	if !a.reserve(b, headerBuffer) {
 		return errOverloaded
 	}
 	for n > 0 {
 		size := min(n, bodyPiece)
-		if !a.reserve(size) {
+		if !a.reserve(b, size) {
 			return errOverloaded
 		}
 		if err := a.Conn.SetReadDeadline(time.Now().Add(pieceTimeout)); err != nil {
@@ -131,10 +131,12 @@ func (a *agentConn) readPieces(p []byte) int {
 	return n
 }
 
-func (a *agentConn) reserve(n int) bool {
-	if !a.budget.take(int64(n)) {
+// reserve takes n bytes of a budget for the connection's request.
+func (a *agentConn) reserve(b *memoryBudget, n int) bool {
+	if !b.take(int64(n)) {
 		return false
 	}
+	a.budget = b
 	a.reserved.Add(int64(n))
 	return true
 }

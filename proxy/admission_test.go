@@ -152,3 +152,30 @@ func waitFor(t *testing.T, what string, done func() bool) {
 		}
 	}
 }
+
+// Finding 24: an answer whose calls are too large to be shown many times over is
+// refused, and nobody is asked about it.
+func TestAnswersWithHugeCallsAreRefused(t *testing.T) {
+	b := newBed(t, chat.Dialect{}, "default: ask\n", func(r *scripted.Request) scripted.Reply {
+		var calls []scripted.Call
+		for i := range 10 {
+			calls = append(calls, scripted.Call{ID: fmt.Sprint("call_", i), Name: "write", Arguments: fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", 1<<20))})
+		}
+		return scripted.Answer{Calls: calls}.Reply(r)
+	})
+	b.options.MaxBody = 64 << 20
+	if err := b.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer b.ended()
+	defer b.Shutdown(context.WithoutCancel(t.Context()))
+	resp, err := http.Post("http://"+b.Addr()+"/v1/chat/completions", "application/json", strings.NewReader(chatRequest("false")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusBadGateway || !bytes.Contains(text, []byte("answer_not_understood")) || len(text) > 10_000 {
+		t.Errorf("%v %d %.300s", err, resp.StatusCode, text)
+	}
+}
