@@ -85,7 +85,7 @@ func (p *Proxy) admitBody(ctx *fasthttp.RequestCtx) int {
 func (a *agentConn) admit(b *memoryBudget, n, limit int) error {
 	a.giveBody()
 	if n > largeBody {
-		return a.readAhead(b, n - headerBuffer - a.ahead.buffered())
+		return a.readAhead(b, n-headerBuffer-a.ahead.buffered())
 	}
 	pieces := n / bodyPiece
 	if n < 0 {
