@@ -39,6 +39,7 @@ type ProxyConfig struct {
 	Keepalive        time.Duration `yaml:"keepalive"`     // between heartbeats of a held answer
 	Heartbeat        string        `yaml:"heartbeat" oneof:"auto comment event off"`
 	MaxBody          Size          `yaml:"max_body"` // of a request or a whole answer
+	Memory           Size          `yaml:"memory"`   // of the bodies of all requests together; 0: a quarter of what there is
 	MaxContinuations int           `yaml:"max_continuations"`
 	MaxDenials       int           `yaml:"max_denials"` // 0: any number
 	Routes           RoutesConfig  `yaml:"routes"`

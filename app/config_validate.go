@@ -105,6 +105,9 @@ func (r *configReader) validateProxy(p *ProxyConfig) {
 	if p.MaxBody < 1<<10 {
 		r.problem("proxy.max_body", "%s is too small for any request; write for example 64MiB", p.MaxBody)
 	}
+	if p.Memory != 0 && p.Memory < p.MaxBody {
+		r.problem("proxy.memory", "%s is less than proxy.max_body (%s): no request of that size could be served; write for example 256MiB, or 0 for a quarter of the memory", p.Memory, p.MaxBody)
+	}
 	if p.MaxContinuations < 1 {
 		r.problem("proxy.max_continuations", "%d is less than 1: a model could never be told of a denial", p.MaxContinuations)
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -88,7 +89,7 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 	c := a.config.Proxy
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
-		MaxBody: int(c.MaxBody), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
+		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
 		Dialects: dialects(), Policy: a.policies.of, Gate: a.gate, Turns: a.store, Used: a.book.Used,
 		Tracing: proxy.Tracing{Tracer: a.tracer, Arguments: a.config.Tracing.Arguments},
 		Log:     a.log.With("component", "proxy"), Registerer: a.registry,

@@ -146,6 +146,18 @@ type Escalation struct {
 	EscalatedAt *time.Time `json:"escalated_at,omitempty"`
 }
 
+// Size is how many bytes the fields of a request have that may be large.
+func (r *Request) Size() int {
+	n := len(r.Arguments) + len(r.Resource) + len(r.Tool.Description) + len(r.Tool.Parameters) + len(r.Details.RawArguments)
+	for _, command := range r.Details.Commands {
+		n += len(command)
+	}
+	for i := range r.Decisions {
+		n += len(r.Decisions[i].ModifiedArgs)
+	}
+	return n
+}
+
 // FinalDecision is the decision that ended the request, if one did.
 func (r *Request) FinalDecision() (Decision, bool) {
 	if !r.Status.Final() || len(r.Decisions) == 0 {

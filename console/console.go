@@ -114,6 +114,7 @@ type Console struct {
 	listen  string
 	server  *http.Server
 	ln      net.Listener
+	replays chan struct{}   // a place for each event stream that reads what it has missed
 	streams context.Context // ends when event streams and WebSockets must
 	end     context.CancelFunc
 	served  chan error // what Serve returned
@@ -145,6 +146,7 @@ func New(o Options) (*Console, error) {
 		heartbeat: o.Heartbeat,
 		patience:  bodyTimeout,
 		stall:     writeTimeout,
+		replays:   make(chan struct{}, mostReplays),
 		metrics:   newMetrics(o.Registerer),
 		gatherer:  o.Gatherer,
 		listen:    o.Listen,

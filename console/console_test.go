@@ -37,6 +37,7 @@ type scriptedGate struct {
 	runs       []approvals.Run
 	err        error
 	from       uint64
+	subscribed int
 	last       uint64
 	events     chan approvals.Event
 }
@@ -77,6 +78,7 @@ func (g *scriptedGate) LastSeq(context.Context) (uint64, error) { return g.last,
 func (g *scriptedGate) Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
 	g.mu.Lock()
 	g.from = from
+	g.subscribed++
 	g.mu.Unlock()
 	return func(yield func(approvals.Event, error) bool) {
 		for {

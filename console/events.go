@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -37,9 +38,14 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
+	who := reviewerOf(r)
+	if _, err := c.sockets.enter(who.Name); err != nil {
+		return notEntered(err)
+	}
+	defer c.sockets.leave(who.Name)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer context.AfterFunc(c.streams, cancel)()
-	defer reviewerOf(r).endWith(cancel)()
+	defer who.endWith(cancel)()
 	feed := c.subscribe(ctx, from)
 	defer func() {
 		cancel()
@@ -107,13 +113,52 @@ type feedItem struct {
 	err   error
 }
 
+// replay waits until a stream may read the events that it has missed: only
+// mostReplays streams do so at the same time, so that readers do not slow down the
+// log for everybody else. It calls caughtUp with the number of each event that it
+// reads, and with 0 at its end.
+func (c *Console) replay(ctx context.Context, from uint64) (caughtUp func(seq uint64), err error) {
+	if from == 0 {
+		return func(uint64) {}, nil
+	}
+	select {
+	case c.replays <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	head, err := c.gate.LastSeq(ctx)
+	leave := sync.OnceFunc(func() { <-c.replays })
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	if from > head {
+		leave()
+	}
+	return func(seq uint64) {
+		if seq == 0 || seq >= head {
+			leave()
+		}
+	}, nil
+}
+
 // subscribe hands on events until the context ends or the subscription fails;
 // then it closes the channel.
 func (c *Console) subscribe(ctx context.Context, from uint64) <-chan feedItem {
 	feed := make(chan feedItem)
 	go func() {
 		defer close(feed)
+		caughtUp, err := c.replay(ctx, from)
+		if err != nil {
+			select {
+			case feed <- feedItem{err: err}:
+			case <-ctx.Done():
+			}
+			return
+		}
+		defer caughtUp(0)
 		for event, err := range c.gate.Subscribe(ctx, from) {
+			caughtUp(event.Seq)
 			select {
 			case feed <- feedItem{event, err}:
 			case <-ctx.Done():

@@ -259,3 +259,47 @@ func TestTimeoutsSpareEventStreams(t *testing.T) {
 		t.Errorf("a body that never comes is answered %s", response.Status)
 	}
 }
+
+// Finding 25: the event streams of a reviewer are bounded in number.
+func TestEventStreamsAreBounded(t *testing.T) {
+	url := start(t, &scriptedGate{events: make(chan approvals.Event)}, nil)
+	for range socketsOfOne {
+		take(t, follow(t, url, ""), 2)
+	}
+	status, header, body := ask(t, "GET", url+"/api/v1/events", "")
+	wantProblem(t, status, header, body, http.StatusTooManyRequests, problem.CodeTooManySockets)
+}
+
+// Finding 25: only some event streams read what they have missed at the same time,
+// and one that ends makes room for the next.
+func TestEventStreamsCatchUpInTurn(t *testing.T) {
+	gate := &scriptedGate{last: 41, events: make(chan approvals.Event)}
+	c, err := New(Options{Listen: "127.0.0.1:0", Gate: gate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSubscribed := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			gate.mu.Lock()
+			got := gate.subscribed
+			gate.mu.Unlock()
+			if got == want {
+				return
+			}
+			if got > want || time.Now().After(deadline) {
+				t.Fatalf("%d streams read the log, want %d", got, want)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	for range mostReplays {
+		c.subscribe(ctx, 1)
+	}
+	wantSubscribed(mostReplays)
+	c.subscribe(t.Context(), 1)
+	c.subscribe(t.Context(), 0) // reads what comes next
+	wantSubscribed(mostReplays + 1)
+	cancel()
+	wantSubscribed(mostReplays + 2)
+}

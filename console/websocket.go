@@ -26,8 +26,9 @@ const (
 	queuedReplies  = 16                    // to a client that asks faster than it reads
 	farewell       = time.Second           // that a client has to answer the end of its socket
 
-	mostSockets    = 1000        // of all clients
+	mostSockets    = 1000        // WebSockets and event streams of all clients
 	socketsOfOne   = 50          // of a reviewer
+	mostReplays    = 8           // event streams that read what they have missed, at the same time
 	statusesAtOnce = 5           // that a reviewer asks for, over all their sockets; more are
 	statusEvery    = time.Second // read only so often, since each reads all that waits
 )
@@ -40,8 +41,8 @@ var (
 	errFailed      = errors.New("heldcall failed at this; its log says why")
 )
 
-// errTooMany is why the console opens no other socket.
-var errTooMany = fmt.Errorf("%d WebSockets of one reviewer may be open, and %d in all; close those that are not needed", socketsOfOne, mostSockets)
+// errTooMany is why the console opens no other WebSocket or event stream.
+var errTooMany = fmt.Errorf("%d WebSockets and event streams of one reviewer may be open, and %d in all; close those that are not needed", socketsOfOne, mostSockets)
 
 // closeCodes are what a client reads of these reasons.
 var closeCodes = map[error]websocket.StatusCode{
@@ -86,11 +87,8 @@ func (c *Console) websocket(w http.ResponseWriter, r *http.Request) error {
 	}
 	who := reviewerOf(r)
 	statuses, err := c.sockets.enter(who.Name)
-	switch {
-	case errors.Is(err, errTooMany):
-		return problem.New(http.StatusTooManyRequests, problem.CodeTooManySockets, err.Error())
-	case err != nil:
-		return problem.New(http.StatusServiceUnavailable, problem.CodeNotReady, err.Error())
+	if err != nil {
+		return notEntered(err)
 	}
 	defer c.sockets.leave(who.Name)
 	// The guard has looked at the origin, with the console's own URL in mind.

@@ -2,13 +2,17 @@ package console
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"sync"
+
+	"github.com/heldcall/heldcall/console/problem"
 
 	"golang.org/x/time/rate"
 )
 
-// sockets counts those that are open: the HTTP server forgets a connection that
-// has become one.
+// sockets counts the WebSockets and event streams that are open: the HTTP server
+// forgets a connection that has become a WebSocket.
 type sockets struct {
 	mu      sync.Mutex
 	open    int
@@ -45,6 +49,14 @@ func (s *sockets) enter(name string) (statuses *rate.Limiter, err error) {
 	s.open++
 	who.open++
 	return who.statuses, nil
+}
+
+// notEntered is the answer for an error of [sockets.enter].
+func notEntered(err error) error {
+	if errors.Is(err, errTooMany) {
+		return problem.New(http.StatusTooManyRequests, problem.CodeTooManySockets, err.Error())
+	}
+	return problem.New(http.StatusServiceUnavailable, problem.CodeNotReady, err.Error())
 }
 
 func (s *sockets) leave(name string) {

@@ -284,6 +284,7 @@ const (
 	CodeAnswerNotUnderstood Code = "answer_not_understood"
 	CodeStoreUnavailable    Code = "store_unavailable"
 	CodeShuttingDown        Code = "shutting_down"
+	CodeOverloaded          Code = "overloaded"
 )
 
 // Error is an error for the agent, rendered in its dialect's shape. Its text
@@ -319,7 +320,7 @@ func (e *Error) Status() int {
 		return http.StatusRequestEntityTooLarge
 	case CodeRouteNotGated:
 		return http.StatusNotImplemented
-	case CodeStoreUnavailable, CodeShuttingDown:
+	case CodeStoreUnavailable, CodeShuttingDown, CodeOverloaded:
 		return http.StatusServiceUnavailable
 	default:
 		return http.StatusBadGateway

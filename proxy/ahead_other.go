@@ -8,3 +8,5 @@ import "net"
 type ahead struct{ net.Conn }
 
 func (a *ahead) begin(conn net.Conn) { a.Conn = conn }
+
+func (a *ahead) buffered() int { return 0 }

@@ -55,6 +55,9 @@ func (a *ahead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// buffered is the number of bytes that were read ahead.
+func (a *ahead) buffered() int { return len(a.rest) }
+
 // fill waits for bytes, and reads those that are there.
 func (a *ahead) fill() error {
 	switch err := a.raw.Read(a.try); {

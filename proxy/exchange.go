@@ -103,6 +103,9 @@ func (x *exchange) close() {
 // release gives up everything that the exchange holds.
 func (x *exchange) release() {
 	x.unwatch()
+	if conn, ok := x.fasthttp.Conn().(*agentConn); ok {
+		conn.giveBody()
+	}
 	x.docket.unspend()
 	if x.up != nil {
 		x.up.close()

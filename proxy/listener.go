@@ -59,6 +59,11 @@ type agentConn struct {
 	onGone  atomic.Pointer[context.CancelCauseFunc]
 	once    sync.Once
 	linger  atomic.Bool // the agent may still be sending when it is answered
+
+	budget       *memoryBudget // set while memory is reserved
+	reserved     atomic.Int64  // for the body of the current request
+	pieces       [][]byte      // of a large body, read before fasthttp allocates memory for it
+	muteContinue bool          // the agent did not ask for 100 Continue, which fasthttp writes
 }
 
 // Read implements [net.Conn]. Nothing is kept back while the agent is waited for.
@@ -68,11 +73,18 @@ func (a *agentConn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	if len(a.pieces) > 0 && a.ahead.buffered() == 0 {
+		return a.readPieces(p), nil
+	}
 	return a.ahead.Read(p)
 }
 
 // Write implements [net.Conn].
 func (a *agentConn) Write(p []byte) (int, error) {
+	if a.muteContinue && string(p) == continueBytes {
+		a.muteContinue = false
+		return len(p), nil
+	}
 	if !a.cork.in {
 		return a.Conn.Write(p)
 	}
@@ -112,6 +124,7 @@ func (a *agentConn) left() {
 func (a *agentConn) Close() error {
 	a.once.Do(func() {
 		a.leaving.forget(a)
+		a.giveBody()
 		if a.linger.Load() {
 			a.drain()
 		}

@@ -95,12 +95,13 @@ func (m *metrics) zero(dialects []intercept.Dialect) {
 		m.storeErrors.WithLabelValues(operation)
 	}
 	for _, c := range []intercept.Code{
-		intercept.CodeUpstreamUnreachable, intercept.CodeUpstreamCut, intercept.CodeAnswerNotUnderstood, intercept.CodeStoreUnavailable, intercept.CodeShuttingDown,
+		intercept.CodeUpstreamUnreachable, intercept.CodeUpstreamCut, intercept.CodeAnswerNotUnderstood, intercept.CodeStoreUnavailable, intercept.CodeShuttingDown, intercept.CodeOverloaded,
 	} {
 		m.failedClosed.WithLabelValues(string(c))
 	}
 	for _, c := range []intercept.Code{
 		intercept.CodeBadRequest, intercept.CodeRouteNotGated, intercept.CodeRequestTooLarge, intercept.CodeRunAborted, intercept.CodeHostedToolRefused, intercept.CodeShuttingDown,
+		intercept.CodeOverloaded,
 	} {
 		m.refusals.WithLabelValues(string(c))
 	}

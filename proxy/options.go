@@ -33,6 +33,7 @@ type Options struct {
 	Keepalive        time.Duration
 	Heartbeat        Heartbeat
 	MaxBody          int           // bytes of a request, and of what is buffered of an answer
+	Memory           int64         // bytes that the bodies of all requests may need together; 0: any number
 	MaxContinuations int           // how often one answer goes on after a denial
 	MaxDenials       int           // denied calls of a run since the user spoke, after which no answer goes on; 0: any number
 	MaxWait          time.Duration // longest hold, 0 for as long as policy says

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ import (
 const (
 	headerBuffer   = 16 << 10          // also the limit of a request's head
 	writeBuffer    = 512               // stays with each answer while calls of it are held; see cork
-	readTimeout    = 120 * time.Second // for one request to arrive
+	readTimeout    = 30 * time.Second  // for a request's head and a small body to arrive; see admission.go for others
 	idleTimeout    = 120 * time.Second // between two requests
 	defaultGrace   = 10 * time.Second
 	forceCloseWait = 2 * time.Second
@@ -48,6 +49,7 @@ type Proxy struct {
 	served  chan error
 	opening chan struct{} // a place for each hold that is being recorded
 	rest    rest
+	memory  memoryBudget
 
 	asked    atomic.Int64 // requests for a new answer
 	offering atomic.Int64 // those of them that offer tools
@@ -74,6 +76,7 @@ func New(o Options) (*Proxy, error) {
 		served:   make(chan error, 1),
 		opening:  make(chan struct{}, maxOpening),
 		rest:     rest{giveBack: freeMemory},
+		memory:   memoryBudget{limit: cmp.Or(o.Memory, math.MaxInt64)},
 		draining: make(chan struct{}),
 	}
 	if p.log == nil {
@@ -101,6 +104,8 @@ func New(o Options) (*Proxy, error) {
 func (p *Proxy) newServer() *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler:                       p.serve,
+		HeaderReceived:                headerReceived,
+		ExpectHandler:                 p.admitBody,
 		ErrorHandler:                  p.refuseUnreadable,
 		NoDefaultServerHeader:         true,
 		NoDefaultDate:                 true,
@@ -186,8 +191,9 @@ func (p *Proxy) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
 		e = &intercept.Error{Code: intercept.CodeRequestTooLarge, Reason: fmt.Sprintf("the request body is larger than proxy.max_body (%d bytes)", p.options.MaxBody)}
 	case errors.As(err, &small):
 		e.Reason = fmt.Sprintf("the request's head is larger than %d bytes", headerBuffer)
+	case errors.As(err, &e):
 	case errors.As(err, &network) && network.Timeout():
-		e.Reason = fmt.Sprintf("the request did not arrive within %s", readTimeout)
+		e.Reason = "the request arrived too slowly"
 	}
 	if conn, ok := ctx.Conn().(*agentConn); ok {
 		conn.linger.Store(true)

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -22,10 +23,22 @@ const maxOpening = 128
 // openFor bounds the recording of requests before anybody is asked.
 const openFor = 15 * time.Second
 
+const (
+	// maxAsked bounds what is asked about one answer: bytes of its requests, each of
+	// which is recorded, published and shown many times.
+	maxAsked = 8 << 20
+	// askedCost is about how many bytes of memory a byte of a request takes while it
+	// is recorded.
+	askedCost = 8
+)
+
 // ask waits for its turn to put the questions to people: what a burst of holds
 // needs to be recorded is needed by a few of them at a time.
 func (x *exchange) ask(requests []approvals.Request) state {
 	return func(x *exchange) state {
+		if e := x.admitAsked(requests); e != nil {
+			return x.fail(e)
+		}
 		// An agent that leaves meanwhile is noticed in wait: what was asked is then
 		// recorded and cancelled, not half recorded.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), openFor)
@@ -38,6 +51,23 @@ func (x *exchange) ask(requests []approvals.Request) state {
 		}
 		return apart(func(x *exchange) state { return x.open(ctx, requests) })(x)
 	}
+}
+
+// admitAsked reserves memory for requests that are about to be recorded. The error
+// refuses the answer.
+func (x *exchange) admitAsked(requests []approvals.Request) *intercept.Error {
+	size := 0
+	for i := range requests {
+		size += requests[i].Size()
+	}
+	if size > maxAsked {
+		return &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: fmt.Sprintf("its calls need %d bytes to be shown to reviewers, the limit is %d; none of it is released", size, maxAsked)}
+	}
+	conn, ok := x.fasthttp.Conn().(*agentConn)
+	if ok && size > smallBody && !conn.reserve(&x.p.memory, size*askedCost) {
+		return errOverloaded
+	}
+	return nil
 }
 
 // open records the questions, and tells people of them.

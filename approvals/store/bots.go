@@ -135,7 +135,7 @@ func openDoor(e *embedded, own *natsgo.Conn, log *slog.Logger) (*botDoor, error)
 	d := &botDoor{own: own, log: log, ended: make(chan struct{})}
 	conn, err := natsgo.Connect("",
 		natsgo.Name("heldcall door"),
-		natsgo.InProcessServer(e.server),
+		natsgo.InProcessServer(e),
 		natsgo.UserInfo(doorUser, e.password),
 		natsgo.Timeout(ownTimeout),
 		natsgo.MaxReconnects(-1),

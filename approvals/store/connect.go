@@ -40,7 +40,7 @@ func (s *Store) connect() (*natsgo.Conn, error) {
 		}),
 	}
 	if s.server != nil {
-		options = append(options, natsgo.InProcessServer(s.server.server), natsgo.UserInfo(ownUser, s.server.password), natsgo.Timeout(ownTimeout))
+		options = append(options, natsgo.InProcessServer(s.server), natsgo.UserInfo(ownUser, s.server.password), natsgo.Timeout(ownTimeout))
 	} else {
 		more, err := credentials(o)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -33,6 +34,7 @@ const ownTimeout = 30 * time.Second
 
 // embedded is a NATS server in this process, with its folder locked.
 type embedded struct {
+	mu       sync.RWMutex // of server
 	server   *server.Server
 	lock     *os.File
 	password string // of ownUser and doorUser, made anew at each start
@@ -81,7 +83,9 @@ func (e *embedded) start(o Options) error {
 	if err != nil {
 		return fmt.Errorf("prepare the embedded NATS server in %s: %w", o.Dir, err)
 	}
+	e.mu.Lock()
 	e.server = srv
+	e.mu.Unlock()
 	services := botServices()
 	if keeper != nil {
 		services = append(EveryReviewersServices(), botReads()...)
@@ -152,11 +156,32 @@ func setListen(opts *server.Options, listen string) error {
 	return nil
 }
 
-func (e *embedded) close() error {
+// InProcessConn connects to the server that runs now: it implements
+// [natsgo.InProcessConnProvider] over restarts.
+func (e *embedded) InProcessConn() (net.Conn, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.server.InProcessConn()
+}
+
+// restart replaces the server by a new one on the same address.
+func (e *embedded) restart(o Options) error {
+	e.shutDown()
+	if e.addr != "" {
+		o.Listen = e.addr
+	}
+	return e.start(o)
+}
+
+func (e *embedded) shutDown() {
 	if e.server != nil {
 		e.server.Shutdown()
 		e.server.WaitForShutdown()
 	}
+}
+
+func (e *embedded) close() error {
+	e.shutDown()
 	return e.lock.Close()
 }
 

@@ -19,7 +19,13 @@ import (
 
 // AppendEvents adds to the audit chain.
 func (s *Store) AppendEvents(ctx context.Context, events ...approvals.Event) error {
+	if cause := s.disk.unwritable(); cause != nil {
+		return s.fail(opAppend, "append to the audit log", cause)
+	}
 	err := s.chain.Append(ctx, events...)
+	if !errors.Is(err, approvals.ErrTooLarge) {
+		err = s.disk.wrote("events", err)
+	}
 	if err == nil || errors.Is(err, approvals.ErrTooLarge) || errors.Is(err, approvals.ErrStoreUnavailable) {
 		return err
 	}

@@ -12,6 +12,9 @@ import (
 func (s *Store) Healthy(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
+	if err := s.disk.check(); err != nil {
+		return s.fail(opProbe, "write a probe", err)
+	}
 	value := []byte(rand.Text())
 	revision, err := s.turns.Put(ctx, probeKey, value)
 	if err != nil {

@@ -26,15 +26,23 @@ func encode(v any) ([]byte, error) {
 // compareAndSet writes a record if its key stands at a revision (0: has no
 // value), else it fails with [approvals.ErrConflict]. If the answer is lost, it
 // reads what became of the write: our very bytes at a later revision are ours.
-func (s *Store) compareAndSet(ctx context.Context, kv jetstream.KeyValue, key string, value []byte, revision uint64) (uint64, error) {
+func (s *Store) compareAndSet(ctx context.Context, kv jetstream.KeyValue, key string, value []byte, revision uint64) (written uint64, err error) {
 	doing := "write " + kv.Bucket() + "/" + key
+	if cause := s.disk.unwritable(); cause != nil {
+		return 0, s.fail(opWrite, doing, cause)
+	}
+	defer func() {
+		if !errors.Is(err, approvals.ErrConflict) {
+			err = s.disk.wrote(kv.Bucket(), err)
+		}
+	}()
 	done, err := s.turn(ctx)
 	if err != nil {
 		return 0, s.fail(opWrite, doing, err)
 	}
 	defer done()
 	write, cancel := bounded(ctx)
-	written, err := kv.Update(write, key, value, revision)
+	written, err = kv.Update(write, key, value, revision)
 	cancel()
 	switch {
 	case err == nil:

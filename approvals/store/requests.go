@@ -15,7 +15,9 @@ import (
 const (
 	defaultPage = 50
 	maxPage     = 500
-	listReads   = 8 // records read at the same time
+	listReads   = 8       // records read at the same time
+	listBatch   = 16      // records read before a list looks how large it is
+	listBytes   = 8 << 20 // of large fields, after which a list ends early
 	// decisionRoom is what a decision adds to a request at least; edited
 	// arguments may double it, so a request may be half of a record.
 	decisionRoom = 16 << 10
@@ -66,8 +68,8 @@ func decodeRequest(entry jetstream.KeyValueEntry) (approvals.Stored, error) {
 	return stored, nil
 }
 
-// ListRequests lists requests, newest first. The index that it searches is kept
-// by [Store.WatchRequests].
+// ListRequests lists requests, newest first. A page of large requests ends early, with
+// a cursor. The index that it searches is kept by [Store.WatchRequests].
 func (s *Store) ListRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
 	switch {
 	case f.Limit <= 0:
@@ -78,13 +80,27 @@ func (s *Store) ListRequests(ctx context.Context, f approvals.Filter) (approvals
 	if f.Text != "" {
 		return s.searchRequests(ctx, f)
 	}
-	ids, more := s.index.search(f)
-	found, err := s.readRequests(ctx, f, ids)
-	page := approvals.Page{Items: found}
-	if more {
-		page.NextCursor = ids[len(ids)-1]
+	page := approvals.Page{Items: []approvals.Request{}}
+	batch, bytes := f, 0
+	for len(page.Items) < f.Limit && bytes < listBytes {
+		batch.Limit = min(listBatch, f.Limit-len(page.Items))
+		ids, more := s.index.search(batch)
+		found, err := s.readRequests(ctx, f, ids)
+		if err != nil {
+			return approvals.Page{}, err
+		}
+		page.Items = append(page.Items, found...)
+		if !more {
+			page.NextCursor = ""
+			break
+		}
+		batch.Cursor = ids[len(ids)-1]
+		page.NextCursor = batch.Cursor
+		for i := range found {
+			bytes += found[i].Size()
+		}
 	}
-	return page, err
+	return page, nil
 }
 
 // readRequests reads those of the requests that a filter still selects.

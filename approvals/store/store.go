@@ -71,6 +71,7 @@ type Store struct {
 	log     *slog.Logger
 	metrics *metrics
 	server  *embedded // nil with an external server
+	disk    *disk     // of the embedded server, else nil
 	conn    *natsgo.Conn
 	js      jetstream.JetStream
 
@@ -133,6 +134,7 @@ func (s *Store) open(ctx context.Context) error {
 		if s.server, err = startEmbedded(s.opts); err != nil {
 			return err
 		}
+		s.disk = newDisk(s.opts.Dir)
 	}
 	if s.conn, err = s.connect(); err != nil {
 		return err
@@ -153,6 +155,9 @@ func (s *Store) open(ctx context.Context) error {
 	s.stop = stop
 	s.workers.Go(func() { s.watchTurns(work) })
 	s.workers.Go(func() { s.keepRetention(work) })
+	if s.disk != nil {
+		s.workers.Go(func() { s.watchDisk(work) })
+	}
 	return s.turnIndex.wait(ctx)
 }
 

@@ -1,0 +1,87 @@
+package store_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store"
+)
+
+// Finding 26: when the disk is full the error and the readiness check name the
+// cause; when there is room again writes succeed without a restart of heldcall.
+// Mounting a small disk needs root, as CI has.
+func TestDiskFull(t *testing.T) {
+	for _, first := range []string{"the readiness check", "a write"} {
+		t.Run(first+" notices first", func(t *testing.T) { testDiskFull(t, first == "a write") })
+	}
+}
+
+func testDiskFull(t *testing.T, writeFirst bool) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); errors.Is(err, unix.EPERM) {
+		t.Skip("mounting a small disk needs root")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s := open(t, store.Options{Dir: filepath.Join(dir, "data")})
+	create := func() error {
+		r := approvals.Request{ID: ulid.Make().String(), Status: approvals.StatusPending, ToolName: "bash", Arguments: []byte(`{}`)}
+		_, err := s.CreateRequest(t.Context(), r)
+		return err
+	}
+	event := func() error {
+		return s.AppendEvents(t.Context(), approvals.Event{ID: ulid.Make().String(), Type: approvals.EventCallAllowed, Time: time.Now()})
+	}
+	if err := errors.Join(create(), event(), s.Healthy(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	fill := filepath.Join(dir, "fill")
+	if err := os.WriteFile(fill, make([]byte, 16<<20), 0o600); err == nil {
+		t.Fatal("the disk did not get full")
+	}
+	const full = "no space left on device"
+	if writeFirst {
+		var err error
+		for err == nil { // blocks of the server may have room
+			err = errors.Join(create(), event())
+		}
+		if !strings.Contains(err.Error(), full) {
+			t.Errorf("a write to a full disk reports %v, want %q", err, full)
+		}
+	}
+	if err := s.Healthy(t.Context()); err == nil || !strings.Contains(err.Error(), full) {
+		t.Errorf("the readiness check reports %v, want %q", err, full)
+	}
+	for _, write := range []func() error{create, event} {
+		if err := write(); !errors.Is(err, approvals.ErrStoreUnavailable) || !strings.Contains(err.Error(), full) {
+			t.Errorf("a write to a full disk reports %v, want %q", err, full)
+		}
+	}
+	if err := os.Remove(fill); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(2 * time.Minute)
+	for {
+		err := errors.Join(create(), event(), s.Healthy(t.Context()))
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("with room on the disk again: %v", err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
