@@ -102,6 +102,7 @@ func Play(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limi
 			t.Fatalf("%v is not an *intercept.Error", p.Err)
 		}
 		p.Before = append(p.Before, a.Fail(e)...)
+		p.Passed = append(p.Passed, a.Passed()...)
 	}
 	return p
 }

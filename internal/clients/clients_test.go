@@ -193,6 +193,7 @@ type job struct {
 	Name    string `json:"name"`
 	Mode    string `json:"mode"`
 	BaseURL string `json:"base_url"`
+	Once    bool   `json:"once"` // end after the first answer
 }
 
 // startAll starts every client's program with all of its jobs.
@@ -215,7 +216,7 @@ func startAll(t *testing.T, clients []client, all []jobs) []*run {
 						continue // a whole answer is kept waiting in one way
 					}
 					name := strings.Join([]string{c.name, string(s), mode, jobs.label}, "/")
-					r.jobs = append(r.jobs, job{name, mode, jobs.baseURL})
+					r.jobs = append(r.jobs, job{Name: name, Mode: mode, BaseURL: jobs.baseURL})
 				}
 			}
 		}

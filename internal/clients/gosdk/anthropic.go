@@ -41,6 +41,9 @@ func askAnthropic(ctx context.Context, baseURL string, j job) (report, error) {
 			answers = append(answers, anthropic.NewToolResultBlock(c.ID, c.result(), false))
 		}
 	}
+	if j.Once {
+		return got, nil
+	}
 	if len(answers) == 0 {
 		answers = append(answers, anthropic.NewTextBlock("go on"))
 	}

@@ -36,6 +36,9 @@ func askGoOpenAI(ctx context.Context, baseURL string, j job) (report, error) {
 			Role: openai.ChatMessageRoleTool, ToolCallID: c.ID, Content: c.result(),
 		})
 	}
+	if j.Once {
+		return got, nil
+	}
 	if len(got.Calls) == 0 {
 		request.Messages = append(request.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: "go on"})
 	}

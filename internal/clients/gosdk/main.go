@@ -18,6 +18,7 @@ type job struct {
 	Name    string `json:"name"`
 	Mode    string `json:"mode"`
 	BaseURL string `json:"base_url"`
+	Once    bool   `json:"once"` // end after the first answer
 }
 
 // call is a tool call as the SDK accumulated it.

@@ -35,6 +35,9 @@ func askOpenAI(ctx context.Context, baseURL string, j job) (report, error) {
 		got.Calls = append(got.Calls, c)
 		params.Messages = append(params.Messages, openai.ToolMessage(c.result(), c.ID))
 	}
+	if j.Once {
+		return got, nil
+	}
 	if len(got.Calls) == 0 {
 		params.Messages = append(params.Messages, openai.UserMessage("go on"))
 	}

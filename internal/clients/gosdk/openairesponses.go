@@ -57,6 +57,9 @@ func askResponses(ctx context.Context, baseURL string, j job) (report, error) {
 			answers = append(answers, answer)
 		}
 	}
+	if j.Once {
+		return got, nil
+	}
 	if len(answers) == 0 {
 		answers = append(answers, responses.ResponseInputItemParamOfMessage("go on", responses.EasyInputMessageRoleUser))
 	}

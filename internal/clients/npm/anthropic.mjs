@@ -1,7 +1,8 @@
 // The official Anthropic SDK for JavaScript: whole messages, raw events, its own
-// stream helper, and the helper with thinking.
-import Anthropic from '@anthropic-ai/sdk';
+// stream helper, and the helper with thinking. The argument names another version of it.
 import { result, run, tools } from './jobs.mjs';
+
+const { default: Anthropic } = await import(process.argv[2] ?? '@anthropic-ai/sdk');
 
 const offered = tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
 
@@ -59,6 +60,7 @@ await run(async (baseURL, job) => {
   const calls = message.content
     .filter((block) => block.type === 'tool_use')
     .map(({ id, name, input }) => ({ id, name, arguments: JSON.stringify(input) }));
+  if (job.once) return { calls };
   const answers = calls.map((call) => ({ type: 'tool_result', tool_use_id: call.id, content: result(call) }));
   if (answers.length === 0) answers.push({ type: 'text', text: 'go on' });
   const next = await complete(client, job.mode, [

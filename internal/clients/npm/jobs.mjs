@@ -29,7 +29,8 @@ export const tools = [
 export const result = (call) => `ran ${call.name} with ${call.arguments}`;
 
 // run calls ask for each job. ask returns {text, calls, finish, usage, next},
-// where next is the text of the answer to the results of the calls.
+// where next is the text of the answer to the results of the calls. A job with once
+// set ends after the first answer, and only its calls are returned.
 export async function run(ask) {
   const { jobs } = JSON.parse(await text(process.stdin));
   await Promise.all(

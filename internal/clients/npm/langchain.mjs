@@ -50,6 +50,7 @@ await run(async (baseURL, job) => {
     throw new Error('calls that cannot be read: ' + JSON.stringify(message.invalid_tool_calls));
   }
   const calls = message.tool_calls.map((call) => ({ id: call.id, name: call.name, arguments: JSON.stringify(call.args) }));
+  if (job.once) return { calls };
   const answers = calls.map((call) => new ToolMessage({ tool_call_id: call.id, content: result(call) }));
   if (answers.length === 0) answers.push(new HumanMessage('go on'));
   const next = await complete(model, job.mode, [...messages, message, ...answers]);

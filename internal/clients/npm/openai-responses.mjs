@@ -61,6 +61,7 @@ await run(async (baseURL, job) => {
   const calls = response.output
     .filter((item) => item.type === 'function_call')
     .map((item) => ({ id: item.call_id, name: item.name, arguments: item.arguments }));
+  if (job.once) return { calls };
   const answers = calls.map((call) => ({ type: 'function_call_output', call_id: call.id, output: result(call) }));
   if (answers.length === 0) answers.push({ role: 'user', content: 'go on' });
   const next =

@@ -39,6 +39,7 @@ await run(async (baseURL, job) => {
   const completion = await complete(client, job.mode, messages);
   const { message, finish_reason: finish } = completion.choices[0];
   const calls = (message.tool_calls ?? []).map((call) => ({ id: call.id, ...call.function }));
+  if (job.once) return { calls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })) };
   const answers = calls.map((call) => ({ role: 'tool', tool_call_id: call.id, content: result(call) }));
   if (answers.length === 0) answers.push({ role: 'user', content: 'go on' });
   const next = await complete(client, job.mode, [...messages, message, ...answers]);

@@ -26,7 +26,9 @@ const set = Object.fromEntries(
   tools.map(({ name, description, parameters }) => [name, tool({ description, inputSchema: jsonSchema(parameters) })]),
 );
 
-async function complete(baseURL, mode, messages) {
+// complete returns one answer. The SDK runs the calls of a stream also after an error
+// in it, so a job that ends with the first answer gets both.
+async function complete(baseURL, mode, messages, once) {
   const options = { model: model(baseURL), messages, tools: set };
   if (mode === 'stateless') options.providerOptions = { openai: { store: false } };
   if (mode === 'thinking') options.providerOptions = { anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } } };
@@ -34,8 +36,9 @@ async function complete(baseURL, mode, messages) {
   let failed;
   const stream = streamText({ ...options, onError: ({ error }) => (failed = error) });
   await stream.consumeStream();
-  if (failed) throw failed;
+  if (failed && !once) throw failed;
   return {
+    failed,
     text: await stream.text,
     toolCalls: await stream.toolCalls,
     finishReason: await stream.finishReason,
@@ -46,8 +49,14 @@ async function complete(baseURL, mode, messages) {
 
 await run(async (baseURL, job) => {
   const messages = [{ role: 'user', content: job.name }];
-  const got = await complete(baseURL, job.mode, messages);
+  const got = await complete(baseURL, job.mode, messages, job.once);
   const calls = got.toolCalls.map((call) => ({ id: call.toolCallId, name: call.toolName, arguments: JSON.stringify(call.input) }));
+  // Calls whose input the SDK cannot parse are not executed.
+  if (job.once) {
+    const invalid = got.toolCalls.find((call) => call.invalid);
+    const error = got.failed ?? invalid?.error;
+    return { calls: calls.filter((_, i) => !got.toolCalls[i].invalid), error: error && String(error) };
+  }
   const answers = calls.map((call) => ({
     role: 'tool',
     content: [{ type: 'tool-result', toolCallId: call.id, toolName: call.name, output: { type: 'text', value: result(call) } }],

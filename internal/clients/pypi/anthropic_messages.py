@@ -60,6 +60,8 @@ async def ask(base_url, job):
         for block in content
         if block["type"] == "tool_use"
     ]
+    if job.get("once"):
+        return {"calls": calls}
     answers = [{"type": "tool_result", "tool_use_id": c["id"], "content": result(c)} for c in calls]
     follow_up = [{"role": "assistant", "content": content}, {"role": "user", "content": answers or "go on"}]
     after, _, _, _ = await say(client, job["mode"], [*messages, *follow_up])

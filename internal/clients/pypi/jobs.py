@@ -57,5 +57,6 @@ async def _run_all(ask):
 
 def main(ask):
     """Calls ask for each job. It returns text, calls, finish, usage and next,
-    where next is the text of the answer to the results of the calls."""
+    where next is the text of the answer to the results of the calls. A job with once
+    set ends after the first answer, and only its calls are returned."""
     asyncio.run(_run_all(ask))

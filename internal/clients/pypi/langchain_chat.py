@@ -47,6 +47,8 @@ async def ask(base_url, job):
     if message.invalid_tool_calls:
         raise ValueError(f"invalid calls: {message.invalid_tool_calls}")
     calls = [{"id": c["id"], "name": c["name"], "arguments": compact(c["args"])} for c in message.tool_calls]
+    if job.get("once"):
+        return {"calls": calls}
     answers = [ToolMessage(result(c), tool_call_id=c["id"]) for c in calls] or [HumanMessage("go on")]
     after = await invoke(client, job["mode"], [*messages, message, *answers])
     usage, told = message.usage_metadata, message.response_metadata

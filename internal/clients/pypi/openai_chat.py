@@ -52,6 +52,8 @@ async def ask(base_url, job):
     client = AsyncOpenAI(base_url=base_url, api_key="test")
     messages = [{"role": "user", "content": job["name"]}]
     text, calls, finish, usage = await complete(client, job["mode"], messages)
+    if job.get("once"):
+        return {"calls": calls}
     message = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = [
