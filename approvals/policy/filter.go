@@ -13,6 +13,7 @@ const globSigns = "*?[{"
 const (
 	maxFilter       = 1 << 10 // bytes
 	maxAlternatives = 64      // of braces
+	maxSegments     = 16      // with ** next to each other as one
 )
 
 // selects reports whether a filter of names or paths, as tools take it for globs,
@@ -41,7 +42,8 @@ func (p *profiles) selectsOne(glob string) bool {
 		return p.isSensitive(l)
 	}
 	segments := append([]string{"**"}, strings.Split(strings.Trim(glob, "/"), "/")...)
-	return slices.ContainsFunc(p.sensitive, func(g *pathGlob) bool {
+	segments = slices.CompactFunc(segments, func(a, b string) bool { return a == "**" && b == "**" })
+	return len(segments) > maxSegments || slices.ContainsFunc(p.sensitive, func(g *pathGlob) bool {
 		return g.anywhere && selectsSegments(segments, strings.Split(g.lower, "/"), false)
 	})
 }

@@ -14,6 +14,10 @@ import (
 // it is so wide or so near to one of them that the search is likely to meet it; and
 // a filter, if it selects by more than an extension what the list names.
 
+// maxPath is the length in bytes beyond which a path is not looked at: no file has
+// it, so it counts as one that may hold secrets.
+const maxPath = 4 << 10
+
 // mindsSecrets reports whether the tool's calls are compared with the list.
 func (s *subject) mindsSecrets() bool { return s.kind == asPath || s.kind == asShell }
 
@@ -29,7 +33,7 @@ func (s *subject) secret() string {
 	}
 	for _, script := range s.scripts() {
 		for _, c := range script.all {
-			if found := s.policy.profiles.secretWords(c); len(found) > 0 {
+			if found := s.secretWords(c); len(found) > 0 {
 				return c.words[found[0]]
 			}
 		}
@@ -44,6 +48,9 @@ func (s *subject) secretReason() string {
 // secretPath is the text of a path if it may hold secrets, or "". Of a tree, what is
 // below the path counts.
 func (p *profiles) secretPath(text string, tree bool) string {
+	if len(text) > maxPath {
+		return text
+	}
 	l, _ := locate(text)
 	switch {
 	case p.isSensitive(l):
@@ -152,7 +159,7 @@ func (s *subject) coversCommand(p *pattern, c *command) bool {
 	if p.shell == nil || !p.shell.covers(c, s.policy.programs) {
 		return false
 	}
-	return !slices.ContainsFunc(s.policy.profiles.secretWords(c), func(i int) bool {
+	return !slices.ContainsFunc(s.secretWords(c), func(i int) bool {
 		return i >= len(p.shell.words) || !s.policy.profiles.namesWord(p.shell.words[i])
 	})
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // maxSecretWords is how many words of a command are compared with the list of
-// secrets. A command with more counts as one that names a secret.
+// secrets. The first word beyond counts as one of them.
 const maxSecretWords = 256
 
 // searchers are programs that read what is below a folder, and copiers those that
@@ -15,17 +15,24 @@ var searchers = []string{"rg", "ag", "ack", "rgrep", "grep", "egrep", "fgrep", "
 
 // secretWords are the indices of the words of a command that may name what holds
 // secrets.
-func (p *profiles) secretWords(c *command) []int {
-	if len(c.words) > maxSecretWords {
-		return []int{maxSecretWords}
+func (s *subject) secretWords(c *command) []int {
+	found, known := s.secrets[c]
+	if known {
+		return found
 	}
-	var found []int
 	searches := c.searches()
 	for i, word := range c.words {
-		if i > 0 && p.isSecretWord(word, searches && isOperand(word)) {
+		if i > 0 && (i > maxSecretWords || s.policy.profiles.isSecretWord(word, searches && isOperand(word))) {
 			found = append(found, i)
 		}
+		if i > maxSecretWords {
+			break
+		}
 	}
+	if s.secrets == nil {
+		s.secrets = map[*command][]int{}
+	}
+	s.secrets[c] = found
 	return found
 }
 
@@ -33,6 +40,9 @@ func (p *profiles) secretWords(c *command) []int {
 // option (--file=.env), a revision (HEAD:.env) or an upload (@.env), or, of a
 // program that searches, a folder near one.
 func (p *profiles) isSecretWord(word string, searched bool) bool {
+	if len(word) > maxPath {
+		return true
+	}
 	if strings.ContainsAny(word, globSigns) && p.selects(word) {
 		return true
 	}

@@ -38,7 +38,8 @@ type subject struct {
 	certain  int
 	unknown  []reading // texts of arguments that nothing is known of
 	filter   string    // a filter that may select what holds secrets, or ""
-	parsed   int       // bytes of the readings parsed as scripts
+	secrets  map[*command][]int
+	parsed   int // bytes of the readings parsed as scripts
 
 	keys  []string // what patterns are looked up by
 	every bool     // any pattern may match

@@ -91,7 +91,7 @@ func (s *subject) suggestCommands() []string {
 // for one whose options are known.
 func (s *subject) suggestWider(c *command) []string {
 	n := len(c.words)
-	if n < 3 || c.runs || len(s.policy.profiles.secretWords(c)) > 0 || !s.policy.programs.listed(c.words[0]) || slices.Contains(c.star[1:], false) || c.wild != nil || strings.Contains(c.words[0], "/") || slices.ContainsFunc(c.words, isOption) {
+	if n < 3 || c.runs || len(s.secretWords(c)) > 0 || !s.policy.programs.listed(c.words[0]) || slices.Contains(c.star[1:], false) || c.wild != nil || strings.Contains(c.words[0], "/") || slices.ContainsFunc(c.words, isOption) {
 		return nil
 	}
 	return []string{s.call.Tool + "(" + quoteWords(c.words[:n-1]) + " *)"}
