@@ -229,6 +229,9 @@ func (s *subject) question(by ground, denied finding) Verdict {
 	if s.beyond != "" {
 		v.Flags = append(v.Flags, s.beyond)
 	}
+	if s.mindsSecrets() && s.secret() != "" {
+		v.Flags = append(v.Flags, s.secretFlag())
+	}
 	if denied.match == maybe {
 		v.Flags = append(v.Flags, fmt.Sprintf("It cannot be told whether the rule that denies %s (%s) matches this call.",
 			denied.pattern.text, denied.pattern.where))

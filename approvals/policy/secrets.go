@@ -31,18 +31,32 @@ func (s *subject) secret() string {
 			return found
 		}
 	}
-	for _, script := range s.scripts() {
+	for i, script := range s.scripts() {
 		for _, c := range script.all {
 			if found := s.secretWords(c); len(found) > 0 {
 				return c.words[found[0]]
+			}
+		}
+		if script.notPlain == "" {
+			continue
+		}
+		for _, word := range strings.FieldsFunc(s.readings[i].text, isShellSign) { // redirections, documents, what is not parsed
+			if s.policy.profiles.isSecretWord(word, false) {
+				return word
 			}
 		}
 	}
 	return ""
 }
 
-func (s *subject) secretReason() string {
-	return fmt.Sprintf("The call reaches what may hold secrets (%s), and no rule names that.", visible(shorten(s.secret(), 60)))
+func isShellSign(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>`'\"$", r) }
+
+func (s *subject) secretReason() string { return s.secretFlag() + " No rule names that." }
+
+// secretFlag is what reviewers are shown of a call that reaches what may hold
+// secrets.
+func (s *subject) secretFlag() string {
+	return fmt.Sprintf("The call reaches what may hold secrets: %s.", visible(shorten(s.secret(), 60)))
 }
 
 // secretPath is the text of a path if it may hold secrets, or "". Of a tree, what is
