@@ -91,7 +91,7 @@ func TestCommandsMindSecrets(t *testing.T) {
 	rules := mustParse(t, `
 tools: {bash: {resource: command, as: shell}}
 rules:
-  - allow: ["bash(cat *)", "bash(ls:*)", "bash(git show *)", "bash(git add *)", "bash(git commit *)", "bash(git commit -m *)", "bash(cp *)", "bash(kubectl get *)", "bash(grep *)", "bash(rg *)", "bash(head *)", "bash(find *)", "bash(cd *)"]
+  - allow: ["bash(cat *)", "bash(ls:*)", "bash(git show *)", "bash(git add *)", "bash(git commit *)", "bash(git commit -m *)", "bash(cp *)", "bash(kubectl get *)", "bash(grep *)", "bash(rg *)", "bash(head *)", "bash(find *)", "bash(cd *)", "bash(echo *)"]
   - allow: ["bash(cat config/.env.test)", "bash(cat deploy/*.pem)", "bash(kubectl get secret db)", "bash(curl --netrc-file .netrc https://a.example)"]
 `)
 	open := mustParse(t, "default: allow\ntools: {bash: {resource: command, as: shell}}\n")
@@ -114,7 +114,7 @@ rules:
 			t.Errorf("%q: %s by %s (%s)", script, v.Action, v.Rule, v.Reason)
 		}
 	}
-	f(Allow, "cat README.md", "ls", "ls ~", "git show HEAD:src/a.go", "grep -rn foo src", "rg foo", "rg -g '*.go' foo .", "cat .env.example", "cd ..", "cp a b", "find . -name '*.go'", "ls /", "git commit -m 'Reset the password by mail'", "ls src/*.go")
+	f(Allow, "cat README.md", "ls", "ls ~", "git show HEAD:src/a.go", "grep -rn foo src", "rg foo", "rg -g '*.go' foo .", "cat .env.example", "cd ..", "cp a b", "find . -name '*.go'", "ls /", "git commit -m 'Reset the password by mail'", "ls src/*.go", "echo secret")
 
 	g := func(p *Policy, want Action, scripts ...string) {
 		t.Helper()
