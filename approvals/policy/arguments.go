@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,21 +19,29 @@ const (
 	MaxDepth     = 100     // objects and arrays within each other
 )
 
-// CheckArguments says, one sentence each, why programs could read a call's
-// arguments differently; none: there is one reading. Blank text counts as {}.
+// CheckArguments returns, one sentence each, the reasons why programs could read
+// a call's arguments differently; none: there is one reading. Blank text counts as
+// {}.
 func CheckArguments(text string) []string {
+	doubts, numbers := checkArguments(text)
+	return append(doubts, numbers...)
+}
+
+// checkArguments is [CheckArguments] with the doubts about numbers apart from the
+// others.
+func checkArguments(text string) (doubts, numbers []string) {
 	if len(text) > MaxArguments {
-		return []string{fmt.Sprintf("The arguments are larger than the %d MiB that are judged.", MaxArguments>>20)}
+		return []string{fmt.Sprintf("The arguments are larger than the %d MiB that are judged.", MaxArguments>>20)}, nil
 	}
 	c := argumentsCheck{dec: jsontext.NewDecoder(bytes.NewBufferString(orEmptyObject(text)))}
 	if c.dec.PeekKind() != '{' {
-		return []string{"The arguments are not a JSON object."}
+		return []string{"The arguments are not a JSON object."}, nil
 	}
 	if err := c.walk(); err != nil {
 		problem := visible(strings.TrimPrefix(err.Error(), "jsontext: "))
-		return append(c.doubts, "The arguments are not strict JSON: "+problem+".")
+		c.doubt(&c.doubts, "The arguments are not strict JSON: "+problem+".")
 	}
-	return c.doubts
+	return c.doubts, c.numbers
 }
 
 // orEmptyObject is the arguments' text, or {} where it is blank, as some
@@ -49,9 +56,10 @@ func orEmptyObject(text string) string {
 // argumentsCheck walks through arguments token by token. What the strict decoder
 // lets pass but programs still differ in is a doubt.
 type argumentsCheck struct {
-	dec    *jsontext.Decoder
-	names  []map[string]struct{} // folded, one map an open object or array
-	doubts []string
+	dec     *jsontext.Decoder
+	names   []map[string]struct{} // folded, one map an open object or array
+	doubts  []string
+	numbers []string // doubts about numbers
 }
 
 // walk reads one value and finds that nothing follows it.
@@ -103,25 +111,37 @@ func (c *argumentsCheck) name(name string) {
 	}
 	folded := foldCase(name)
 	if _, twice := (*seen)[folded]; twice {
-		c.doubt(fmt.Sprintf("The arguments name %s twice in different letter case.", strconv.Quote(name)))
+		c.doubt(&c.doubts, fmt.Sprintf("The arguments name %s twice in different letter case.", strconv.Quote(name)))
 	}
 	(*seen)[folded] = struct{}{}
 }
 
-// number notes a number that does not survive in a double, as which many
-// programs read every number.
+// number notes a number that programs read differently: one with an exponent,
+// which some partial JSON parsers lose, and one that is not what it is as a double,
+// as which many programs read every number.
 func (c *argumentsCheck) number(text string) {
 	f, err := strconv.ParseFloat(text, 64)
-	whole := !strings.ContainsAny(text, ".eE")
-	if err != nil || whole && math.Abs(f) >= 1<<53 && strconv.FormatFloat(f, 'f', 0, 64) != text {
-		c.doubt("The arguments hold the number " + shorten(text, 40) + ", which programs read differently.")
+	if err != nil || strings.ContainsAny(text, "eE") || plainNumber(text) != plainNumber(strconv.FormatFloat(f, 'f', -1, 64)) {
+		c.doubt(&c.numbers, "The arguments hold the number "+shorten(text, 40)+", which programs read differently.")
 	}
 }
 
-// doubt adds a doubt, up to a number that a reviewer would read.
-func (c *argumentsCheck) doubt(text string) {
-	if len(c.doubts) < 8 {
-		c.doubts = append(c.doubts, text)
+// plainNumber is a number without an exponent and without what does not change
+// its value: the sign of zero, and zeros at the end of its fraction.
+func plainNumber(text string) string {
+	if strings.Contains(text, ".") {
+		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	}
+	if text == "-0" {
+		return "0"
+	}
+	return text
+}
+
+// doubt adds a doubt to a list, up to a number that a reviewer would read.
+func (c *argumentsCheck) doubt(to *[]string, text string) {
+	if len(*to) < 8 {
+		*to = append(*to, text)
 	}
 }
 

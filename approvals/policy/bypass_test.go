@@ -13,7 +13,7 @@ const generous = `
 tools:
   bash: {resource: command, as: shell}
   read: {resource: path, as: path}
-  fetch: {resource: url}
+  fetch: {resource: url, as: plain}
 rules:
   - allow: ["bash(l* *)", "bash(e* *)", "bash(cd *)", "bash(* x)", "bash(npm run test:*)", "bash(git *)", "bash(git status *)", "bash(cat ./src/*)", "bash(sort *)", "bash(rg *)"]
   - allow: ["bash(find *)", "bash(tar *)", "bash(env *)", "bash(sed *)", "bash(make *)", "bash(python *)", "bash(go *)", "bash(man *)"]
@@ -27,7 +27,7 @@ default: allow
 tools:
   bash: {resource: command, as: shell, default: allow}
   read: {resource: path, as: path}
-  fetch: {resource: url}
+  fetch: {resource: url, as: plain}
 rules:
   - allow: ["bash"]
   - deny: ["bash(rm:*)", "bash(curl *)", "bash(yarn)", "bash(git push --force *)"]
@@ -152,7 +152,7 @@ func TestDenyReaches(t *testing.T) {
 	f(Deny, "read", "path", "secrets/x", "./secrets/x", "src/../secrets/x", "secrets", "/etc/passwd", "//etc/passwd", "/x/../etc/passwd", ".env", "a/b/.env", "/w/.env", "../.env", "~/.ssh/id", "~//.ssh/id", "$HOME///.ssh/id", "~/.//.ssh/id", "$HOME/.ssh/id", "${HOME}/.ssh/id", "~/x/../.ssh/id",
 		`secrets\x`, " secrets/x", "file:///etc/passwd")
 	f(Ask, "read", "path", "SECRETS/x", "/work/secrets/x", "../app/secrets/x", "../../etc/passwd", "etc/passwd", "/home/me/.ssh/id", "/proc/self/root/x", "$X/y", "C:secrets", "", "/ETC/passwd")
-	f(Allow, "read", "path", "src/x", "/work/x", "~/x", "$HOME/x", "secret", "secretsx/y", "x/env")
+	f(Allow, "read", "path", "src/x", "/work/x", "~/x", "$HOME/x", "public", "publicx/y", "x/env")
 	f(Ask, "read", "file", "x") // not the field that the policy judges
 	f(Ask, "fetch", "url", "HTTPS://EVIL.example/x")
 	f(Deny, "fetch", "url", "https://evil.example/x")
@@ -201,7 +201,7 @@ func TestAmbiguousArguments(t *testing.T) {
 	f(`{"path":"secrets/y","path":"x"}`, Deny)
 	f(`{"path":"x","PATH":"./secrets/y"}`, Deny)
 	f(`{"path":"secrets/y"} junk`, Deny)
-	for _, fine := range []string{`{"path":"x","n":9007199254740992,"m":1.5e3,"deep":{"a":{"path":1}}}`, ` {"path":"x"} `} {
+	for _, fine := range []string{`{"path":"x","n":9007199254740992,"m":1.5,"deep":{"a":{"path":1}}}`, ` {"path":"x"} `} {
 		if v := p.Judge(Call{Tool: "read", Arguments: fine}); v.Action != Allow {
 			t.Errorf("%s: %+v", fine, v)
 		}

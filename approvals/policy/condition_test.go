@@ -22,12 +22,12 @@ func conditional() Call {
 func TestConditions(t *testing.T) {
 	f := func(when string, want bool) {
 		t.Helper()
-		p := mustParse(t, fmt.Sprintf("default: ask\ntools: {bash: {resource: command, as: shell, risk: high}}\nrules:\n  - deny: [bash]\n    when: %q\n", when))
+		p := mustParse(t, fmt.Sprintf("default: ask\ntools: {bash: {resource: command, as: shell, args: [n, f, deep, big], risk: high}}\nrules:\n  - deny: [bash]\n    when: %q\n", when))
 		v := p.Judge(conditional())
 		if (v.Action == Deny) != want || len(v.Flags) > 0 {
 			t.Errorf("%s: %+v", when, v)
 		}
-		p = mustParse(t, fmt.Sprintf("default: ask\ntools: {bash: {resource: command, as: shell, risk: high}}\nrules:\n  - allow: [bash]\n    when: %q\n", when))
+		p = mustParse(t, fmt.Sprintf("default: ask\ntools: {bash: {resource: command, as: shell, args: [n, f, deep, big], risk: high}}\nrules:\n  - allow: [bash]\n    when: %q\n", when))
 		if v := p.Judge(conditional()); (v.Action == Allow) != want {
 			t.Errorf("allow when %s: %+v", when, v)
 		}

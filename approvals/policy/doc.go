@@ -10,7 +10,7 @@
 //	profiles: all                    # or none, or a list of agents: [codex, opencode]
 //	tools:
 //	  bash:      {resource: command, as: shell, risk: high}
-//	  read_file: {resource: path, as: path, risk: low}
+//	  read_file: {resource: path, as: path}
 //	  mcp__*:    {default: ask}
 //	rules:
 //	  - deny: ["bash(rm -rf *)", "read_file(./secrets/**)"]
@@ -68,24 +68,28 @@
 // of a field. As says what the field is: plain (if absent), path, shell, url, or
 // patch, which is the paths that a patch for apply_patch names. A list of texts is
 // several paths or URLs, and the words of one command. All of them must be allowed.
-// Workdir is the field of the folder from which paths count. Args lists the other
-// arguments that a call may have: one that has more is asked about, unless a rule
-// allows the tool by name.
+// Workdir is the field of the folder from which paths count, or in which a command
+// may run. Args lists the other arguments that a call may have. One that has more,
+// or a text in an argument that nothing is known of, is covered by no allow pattern
+// with an argument; deny and ask patterns are compared with that text, and one that
+// denies asks.
 //
 // A tool without a resource is compared by its arguments as a whole: one line of
 // JSON, names sorted, nothing between tokens. Deny and ask patterns are then also
 // compared with each string among the arguments. Of a tool whose input is free
 // text, that text is the resource.
 //
-// The tools of well-known agents are built in (profiles.yaml), below those of the
-// policy. The risk of a built-in tool decides only where the policy has no default,
-// and neither an entry nor an allow rule for it; low lets a call pass only if it is
-// certain what it is about and no file that may hold secrets.
+// The tools of well-known agents are built in (profiles.yaml). An entry of the
+// policy adds to them, or counts in their place with replace: true. The risk of a
+// built-in tool decides only where the policy has no default, and neither an entry
+// nor an allow rule for it; low lets a call pass only if it is certain what it is
+// about. What may hold secrets (secrets.go) is asked about whoever allows it, unless
+// a pattern names it or is the tool's name alone.
 //
 // # Patterns
 //
 // A pattern is tool, for any arguments, or tool(argument). The tool is a glob,
-// and letter case counts. What the argument means depends on the tool's as, unless
+// and letter case counts; shell(argument) is for every tool whose as is shell. What the argument means depends on the tool's as, unless
 // the rule says match: arguments, which compares with the arguments as a whole:
 //
 //   - plain: the whole resource, where * is any text. A trailing :* matches what
@@ -110,8 +114,8 @@
 //     within a word, a last word * is one or more words, a trailing :* any number
 //     of them. A * stands for operands, and for options that are known to be
 //     harmless (programs.yaml); others are spelled out, or follow a -- that is.
-//     The shell is one like bash: what cmd or PowerShell make of a script, and in
-//     which folder it runs, is not judged.
+//     The shell is one like bash: what cmd or PowerShell make of a script is not
+//     judged.
 //     Programs that run other programs or read scripts (env, sudo, sh, python,
 //     ...), where that table does not list them, and programs named by a path are
 //     matched only by a pattern without a *. What timeout, nice, time, stdbuf and
@@ -124,8 +128,9 @@
 // # When in doubt
 //
 // What is not certain is never allowed. Arguments that are not strict JSON (a
-// name twice, invalid UTF-8, anything after the object, ...) match no allow
-// rule, and no default allows them. Where a deny rule for the tool has a pattern
+// name twice, invalid UTF-8, anything after the object, ...), or that have a number
+// with an exponent or one that no double holds, match no allow rule, and no default
+// allows them. Where a deny rule for the tool has a pattern
 // and it cannot be told whether that matches - the field is missing, the script
 // does not parse or takes its words from a variable, letter case differs, the
 // agent's folder would decide - a call that would be allowed is asked about.

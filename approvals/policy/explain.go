@@ -74,12 +74,16 @@ func (s *subject) doubt() string {
 	if len(s.doubts) > 0 {
 		return s.doubts[0]
 	}
-	return cmp.Or(s.unclear, s.beyond, s.notPlain())
+	filtered := ""
+	if s.filter != "" {
+		filtered = s.secretReason()
+	}
+	return cmp.Or(s.unclear, s.beyond, filtered, s.notPlain())
 }
 
 // explainMatch says what a deny or ask pattern says of the call.
 func (s *subject) explainMatch(p *pattern) (applies bool, says string) {
-	if !p.tool.match(s.call.Tool) {
+	if !p.isFor(s.call.Tool, s.kind) {
 		return false, "is for another tool"
 	}
 	compared := s.compare(p)
@@ -98,7 +102,7 @@ func (s *subject) explainMatch(p *pattern) (applies bool, says string) {
 // explainAllow says what an allow pattern says of the call.
 func (s *subject) explainAllow(p *pattern) (applies bool, says string) {
 	switch {
-	case !p.tool.match(s.call.Tool):
+	case !p.isFor(s.call.Tool, s.kind):
 		return false, "is for another tool"
 	case len(s.doubts) == 0 && !s.allows(p):
 		return false, "its condition is not true"
@@ -121,7 +125,7 @@ func (s *subject) explainCommands(p *pattern) (applies bool, says string) {
 	var covered []string
 	for _, script := range s.scripts() {
 		for _, c := range script.commands {
-			if p.shell != nil && p.shell.covers(c, s.policy.programs) {
+			if s.coversCommand(p, c) {
 				covered = append(covered, shorten(c.display(), 60))
 			}
 		}

@@ -25,37 +25,12 @@ rules:
 		}
 	}
 	const other = "is for another tool"
-	f(Call{Tool: "bash", Arguments: argument("command", "git log -p; ls x; ls y")}, "Its command is judged as shell (tool bash (policy.yaml:3)).", "",
+	f(Call{Tool: "bash", Arguments: argument("command", "git log -p; ls x; ls y")}, "Its command or cmd or script is judged as shell (tool bash (policy.yaml:3)).", "",
 		"covers every call of the tool", "covers git log -p", "covers ls x and ls y", other, "does not match", other)
-	f(Call{Tool: "bash", Arguments: argument("command", "r$X x > y")}, "Its command is judged as shell (tool bash (policy.yaml:3)).", "The script redirects input or output.",
+	f(Call{Tool: "bash", Arguments: argument("command", "r$X x > y")}, "Its command or cmd or script is judged as shell (tool bash (policy.yaml:3)).", "The script redirects input or output.",
 		"covers every call of the tool", "does not cover the call: The script redirects input or output", "does not cover the call: The script redirects input or output", other,
 		"may match: it cannot be told", other)
 	f(Call{Tool: "read", Arguments: argument("filePath", "src/x")}, "Its filePath is judged as path (built-in profile of read).", "", other, other, other, "covers src/x", other, other)
 	f(Call{Tool: "any"}, "Its arguments are compared as a whole (tool any (policy.yaml:4)).", "", other, other, other, other, other, other)
 	f(Call{Tool: "x"}, "Nothing is known of the tool: its arguments are compared as a whole.", "", other, other, other, other, other, "matches")
-}
-
-// TestStarter: the policy to start from holds what it says.
-func TestStarter(t *testing.T) {
-	p := mustParse(t, string(Starter()))
-	f := func(want Action, tool, field string, texts ...string) {
-		t.Helper()
-		for _, text := range texts {
-			if v := p.Judge(Call{Tool: tool, Arguments: argument(field, text)}); v.Action != want {
-				t.Errorf("%s %q: %s by %s (%s), want %s", tool, text, v.Action, v.Rule, v.Reason, want)
-			}
-		}
-	}
-	f(Allow, "Bash", "command", "git status", "git log --oneline", "ls -la && git diff", "pwd")
-	f(Allow, "exec_command", "cmd", "git diff --stat")
-	f(Deny, "Bash", "command", "rm -rf /", "sudo rm -rf /usr", "ls; rm -rf ~/x", "dd if=/dev/zero of=/dev/sda", "echo '-----BEGIN RSA PRIVATE KEY-----'")
-	f(Ask, "Bash", "command", "rm -rf x", "git push", "ls > x", "npm test", "curl x", "cat $X", "cat ~/.ssh/id_rsa", "grep -r . ~/.aws", "git diff /dev/null ~/.ssh/id_rsa")
-	f(Allow, "Read", "file_path", "/work/src/a.go", "README.md")
-	f(Ask, "Read", "file_path", "/work/.env", "~/.ssh/id_rsa")
-	f(Ask, "Write", "file_path", "src/a.go")
-	f(Ask, "WebFetch", "url", "https://example.org/")
-	f(Ask, "unknown", "x", "y")
-	if v := p.Judge(Call{Tool: "WebFetch", Arguments: argument("url", "https://example.org/")}); len(v.Flags) > 0 {
-		t.Errorf("a URL is not what the rules are about: %q", v.Flags)
-	}
 }

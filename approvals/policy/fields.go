@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -126,17 +125,6 @@ func stringsIn(text string) (found []string, all bool) {
 		}
 		found = append(found, t.String())
 	}
-}
-
-// otherNames are the members that are not among those known.
-func otherNames(members []member, known []string) []string {
-	var found []string
-	for _, m := range members {
-		if !slices.Contains(known, m.name) && !slices.Contains(found, m.name) {
-			found = append(found, m.name)
-		}
-	}
-	return found
 }
 
 // decodeObject is a strict object in Go's values: whole numbers as int64, others

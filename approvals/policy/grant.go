@@ -114,7 +114,7 @@ func (p *pattern) checkProgram() error {
 func (p *Policy) CheckGrant(c *CompiledGrant) error {
 	allows := c.grant.Effect == approvals.GrantAllow
 	for _, one := range c.patterns {
-		kinds := p.kindsFor(one.tool)
+		kinds := p.kindsFor(one)
 		err := one.fits(kinds, allows)
 		if err == nil && allows && slices.Contains(kinds, asShell) {
 			err = one.checkProgram()
@@ -126,9 +126,14 @@ func (p *Policy) CheckGrant(c *CompiledGrant) error {
 	return nil
 }
 
-// IsFor reports whether any pattern of the grant is for a tool of a name.
+// IsFor reports whether any pattern of the grant is for a tool of a name. Which
+// tools run shell scripts is known here only of those with a built-in profile.
 func (c *CompiledGrant) IsFor(tool string) bool {
-	return slices.ContainsFunc(c.patterns, func(p *pattern) bool { return p.tool.match(tool) })
+	k := asPlain
+	if t := knownProfiles().find(tool); t != nil {
+		k = t.kind
+	}
+	return slices.ContainsFunc(c.patterns, func(p *pattern) bool { return p.isFor(tool, k) })
 }
 
 // Covers reports whether a grant alone would decide a call, whosever it is: one

@@ -205,7 +205,7 @@ func TestGrantsChange(t *testing.T) {
 			}
 		}
 		for _, one := range []approvals.Principal{ann, bob} {
-			if g.mayDeny(one, "bash") != anew.mayDeny(one, "bash") {
+			if g.mayDeny(one, "bash", asShell) != anew.mayDeny(one, "bash", asShell) {
 				t.Fatalf("whether bash may be denied to %v differs", one)
 			}
 		}

@@ -167,10 +167,10 @@ func (g *Grants) of(p approvals.Principal, session string) []*grantSet {
 }
 
 // mayDeny reports whether any grant denies calls of a tool of a principal, in
-// whatever session.
-func (g *Grants) mayDeny(p approvals.Principal, tool string) bool {
+// any session.
+func (g *Grants) mayDeny(p approvals.Principal, tool string, k kind) bool {
 	if g.Len() == 0 {
 		return false
 	}
-	return g.inSessions[p].anyFor(tool) || slices.ContainsFunc(g.of(p, ""), func(set *grantSet) bool { return set.deny.anyFor(tool) })
+	return g.inSessions[p].anyFor(tool, k) || slices.ContainsFunc(g.of(p, ""), func(set *grantSet) bool { return set.deny.anyFor(tool, k) })
 }

@@ -11,7 +11,7 @@ import (
 type index struct {
 	all   []*pattern
 	named map[string]*shelf // by tool
-	globs *shelf            // those whose tool is a glob
+	globs *shelf            // those whose tool is a glob or a class
 }
 
 // shelf is patterns for the same tools, by the keys of what they match.
@@ -36,7 +36,7 @@ func newIndexBy(keysOf func(*pattern, kind) []string, patterns []*pattern) *inde
 	for i, p := range patterns {
 		p.rank = i
 		on := x.globs
-		if p.tool.literal() {
+		if p.tool.literal() && !p.shells {
 			if on = x.named[p.tool.prefix()]; on == nil {
 				on = &shelf{keysOf: keysOf}
 				x.named[p.tool.prefix()] = on
@@ -47,16 +47,10 @@ func newIndexBy(keysOf func(*pattern, kind) []string, patterns []*pattern) *inde
 	return x
 }
 
-// anyFor reports whether any of the patterns is for a tool.
-func (x *index) anyFor(tool string) bool {
-	return x != nil && (x.named[tool] != nil || slices.ContainsFunc(x.globs.all, func(p *pattern) bool { return p.tool.match(tool) }))
-}
-
-// anyAbout reports whether any of the patterns is for a tool whose resource is of a
+// anyFor reports whether any of the patterns is for a tool whose resource is of a
 // kind.
-func (x *index) anyAbout(tool string, k kind) bool {
-	about := func(p *pattern) bool { return p.tool.match(tool) && p.rule.concerns(k) }
-	return x != nil && (x.named[tool] != nil || slices.ContainsFunc(x.globs.all, about))
+func (x *index) anyFor(tool string, k kind) bool {
+	return x != nil && (x.named[tool] != nil || slices.ContainsFunc(x.globs.all, func(p *pattern) bool { return p.isFor(tool, k) }))
 }
 
 // candidates are the patterns that may match a resource of a kind with some
@@ -69,7 +63,7 @@ func (x *index) candidates(tool string, k kind, keys []string, every bool) iter.
 		if on := x.named[tool]; on != nil && !on.visit(k, keys, every, yield) {
 			return
 		}
-		x.globs.visit(k, keys, every, func(p *pattern) bool { return !p.tool.match(tool) || yield(p) })
+		x.globs.visit(k, keys, every, func(p *pattern) bool { return !p.isFor(tool, k) || yield(p) })
 	}
 }
 

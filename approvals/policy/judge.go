@@ -67,7 +67,7 @@ func (s *subject) findAllow(lists ...*index) (ground, bool) {
 	if by, ok := s.allowedByName(lists, s.allows); ok {
 		return by, true
 	}
-	if s.unclear != "" || s.beyond != "" || s.certain == 0 {
+	if s.unclear != "" || s.beyond != "" || s.filter != "" || s.certain == 0 {
 		return ground{}, false
 	}
 	var used []*pattern
@@ -103,7 +103,7 @@ func (s *subject) allowedReading(lists []*index, r *reading, used *[]*pattern) b
 // runs if it is a program that only changes time and priority of that.
 func (s *subject) allowedCommand(lists []*index, c *command, used *[]*pattern) bool {
 	if p := s.first(lists, func(p *pattern) bool {
-		return p.shell != nil && p.shell.covers(c, s.policy.programs) && s.allows(p)
+		return s.coversCommand(p, c) && s.allows(p)
 	}); p != nil {
 		return use(used, p)
 	}
@@ -229,6 +229,9 @@ func (s *subject) question(by ground, denied finding) Verdict {
 	if s.beyond != "" {
 		v.Flags = append(v.Flags, s.beyond)
 	}
+	if s.mindsSecrets() && s.secret() != "" {
+		v.Flags = append(v.Flags, s.secretFlag())
+	}
 	if denied.match == maybe {
 		v.Flags = append(v.Flags, fmt.Sprintf("It cannot be told whether the rule that denies %s (%s) matches this call.",
 			denied.pattern.text, denied.pattern.where))
@@ -249,10 +252,26 @@ func (s *subject) whyNotAllow(by ground, byRule bool, denied finding) string {
 		return "The call would be allowed, but a rule that denies may match it."
 	case !byRule && s.judgedScript() && (s.unclear != "" || s.notPlain() != ""):
 		return "The command is more than plain words, which no default allows without asking."
-	case by.builtin:
-		return s.whyNotBuiltin()
+	case !byRule && s.secret() != "":
+		return s.secretReason()
+	case by.rated:
+		return s.whyNotRated()
 	}
 	return ""
+}
+
+// whyNoRule says why no rule with an argument covers a call, where one could, or
+// is "".
+func (s *subject) whyNoRule() string {
+	switch {
+	case len(s.doubts) == 0 && s.secret() != "":
+		return s.secretReason()
+	case !s.policy.allow.anyFor(s.call.Tool, s.kind):
+		return ""
+	case len(s.doubts) > 0:
+		return s.doubts[0]
+	}
+	return s.beyond
 }
 
 // judgedScript reports whether the policy says that the tool runs shell scripts.
@@ -260,19 +279,13 @@ func (s *subject) judgedScript() bool {
 	return s.kind == asShell && !(s.tool != nil && s.tool.unsaid())
 }
 
-// whyNotBuiltin says why the low risk of a built-in profile does not let the
-// call pass, or is "".
-func (s *subject) whyNotBuiltin() string {
+// whyNotRated says why the low risk of a tool does not let the call pass, or is "".
+func (s *subject) whyNotRated() string {
 	switch {
 	case s.unclear != "":
-		return "heldcall rates the tool as low risk, but cannot tell what this call is about."
+		return "The tool is rated as low risk, but it cannot be told what this call is about."
 	case s.beyond != "":
-		return "heldcall rates the tool as low risk, but does not know all arguments of this call."
-	}
-	for _, r := range s.readings {
-		if s.kind == asPath && s.policy.profiles.isSensitive(r.path) {
-			return "The call reads what may hold secrets, and no rule allows it."
-		}
+		return "The tool is rated as low risk, but not all arguments of this call are known."
 	}
 	return ""
 }

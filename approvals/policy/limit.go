@@ -81,7 +81,7 @@ func (s *subject) limitsIn(to []Limit, x *index, holds func(*pattern) bool) []Li
 
 // partly reports whether an allow pattern covers a part of the call.
 func (s *subject) partly(p *pattern) bool {
-	if !p.tool.match(s.call.Tool) || !s.allows(p) {
+	if !p.isFor(s.call.Tool, s.kind) || !s.allows(p) {
 		return false
 	}
 	for i := range s.resources() {
@@ -92,7 +92,7 @@ func (s *subject) partly(p *pattern) bool {
 			}
 			continue
 		}
-		if slices.ContainsFunc(r.script.all, func(c *command) bool { return p.shell != nil && p.shell.covers(c, s.policy.programs) }) {
+		if slices.ContainsFunc(r.script.all, func(c *command) bool { return s.coversCommand(p, c) }) {
 			return true
 		}
 	}

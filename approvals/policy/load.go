@@ -127,7 +127,7 @@ func isEmpty(n *yaml.Node) bool {
 func (r *reader) profiles(n *yaml.Node, path string, p *Policy) {
 	if n.Kind != yaml.SequenceNode {
 		if r.oneOf(n, path, []string{"all", "none"}) == "none" {
-			p.profiles = &profiles{}
+			p.profiles = p.profiles.of(nil)
 		}
 		return
 	}

@@ -246,7 +246,7 @@ func (r *reader) patterns(n *yaml.Node, path string, of *rule, in *Policy, allow
 			return
 		}
 		p.rule, p.line, p.where = of, item.Line, fmt.Sprintf("%s:%d", r.base, item.Line)
-		if err := p.fits(in.kindsFor(p.tool), allows); err != nil {
+		if err := p.fits(in.kindsFor(p), allows); err != nil {
 			r.fail(item, path, "%s %s", s, err)
 			return
 		}

@@ -25,10 +25,14 @@ func (r *reader) tools(n *yaml.Node, path string, p *Policy) {
 			{"resource", func(n *yaml.Node, path string) { t.fields, t.typed = r.fields(n, path), true }},
 			{"as", func(n *yaml.Node, path string) {
 				r.as(n, path, t)
-				t.typed = true
+				t.typed, t.kinded = true, true
 			}},
-			{"workdir", func(n *yaml.Node, path string) { t.workdir = r.fields(n, path) }},
-			{"args", func(n *yaml.Node, path string) { t.args = r.args(n, path) }},
+			{"replace", func(n *yaml.Node, path string) { t.replace = r.yesNo(n, path) }},
+			{"workdir", func(n *yaml.Node, path string) {
+				t.workdir = r.fields(n, path)
+				t.anyFolder = true
+			}},
+			{"args", func(n *yaml.Node, path string) { t.args, t.listed = r.args(n, path), true }},
 			{"risk", func(n *yaml.Node, path string) { t.risk = r.risk(n, path) }},
 			{"default", func(n *yaml.Node, path string) { t.fallback = r.action(n, path) }},
 		}, []string{"limit", "profile"})

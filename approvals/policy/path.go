@@ -142,6 +142,7 @@ type pathGlob struct {
 	head     string   // the first segment in lower case
 	keys     []string // what it is looked up by
 	fixed    bool
+	core     string // the longest text between its stars, in lower case
 }
 
 // literalGlob escapes what is special to doublestar only.
@@ -165,6 +166,12 @@ func newPathGlob(text string) (*pathGlob, error) {
 		}
 		wild = wild || strings.Contains(segment, "*")
 	}
+	core := ""
+	for text := range strings.SplitSeq(l.lower, "*") {
+		if text = strings.Trim(text, "/"); len(text) > len(core) {
+			core = text
+		}
+	}
 	head, keys := firstSegment(l.lower), pathKeys(l.lower)
 	l.body = literalGlob.Replace(l.body)
 	l.lower = foldCase(l.body)
@@ -174,6 +181,7 @@ func newPathGlob(text string) (*pathGlob, error) {
 	return &pathGlob{
 		location: l,
 		head:     head,
+		core:     core,
 		anywhere: l.anchor == "" && l.up == 0 && strings.HasPrefix(text, "**"),
 		keys:     keys,
 		fixed:    !strings.Contains(lastSegment(l.lower), "*"),

@@ -18,7 +18,9 @@ type pattern struct {
 	rank  int // in its list: the lowest decides
 	rule  *rule
 	tool  glob
-	any   bool // no argument part: every call of the tool
+
+	shells bool // shell(argument): for every tool that runs shell scripts
+	any    bool // no argument part: every call of the tool
 
 	star         bool // the argument is nothing but stars
 	plain, lower textGlob
@@ -44,6 +46,7 @@ func newPattern(text string) (*pattern, error) {
 	if p.any {
 		return p, nil
 	}
+	p.shells = name == shellClass
 	argument, closed := strings.CutSuffix(argument, ")")
 	if !closed {
 		return nil, errors.New("does not end with ): write tool(argument)")
@@ -59,6 +62,15 @@ func newPattern(text string) (*pattern, error) {
 	p.command = newCommandGlob(argument)
 	p.shell, p.shellErr = newShellPattern(argument)
 	return p, nil
+}
+
+// shellClass names, in a pattern with an argument, every tool that runs shell
+// scripts.
+const shellClass = "shell"
+
+// isFor reports whether a pattern is for a tool whose resource is of a kind.
+func (p *pattern) isFor(tool string, k kind) bool {
+	return (p.tool.match(tool) || (p.shells && k == asShell)) && p.rule.concerns(k)
 }
 
 // fits says why a pattern cannot be meant for any of the tools that it may be
@@ -118,9 +130,9 @@ func (p *pattern) covers(s *subject, r *reading) bool {
 	case p.any:
 		return true
 	case p.rule.wide:
-		return p.plain.match(s.whole())
+		return p.plain.match(s.whole()) && (r.secret == "" || !strings.Contains(p.text, "*"))
 	case s.kind == asPath:
-		return p.path != nil && r.problem == "" && p.path.covers(r.path)
+		return p.path != nil && r.problem == "" && p.path.covers(r.path) && (r.secret == "" || s.policy.profiles.namesSecret(p.path))
 	case s.kind == asURL:
 		return p.url != nil && r.problem == "" && p.url.covers(r.url)
 	default:
@@ -135,7 +147,7 @@ func (s *subject) match(p *pattern) match { return s.meets(p, s.compare(p)) }
 // compare says whether a deny or ask pattern matches the call, whatever the
 // condition of its rule.
 func (s *subject) compare(p *pattern) match {
-	if !p.tool.match(s.call.Tool) || !p.rule.concerns(s.kind) {
+	if !p.isFor(s.call.Tool, s.kind) {
 		return no
 	}
 	if p.rule.names != nil {
@@ -154,8 +166,11 @@ func (s *subject) compare(p *pattern) match {
 	for i := range s.readings {
 		found = max(found, s.matchReading(p, &s.readings[i]))
 		if found == yes {
-			break
+			return yes
 		}
+	}
+	if found == no && slices.ContainsFunc(s.unknown, func(r reading) bool { return s.matchReading(p, &r) != no }) {
+		return maybe
 	}
 	return found
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -165,12 +166,13 @@ func (s *subject) judge(p *Policy) Verdict {
 	}
 	by, byRule := s.findAllow(s.allowing(p.allow)...)
 	if !byRule {
-		by = p.byDefault(s.call.Tool, s.tool)
+		by = p.byDefault(s.call.Tool, s.kind, s.tool)
 	}
 	if by.action != Allow {
 		if by.action == Deny {
 			return s.verdict(by)
 		}
+		by.reason = cmp.Or(s.whyNoRule(), by.reason)
 		return s.question(by, denied)
 	}
 	if why := s.whyNotAllow(by, byRule, denied); why != "" {
@@ -181,26 +183,40 @@ func (s *subject) judge(p *Policy) Verdict {
 }
 
 // AllowsByName reports whether every call of a tool is allowed, whatever its
-// arguments as long as they are strictly valid, and by what. It is false where
-// any deny, ask or rewrite rule, a grant that denies, or an allow rule with a limit
-// has a pattern for the tool, of a tool that the policy says to run shell scripts
-// unless a rule allows it by name, and of one that only its built-in profile lets
-// pass.
+// arguments as long as they are strictly valid, and by what. Such a call passes
+// while it streams, so numbers that programs read differently do not matter to
+// [Policy.Judge] either. It is false where any deny, ask or rewrite rule, a grant
+// that denies, or an allow rule with a limit has a pattern for the tool. A default
+// or a risk allows no tool by name that runs shell scripts or works on files, as
+// these may hold secrets, and none that only its built-in profile lets pass.
 func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
 	s := p.newSubject(Call{Tool: name, Principal: principal})
-	if nameDoubt(name) != "" || p.deny.anyAbout(name, s.kind) || p.ask.anyAbout(name, s.kind) || p.rewrite.anyFor(name) || p.limited.allow.anyFor(name) ||
-		p.grants.mayDeny(principal, name) {
-		return Verdict{}, false
-	}
-	by, ok := s.allowedByName([]*index{p.allow}, func(p *pattern) bool { return p.rule.when == nil })
+	by, ok := s.byName()
 	if !ok {
-		by = p.byDefault(name, s.tool)
-	}
-	if by.action != Allow || !ok && (s.judgedScript() || by.builtin) {
 		return Verdict{}, false
 	}
 	s.text = ""
 	return s.verdict(by), true
+}
+
+// byName is what allows every call of the tool: see [Policy.AllowsByName].
+func (s *subject) byName() (ground, bool) {
+	p, name, k := s.policy, s.call.Tool, s.kind
+	if nameDoubt(name) != "" || p.deny.anyFor(name, k) || p.ask.anyFor(name, k) || p.rewrite.anyFor(name, k) || p.limited.allow.anyFor(name, k) ||
+		p.grants.mayDeny(s.call.Principal, name, k) {
+		return ground{}, false
+	}
+	if by, ok := s.allowedByName([]*index{p.allow}, func(p *pattern) bool { return p.rule.when == nil }); ok {
+		return by, true
+	}
+	by := p.byDefault(name, s.kind, s.tool)
+	return by, by.action == Allow && !by.builtin && !s.mindsSecrets() && !(by.rated && s.tool.typed)
+}
+
+// passesByName reports whether every call of the tool is allowed.
+func (s *subject) passesByName() bool {
+	_, ok := s.byName()
+	return ok
 }
 
 // DeniedEdit judges a call whose arguments a reviewer has changed: by the deny
@@ -217,16 +233,16 @@ func (p *Policy) DeniedEdit(c Call) (Verdict, bool) {
 // byDefault is what is said of a tool's calls that no rule covers. The risk of a
 // built-in profile decides only of tools that the policy says nothing of, and only
 // where the policy has no default. Where there is no policy it counts for nothing.
-func (p *Policy) byDefault(name string, t *tool) ground {
+func (p *Policy) byDefault(name string, k kind, t *tool) ground {
 	by := ground{action: p.fallback, rule: "default", reason: defaultReason(p.fallback)}
 	switch {
 	case t == nil:
 	case t.fallback != "":
 		by = ground{action: t.fallback, rule: t.where, risk: t.risk, reason: t.reason()}
-	case t.risk == "", t.builtin && (!p.profiles.risks || t.own || p.allow.anyFor(name)):
+	case t.risk == "", t.builtin && (!p.profiles.risks || t.own || p.allow.anyFor(name, k)):
 		by.risk = t.risk
 	default:
-		by = ground{action: Ask, rule: t.where, risk: t.risk, reason: t.riskReason(), builtin: t.builtin}
+		by = ground{action: Ask, rule: t.where, risk: t.risk, reason: t.riskReason(), builtin: t.builtin, rated: true}
 		if t.risk == approvals.RiskLow {
 			by.action = Allow
 		}

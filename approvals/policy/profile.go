@@ -14,8 +14,9 @@ type profiles struct {
 	named     map[string]*tool
 	globs     []*tool // by falling specificity
 	agents    map[string]string
-	sensitive []*pathGlob
-	risks     bool // the risks decide where no rule does and the policy has no default
+	sensitive []*pathGlob // paths that may hold secrets
+	harmless  []*pathGlob // names among them that do not
+	risks     bool        // the risks decide where no rule does and the policy has no default
 }
 
 //go:embed profiles.yaml
@@ -29,15 +30,8 @@ var knownProfiles = sync.OnceValue(func() *profiles {
 		{"tools", func(n *yaml.Node, path string) {
 			r.members(n, path, func(name, value *yaml.Node, path string) { known.add(r.profile(name.Value, value, path)) })
 		}},
-		{"sensitive", func(n *yaml.Node, path string) {
-			r.list(n, path, "path patterns", func(n *yaml.Node, path string) {
-				g, err := newPathGlob(n.Value)
-				if err != nil {
-					r.fail(n, path, "%s", err)
-				}
-				known.sensitive = append(known.sensitive, g)
-			})
-		}},
+		{"sensitive", r.pathGlobs(&known.sensitive)},
+		{"harmless", r.pathGlobs(&known.harmless)},
 	}, nil)
 	if len(r.errors) > 0 {
 		panic("internal error: the profiles are not well formed: " + r.errors.Error())
@@ -64,7 +58,7 @@ func (p *profiles) find(name string) *tool {
 
 // of are the profiles of some agents.
 func (p *profiles) of(agents []string) *profiles {
-	some := &profiles{named: map[string]*tool{}, agents: map[string]string{}, sensitive: p.sensitive, risks: p.risks}
+	some := &profiles{named: map[string]*tool{}, agents: map[string]string{}, sensitive: p.sensitive, harmless: p.harmless, risks: p.risks}
 	for _, t := range p.all() {
 		for _, agent := range strings.Fields(p.agents[t.name]) {
 			if slices.Contains(agents, agent) {
@@ -114,7 +108,8 @@ func (r *reader) profile(name string, n *yaml.Node, path string) (*tool, string)
 		{"as", func(n *yaml.Node, path string) { r.as(n, path, t) }},
 		{"each", yes(&t.each)},
 		{"workdir", func(n *yaml.Node, _ string) { t.workdir = splitFields(n.Value) }},
-		{"args", func(n *yaml.Node, _ string) { t.args = append([]string{}, strings.Fields(n.Value)...) }},
+		{"args", func(n *yaml.Node, _ string) { t.args, t.listed = strings.Fields(n.Value), true }},
+		{"leaves", func(n *yaml.Node, _ string) { t.leaves = n.Value }},
 		{"without", func(n *yaml.Node, _ string) { t.without = n.Value }},
 		{"below", func(n *yaml.Node, _ string) { t.below = strings.Fields(n.Value) }},
 		{"tree", yes(&t.tree)},
@@ -132,7 +127,16 @@ func splitFields(text string) [][]string {
 	return fields
 }
 
-// isSensitive reports whether a path is one that no built-in risk lets pass.
-func (p *profiles) isSensitive(l location) bool {
-	return slices.ContainsFunc(p.sensitive, func(g *pathGlob) bool { return g.match(l) != no })
+// pathGlobs reads a list of path patterns.
+func (r *reader) pathGlobs(to *[]*pathGlob) func(*yaml.Node, string) {
+	return func(n *yaml.Node, path string) {
+		r.list(n, path, "path patterns", func(n *yaml.Node, path string) {
+			g, err := newPathGlob(n.Value)
+			if err != nil {
+				r.fail(n, path, "%s", err)
+				return
+			}
+			*to = append(*to, g)
+		})
+	}
 }

@@ -85,7 +85,9 @@ func namesOf(files []string) *regexp.Regexp {
 }
 
 // concerns reports whether the rule is about tools with a resource of a kind.
-func (r *rule) concerns(k kind) bool { return len(r.kinds) == 0 || slices.Contains(r.kinds, k) }
+func (r *rule) concerns(k kind) bool {
+	return r == nil || len(r.kinds) == 0 || slices.Contains(r.kinds, k)
+}
 
 // namesAny says whether the call names one of the files that the rule is about, as it
 // is written or in a command with its quotes removed.

@@ -20,7 +20,10 @@ func (p *Policy) newSubject(c Call) *subject {
 	if c.FreeText {
 		s.readText()
 	} else {
-		doubts := CheckArguments(c.Arguments)
+		doubts, numbers := checkArguments(c.Arguments)
+		if len(numbers) > 0 && !s.passesByName() {
+			doubts = append(doubts, numbers...)
+		}
 		for _, doubt := range doubts {
 			if !slices.Contains(s.doubts, doubt) { // who read the answer may have said so too
 				s.doubts = append(s.doubts, doubt)
@@ -218,7 +221,7 @@ func (s *subject) missing(why string) {
 // addStrings adds the strings among the arguments to the readings, if anything
 // is compared with them.
 func (s *subject) addStrings() {
-	if !s.policy.compares(s.call) {
+	if !s.compares() {
 		return
 	}
 	texts, all := s.strings()
@@ -231,7 +234,9 @@ func (s *subject) addStrings() {
 }
 
 // compares reports whether there is a deny or ask pattern for the tool.
-func (p *Policy) compares(c Call) bool { return p.deny.anyFor(c.Tool) || p.ask.anyFor(c.Tool) }
+func (s *subject) compares() bool {
+	return s.policy.deny.anyFor(s.call.Tool, s.kind) || s.policy.ask.anyFor(s.call.Tool, s.kind)
+}
 
 // clarify notes what the resources leave open.
 func (s *subject) clarify() {
@@ -247,37 +252,6 @@ func (s *subject) clarify() {
 			s.unclear = r.problem
 		}
 	}
-}
-
-// lookBeyond notes arguments that a profile does not know, and those that lead
-// elsewhere than the path.
-func (s *subject) lookBeyond() {
-	for _, name := range s.tool.below {
-		for _, v := range valuesAt(s.members, []string{name}) {
-			if l, problem := locate(v.text); v.kind != '"' || problem != "" || l.anchor != "" || strings.Contains(v.text, "..") {
-				s.beyond = fmt.Sprintf("The call has the argument %s, which may lead out of its folder.", name)
-				return
-			}
-		}
-	}
-	if s.tool.args == nil {
-		return
-	}
-	for _, name := range otherNames(s.members, s.tool.args) {
-		if !isField(s.tool.fields, name) && !isField(s.tool.workdir, name) {
-			s.beyond = fmt.Sprintf("The call has the argument %s, which may change what the tool does.", visible(shorten(name, 60)))
-			return
-		}
-	}
-}
-
-func isField(fields [][]string, name string) bool {
-	for _, field := range fields {
-		if field[0] == name {
-			return true
-		}
-	}
-	return false
 }
 
 // resource adds a text that is the resource, or one of several.
@@ -299,17 +273,20 @@ func (s *subject) addOthers() {
 }
 
 // reading adds a text that the resource may be.
-func (s *subject) reading(text string) {
+func (s *subject) reading(text string) { s.readings = append(s.readings, s.newReading(text)) }
+
+func (s *subject) newReading(text string) reading {
 	r := reading{text: text, lower: foldCase(text)}
 	switch s.kind {
 	case asPath:
 		r.path, r.problem = locate(text)
+		r.secret = s.policy.profiles.secretPath(text, s.tree)
 	case asURL:
 		r.url, r.problem = addressOf(text)
 	case asShell:
 		r.script = s.parse(text)
 	}
-	s.readings = append(s.readings, r)
+	return r
 }
 
 // parse parses a reading, up to a length in all that bounds the time it takes.

@@ -26,7 +26,9 @@ func TestBuiltInRisks(t *testing.T) {
 	f("tools: {Read: {resource: file_path, as: path}}\n", read("src/a.go"), Ask)
 	f("rules: [{allow: ['Read(docs/**)']}]\n", read("src/a.go"), Ask)
 	f("rules: [{deny: ['Read(src/**)']}]\n", read("src/a.go"), Deny)
-	f("rules: [{allow: ['Read(**)']}]\n", read("x/.env"), Allow)
+	f("rules: [{allow: ['Read(**)']}]\n", read("x/.env"), Ask)
+	f("rules: [{allow: ['Read(**/.env)']}]\n", read("x/.env"), Allow)
+	f("rules: [{allow: [Read]}]\n", read("x/.env"), Allow)
 	for _, path := range []string{".env", "/work/.env.local", "~/.ssh/config", "certs/server.pem", "SECRETS/x", "my_credentials.json", "/proc/self/environ", "", "a\u200bb"} {
 		f("", read(path), Ask)
 	}
@@ -95,7 +97,8 @@ rules:
 	f("apply_patch", `{"input":"*** Begin Patch\n*** Update File: src/a.go\n*** Move to: b.go\n@@\n-a\n+b\n*** End Patch"}`, Ask, "src/a.go, b.go")
 	f("apply_patch", `{"input":"*** Begin Patch\n*** Add File: src/.env\n+b\n*** End Patch"}`, Deny, "src/.env")
 	f("apply_patch", `{"input":"*** Begin Patch\n*** Update File: src/a.go\n@@\n-a\n+b\n*** End Patch\n*** Begin Patch\n*** Add File: b\n*** End Patch"}`, Ask, "src/a.go, b")
-	f("shell", `{"command":["ls","src"],"workdir":"/x"}`, Allow, "ls src")
+	f("shell", `{"command":["ls","src"],"workdir":"/x"}`, Ask, "ls src")
+	f("shell", `{"command":["ls","src"],"workdir":"./sub"}`, Allow, "ls src")
 	f("other", `{"x":{"y":"so forbidden"}}`, Deny, `{"x":{"y":"so forbidden"}}`)
 	f("cp", `{"from":"src/a","from":"src/b"}`, Deny, `{"from":"src/a","from":"src/b"}`)
 	if v := p.Judge(Call{Tool: "apply_patch", Arguments: "*** Begin Patch\n*** Delete File: src/a\n*** End Patch\n", FreeText: true}); v.Action != Allow {

@@ -27,7 +27,7 @@ type change struct {
 // rewritten is the verdict with what the rewrite rules make of the call. Deny
 // rules judge the changed call too.
 func (s *subject) rewritten(v Verdict) Verdict {
-	if v.Action == Deny || !s.policy.rewrite.anyFor(s.call.Tool) {
+	if v.Action == Deny || !s.policy.rewrite.anyFor(s.call.Tool, s.kind) {
 		return v
 	}
 	c := s.change()

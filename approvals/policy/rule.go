@@ -46,7 +46,8 @@ type ground struct {
 	risk   approvals.Risk
 	grants []string // ids of those that decide
 
-	builtin bool // the risk of a built-in profile says so
+	builtin bool // by the risk of a built-in profile
+	rated   bool // by the risk of a tool
 	// spelledOut is true of a script that allow patterns without a * spell out:
 	// what it may run beyond its words is meant by who wrote them.
 	spelledOut bool

@@ -25,7 +25,7 @@ type subject struct {
 	// patterns with an argument do not match then, others may.
 	unclear string
 	// beyond is why the resource is not all that counts, or "". Allow patterns
-	// with an argument do not match then.
+	// with an argument do not match then: see lookBeyond.
 	beyond string
 	// lifting are the ask patterns above which a grant has to stand to allow the call.
 	lifting []*pattern
@@ -36,6 +36,9 @@ type subject struct {
 	// first of them, so many as certain says, are the resources.
 	readings []reading
 	certain  int
+	unknown  []reading // texts of arguments that nothing is known of
+	filter   string    // a filter that may select what holds secrets, or ""
+	secrets  map[*command][]int
 	parsed   int // bytes of the readings parsed as scripts
 
 	keys  []string // what patterns are looked up by
@@ -56,6 +59,7 @@ type reading struct {
 	url     address  // of a URL
 	problem string   // why a path or URL is not understood, or ""
 	script  *script  // of a shell command
+	secret  string   // of a path: what of it may hold secrets, or ""
 }
 
 // resources are the readings that the call is about.
@@ -152,7 +156,7 @@ func (s *subject) notPlain() string {
 
 // lookUp finds what patterns are looked up by.
 func (s *subject) lookUp() {
-	s.every = s.unclear != "" || s.tree || len(s.readings) == 0
+	s.every = s.unclear != "" || s.tree || len(s.unknown) > 0 || len(s.readings) == 0
 	for i := range s.readings {
 		r := &s.readings[i]
 		s.addAllowKeys(r)

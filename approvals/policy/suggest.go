@@ -12,7 +12,7 @@ const maxSuggestion = 500
 // suggest finds patterns that would allow the call, from exact to a little more
 // general: never another program, never other options.
 func (s *subject) suggest() []string {
-	if len(s.doubts) > 0 || s.unclear != "" || s.beyond != "" {
+	if len(s.doubts) > 0 || s.unclear != "" || s.beyond != "" || s.filter != "" {
 		return []string{}
 	}
 	if s.kind == asShell {
@@ -91,7 +91,7 @@ func (s *subject) suggestCommands() []string {
 // for one whose options are known.
 func (s *subject) suggestWider(c *command) []string {
 	n := len(c.words)
-	if n < 3 || c.runs || !s.policy.programs.listed(c.words[0]) || slices.Contains(c.star[1:], false) || c.wild != nil || strings.Contains(c.words[0], "/") || slices.ContainsFunc(c.words, isOption) {
+	if n < 3 || c.runs || len(s.secretWords(c)) > 0 || !s.policy.programs.listed(c.words[0]) || slices.Contains(c.star[1:], false) || c.wild != nil || strings.Contains(c.words[0], "/") || slices.ContainsFunc(c.words, isOption) {
 		return nil
 	}
 	return []string{s.call.Tool + "(" + quoteWords(c.words[:n-1]) + " *)"}

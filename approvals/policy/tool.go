@@ -37,10 +37,16 @@ type tool struct {
 	patch   bool       // the resource is a patch, whose paths are judged
 	each    bool       // a list of texts is a list of scripts
 	workdir [][]string // fields of the folder from which paths count
-	args    []string   // the arguments that a call may have besides; nil: any
+	args    []string   // the arguments that a call may have besides
+	listed  bool       // it has no others; else none that holds a text
 	without string     // what stands for a resource that is missing; "": nothing does
 	below   []string   // arguments that may name nothing beyond the path
 	tree    bool       // the tool reads the whole tree below its path
+	leaves  string     // argument that, if false, has the tool read what it leaves out otherwise
+
+	replace   bool // an entry counts in place of the built-in profile
+	kinded    bool // an entry names the kind
+	anyFolder bool // an entry names the working folder of a shell, so any folder is meant
 
 	risk     approvals.Risk
 	fallback Action
@@ -70,22 +76,41 @@ func find(tools []*tool, name string) *tool {
 	return nil
 }
 
-// over is an entry of the policy with what it does not say taken from a profile.
+// over is an entry of the policy added to a profile: its fields and arguments are
+// judged and known beside those of the profile, and what else it sets counts in
+// place of the profile's.
 func (t *tool) over(known *tool) *tool {
 	both := *known
-	both.name, both.names, both.where, both.builtin, both.own = t.name, t.names, t.where, false, true
-	if t.typed {
+	if t.replace {
 		both = *t
-		both.own = true
-	} else if t.args != nil {
-		both.args = t.args
 	}
-	if t.workdir != nil {
-		both.workdir = t.workdir
-	}
+	both.name, both.names, both.where, both.own = t.name, t.names, t.where, true
 	both.risk, both.fallback = cmp.Or(t.risk, known.risk), t.fallback
 	both.builtin = t.risk == ""
+	if t.replace {
+		return &both
+	}
+	both.typed = t.typed || known.typed
+	if t.kinded {
+		both.kind, both.patch = t.kind, t.patch
+	}
+	both.fields = appendNew(known.fields, t.fields)
+	both.workdir = appendNew(known.workdir, t.workdir)
+	both.anyFolder = len(t.workdir) > 0
+	both.args = append(slices.Clip(known.args), t.args...)
+	both.listed = t.listed || known.listed && !t.typed
 	return &both
+}
+
+// appendNew appends the fields that are not among those already there.
+func appendNew(to, fields [][]string) [][]string {
+	to = slices.Clip(to)
+	for _, field := range fields {
+		if !slices.ContainsFunc(to, func(one []string) bool { return slices.Equal(one, field) }) {
+			to = append(to, field)
+		}
+	}
+	return to
 }
 
 // unsaid reports whether only a built-in profile knows the tool.
@@ -102,9 +127,13 @@ func bySpecificity(a, b *tool) int {
 	return cmp.Or(cmp.Compare(b.names.textLen(), a.names.textLen()), cmp.Compare(a.name, b.name))
 }
 
-// kindsFor are the kinds of the resources of the tools that a glob may mean.
-func (p *Policy) kindsFor(names glob) []kind {
+// kindsFor are the kinds of the resources of the tools that a pattern may mean.
+func (p *Policy) kindsFor(of *pattern) []kind {
+	if of.shells {
+		return []kind{asShell}
+	}
 	var found []kind
+	names := of.tool
 	if names.literal() {
 		if t := p.toolFor(names.prefix()); t != nil {
 			found = append(found, t.kind)

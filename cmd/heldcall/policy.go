@@ -34,12 +34,16 @@ type policyCheckCommand struct {
 	File string `arg:"" default:"policy.yaml" help:"The policy file (policy.yaml)."`
 }
 
-// Run checks a policy file.
+// Run checks a policy file. Warnings go to standard error.
 func (c *policyCheckCommand) Run(s *streams) error {
-	if _, err := loadPolicy(c.File); err != nil {
+	rules, err := loadPolicy(c.File)
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(s.out, "%s: ok\n", printable(c.File))
+	for _, warning := range rules.Warnings() {
+		fmt.Fprintf(s.err, "warning: %s\n", printable(warning))
+	}
+	_, err = fmt.Fprintf(s.out, "%s: ok\n", printable(c.File))
 	return err
 }
 

@@ -1,0 +1,175 @@
+package policy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// globSigns are special in the globs of agents' tools.
+const globSigns = "*?[{"
+
+// Limits of the filters that are understood; what is beyond selects anything.
+const (
+	maxFilter       = 1 << 10 // bytes
+	maxAlternatives = 64      // of braces
+	maxSegments     = 16      // with ** next to each other as one
+)
+
+// selects reports whether a filter of names or paths, as tools take it for globs,
+// selects what the list of secrets names. A filter for all names or for an
+// extension does not, unless that extension is in the list.
+func (p *profiles) selects(filter string) bool {
+	if len(filter) > maxFilter {
+		return true
+	}
+	alternatives, ok := braced(foldCase(filter))
+	if !ok {
+		return true
+	}
+	return slices.ContainsFunc(alternatives, func(one string) bool {
+		return slices.ContainsFunc(strings.FieldsFunc(one, func(r rune) bool { return r == ',' || r == ' ' }), p.selectsOne)
+	})
+}
+
+// selectsOne is selects for one glob without braces.
+func (p *profiles) selectsOne(glob string) bool {
+	if strings.HasPrefix(glob, "!") {
+		return false // takes names out
+	}
+	if !strings.ContainsAny(glob, globSigns) {
+		l, _ := locate(glob)
+		return p.isSensitive(l)
+	}
+	segments := append([]string{"**"}, strings.Split(strings.Trim(glob, "/"), "/")...)
+	segments = slices.CompactFunc(segments, func(a, b string) bool { return a == "**" && b == "**" })
+	return len(segments) > maxSegments || slices.ContainsFunc(p.sensitive, func(g *pathGlob) bool {
+		return g.anywhere && selectsSegments(segments, strings.Split(g.lower, "/"), false)
+	})
+}
+
+// braced is a glob with each combination of the alternatives in its braces. It
+// reports false if there are too many.
+func braced(glob string) ([]string, bool) {
+	open := strings.IndexByte(glob, '{')
+	if open < 0 {
+		return []string{glob}, true
+	}
+	parts, depth, begin, end := []string{}, 0, open+1, -1
+	for i := open; i < len(glob) && end < 0; i++ {
+		switch {
+		case glob[i] == '{':
+			depth++
+		case glob[i] == '}':
+			if depth--; depth == 0 {
+				parts, end = append(parts, glob[begin:i]), i
+			}
+		case glob[i] == ',' && depth == 1:
+			parts, begin = append(parts, glob[begin:i]), i+1
+		}
+	}
+	if end < 0 {
+		return []string{strings.ReplaceAll(glob, "{", "?")}, true
+	}
+	var all []string
+	for _, part := range parts {
+		more, ok := braced(glob[:open] + part + glob[end+1:])
+		if all = append(all, more...); !ok || len(all) > maxAlternatives {
+			return nil, false
+		}
+	}
+	return all, true
+}
+
+// selectsSegments reports whether a path is selected by the segments of a filter,
+// and named by those of the list. Of the latter the first with a name must meet one
+// of the filter, not a ** of it: pinned reports that it has.
+func selectsSegments(filter, list []string, pinned bool) bool {
+	switch {
+	case len(list) == 0:
+		return pinned && !slices.ContainsFunc(filter, func(s string) bool { return s != "**" })
+	case list[0] == "**":
+		return selectsSegments(filter, list[1:], pinned) || len(filter) > 0 && selectsSegments(filter[1:], list, pinned)
+	case len(filter) == 0:
+		return false
+	case filter[0] == "**":
+		return selectsSegments(filter[1:], list, pinned) || pinned && selectsSegments(filter, list[1:], pinned)
+	}
+	meets := meetsName
+	if pinned {
+		meets = meetsAny
+	}
+	return meets(filter[0], list[0]) && selectsSegments(filter[1:], list[1:], true)
+}
+
+// openFilter is a name of a filter that selects all names, or those of an
+// extension.
+var openFilter = regexp.MustCompile(`^[*?]*(\.[a-z0-9_+-]+)*(\.\*)?$`)
+
+// meetsName reports whether a filter's name selects what a name of the list means
+// by more than chance.
+func meetsName(filter, list string) bool {
+	switch {
+	case strings.HasPrefix(list, "*"):
+		return overlap(filter, list, true)
+	case strings.HasPrefix(filter, "*"):
+		return !openFilter.MatchString(filter) && overlap(filter, strings.ReplaceAll(list, "*", ""), false)
+	}
+	return overlap(filter, list, false)
+}
+
+func meetsAny(filter, list string) bool { return overlap(filter, list, false) }
+
+// overlap reports whether a name can match both a filter and a name of the list. If
+// strict, no * of the filter stands for a letter that the list spells out. A class
+// in brackets counts as any letter.
+func overlap(filter, list string, strict bool) bool {
+	filter = classes.ReplaceAllString(filter, "?")
+	reached := make([]bool, len(list)+1) // by the filter so far: how much of list is met
+	reached[0] = true
+	skipStars := func() {
+		for j := range len(list) {
+			reached[j+1] = reached[j+1] || reached[j] && list[j] == '*'
+		}
+	}
+	skipStars()
+	for _, f := range []byte(filter) {
+		next := make([]bool, len(list)+1)
+		for j := range reached {
+			if !reached[j] {
+				continue
+			}
+			if j < len(list) && list[j] == '*' {
+				next[j] = true // the star of the list stands for what the filter has
+			}
+			switch {
+			case f == '*':
+				next[j] = true
+			case j < len(list) && list[j] != '*' && (f == '?' || f == list[j]):
+				next[j+1] = true
+			}
+		}
+		if f == '*' && !strict {
+			for j := range len(list) {
+				next[j+1] = next[j+1] || next[j]
+			}
+		}
+		reached = next
+		skipStars()
+	}
+	return reached[len(list)]
+}
+
+// classes are sets of letters in a glob, and escaped letters.
+var classes = regexp.MustCompile(`\[[^\]]*\]|\\.`)
+
+// globRoot is the folder in front of the first segment of a glob that is special.
+func globRoot(glob string) location {
+	before := glob[:strings.IndexAny(glob, globSigns)]
+	root := before[:strings.LastIndexByte(before, '/')+1]
+	if root == "" {
+		return location{}
+	}
+	l, _ := locate(root)
+	return l
+}

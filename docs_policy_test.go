@@ -1,0 +1,91 @@
+package heldcall_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals/policy"
+)
+
+// fieldsOf are the judged fields of the tools in the policies that the documentation
+// shows, where these name none.
+var fieldsOf = map[string]string{"bash": "command", "read_file": "path", "web_fetch": "url"}
+
+// decoys are arguments beside the judged one that agents' tools take for a path, a
+// command or a folder.
+var decoys = []string{"file_path", "absolute_path", "target_file", "filePath", "cmd", "script", "command", "path", "workdir", "cwd", "env", "anything"}
+
+// TestPoliciesInTheDocumentationMindDecoys is finding 7: what an example allows with
+// an argument is not allowed with another one beside it that nothing is known of, and
+// what it denies is not allowed in such a one.
+func TestPoliciesInTheDocumentationMindDecoys(t *testing.T) {
+	allowed, denied := 0, 0
+	for _, page := range pages(t) {
+		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, page), -1) {
+			if !strings.Contains(block[1], "rules:") {
+				continue
+			}
+			rules, err := policy.Parse(page, []byte(block[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range examples(block[1], "allow") {
+				allowed++
+				if v := rules.Judge(call.with("", "")); v.Action != policy.Allow {
+					t.Errorf("%s: %+v is not allowed: %s", page, call, v.Reason)
+				}
+				for _, name := range decoys {
+					for _, value := range []string{"/opt/decoy", "../decoy --run"} {
+						if v := rules.Judge(call.with(name, value)); name != call.field && v.Action == policy.Allow {
+							t.Errorf("%s: %s with %s: %s is allowed by %s", page, call.tool, name, value, v.Rule)
+						}
+					}
+				}
+			}
+			for _, call := range examples(block[1], "deny") {
+				for _, name := range decoys {
+					denied++
+					if v := rules.Judge(example{call.tool, call.field, "harmless"}.with(name, call.value)); v.Action == policy.Allow {
+						t.Errorf("%s: %s with %s: %s is allowed by %s", page, call.tool, name, call.value, v.Rule)
+					}
+				}
+			}
+		}
+	}
+	if allowed < 6 || denied < 20 {
+		t.Errorf("%d calls that examples allow and %d that they deny were judged", allowed, denied)
+	}
+}
+
+// example is a call that a pattern of an example is about.
+type example struct{ tool, field, value string }
+
+// with is the call with one more argument.
+func (e example) with(name, value string) policy.Call {
+	args := map[string]string{e.field: e.value}
+	if name != "" && name != e.field {
+		args[name] = value
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return policy.Call{Tool: e.tool, Arguments: string(text)}
+}
+
+// examples are calls that the patterns with an argument in the lists of a policy are
+// about, of tools whose field is known.
+func examples(source, list string) []example {
+	var found []example
+	for _, line := range regexp.MustCompile(list+`: \[(.*)\]`).FindAllStringSubmatch(source, -1) {
+		for _, pattern := range regexp.MustCompile(`"(\w+)\(([^"]*)\)"`).FindAllStringSubmatch(line[1], -1) {
+			if field := fieldsOf[pattern[1]]; field != "" {
+				value := strings.NewReplacer(":*", "", "**", "x", "*", "x").Replace(pattern[2])
+				found = append(found, example{pattern[1], field, value})
+			}
+		}
+	}
+	return found
+}
