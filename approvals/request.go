@@ -123,6 +123,9 @@ type Details struct {
 	// Doubts are why clients may read the call on the wire in different ways, each in
 	// one sentence. They are among Flags too.
 	Doubts []string `json:"doubts,omitempty"`
+	// Remember is what a decision is remembered as unless its reviewer names something
+	// else; nil where it is not remembered.
+	Remember *GrantTerms `json:"remember,omitempty"`
 	// CancelReason says why a cancelled request ended: agent_gone, run_aborted,
 	// not_recorded or internal_error.
 	CancelReason string `json:"cancel_reason,omitempty"`

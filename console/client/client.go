@@ -147,7 +147,9 @@ func decisionBody(d approvals.Decision) map[string]any {
 	add("patterns", d.Patterns != nil, d.Patterns)
 	add("scope", d.Scope != "", d.Scope)
 	add("template", d.Template != "", d.Template)
-	add("grant_expires_at", d.GrantExpiresAt != nil, d.GrantExpiresAt)
+	if d.GrantExpiresAt != nil {
+		payload["grant_expires_at"] = approvals.GrantEnd{Time: *d.GrantExpiresAt}
+	}
 	add("answer", d.Answer != "", d.Answer)
 	add("selected", d.Selected != nil, d.Selected)
 	add("values", d.Values != nil, d.Values)
