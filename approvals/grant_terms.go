@@ -43,6 +43,28 @@ func (r *Request) DefaultGrant() *GrantTerms {
 	return &GrantTerms{Patterns: append([]string{}, exact...), Scope: scopes[0], Expires: DefaultGrantTime.String()}
 }
 
+// Whose says in words whose calls a grant of a scope covers that is made for the request,
+// such as "this session" or "every agent of the user ann".
+func (r *Request) Whose(s GrantScope) string {
+	user := "the user " + r.Principal.User
+	if r.Principal.User == "" {
+		user = "nobody known"
+	}
+	agent := "the agent " + r.Principal.Agent
+	if r.Principal.Agent == "" {
+		agent = "agents without a name"
+	}
+	switch s {
+	case GrantSession:
+		return "this session"
+	case GrantAgent:
+		return agent + " of " + user
+	case GrantUser:
+		return "every agent of " + user
+	}
+	return "everybody in the tenant " + r.Principal.Tenant
+}
+
 // NeverExpires is the GrantExpiresAt of a decision whose grant lasts until it is
 // revoked. It is the zero time; nil would mean [DefaultGrantTime].
 func NeverExpires() *time.Time { return &time.Time{} }

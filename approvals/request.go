@@ -4,6 +4,7 @@
 package approvals
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -147,6 +148,17 @@ type Escalation struct {
 	At          time.Time  `json:"at"` // UTC
 	To          []string   `json:"to"` // groups
 	EscalatedAt *time.Time `json:"escalated_at,omitempty"`
+}
+
+// DefaultTitle is the title of a request to use a tool where no rule has one.
+func DefaultTitle(tool string) string { return "Allow " + cmp.Or(tool, "a call without a name") + "?" }
+
+// RuleTitle is the title that a rule gives the request, "" where none does.
+func (r *Request) RuleTitle() string {
+	if r.Title == DefaultTitle(r.ToolName) {
+		return ""
+	}
+	return r.Title
 }
 
 // FinalDecision is the decision that ended the request, if one did.

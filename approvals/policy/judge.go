@@ -199,7 +199,7 @@ func (s *subject) verdict(by ground) Verdict {
 		Reason:   by.reason,
 		Risk:     cmp.Or(risk, approvals.RiskMedium),
 		Resource: s.text,
-		Preview:  preview(s.text),
+		Preview:  s.preview(),
 		Grants:   by.grants,
 		Flags:    slices.Concat(s.doubts, s.notes),
 	}
