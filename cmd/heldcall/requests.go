@@ -97,10 +97,14 @@ func printTable(w io.Writer, list approvals.Page, status approvals.Status, now t
 			stands = left(r.ExpiresAt.Sub(now))
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), ago(now.Sub(r.CreatedAt)), printable(string(r.RiskLevel)),
-			printable(r.ToolName), shorten(printable(r.ArgsPreview), previewWidth), printable(stands))
+			printable(r.ToolName), shorten(printable(previewOf(r)), previewWidth), printable(stands))
 	}
 	return endTable(w, table, list.NextCursor)
 }
+
+// previewOf is a request in a few words: the title that its rule gives it, then its
+// arguments.
+func previewOf(r *approvals.Request) string { return joinFilled(" · ", r.RuleTitle(), r.ArgsPreview) }
 
 // endTable writes a table, and that there is more of it where a next page begins.
 func endTable(w io.Writer, table *tabwriter.Writer, nextCursor string) error {

@@ -59,15 +59,18 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 		for _, pattern := range r.SuggestedPatterns {
 			line("Suggested", pattern)
 		}
+		if always := r.DefaultGrant(); always != nil && len(always.Patterns) > 0 {
+			line("--always", fmt.Sprintf("%s for %s, for %.0f hours", strings.Join(always.Patterns, " "), r.Whose(always.Scope), approvals.DefaultGrantTime.Hours()))
+		}
 	}
-	page.WriteString("Arguments\n  " + indentMore(indentJSON(r.Arguments), 2) + "\n")
+	page.WriteString("Arguments\n  " + indentMore(shownJSON(r.Arguments), 2) + "\n")
 	if r.Details.RawArguments != "" {
 		page.WriteString("Arguments as the model wrote them\n  " + indentMore(printableLines(r.Details.RawArguments), 2) + "\n")
 	}
 	for _, d := range r.Decisions {
 		line("Decision", describeDecision(&d))
 		if d.ModifiedArgs != nil {
-			page.WriteString("Edited arguments\n  " + indentMore(indentJSON(d.ModifiedArgs), 2) + "\n")
+			page.WriteString("Edited arguments\n  " + indentMore(shownJSON(d.ModifiedArgs), 2) + "\n")
 		}
 	}
 	return page.String()
