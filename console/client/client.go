@@ -70,6 +70,8 @@ type Self struct {
 	reviewers.Reviewer
 	// DecidesFor are the reviewers in whose place Self may decide, by their delegations.
 	DecidesFor []Delegator `json:"decides_for"`
+	// SelfApproval is true where Self may approve what agents ask that act for Self.
+	SelfApproval bool `json:"self_approval"`
 }
 
 // Delegator is a reviewer in whose place another may decide.

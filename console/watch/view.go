@@ -115,6 +115,9 @@ func (m Model) headline() string {
 		stands = ending(r)
 	}
 	line := fmt.Sprintf("%s · %s risk · %s", r.ToolName, r.RiskLevel, stands)
+	if r.RuleTitle() != "" {
+		line = r.Title + " · " + line
+	}
 	if place, of := m.placeInTurn(r); of > 1 {
 		line += fmt.Sprintf(" · call %d of %d of one answer", place, of)
 	}
@@ -169,6 +172,9 @@ func (m Model) listRow(all []approvals.Request, i int) string {
 		left = string(r.Status)
 	}
 	preview := r.ArgsPreview
+	if r.RuleTitle() != "" {
+		preview = r.Title + " · " + preview
+	}
 	if len(r.Details.Flags) > 0 {
 		preview = "! " + preview
 	}
@@ -202,11 +208,11 @@ func (m Model) foot() []string {
 		add(styles.label, "Show only what has: "+m.input+"▏")
 		keys = "Enter keeps it · Esc shows all"
 	case m.mode == remembering:
-		add(styles.label, fmt.Sprintf("From now on, for %s, until it is revoked:", covers(m.memory.scopes[m.memory.scope], m.current())))
+		add(styles.label, fmt.Sprintf("From now on, for %s, %s:", m.current().Whose(m.memory.scopes[m.memory.scope]), m.memory.howLong()))
 		for i, chosen := range m.memory.chosen {
 			add(styles.plain, fmt.Sprintf("%d [%s] %s", i+1, map[bool]string{true: "x", false: " "}[chosen], m.memory.patterns[i]))
 		}
-		keys = "1-9 choose · t type · s for whom · a allow always · d deny always · Esc back"
+		keys = "1-9 toggle · t custom · s scope · l how long · a allow · d deny · Esc back"
 	case m.mode == patterning:
 		add(styles.label, "Calls like, such as "+m.example()+": "+m.input+"▏")
 		keys = "Enter takes it · Esc does not"
@@ -216,9 +222,11 @@ func (m Model) foot() []string {
 		keys = "a approve · d deny · e edit · r remember · v JSON · Esc list · ? keys"
 		if r := m.current(); r != nil && !r.Status.Final() {
 			if why := m.hindrance(r); why != "" {
-				keys = why + " · v JSON · Esc list · ? keys"
+				add(styles.label, sentence(why))
+				keys = "v JSON · Esc list · ? keys"
 			} else if why := m.spent(r); why != "" {
-				keys = why + " · d deny · v JSON · Esc list · ? keys"
+				add(styles.label, sentence(why))
+				keys = "d deny · v JSON · Esc list · ? keys"
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // One decision on several requests. Whoever approves them sees each in full
 // first, as when they are decided one by one.
 
-import { present } from '../present.js';
+import { present, ruleTitle } from '../present.js';
 import { counts } from '../session.js';
 import { state } from '../store.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
@@ -73,5 +73,5 @@ function drawCall(request, all, review) {
 	all.push(folds);
 	const who = [request.principal.agent, request.principal.user].filter(Boolean).join(' for ');
 	return el('article', { class: 'call' },
-		el('header', {}, el('h2', {}, el('code', {}, hostile(request.tool_name)), ' ', el('span', { class: 'muted' }, hostile(who))), riskBadge(request.risk_level)), body);
+		el('header', {}, el('h2', {}, el('code', {}, hostile(request.tool_name)), ' ', hostile(ruleTitle(request)), ' ', el('span', { class: 'muted' }, hostile(who))), riskBadge(request.risk_level)), body);
 }

@@ -1,11 +1,12 @@
 // One call of a request: what it would do, its buttons, or how it was decided.
 
-import { hiddenIn, present } from '../present.js';
+import { hiddenIn, present, ruleTitle } from '../present.js';
 import { byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
 import { alone, approvalsOf, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
+import { plain } from '../text/visible.js';
 import { drawEditor } from './edit.js';
 import { drawMemory } from './remember.js';
 import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
@@ -91,8 +92,9 @@ export class Card {
 
 /** @param {Card} card */
 function drawHeading({ request }) {
+	const title = ruleTitle(request);
 	return el('header', {},
-		el('h2', {}, el('code', {}, hostile(request.tool_name || 'a call without a name'))),
+		el('h2', {}, title && el('span', { class: 'title' }, hostile(title)), title && ' ', el('code', {}, hostile(request.tool_name || 'a call without a name'))),
 		riskBadge(request.risk_level));
 }
 
@@ -166,19 +168,19 @@ function tally(required, given, groups = '', rule = '') {
 function drawButtons(card) {
 	const folded = card.folds.closed.size;
 	const hindered = hindrance(card.request, state.me);
-	if (hindered) return el('div', { class: 'actions' }, el('p', { class: 'why' }, hostile(hindered)));
-	const useless = spent(card.request, state.me);
-	const counts = !useless;
-	const byOne = counts && alone(card.request, state.me);
-	const why = counts && folded > 0 && el('span', { class: 'why' },
+	const useless = hindered || spent(card.request, state.me);
+	const byOne = alone(card.request, state.me);
+	const id = `why-not-${card.request.id}`;
+	const press = (/** @type {string} */ key, /** @type {string} */ not) => ({ key, disabled: card.busy || not !== '', 'aria-keyshortcuts': key, 'aria-describedby': not ? id : null, title: not ? plain(not) : null });
+	const why = !useless && folded > 0 && el('span', { class: 'why' },
 		`${plural(folded, 'part')} of this call ${folded === 1 ? 'is' : 'are'} not shown. What is not shown cannot be approved. `,
 		button('Show everything', () => card.folds.openAll(), { class: 'link' }));
 	return el('div', { class: 'actions' },
-		useless && el('p', { class: 'why' }, hostile(useless)),
-		counts && button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', key: 'a', disabled: card.busy || folded > 0, 'aria-keyshortcuts': 'a' }),
-		button('Deny…', () => card.enter('deny'), { class: 'bad deny', key: 'd', disabled: card.busy, 'aria-keyshortcuts': 'd' }),
-		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', key: 'e', disabled: card.busy, 'aria-keyshortcuts': 'e' }),
-		byOne && card.request.allow_remember && button('Always…', () => card.enter('remember'), { class: 'always', key: 'r', disabled: card.busy, 'aria-keyshortcuts': 'r' }),
+		useless && el('p', { class: 'why', id }, hostile(useless)),
+		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', ...press('a', useless), ...(folded > 0 ? { disabled: true } : {}) }),
+		button('Deny…', () => card.enter('deny'), { class: 'bad deny', ...press('d', hindered) }),
+		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', ...press('e', useless) }),
+		byOne && card.request.allow_remember && button('Always…', () => card.enter('remember'), { class: 'always', ...press('r', useless) }),
 		why);
 }
 

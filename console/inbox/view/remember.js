@@ -3,7 +3,7 @@
 
 import { listTemplates } from '../api.js';
 import { button, el, fill, hostile } from './dom.js';
-import { HOUR, Preview, choiceField, durationOf, effectField, expiryOf, lastsOf, patternsIn, textField } from './terms.js';
+import { Preview, choiceField, durationOf, effectField, expiryOf, lastsOf, patternsIn, textField } from './terms.js';
 
 /** @typedef {import('./call.js').Card} Card */
 /** @typedef {import('../types.js').Request} Request */
@@ -25,7 +25,7 @@ import { HOUR, Preview, choiceField, durationOf, effectField, expiryOf, lastsOf,
 export function scopesOf({ principal, session_id: session, remember_scopes: possible = [] }) {
 	const user = principal.user || 'nobody known';
 	const all = /** @type {[string, string][]} */ ([
-		['session', `this conversation (${session})`],
+		['session', `this session (${session})`],
 		['agent', `${principal.agent || 'this agent'} when it acts for ${user}`],
 		['user', `every agent that acts for ${user}`],
 		['tenant', `everybody in ${principal.tenant}`],
@@ -35,7 +35,8 @@ export function scopesOf({ principal, session_id: session, remember_scopes: poss
 
 /** @param {Request} request @returns {Memory} */
 export function memoryOf(request) {
-	return { effect: 'allow', chosen: new Set(request.suggested_patterns.slice(0, 1)), typed: '', scope: scopesOf(request)[0]?.[0] ?? 'user', lasts: 8 * HOUR, note: '', template: '', ready: null };
+	const { patterns, scope, expires } = request.details.remember ?? { patterns: [], scope: scopesOf(request)[0]?.[0] ?? '', expires: '8h' };
+	return { effect: 'allow', chosen: new Set(patterns), typed: '', scope, lasts: durationOf(expires), note: '', template: '', ready: null };
 }
 
 /** The patterns that are chosen or typed. @param {Memory} memory */
@@ -83,7 +84,7 @@ export function drawMemory(card, error) {
 		if (card.busy) return;
 		card.decide(card, {
 			action: memory.effect === 'allow' ? 'allow_always' : 'deny_always', ...wanted(memory),
-			...(memory.lasts ? { grant_expires_at: expiryOf(memory.lasts) } : {}), ...(memory.note.trim() ? { note: memory.note.trim() } : {}),
+			...(memory.template && !memory.lasts ? {} : { grant_expires_at: expiryOf(memory.lasts) ?? 'never' }), ...(memory.note.trim() ? { note: memory.note.trim() } : {}),
 		});
 	};
 	const form = el('form', { on: { submit } }, drawFields(request, memory, edited), drawTemplates(card, memory), preview.element, ...error,
