@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ func (g *Gate) mayDecide(r *Request, d *Decision) error {
 	if refused == nil {
 		return nil
 	}
+	own := refused
 	for _, name := range g.principals(d.ReviewerID) {
 		standing, known := g.reviewer(name)
 		if !known || !MemberOf(standing.Groups, r.Reviewers) {
@@ -28,6 +30,9 @@ func (g *Gate) mayDecide(r *Request, d *Decision) error {
 		if refused = g.mayAs(r, d, standing.Groups); refused == nil {
 			return nil
 		}
+	}
+	if again := (*InvalidError)(nil); errors.As(own, &again) { // the reviewer has approved already
+		return own
 	}
 	return refused
 }
