@@ -12,7 +12,7 @@ import (
 
 type approveCommand struct {
 	severalRequests
-	Note string `help:"What to record with it." placeholder:"TEXT"`
+	Note string `help:"Note stored with the decision." placeholder:"TEXT"`
 	rememberFlags
 }
 
@@ -75,7 +75,7 @@ func decideOne(ctx context.Context, s *streams, console *client.Client, output o
 		return &tooLate{decided}
 	}
 	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) {
-		return fmt.Errorf("request %s still waits: the decision is not valid: %w", decision.RequestID, invalid)
+		return fmt.Errorf("request %s is still pending: the decision is not valid: %w", decision.RequestID, invalid)
 	}
 	if err != nil {
 		return fmt.Errorf("request %s: %w", decision.RequestID, err)

@@ -19,7 +19,7 @@ type rememberFlags struct {
 // grantFlags are what a grant has beside its patterns.
 type grantFlags struct {
 	Scope    string `help:"Whose calls: user (every agent of the user; if absent), agent, session or tenant." placeholder:"SCOPE"`
-	Expires  string `help:"When it ends: after a time such as 8h or 7d, or at one such as 2026-12-31T00:00:00Z. Without it: when it is revoked." placeholder:"WHEN"`
+	Expires  string `help:"Expiry, e.g. 8h or 2026-12-31T00:00:00Z; default: never." placeholder:"WHEN"`
 	Template string `help:"The template that says the rest, of grants.templates in the configuration." placeholder:"NAME"`
 }
 

@@ -81,7 +81,11 @@ func standing(r *approvals.Request, now time.Time) string {
 	if r.Status.Final() {
 		return joinFilled(": ", string(r.Status), r.WhyCancelled())
 	}
-	return fmt.Sprintf("%s, asked %s ago; if nobody answers, it is %s, in %s", r.Status, ago(now.Sub(r.CreatedAt)), r.Silence(), left(r.ExpiresAt.Sub(now)))
+	then := fmt.Sprintf("expires in %s (will not run)", left(r.ExpiresAt.Sub(now)))
+	if r.OnTimeout == approvals.OnTimeoutApprove {
+		then = fmt.Sprintf("runs automatically in %s", left(r.ExpiresAt.Sub(now)))
+	}
+	return fmt.Sprintf("%s, asked %s ago; %s", r.Status, ago(now.Sub(r.CreatedAt)), then)
 }
 
 // deciders says who may decide a request, and how many must approve, where that
