@@ -9,7 +9,7 @@ import { toast } from './view/toast.js';
 /** @typedef {import('./types.js').Request} Request */
 /** @typedef {import('./api.js').Choice} Choice */
 
-const DONE = { approve: 'Approved', deny: 'Denied', modify_args: 'Approved with changes', allow_always: 'Approved, now and from now on', deny_always: 'Denied, now and from now on' };
+const DONE = { approve: 'Approved', deny: 'Denied', modify_args: 'Approved with changes', allow_always: 'Approved and always allowed', deny_always: 'Denied and always denied' };
 const ENDED = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'expired', cancelled: 'cancelled', pending: 'pending' };
 
 /**
@@ -69,6 +69,6 @@ export async function decideSeveralOf(requests, choice) {
 		const rest = open > 0 ? ` ${open} of them ${open === 1 ? 'waits' : 'wait'} for more approvals.` : '';
 		toast(`${open > 0 ? 'You approved' : done(choice)}: ${well} of ${outcomes.length}.${rest}${failed ? ` ${plain(failed.problem?.detail ?? '')}` : ''}`, Boolean(failed));
 	} catch (error) {
-		toast(error instanceof Failure ? plain(error.message) : 'The page failed at this. Reload it.', true);
+		toast(error instanceof Failure ? plain(error.message) : 'Something went wrong. Reload the page.', true);
 	}
 }

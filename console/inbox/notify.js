@@ -48,9 +48,9 @@ async function turnOn(bell) {
 	if (!push.canPush() || state.me?.role === 'viewer') return;
 	try {
 		await push.turnOn();
-		toast('You are told in this browser, also while the inbox is closed.');
+		toast('Notifications are on, even when this page is closed.');
 	} catch {
-		toast('You are told while the inbox is open: this browser has no push service that heldcall can use.');
+		toast('Notifications are on while this page is open: this browser has no push service that heldcall can use.');
 	}
 }
 

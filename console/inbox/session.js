@@ -61,7 +61,7 @@ async function comeBack(ready) {
 
 /** @param {unknown} error @returns {string} */
 function reason(error) {
-	return error instanceof Failure ? error.message : 'The page failed at this. Reload it.';
+	return error instanceof Failure ? error.message : 'Something went wrong. Reload the page.';
 }
 
 /** @param {() => void} ready */
@@ -118,7 +118,7 @@ async function drawSignIn(ready, failed = '') {
 	const ways = (await getSignIn().catch(() => ({ methods: ['token'] }))).methods;
 	fill(byId('door'), el('form', { class: 'door', on: { submit } },
 		el('h1', {}, 'Sign in'),
-		el('p', { class: 'muted' }, 'Only reviewers see what agents want to do.'),
+		el('p', { class: 'muted' }, 'Sign in to review agent requests.'),
 		wrong,
 		...(ways.includes('oidc') ? [button('Sign in with your organization', () => void leave(), { class: 'good' })] : []),
 		...(ways.includes('token') ? [

@@ -10,7 +10,7 @@ import (
 )
 
 const help = `In the list
-  j k, arrows   down, up            Enter, l   look at it
+  j k, arrows   down, up            Enter, l   open it
   /             show only what has a word; Esc shows all again
   q             quit
 

@@ -95,7 +95,7 @@ func (m Model) head() []string {
 	case !m.connected && m.since.IsZero():
 		bar += " · connecting"
 	case !m.connected:
-		bar += fmt.Sprintf(" · STALE for %s: the connection is lost, trying again", elapsed.Ago(m.now.Sub(m.since)))
+		bar += fmt.Sprintf(" · DISCONNECTED %s, retrying", elapsed.Ago(m.now.Sub(m.since)))
 		style = styles.stale
 	}
 	return []string{style.Render(fill(visible.Line(bar), m.width)), m.headline()}
@@ -148,9 +148,9 @@ func (m Model) list() []string {
 	all := m.listed()
 	if len(all) == 0 {
 		if m.filter != "" {
-			return []string{"", "  Nothing that waits has this word. Esc shows all."}
+			return []string{"", "  No match. Esc shows all."}
 		}
-		return []string{"", "  Nothing waits for an answer. Calls appear here as they come."}
+		return []string{"", "  Nothing to review. Requests appear here as they arrive."}
 	}
 	at := max(0, slices.IndexFunc(all, func(r approvals.Request) bool { return r.ID == m.selected }))
 	first := max(0, min(at-m.bodyHeight()/2, len(all)-m.bodyHeight()))
@@ -197,13 +197,13 @@ func (m Model) foot() []string {
 			lines = append(lines, style.Render(line))
 		}
 	}
-	keys := "j k move · Enter look · / filter · ? keys · q quit"
+	keys := "j k move · Enter open · / filter · ? keys · q quit"
 	switch {
 	case m.mode == helping:
 		keys = "any key goes back"
 	case m.mode == noting:
 		add(styles.label, "Why is it denied? The model reads it: "+m.input+"▏")
-		keys = "Enter denies · Esc does not"
+		keys = "Enter deny · Esc cancel"
 	case m.mode == filtering:
 		add(styles.label, "Show only what has: "+m.input+"▏")
 		keys = "Enter keeps it · Esc shows all"
@@ -215,7 +215,7 @@ func (m Model) foot() []string {
 		keys = "1-9 toggle · t custom · s scope · l how long · a allow · d deny · Esc back"
 	case m.mode == patterning:
 		add(styles.label, "Calls like, such as "+m.example()+": "+m.input+"▏")
-		keys = "Enter takes it · Esc does not"
+		keys = "Enter add · Esc cancel"
 	case m.mode == confirming:
 		keys = "Enter releases the call so · e edit again · Esc leave it · arrows scroll"
 	case m.detail:

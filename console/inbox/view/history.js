@@ -73,7 +73,7 @@ async function search(query, results, foot, cursor) {
 	}
 	const next = cursor;
 	fill(foot,
-		el('p', { class: 'muted' }, results.childElementCount === 0 ? 'No request fits.' : plural(results.childElementCount, 'request')),
+		el('p', { class: 'muted' }, results.childElementCount === 0 ? 'No matches.' : plural(results.childElementCount, 'request')),
 		next && button('Look further back', () => void search(query, results, foot, next)));
 }
 

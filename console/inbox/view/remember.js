@@ -88,9 +88,9 @@ export function drawMemory(card, error) {
 		});
 	};
 	const form = el('form', { on: { submit } }, drawFields(request, memory, edited), drawTemplates(card, memory), preview.element, ...error,
-		card.folds.closed.size > 0 && el('p', { class: 'hint' }, 'Parts of this call are not shown. ', button('Show everything', () => card.folds.openAll(), { class: 'link' })),
+		card.folds.closed.size > 0 && el('p', { class: 'hint' }, 'Some sections are collapsed. ', button('Expand everything', () => card.folds.openAll(), { class: 'link' })),
 		el('div', { class: 'buttons' }, send, button('Cancel', () => card.enter('read'), { class: 'quiet' })),
-		el('p', { class: 'hint' }, 'Rules judge first: what a deny rule forbids no grant allows. Grants can be revoked at any time.'));
+		el('p', { class: 'hint' }, 'Deny rules always win over grants. Grants can be revoked at any time.'));
 	review();
 	return form;
 }
@@ -99,7 +99,7 @@ export function drawMemory(card, error) {
 function label(card, memory, send) {
 	const allow = memory.effect === 'allow';
 	send.className = allow ? 'good' : 'bad';
-	send.textContent = allow ? 'Approve, and from now on' : 'Deny, and from now on';
+	send.textContent = allow ? 'Approve and always allow' : 'Deny and always deny';
 	send.disabled = card.busy || patternsOf(memory).length === 0 || (allow && card.folds.closed.size > 0);
 }
 
@@ -112,13 +112,13 @@ function drawFields(request, memory, edited) {
 			else memory.chosen.delete(pattern);
 			edited();
 		} } }), el('code', {}, hostile(pattern))));
-	const typed = textField(`typed-${id}`, 'Other patterns, one a line', memory.typed, 'bash(npm run *)', (value) => { memory.typed = value; edited(); });
+	const typed = textField(`typed-${id}`, 'Other patterns, one per line', memory.typed, 'bash(npm run *)', (value) => { memory.typed = value; edited(); });
 	const note = textField(`why-${id}`, 'Note', memory.note, '', (value) => { memory.note = value; });
 	return [
 		effectField(`effect-${id}`, memory.effect, (effect) => { memory.effect = effect; edited(); }),
-		el('fieldset', { class: 'tall' }, el('legend', {}, 'Calls like'), patterns, typed),
+		el('fieldset', { class: 'tall' }, el('legend', {}, 'Matching'), patterns, typed),
 		el('div', { class: 'pair' },
-			choiceField(`scope-${id}`, 'Whose calls', scopesOf(request), memory.scope, (value) => { memory.scope = value; edited(); }),
+			choiceField(`scope-${id}`, 'Applies to', scopesOf(request), memory.scope, (value) => { memory.scope = value; edited(); }),
 			choiceField(`lasts-${id}`, 'For how long', lastsOf(memory.lasts), String(memory.lasts), (value) => { memory.lasts = Number(value); edited(); })),
 		note,
 	];

@@ -28,7 +28,7 @@ export class Rows {
 	#touched = new Set();
 	/** @type {HTMLElement|undefined} */
 	#selected;
-	#empty = el('div', { class: 'empty', role: 'listitem' }, el('h2', {}, 'Nothing waits'), el('p', {}, 'Calls that need an answer appear here as they come.'));
+	#empty = el('div', { class: 'empty', role: 'listitem' }, el('h2', {}, 'Nothing to review'), el('p', {}, 'Requests appear here as they arrive.'));
 
 	/** @param {(requests: Request[], on: boolean) => void} check called when the box of a row is ticked or cleared */
 	constructor(check) {
