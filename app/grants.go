@@ -80,9 +80,6 @@ func (g *grants) CheckGrant(one approvals.Grant, r *approvals.Request) (approval
 	}
 	call.Now = g.now()
 	rules := g.policies.forCallsOf(call.Principal)
-	if len(one.Patterns) == 0 {
-		one.Patterns = suggested(one, r.SuggestedPatterns, call, rules)
-	}
 	compiled, err := compile(one, rules)
 	if err != nil {
 		return one, err
@@ -151,18 +148,6 @@ func compile(one approvals.Grant, all []*policy.Policy) (*policy.CompiledGrant, 
 // may be the call's.
 func covers(compiled *policy.CompiledGrant, call policy.Call, all []*policy.Policy) bool {
 	return !slices.ContainsFunc(all, func(rules *policy.Policy) bool { return !rules.Covers(compiled, call) })
-}
-
-// suggested are the first of the suggested patterns that cover the call: one, or
-// of a script one for each of its commands.
-func suggested(one approvals.Grant, patterns []string, call policy.Call, all []*policy.Policy) []string {
-	for n := range len(patterns) {
-		one.Patterns = patterns[:n+1]
-		if compiled, err := compile(one, all); err == nil && covers(compiled, call, all) {
-			return one.Patterns
-		}
-	}
-	return nil
 }
 
 // decides makes sure that a grant does to the very call what its reviewer wants

@@ -113,7 +113,7 @@ func (w *world) grants(n int) []approvals.Grant {
 // those it is for, until it is revoked.
 func TestGrantByDecision(t *testing.T) {
 	w := build(t, askBash, lint, twoClients)
-	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways, Note: "harmless"}, "ann-key")
+	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways, Scope: approvals.GrantUser, Note: "harmless"}, "ann-key")
 	if g.Effect != approvals.GrantAllow || g.Scope != approvals.GrantUser || g.Principal != (approvals.Principal{Tenant: "acme", User: "ann"}) ||
 		len(g.Patterns) != 1 || g.Patterns[0] != "bash(npm run lint)" || g.GrantedBy != "local" || g.RequestID == "" || g.Note != "harmless" {
 		t.Errorf("the grant is %+v", g)
@@ -144,6 +144,26 @@ func TestGrantByDecision(t *testing.T) {
 	if strings.Index(log, `"type":"approval_decision"`) > strings.Index(log, `"type":"grant_created"`) ||
 		strings.Index(log, `"type":"grant_created"`) > strings.Index(log, `"type":"call_released"`) {
 		t.Error("the events are out of order")
+	}
+}
+
+// Finding 29: a decision that names nothing else is remembered for the exact call, in this
+// session, for 8 hours; longer only if the reviewer writes so.
+func TestFinding29_AlwaysNamesNothing(t *testing.T) {
+	w := build(t, askBash, lint, twoClients)
+	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways}, "ann-key", "X-Heldcall-Session", "one")
+	if g.Scope != approvals.GrantSession || g.SessionID != "one" || g.ExpiresAt == nil || g.ExpiresAt.Sub(g.CreatedAt).Round(time.Minute) != 8*time.Hour ||
+		len(g.Patterns) != 1 || g.Patterns[0] != "bash(npm run lint)" {
+		t.Errorf("the grant is %+v", g)
+	}
+	w.passes("ann-key", "X-Heldcall-Session", "one")
+	w.asks("ann-key", "X-Heldcall-Session", "two")
+	if _, err := w.console.RevokeGrant(t.Context(), g.ID); err != nil {
+		t.Fatal(err)
+	}
+	g = w.always(approvals.Decision{Action: approvals.ActionAllowAlways, GrantExpiresAt: approvals.NeverExpires()}, "ann-key", "X-Heldcall-Session", "one")
+	if g.ExpiresAt != nil {
+		t.Errorf("the grant ends at %s", g.ExpiresAt)
 	}
 }
 

@@ -215,8 +215,13 @@ func TestSlackAllowsAlways(t *testing.T) {
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
 	m := w.card(0, "bash")
-	if !strings.Contains(string(m.Blocks), r.SuggestedPatterns[0]) {
-		t.Errorf("the button does not say that %q will be allowed", r.SuggestedPatterns)
+	for _, part := range []string{r.SuggestedPatterns[0], "for `this session`, for 8 hours."} {
+		if !strings.Contains(string(m.Blocks), part) {
+			t.Errorf("the button does not say %q", part)
+		}
+	}
+	if strings.Contains(string(m.Blocks), "*)") {
+		t.Errorf("the button says that more is allowed than this call: %s", m.Blocks)
 	}
 	w.press("UANN", m, pressAlways, r.ID)
 	agent.rest()
@@ -224,6 +229,24 @@ func TestSlackAllowsAlways(t *testing.T) {
 	if again := w.post("/v1/chat/completions", streamedRequest); !strings.Contains(again.rest(), lsCall.ID) {
 		t.Error("the same call is asked about again")
 	}
+	page, err := w.console.Grants(t.Context(), approvals.GrantFilter{})
+	if err != nil || len(page.Items) != 1 || page.Items[0].Scope != approvals.GrantSession || page.Items[0].ExpiresAt == nil || len(page.Items[0].Patterns) != 1 {
+		t.Errorf("finding 29: the grants are %+v, %v", page.Items, err)
+	}
+}
+
+// Finding 32: an approval that does not decide yet is told as one that waits for more.
+func TestFinding32_SlackSaysWhatAnApprovalWaitsFor(t *testing.T) {
+	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    required_approvals: 2\n", callThenText)
+	agent := w.post("/v1/chat/completions", streamedRequest)
+	r := w.pending(1)[0]
+	m := w.card(0, "2 of whom must approve")
+	w.press("UANN", m, pressYes, r.ID)
+	w.toldAlone("UANN", "You approved. Waiting for `1 more approval`.")
+	w.card(0, "so far: `ann`")
+	w.press("UBOB", m, pressYes, r.ID)
+	agent.rest()
+	w.card(0, "approved by `ann`, `bob`")
 }
 
 // Who may not decide is told so, alone, and nothing is decided.

@@ -149,7 +149,7 @@ func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
 	c := a.config.Console
 	provider := c.provider(a.reviewers)
 	a.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store, Templates: a.grants.templates, Reviewers: a.reviewers, OIDC: provider, Session: c.Session, Push: a.push,
+		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store, Templates: a.grants.templates, Reviewers: a.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: a.push,
 		Checks: []console.Check{
 			{Name: "store", Check: a.store.Healthy},
 			{Name: "canary", Check: a.canary.check},

@@ -36,10 +36,10 @@ type Decision struct {
 	Fills          []int             `json:"fills,omitempty"`            // of an approval: the request's demands that it counts for, by their places, set by the gate
 	Channel        string            `json:"channel,omitempty"`          // how it came: "rest", "nats", ...
 	Patterns       []string          `json:"patterns,omitempty"`
-	GrantExpiresAt *time.Time        `json:"grant_expires_at,omitempty"`
-	Scope          GrantScope        `json:"scope,omitempty"`    // of the grant
-	Template       string            `json:"template,omitempty"` // that the grant is made of
-	GrantID        string            `json:"grant_id,omitempty"` // of the grant that was written, set by the gate
+	GrantExpiresAt *time.Time        `json:"grant_expires_at,omitempty"` // of the grant; given to the gate, nil is DefaultGrantTime from now and NeverExpires no end; recorded, nil is no end
+	Scope          GrantScope        `json:"scope,omitempty"`            // of the grant
+	Template       string            `json:"template,omitempty"`         // that the grant is made of
+	GrantID        string            `json:"grant_id,omitempty"`         // of the grant that was written, set by the gate
 	Answer         string            `json:"answer,omitempty"`
 	Selected       []string          `json:"selected,omitempty"`
 	Values         map[string]string `json:"values,omitempty"`

@@ -44,6 +44,27 @@ func (r *Request) Waits(demand int) bool {
 	return len(r.Approvals(demand)) < max(r.demands()[demand].RequiredApprovals, 1)
 }
 
+// Missing says how many more approvals a request that waits wants, such as "1 more
+// approval"; with demands also of whom. It is "" where none is missing.
+func (r *Request) Missing() string {
+	var parts []string
+	for i, d := range r.demands() {
+		n := max(d.RequiredApprovals, 1) - len(r.Approvals(i))
+		if n <= 0 {
+			continue
+		}
+		part := fmt.Sprintf("%d more approval", n)
+		if n > 1 {
+			part += "s"
+		}
+		if len(r.Demands) > 0 {
+			part += " of " + strings.Join(d.Reviewers, " or ")
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, " and ")
+}
+
 // Wanted says of each demand, in one line, what it wants and what it has.
 func (r *Request) Wanted() []string {
 	lines := make([]string, len(r.Demands))

@@ -239,3 +239,25 @@ func TestDelegationsThatSayNothing(t *testing.T) {
 		t.Errorf("in force are %+v", g.Delegations())
 	}
 }
+
+// Finding 15 of the notes: who approved already and may decide for the agent's user is told
+// the former.
+func TestWhoHasApprovedIsToldSoBesideADelegation(t *testing.T) {
+	g := runGate(t, approvals.GateOptions{Store: openStore(t, t.TempDir()), Standing: directory, NoSelfApproval: true})
+	asked := request("x")
+	asked.Reviewers, asked.RequiredApprovals, asked.Principal.User = []string{"finance"}, 2, "ann@example.com"
+	h := open(t, g, asked)
+	defer h.Detach()
+	if _, err := g.Delegate(t.Context(), approvals.Delegation{From: "ann", To: "fay", Until: time.Now().Add(time.Hour), CreatedBy: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	fay := by("fay", approvals.ActionApprove, "finance")
+	fay.RequestID = h.Requests()[0].ID
+	if _, err := g.Decide(t.Context(), fay); err != nil {
+		t.Fatal(err)
+	}
+	invalid := (*approvals.InvalidError)(nil)
+	if _, err := g.Decide(t.Context(), fay); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "fay has approved already") {
+		t.Errorf("fay approving again is told: %v", err)
+	}
+}

@@ -73,6 +73,7 @@ func (g *Gate) newHold(requests []Request) *Hold {
 			r.SuggestedPatterns = []string{}
 		}
 		r.settleDemands()
+		r.Details.Remember = r.DefaultGrant()
 		if r.Reviewers == nil {
 			r.Reviewers = []string{}
 		}

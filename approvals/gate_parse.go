@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,7 +22,7 @@ type DecisionPayload struct {
 	ModifiedArgs   jsontext.Value    `json:"modified_args"`
 	Note           string            `json:"note"`
 	Patterns       []string          `json:"patterns"`
-	GrantExpiresAt *time.Time        `json:"grant_expires_at"`
+	GrantExpiresAt *GrantEnd         `json:"grant_expires_at"`
 	Scope          GrantScope        `json:"scope"`
 	Template       string            `json:"template"`
 	Answer         string            `json:"answer"`
@@ -53,17 +52,19 @@ func ParseDecision(payload []byte) (Decision, error) {
 		return Decision{}, &InvalidError{"execution_id", "it names another request than request_id does; give one of them"}
 	}
 	d := Decision{
-		RequestID:      cmp.Or(p.RequestID, p.ExecutionID),
-		Action:         action,
-		Note:           p.Note,
-		Patterns:       p.Patterns,
-		GrantExpiresAt: p.GrantExpiresAt,
-		Scope:          p.Scope,
-		Template:       p.Template,
-		Answer:         p.Answer,
-		Selected:       p.Selected,
-		Values:         p.Values,
-		Save:           p.Save,
+		RequestID: cmp.Or(p.RequestID, p.ExecutionID),
+		Action:    action,
+		Note:      p.Note,
+		Patterns:  p.Patterns,
+		Scope:     p.Scope,
+		Template:  p.Template,
+		Answer:    p.Answer,
+		Selected:  p.Selected,
+		Values:    p.Values,
+		Save:      p.Save,
+	}
+	if p.GrantExpiresAt != nil {
+		d.GrantExpiresAt = &p.GrantExpiresAt.Time
 	}
 	if p.ModifiedArgs != nil && p.ModifiedArgs.Kind() != 'n' {
 		d.ModifiedArgs = []byte(p.ModifiedArgs)

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ func (g *Gate) mayDecide(r *Request, d *Decision) error {
 	if refused == nil {
 		return nil
 	}
+	own := refused
 	for _, name := range g.principals(d.ReviewerID) {
 		standing, known := g.reviewer(name)
 		if !known || !MemberOf(standing.Groups, r.Reviewers) {
@@ -28,6 +30,9 @@ func (g *Gate) mayDecide(r *Request, d *Decision) error {
 		if refused = g.mayAs(r, d, standing.Groups); refused == nil {
 			return nil
 		}
+	}
+	if again := (*InvalidError)(nil); errors.As(own, &again) { // the reviewer has approved already
+		return own
 	}
 	return refused
 }
@@ -46,7 +51,7 @@ func (g *Gate) mayAs(r *Request, d *Decision, groups []string) error {
 	if len(r.Reviewers) > 0 && !MemberOf(groups, r.Reviewers) {
 		return &ForbiddenError{d.ReviewerID, "members of " + strings.Join(r.Reviewers, " or ") + " decide this request"}
 	}
-	if user := r.Principal.User; g.noSelfApproval && approves(d.Action) && d.isPerson(user) {
+	if user := r.Principal.User; g.noSelfApproval && approves(d.Action) && r.IsOwn(d) {
 		return &ForbiddenError{d.ReviewerID, fmt.Sprintf("the agent acts for %s, so another reviewer approves this request", user)}
 	}
 	switch d.Action {
@@ -57,6 +62,11 @@ func (g *Gate) mayAs(r *Request, d *Decision, groups []string) error {
 	}
 	return nil
 }
+
+// IsOwn reports whether who takes a decision, or in whose place, is the user whom the
+// agent of the request acts for. Their approval is refused unless the configuration
+// permits it (console.self_approval).
+func (r *Request) IsOwn(d *Decision) bool { return d.isPerson(r.Principal.User) }
 
 // MemberOf reports whether one of the groups is among those that are named.
 func MemberOf(groups, named []string) bool {

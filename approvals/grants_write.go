@@ -116,6 +116,9 @@ func (b *GrantBook) propose(r *Request, d Decision) (Grant, error) {
 	if r.RequiredApprovals > 1 {
 		return Grant{}, &InvalidError{"action", fmt.Sprintf("the request needs %d approvals, so that none of them is remembered: use approve or deny", r.RequiredApprovals)}
 	}
+	if err := d.fillGrant(r, b.now()); err != nil {
+		return Grant{}, err
+	}
 	g := Grant{
 		Effect: GrantAllow, Scope: d.Scope, Principal: r.Principal, SessionID: r.SessionID, Patterns: d.Patterns,
 		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Groups: d.rights(), Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note, ExpiresAt: d.GrantExpiresAt,

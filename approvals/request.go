@@ -4,6 +4,7 @@
 package approvals
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -123,6 +124,9 @@ type Details struct {
 	// Doubts are why clients may read the call on the wire in different ways, each in
 	// one sentence. They are among Flags too.
 	Doubts []string `json:"doubts,omitempty"`
+	// Remember is what a decision is remembered as unless its reviewer names something
+	// else; nil where it is not remembered.
+	Remember *GrantTerms `json:"remember,omitempty"`
 	// CancelReason says why a cancelled request ended: agent_gone, run_aborted,
 	// not_recorded or internal_error.
 	CancelReason string `json:"cancel_reason,omitempty"`
@@ -156,6 +160,17 @@ func (r *Request) Size() int {
 		n += len(r.Decisions[i].ModifiedArgs)
 	}
 	return n
+}
+
+// DefaultTitle is the title of a request to use a tool where no rule has one.
+func DefaultTitle(tool string) string { return "Allow " + cmp.Or(tool, "a call without a name") + "?" }
+
+// RuleTitle is the title that a rule gives the request, "" where none does.
+func (r *Request) RuleTitle() string {
+	if r.Title == DefaultTitle(r.ToolName) {
+		return ""
+	}
+	return r.Title
 }
 
 // FinalDecision is the decision that ended the request, if one did.

@@ -118,12 +118,12 @@ func TestWrongTokensAreRefused(t *testing.T) {
 func TestMe(t *testing.T) {
 	url, tokens := startStaffed(t, &scriptedGate{})
 	status, _, body := ask(t, "GET", url+"/api/v1/me", "", "Authorization", "Bearer "+tokens[reviewers.RoleViewer])
-	if want := `{"groups":["night"],"name":"vic","role":"viewer","user":"vic","via":"token"}`; status != 200 || !sameJSON(t, body, want) {
+	if want := `{"groups":["night"],"name":"vic","role":"viewer","self_approval":false,"user":"vic","via":"token"}`; status != 200 || !sameJSON(t, body, want) {
 		t.Errorf("vic is %d %s", status, body)
 	}
 	local := start(t, &scriptedGate{}, nil)
 	status, _, body = ask(t, "GET", local+"/api/v1/me", "")
-	if want := `{"groups":["*"],"name":"local","role":"admin","user":"","via":"local"}`; status != 200 || !sameJSON(t, body, want) {
+	if want := `{"groups":["*"],"name":"local","role":"admin","self_approval":true,"user":"","via":"local"}`; status != 200 || !sameJSON(t, body, want) {
 		t.Errorf("local is %d %s", status, body)
 	}
 }

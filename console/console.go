@@ -54,22 +54,25 @@ type Gate interface {
 
 // Options is what a [Console] is made of.
 type Options struct {
-	Listen     string // host:port, loopback unless there are reviewers; port 0 picks a free one
-	URL        string // how reviewers reach it, where that is not Listen: http or https
-	Gate       Gate
-	Grants     Grants
-	Audit      Audit
-	Templates  []approvals.GrantTemplate // of grants, as the configuration has them
-	Reviewers  *reviewers.Directory      // nil: whoever reaches the console is the reviewer "local"
-	OIDC       *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none
-	Session    time.Duration             // how long a sign-in lasts; 0: 12 h
-	Push       Push                      // tells reviewers in their browsers
-	Checks     []Check                   // of readiness
-	Hooks      []Hook                    // where services call
-	Log        *slog.Logger              // nil: discards
-	Registerer prometheus.Registerer     // nil: the console's own metrics are not exported
-	Gatherer   prometheus.Gatherer       // nil: /metrics is empty
-	Heartbeat  time.Duration             // between comments of an idle event stream; 0: 15 s
+	Listen    string // host:port, loopback unless there are reviewers; port 0 picks a free one
+	URL       string // how reviewers reach it, where that is not Listen: http or https
+	Gate      Gate
+	Grants    Grants
+	Audit     Audit
+	Templates []approvals.GrantTemplate // of grants, as the configuration has them
+	Reviewers *reviewers.Directory      // nil: whoever reaches the console is the reviewer "local"
+	OIDC      *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none
+	// SelfApproval says that reviewers may approve what agents ask that act for them:
+	// console.self_approval. The gate decides; here reviewers are told.
+	SelfApproval bool
+	Session      time.Duration         // how long a sign-in lasts; 0: 12 h
+	Push         Push                  // tells reviewers in their browsers
+	Checks       []Check               // of readiness
+	Hooks        []Hook                // where services call
+	Log          *slog.Logger          // nil: discards
+	Registerer   prometheus.Registerer // nil: the console's own metrics are not exported
+	Gatherer     prometheus.Gatherer   // nil: /metrics is empty
+	Heartbeat    time.Duration         // between comments of an idle event stream; 0: 15 s
 }
 
 // Check is one named condition of readiness. It answers before the context
@@ -88,28 +91,29 @@ type Hook struct {
 
 // Console is the control plane's server.
 type Console struct {
-	gate      Gate
-	grants    Grants
-	audit     Audit
-	templates []approvals.GrantTemplate
-	reviewers *reviewers.Directory
-	oidc      *oidc.Provider
-	sessions  *sessions
-	attempts  *attempts
-	sockets   *sockets
-	secure    bool // browsers come over HTTPS
-	entrance  entrance
-	push      Push
-	checks    []Check
-	hooks     []Hook
-	log       *slog.Logger
-	heartbeat time.Duration
-	patience  time.Duration // with the body of a request; bodyTimeout outside tests
-	stall     time.Duration // that a client of a WebSocket may; writeTimeout outside tests
-	metrics   *metrics
-	gatherer  prometheus.Gatherer
-	api       func() object          // the OpenAPI document, made once
-	reference func() ([]byte, error) // the page that shows it, made once
+	gate         Gate
+	grants       Grants
+	audit        Audit
+	templates    []approvals.GrantTemplate
+	reviewers    *reviewers.Directory
+	oidc         *oidc.Provider
+	selfApproval bool
+	sessions     *sessions
+	attempts     *attempts
+	sockets      *sockets
+	secure       bool // browsers come over HTTPS
+	entrance     entrance
+	push         Push
+	checks       []Check
+	hooks        []Hook
+	log          *slog.Logger
+	heartbeat    time.Duration
+	patience     time.Duration // with the body of a request; bodyTimeout outside tests
+	stall        time.Duration // that a client of a WebSocket may; writeTimeout outside tests
+	metrics      *metrics
+	gatherer     prometheus.Gatherer
+	api          func() object          // the OpenAPI document, made once
+	reference    func() ([]byte, error) // the page that shows it, made once
 
 	listen  string
 	server  *http.Server
@@ -128,11 +132,11 @@ func New(o Options) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{
-		gate:      o.Gate,
-		grants:    o.Grants,
-		audit:     o.Audit,
-		templates: o.Templates,
-		reviewers: o.Reviewers,
+		gate:         o.Gate,
+		grants:       o.Grants,
+		audit:        o.Audit,
+		templates:    o.Templates,
+		selfApproval: o.SelfApproval, reviewers: o.Reviewers,
 		oidc:      o.OIDC,
 		sessions:  newSessions(o.Session),
 		attempts:  newAttempts(),

@@ -36,8 +36,8 @@ func TestMeTellsForWhomOneDecides(t *testing.T) {
 	url, tokens := startStaffed(t, gate)
 	gate.delegation = approvals.Delegation{From: "ada", To: "rob"}
 	for role, want := range map[reviewers.Role]string{
-		reviewers.RoleReviewer: `{"decides_for":[{"groups":["night"],"name":"ada"}],"groups":["night"],"name":"rob","role":"reviewer","user":"rob","via":"token"}`,
-		reviewers.RoleAdmin:    `{"groups":["night"],"name":"ada","role":"admin","user":"ada","via":"token"}`,
+		reviewers.RoleReviewer: `{"decides_for":[{"groups":["night"],"name":"ada"}],"groups":["night"],"name":"rob","role":"reviewer","self_approval":false,"user":"rob","via":"token"}`,
+		reviewers.RoleAdmin:    `{"groups":["night"],"name":"ada","role":"admin","self_approval":false,"user":"ada","via":"token"}`,
 	} {
 		if _, _, body := ask(t, "GET", url+"/api/v1/me", "", "Authorization", "Bearer "+tokens[role]); !sameJSON(t, body, want) {
 			t.Errorf("%s is %s", role, body)

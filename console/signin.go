@@ -24,9 +24,11 @@ import (
 type me struct {
 	reviewers.Reviewer
 	DecidesFor []delegator `json:"decides_for,omitempty"` // whose groups count too, by their delegations
-	Via        string      `json:"via"`                   // local, token or session
-	ExpiresAt  *time.Time  `json:"expires_at,omitempty"`  // of the session
-	Key        string      `json:"key,omitempty"`         // of the session, in the answer to a sign-in only: see sessionKeyHeader
+	// SelfApproval is true where they may approve what agents ask that act for them.
+	SelfApproval bool       `json:"self_approval"`
+	Via          string     `json:"via"`                  // local, token or session
+	ExpiresAt    *time.Time `json:"expires_at,omitempty"` // of the session
+	Key          string     `json:"key,omitempty"`        // of the session, in the answer to a sign-in only: see sessionKeyHeader
 }
 
 // delegator is a reviewer in whose place another may decide.
@@ -41,7 +43,7 @@ func (c *Console) showMe(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) describe(who identity) me {
-	m := me{Reviewer: who.Reviewer, DecidesFor: c.delegators(who.Name), Via: who.via}
+	m := me{Reviewer: who.Reviewer, DecidesFor: c.delegators(who.Name), SelfApproval: c.selfApproval || c.reviewers == nil, Via: who.via}
 	if m.Groups == nil {
 		m.Groups = []string{}
 	}

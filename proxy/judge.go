@@ -218,7 +218,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		Dialect: x.route.dialect.Name(), Model: who.model,
 		ToolCallID: h.call.ID, ToolName: h.call.Name, Arguments: argumentsValue(h.shown()),
 		Resource: h.verdict.Resource, ArgsPreview: h.verdict.Preview,
-		Title:     cmp.Or(h.verdict.Title, "Allow "+cmp.Or(h.call.Name, "a call without a name")+"?"),
+		Title:     cmp.Or(h.verdict.Title, approvals.DefaultTitle(h.call.Name)),
 		RiskLevel: h.verdict.Risk, Reason: h.verdict.Reason, Rule: h.verdict.Rule,
 		SuggestedPatterns: h.verdict.Suggested,
 		Context:           approvals.Context{LastUserMessage: excerpt(x.req.LastUser()), AssistantText: excerpt(x.answer.Text())},

@@ -91,7 +91,7 @@ func (s *subject) explainMatch(p *pattern) (applies bool, says string) {
 	case yes:
 		return true, "matches"
 	case maybe:
-		return true, "may match: it cannot be told"
+		return true, "may match: " + s.inDoubt(p)
 	}
 	if compared != no {
 		return false, "its condition is not true"

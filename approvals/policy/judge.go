@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -200,7 +199,7 @@ func (s *subject) verdict(by ground) Verdict {
 		Reason:   by.reason,
 		Risk:     cmp.Or(risk, approvals.RiskMedium),
 		Resource: s.text,
-		Preview:  preview(s.text),
+		Preview:  s.preview(),
 		Grants:   by.grants,
 		Flags:    slices.Concat(s.doubts, s.notes),
 	}
@@ -233,8 +232,7 @@ func (s *subject) question(by ground, denied finding) Verdict {
 		v.Flags = append(v.Flags, s.secretFlag())
 	}
 	if denied.match == maybe {
-		v.Flags = append(v.Flags, fmt.Sprintf("It cannot be told whether the rule that denies %s (%s) matches this call.",
-			denied.pattern.text, denied.pattern.where))
+		v.Flags = append(v.Flags, s.mayMatch(denied.pattern, Deny))
 	}
 	if hidden := invisible(s.text); hidden != "" {
 		v.Flags = append(v.Flags, hidden)
@@ -290,13 +288,13 @@ func (s *subject) whyNotRated() string {
 	return ""
 }
 
-// askByRules asks with the strictest settings of every rule that does. The patterns
-// are in falling strictness.
-func (s *subject) askByRules(by ground, asks []*pattern, denied finding) Verdict {
+// askByRules asks with the strictest settings of several rules, whose patterns are in
+// falling strictness. Risk and title are those of the patterns that certainly match.
+func (s *subject) askByRules(by ground, asks, sure []*pattern, denied finding) Verdict {
 	v := s.question(by, denied)
 	silence := len(s.doubts) == 0 && denied.match == no && s.silenceApproves(asks)
 	all := settingsOf(asks, silence)
-	v.Risk = cmp.Or(all.risk, v.Risk)
+	v.Risk = cmp.Or(settingsOf(sure, silence).risk, v.Risk)
 	v.Timeout = cmp.Or(all.timeout, v.Timeout)
 	v.want(demandsOf(asks))
 	v.AllowRemember = v.AllowRemember && !all.forget
@@ -304,13 +302,17 @@ func (s *subject) askByRules(by ground, asks []*pattern, denied finding) Verdict
 	if silence {
 		v.OnTimeout = approvals.OnTimeoutApprove
 	}
-	rules := make([]*rule, len(asks))
-	for i, p := range asks {
+	s.title(&v, rulesOf(sure))
+	v.Denial = s.denial(&v, rulesOf(asks))
+	return v
+}
+
+func rulesOf(patterns []*pattern) []*rule {
+	rules := make([]*rule, len(patterns))
+	for i, p := range patterns {
 		rules[i] = p.rule
 	}
-	s.title(&v, rules)
-	v.Denial = s.denial(&v, rules)
-	return v
+	return rules
 }
 
 // silenceApproves reports whether the call passes when nobody answers: every rule that

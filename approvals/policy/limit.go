@@ -138,7 +138,7 @@ func (l *Limit) beyond(exceeded string) Verdict {
 		v = s.verdict(by)
 		v.Denial = s.denial(&v, []*rule{p.rule})
 	} else {
-		v = s.rewritten(s.askByRules(by, []*pattern{p}, s.findDeny()))
+		v = s.rewritten(s.askByRules(by, []*pattern{p}, []*pattern{p}, s.findDeny()))
 		v.AllowRemember = false // a grant lifts no limit
 	}
 	if l.shadowed {

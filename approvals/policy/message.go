@@ -100,7 +100,7 @@ func (s *subject) title(v *Verdict, rules []*rule) {
 			v.Flags = append(v.Flags, "The title of the rule at "+v.Rule+" could not be filled in for this call.")
 			return
 		}
-		v.Title = shorten(text, maxPreview)
+		v.Title = preview(text)
 		return
 	}
 }

@@ -162,7 +162,7 @@ func (s *subject) judge(p *Policy) Verdict {
 		if by, lifted := s.lifted(asks, denied); lifted {
 			return s.verdict(by)
 		}
-		return s.askByRules(asks[0].ground(Ask), asks, denied)
+		return s.askMatching(asks, denied)
 	}
 	by, byRule := s.findAllow(s.allowing(p.allow)...)
 	if !byRule {

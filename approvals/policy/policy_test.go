@@ -92,7 +92,7 @@ func TestAskIsComplete(t *testing.T) {
 	got = Default().Judge(Call{Tool: "x", Arguments: `{"b": 1, "a": "\u002f"}`})
 	want = Verdict{
 		Action: Ask, Rule: "default", Reason: "No rule covers this call, and the policy asks about what none covers.",
-		Risk: approvals.RiskMedium, Resource: `{"a":"/","b":1}`, Preview: `{"a":"/","b":1}`,
+		Risk: approvals.RiskMedium, Resource: `{"a":"/","b":1}`, Preview: `{"b":1,"a":"/"}`,
 		Suggested: []string{`x({"a":"/","b":1})`}, Timeout: DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
 		RequiredApprovals: 1, AllowRemember: true,
 	}

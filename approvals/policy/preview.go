@@ -6,13 +6,30 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	shown "github.com/heldcall/heldcall/internal/visible"
 )
 
 // maxPreview is how many characters of a resource a list shows.
 const maxPreview = 160
 
-// preview is a text on one short line.
-func preview(text string) string { return shorten(text, maxPreview) }
+// preview is a text on one short line, with long runs of white space marked.
+func preview(text string) string { return shorten(shown.Blanks(text), maxPreview) }
+
+// preview is the resource on one short line. Arguments that stand for it are in the order
+// in which the model wrote them.
+func (s *subject) preview() string {
+	if s.kind != asPlain || s.call.FreeText || len(s.doubts) > 0 || s.text != s.whole() {
+		return preview(s.text)
+	}
+	v := jsontext.Value(orEmptyObject(s.call.Arguments))
+	if v.Format() != nil {
+		return preview(s.text)
+	}
+	return preview(string(v))
+}
 
 // shorten makes at most the first n characters of a text visible and says how
 // much is left out.

@@ -48,7 +48,7 @@ func (s *subject) rewritten(v Verdict) Verdict {
 		v = then.question(ground{rule: v.Rule, risk: v.Risk, reason: "The call as a rule changes it would be allowed, but a rule that denies may match it."}, denied)
 	}
 	v.Arguments, v.RewrittenBy = c.text, c.where()
-	v.Resource, v.Preview = then.text, preview(then.text)
+	v.Resource, v.Preview = then.text, then.preview()
 	if v.Action == Ask {
 		v.Commands = firstOf(then.commandTexts())
 		v.Flags = append(v.Flags, fmt.Sprintf("The rule at %s has changed the arguments.", v.RewrittenBy))

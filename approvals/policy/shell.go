@@ -46,6 +46,7 @@ type command struct {
 	reads      bool       // it runs what it reads
 	within     []string   // texts in which it may name another command, if it is not known for certain
 	plain      bool       // its program only changes time and priority of what it runs
+	expands    string     // source of the first word that a shell expands, where it is known; or ""
 	star       []bool     // for which words a * may stand: operands, and options that are known
 }
 
@@ -227,6 +228,7 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 			}
 			if words := callWords(call); len(words) > 0 {
 				c := f.command(words, slices.ContainsFunc(piped, func(end *syntax.Stmt) bool { return stands(n, end) }), depth)
+				c.expands = expands(call, src)
 				f.fed(c, n.Redirs, depth)
 				f.script.commands = append(f.script.commands, c)
 			}

@@ -20,7 +20,7 @@ func Together(parts ...Verdict) Verdict {
 		}
 	}
 	all.Limits, all.Grants, all.Flags = nil, nil, slices.Clone(all.Flags)
-	var resources []string
+	var resources, previews []string
 	for i := range parts {
 		part := &parts[i]
 		all.Limits = append(all.Limits, part.Limits...)
@@ -35,12 +35,12 @@ func Together(parts ...Verdict) Verdict {
 			all.Grants = append(all.Grants, part.Grants...)
 		}
 		if !slices.Contains(resources[max(len(resources)-1, 0):], part.Resource) {
-			resources = append(resources, part.Resource)
+			resources, previews = append(resources, part.Resource), append(previews, part.Preview)
 		}
 	}
 	if len(resources) > 1 {
 		all.Resource = strings.Join(resources, "; ")
-		all.Preview = preview(all.Resource)
+		all.Preview = preview(strings.Join(previews, "; "))
 		all.Title, all.Suggested, all.AllowRemember = "", nil, false
 	}
 	return all

@@ -87,7 +87,7 @@ func (c connection) flags() string {
 type oneRequest struct {
 	connection
 	outputFlag
-	ID string `arg:"" help:"Request, as its ${id}."`
+	ID string `arg:"" help:"Request ${id}."`
 }
 
 // find returns the request, and the console that has it.

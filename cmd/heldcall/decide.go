@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/visible"
 )
 
 type approveCommand struct {
 	severalRequests
-	Note string `help:"What to record with it." placeholder:"TEXT"`
+	Note string `help:"Note stored with the decision." placeholder:"TEXT"`
 	rememberFlags
 }
 
@@ -75,7 +75,7 @@ func decideOne(ctx context.Context, s *streams, console *client.Client, output o
 		return &tooLate{decided}
 	}
 	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) {
-		return fmt.Errorf("request %s still waits: the decision is not valid: %w", decision.RequestID, invalid)
+		return fmt.Errorf("request %s is still pending: the decision is not valid: %w", decision.RequestID, invalid)
 	}
 	if err != nil {
 		return fmt.Errorf("request %s: %w", decision.RequestID, err)
@@ -89,12 +89,19 @@ func decideOne(ctx context.Context, s *streams, console *client.Client, output o
 	}
 	stands := string(request.Status)
 	if !request.Status.Final() {
-		stands = request.Tally() + ","
+		stands = "you approved, waiting for " + request.Missing() + ":"
 	}
 	_, err = fmt.Fprintf(s.out, "%s %s: %s %s\n", printable(stands), printable(request.ID),
-		printable(request.ToolName), escapeJSON(compactJSON(arguments)))
+		printable(request.ToolName), visible.Spaces(escapeJSON(compactJSON(arguments))))
 	if last, ok := request.FinalDecision(); ok && last.GrantID != "" && err == nil {
-		_, err = fmt.Fprintf(s.out, "granted %s: %s\n", printable(last.GrantID), printable(strings.Join(last.Patterns, " ")))
+		g := approvals.Grant{
+			Effect: approvals.GrantAllow, Scope: last.Scope, Principal: request.Principal, SessionID: request.SessionID,
+			Patterns: last.Patterns, ExpiresAt: last.GrantExpiresAt,
+		}
+		if last.Action == approvals.ActionDenyAlways {
+			g.Effect = approvals.GrantDeny
+		}
+		_, err = fmt.Fprintf(s.out, "granted %s: %s\n", printable(last.GrantID), describeGrant(&g))
 	}
 	return err
 }

@@ -13,8 +13,8 @@ import (
 
 type grantsCommand struct {
 	List    grantsListCommand    `cmd:"" default:"withargs" help:"List grants (the default)."`
-	Add     grantsAddCommand     `cmd:"" help:"Grant by hand."`
-	Preview grantsPreviewCommand `cmd:"" help:"Say which recorded calls a grant would have decided, and write nothing."`
+	Add     grantsAddCommand     `cmd:"" help:"Create a grant."`
+	Preview grantsPreviewCommand `cmd:"" help:"Show which recorded calls a grant would have decided; writes nothing."`
 	Revoke  grantsRevokeCommand  `cmd:"" help:"End grants."`
 }
 
@@ -27,7 +27,7 @@ type grantsListCommand struct {
 	SessionID string `name:"session" help:"Only those for this session." placeholder:"ID"`
 	Tool      string `help:"Only those with a pattern for this tool." placeholder:"TOOL"`
 	Expired   bool   `help:"Those that have ended in the last day too."`
-	Limit     int    `help:"The most to list." default:"100"`
+	Limit     int    `help:"Maximum number to list." default:"100"`
 }
 
 // AfterApply checks the flags.
@@ -83,7 +83,7 @@ type newGrant struct {
 	Agent     string `help:"The agent, with --scope agent or session." placeholder:"AGENT"`
 	SessionID string `name:"session" help:"The session, with --scope session." placeholder:"ID"`
 	grantFlags
-	Note     string   `help:"What to record with it." placeholder:"TEXT"`
+	Note     string   `help:"Note stored with the decision." placeholder:"TEXT"`
 	Patterns []string `arg:"" optional:"" sep:"none" help:"What it covers, such as 'bash(npm run *)'."`
 }
 

@@ -26,18 +26,18 @@ type program struct {
 	Serve       serveCommand       `cmd:"" help:"Run the proxy and the console until interrupted."`
 	Run         runCommand         `cmd:"" help:"Run a command with heldcall between it and its model."`
 	Demo        demoCommand        `cmd:"" help:"Show how it works, with a scripted model and a small agent."`
-	Watch       watchCommand       `cmd:"" help:"See what waits, live, and decide it on this terminal."`
+	Watch       watchCommand       `cmd:"" help:"Review pending requests interactively."`
 	Requests    requestsCommand    `cmd:"" help:"List requests, or show one."`
-	Approve     approveCommand     `cmd:"" help:"Release calls."`
-	Deny        denyCommand        `cmd:"" help:"Refuse calls and tell the model why."`
+	Approve     approveCommand     `cmd:"" help:"Approve requests."`
+	Deny        denyCommand        `cmd:"" help:"Deny requests and tell the model why."`
 	Modify      modifyCommand      `cmd:"" help:"Edit the arguments of a call, then release it."`
 	Grants      grantsCommand      `cmd:"" help:"List and write grants: decisions that are remembered."`
 	Delegations delegationsCommand `cmd:"" help:"Let another reviewer decide in your place, or list who does."`
-	Policy      policyCommand      `cmd:"" help:"Work with policy files."`
-	Config      configCommand      `cmd:"" help:"Work with configuration files."`
-	NATS        natsCommand        `cmd:"" name:"nats" help:"Work with an external NATS server."`
-	Token       tokenCommand       `cmd:"" help:"Make tokens of reviewers."`
-	Health      healthCommand      `cmd:"" help:"Say whether a running heldcall can hold and release calls."`
+	Policy      policyCommand      `cmd:"" help:"Manage policy files."`
+	Config      configCommand      `cmd:"" help:"Manage configuration files."`
+	NATS        natsCommand        `cmd:"" name:"nats" help:"Manage an external NATS server."`
+	Token       tokenCommand       `cmd:"" help:"Create reviewer tokens."`
+	Health      healthCommand      `cmd:"" help:"Check whether a running heldcall can hold and release calls."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 
@@ -69,7 +69,7 @@ func execute(ctx context.Context, args []string, s *streams, hup *hangups) int {
 		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s, hup),
-		kong.Vars{"id": "ID, or as much of its beginning or end as no other shares"},
+		kong.Vars{"id": "ID, or a unique prefix or suffix (at least 4 characters)"},
 	)
 	if err != nil {
 		panic("internal error: the command line is not well formed: " + err.Error())

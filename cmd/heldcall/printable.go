@@ -11,6 +11,9 @@ func printableLines(text string) string { return visible.Lines(text) }
 // escapeJSON escapes JSON for a terminal; it stays the same JSON.
 func escapeJSON(text []byte) string { return visible.JSON(text) }
 
+// shownJSON is JSON over several lines to be read, with long runs of spaces marked.
+func shownJSON(text []byte) string { return visible.Spaces(visible.Indented(text)) }
+
 // indentJSON is escapeJSON over several lines.
 func indentJSON(text []byte) string { return visible.Indented(text) }
 

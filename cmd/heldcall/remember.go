@@ -9,15 +9,17 @@ import (
 
 // rememberFlags are how a decision is remembered.
 type rememberFlags struct {
-	Always  bool     `help:"Remember it: decide calls like this one in the same way from now on, without asking."`
-	Pattern []string `sep:"none" help:"With --always, what is remembered, such as 'bash(npm run *)'; may be given several times. Without it the patterns for this very call, which 'requests show' has." placeholder:"PATTERN"`
-	grantFlags
+	Always   bool     `help:"Remember it: decide the same call in this session in the same way for 8 hours, without asking."`
+	Pattern  []string `sep:"none" help:"With --always, what is remembered, such as 'bash(npm run *)'; repeatable. Default: exactly this call." placeholder:"PATTERN"`
+	Scope    string   `help:"With --always, whose calls: session (default), agent, user (every agent of the user) or tenant." placeholder:"SCOPE"`
+	Expires  string   `help:"With --always, when it ends: after a time such as 30m or 7d, at one such as 2026-12-31T00:00:00Z, or never. Default: 8h." placeholder:"WHEN"`
+	Template string   `help:"With --always, a template of grants.templates in the configuration in place of these." placeholder:"NAME"`
 }
 
 // grantFlags are what a grant has beside its patterns.
 type grantFlags struct {
 	Scope    string `help:"Whose calls: user (every agent of the user; if absent), agent, session or tenant." placeholder:"SCOPE"`
-	Expires  string `help:"When it ends: after a time such as 8h or 7d, or at one such as 2026-12-31T00:00:00Z. Without it: when it is revoked." placeholder:"WHEN"`
+	Expires  string `help:"Expiry, e.g. 8h or 2026-12-31T00:00:00Z; default: never." placeholder:"WHEN"`
 	Template string `help:"The template that says the rest, of grants.templates in the configuration." placeholder:"NAME"`
 }
 
@@ -29,9 +31,12 @@ func (f *rememberFlags) remember(d approvals.Decision, always approvals.Action) 
 		}
 		return d, nil
 	}
-	expires, err := f.expires(time.Now())
-	if err != nil {
-		return d, err
+	expires := approvals.NeverExpires()
+	if f.Expires != "never" {
+		var err error
+		if expires, err = (&grantFlags{Expires: f.Expires}).expires(time.Now()); err != nil {
+			return d, err
+		}
 	}
 	d.Action, d.Patterns, d.Scope, d.Template, d.GrantExpiresAt = always, f.Pattern, approvals.GrantScope(f.Scope), f.Template, expires
 	return d, nil

@@ -16,8 +16,8 @@ const (
 )
 
 type requestsCommand struct {
-	List listCommand `cmd:"" default:"withargs" help:"List what waits for an answer (the default)."`
-	Show showCommand `cmd:"" help:"Show one request, whole."`
+	List listCommand `cmd:"" default:"withargs" help:"List pending requests (default)."`
+	Show showCommand `cmd:"" help:"Show a request in full."`
 }
 
 type listCommand struct {
@@ -29,8 +29,8 @@ type listCommand struct {
 	Risk      string `help:"Only this risk: low, medium, high or critical." placeholder:"RISK"`
 	SessionID string `name:"session" help:"Only this session." placeholder:"ID"`
 	RunID     string `name:"run" help:"Only this run." placeholder:"ID"`
-	Search    string `help:"Only those in which all these words stand: in the tool, the arguments, names, notes or ids; with --all in those that have ended too." placeholder:"WORDS"`
-	Limit     int    `help:"The most to list." default:"100"`
+	Search    string `help:"Only requests containing all these words, in tool, arguments, names, notes or ids; with --all also requests that have ended." placeholder:"WORDS"`
+	Limit     int    `help:"Maximum number to list." default:"100"`
 }
 
 // AfterApply checks the flags.
@@ -71,7 +71,7 @@ func (c *listCommand) Run(ctx context.Context, s *streams) error {
 		return printJSON(s.out, list)
 	}
 	if len(list.Items) == 0 && c.Search != "" && filter.Status == approvals.StatusPending {
-		_, err := fmt.Fprintln(s.out, "Nothing that waits for an answer has these words; --all looks at what has ended too.")
+		_, err := fmt.Fprintln(s.out, "No pending request has these words; --all searches requests that have ended too.")
 		return err
 	}
 	return printTable(s.out, list, filter.Status, time.Now())
@@ -82,7 +82,7 @@ func (c *listCommand) Run(ctx context.Context, s *streams) error {
 func printTable(w io.Writer, list approvals.Page, status approvals.Status, now time.Time) error {
 	last, nothing := "STATUS", "No requests."
 	if status == approvals.StatusPending {
-		last, nothing = "LEFT", "Nothing waits for an answer."
+		last, nothing = "LEFT", "No pending requests."
 	}
 	if len(list.Items) == 0 {
 		_, err := fmt.Fprintln(w, nothing)
@@ -97,10 +97,14 @@ func printTable(w io.Writer, list approvals.Page, status approvals.Status, now t
 			stands = left(r.ExpiresAt.Sub(now))
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), ago(now.Sub(r.CreatedAt)), printable(string(r.RiskLevel)),
-			printable(r.ToolName), shorten(printable(r.ArgsPreview), previewWidth), printable(stands))
+			printable(r.ToolName), shorten(printable(previewOf(r)), previewWidth), printable(stands))
 	}
 	return endTable(w, table, list.NextCursor)
 }
+
+// previewOf is a request in a few words: the title that its rule gives it, then its
+// arguments.
+func previewOf(r *approvals.Request) string { return joinFilled(" · ", r.RuleTitle(), r.ArgsPreview) }
 
 // endTable writes a table, and that there is more of it where a next page begins.
 func endTable(w io.Writer, table *tabwriter.Writer, nextCursor string) error {

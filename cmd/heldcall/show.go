@@ -59,15 +59,18 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 		for _, pattern := range r.SuggestedPatterns {
 			line("Suggested", pattern)
 		}
+		if always := r.DefaultGrant(); always != nil && len(always.Patterns) > 0 {
+			line("--always", fmt.Sprintf("%s for %s, for %.0f hours", strings.Join(always.Patterns, " "), r.Whose(always.Scope), approvals.DefaultGrantTime.Hours()))
+		}
 	}
-	page.WriteString("Arguments\n  " + indentMore(indentJSON(r.Arguments), 2) + "\n")
+	page.WriteString("Arguments\n  " + indentMore(shownJSON(r.Arguments), 2) + "\n")
 	if r.Details.RawArguments != "" {
 		page.WriteString("Arguments as the model wrote them\n  " + indentMore(printableLines(r.Details.RawArguments), 2) + "\n")
 	}
 	for _, d := range r.Decisions {
 		line("Decision", describeDecision(&d))
 		if d.ModifiedArgs != nil {
-			page.WriteString("Edited arguments\n  " + indentMore(indentJSON(d.ModifiedArgs), 2) + "\n")
+			page.WriteString("Edited arguments\n  " + indentMore(shownJSON(d.ModifiedArgs), 2) + "\n")
 		}
 	}
 	return page.String()
@@ -78,7 +81,11 @@ func standing(r *approvals.Request, now time.Time) string {
 	if r.Status.Final() {
 		return joinFilled(": ", string(r.Status), r.WhyCancelled())
 	}
-	return fmt.Sprintf("%s, asked %s ago; if nobody answers, it is %s, in %s", r.Status, ago(now.Sub(r.CreatedAt)), r.Silence(), left(r.ExpiresAt.Sub(now)))
+	then := fmt.Sprintf("expires in %s (will not run)", left(r.ExpiresAt.Sub(now)))
+	if r.OnTimeout == approvals.OnTimeoutApprove {
+		then = fmt.Sprintf("runs automatically in %s", left(r.ExpiresAt.Sub(now)))
+	}
+	return fmt.Sprintf("%s, asked %s ago; %s", r.Status, ago(now.Sub(r.CreatedAt)), then)
 }
 
 // deciders says who may decide a request, and how many must approve, where that

@@ -43,7 +43,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := startWatch(t, console, editor)
-	w.until("Nothingwaitsforananswer", "")
+	w.until("Nothingtoreview", "")
 
 	answer := ask(t, agents)
 	w.until("rm-rdrafts", "")

@@ -70,6 +70,8 @@ type Self struct {
 	reviewers.Reviewer
 	// DecidesFor are the reviewers in whose place Self may decide, by their delegations.
 	DecidesFor []Delegator `json:"decides_for"`
+	// SelfApproval is true where Self may approve what agents ask that act for Self.
+	SelfApproval bool `json:"self_approval"`
 }
 
 // Delegator is a reviewer in whose place another may decide.
@@ -147,7 +149,9 @@ func decisionBody(d approvals.Decision) map[string]any {
 	add("patterns", d.Patterns != nil, d.Patterns)
 	add("scope", d.Scope != "", d.Scope)
 	add("template", d.Template != "", d.Template)
-	add("grant_expires_at", d.GrantExpiresAt != nil, d.GrantExpiresAt)
+	if d.GrantExpiresAt != nil {
+		payload["grant_expires_at"] = approvals.GrantEnd{Time: *d.GrantExpiresAt}
+	}
 	add("answer", d.Answer != "", d.Answer)
 	add("selected", d.Selected != nil, d.Selected)
 	add("values", d.Values != nil, d.Values)

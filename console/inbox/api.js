@@ -66,7 +66,7 @@ async function ask(method, path, body) {
 		response = await fetch(path, options);
 		text = await response.text();
 	} catch {
-		throw new Failure('heldcall does not answer. Is it running, and are you connected?', null);
+		throw new Failure('Can’t reach heldcall. Is it running?', null);
 	}
 	readClock(response);
 	const content = decode(text);

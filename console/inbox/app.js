@@ -95,7 +95,7 @@ function drawConnection() {
 	const banner = byId('banner');
 	const lost = state.connection === 'lost';
 	if (lost && banner.hidden) {
-		fill(banner, state.loaded ? 'Connection lost. What you see may be out of date; it is brought up to date by itself.'
+		fill(banner, state.loaded ? 'Connection lost. Reconnecting; this list may be out of date.'
 			: 'heldcall cannot be reached, and what waits is not known. The page tries again by itself.', button('Try now', live.reconnect));
 	}
 	banner.hidden = !lost;

@@ -1,6 +1,7 @@
 // Decisions, from the press of a button to what the page says of the outcome.
 
 import { Failure, decide, decideSeveral, getRequest } from './api.js';
+import { missing } from './session.js';
 import { put } from './store.js';
 import { plain } from './text/visible.js';
 import { toast } from './view/toast.js';
@@ -8,7 +9,7 @@ import { toast } from './view/toast.js';
 /** @typedef {import('./types.js').Request} Request */
 /** @typedef {import('./api.js').Choice} Choice */
 
-const DONE = { approve: 'Approved', deny: 'Denied', modify_args: 'Approved with changes', allow_always: 'Approved, now and from now on', deny_always: 'Denied, now and from now on' };
+const DONE = { approve: 'Approved', deny: 'Denied', modify_args: 'Approved with changes', allow_always: 'Approved and always allowed', deny_always: 'Denied and always denied' };
 const ENDED = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'expired', cancelled: 'cancelled', pending: 'pending' };
 
 /**
@@ -22,8 +23,9 @@ export async function send(request, choice) {
 	try {
 		const decided = await decide(request.id, choice);
 		put([decided]);
-		toast(`${done(choice)}: ${plain(request.tool_name)}`);
-		return decided.status !== 'pending';
+		const open = decided.status === 'pending';
+		toast(open ? `You approved. Waiting for ${plain(missing(decided))}.` : `${done(choice)}: ${plain(request.tool_name)}`);
+		return !open;
 	} catch (error) {
 		if (!(error instanceof Failure)) throw error;
 		if (error.code === 'already_decided' && error.problem?.request) {
@@ -63,8 +65,10 @@ export async function decideSeveralOf(requests, choice) {
 		put(outcomes.flatMap((outcome) => outcome.request ?? outcome.problem?.request ?? []));
 		const well = outcomes.filter((outcome) => outcome.request).length;
 		const failed = outcomes.find((outcome) => outcome.problem);
-		toast(`${done(choice)}: ${well} of ${outcomes.length}.${failed ? ` ${plain(failed.problem?.detail ?? '')}` : ''}`, Boolean(failed));
+		const open = outcomes.filter((outcome) => outcome.request?.status === 'pending').length;
+		const rest = open > 0 ? ` ${open} of them ${open === 1 ? 'waits' : 'wait'} for more approvals.` : '';
+		toast(`${open > 0 ? 'You approved' : done(choice)}: ${well} of ${outcomes.length}.${rest}${failed ? ` ${plain(failed.problem?.detail ?? '')}` : ''}`, Boolean(failed));
 	} catch (error) {
-		toast(error instanceof Failure ? plain(error.message) : 'The page failed at this. Reload it.', true);
+		toast(error instanceof Failure ? plain(error.message) : 'Something went wrong. Reload the page.', true);
 	}
 }

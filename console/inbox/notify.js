@@ -1,6 +1,7 @@
 // Telling somebody who looks elsewhere: the title, a badge, a notification.
 
 import { onArrival } from './live.js';
+import { ruleTitle } from './present.js';
 import * as push from './push.js';
 import { pending, state, subscribe } from './store.js';
 import { plain } from './text/visible.js';
@@ -47,9 +48,9 @@ async function turnOn(bell) {
 	if (!push.canPush() || state.me?.role === 'viewer') return;
 	try {
 		await push.turnOn();
-		toast('You are told in this browser, also while the inbox is closed.');
+		toast('Notifications are on, even when this page is closed.');
 	} catch {
-		toast('You are told while the inbox is open: this browser has no push service that heldcall can use.');
+		toast('Notifications are on while this page is open: this browser has no push service that heldcall can use.');
 	}
 }
 
@@ -80,7 +81,7 @@ function tell() {
 	arrived = [];
 	toldAt = performance.now();
 	if (!first) return;
-	const text = many === 1 ? `${plain(first.tool_name)} waits for an answer, ${first.risk_level} risk` : `${many} calls wait for an answer`;
+	const text = many === 1 ? `${plain(ruleTitle(first) || first.tool_name)} waits for an answer, ${first.risk_level} risk` : `${many} calls wait for an answer`;
 	announce(text);
 	if (!document.hidden || !('Notification' in window) || !isOn() || push.isOn()) return;
 	const body = many === 1 ? plain(first.args_preview).slice(0, 160) : '';

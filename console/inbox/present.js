@@ -33,6 +33,11 @@ const CONTENTS = ['content', 'contents', 'file_text', 'insert_text', 'new_source
 const PATHS = ['file_path', 'filePath', 'path', 'target_file', 'notebook_path', 'TargetFile', 'absolute_path', 'filename'];
 const EDITS = [['old_string', 'new_string'], ['oldString', 'newString'], ['old_str', 'new_str'], ['oldText', 'newText'], ['old_text', 'new_text'], ['search', 'replace']];
 
+/** The title that a rule gives a request; '' where it has the one of every call, as approvals.DefaultTitle makes it. @param {Request} request */
+export function ruleTitle({ title, tool_name: tool }) {
+	return title && title !== `Allow ${tool || 'a call without a name'}?` ? title : '';
+}
+
 /**
  * Says how the arguments of a request are shown.
  * @param {Request} request

@@ -77,7 +77,7 @@ async function comeBack(ready) {
 
 /** @param {unknown} error @returns {string} */
 function reason(error) {
-	return error instanceof Failure ? error.message : 'The page failed at this. Reload it.';
+	return error instanceof Failure ? error.message : 'Something went wrong. Reload the page.';
 }
 
 /** @param {() => void} ready */
@@ -143,7 +143,7 @@ async function drawSignIn(ready, failed = '') {
 	const ways = (await getSignIn().catch(() => ({ methods: ['token'] }))).methods;
 	fill(byId('door'), el('form', { class: 'door', on: { submit } },
 		el('h1', {}, 'Sign in'),
-		el('p', { class: 'muted' }, 'Only reviewers see what agents want to do.'),
+		el('p', { class: 'muted' }, 'Sign in to review agent requests.'),
 		wrong,
 		...(ways.includes('oidc') ? [button('Sign in with your organization', () => void leave(), { class: 'good' })] : []),
 		...(ways.includes('token') ? [
@@ -164,7 +164,7 @@ async function drawSignIn(ready, failed = '') {
  */
 export function hindrance(request, me) {
 	if (!me) return 'You are not signed in.';
-	if (me.role === 'viewer') return 'You may look at requests, and not decide them.';
+	if (me.role === 'viewer') return 'You have view-only access.';
 	const groups = request.reviewers ?? [];
 	const own = [me, ...(me.decides_for ?? [])].flatMap((person) => person.groups);
 	if (groups.length > 0 && !inOne(own, groups)) return `Only ${groups.join(' or ')} may decide this.`;
@@ -180,10 +180,13 @@ export function hindrance(request, me) {
  */
 export function spent(request, me) {
 	if (!me) return '';
+	const self = me.self_approval ? '' : request.principal.user.toLowerCase();
+	if (self && [me.name, me.user].some((name) => name?.toLowerCase() === self)) return 'You can’t approve your own agent’s request.';
 	const demands = request.demands ?? [{ reviewers: request.reviewers ?? [], required_approvals: request.required_approvals }];
 	let again = '';
 	for (const place of [me, ...(me.decides_for ?? [])]) {
 		const people = [me.name, me.user, place.name];
+		if (self && place.name.toLowerCase() === self) continue;
 		for (const [i, demand] of demands.entries()) {
 			if (demand.reviewers.length > 0 && !inOne(place.groups, demand.reviewers)) continue;
 			const given = request.demands ? approvalsOf(request, i) : request.decisions;
@@ -192,9 +195,9 @@ export function spent(request, me) {
 			else if (given.length < Math.max(demand.required_approvals, 1)) return '';
 		}
 	}
-	if (again === me.name) return 'You have decided. It waits for the others.';
-	if (again) return `${again} has decided, and counts as you. It waits for the others.`;
-	return 'Your groups have approved. It waits for the others.';
+	if (again === me.name) return `You approved. Waiting for ${missing(request)}.`;
+	if (again) return `${again} approved and counts as you. Waiting for ${missing(request)}.`;
+	return `Your groups approved. Waiting for ${missing(request)}.`;
 }
 
 /**
@@ -222,6 +225,15 @@ export function alone(request, me) {
 	const people = me ? [me, ...(me.decides_for ?? [])] : [];
 	return request.required_approvals <= 1 &&
 		(demands.length === 0 || people.some((person) => demands.every((demand) => inOne(person.groups, demand.reviewers))));
+}
+
+/** How many more approvals a request wants, such as “1 more approval”; with demands also of whom. @param {Request} request @returns {string} */
+export function missing(request) {
+	const demands = request.demands ?? [{ reviewers: [], required_approvals: request.required_approvals }];
+	return demands.flatMap(({ reviewers, required_approvals: required }, i) => {
+		const n = Math.max(required, 1) - (request.demands ? approvalsOf(request, i) : request.decisions).length;
+		return n > 0 ? `${n} more approval${n === 1 ? '' : 's'}${reviewers.length > 0 ? ` of ${reviewers.join(' or ')}` : ''}` : [];
+	}).join(' and ');
 }
 
 /** The decisions that count for a demand of a request. @param {Request} request @param {number} demand */

@@ -49,6 +49,7 @@
  * @property {string[]} [flags]
  * @property {string[]} [commands]
  * @property {string} [raw_arguments]
+ * @property {{patterns: string[], scope: string, expires: string}} [remember] what a decision is remembered as where nothing else is chosen
  * @property {string} [cancel_reason]
  * @property {string} [ended_at]
  * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
@@ -88,6 +89,7 @@
  * @property {string} user
  * @property {'viewer'|'reviewer'|'admin'} role
  * @property {string[]} groups
+ * @property {boolean} self_approval they may approve what agents ask that act for them
  * @property {{name: string, groups: string[]}[]} [decides_for] in whose place, by their delegations
  * @property {'local'|'token'|'session'} via
  */

@@ -10,7 +10,7 @@ import (
 )
 
 const help = `In the list
-  j k, arrows   down, up            Enter, l   look at it
+  j k, arrows   down, up            Enter, l   open it
   /             show only what has a word; Esc shows all again
   q             quit
 
@@ -118,7 +118,7 @@ func (m Model) keyInDetail(key tea.KeyPressMsg) (Model, tea.Cmd) {
 	case "a":
 		return m.approve()
 	case "d":
-		if m.mayDecide() {
+		if m.mayDecide(false) {
 			m.mode, m.input = noting, ""
 		}
 	case "e":
@@ -174,8 +174,8 @@ func (m Model) current() *approvals.Request {
 	return nil
 }
 
-// mayDecide reports whether a decision can be sent just now.
-func (m *Model) mayDecide() bool {
+// mayDecide reports whether a decision can be sent just now, and notes why not.
+func (m *Model) mayDecide(approves bool) bool {
 	r := m.current()
 	switch {
 	case r == nil || m.settling != 0:
@@ -187,12 +187,19 @@ func (m *Model) mayDecide() bool {
 		m.notice = "A decision is on its way."
 		return false
 	}
+	if why := m.barred(r, approves); why != "" {
+		m.notice = sentence(why)
+		return false
+	}
 	return true
 }
 
+// sentence is a text that begins and ends as a sentence does.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+
 // approve releases the call, if all of it has been on the screen.
 func (m Model) approve() (Model, tea.Cmd) {
-	if !m.mayDecide() {
+	if !m.mayDecide(true) {
 		return m, nil
 	}
 	if !m.shownWhole() {
@@ -230,7 +237,7 @@ func (m Model) arguments() []byte {
 
 // edit opens the arguments in the reviewer's editor.
 func (m Model) edit(arguments []byte) (Model, tea.Cmd) {
-	if !m.mayDecide() {
+	if !m.mayDecide(true) {
 		return m, nil
 	}
 	if m.current().Details.Fixed {
@@ -248,7 +255,7 @@ func (m Model) confirm(key tea.KeyPressMsg) (Model, tea.Cmd) {
 	case "e":
 		return m.edit(m.draft)
 	case "enter":
-		if !m.mayDecide() {
+		if !m.mayDecide(true) {
 			return m, nil
 		}
 		if !m.shownWhole() {
@@ -281,7 +288,7 @@ func (m Model) typed(key tea.KeyPressMsg) (Model, tea.Cmd) {
 		case patterning:
 			return m.patternTyped(), nil
 		}
-		if !m.mayDecide() {
+		if !m.mayDecide(false) {
 			return m, nil
 		}
 		return m.send(approvals.Decision{Action: approvals.ActionDeny, Note: strings.TrimSpace(m.input)})

@@ -192,6 +192,9 @@ func (m Model) decided(msg decidedMsg) (Model, tea.Cmd) {
 		return m, nil
 	}
 	m.notice = fmt.Sprintf("%s %s", msg.request.ToolName, ending(&msg.request))
+	if !msg.request.Status.Final() {
+		m.notice = "You approved. Waiting for " + msg.request.Missing() + "."
+	}
 	if m.selected == id && (m.mode == patterning || m.mode == noting && strings.TrimSpace(m.input) != msg.decision.Note) {
 		m.requests = maps.Clone(m.requests)
 		m.requests[id] = msg.request
@@ -293,7 +296,7 @@ func turnOf(r *approvals.Request) string { return cmp.Or(r.TurnID, r.ID) }
 
 // searchable is what a filter looks at.
 func searchable(r *approvals.Request) string {
-	return strings.Join([]string{r.ToolName, r.ArgsPreview, r.Resource, r.Principal.Agent, r.Principal.User, r.Principal.Tenant, string(r.RiskLevel), r.ID, r.SessionID, r.RunID}, "\n")
+	return strings.Join([]string{r.ToolName, r.Title, r.ArgsPreview, r.Resource, r.Principal.Agent, r.Principal.User, r.Principal.Tenant, string(r.RiskLevel), r.ID, r.SessionID, r.RunID}, "\n")
 }
 
 // neighbour is the request that many places further in the list, "" if there is
@@ -316,7 +319,7 @@ func ending(r *approvals.Request) string {
 	case ok:
 		return fmt.Sprintf("%s by %s", r.Status, d.ReviewerID)
 	case !r.Status.Final():
-		return "still waits: " + r.Tally()
+		return "waiting for " + r.Missing()
 	case r.WhyCancelled() != "":
 		return fmt.Sprintf("%s: %s", r.Status, r.WhyCancelled())
 	}

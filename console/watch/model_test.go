@@ -137,7 +137,7 @@ func TestApproveFromTheList(t *testing.T) {
 	s.press("a", "a")
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove})
 	s.send(decidedMsg{approvals.Decision{RequestID: "01A"}, ended(bash("01A", "rm"), approvals.StatusApproved, "ann", ""), nil})
-	s.shows("bash approved by ann", "Nothing waits", "0 waiting")
+	s.shows("bash approved by ann", "Nothing to review", "0 waiting")
 }
 
 // After a decision the next request is shown, and a second press does not meet it.
@@ -246,8 +246,8 @@ func TestRememberPatterns(t *testing.T) {
 	s.press("enter")
 	s.settled()
 	s.press("r")
-	s.shows("1 [x] bash(rm:*)", "2 [ ] bash(rm -r drafts)")
-	s.press("1", "a")
+	s.shows("1 [ ] bash(rm:*)", "2 [x] bash(rm -r drafts)")
+	s.press("2", "a")
 	s.decided()
 	s.press("2", "9", "a")
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionAllowAlways, Patterns: []string{"bash(rm -r drafts)"}, Scope: approvals.GrantAgent})
@@ -302,9 +302,9 @@ func TestLostConnectionIsSaid(t *testing.T) {
 	s := begin(t, bash("01A", "ls a"), bash("01B", "ls b"))
 	s.press("j", "enter")
 	s.send(lostMsg{errors.New("gone")}, tickMsg(noon.Add(12*time.Second)), lostMsg{errors.New("gone")})
-	s.shows("STALE for 12s")
+	s.shows("DISCONNECTED 12s")
 	s.send(openedMsg{}, requestMsg{bash("01C", "ls c")}, readyMsg{[]string{"01C"}})
-	if s.connected != true || strings.Contains(s.screen(), "STALE") {
+	if s.connected != true || strings.Contains(s.screen(), "DISCONNECTED") {
 		t.Errorf("it is back:\n%s", s.screen())
 	}
 	s.shows("it ended while the connection was lost") // which is looked at
@@ -353,7 +353,7 @@ func TestFilter(t *testing.T) {
 	s.press("esc", "esc")
 	s.shows("rm -r drafts", "ls notes")
 	s.press("/", "nothing has this", "enter")
-	s.shows("Nothing that waits has this word")
+	s.shows("No match.")
 	s.press("/", "esc")
 	s.shows("rm -r drafts")
 }

@@ -91,12 +91,13 @@ func (w *writer) field(name, value string) {
 // is asked and who asks.
 func requestPage(r *approvals.Request, raw bool, width int) page {
 	w := &writer{width: width}
+	w.field("title", r.RuleTitle())
 	for _, flag := range r.Details.Flags {
 		w.text("! ", styles.warning, flag)
 	}
 	if raw {
 		w.heading("arguments, as JSON")
-		w.text("  ", styles.plain, visible.Indented(r.Arguments))
+		w.text("  ", styles.plain, visible.Spaces(visible.Indented(r.Arguments)))
 		if r.Details.RawArguments != "" {
 			w.heading("as the model wrote them")
 			w.text("  ", styles.plain, r.Details.RawArguments)

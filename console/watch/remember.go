@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -19,6 +20,37 @@ type memory struct {
 	chosen   []bool // of them
 	scopes   []approvals.GrantScope
 	scope    int // which of them
+	lasts    int // which of lasting
+}
+
+// lasting are how long a grant may last; the first is what the gate takes where no end is
+// named, 0 is until it is revoked.
+var lasting = [...]time.Duration{approvals.DefaultGrantTime, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, 0, time.Hour}
+
+// howLong says how long the grant lasts.
+func (y memory) howLong() string {
+	switch hours := int(lasting[y.lasts].Hours()); {
+	case hours == 0:
+		return "until it is revoked"
+	case hours == 1:
+		return "for 1 hour"
+	case hours <= 24:
+		return fmt.Sprintf("for %d hours", hours)
+	default:
+		return fmt.Sprintf("for %d days", hours/24)
+	}
+}
+
+// ends is when a grant ends that is decided now, as a decision has it.
+func (y memory) ends(now time.Time) *time.Time {
+	switch {
+	case y.lasts == 0:
+		return nil
+	case lasting[y.lasts] == 0:
+		return approvals.NeverExpires()
+	}
+	at := now.Add(lasting[y.lasts]).UTC()
+	return &at
 }
 
 // with is the memory with one more pattern, which is chosen. Where there is no digit
@@ -47,42 +79,13 @@ func (y memory) taken() []string {
 	return taken
 }
 
-// scopesOf are those that a grant for a request may have, narrowest first.
-func scopesOf(r *approvals.Request) []approvals.GrantScope {
-	all := []approvals.GrantScope{approvals.GrantSession, approvals.GrantAgent, approvals.GrantUser, approvals.GrantTenant}
-	return slices.DeleteFunc(all, func(s approvals.GrantScope) bool {
-		return len(r.RememberScopes) > 0 && !slices.Contains(r.RememberScopes, s) || s == approvals.GrantSession && r.SessionID == ""
-	})
-}
-
-// covers says whose calls a scope is.
-func covers(s approvals.GrantScope, r *approvals.Request) string {
-	user := "the user " + r.Principal.User
-	if r.Principal.User == "" {
-		user = "nobody known"
-	}
-	agent := "the agent " + r.Principal.Agent
-	if r.Principal.Agent == "" {
-		agent = "agents without a name"
-	}
-	switch s {
-	case approvals.GrantSession:
-		return "this conversation"
-	case approvals.GrantAgent:
-		return agent + " of " + user
-	case approvals.GrantUser:
-		return "every agent of " + user
-	}
-	return "everybody in the tenant " + r.Principal.Tenant
-}
-
 // beginRemembering offers the patterns that policy suggests.
 func (m Model) beginRemembering() Model {
-	if !m.mayDecide() {
+	if !m.mayDecide(false) {
 		return m
 	}
 	r := m.current()
-	scopes := scopesOf(r)
+	scopes := r.GrantScopesOf()
 	if !r.AllowRemember || len(scopes) == 0 {
 		m.notice = "This call cannot be remembered: its rule does not permit it."
 		return m
@@ -94,8 +97,8 @@ func (m Model) beginRemembering() Model {
 	m.mode = remembering
 	m.memory = memory{patterns: r.SuggestedPatterns[:min(len(r.SuggestedPatterns), mostPatterns)], scopes: scopes}
 	m.memory.chosen = make([]bool, len(m.memory.patterns))
-	if len(m.memory.chosen) > 0 {
-		m.memory.chosen[0] = true
+	for i, pattern := range m.memory.patterns {
+		m.memory.chosen[i] = slices.Contains(r.DefaultGrant().Patterns, pattern)
 	}
 	return m
 }
@@ -111,6 +114,8 @@ func (m Model) remember(key tea.KeyPressMsg) (Model, tea.Cmd) {
 		return m.sendMemory(approvals.ActionDenyAlways)
 	case "s":
 		m.memory.scope = (m.memory.scope + 1) % len(m.memory.scopes)
+	case "l":
+		m.memory.lasts = (m.memory.lasts + 1) % len(lasting)
 	case "t":
 		m.mode, m.input, m.notice = patterning, "", ""
 	default:
@@ -128,12 +133,12 @@ func (m Model) sendMemory(action approvals.Action) (Model, tea.Cmd) {
 	case len(patterns) == 0:
 		m.notice = "Choose a pattern first, or type one with t."
 		return m, nil
-	case !m.mayDecide():
+	case !m.mayDecide(action == approvals.ActionAllowAlways):
 		return m, nil
 	case action == approvals.ActionAllowAlways && !m.shownWhole():
 		return m.showMore(), nil
 	}
-	return m.send(approvals.Decision{Action: action, Patterns: patterns, Scope: m.memory.scopes[m.memory.scope]})
+	return m.send(approvals.Decision{Action: action, Patterns: patterns, Scope: m.memory.scopes[m.memory.scope], GrantExpiresAt: m.memory.ends(m.now)})
 }
 
 // patternTyped takes a pattern that was typed among those to choose from.

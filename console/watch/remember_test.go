@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,7 +19,7 @@ func TestRememberTypedPatternAndScope(t *testing.T) {
 	s.press("enter")
 	s.settled()
 	s.press("r")
-	s.shows("for this conversation, until", "t type")
+	s.shows("for this session, for 8 hours", "t custom")
 	s.press("a")
 	s.decided()
 	s.shows("Choose a pattern first")
@@ -27,9 +28,9 @@ func TestRememberTypedPatternAndScope(t *testing.T) {
 	s.press("enter")
 	s.shows("1 [x] bash(rm *)")
 	s.press("s")
-	s.shows("for the agent coder of the user bob, until")
+	s.shows("for the agent coder of the user bob, for 8 hours")
 	s.press("s", "s", "s", "s", "s")
-	s.shows("for every agent of the user bob, until")
+	s.shows("for every agent of the user bob, for 8 hours")
 	s.press("d")
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionDenyAlways, Patterns: []string{"bash(rm *)"}, Scope: approvals.GrantUser})
 }
@@ -45,7 +46,7 @@ func TestRememberOnlyWhatTheRulePermits(t *testing.T) {
 	s.press("enter")
 	s.settled()
 	s.press("r", "s")
-	s.shows("for this conversation, until")
+	s.shows("for this session, for 8 hours")
 	s.press("esc", "j")
 	s.settled()
 	s.press("r")
@@ -103,8 +104,8 @@ func TestWhoCannotDecideIsTold(t *testing.T) {
 		DecidesFor: []client.Delegator{{Name: "carla", Groups: []string{"finance"}}},
 	}
 	for want, me := range map[string]client.Self{
-		"you may look, and not decide":      {Reviewer: reviewers.Reviewer{Name: "vera", Role: reviewers.RoleViewer}},
-		"only finance may decide this":      {Reviewer: reviewers.Reviewer{Name: "eve", Role: reviewers.RoleReviewer, Groups: []string{"it"}}},
+		"You have view-only access.":        {Reviewer: reviewers.Reviewer{Name: "vera", Role: reviewers.RoleViewer}},
+		"Only finance may decide this.":     {Reviewer: reviewers.Reviewer{Name: "eve", Role: reviewers.RoleReviewer, Groups: []string{"it"}}},
 		"a approve · d deny · e edit":       {Reviewer: reviewers.Reviewer{Name: "ann", Role: reviewers.RoleReviewer, Groups: []string{"*"}}},
 		"a approve · d deny · e edit · r r": standsIn,
 	} {
@@ -119,19 +120,19 @@ func TestWhoCannotDecideIsTold(t *testing.T) {
 	s := begin(t, decided)
 	s.me.Groups = []string{"finance"}
 	s.press("enter")
-	s.shows("you have decided, and it waits for others")
+	s.shows("You approved, waiting for 1 more approval.")
 }
 
 // Whose approval can count no more is told so; denying is left to them.
 func TestWhoCannotApproveAnyMoreIsTold(t *testing.T) {
 	r := bash("01A", "ls")
+	r.Principal.User = "carl"
 	r.Reviewers, r.RequiredApprovals = []string{"dba", "security"}, 1
 	r.Demands = []approvals.Demand{
 		{Rule: "p:1", Reviewers: []string{"dba"}, RequiredApprovals: 1},
 		{Rule: "p:2", Reviewers: []string{"security"}, RequiredApprovals: 1},
 	}
 	r.Decisions = []approvals.Decision{{Action: approvals.ActionApprove, ReviewerID: "bob", ReviewerUser: "Bob@corp.example", Fills: []int{0}}}
-	const deny = " · d deny · v JSON"
 	reviewer := func(name, user string, groups ...string) client.Self {
 		return client.Self{Reviewer: reviewers.Reviewer{Name: name, User: user, Role: reviewers.RoleReviewer, Groups: groups}}
 	}
@@ -143,14 +144,14 @@ func TestWhoCannotApproveAnyMoreIsTold(t *testing.T) {
 		me   client.Self
 		want string
 	}{
-		"of the groups that have":    {reviewer("dora", "dora", "dba"), "your groups have approved, and it waits for others" + deny},
+		"of the groups that have":    {reviewer("dora", "dora", "dba"), "Your groups approved, waiting for 1 more approval of security."},
 		"of those that have not":     {reviewer("sam", "sam", "security"), "a approve · d deny"},
 		"of both":                    {reviewer("ann", "ann", "dba", "security"), "a approve · d deny"},
 		"for one of those":           {standsIn(reviewer("dora", "dora", "dba"), "sam", "security"), "a approve · d deny"},
-		"for one who has not":        {standsIn(reviewer("eve", "eve"), "dora", "dba"), "your groups have approved"},
-		"for one who has":            {standsIn(reviewer("eve", "eve"), "bob", "dba"), "bob has decided and counts as you"},
-		"the same":                   {reviewer("bob", "bob", "dba"), "you have decided, and it waits for others" + deny},
-		"the same, by another name":  {reviewer("root", "bob@corp.example", "dba"), "bob has decided and counts as you, and it waits for others" + deny},
+		"for one who has not":        {standsIn(reviewer("eve", "eve"), "dora", "dba"), "Your groups approved"},
+		"for one who has":            {standsIn(reviewer("eve", "eve"), "bob", "dba"), "Bob approved and counts as you"},
+		"the same":                   {reviewer("bob", "bob", "dba"), "You approved, waiting for 1 more approval of security."},
+		"the same, by another name":  {reviewer("root", "bob@corp.example", "dba"), "Bob approved and counts as you, waiting for 1 more approval of security."},
 		"the same, with more groups": {reviewer("bob", "bob", "dba", "security"), "a approve · d deny"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -161,6 +162,98 @@ func TestWhoCannotApproveAnyMoreIsTold(t *testing.T) {
 			s.shows(c.want)
 		})
 	}
+}
+
+// Finding 32: nothing is sent that the console would certainly refuse; the reason is shown.
+func TestFinding32_KeysThatCannotSucceedDoNothing(t *testing.T) {
+	quorum := bash("01A", "ls")
+	quorum.RequiredApprovals, quorum.Decisions = 2, []approvals.Decision{{Action: approvals.ActionApprove, ReviewerID: "ann"}}
+	for what, c := range map[string]struct {
+		r     approvals.Request
+		me    client.Self
+		says  string
+		takes bool // a denial
+	}{
+		"a viewer":         {bash("01A", "ls"), client.Self{Reviewer: reviewers.Reviewer{Name: "vera", Role: reviewers.RoleViewer}}, "You have view-only access.", false},
+		"their own agent":  {bash("01A", "ls"), client.Self{Reviewer: reviewers.Reviewer{Name: "robert", User: "Bob", Role: reviewers.RoleReviewer}}, "You can't approve your own agent's request.", true},
+		"approved already": {quorum, client.Self{Reviewer: reviewers.Reviewer{Name: "ann", Role: reviewers.RoleReviewer}}, "You approved, waiting for 1 more approval.", true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := begin(t, c.r)
+			s.me = c.me
+			s.press("enter")
+			s.settled()
+			s.press("a")
+			s.decided()
+			s.shows(c.says)
+			s.press("e")
+			if len(s.did.edited) > 0 {
+				t.Error("the editor is opened")
+			}
+			s.press("d", "enter")
+			if len(s.did.decisions) > 0 != c.takes {
+				t.Errorf("denied: %+v", s.did.decisions)
+			}
+		})
+	}
+	own := client.Self{Reviewer: reviewers.Reviewer{Name: "bob", Role: reviewers.RoleReviewer}, SelfApproval: true}
+	s := begin(t, bash("01A", "ls"))
+	s.me = own
+	s.press("enter")
+	s.settled()
+	s.press("a")
+	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove})
+}
+
+// Finding 32: an approval that does not decide yet is told as one that waits for more.
+func TestFinding32_AnApprovalThatDecidesNothingYetSaysSo(t *testing.T) {
+	r := bash("01A", "ls")
+	r.RequiredApprovals = 2
+	s := begin(t, r)
+	s.press("enter")
+	s.settled()
+	s.press("a")
+	approve := approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove}
+	s.decided(approve)
+	r.Decisions = []approvals.Decision{{Action: approvals.ActionApprove, ReviewerID: "ann"}}
+	s.send(decidedMsg{decision: approve, request: r})
+	s.shows("You approved. Waiting for 1 more approval.")
+}
+
+// Finding 29: the exact call, the narrowest scope and 8 hours are chosen; longer only by
+// the reviewer.
+func TestFinding29_WatchOffersTheDefaultOfAllChannels(t *testing.T) {
+	r := bash("01A", "rm -r drafts")
+	r.SessionID = "s"
+	s := begin(t, r)
+	s.press("enter")
+	s.settled()
+	s.press("r")
+	s.shows("for this session, for 8 hours:", "1 [ ] bash(rm:*)", "2 [x] bash(rm -r drafts)")
+	s.press("a")
+	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionAllowAlways, Patterns: []string{"bash(rm -r drafts)"}, Scope: approvals.GrantSession})
+	s.deciding = ""
+	s.press("l")
+	s.shows("for 24 hours:")
+	s.press("l", "l", "l")
+	s.shows("until it is revoked:")
+	s.press("a")
+	s.decided(approvals.Decision{
+		RequestID: "01A", Action: approvals.ActionAllowAlways, Patterns: []string{"bash(rm -r drafts)"}, Scope: approvals.GrantSession, GrantExpiresAt: approvals.NeverExpires(),
+	})
+}
+
+// Findings 27 and 33: the title of a rule is in list and request, and spaces push nothing
+// out of view.
+func TestFinding27And33_ListAndRequest(t *testing.T) {
+	r := bash("01A", "ls"+strings.Repeat(" ", 900)+"; rm -rf /")
+	r.Title, r.ArgsPreview = "Clean up", "ls⟨900 spaces⟩; rm -rf /"
+	s := begin(t, r)
+	s.shows("Clean up · ls⟨900 spaces⟩; rm")
+	s.press("enter")
+	s.shows("Clean up · bash · high risk", "ls⟨900 spaces⟩; rm -rf /")
+	s.press("v")
+	s.shows("ls⟨900 spaces⟩; rm -rf /")
 }
 
 // Of what is not known nothing is said.

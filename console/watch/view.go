@@ -95,7 +95,7 @@ func (m Model) head() []string {
 	case !m.connected && m.since.IsZero():
 		bar += " · connecting"
 	case !m.connected:
-		bar += fmt.Sprintf(" · STALE for %s: the connection is lost, trying again", elapsed.Ago(m.now.Sub(m.since)))
+		bar += fmt.Sprintf(" · DISCONNECTED %s, retrying", elapsed.Ago(m.now.Sub(m.since)))
 		style = styles.stale
 	}
 	return []string{style.Render(fill(visible.Line(bar), m.width)), m.headline()}
@@ -115,6 +115,9 @@ func (m Model) headline() string {
 		stands = ending(r)
 	}
 	line := fmt.Sprintf("%s · %s risk · %s", r.ToolName, r.RiskLevel, stands)
+	if r.RuleTitle() != "" {
+		line = r.Title + " · " + line
+	}
 	if place, of := m.placeInTurn(r); of > 1 {
 		line += fmt.Sprintf(" · call %d of %d of one answer", place, of)
 	}
@@ -145,9 +148,9 @@ func (m Model) list() []string {
 	all := m.listed()
 	if len(all) == 0 {
 		if m.filter != "" {
-			return []string{"", "  Nothing that waits has this word. Esc shows all."}
+			return []string{"", "  No match. Esc shows all."}
 		}
-		return []string{"", "  Nothing waits for an answer. Calls appear here as they come."}
+		return []string{"", "  Nothing to review. Requests appear here as they arrive."}
 	}
 	at := max(0, slices.IndexFunc(all, func(r approvals.Request) bool { return r.ID == m.selected }))
 	first := max(0, min(at-m.bodyHeight()/2, len(all)-m.bodyHeight()))
@@ -169,6 +172,9 @@ func (m Model) listRow(all []approvals.Request, i int) string {
 		left = string(r.Status)
 	}
 	preview := r.ArgsPreview
+	if r.RuleTitle() != "" {
+		preview = r.Title + " · " + preview
+	}
 	if len(r.Details.Flags) > 0 {
 		preview = "! " + preview
 	}
@@ -191,34 +197,36 @@ func (m Model) foot() []string {
 			lines = append(lines, style.Render(line))
 		}
 	}
-	keys := "j k move · Enter look · / filter · ? keys · q quit"
+	keys := "j k move · Enter open · / filter · ? keys · q quit"
 	switch {
 	case m.mode == helping:
 		keys = "any key goes back"
 	case m.mode == noting:
 		add(styles.label, "Why is it denied? The model reads it: "+m.input+"▏")
-		keys = "Enter denies · Esc does not"
+		keys = "Enter deny · Esc cancel"
 	case m.mode == filtering:
 		add(styles.label, "Show only what has: "+m.input+"▏")
 		keys = "Enter keeps it · Esc shows all"
 	case m.mode == remembering:
-		add(styles.label, fmt.Sprintf("From now on, for %s, until it is revoked:", covers(m.memory.scopes[m.memory.scope], m.current())))
+		add(styles.label, fmt.Sprintf("From now on, for %s, %s:", m.current().Whose(m.memory.scopes[m.memory.scope]), m.memory.howLong()))
 		for i, chosen := range m.memory.chosen {
 			add(styles.plain, fmt.Sprintf("%d [%s] %s", i+1, map[bool]string{true: "x", false: " "}[chosen], m.memory.patterns[i]))
 		}
-		keys = "1-9 choose · t type · s for whom · a allow always · d deny always · Esc back"
+		keys = "1-9 toggle · t custom · s scope · l how long · a allow · d deny · Esc back"
 	case m.mode == patterning:
 		add(styles.label, "Calls like, such as "+m.example()+": "+m.input+"▏")
-		keys = "Enter takes it · Esc does not"
+		keys = "Enter add · Esc cancel"
 	case m.mode == confirming:
 		keys = "Enter releases the call so · e edit again · Esc leave it · arrows scroll"
 	case m.detail:
 		keys = "a approve · d deny · e edit · r remember · v JSON · Esc list · ? keys"
 		if r := m.current(); r != nil && !r.Status.Final() {
 			if why := m.hindrance(r); why != "" {
-				keys = why + " · v JSON · Esc list · ? keys"
+				add(styles.label, sentence(why))
+				keys = "v JSON · Esc list · ? keys"
 			} else if why := m.spent(r); why != "" {
-				keys = why + " · d deny · v JSON · Esc list · ? keys"
+				add(styles.label, sentence(why))
+				keys = "d deny · v JSON · Esc list · ? keys"
 			}
 		}
 	}

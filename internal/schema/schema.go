@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // Object is a part of a document.
@@ -55,6 +57,8 @@ func (s Set) of(t reflect.Type, as form) Object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return Object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[approvals.GrantEnd]():
+		return Object{"type": "string", "description": "a time of RFC 3339, or never"}
 	case reflect.TypeFor[json.RawMessage](), reflect.TypeFor[jsontext.Value]():
 		return Object{"description": "any JSON value"}
 	}

@@ -32,3 +32,19 @@ func TestIndentedIsNotMuchLonger(t *testing.T) {
 		t.Error("what stands in a text counts")
 	}
 }
+
+// Finding 33: runs of spaces that push text out of view are marked, indents are not.
+func TestFinding33_LongRunsOfSpacesAreMarked(t *testing.T) {
+	for text, want := range map[string]string{
+		"ls" + strings.Repeat(" ", 24) + "rm":    "ls⟨24 spaces⟩rm",
+		"ls" + strings.Repeat(" ", 23) + "rm":    "ls" + strings.Repeat(" ", 23) + "rm",
+		"a\n" + strings.Repeat(" ", 40) + "b":    "a\n" + strings.Repeat(" ", 40) + "b",
+		"a\n" + strings.Repeat("\t", 160) + "b":  "a\n⟨160 spaces⟩b",
+		"a" + strings.Repeat(" ", 5000):          "a⟨5000 spaces⟩",
+		strings.Repeat(" ", 30) + "a\x1b \u202e": strings.Repeat(" ", 30) + `a\x1b \u202e`,
+	} {
+		if got := Lines(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+}

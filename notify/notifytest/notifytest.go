@@ -54,7 +54,7 @@ func Request(nth int) approvals.Request {
 		Principal: approvals.Principal{Tenant: "acme", User: "ann", Agent: "coder"},
 		SessionID: "s-1", RunID: "r-1", TurnID: "t-1", Dialect: "chat", Model: "m", ToolCallID: fmt.Sprintf("call_%d", nth),
 		ToolName: "bash", Arguments: json.RawMessage(`{"command":"` + argument + `"}`), Resource: argument, ArgsPreview: argument,
-		Title: "bash", RiskLevel: approvals.RiskHigh, Reason: "a command", Rule: "policy.yaml:3",
+		Title: approvals.DefaultTitle("bash"), RiskLevel: approvals.RiskHigh, Reason: "a command", Rule: "policy.yaml:3",
 		CreatedAt: at, ExpiresAt: at.Add(5 * time.Minute), OnTimeout: approvals.OnTimeoutDeny,
 		SuggestedPatterns: []string{}, Reviewers: []string{}, Decisions: []approvals.Decision{},
 	}
@@ -82,6 +82,8 @@ func Decided(r approvals.Request, by string) approvals.Request {
 // both with the test.
 func Run(t *testing.T, start func(t *testing.T) Service) {
 	t.Run("posts", func(t *testing.T) { posts(t, start(t)) })
+	t.Run("Finding 27: shows the title of the rule", func(t *testing.T) { titled(t, start(t)) })
+	t.Run("Finding 33: marks long runs of spaces", func(t *testing.T) { pushed(t, start(t)) })
 	t.Run("updates", func(t *testing.T) { updates(t, start(t)) })
 	t.Run("says whether trying again helps", func(t *testing.T) { verdicts(t, start(t)) })
 	t.Run("ends with its context", func(t *testing.T) { hangs(t, start(t)) })
@@ -96,6 +98,34 @@ func posts(t *testing.T, s Service) {
 	}
 	if wire := strings.Join(s.Wire(), "\n"); !strings.Contains(wire, "bash") {
 		t.Errorf("what reached the service does not name the tool: %s", wire)
+	}
+}
+
+func titled(t *testing.T, s Service) {
+	r, other := Request(1), Request(2)
+	r.Title, other.Title = "Delete the table users", "Send 5 to bob"
+	for _, d := range []notify.Delivery{Delivery(r), Delivery(r, other)} {
+		before := len(s.Wire())
+		if _, err := s.Channel().Post(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if wire := strings.Join(s.Wire()[before:], "\n"); !strings.Contains(wire, "Delete the table users") {
+			t.Errorf("%d calls without the title: %s", len(d.Requests), wire)
+		}
+	}
+}
+
+// pushed is what would be out of view where spaces are shown as they are. What goes to
+// programs, as JSON, is exact.
+func pushed(t *testing.T, s Service) {
+	r := Request(1)
+	r.Arguments = json.RawMessage(`{"command":"ls` + strings.Repeat(" ", 1500) + `; rm -rf /"}`)
+	if _, err := s.Channel().Post(t.Context(), Delivery(r)); err != nil {
+		t.Fatal(err)
+	}
+	wire := s.Wire()
+	if last := wire[len(wire)-1]; !strings.Contains(last, "⟨1500 spaces⟩; rm -rf /") && !strings.Contains(last, string(r.Arguments)) {
+		t.Errorf("what follows the spaces is out of view: %s", last)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/visible"
 	"github.com/heldcall/heldcall/notify"
 )
 
@@ -39,6 +40,10 @@ func (c *Channel) text(d notify.Delivery) string {
 func (c *Channel) one(r *approvals.Request) string {
 	m := c.manner
 	head := []string{fmt.Sprintf("heldcall holds a call of %s: %s risk.", m.word(r.ToolName), risk(r)), m.who(r)}
+	if r.RuleTitle() != "" {
+		title, _ := m.quote(r.Title, m.reason())
+		head = append(head, title)
+	}
 	if r.Rule != "" || r.Reason != "" {
 		reason, _ := m.quote(r.Reason, m.reason())
 		head = append(head, fmt.Sprintf("Asked by rule %s: %s", m.word(r.Rule), reason))
@@ -54,7 +59,7 @@ func (c *Channel) one(r *approvals.Request) string {
 	tail := []string{ends(r), "See it whole and decide: " + c.link(r.ID)}
 	const cut = "That is not all of the arguments."
 	room := m.most - size(head) - size(tail) - len("Arguments: \n"+cut+"\n")
-	arguments, whole := m.ending(string(r.Arguments), max(room, minArguments))
+	arguments, whole := m.ending(visible.Blanks(string(r.Arguments)), max(room, minArguments))
 	head = append(head, "Arguments: "+arguments)
 	if !whole {
 		head = append(head, cut)
@@ -84,7 +89,7 @@ func (c *Channel) many(requests []approvals.Request, grouped bool) string {
 	room := m.most - size(head) - size(tail) - len(rest) - 10
 	for i := range requests {
 		r := &requests[i]
-		preview, _ := m.ending(cmp.Or(r.ArgsPreview, string(r.Arguments)), m.preview())
+		preview, _ := m.ending(cmp.Or(r.RuleTitle(), r.ArgsPreview, visible.Blanks(string(r.Arguments))), m.preview())
 		line := fmt.Sprintf("- %s (%s risk): %s", m.word(r.ToolName), risk(r), preview)
 		if room -= len(line) + 1; room < 0 {
 			head = append(head, fmt.Sprintf(rest, len(requests)-i))

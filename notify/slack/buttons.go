@@ -55,31 +55,36 @@ func editable(r *approvals.Request) bool {
 }
 
 // promise says what allowing a call always will let pass; ok is false where it cannot
-// be said in full, or is not to be remembered.
+// be said in full, or is not remembered. Wider patterns are chosen in the inbox.
 func promise(r *approvals.Request) (text string, ok bool) {
-	if !r.AllowRemember || !r.OneDecides() || len(r.SuggestedPatterns) == 0 {
+	terms := r.DefaultGrant()
+	if terms == nil || !r.OneDecides() || len(terms.Patterns) == 0 {
 		return "", false
 	}
-	coded := make([]string, len(r.SuggestedPatterns))
-	for i, pattern := range r.SuggestedPatterns {
+	coded := make([]string, len(terms.Patterns))
+	for i, pattern := range terms.Patterns {
 		var whole bool
 		if coded[i], whole = word(pattern, maxConfirm); !whole {
 			return "", false
 		}
 	}
-	text = fmt.Sprintf("This call, and from now on every call that is %s, until somebody revokes it.", strings.Join(coded, " or "))
+	whose, whole := word(r.Whose(terms.Scope), maxName)
+	if !whole {
+		return "", false
+	}
+	text = fmt.Sprintf("This call, and every later one that is %s, for %s, for %.0f hours.", strings.Join(coded, " or "), whose, approvals.DefaultGrantTime.Hours())
 	return text, units(text) <= maxConfirm
 }
 
 // decision is what a button with no further question decides.
-func decision(action string, r *approvals.Request) (d approvals.Decision, ok bool) {
+func decision(action string) (d approvals.Decision, ok bool) {
 	switch action {
 	case doApprove:
 		return approvals.Decision{Action: approvals.ActionApprove}, true
 	case doDeny:
 		return approvals.Decision{Action: approvals.ActionDeny}, true
 	case doAlways:
-		return approvals.Decision{Action: approvals.ActionAllowAlways, Patterns: r.SuggestedPatterns}, true
+		return approvals.Decision{Action: approvals.ActionAllowAlways}, true
 	}
 	return d, false
 }

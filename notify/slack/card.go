@@ -43,8 +43,7 @@ func (c *Channel) message(d notify.Delivery, blocks []slackapi.Block) []slackapi
 // headline is a card in one line.
 func (c *Channel) headline(d notify.Delivery) string {
 	if len(d.Requests) == 1 {
-		tool, _ := word(d.Requests[0].ToolName, maxName)
-		return fmt.Sprintf("%s: %s", tool, standing(&d.Requests[0]))
+		return fmt.Sprintf("%s: %s", named(&d.Requests[0]), standing(&d.Requests[0]))
 	}
 	waiting := 0
 	for i := range d.Requests {
@@ -56,6 +55,16 @@ func (c *Channel) headline(d notify.Delivery) string {
 		return fmt.Sprintf("%d calls: none waits any more", len(d.Requests))
 	}
 	return fmt.Sprintf("%d calls: %d wait for you", len(d.Requests), waiting)
+}
+
+// named is a call in a few words: the title that its rule gives it, and its tool.
+func named(r *approvals.Request) string {
+	tool, _ := word(r.ToolName, maxName)
+	if r.RuleTitle() == "" {
+		return tool
+	}
+	title, _ := word(r.Title, maxName)
+	return title + " (" + tool + ")"
 }
 
 // blocks are a card.
@@ -154,6 +163,10 @@ type view struct {
 func viewOf(r *approvals.Request, room int) view {
 	name, wholeName := word(r.ToolName, maxName)
 	title := fmt.Sprintf("%s *%s* · %s risk", riskSigns[r.RiskLevel], name, cmp.Or(string(r.RiskLevel), "unknown"))
+	if r.RuleTitle() != "" {
+		own, _ := word(r.Title, maxSaid)
+		title = "*" + own + "*\n" + title
+	}
 	if r.Rule != "" || r.Reason != "" {
 		rule, _ := word(r.Rule, maxName)
 		title += "\nasked by " + rule
@@ -216,7 +229,7 @@ func (c *Channel) list(d notify.Delivery, room int) []slackapi.Block {
 
 // line is a call in a list.
 func (c *Channel) line(r *approvals.Request) string {
-	name, _ := word(r.ToolName, maxLine/5)
+	name, _ := word(cmp.Or(r.RuleTitle(), r.ToolName), maxLine/5)
 	who, _ := word(cmp.Or(r.Principal.Agent, r.Principal.User, r.Principal.Tenant), maxLine/5)
 	return fmt.Sprintf("%s %s · %s · %s · %s\n", riskSigns[r.RiskLevel], name, who, shortStanding(r), c.link(r.ID, "open"))
 }

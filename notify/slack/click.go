@@ -60,8 +60,12 @@ func (c *Channel) press(ctx context.Context, click *slackapi.InteractionCallback
 	case !c.offered(action.ActionID, &r):
 		return refuse("This cannot be done from Slack: %s.", c.link(r.ID, "decide in the inbox"))
 	}
-	if d, ok := decision(action.ActionID, &r); ok {
-		return c.decide(ctx, who, r.ID, d)
+	if d, ok := decision(action.ActionID); ok {
+		r, err := c.decide(ctx, who, r.ID, d)
+		if err == nil && !r.Status.Final() {
+			c.tell(ctx, click, "You approved. Waiting for "+mustWord(r.Missing())+".")
+		}
+		return err
 	}
 	if _, err := c.api.OpenViewContext(ctx, click.TriggerID, form(action.ActionID, &r, click.Channel.ID)); err != nil {
 		return c.verdict("views.open", err)
@@ -69,12 +73,11 @@ func (c *Channel) press(ctx context.Context, click *slackapi.InteractionCallback
 	return nil
 }
 
-// decide hands a decision in.
-func (c *Channel) decide(ctx context.Context, who reviewers.Reviewer, id string, d approvals.Decision) error {
+// decide hands a decision in and returns the request as it is then.
+func (c *Channel) decide(ctx context.Context, who reviewers.Reviewer, id string, d approvals.Decision) (approvals.Request, error) {
 	d.RequestID, d.Channel = id, channel
 	who.Sign(&d)
-	_, err := c.gate.Decide(ctx, d)
-	return err
+	return c.gate.Decide(ctx, d)
 }
 
 // reviewer is who clicked, in the workspace that the token is of. Slack is asked

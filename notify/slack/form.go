@@ -120,5 +120,6 @@ func (c *Channel) take(ctx context.Context, click *slackapi.InteractionCallback)
 	if len(d.ModifiedArgs) > 0 && !json.Valid(d.ModifiedArgs) {
 		return &approvals.InvalidError{Field: "modified_args", Reason: "this is not JSON: look for a missing or a curly quote, or a comma too many"}
 	}
-	return c.decide(ctx, who, r.ID, d)
+	_, err = c.decide(ctx, who, r.ID, d)
+	return err
 }

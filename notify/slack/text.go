@@ -73,7 +73,7 @@ func fence(text string, most int) (code string, whole bool) {
 
 // fenceJSON is fence for JSON, indented: with the escapes it is the same JSON.
 func fenceJSON(value json.RawMessage, most int) (code string, whole bool) {
-	text, whole := cut(fenced(visible.Indented(value)), most-units("```\n\n```"))
+	text, whole := cut(fenced(visible.Spaces(visible.Indented(value))), most-units("```\n\n```"))
 	return "```\n" + text + "\n```", whole
 }
 

@@ -167,7 +167,7 @@ func TestALinkThatIsUsedShowsNoCall(t *testing.T) {
 	l := s.links(bob)
 	r := s.ask(func(r *approvals.Request) { r.RequiredApprovals = 2 })
 	link := s.link(l, r)
-	if w := browse(l, http.MethodPost, link, "action=approve"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<h1>Your approval is recorded</h1>\n\n<p>More reviewers have to decide") {
+	if w := browse(l, http.MethodPost, link, "action=approve"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<h1>Your approval is recorded</h1>\n\n<p>You approved. Waiting for 1 more approval.") {
 		t.Errorf("the first of two answers %d: %s", w.Code, w.Body)
 	}
 	if w := browse(l, http.MethodGet, link, ""); w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "opensesame-argument") || strings.Contains(w.Body.String(), "<form") {

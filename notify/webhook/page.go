@@ -31,6 +31,7 @@ type page struct {
 	Done     approvals.Action
 	Problem  string
 	Ended    string // how the request ended, and by whom
+	Missing  string // the approvals that it still waits for
 }
 
 // answer is what was asked for: by a form, or by a program.
@@ -203,14 +204,14 @@ func ended(r *approvals.Request) string {
 // pageTemplate escapes whatever a model wrote.
 // What is not plainly visible in it is shown as an escape. Doubts are among the flags.
 func pageTemplate() (*template.Template, error) {
-	return template.New("page").Funcs(template.FuncMap{"line": visible.Line, "lines": visible.Lines, "json": visible.Indented}).Parse(pageText)
+	return template.New("page").Funcs(template.FuncMap{"line": visible.Line, "lines": visible.Lines, "json": func(text []byte) string { return visible.Spaces(visible.Indented(text)) }}).Parse(pageText)
 }
 
 // render answers a browser. A call is shown as long as its link may still decide it:
 // afterwards the URL stands in mails and histories, and tells how it ended.
 func (l *Links) render(w http.ResponseWriter, status int, request approvals.Request, done approvals.Action, err error) {
 	who, _ := l.o.Reviewer()
-	p := page{Reviewer: who.Name, Waits: err == nil && done == "", Done: done}
+	p := page{Reviewer: who.Name, Waits: err == nil && done == "", Done: done, Missing: request.Missing()}
 	waits := err == nil || errors.As(err, new(*approvals.ForbiddenError))
 	if waits && request.ID != "" && !request.Status.Final() {
 		p.Request = &request

@@ -43,7 +43,7 @@ func newMessage(requests []*approvals.Request, preview bool) message {
 	first := requests[0]
 	m := message{ID: first.ID, Count: len(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: worst(requests)}
 	if preview && len(requests) == 1 {
-		m.Preview = plain(first.ArgsPreview, maxPreview)
+		m.Preview = plain(strings.TrimSpace(first.RuleTitle()+" "+first.ArgsPreview), maxPreview)
 	}
 	return m
 }

@@ -32,7 +32,8 @@ const ODD_SPACE = /[\p{Zs}]/u;
 // spaces that push text out of sight, single characters.
 const SUSPECT = new RegExp([
 	String.raw`\p{M}{4,}`,
-	String.raw`(?<=\S) {24,}`,
+	String.raw`(?<=\S)[ \t]{24,}`,
+	String.raw`[ \t]{160,}`,
 	String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffd]`,
 	String.raw`(?! )\p{Zs}`,
 	String.raw`(?:(?!\p{Default_Ignorable_Code_Point}|\p{M}{4})[\p{L}\p{M}\p{N}_])+`,
@@ -74,7 +75,7 @@ export function pieces(text) {
  */
 function judge(suspect, text, at) {
 	if (suspect === '\n' || suspect === '\t') return null;
-	if (/^ {2}/.test(suspect)) {
+	if (/^[ \t]{2}/.test(suspect)) {
 		return { text: suspect, kind: 'space', label: `${suspect.length} spaces`, title: `${suspect.length} spaces in a row` };
 	}
 	if (/^\p{M}{4}/u.test(suspect)) {

@@ -1,7 +1,7 @@
 // One decision on several requests. Whoever approves them sees each in full
 // first, as when they are decided one by one.
 
-import { present } from '../present.js';
+import { present, ruleTitle } from '../present.js';
 import { counts } from '../session.js';
 import { state } from '../store.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
@@ -22,7 +22,7 @@ export function openBatch(action, requests, decide) {
 	const own = requests.filter((request) => counts(action, request, state.me));
 	const some = own.slice(0, AT_ONCE);
 	const others = requests.length - own.length;
-	const note = /** @type {HTMLTextAreaElement} */ (el('textarea', { id: 'batch-note', rows: 2, maxlength: 4000, placeholder: 'The models read this. Say what to do instead.' }));
+	const note = /** @type {HTMLTextAreaElement} */ (el('textarea', { id: 'batch-note', rows: 2, maxlength: 4000, placeholder: 'Say what to do instead.' }));
 	const send = /** @type {HTMLButtonElement} */ (el('button', { type: 'submit', class: action === 'approve' ? 'good' : 'bad' },
 		`${action === 'approve' ? 'Approve' : 'Deny'} ${plural(some.length, 'call')}`));
 	const why = el('span', { class: 'why', role: 'status' });
@@ -32,7 +32,7 @@ export function openBatch(action, requests, decide) {
 		const folded = all.reduce((n, folds) => n + folds.closed.size, 0);
 		send.disabled = some.length === 0 || (action === 'approve' && folded > 0);
 		fill(why,
-			...(action === 'approve' && folded > 0 ? [`${plural(folded, 'part')} not shown. `, button('Show everything', () => { for (const folds of all) folds.openAll(); }, { class: 'link' }), ' '] : []),
+			...(action === 'approve' && folded > 0 ? [`${plural(folded, 'section')} collapsed. `, button('Expand everything', () => { for (const folds of all) folds.openAll(); }, { class: 'link' }), ' '] : []),
 			some.length < own.length && `The first ${AT_ONCE} of ${own.length}. `,
 			others > 0 && `${plural(others, 'call')} left out: ${others === 1 ? 'it waits' : 'they wait'} for other people.`);
 	};
@@ -47,7 +47,7 @@ export function openBatch(action, requests, decide) {
 		el('header', {}, el('h2', { id: 'batch-title' }, `${action === 'approve' ? 'Approve' : 'Deny'} ${plural(some.length, 'call')}?`),
 			button('Close', () => dialog.close(), { class: 'quiet' })),
 		el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'The calls' }, calls),
-		action === 'deny' && el('div', { class: 'field scroll' }, el('label', { for: 'batch-note' }, 'Why not?'), note),
+		action === 'deny' && el('div', { class: 'field scroll' }, el('label', { for: 'batch-note' }, 'Reason (sent to the model)'), note),
 		el('footer', {}, why, button('Cancel', () => dialog.close(), { class: 'quiet' }), send)));
 	document.body.append(dialog);
 	review();
@@ -73,5 +73,5 @@ function drawCall(request, all, review) {
 	all.push(folds);
 	const who = [request.principal.agent, request.principal.user].filter(Boolean).join(' for ');
 	return el('article', { class: 'call' },
-		el('header', {}, el('h2', {}, el('code', {}, hostile(request.tool_name)), ' ', el('span', { class: 'muted' }, hostile(who))), riskBadge(request.risk_level)), body);
+		el('header', {}, el('h2', {}, el('code', {}, hostile(request.tool_name)), ' ', hostile(ruleTitle(request)), ' ', el('span', { class: 'muted' }, hostile(who))), riskBadge(request.risk_level)), body);
 }

@@ -1,11 +1,12 @@
 // One call of a request: what it would do, its buttons, or how it was decided.
 
-import { hiddenIn, present } from '../present.js';
+import { hiddenIn, present, ruleTitle } from '../present.js';
 import { byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
 import { alone, approvalsOf, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
+import { plain } from '../text/visible.js';
 import { drawEditor } from './edit.js';
 import { drawMemory } from './remember.js';
 import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
@@ -91,8 +92,9 @@ export class Card {
 
 /** @param {Card} card */
 function drawHeading({ request }) {
+	const title = ruleTitle(request);
 	return el('header', {},
-		el('h2', {}, el('code', {}, hostile(request.tool_name || 'a call without a name'))),
+		el('h2', {}, title && el('span', { class: 'title' }, hostile(title)), title && ' ', el('code', {}, hostile(request.tool_name || 'a call without a name'))),
 		riskBadge(request.risk_level));
 }
 
@@ -102,7 +104,7 @@ function drawBody(card) {
 	const { lead, parts, rest } = present(request);
 	const flags = [...(request.details.flags ?? [])];
 	const unseen = hiddenIn(request.arguments);
-	if (unseen > 0) flags.push(`The arguments have ${plural(unseen, 'place')} that cannot be seen, or that look like something else: marked below.`);
+	if (unseen > 0) flags.push(`${plural(unseen, 'hidden or look-alike character')}, marked below.`);
 	const raw = button(card.raw ? 'Read as a call' : 'Raw JSON', () => {
 		card.raw = !card.raw;
 		card.draw();
@@ -166,26 +168,26 @@ function tally(required, given, groups = '', rule = '') {
 function drawButtons(card) {
 	const folded = card.folds.closed.size;
 	const hindered = hindrance(card.request, state.me);
-	if (hindered) return el('div', { class: 'actions' }, el('p', { class: 'why' }, hostile(hindered)));
-	const useless = spent(card.request, state.me);
-	const counts = !useless;
-	const byOne = counts && alone(card.request, state.me);
-	const why = counts && folded > 0 && el('span', { class: 'why' },
-		`${plural(folded, 'part')} of this call ${folded === 1 ? 'is' : 'are'} not shown. What is not shown cannot be approved. `,
-		button('Show everything', () => card.folds.openAll(), { class: 'link' }));
+	const useless = hindered || spent(card.request, state.me);
+	const byOne = alone(card.request, state.me);
+	const id = `why-not-${card.request.id}`;
+	const press = (/** @type {string} */ key, /** @type {string} */ not) => ({ key, disabled: card.busy || not !== '', 'aria-keyshortcuts': key, 'aria-describedby': not ? id : null, title: not ? plain(not) : null });
+	const why = !useless && folded > 0 && el('span', { class: 'why' },
+		`${plural(folded, 'section')} collapsed. Expand to approve: `,
+		button('Expand everything', () => card.folds.openAll(), { class: 'link' }));
 	return el('div', { class: 'actions' },
-		useless && el('p', { class: 'why' }, hostile(useless)),
-		counts && button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', key: 'a', disabled: card.busy || folded > 0, 'aria-keyshortcuts': 'a' }),
-		button('Deny…', () => card.enter('deny'), { class: 'bad deny', key: 'd', disabled: card.busy, 'aria-keyshortcuts': 'd' }),
-		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', key: 'e', disabled: card.busy, 'aria-keyshortcuts': 'e' }),
-		byOne && card.request.allow_remember && button('Always…', () => card.enter('remember'), { class: 'always', key: 'r', disabled: card.busy, 'aria-keyshortcuts': 'r' }),
+		useless && el('p', { class: 'why', id }, hostile(useless)),
+		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', ...press('a', useless), ...(folded > 0 ? { disabled: true } : {}) }),
+		button('Deny…', () => card.enter('deny'), { class: 'bad deny', ...press('d', hindered) }),
+		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', ...press('e', useless) }),
+		byOne && card.request.allow_remember && button('Always allow…', () => card.enter('remember'), { class: 'always', ...press('r', useless) }),
 		why);
 }
 
 /** @param {Card} card @param {HTMLElement[]} error */
 function drawDenial(card, error) {
 	const id = `note-${card.request.id}`;
-	const note = /** @type {HTMLTextAreaElement} */ (el('textarea', { id, rows: 3, maxlength: 4000, placeholder: 'The model reads this. Say what to do instead.', on: {
+	const note = /** @type {HTMLTextAreaElement} */ (el('textarea', { id, rows: 3, maxlength: 4000, placeholder: 'Say what to do instead.', on: {
 		input: () => { card.note = note.value; },
 		keydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submit(event); },
 	} }));
@@ -195,14 +197,14 @@ function drawDenial(card, error) {
 		if (!card.busy) card.decide(card, card.note.trim() ? { action: 'deny', note: card.note.trim() } : { action: 'deny' });
 	};
 	return el('form', { on: { submit } },
-		el('label', { for: id }, 'Why not? '), note, ...error,
+		el('label', { for: id }, 'Reason (sent to the model) '), note, ...error,
 		el('div', { class: 'buttons' },
 			el('button', { type: 'submit', class: 'bad', disabled: card.busy }, 'Deny'),
 			button('Cancel', () => card.enter('read'), { class: 'quiet' })));
 }
 
 const ENDS = {
-	approved: 'Approved', denied: 'Denied', answered: 'Answered', expired: 'Nobody answered in time', cancelled: 'Cancelled', pending: '',
+	approved: 'Approved', denied: 'Denied', answered: 'Answered', expired: 'Expired', cancelled: 'Cancelled', pending: '',
 };
 
 /** Why it was cancelled, as approvals.CancelReasons says it. @type {Record<string, string>} */

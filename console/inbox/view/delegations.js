@@ -56,7 +56,7 @@ async function pull(delegation, row) {
 		row.remove();
 		toast(`Revoked. ${plain(delegation.to)} no longer decides for ${plain(delegation.from)}.`);
 	} catch (error) {
-		toast(error instanceof Failure ? plain(error.message) : 'The page failed at this. Reload it.', true);
+		toast(error instanceof Failure ? plain(error.message) : 'Something went wrong. Reload the page.', true);
 	}
 }
 
@@ -81,7 +81,7 @@ export function drawNewDelegation(place) {
 			location.hash = '#/delegations';
 		} catch (error) {
 			send.disabled = false;
-			fill(wrong, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'The page failed at this. Reload it, and look whether the delegation is there.')));
+			fill(wrong, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'Something went wrong. Reload the page and check whether the delegation exists.')));
 		}
 	};
 	fill(place, el('div', { class: 'column' },

@@ -75,7 +75,7 @@ function drawNothing() {
 	if (state.selected) return;
 	const message = !state.loaded ? (state.connection === 'lost' ? 'heldcall cannot be reached.' : 'Connecting…') : state.requests.size > 0 ? 'Choose a request on the left.' : '';
 	if (message) return fill(place, el('div', { class: 'empty' }, el('p', {}, message)));
-	fill(place, el('div', { class: 'empty' }, el('h2', {}, 'All clear'), el('p', {}, 'No call waits for an answer. Agents go on by policy.')));
+	fill(place, el('div', { class: 'empty' }, el('h2', {}, 'Nothing to review'), el('p', {}, 'Calls allowed by policy run without asking.')));
 }
 
 /** The cards in order, with all that the calls share. @param {Request[]} turn */
@@ -102,8 +102,10 @@ function heading(turn) {
 		el('p', { class: 'facts' },
 			first.principal.user && el('span', {}, 'for ', el('strong', {}, hostile(first.principal.user))),
 			first.model && el('span', {}, hostile(first.model)),
-			el('span', {}, 'asked ', elapsed(first.created_at)),
-			open.length > 0 && el('span', {}, countdown(open[0].expires_at), ` left, then ${open[0].on_timeout === 'approve' ? 'run' : 'not run'}`),
+			el('span', {}, elapsed(first.created_at)),
+			open.length > 0 && (open[0].on_timeout === 'approve'
+				? el('span', {}, 'Runs automatically in ', countdown(open[0].expires_at))
+				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), ' (won’t run)')),
 			...open.slice(0, 1).map((request) => whoDecides(request))),
 		open.length > 1 && el('div', { class: 'all' }, several('approve', open, turn), several('deny', open, turn)));
 }
@@ -124,16 +126,16 @@ function several(action, open, turn) {
 /** Which groups decide, and which others will when nobody has for a while. @param {Request} request @returns {HTMLElement|false} */
 function whoDecides(request) {
 	if (!request.demands) return groupsOf(request.reviewers, request.details.escalation);
-	return el('span', {}, ...request.demands.flatMap(({ reviewers, escalation }, i) => [i > 0 && ', and ', groupsOf(reviewers, waits(request, i) ? escalation : undefined)]));
+	return el('span', {}, ...request.demands.flatMap(({ reviewers, escalation }, i) => [i > 0 && ' and ', groupsOf(reviewers, waits(request, i) ? escalation : undefined, i > 0 ? '' : undefined)]));
 }
 
-/** @param {string[]} reviewers @param {import('../types.js').Details['escalation']} escalation @returns {HTMLElement|false} */
-function groupsOf(reviewers, escalation) {
-	const groups = reviewers.length > 0 && el('span', {}, 'decided by ', el('strong', {}, hostile(reviewers.join(' or '))));
+/** @param {string[]} reviewers @param {import('../types.js').Details['escalation']} escalation @param {string} [before] @returns {HTMLElement|false} */
+function groupsOf(reviewers, escalation, before = 'Approvers: ') {
+	const groups = reviewers.length > 0 && el('span', {}, before, el('strong', {}, hostile(reviewers.join(' or '))));
 	if (!escalation) return groups;
 	const others = hostile(escalation.to.join(' and '));
 	return el('span', { class: 'escalation' }, groups, groups && ', ',
-		...(escalation.escalated_at ? ['escalated to ', others, ' ', elapsed(escalation.escalated_at)] : ['by ', others, ' too in ', countdown(escalation.at)]));
+		...(escalation.escalated_at ? ['escalated to ', others, ' ', elapsed(escalation.escalated_at)] : ['also ', others, ' in ', countdown(escalation.at)]));
 }
 
 /** @param {Request[]} turn */
@@ -141,9 +143,9 @@ function why(turn) {
 	const reasons = new Map(turn.map((request) => [`${request.rule}\n${request.reason}`, request]));
 	const tools = new Map(turn.filter((request) => request.tool.description).map((request) => [request.tool_name, request.tool.description ?? '']));
 	return [
-		el('section', { class: 'section' }, el('h3', {}, 'Why you are asked'),
-			[...reasons.values()].map((request) => el('p', { class: 'prose' }, hostile(request.reason || 'A policy rule asks.'), ' ', el('span', { class: 'muted' }, '(', hostile(request.rule), ')')))),
-		tools.size > 0 && el('section', { class: 'section' }, el('h3', {}, tools.size === 1 ? 'What the tool does, as the agent says' : 'What the tools do, as the agent says'),
+		el('section', { class: 'section' }, el('h3', {}, 'Why this needs approval'),
+			[...reasons.values()].map((request) => el('p', { class: 'prose' }, hostile(request.reason || 'A policy rule requires approval.'), ' ', el('span', { class: 'muted' }, '(', hostile(request.rule), ')')))),
+		tools.size > 0 && el('section', { class: 'section' }, el('h3', {}, tools.size === 1 ? 'Tool description (from the agent)' : 'Tool descriptions (from the agent)'),
 			[...tools].map(([name, description]) => el('p', { class: 'prose' }, tools.size > 1 && el('code', {}, hostile(name), ' '), clipped(description)))),
 	].filter(Boolean);
 }
@@ -152,8 +154,8 @@ function why(turn) {
 function said(request) {
 	const { last_user_message: user, assistant_text: assistant } = request.context;
 	return [
-		user && el('section', { class: 'section' }, el('h3', {}, 'The user said'), el('div', { class: 'said user prose' }, clipped(user))),
-		assistant && el('section', { class: 'section' }, el('h3', {}, 'The model said just before'), el('div', { class: 'said prose' }, clipped(assistant))),
+		user && el('section', { class: 'section' }, el('h3', {}, 'User’s message'), el('div', { class: 'said user prose' }, clipped(user))),
+		assistant && el('section', { class: 'section' }, el('h3', {}, 'Model’s message'), el('div', { class: 'said prose' }, clipped(assistant))),
 	].filter(Boolean);
 }
 
@@ -175,7 +177,7 @@ function facts(request) {
 		['Run', el('a', { href: `#/runs/${encodeURIComponent(request.run_id)}` }, hostile(request.run_id))],
 		['Request', request.id], ['Call', request.tool_call_id],
 	];
-	return el('section', { class: 'section' }, el('h3', {}, 'Who asks'),
+	return el('section', { class: 'section' }, el('h3', {}, 'Requested by'),
 		el('dl', { class: 'pairs' }, pairs.filter(([, value]) => value).map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, typeof value === 'string' ? hostile(value) : value)))));
 }
 
@@ -189,7 +191,7 @@ async function decideOne(card, choice) {
 		card.progress(false);
 		if (ended) moveOn(id);
 	} catch (error) {
-		card.progress(false, error instanceof Failure ? error.message : 'The page failed at this. Reload it, and look whether the request still waits.');
+		card.progress(false, error instanceof Failure ? error.message : 'Something went wrong. Reload the page and check whether the request is still pending.');
 	}
 }
 

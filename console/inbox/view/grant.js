@@ -63,7 +63,7 @@ export async function drawNewGrant(place) {
 	const form = el('form', { class: 'grant-form' });
 	fill(place, el('div', { class: 'column' },
 		el('a', { class: 'back always', href: '#/grants' }, '‹ All grants'), el('h1', {}, 'New grant'),
-		el('p', { class: 'muted' }, 'Calls that it covers are decided from now on without asking. Rules judge first: what a deny rule forbids no grant allows.'),
+		el('p', { class: 'muted' }, 'Calls that it covers are decided from now on without asking. Deny rules always win over grants.'),
 		el('article', { class: 'call' }, form)));
 	const [known, templates] = await Promise.all([
 		listRequests({ limit: String(RECENT) }).then(({ items }) => namesOf(items), () => namesOf([])), // without them the form is complete
@@ -102,9 +102,9 @@ function drawForm(form, draft, known, templates) {
 		templates.length > 0 && el('div', { class: 'templates' }, el('span', { class: 'hint' }, 'Ready-made: '), ...templates.map((template) => button(template.title,
 			() => { fromTemplate(draft, template); redraw(); }, { class: 'quiet', 'aria-pressed': String(draft.template === template.name) }))),
 		effectField('grant-effect', draft.effect, (effect) => { draft.effect = effect; edited(); }),
-		textField('grant-patterns', 'Calls like, one pattern a line', draft.patterns, 'bash(npm run *)', (value) => { draft.patterns = value; edited(); }),
+		textField('grant-patterns', 'Matching patterns, one per line', draft.patterns, 'bash(npm run *)', (value) => { draft.patterns = value; edited(); }),
 		el('div', { class: 'pair' },
-			choiceField('grant-scope', 'Whose calls', SCOPES, draft.scope, (value) => { draft.scope = value; redraw(); form.querySelector('select')?.focus(); }),
+			choiceField('grant-scope', 'Applies to', SCOPES, draft.scope, (value) => { draft.scope = value; redraw(); form.querySelector('select')?.focus(); }),
 			choiceField('grant-lasts', 'For how long', lastsOf(draft.lasts), String(draft.lasts), (value) => { draft.lasts = Number(value); review(); })),
 		el('div', { class: 'pair' }, ...(NAMES.get(draft.scope) ?? []).map((name) => nameField(name, draft, known.get(name) ?? new Set(), review))),
 		textField('grant-note', 'Note', draft.note, 'Why, for those who read it later.', (value) => { draft.note = value; }),
@@ -137,6 +137,6 @@ async function submit(draft, send, wrong) {
 		location.hash = '#/grants';
 	} catch (error) {
 		send.disabled = false;
-		fill(wrong, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'The page failed at this. Reload it, and look whether the grant is there.')));
+		fill(wrong, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'Something went wrong. Reload the page and check whether the grant exists.')));
 	}
 }

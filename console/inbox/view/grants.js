@@ -71,6 +71,6 @@ async function pull(grant, row) {
 		row.remove();
 		toast('Revoked. Such calls are judged by the rules again.');
 	} catch (error) {
-		toast(error instanceof Failure ? plain(error.message) : 'The page failed at this. Reload it.', true);
+		toast(error instanceof Failure ? plain(error.message) : 'Something went wrong. Reload the page.', true);
 	}
 }

@@ -3,6 +3,7 @@
 import { Failure, listRequests } from '../api.js';
 import { exact } from '../clock.js';
 import { byWhom } from '../decide.js';
+import { ruleTitle } from '../present.js';
 import { plain } from '../text/visible.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
 import { plural } from './parts.js';
@@ -72,7 +73,7 @@ async function search(query, results, foot, cursor) {
 	}
 	const next = cursor;
 	fill(foot,
-		el('p', { class: 'muted' }, results.childElementCount === 0 ? 'No request fits.' : plural(results.childElementCount, 'request')),
+		el('p', { class: 'muted' }, results.childElementCount === 0 ? 'No matches.' : plural(results.childElementCount, 'request')),
 		next && button('Look further back', () => void search(query, results, foot, next)));
 }
 
@@ -84,7 +85,7 @@ export function drawEntry(request) {
 	const end = decision?.modified_args !== undefined ? 'changed' : ENDS[request.status];
 	const who = [request.principal.agent, request.principal.user].filter(Boolean).join(' · ');
 	return el('li', {}, el('a', { class: 'entry', href: `#/requests/${request.id}` },
-		el('span', { class: 'what' }, el('code', {}, plain(request.tool_name)), ' ', el('span', { class: 'preview' }, plain(request.args_preview || request.resource))),
+		el('span', { class: 'what' }, el('code', {}, plain(request.tool_name)), ' ', el('span', { class: 'preview' }, plain([ruleTitle(request), request.args_preview || request.resource].filter(Boolean).join(' · ')))),
 		el('span', { class: 'how' },
 			el('strong', { class: `end ${request.status}` }, end), decision && el('span', {}, ' by ', hostile(byWhom(decision))),
 			decision?.note && el('span', { class: 'note' }, ' “', plain(decision.note), '”')),

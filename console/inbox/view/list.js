@@ -2,6 +2,7 @@
 
 import { decideSeveralOf } from '../decide.js';
 import { ORDERS, turns } from '../order.js';
+import { counts } from '../session.js';
 import { changed, pending, state } from '../store.js';
 import { openBatch } from './batch.js';
 import { button, el, fill } from './dom.js';
@@ -11,7 +12,7 @@ import { Rows } from './rows.js';
 
 /** @type {string[]} */
 let walk = [];
-let barred = { ticked: 0, all: false }; // what the bar says
+let barred = ''; // what the bar shows, as JSON
 
 const count = el('span', { class: 'count' });
 const rows = new Rows(check);
@@ -59,13 +60,17 @@ function check(requests, on) {
 function drawBar() {
 	const ticked = walk.filter((id) => state.checked.has(id)).length;
 	const all = ticked === walk.length;
+	const may = { approve: ticks().some((request) => counts('approve', request, state.me)), deny: ticks().some((request) => counts('deny', request, state.me)) };
 	bar.hidden = ticked === 0;
-	if (barred.ticked === ticked && barred.all === all) return;
-	barred = { ticked, all };
+	const now = JSON.stringify({ ticked, all, may });
+	if (barred === now) return;
+	barred = now;
+	const none = state.me?.role === 'viewer' ? 'You have view-only access.' : 'None of these requests can be decided by you.';
+	const props = (/** @type {boolean} */ able) => (able ? {} : { disabled: true, title: none });
 	fill(bar,
 		el('strong', {}, `${ticked} selected`),
-		button('Approve…', () => openBatch('approve', ticks(), decideSeveralOf), { class: 'good' }),
-		button('Deny…', () => openBatch('deny', ticks(), decideSeveralOf), { class: 'bad' }),
+		button('Approve…', () => openBatch('approve', ticks(), decideSeveralOf), { class: 'good', ...props(may.approve) }),
+		button('Deny…', () => openBatch('deny', ticks(), decideSeveralOf), { class: 'bad', ...props(may.deny) }),
 		!all && button('Select all', () => { for (const id of walk) state.checked.add(id); tickAll(true); }, { class: 'quiet' }),
 		button('Clear', () => { state.checked.clear(); tickAll(false); }, { class: 'quiet' }));
 }

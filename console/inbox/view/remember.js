@@ -3,7 +3,7 @@
 
 import { listTemplates } from '../api.js';
 import { button, el, fill, hostile } from './dom.js';
-import { HOUR, Preview, choiceField, durationOf, effectField, expiryOf, lastsOf, patternsIn, textField } from './terms.js';
+import { Preview, choiceField, durationOf, effectField, expiryOf, lastsOf, patternsIn, textField } from './terms.js';
 
 /** @typedef {import('./call.js').Card} Card */
 /** @typedef {import('../types.js').Request} Request */
@@ -25,7 +25,7 @@ import { HOUR, Preview, choiceField, durationOf, effectField, expiryOf, lastsOf,
 export function scopesOf({ principal, session_id: session, remember_scopes: possible = [] }) {
 	const user = principal.user || 'nobody known';
 	const all = /** @type {[string, string][]} */ ([
-		['session', `this conversation (${session})`],
+		['session', `this session (${session})`],
 		['agent', `${principal.agent || 'this agent'} when it acts for ${user}`],
 		['user', `every agent that acts for ${user}`],
 		['tenant', `everybody in ${principal.tenant}`],
@@ -35,7 +35,8 @@ export function scopesOf({ principal, session_id: session, remember_scopes: poss
 
 /** @param {Request} request @returns {Memory} */
 export function memoryOf(request) {
-	return { effect: 'allow', chosen: new Set(request.suggested_patterns.slice(0, 1)), typed: '', scope: scopesOf(request)[0]?.[0] ?? 'user', lasts: 8 * HOUR, note: '', template: '', ready: null };
+	const { patterns, scope, expires } = request.details.remember ?? { patterns: [], scope: scopesOf(request)[0]?.[0] ?? '', expires: '8h' };
+	return { effect: 'allow', chosen: new Set(patterns), typed: '', scope, lasts: durationOf(expires), note: '', template: '', ready: null };
 }
 
 /** The patterns that are chosen or typed. @param {Memory} memory */
@@ -83,13 +84,13 @@ export function drawMemory(card, error) {
 		if (card.busy) return;
 		card.decide(card, {
 			action: memory.effect === 'allow' ? 'allow_always' : 'deny_always', ...wanted(memory),
-			...(memory.lasts ? { grant_expires_at: expiryOf(memory.lasts) } : {}), ...(memory.note.trim() ? { note: memory.note.trim() } : {}),
+			...(memory.template && !memory.lasts ? {} : { grant_expires_at: expiryOf(memory.lasts) ?? 'never' }), ...(memory.note.trim() ? { note: memory.note.trim() } : {}),
 		});
 	};
 	const form = el('form', { on: { submit } }, drawFields(request, memory, edited), drawTemplates(card, memory), preview.element, ...error,
-		card.folds.closed.size > 0 && el('p', { class: 'hint' }, 'Parts of this call are not shown. ', button('Show everything', () => card.folds.openAll(), { class: 'link' })),
+		card.folds.closed.size > 0 && el('p', { class: 'hint' }, 'Some sections are collapsed. ', button('Expand everything', () => card.folds.openAll(), { class: 'link' })),
 		el('div', { class: 'buttons' }, send, button('Cancel', () => card.enter('read'), { class: 'quiet' })),
-		el('p', { class: 'hint' }, 'Rules judge first: what a deny rule forbids no grant allows. Grants can be revoked at any time.'));
+		el('p', { class: 'hint' }, 'Deny rules always win over grants. Grants can be revoked at any time.'));
 	review();
 	return form;
 }
@@ -98,7 +99,7 @@ export function drawMemory(card, error) {
 function label(card, memory, send) {
 	const allow = memory.effect === 'allow';
 	send.className = allow ? 'good' : 'bad';
-	send.textContent = allow ? 'Approve, and from now on' : 'Deny, and from now on';
+	send.textContent = allow ? 'Approve and always allow' : 'Deny and always deny';
 	send.disabled = card.busy || patternsOf(memory).length === 0 || (allow && card.folds.closed.size > 0);
 }
 
@@ -111,13 +112,13 @@ function drawFields(request, memory, edited) {
 			else memory.chosen.delete(pattern);
 			edited();
 		} } }), el('code', {}, hostile(pattern))));
-	const typed = textField(`typed-${id}`, 'Other patterns, one a line', memory.typed, 'bash(npm run *)', (value) => { memory.typed = value; edited(); });
+	const typed = textField(`typed-${id}`, 'Other patterns, one per line', memory.typed, 'bash(npm run *)', (value) => { memory.typed = value; edited(); });
 	const note = textField(`why-${id}`, 'Note', memory.note, '', (value) => { memory.note = value; });
 	return [
 		effectField(`effect-${id}`, memory.effect, (effect) => { memory.effect = effect; edited(); }),
-		el('fieldset', { class: 'tall' }, el('legend', {}, 'Calls like'), patterns, typed),
+		el('fieldset', { class: 'tall' }, el('legend', {}, 'Matching'), patterns, typed),
 		el('div', { class: 'pair' },
-			choiceField(`scope-${id}`, 'Whose calls', scopesOf(request), memory.scope, (value) => { memory.scope = value; edited(); }),
+			choiceField(`scope-${id}`, 'Applies to', scopesOf(request), memory.scope, (value) => { memory.scope = value; edited(); }),
 			choiceField(`lasts-${id}`, 'For how long', lastsOf(memory.lasts), String(memory.lasts), (value) => { memory.lasts = Number(value); edited(); })),
 		note,
 	];

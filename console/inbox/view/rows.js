@@ -3,6 +3,7 @@
 // that are seen, and all of them can be found, read out and stepped through.
 
 import { riskRank, turnKey } from '../order.js';
+import { ruleTitle } from '../present.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { countdown, el, elapsed } from './dom.js';
@@ -27,7 +28,7 @@ export class Rows {
 	#touched = new Set();
 	/** @type {HTMLElement|undefined} */
 	#selected;
-	#empty = el('div', { class: 'empty', role: 'listitem' }, el('h2', {}, 'Nothing waits'), el('p', {}, 'Calls that need an answer appear here as they come.'));
+	#empty = el('div', { class: 'empty', role: 'listitem' }, el('h2', {}, 'Nothing to review'), el('p', {}, 'Requests appear here as they arrive.'));
 
 	/** @param {(requests: Request[], on: boolean) => void} check called when the box of a row is ticked or cleared */
 	constructor(check) {
@@ -160,7 +161,7 @@ function drawRow({ requests }, check) {
 	const worst = requests.reduce((a, b) => (riskRank(b.risk_level) > riskRank(a.risk_level) ? b : a));
 	const who = [first.principal.agent, first.principal.user].filter(Boolean).join(' · ') || 'an agent';
 	const warned = requests.some((request) => (request.details.flags ?? []).length > 0);
-	const title = requests.length === 1 ? plain(first.tool_name) || 'unnamed' : `${requests.length} calls`;
+	const title = requests.length === 1 ? plain(ruleTitle(first) || first.tool_name) || 'unnamed' : `${requests.length} calls`;
 	const lines = previews(requests);
 	return el('div', { class: `row risk-${worst.risk_level}`, role: 'listitem', data: { id: first.id, lines: lines.length } },
 		el('label', { class: 'tick' }, el('input', { type: 'checkbox', 'aria-label': `Select ${title}`, checked: requests.every((request) => state.checked.has(request.id)), on: {
@@ -176,7 +177,10 @@ function drawRow({ requests }, check) {
 
 /** @param {Request[]} requests @returns {HTMLElement[]} */
 function previews(requests) {
-	if (requests.length === 1) return [el('span', { class: 'preview' }, plain(requests[0].args_preview || requests[0].resource))];
-	const lines = requests.slice(0, PREVIEWS).map((request) => el('span', { class: 'preview' }, plain(`${request.tool_name} ${request.args_preview || request.resource}`)));
+	if (requests.length === 1) {
+		const [{ tool_name: tool, args_preview: preview, resource }] = requests;
+		return [el('span', { class: 'preview' }, plain(`${ruleTitle(requests[0]) ? `${tool} ` : ''}${preview || resource}`))];
+	}
+	const lines = requests.slice(0, PREVIEWS).map((request) => el('span', { class: 'preview' }, plain([ruleTitle(request), request.tool_name, request.args_preview || request.resource].filter(Boolean).join(' '))));
 	return requests.length > PREVIEWS ? [...lines, el('span', { class: 'preview muted' }, `and ${requests.length - PREVIEWS} more`)] : lines;
 }

@@ -113,7 +113,7 @@ function drawStory(place, id, run, requests) {
 			first && el('span', {}, `since ${exact(first.created_at)}`)),
 		drawBrakes(place, id, now),
 		el('ol', { class: 'story' }, chapters(requests).map(drawChapter)),
-		requests.length === 0 && el('p', { class: 'muted' }, 'No call of this run was asked about.')));
+		requests.length === 0 && el('p', { class: 'muted' }, 'No calls in this run needed approval.')));
 }
 
 /** @param {HTMLElement} place @param {string} id @param {Run['state']} now */
@@ -125,7 +125,7 @@ function drawBrakes(place, id, now) {
 			const run = await steer(id, action);
 			toast(`The run is ${STATES[run.state].toLowerCase()}.`);
 		} catch (error) {
-			toast(error instanceof Failure ? plain(error.message) : 'The page failed at this. Reload it.', true);
+			toast(error instanceof Failure ? plain(error.message) : 'Something went wrong. Reload the page.', true);
 		}
 		await drawRun(place, id);
 	};
@@ -139,7 +139,7 @@ function confirmStop(stop) {
 	const dialog = /** @type {HTMLDialogElement} */ (el('dialog', { 'aria-labelledby': 'stop-title', class: 'small', on: { close: () => dialog.remove() } },
 		el('div', {},
 			el('header', {}, el('h2', { id: 'stop-title' }, 'Stop this run?')),
-			el('p', { class: 'scroll' }, 'Everything it waits for is cancelled, and its agent can ask the model nothing more. This cannot be taken back.'),
+			el('p', { class: 'scroll' }, 'Cancels its pending requests and blocks further model calls. This can’t be undone.'),
 			el('footer', {}, button('Stop the run', () => { dialog.close(); stop(); }, { class: 'bad' }), button('Cancel', () => dialog.close(), { class: 'quiet' })))));
 	document.body.append(dialog);
 	dialog.showModal();

@@ -30,7 +30,7 @@ flows('deciding', {
 		const page = await stage.open();
 		await stage.look(page, 'write_file');
 		await page.getByRole('button', { name: 'Deny…' }).click();
-		await page.getByLabel('Why not?').fill('Not <b>into</b> production.');
+		await page.getByLabel('Reason (sent to the model)').fill('Not <b>into</b> production.');
 		await stage.check(page);
 		await stage.shot(page, 'deny');
 		await page.getByRole('button', { name: 'Deny', exact: true }).click();
@@ -154,7 +154,7 @@ flows('deciding', {
 		assert.ok(await send.isDisabled(), 'one of them is folded');
 		await stage.check(page);
 		await stage.shot(page, 'several');
-		await dialog.getByRole('button', { name: 'Show everything' }).click();
+		await dialog.getByRole('button', { name: 'Expand everything' }).click();
 		await send.click();
 		await page.getByText('Approved: 3 of 3').waitFor();
 		for (const answer of await Promise.all(answers)) assert.equal(answer.choices[0].message.tool_calls.length, 1);
@@ -179,7 +179,7 @@ flows('deciding', {
 		const page = await stage.open();
 		stage.held.begin([{ name: 'short_lived', arguments: { n: 1 } }]);
 		await stage.look(page, 'short_lived');
-		await page.locator('.outcome.expired', { hasText: 'Nobody answered in time' }).waitFor();
+		await page.locator('.outcome.expired', { hasText: 'Expired' }).waitFor();
 		assert.equal(await page.locator('.row').count(), 0);
 	},
 });

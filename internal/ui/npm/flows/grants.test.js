@@ -10,16 +10,16 @@ flows('grants', {
 		const answer = stage.held.hold([script('lint')], session);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
-		await page.getByRole('button', { name: 'Always…' }).click();
+		await page.getByRole('button', { name: 'Always allow…' }).click();
 		const form = page.locator('.call form');
 		await form.getByText(/It would have covered [1-9]/).waitFor();
 		await form.getByText('bash(npm run *)', { exact: true }).click();
-		await form.getByLabel('Whose calls').selectOption('session');
+		await form.getByLabel('Applies to').selectOption('session');
 		await form.getByLabel('For how long').selectOption('1 hour');
 		await stage.check(page);
 		await stage.shot(page, 'always');
-		await form.getByRole('button', { name: 'Approve, and from now on' }).click();
-		await page.getByText('Approved, now and from now on: bash').waitFor();
+		await form.getByRole('button', { name: 'Approve and always allow' }).click();
+		await page.getByText('Approved and always allowed: bash').waitFor();
 		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
 		const again = await stage.held.hold([script('test')], session);
 		assert.equal(again.choices[0].message.tool_calls.length, 1, 'nobody was asked');
@@ -43,17 +43,17 @@ flows('grants', {
 		const answer = stage.held.hold([script('deploy')], session);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
-		await page.getByRole('button', { name: 'Always…' }).click();
+		await page.getByRole('button', { name: 'Always allow…' }).click();
 		const form = page.locator('.call form');
 		await form.getByRole('button', { name: 'Scripts of the project' }).click();
-		assert.equal(await form.getByLabel('Whose calls').inputValue(), 'session');
+		assert.equal(await form.getByLabel('Applies to').inputValue(), 'session');
 		assert.equal(await form.getByLabel('For how long').inputValue(), String(90 * 60_000));
-		assert.equal(await form.getByLabel('Other patterns, one a line').inputValue(), 'bash(npm run *)');
+		assert.equal(await form.getByLabel('Other patterns, one per line').inputValue(), 'bash(npm run *)');
 		await form.getByText(/It would have covered [1-9]/).waitFor();
 		await stage.check(page);
 		await stage.shot(page, 'template');
 		const before = Date.now();
-		await form.getByRole('button', { name: 'Approve, and from now on' }).click();
+		await form.getByRole('button', { name: 'Approve and always allow' }).click();
 		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
 		const { items } = await stage.held.api('GET', `/api/v1/grants?session_id=${session.session}`);
 		const [grant] = items.filter(({ session_id: id }) => id === session.session);
@@ -66,7 +66,7 @@ flows('grants', {
 		stage.held.begin([{ name: 'one_conversation', arguments: { n: 1 } }], around);
 		const page = await stage.open();
 		await stage.look(page, 'one_conversation');
-		await page.getByRole('button', { name: 'Always…' }).click();
+		await page.getByRole('button', { name: 'Always allow…' }).click();
 		const form = page.locator('.call form');
 		await form.getByText('Everybody’s scripts: not for this call').waitFor();
 		assert.equal(await form.getByRole('button', { name: 'Everybody’s scripts' }).count(), 0);
@@ -77,13 +77,13 @@ flows('grants', {
 		stage.held.begin([script('lint')], around);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
-		await page.getByRole('button', { name: 'Always…' }).click();
+		await page.getByRole('button', { name: 'Always allow…' }).click();
 		const form = page.locator('.call form');
 		for (const box of await form.getByRole('checkbox').all()) await box.uncheck();
-		assert.ok(await form.getByRole('button', { name: 'Approve, and from now on' }).isDisabled());
-		await form.getByLabel('Other patterns, one a line').fill('bash(*)');
+		assert.ok(await form.getByRole('button', { name: 'Approve and always allow' }).isDisabled());
+		await form.getByLabel('Other patterns, one per line').fill('bash(*)');
 		await form.locator('.error').waitFor();
-		await form.getByRole('button', { name: 'Approve, and from now on' }).click();
+		await form.getByRole('button', { name: 'Approve and always allow' }).click();
 		await page.locator('.call form .error').first().waitFor();
 		assert.equal((await stage.held.pending()).length, 1);
 	},
@@ -102,13 +102,13 @@ flows('grants', {
 		await allow.waitFor();
 		assert.ok(await allow.isDisabled(), 'it has no pattern yet');
 		assert.equal(await page.getByLabel('Tenant').inputValue(), 'acme', 'as recent requests have it');
-		await page.getByLabel('Whose calls').selectOption('session');
+		await page.getByLabel('Applies to').selectOption('session');
 		await page.getByLabel('User').fill('ann');
 		await page.getByLabel('Agent').fill('claude-code');
 		await page.getByLabel('Conversation').fill(session.session);
-		await page.getByLabel('Calls like').fill('bash(*');
+		await page.getByLabel('Matching').fill('bash(*');
 		await page.locator('.grant-form .error').waitFor();
-		await page.getByLabel('Calls like').fill('bash(npm run *)\nbash(make *)');
+		await page.getByLabel('Matching').fill('bash(npm run *)\nbash(make *)');
 		await page.getByText('It would have covered 1 of the last').waitFor();
 		await page.locator('.covered', { hasText: 'npm run seen' }).waitFor();
 		await page.getByLabel('For how long').selectOption('1 day');
@@ -133,9 +133,9 @@ flows('grants', {
 	async 'a grant by hand that policy does not take is told why'(stage) {
 		const page = await stage.open('/#/grants/new');
 		await page.getByRole('radio', { name: 'deny' }).check();
-		await page.getByLabel('Whose calls').selectOption('tenant');
+		await page.getByLabel('Applies to').selectOption('tenant');
 		await page.getByLabel('Tenant').fill('');
-		await page.getByLabel('Calls like').fill('bash(git push *)');
+		await page.getByLabel('Matching').fill('bash(git push *)');
 		await page.getByRole('button', { name: 'Deny from now on' }).click();
 		await page.getByRole('alert').filter({ hasText: 'tenant is missing' }).waitFor();
 		await page.getByRole('button', { name: 'Cancel' }).click();
@@ -147,12 +147,12 @@ flows('grants', {
 		const answer = stage.held.hold([{ name: 'bash', arguments: { command: 'git push --force' } }], session);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
-		if (stage.phone) await page.getByRole('button', { name: 'Always…' }).click();
+		if (stage.phone) await page.getByRole('button', { name: 'Always allow…' }).click();
 		else await page.keyboard.press('r');
 		await page.getByLabel('deny').check();
 		await page.getByLabel('Note').fill('Never by force.');
-		await page.getByRole('button', { name: 'Deny, and from now on' }).click();
-		await page.getByText('Denied, now and from now on').waitFor();
+		await page.getByRole('button', { name: 'Deny and always deny' }).click();
+		await page.getByText('Denied and always denied').waitFor();
 		assert.match((await answer).choices[0].message.content, /Understood/);
 	},
 }, { grants: `

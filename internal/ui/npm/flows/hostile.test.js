@@ -25,7 +25,7 @@ flows('hostile texts', {
 			const id = await page.locator('.row').first().getAttribute('data-id');
 			await page.locator('.row a').first().click();
 			await page.locator(`[id="call-${id}"] + .call`).waitFor();
-			const unfold = page.getByRole('button', { name: 'Show everything' });
+			const unfold = page.getByRole('button', { name: 'Expand everything' });
 			while (await unfold.count()) await unfold.first().click();
 			const seen = await read(page);
 			const want = squeezed(shows ?? text).trim();

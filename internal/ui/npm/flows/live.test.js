@@ -98,8 +98,8 @@ flows('staying current', {
 		stage.held.begin([{ name: 'urgent_thing', arguments: { n: 1 } }], around);
 		const page = await stage.open();
 		await stage.look(page, 'urgent_thing');
-		await page.locator('#ask', { hasText: 'decided by finance' }).waitFor();
-		await page.locator('#ask', { hasText: 'decided by finance or oncall, escalated to oncall' }).waitFor();
+		await page.locator('#ask', { hasText: 'Approvers: finance' }).waitFor();
+		await page.locator('#ask', { hasText: 'Approvers: finance or oncall, escalated to oncall' }).waitFor();
 		await stage.check(page);
 		await stage.shot(page, 'escalated');
 	},

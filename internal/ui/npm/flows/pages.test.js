@@ -31,7 +31,7 @@ flows('pages', {
 		await page.getByText(/^1 request$/).first().waitFor();
 		await page.getByLabel('Search').fill('nothing has <b>this</b>');
 		await page.getByRole('button', { name: 'Search' }).click();
-		await page.getByText('No request fits.').waitFor();
+		await page.getByText('No matches.').waitFor();
 		await page.getByLabel('Search').fill('');
 		await page.getByLabel('Outcome').selectOption('denied');
 		await page.waitForFunction(() => [...document.querySelectorAll('.entry')].length > 0 && [...document.querySelectorAll('.end')].every((end) => end.textContent === 'denied'));

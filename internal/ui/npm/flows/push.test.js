@@ -67,7 +67,7 @@ flows('in the browser', {
 			const bell = page.getByRole('button', { name: 'Notify me' });
 			assert.equal(await bell.getAttribute('aria-pressed'), 'false');
 			await bell.click();
-			await page.getByText('also while the inbox is closed').waitFor();
+			await page.getByText('Notifications are on, even when this page is closed.').waitFor();
 			await stage.check(page);
 			assert.equal(await bell.getAttribute('aria-pressed'), 'true');
 			await page.reload();

@@ -87,8 +87,9 @@ flows('reviewers', {
 		const page = await stage.open('/', { outside: true });
 		await signIn(page, 'dan');
 		await stage.look(page, 'bash');
-		await page.getByText('You may look at requests, and not decide them.').waitFor();
-		assert.equal(await page.locator('button.approve').count(), 0);
+		await page.locator('.call .why', { hasText: 'You have view-only access.' }).waitFor();
+		for (const name of ['Approve', 'Deny…']) assert.ok(await page.locator('.call').getByRole('button', { name, exact: false }).first().isDisabled(), name);
+		await stage.check(page);
 		await page.keyboard.press('a');
 		assert.equal((await stage.held.pending()).length, 1);
 		await page.goto(`${stage.held.console}/#/grants`);
@@ -106,9 +107,13 @@ flows('reviewers', {
 			await page.getByText('0 of 2 approvals').waitFor();
 		}
 		await ann.locator('button.approve').click();
-		await ann.getByText('You have decided. It waits for the others.').waitFor();
-		assert.equal(await ann.locator('button.approve').count(), 0);
-		await ann.locator('button.deny').waitFor();
+		await ann.getByRole('status').filter({ hasText: 'You approved. Waiting for 1 more approval.' }).waitFor();
+		await ann.locator('.call .why', { hasText: 'You approved. Waiting for 1 more approval.' }).waitFor();
+		assert.equal(await ann.getByText('Approved', { exact: true }).count(), 0, 'nothing is decided yet');
+		assert.ok(await ann.locator('button.approve').isDisabled());
+		assert.ok(await ann.locator('button.deny').isEnabled());
+		await stage.check(ann);
+		await stage.shot(ann, 'approved-once');
 		await carla.getByText('1 of 2 approvals: ann').waitFor();
 		await stage.check(carla);
 		await stage.shot(carla, 'quorum');
@@ -119,9 +124,13 @@ flows('reviewers', {
 		if (stage.phone) await ann.getByRole('link', { name: 'All requests' }).click();
 		await stage.look(ann, 'transfer_money');
 		await stage.settled(ann);
-		await ann.locator('button.approve').click();
-		await ann.locator('.call .error').waitFor();
-		assert.equal((await stage.held.pending()).length, 1);
+		await ann.locator('.call .why', { hasText: 'You can’t approve your own agent’s request.' }).waitFor();
+		assert.ok(await ann.locator('button.approve').isDisabled());
+		assert.match(await ann.locator('button.approve').getAttribute('title'), /own agent/);
+		assert.ok(await ann.locator('button.deny').isEnabled());
+		await ann.keyboard.press('a');
+		await stage.shot(ann, 'own-agent');
+		assert.equal((await stage.held.pending())[0].decisions.length, 0);
 	},
 
 	async 'several are decided together by whom they are left to'(stage) {
@@ -153,8 +162,8 @@ flows('reviewers', {
 		await page.getByText('Only finance may decide this.').waitFor();
 		const body = JSON.stringify({ to: 'eve', until: new Date(Date.now() + 3_600_000).toISOString() });
 		const delegation = await (await fetch(`${stage.held.console}/api/v1/delegations`, { method: 'POST', headers: as('carla'), body })).json();
-		await page.locator('button.approve').click();
-		await page.getByText('You have decided. It waits for the others.').waitFor();
+		await page.locator('button.approve:enabled').click();
+		await page.locator('.call .why', { hasText: 'You approved. Waiting for 1 more approval.' }).waitFor();
 		await page.getByText('1 of 2 approvals: eve for carla').waitFor();
 		await fetch(`${stage.held.console}/api/v1/delegations/${delegation.id}`, { method: 'DELETE', headers: as('carla') });
 	},

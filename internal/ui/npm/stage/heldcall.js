@@ -11,7 +11,14 @@ const { HELDCALL, UPSTREAM } = process.env;
 /** The policy that the tests judge with: nearly everything is asked about. */
 const policy = (options) => `
 default: ask
+tools:
+  terminal: {resource: command, as: shell}
 rules:
+  - ask: ["titled_tool"]
+    title: "Send {{.Args.amount}} to {{.Args.to}}"
+  - ask: ["terminal(rm *)"]
+    risk: critical
+    reason: This deletes files.
   - ask: ["transfer_money"]
     risk: critical
     timeout: 30m

@@ -68,9 +68,9 @@ describe('how a call is read', () => {
 });
 
 describe('who may decide', () => {
-	const me = (more) => ({ name: 'ann', role: 'reviewer', groups: [], ...more });
+	const me = (more) => ({ name: 'ann', role: 'reviewer', groups: [], self_approval: true, ...more });
 	test('anybody where nobody is named', () => assert.equal(hindrance(request('1'), me()), ''));
-	test('a viewer never', () => assert.match(hindrance(request('1'), me({ role: 'viewer' })), /not decide/));
+	test('a viewer never', () => assert.match(hindrance(request('1'), me({ role: 'viewer' })), /view-only/));
 	test('others than the named', () => assert.match(hindrance(request('1', { reviewers: ['finance'] }), me({ groups: ['it'] })), /Only finance/));
 	test('others in the place of the named', () => {
 		const request1 = request('1', { reviewers: ['finance'] });
@@ -81,17 +81,17 @@ describe('who may decide', () => {
 	test('who has approved may fill in another place what their own groups leave open', () => {
 		const demands = [{ rule: 'a', reviewers: ['dba'], required_approvals: 1 }, { rule: 'b', reviewers: ['security'], required_approvals: 1 }];
 		const asked = request('1', { reviewers: ['dba', 'security'], demands, decisions: [{ reviewer_id: 'ann', fills: [0] }] });
-		assert.match(spent(asked, me({ groups: ['dba'] })), /have decided/);
+		assert.match(spent(asked, me({ groups: ['dba'] })), /^You approved\. Waiting for/);
 		assert.equal(spent(asked, me({ groups: ['dba'], decides_for: [{ name: 'sue', groups: ['security'] }] })), '');
 		assert.equal(spent(asked, me({ groups: ['dba', 'security'] })), '');
 	});
 	test('nobody for groups that have approved, though they may deny', () => {
 		const demands = [{ rule: 'a', reviewers: ['dba'], required_approvals: 1 }, { rule: 'b', reviewers: ['security'], required_approvals: 1 }];
 		const asked = request('1', { reviewers: ['dba', 'security'], demands, decisions: [{ reviewer_id: 'bob', reviewer_user: 'Bob@corp.example', fills: [0] }] });
-		assert.match(spent(asked, me({ groups: ['dba'] })), /Your groups have approved/);
+		assert.match(spent(asked, me({ groups: ['dba'] })), /^Your groups approved\. Waiting for 1 more approval of security\./);
 		assert.equal(hindrance(asked, me({ groups: ['dba'] })), '');
-		assert.match(spent(asked, me({ groups: ['dba'], user: 'bob@corp.example' })), /^bob has decided, and counts as you/);
-		assert.match(spent(asked, me({ decides_for: [{ name: 'bob', groups: ['dba'] }] })), /^bob has decided, and counts as you/);
+		assert.match(spent(asked, me({ groups: ['dba'], user: 'bob@corp.example' })), /^bob approved and counts as you/);
+		assert.match(spent(asked, me({ decides_for: [{ name: 'bob', groups: ['dba'] }] })), /^bob approved and counts as you/);
 		assert.equal(spent(asked, me({ groups: ['security'] })), '');
 		const both = (person) => ['approve', 'deny'].map((action) => counts(action, asked, person));
 		assert.deepEqual([both(me({ groups: ['dba'] })), both(me({ groups: ['security'] })), both(me({ groups: ['it'] }))], [[false, true], [true, true], [false, false]]);
@@ -99,7 +99,7 @@ describe('who may decide', () => {
 	test('of several approvals the next', () => {
 		const asked = request('1', { reviewers: ['dba'], required_approvals: 2, decisions: [{ reviewer_id: 'bob' }] });
 		assert.equal(spent(asked, me({ groups: ['dba'] })), '');
-		assert.match(spent(asked, me({ name: 'bob', groups: ['dba'] })), /have decided/);
+		assert.match(spent(asked, me({ name: 'bob', groups: ['dba'] })), /^You approved\. Waiting for/);
 	});
 	test('a demand waits until it has its approvals', () => {
 		const demands = [{ rule: 'a', reviewers: ['dba'], required_approvals: 1 }, { rule: 'b', reviewers: ['security'], required_approvals: 2 }];
@@ -112,14 +112,22 @@ describe('who may decide', () => {
 		assert.deepEqual(groups.map((groups) => alone(request('1', { demands }), me({ groups }))), [false, true, true]);
 		assert.deepEqual([1, 2].map((required_approvals) => alone(request('1', { required_approvals }), me())), [true, false]);
 	});
-	test('nobody twice', () => assert.match(spent(request('1', { decisions: [{ reviewer_id: 'ann' }] }), me()), /have decided/));
+	test('nobody for their own agent, unless that is permitted', () => {
+		for (const who of [{ name: 'ann' }, { name: 'root', user: 'Ann' }]) {
+			assert.match(spent(request('1'), me({ ...who, self_approval: false })), /own agent/);
+			assert.equal(spent(request('1'), me(who)), '');
+		}
+		assert.equal(spent(request('1'), me({ name: 'bob', user: 'bob', self_approval: false })), '');
+	});
+	test('nobody twice', () => assert.match(spent(request('1', { decisions: [{ reviewer_id: 'ann' }] }), me()), /^You approved\. Waiting for/));
 });
 
 describe('what is remembered', () => {
 	test('durations of the configuration', () => assert.deepEqual(['1h0m0s', '90s', '1m30s', '1.5s', '500ms', ''].map(durationOf), [3_600_000, 90_000, 90_000, 1500, 500, 0]));
 	const template = { name: 't', title: 'T', effect: 'deny', patterns: ['a', 'b'], scope: 'session', expires: '1h0m0s' };
 	test('a template is named, and takes every place of the form', () => {
-		const memory = memoryOf(request('1', { suggested_patterns: ['x'], session_id: 's' }));
+		const memory = memoryOf(request('1', { suggested_patterns: ['x', 'x*'], session_id: 's', details: { remember: { patterns: ['x'], scope: 'session', expires: '8h0m0s' } } }))
+		assert.equal(memory.lasts, 8 * 3_600_000);
 		assert.deepEqual(wanted(memory), { patterns: ['x'], scope: 'session' });
 		apply(memory, template);
 		assert.deepEqual(wanted(memory), { template: 't', scope: 'session' });

@@ -1,0 +1,124 @@
+package approvals
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// GrantTerms are what a decision is remembered as where its reviewer names nothing
+// else: the exact call, in the session it was made in, for [DefaultGrantTime].
+type GrantTerms struct {
+	Patterns []string   `json:"patterns"` // suggested patterns without a *; none: the reviewer has to write some
+	Scope    GrantScope `json:"scope"`    // the narrowest that the call and its rules permit
+	Expires  string     `json:"expires"`  // a duration, as templates have it: "8h0m0s"
+}
+
+// DefaultGrantTime is how long a decision is remembered where its reviewer names no
+// end.
+const DefaultGrantTime = 8 * time.Hour
+
+// narrowestFirst are all scopes, in the order in which one is chosen for a decision.
+var narrowestFirst = [...]GrantScope{GrantSession, GrantAgent, GrantUser, GrantTenant}
+
+// GrantScopesOf are the scopes that a grant for the request may have, the narrowest
+// first. Without a session id there is no scope session.
+func (r *Request) GrantScopesOf() []GrantScope {
+	return slices.DeleteFunc(slices.Clone(narrowestFirst[:]), func(s GrantScope) bool {
+		return len(r.RememberScopes) > 0 && !slices.Contains(r.RememberScopes, s) || s == GrantSession && r.SessionID == ""
+	})
+}
+
+// DefaultGrant is what an allow_always or deny_always on the request grants that names
+// no patterns, scope and end; nil where decisions are not remembered. A wider pattern
+// always has a *, which an exact one never has.
+func (r *Request) DefaultGrant() *GrantTerms {
+	scopes := r.GrantScopesOf()
+	if !r.AllowRemember || r.RequiredApprovals > 1 || len(scopes) == 0 {
+		return nil
+	}
+	exact := slices.DeleteFunc(slices.Clone(r.SuggestedPatterns), func(p string) bool { return strings.Contains(p, "*") })
+	return &GrantTerms{Patterns: append([]string{}, exact...), Scope: scopes[0], Expires: DefaultGrantTime.String()}
+}
+
+// Whose says in words whose calls a grant of a scope covers that is made for the request,
+// such as "this session" or "every agent of the user ann".
+func (r *Request) Whose(s GrantScope) string {
+	user := "the user " + r.Principal.User
+	if r.Principal.User == "" {
+		user = "nobody known"
+	}
+	agent := "the agent " + r.Principal.Agent
+	if r.Principal.Agent == "" {
+		agent = "agents without a name"
+	}
+	switch s {
+	case GrantSession:
+		return "this session"
+	case GrantAgent:
+		return agent + " of " + user
+	case GrantUser:
+		return "every agent of " + user
+	}
+	return "everybody in the tenant " + r.Principal.Tenant
+}
+
+// NeverExpires is the GrantExpiresAt of a decision whose grant lasts until it is
+// revoked. It is the zero time; nil would mean [DefaultGrantTime].
+func NeverExpires() *time.Time { return &time.Time{} }
+
+// fillGrant fills in what the reviewer of a decision left open of its grant. A template
+// has terms of its own.
+func (d *Decision) fillGrant(r *Request, now time.Time) error {
+	never := d.GrantExpiresAt != nil && d.GrantExpiresAt.IsZero()
+	if d.Template != "" {
+		if never {
+			return &InvalidError{"grant_expires_at", "the template has an end; name a time or leave it out"}
+		}
+		return nil
+	}
+	if terms := r.DefaultGrant(); terms != nil {
+		if len(d.Patterns) == 0 {
+			d.Patterns = terms.Patterns
+		}
+		if d.Scope == "" {
+			d.Scope = terms.Scope
+		}
+	}
+	switch {
+	case never:
+		d.GrantExpiresAt = nil
+	case d.GrantExpiresAt == nil:
+		at := now.UTC().Add(DefaultGrantTime)
+		d.GrantExpiresAt = &at
+	}
+	return nil
+}
+
+// GrantEnd is when a grant ends, as a decision's payload has it: a time, or "never".
+type GrantEnd struct{ time.Time }
+
+const neverWord = "never"
+
+// UnmarshalJSON reads a time of RFC 3339 or "never", which is the zero time.
+func (e *GrantEnd) UnmarshalJSON(text []byte) error {
+	if string(text) == `"`+neverWord+`"` {
+		e.Time = time.Time{}
+		return nil
+	}
+	return json.Unmarshal(text, &e.Time)
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (e GrantEnd) MarshalJSON() ([]byte, error) {
+	if e.IsZero() {
+		return []byte(`"` + neverWord + `"`), nil
+	}
+	text, err := json.Marshal(e.Time)
+	if err != nil {
+		return nil, fmt.Errorf("write the end of a grant: %w", err)
+	}
+	return text, nil
+}
