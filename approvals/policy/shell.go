@@ -21,8 +21,8 @@ const (
 type script struct {
 	problem  string     // why it is not parsed, or what a shell may read differently; "" if neither
 	notPlain string     // why it is more than plain words in a list, or ""
-	quotes   bool       // quotes a substitution
-	source   string     // in lower case, where it quotes a substitution
+	within   []string   // parts in which it may name a command that it runs, beside those of its commands
+	opens    bool       // it quotes a substitution, or sets a variable to what is not known
 	commands []*command // the simple commands, in order
 	all      []*command // and those that they run, at any depth
 	texts    []string   // the source of every statement at any depth, and the words of every command
@@ -39,12 +39,12 @@ type command struct {
 	piped bool // reads what another command writes
 
 	inner      []*command // what it runs
-	seen       bool       // inner is all that it runs
+	seen       bool       // inner is all that it runs: nothing, where that is empty
 	hides      bool       // it may run anything
 	runs       bool       // its program runs others: see runsOthers
 	interprets bool       // its program reads scripts: see isInterpreter
 	reads      bool       // it runs what it reads
-	within     []string   // texts in which it may name another command, if it is not known for certain
+	within     []string   // loose texts in which it may name another command: see appendLoose
 	plain      bool       // its program only changes time and priority of what it runs
 	star       []bool     // for which words a * may stand: operands, and options that are known
 }
@@ -104,6 +104,7 @@ func (f *finder) joined(src string) {
 	c.hides = c.hides || read.problem != ""
 	s.commands = append(s.commands, read.commands...)
 	s.texts = append(s.texts, read.texts...)
+	s.within = append(s.within, read.within...)
 }
 
 // shellCall is the script in the words bash -lc SCRIPT.
@@ -172,9 +173,6 @@ func (f *finder) parse(src string, depth int) *script {
 		return s
 	}
 	f.walk(file, src, depth)
-	if s.quotes {
-		s.source = foldCase(src)
-	}
 	if s.notPlain = s.problem; s.notPlain == "" {
 		s.notPlain = f.whyNotPlain(file)
 	}
@@ -203,36 +201,75 @@ func (c *command) appendAll(all []*command) []*command {
 	return all
 }
 
-// walk finds the simple commands and the source of each statement.
+// walk finds the simple commands, the source of each statement, and what else may name
+// a command.
 func (f *finder) walk(file *syntax.File, src string, depth int) {
-	var piped []*syntax.Stmt // the reading ends of pipes
+	w := walk{finder: f, src: src, depth: depth}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch n := node.(type) {
 		case *syntax.SglQuoted:
-			f.script.quotes = f.script.quotes || holdsSubstitution(n.Value)
+			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
 		case *syntax.Lit:
-			f.script.quotes = f.script.quotes || holdsSubstitution(n.Value)
+			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
+		case *syntax.Assign:
+			w.spans = append(w.spans, spanOf(n))
+			f.script.opens = f.script.opens || n.Value != nil && wordOf(n.Value).opens()
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-				piped = append(piped, n.Y)
+				w.piped = append(w.piped, n.Y)
+				w.inputs = append(w.inputs, input{spanOf(n.Y), spanOf(n.X)})
 			}
 		case *syntax.Stmt:
-			start, end := int(n.Pos().Offset()), int(n.End().Offset())
-			if start <= end && end <= len(src) {
-				f.script.texts = append(f.script.texts, strings.TrimRight(src[start:end], "; \t\n&"))
-			}
-			call, ok := n.Cmd.(*syntax.CallExpr)
-			if !ok {
-				break
-			}
-			if words := callWords(call); len(words) > 0 {
-				c := f.command(words, slices.ContainsFunc(piped, func(end *syntax.Stmt) bool { return stands(n, end) }), depth)
-				f.fed(c, n.Redirs, depth)
-				f.script.commands = append(f.script.commands, c)
-			}
+			w.stmt(n)
 		}
 		return true
 	})
+	if f.script.opens || w.writes && slices.ContainsFunc(f.script.commands, (*command).runsFile) {
+		w.spans = append(w.spans, span{0, len(src)})
+	}
+	f.looksInto(file, src, w.spans)
+}
+
+// walk is what is known while the statements of a script are gone through.
+type walk struct {
+	*finder
+	src    string
+	depth  int
+	piped  []*syntax.Stmt // the reading ends of pipes
+	inputs []input
+	spans  []span // in which a command may be named
+	writes bool   // a file
+}
+
+func (w *walk) stmt(n *syntax.Stmt) {
+	s := w.script
+	start, end := int(n.Pos().Offset()), int(n.End().Offset())
+	if start <= end && end <= len(w.src) {
+		s.texts = append(s.texts, strings.TrimRight(w.src[start:end], "; \t\n&"))
+	}
+	if len(n.Redirs) > 0 {
+		w.inputs = append(w.inputs, inputsOf(n)...)
+		w.writes = w.writes || writesFile(n)
+	}
+	call, ok := n.Cmd.(*syntax.CallExpr)
+	if !ok {
+		return
+	}
+	words := callWords(call)
+	if len(words) == 0 {
+		return
+	}
+	c := w.command(words, slices.ContainsFunc(w.piped, func(end *syntax.Stmt) bool { return stands(n, end) }), w.depth)
+	w.fed(c, n.Redirs, w.depth)
+	s.commands = append(s.commands, c)
+	if len(w.inputs) > 0 && c.executes() {
+		at := spanOf(n)
+		for _, in := range w.inputs {
+			if in.of.holds(at) {
+				w.spans = append(w.spans, in.text)
+			}
+		}
+	}
 }
 
 // stands reports whether a statement stands in another, or is it.
@@ -283,11 +320,12 @@ func (f *finder) command(words []word, piped bool, depth int) *command {
 	}
 	c.star = f.starMay(c.words, c.wild)
 	c.runs, c.interprets = f.runsOthers(c.words[0]), f.isInterpreter(c.words[0])
-	switch {
-	case c.runs:
+	c.seen = f.harmless(c)
+	if c.runs {
 		f.through(c, words, depth)
 		c.reads = f.readsScript(c)
-	case !f.harmless(c):
+	}
+	if !c.seen && len(words) > 1 {
 		c.findWithin()
 	}
 	return c
@@ -304,7 +342,8 @@ func (f *finder) through(c *command, words []word, depth int) {
 		return
 	}
 	c.hides = found.hides
-	c.seen = found.certain || f.harmless(c)
+	c.seen = c.seen || found.certain
+	f.assigned(c, found.own)
 	for _, inner := range found.commands {
 		c.inner = append(c.inner, f.command(inner, c.piped, depth+1))
 	}
@@ -329,7 +368,8 @@ func (f *finder) within(c *command, src string, depth int) {
 	nested := f.parse(src, depth+1)
 	f.script = outer
 	c.hides = c.hides || nested.problem != ""
-	outer.quotes = outer.quotes || nested.quotes
+	outer.within = append(outer.within, nested.within...)
+	outer.opens = outer.opens || nested.opens
 	c.inner = append(c.inner, nested.commands...)
 	outer.texts = append(outer.texts, nested.texts...)
 }
@@ -339,10 +379,11 @@ func (f *finder) fed(c *command, redirs []*syntax.Redirect, depth int) {
 	for len(c.inner) == 1 {
 		c = c.inner[0]
 	}
+	script := f.isShell(c.words[0]) && !c.seen && f.readsScript(c) && depth < maxThrough
 	if c.runs && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
 		c.reads = true
 	}
-	if !f.isShell(c.words[0]) || c.seen || slices.ContainsFunc(c.words[1:], isOperand) || depth == maxThrough {
+	if !script {
 		return
 	}
 	for _, r := range redirs {

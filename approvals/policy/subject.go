@@ -186,14 +186,22 @@ func (s *subject) keysOf(r *reading) {
 	for _, text := range r.script.lower {
 		add(text)
 	}
-	s.every = s.every || r.script.problem != "" || r.script.quotes
+	s.every = s.every || r.script.problem != ""
+	s.addNames(r.script.within)
 	for _, c := range r.script.all {
-		for _, text := range c.within {
-			add(text)
-		}
+		s.addNames(c.within)
 		if first := firstWord(c.opens[0]); c.hides || c.runs && !c.seen || strings.Contains(first, unknown) {
 			s.every = true
 		}
+	}
+}
+
+// addNames adds what a command may be named by in loose texts.
+func (s *subject) addNames(texts []string) {
+	for _, text := range texts {
+		names, all := namesIn(text)
+		s.keys = append(s.keys, names...)
+		s.every = s.every || !all
 	}
 }
 

@@ -20,10 +20,10 @@ func newWordsGlob(text string) *wordsGlob {
 	if len(words) < 2 || strings.ContainsAny(words[0], "*/") {
 		return nil
 	}
-	g := &wordsGlob{program: words[0], least: len(words)}
 	if words[len(words)-1] == "*" {
-		words = words[:len(words)-1]
+		words = words[:len(words)-1] // which covers nothing too
 	}
+	g := &wordsGlob{program: words[0], least: len(words)}
 	for _, w := range words[1:] {
 		if isOption(w) {
 			g.options = append(g.options, newGlob(w))

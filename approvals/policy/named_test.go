@@ -1,0 +1,68 @@
+package policy
+
+import "testing"
+
+// natural is the policy that people write against one program.
+const natural = "default: allow\nrules:\n  - deny: ['Bash(rm *)']\n"
+
+// judgeScripts judges scripts of the tool Bash by a policy.
+func judgeScripts(t *testing.T, rules string, want func(Action) bool, scripts ...string) {
+	t.Helper()
+	p := mustParse(t, rules)
+	for _, script := range scripts {
+		if v := p.Judge(Call{Tool: "Bash", Arguments: argument("command", script)}); !want(v.Action) {
+			t.Errorf("%q: %s by %s (%s)", script, v.Action, v.Rule, v.Reason)
+		}
+	}
+}
+
+func isAllowed(a Action) bool  { return a == Allow }
+func notAllowed(a Action) bool { return a != Allow }
+func isDenied(a Action) bool   { return a == Deny }
+
+// TestFinding8_DeniedNameIsSeenWhereItMayRun: Finding 8. Each of these removes the file,
+// and was allowed.
+func TestFinding8_DeniedNameIsSeenWhereItMayRun(t *testing.T) {
+	attached := []string{
+		"env -S'rm victim'", "nice env -S'rm victim'", `find . -maxdepth 0 -exec env -S'rm victim' \;`, "sudo env -S'rm victim'",
+		"sed '1erm victim' f", "sed -e '1erm victim' f", "sed 'erm victim' f", "sed '$erm victim' f", "sed '/x/erm victim' f", "git grep -O'rm victim;' hello",
+		"tar -I'rm victim;' -cf a.tar f", "tar -cvI'rm victim;' -f a.tar f", "zip a f -T -TT'rm victim;'",
+		"socat - EXEC:'rm x'", "socat - EXEC:rm", "rsync -e'rm x' a b:", "man -P'rm x' ls", "flock f -c'rm x'", "ncat -c'rm x' h 1", "tcpdump -zrm -w f",
+		"frob -e'rm x'", "frob -xvIrm", "frob --exec='rm x'", "frob --hook=a:rm", "vim +!rm", "frob 'r\"\"m x'",
+	}
+	documents := []string{
+		"bash -s a <<'E'\nrm victim\nE", "bash -s a <<E\nr\\m victim\nE", "bash -s a <<'E'\nr''m victim\nE", "bash -s a <<< 'rm victim'", "python3 - a <<'E'\nimport os\nos.system('rm victim')\nE",
+		"make -f - <<'E'\nx:\n\trm victim\nE", "make -f - <<'E'\nx:\n\t@-rm victim\nE", "make -f- <<< 'x:;rm victim'", "make -f- <<< 'x:;--rm victim'",
+		"ed -s f <<< '!rm victim'", "ed -s f <<'E'\n!rm victim\nq\nE", "sqlite3 x.db <<< '.shell rm victim'", "at now <<< 'rm x'", "crontab - <<< '* * * * * rm x'", "psql db <<< '\\! rm x'",
+		"docker run -i x <<< 'rm x'", "bash x.sh <<< 'rm x'", "frob <<'E'\nrm x\nE", "{ frob; } <<< 'rm x'", "(make -f -) <<'E'\nx:;rm victim\nE",
+		"while read -r line; do frob \"$line\"; done <<< 'rm x'", "timeout 5 make -f - <<< 'x:;rm victim'", "make -f - <<< $'x:;r\\x6d victim'",
+		"echo 'x:;rm victim' | make -f -", "echo '* * * * * rm x' | crontab -", "echo '!rm x' | cat | ed -s f", "echo 'rm x' | (cat | docker run -i x)",
+	}
+	assigned := []string{
+		"GIT_EDITOR='rm victim;' git commit", "env GIT_EDITOR='rm victim;' git commit", "export GIT_EDITOR='rm victim;'; git commit", "declare -x GIT_EDITOR='rm victim;'; git commit",
+		"GIT_EDITOR='rm victim;'; git commit", "GIT_EXTERNAL_DIFF='rm victim;' git diff", "BASH_ENV=<(echo rm victim) bash -c ls", `MAKEFLAGS='--eval=x:;rm\ victim' make x`,
+		`TAR_OPTIONS='--checkpoint=1 --checkpoint-action=exec=rm\ victim' tar -cf a.tar f`, "TAR_OPTIONS=-Irm tar -cf a.tar f", "GIT_SSH_COMMAND='rm x' git fetch", "GIT_PAGER='rm x' git log",
+		"PAGER=rm man ls", "LESSOPEN='|rm %s' less f", "GIT_PAGER=r''m git log", `GIT_PAGER=$'\x72m' git log`, "for p in 'rm x'; do GIT_PAGER=$p git log; done", "env -i A=b PAGER='rm x' git log", "sudo PAGER='rm x' git log",
+		"for p in 'rm x'; do env GIT_PAGER=$p git log; done", "typeset -x PAGER=rm", "export A=b PAGER=rm", "PAGER=$(echo rm) git log", "A=(rm x) frob",
+	}
+	files := []string{"echo 'rm victim' > s; sh s", "printf 'rm victim\\n' > s.sh && chmod +x s.sh && ./s.sh", "cat > s <<'E'\nrm victim\nE\n. ./s", "echo 'rm victim' | cat > s; bash s"}
+	for _, scripts := range [][]string{attached, documents, assigned, files} {
+		judgeScripts(t, natural, notAllowed, scripts...)
+		judgeScripts(t, "tools: {Bash: {resource: command, as: shell}}\nrules: [{allow: [Bash]}, {ask: ['Bash(rm *)']}]", notAllowed, scripts...)
+	}
+	judgeScripts(t, natural, isDenied, "bash -s a <<'E'\nrm victim\nE", "sh -es <<'E'\nrm victim\nE", "sudo bash -s -- a <<'E'\nrm victim\nE")
+}
+
+// TestFinding8_InnocentScriptsPass: Finding 8, the other side. What only looks like a
+// denied name, or is only written, is no reason to ask.
+func TestFinding8_InnocentScriptsPass(t *testing.T) {
+	judgeScripts(t, natural, isAllowed,
+		`git commit -m "rm old files"`, `git commit -am 'rm -rf is gone'`, "git commit -m \"$(cat <<'E'\nrm old files\nE\n)\"", "git log --format=%h", "git log --grep=rm", "clang-format -i a.c", "frob --format json", "frob -format json",
+		"frob --confirm", "frob --rm", "docker run --rm alpine ls", "terraform apply -auto-approve", "npm run format", "npm run build -- --rm", "git rm-notes", "frob rmdir x", "frob x/rm.txt", "frob src/rm/main.go", "frob pre-rm", "gcc -Wall -o firmware a.c",
+		"echo rm", "grep -rn 'rm -rf' .", "cat <<'E'\nrm x\nE", "cat > notes.md <<'E'\nrm x\nE", "cat <<'E' | sort | uniq -c\nrm x\nE", "psql db <<< 'select 1'", "sqlite3 x.db <<< \"select 'a'\"", "kubectl apply -f - <<'E'\nkind: \"Pod\"\nargs: [rm-old, format]\nE",
+		"FOO=bar make test", "X=$(date +%s) make test", "export PATH=\"$HOME/bin:$PATH\" && go build ./...", "GIT_PAGER=cat git log", "NODE_ENV=test npm test", "CFLAGS='-O2 -march=native' make", "env FOO=bar go test ./...", "for f in a b; do echo \"$f\"; done",
+		"sed -n '1,5p' f", "sed 's/format/firm/' f", "sed -i 's/alarm/term/g' f", "tar -xzf a.tgz", "tar -czf a.tgz --exclude=charm x", "find . -perm 644 -name '*.go' -exec ls {} +", "zip -r a.zip x", "rsync -avz a b:", "ssh h ls", "make -j4 -C x all",
+		"go test ./... > out.txt; python3 report.py out.txt", "bash x.sh", "python3 x.py --confirm", "timeout 5 cat <<< 'rm x'", "terraform plan", "curl -fsSL https://x.example/charm -o a")
+	judgeScripts(t, "default: allow\nrules:\n  - deny: ['Bash(dd *)', 'Bash(at *)', 'Bash(ls *)', 'Bash(cat *)']\n", isAllowed,
+		"git -C x add .", "git add -u", "git add --all", "frob add x", "frob format", "frob tools", "frob --false", "frob concat x", "make install")
+}
