@@ -66,3 +66,20 @@ func TestFinding8_InnocentScriptsPass(t *testing.T) {
 	judgeScripts(t, "default: allow\nrules:\n  - deny: ['Bash(dd *)', 'Bash(at *)', 'Bash(ls *)', 'Bash(cat *)']\n", isAllowed,
 		"git -C x add .", "git add -u", "git add --all", "frob add x", "frob format", "frob tools", "frob --false", "frob concat x", "make install")
 }
+
+// TestFinding9_LastStarCoversNothingToo: Finding 9. `X *` of a deny or ask pattern
+// covers X alone, and what the documentation names as other spellings is asked about.
+func TestFinding9_LastStarCoversNothingToo(t *testing.T) {
+	const bare = "rules:\n  - allow: [Bash]\n  - deny: ['Bash(git push *)', 'Bash(npm publish *)', 'Bash(terraform destroy *)', 'Bash(shutdown *)', 'Bash(mkfs* *)', 'Bash(git * --hard *)']\n"
+	judgeScripts(t, bare, isDenied, "git push", "npm publish", "terraform destroy", "shutdown", "sudo shutdown", "/sbin/shutdown", "timeout 5 npm publish", "git --no-pager push", "mkfs", "mkfs.ext4", "git reset --hard",
+		"git push origin", "shutdown now", "git reset --hard HEAD", "ls && git push", "echo $(shutdown)")
+	judgeScripts(t, bare, isAllowed, "git pull", "git pushd", "git stash push", "npm publisher", "terraform plan", "shutdown-later", "git reset", "npm run publish")
+	judgeScripts(t, bare, notAllowed, "GIT push", "frob shutdown", "make -f- <<< 'x:;shutdown'", "git -C x push")
+	const force = "rules:\n  - allow: [Bash]\n  - deny: ['Bash(git push --force *)']\n"
+	judgeScripts(t, force, isDenied, "git push --force", "git push --force origin", "git push origin main --force", "sudo git push --force")
+	judgeScripts(t, force, notAllowed, "git push -f", "git push -fu origin main", "git push --mirror", "git push --mirror origin", "git push origin +main", "git push origin +HEAD:main", "git push origin -f", "git -C x push origin +main", "git push origin $X")
+	judgeScripts(t, force, isAllowed, "git push", "git push origin main", "git push -u origin main", "git pull --force origin", "git push origin main+x", "git tag +x")
+	// an allow pattern stays as it is: the star is one word or more
+	judgeScripts(t, "default: ask\nrules:\n  - allow: ['Bash(git push *)', 'Bash(cat *)']\n", func(a Action) bool { return a == Ask }, "git push", "cat", "git push --force origin", "git push origin +main")
+	judgeScripts(t, "default: ask\nrules:\n  - allow: ['Bash(git push *)', 'Bash(cat *)']\n", isAllowed, "git push origin", "cat x")
+}
