@@ -76,7 +76,8 @@ func covers(s approvals.GrantScope, r *approvals.Request) string {
 	return "everybody in the tenant " + r.Principal.Tenant
 }
 
-// beginRemembering offers the patterns that policy suggests.
+// beginRemembering offers the patterns that policy suggests. The exact ones are chosen:
+// one for each command of a script, all of which it takes. A wider one has a *.
 func (m Model) beginRemembering() Model {
 	if !m.mayDecide() {
 		return m
@@ -94,8 +95,8 @@ func (m Model) beginRemembering() Model {
 	m.mode = remembering
 	m.memory = memory{patterns: r.SuggestedPatterns[:min(len(r.SuggestedPatterns), mostPatterns)], scopes: scopes}
 	m.memory.chosen = make([]bool, len(m.memory.patterns))
-	if len(m.memory.chosen) > 0 {
-		m.memory.chosen[0] = true
+	for i, pattern := range m.memory.patterns {
+		m.memory.chosen[i] = !strings.Contains(pattern, "*")
 	}
 	return m
 }

@@ -33,9 +33,9 @@ export function scopesOf({ principal, session_id: session, remember_scopes: poss
 	return all.filter(([scope]) => (possible.length === 0 || possible.includes(scope)) && (scope !== 'session' || session));
 }
 
-/** @param {Request} request @returns {Memory} */
+/** The exact patterns are chosen: one for each command of a script, all of which it takes. A wider one has a *. @param {Request} request @returns {Memory} */
 export function memoryOf(request) {
-	return { effect: 'allow', chosen: new Set(request.suggested_patterns.slice(0, 1)), typed: '', scope: scopesOf(request)[0]?.[0] ?? 'user', lasts: 8 * HOUR, note: '', template: '', ready: null };
+	return { effect: 'allow', chosen: new Set(request.suggested_patterns.filter((pattern) => !pattern.includes('*'))), typed: '', scope: scopesOf(request)[0]?.[0] ?? 'user', lasts: 8 * HOUR, note: '', template: '', ready: null };
 }
 
 /** The patterns that are chosen or typed. @param {Memory} memory */
