@@ -66,22 +66,26 @@ func isWordByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 0x80
 }
 
-// namesIn are the texts in a loose text that may be names of commands, up to a space and
-// up to what cannot be part of a name. It is false if there are too many.
-func namesIn(text string) (names []string, all bool) {
+// appendNames adds the texts in a loose text that may be names of commands, up to a space
+// and up to what cannot be part of a name. It is false if there are too many.
+func appendNames(names []string, text string) ([]string, bool) {
+	most := len(names) + maxNames
 	for i := range len(text) {
 		if text[i] == ' ' || !nameBegins(text, i) {
 			continue
 		}
-		if len(names) >= maxNames {
-			return nil, false
+		if len(names) >= most {
+			return names, false
 		}
 		word := firstWord(text[i:])
 		names = append(names, word)
-		if end := nameEnd(word); end > 0 && end < len(word) {
+		end := nameEnd(word)
+		if name, found := strings.CutSuffix(word[:end], ".exe"); found {
+			names = append(names, name)
+		}
+		if end > 0 && end < len(word) {
 			names = append(names, word[:end])
 		}
-		names = append(names, strings.TrimSuffix(names[len(names)-1], ".exe"))
 	}
 	return names, true
 }

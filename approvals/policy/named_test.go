@@ -1,6 +1,10 @@
 package policy
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // natural is the policy that people write against one program.
 const natural = "default: allow\nrules:\n  - deny: ['Bash(rm *)']\n"
@@ -45,7 +49,7 @@ func TestFinding8_DeniedNameIsSeenWhereItMayRun(t *testing.T) {
 		"PAGER=rm man ls", "LESSOPEN='|rm %s' less f", "GIT_PAGER=r''m git log", `GIT_PAGER=$'\x72m' git log`, "for p in 'rm x'; do GIT_PAGER=$p git log; done", "env -i A=b PAGER='rm x' git log", "sudo PAGER='rm x' git log",
 		"for p in 'rm x'; do env GIT_PAGER=$p git log; done", "typeset -x PAGER=rm", "export A=b PAGER=rm", "PAGER=$(echo rm) git log", "A=(rm x) frob",
 	}
-	files := []string{"echo 'rm victim' > s; sh s", "printf 'rm victim\\n' > s.sh && chmod +x s.sh && ./s.sh", "cat > s <<'E'\nrm victim\nE\n. ./s", "echo 'rm victim' | cat > s; bash s"}
+	files := []string{"echo 'rm victim' > s; sh s", "printf 'rm victim\\n' > s.sh && chmod +x s.sh && ./s.sh", "cat > s <<'E'\nrm victim\nE\n. ./s", "echo 'rm victim' | cat > s; bash s", "bash -c 'echo \"rm x\" > s'; sh s"}
 	for _, scripts := range [][]string{attached, documents, assigned, files} {
 		judgeScripts(t, natural, notAllowed, scripts...)
 		judgeScripts(t, "tools: {Bash: {resource: command, as: shell}}\nrules: [{allow: [Bash]}, {ask: ['Bash(rm *)']}]", notAllowed, scripts...)
@@ -59,12 +63,23 @@ func TestFinding8_InnocentScriptsPass(t *testing.T) {
 	judgeScripts(t, natural, isAllowed,
 		`git commit -m "rm old files"`, `git commit -am 'rm -rf is gone'`, "git commit -m \"$(cat <<'E'\nrm old files\nE\n)\"", "git log --format=%h", "git log --grep=rm", "clang-format -i a.c", "frob --format json", "frob -format json",
 		"frob --confirm", "frob --rm", "docker run --rm alpine ls", "terraform apply -auto-approve", "npm run format", "npm run build -- --rm", "git rm-notes", "frob rmdir x", "frob x/rm.txt", "frob src/rm/main.go", "frob pre-rm", "gcc -Wall -o firmware a.c",
-		"echo rm", "grep -rn 'rm -rf' .", "cat <<'E'\nrm x\nE", "cat > notes.md <<'E'\nrm x\nE", "cat <<'E' | sort | uniq -c\nrm x\nE", "psql db <<< 'select 1'", "sqlite3 x.db <<< \"select 'a'\"", "kubectl apply -f - <<'E'\nkind: \"Pod\"\nargs: [rm-old, format]\nE",
+		"echo rm", "grep -rn 'rm -rf' .", "cat <<'E'\nrm x\nE", "cat > notes.md <<'E'\nrm x\nE", "cat <<'E' | sort | uniq -c\nrm x\nE", "cat <<'E' > notes && chmod +x y; frob\nrm x\nE", "psql db <<< 'select 1'", "sqlite3 x.db <<< \"select 'a'\"", "kubectl apply -f - <<'E'\nkind: \"Pod\"\nargs: [rm-old, format]\nE",
 		"FOO=bar make test", "X=$(date +%s) make test", "export PATH=\"$HOME/bin:$PATH\" && go build ./...", "GIT_PAGER=cat git log", "NODE_ENV=test npm test", "CFLAGS='-O2 -march=native' make", "env FOO=bar go test ./...", "for f in a b; do echo \"$f\"; done",
 		"sed -n '1,5p' f", "sed 's/format/firm/' f", "sed -i 's/alarm/term/g' f", "tar -xzf a.tgz", "tar -czf a.tgz --exclude=charm x", "find . -perm 644 -name '*.go' -exec ls {} +", "zip -r a.zip x", "rsync -avz a b:", "ssh h ls", "make -j4 -C x all",
 		"go test ./... > out.txt; python3 report.py out.txt", "bash x.sh", "python3 x.py --confirm", "timeout 5 cat <<< 'rm x'", "terraform plan", "curl -fsSL https://x.example/charm -o a")
 	judgeScripts(t, "default: allow\nrules:\n  - deny: ['Bash(dd *)', 'Bash(at *)', 'Bash(ls *)', 'Bash(cat *)']\n", isAllowed,
 		"git -C x add .", "git add -u", "git add --all", "frob add x", "frob format", "frob tools", "frob --false", "frob concat x", "make install")
+}
+
+// TestNamesAreFoundByKey: a policy of many rules finds the pattern by the name that a text
+// holds, as one of few rules does.
+func TestNamesAreFoundByKey(t *testing.T) {
+	many := "default: allow\nrules:\n"
+	for _, name := range []string{"rm", "dd", "aa", "bb", "cc", "ee", "ff"} {
+		many += "  - deny: ['Bash(" + name + " *)']\n"
+	}
+	judgeScripts(t, many, notAllowed, "frob -xrm", "frob x=/bin/rm", "frob rm.exe", "frob exec:rm", "frob rm:x", "frob -IDD", "X='!rm:y' ls", "git -c a='!rm' x", "frob <<< '/bin/rm;'", "sed 5erm f", "frob "+strings.Repeat("a ", 600)+"rm", "frob -"+strings.Repeat("x", 80)+"rm")
+	judgeScripts(t, many, isAllowed, "frob farm", "frob x.rms", "X=arm ls", "frob --rm", "frob rm-x")
 }
 
 // TestFinding9_LastStarCoversNothingToo: Finding 9. `X *` of a deny or ask pattern
@@ -82,4 +97,37 @@ func TestFinding9_LastStarCoversNothingToo(t *testing.T) {
 	// an allow pattern stays as it is: the star is one word or more
 	judgeScripts(t, "default: ask\nrules:\n  - allow: ['Bash(git push *)', 'Bash(cat *)']\n", func(a Action) bool { return a == Ask }, "git push", "cat", "git push --force origin", "git push origin +main")
 	judgeScripts(t, "default: ask\nrules:\n  - allow: ['Bash(git push *)', 'Bash(cat *)']\n", isAllowed, "git push origin", "cat x")
+}
+
+// TestFinding30_CommandsAreShownWhole: Finding 30. Redirections, here-documents and the
+// variables set for a command are shown with it.
+func TestFinding30_CommandsAreShownWhole(t *testing.T) {
+	p := mustParse(t, "tools: {Bash: {resource: command, as: shell}}\n")
+	for script, want := range map[string][]string{
+		"cat > /etc/cron.d/x":                               {"cat > /etc/cron.d/x"},
+		"cat > /etc/cron.d/x <<'E'\n* * * * * root sh x\nE": {"cat > /etc/cron.d/x << 'E'\n* * * * * root sh x\nE"},
+		"cat <<-E >> \"$X/f\"; ls\n\ta $Y\n\tE":             {"cat <<- E >> \"$X/f\"\n\ta $Y\n\tE", "ls"},
+		"bash -s a <<< 'rm x' 2>/dev/null":                  {"bash -s a <<< 'rm x' 2> /dev/null"},
+		"ls 2>&1 | tee f":                                   {"ls 2>&1", "tee f"},
+		"GIT_EDITOR='vi x' git commit -m 'a b'":             {"GIT_EDITOR='vi x' git commit -m 'a b'"},
+		"ls; > f; make":                                     {"ls", "> f", "make"},
+		"export PATH=/evil:$PATH; ls":                       {"export PATH=/evil:$PATH", "ls"},
+		"X=1 Y=2; ls":                                       {"X=1 Y=2", "ls"},
+		"{ ls; make; } > /etc/x":                            {"{ … } > /etc/x", "ls", "make"},
+		"(ls) 2>/dev/null":                                  {"ls"},
+		"for f in a; do cat $f; done < in > out":            {"{ … } < in > out", "cat …"},
+		"sudo sh -c 'cat a > /etc/x; X=1' 2> err":           {"sudo sh -c 'cat a > /etc/x; X=1' 2> err", "sh -c 'cat a > /etc/x; X=1'", "cat a > /etc/x", "X=1"},
+		"echo $(cat < in)":                                  {"echo …", "cat < in"},
+		"sh <<E\ncat > /etc/x\nE":                           {"sh << E\ncat > /etc/x\nE", "cat > /etc/x"},
+	} {
+		call := Call{Tool: "Bash", Arguments: argument("command", script)}
+		if v := p.Judge(call); !slices.Equal(v.Commands, want) {
+			t.Errorf("%q: %q, want %q", script, v.Commands, want)
+		}
+		if e := p.Explain(call); !slices.Equal(e.Commands, want) {
+			t.Errorf("%q: explained as %q, want %q", script, e.Commands, want)
+		}
+	}
+	// conditions see the words of the commands, as before
+	judgeScripts(t, "default: allow\nrules: [{deny: [Bash], when: 'commands == [\"cat\"]'}]\n", isDenied, "cat > x", "X=1 cat <<< y")
 }

@@ -19,9 +19,11 @@ const (
 
 // script is a shell command as far as it can be understood without running it.
 type script struct {
-	problem  string     // why it is not parsed, or what a shell may read differently; "" if neither
-	notPlain string     // why it is more than plain words in a list, or ""
-	within   []string   // parts in which it may name a command that it runs, beside those of its commands
+	problem  string   // why it is not parsed, or what a shell may read differently; "" if neither
+	notPlain string   // why it is more than plain words in a list, or ""
+	within   []string // parts in which it may name a command that it runs, beside those of its commands
+	others   []otherPart
+	writes   bool       // it redirects output to a file
 	opens    bool       // it quotes a substitution, or sets a variable to what is not known
 	commands []*command // the simple commands, in order
 	all      []*command // and those that they run, at any depth
@@ -36,7 +38,9 @@ type command struct {
 	text  string   // the words with a space between, in lower case
 	opens []string // the words with a space between, a word that a shell may expand ending with unknown
 	//               where it may; of a program with a folder a second time without that
-	piped bool // reads what another command writes
+	piped bool         // reads what another command writes
+	stmt  *syntax.Stmt // of which it is, or nil
+	src   string       // that the statement is in
 
 	inner      []*command // what it runs
 	seen       bool       // inner is all that it runs: nothing, where that is empty
@@ -105,6 +109,7 @@ func (f *finder) joined(src string) {
 	s.commands = append(s.commands, read.commands...)
 	s.texts = append(s.texts, read.texts...)
 	s.within = append(s.within, read.within...)
+	s.others = append(s.others, read.others...)
 }
 
 // shellCall is the script in the words bash -lc SCRIPT.
@@ -201,86 +206,6 @@ func (c *command) appendAll(all []*command) []*command {
 	return all
 }
 
-// walk finds the simple commands, the source of each statement, and what else may name
-// a command.
-func (f *finder) walk(file *syntax.File, src string, depth int) {
-	w := walk{finder: f, src: src, depth: depth}
-	syntax.Walk(file, func(node syntax.Node) bool {
-		switch n := node.(type) {
-		case *syntax.SglQuoted:
-			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
-		case *syntax.Lit:
-			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
-		case *syntax.Assign:
-			w.spans = append(w.spans, spanOf(n))
-			f.script.opens = f.script.opens || n.Value != nil && wordOf(n.Value).opens()
-		case *syntax.BinaryCmd:
-			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-				w.piped = append(w.piped, n.Y)
-				w.inputs = append(w.inputs, input{spanOf(n.Y), spanOf(n.X)})
-			}
-		case *syntax.Stmt:
-			w.stmt(n)
-		}
-		return true
-	})
-	if f.script.opens || w.writes && slices.ContainsFunc(f.script.commands, (*command).runsFile) {
-		w.spans = append(w.spans, span{0, len(src)})
-	}
-	f.looksInto(file, src, w.spans)
-}
-
-// walk is what is known while the statements of a script are gone through.
-type walk struct {
-	*finder
-	src    string
-	depth  int
-	piped  []*syntax.Stmt // the reading ends of pipes
-	inputs []input
-	spans  []span // in which a command may be named
-	writes bool   // a file
-}
-
-func (w *walk) stmt(n *syntax.Stmt) {
-	s := w.script
-	start, end := int(n.Pos().Offset()), int(n.End().Offset())
-	if start <= end && end <= len(w.src) {
-		s.texts = append(s.texts, strings.TrimRight(w.src[start:end], "; \t\n&"))
-	}
-	if len(n.Redirs) > 0 {
-		w.inputs = append(w.inputs, inputsOf(n)...)
-		w.writes = w.writes || writesFile(n)
-	}
-	call, ok := n.Cmd.(*syntax.CallExpr)
-	if !ok {
-		return
-	}
-	words := callWords(call)
-	if len(words) == 0 {
-		return
-	}
-	c := w.command(words, slices.ContainsFunc(w.piped, func(end *syntax.Stmt) bool { return stands(n, end) }), w.depth)
-	w.fed(c, n.Redirs, w.depth)
-	s.commands = append(s.commands, c)
-	if len(w.inputs) > 0 && c.executes() {
-		at := spanOf(n)
-		for _, in := range w.inputs {
-			if in.of.holds(at) {
-				w.spans = append(w.spans, in.text)
-			}
-		}
-	}
-}
-
-// stands reports whether a statement stands in another, or is it.
-func stands(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
-
-// holdsSubstitution reports whether a text that is quoted or escaped holds a
-// substitution, which what reads it as an expression would run.
-func holdsSubstitution(text string) bool {
-	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
-}
-
 func callWords(call *syntax.CallExpr) []word {
 	words := make([]word, 0, len(call.Args))
 	for _, w := range call.Args {
@@ -369,7 +294,8 @@ func (f *finder) within(c *command, src string, depth int) {
 	f.script = outer
 	c.hides = c.hides || nested.problem != ""
 	outer.within = append(outer.within, nested.within...)
-	outer.opens = outer.opens || nested.opens
+	outer.opens, outer.writes = outer.opens || nested.opens, outer.writes || nested.writes
+	outer.others = append(outer.others, nested.othersWithin()...)
 	c.inner = append(c.inner, nested.commands...)
 	outer.texts = append(outer.texts, nested.texts...)
 }

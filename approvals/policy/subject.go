@@ -107,8 +107,18 @@ func (s *subject) scripts() []*script {
 	return found
 }
 
-// commandTexts are the commands found in the call, each as one would write it,
-// with … for what only a shell can tell.
+// shownCommands are the commands found in the call as a reviewer is shown them, with
+// the variables that are set for them, their redirections and here-documents.
+func (s *subject) shownCommands() []string {
+	var found []string
+	for _, script := range s.scripts() {
+		found = append(found, script.shown()...)
+	}
+	return found
+}
+
+// commandTexts are the words of the commands found in the call, each as one would write
+// it, with … for what only a shell can tell.
 func (s *subject) commandTexts() []string {
 	var found []string
 	for _, script := range s.scripts() {
@@ -199,8 +209,8 @@ func (s *subject) keysOf(r *reading) {
 // addNames adds what a command may be named by in loose texts.
 func (s *subject) addNames(texts []string) {
 	for _, text := range texts {
-		names, all := namesIn(text)
-		s.keys = append(s.keys, names...)
+		var all bool
+		s.keys, all = appendNames(s.keys, text)
 		s.every = s.every || !all
 	}
 }

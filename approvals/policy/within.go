@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -73,41 +72,6 @@ func givesInput(r *syntax.Redirect) bool {
 	return slices.Contains([]syntax.RedirOperator{syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc}, r.Op)
 }
 
-// span is a part of a script's source.
-type span struct{ from, to int }
-
-func spanOf(n syntax.Node) span { return span{int(n.Pos().Offset()), int(n.End().Offset())} }
-
-func (a span) holds(b span) bool { return a.from <= b.from && b.to <= a.to }
-
-// input is a source of what the commands of a statement read: a here-document, or what
-// is written to a pipe.
-type input struct {
-	of   span // the statement
-	text span
-}
-
-// inputsOf are the here-documents and here-strings of a statement.
-func inputsOf(stmt *syntax.Stmt) []input {
-	var found []input
-	for _, r := range stmt.Redirs {
-		switch {
-		case r.Hdoc != nil:
-			found = append(found, input{spanOf(stmt), spanOf(r.Hdoc)})
-		case r.Op == syntax.WordHdoc && r.Word != nil:
-			found = append(found, input{spanOf(stmt), spanOf(r.Word)})
-		}
-	}
-	return found
-}
-
-// writesFile reports whether a statement redirects its output to a file.
-func writesFile(stmt *syntax.Stmt) bool {
-	return slices.ContainsFunc(stmt.Redirs, func(r *syntax.Redirect) bool {
-		return !givesInput(r) && !harmlessRedirect(r)
-	})
-}
-
 // runsFile reports whether a command, or one that it runs, may run a file of a name that
 // the script chooses.
 func (c *command) runsFile() bool {
@@ -121,32 +85,4 @@ func (c *command) executes() bool {
 		return !c.seen
 	}
 	return slices.ContainsFunc(c.inner, (*command).executes)
-}
-
-// looksInto notes the parts of a script that are no words of a command and may name one.
-func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
-	for i, one := range spans {
-		if i > 0 && spans[i-1].holds(one) {
-			spans[i] = spans[i-1]
-			continue
-		}
-		text := src[min(one.from, one.to, len(src)):min(one.to, len(src))]
-		f.script.within = appendLoose(f.script.within, text)
-		if strings.Contains(text, "$'") {
-			f.script.within = appendLoose(f.script.within, wordsWithin(file, one))
-		}
-	}
-}
-
-// wordsWithin are the words in a part of a script with their quoting removed.
-func wordsWithin(file *syntax.File, part span) string {
-	var texts []string
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if w, ok := n.(*syntax.Word); ok && part.holds(spanOf(w)) {
-			texts = append(texts, wordOf(w).text)
-		}
-		return true
-	})
-	return strings.Join(texts, " ")
 }
