@@ -54,3 +54,22 @@ func TestFinding28_AlwaysCoversAScript(t *testing.T) {
 	}
 	w.passes("ann-key", "X-Heldcall-Session", "one")
 }
+
+// TestFinding8And30_DeniedNamesAreHeldAndShown: Findings 8 and 30. What a deny rule may
+// mean is held though the tool is allowed, and the reviewer is shown the whole command.
+func TestFinding8And30_DeniedNamesAreHeldAndShown(t *testing.T) {
+	script := func(r *scripted.Request) scripted.Reply {
+		return scripted.Answer{Calls: []scripted.Call{{ID: "call_sesame", Name: "bash", Arguments: `{"command":"GIT_PAGER='rm npm' git log > /etc/cron.d/x && cat <<E\nnpm run lint\nE"}`}}}.Reply(r)
+	}
+	w := build(t, "tools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: [bash]\n  - deny: ['bash(rm *)']\n", script, twoClients)
+	answer := w.turn("ann-key")
+	r := w.pending(1)[0]
+	want := []string{"GIT_PAGER='rm npm' git log > /etc/cron.d/x", "cat << E\nnpm run lint\nE"}
+	if !slices.Equal(r.Details.Commands, want) {
+		t.Errorf("shown %q", r.Details.Commands)
+	}
+	w.decide(r.ID, approvals.Decision{Action: approvals.ActionDeny})
+	if got := <-answer; strings.Contains(got, "GIT_PAGER") {
+		t.Errorf("released: %s", got)
+	}
+}

@@ -241,6 +241,17 @@ func TestEditShowsTheDifference(t *testing.T) {
 	s.shows("rm -r drafts", "the user said")
 }
 
+// TestFinding30_CommandsAreShownWhole: Finding 30. The lines of a here-document are no
+// commands of their own.
+func TestFinding30_CommandsAreShownWhole(t *testing.T) {
+	r := bash("01A", "cat > /etc/cron.d/x")
+	r.Details.Commands = []string{"cat > /etc/cron.d/x << E\nruns ls\nE", "make > out"}
+	s := begin(t, r)
+	s.press("enter")
+	s.settled()
+	s.shows("runs cat > /etc/cron.d/x << E\n     runs ls\n     E\nruns make > out")
+}
+
 // TestFinding28_EveryExactPatternIsChosen: Finding 28. A script takes all of them.
 func TestFinding28_EveryExactPatternIsChosen(t *testing.T) {
 	r := bash("01A", "npm run lint && make")
