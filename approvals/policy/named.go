@@ -7,8 +7,8 @@ import "strings"
 // here-documents, what a pipe carries.
 
 const (
-	maxLetters = 64  // option letters in front of a name
-	maxNames   = 512 // places in a text where a name may begin
+	maxLetters = 64       // option letters in front of a name
+	maxNames   = 16 << 10 // names in a text that patterns are looked up by
 )
 
 // appendLoose adds the readings of a text: what separates words, in a shell or in other
@@ -23,9 +23,22 @@ func appendLoose(texts []string, text string) []string {
 }
 
 func spaced(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return r == 0 || strings.ContainsRune(" \t\r\n;|&()<>[]{},`$'\"\\", r)
-	}), " ")
+	var b strings.Builder
+	b.Grow(len(text))
+	between := false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c <= ' ' || strings.IndexByte(";|&()<>[]{},`$'\"\\", c) >= 0:
+			between = b.Len() > 0
+		case between:
+			between = false
+			b.WriteByte(' ')
+			fallthrough
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // nameBegins reports whether a command's name may begin at a place in a loose text: after

@@ -158,7 +158,11 @@ func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
 	var words []string // with their quoting removed
 	syntax.Walk(file, func(n syntax.Node) bool {
 		w, ok := n.(*syntax.Word)
-		if ok && slices.ContainsFunc(apart, func(one span) bool { return one.holds(spanOf(w)) }) {
+		if !ok {
+			return true
+		}
+		at := spanOf(w)
+		if slices.ContainsFunc(apart, func(one span) bool { return one.holds(at) }) {
 			words = append(words, wordOf(w).text)
 		}
 		return true
