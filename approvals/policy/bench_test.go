@@ -14,9 +14,10 @@ func BenchmarkJudge(b *testing.B) {
 	for _, rules := range []int{100, 1_000, 10_000} {
 		p := mustParse(b, manyRules(rules))
 		for name, c := range map[string]Call{
-			"shell": {Tool: "bash", Arguments: `{"command":"npm run task24:unit && npm run task3","cwd":"x"}`},
-			"path":  {Tool: "read_file", Arguments: `{"path":"./src24/a/b/c.go","limit":200}`},
-			"other": {Tool: "search", Arguments: `{"query":"how are tool calls held","limit":20,"deep":{"a":[1,2,3]}}`},
+			"shell":   {Tool: "bash", Arguments: `{"command":"npm run task24:unit && npm run task3","cwd":"x"}`},
+			"unknown": {Tool: "bash", Arguments: `{"command":"frob build --target web src/main.c -O2","cwd":"x"}`},
+			"path":    {Tool: "read_file", Arguments: `{"path":"./src24/a/b/c.go","limit":200}`},
+			"other":   {Tool: "search", Arguments: `{"query":"how are tool calls held","limit":20,"deep":{"a":[1,2,3]}}`},
 		} {
 			b.Run(fmt.Sprintf("%s/%d", name, rules), func(b *testing.B) {
 				b.ReportAllocs()

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // generous allows much by pattern, so that what gets past it is the matcher's
@@ -296,4 +298,53 @@ func TestSuggestWider(t *testing.T) {
 	f("git push origin", "bash(git push origin)")
 	f("npm run -s lint", "bash(npm run -s lint)")
 	f("npm run lint; npm run test", "bash(npm run lint)", "bash(npm run test)")
+}
+
+// TestFinding29_NoSuggestionOpensWhatIsWrittenTo: Finding 29. `cp a *` would let the
+// agent write to any file.
+func TestFinding29_NoSuggestionOpensWhatIsWrittenTo(t *testing.T) {
+	policies := []*Policy{
+		mustParse(t, "tools: {bash: {resource: command, as: shell}}\n"),
+		mustParse(t, "tools: {bash: {resource: command, as: shell}}\nprograms: {tee: {}, install: {}, ln: {}, truncate: {}}\n"),
+	}
+	for _, p := range policies {
+		for _, script := range []string{"cp a b", "mv a b", "cp a b c", "mkdir a b", "touch a b", "tee a b", "install a b", "ln a b", "truncate a b", "git mv a b", "git checkout a", "git restore a", "git rm a", "black a b", "ruff format a", "go fmt ./a", "xxd a b",
+			"cat a b > c", "npm run lint > c", "echo a | tee b c"} {
+			v := p.Judge(Call{Tool: "bash", Arguments: argument("command", script)})
+			if slices.ContainsFunc(v.Suggested, func(pattern string) bool { return strings.Contains(pattern, "*") }) {
+				t.Errorf("%q: %q", script, v.Suggested)
+			}
+		}
+	}
+	for script, wider := range map[string]string{"cat a b": "bash(cat a *)", "gh pr view 5": "bash(gh pr view *)", "npm run lint 2>&1": "bash(npm run *)"} {
+		if v := policies[0].Judge(Call{Tool: "bash", Arguments: argument("command", script)}); len(v.Suggested) != 2 || v.Suggested[1] != wider {
+			t.Errorf("%q: %q", script, v.Suggested)
+		}
+	}
+}
+
+// TestFinding28_SuggestionsCoverTheScript: Finding 28. There is one exact pattern for each
+// command, and a grant of the patterns without a * allows the call.
+func TestFinding28_SuggestionsCoverTheScript(t *testing.T) {
+	p := mustParse(t, "tools: {bash: {resource: command, as: shell}}\nrules: [{deny: ['bash(rm *)']}, {allow: ['bash(ls *)']}]\n")
+	for script, want := range map[string][]string{
+		"npm run lint && npm run test":              {"bash(npm run lint)", "bash(npm run test)"},
+		"cd web && npm ci; npm run build | tail -5": {"bash(cd web)", "bash(npm ci)", "bash(npm run build)", "bash(tail -5)"},
+		"npm run lint && npm run lint":              {"bash(npm run lint)"},
+		"ls x && npm run lint":                      {"bash(ls x)", "bash(npm run lint)"},
+		"(cd a && make) || { frob 'a b' && true; }": {"bash(cd a)", "bash(make)", "bash(frob 'a b')", "bash(true)"},
+		"timeout 5 npm test && python3 x.py":        {"bash(timeout 5 npm test)", "bash(python3 x.py)"},
+		"CI=1 npm test 2>&1 && git commit -m 'a b'": {"bash(npm test)", "bash(git commit -m 'a b')"},
+		"npm run lint\nnpm run test\nnpm run build": {"bash(npm run lint)", "bash(npm run test)", "bash(npm run build)"},
+	} {
+		call := Call{Tool: "bash", Arguments: argument("command", script), Principal: ann, Session: "s", Now: noon}
+		v := p.Judge(call)
+		if !slices.Equal(v.Suggested, want) {
+			t.Errorf("%q: %q, want %q", script, v.Suggested, want)
+			continue
+		}
+		if v := p.With(NewGrants(grant(t, "G1", approvals.GrantAllow, approvals.GrantSession, v.Suggested...))).Judge(call); v.Action != Allow {
+			t.Errorf("%q is not allowed by %q: %s", script, want, v.Reason)
+		}
+	}
 }

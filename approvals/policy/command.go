@@ -15,7 +15,9 @@ type commandGlob struct {
 	lower  textGlob
 	prefix string // what stands before the first *
 	joined bool   // the * follows at once
-	core   string // the prefix without what joins it to the *, in lower case
+	open   bool   // the * may continue the last word
+	core   string // the prefix as a loose text, without what joins it to the *
+	loose  glob   // the argument as a loose text that may go on
 	key    string // the first word in lower case, where that is fixed
 	words  *wordsGlob
 }
@@ -23,15 +25,27 @@ type commandGlob struct {
 func newCommandGlob(text string) *commandGlob {
 	prefix := newGlob(text).prefix()
 	g := &commandGlob{
-		glob:   newPrefixGlob(text),
-		lower:  newPrefixGlob(foldCase(text)),
+		glob:   newCommandText(text),
+		lower:  newCommandText(foldCase(text)),
 		prefix: strings.TrimSuffix(prefix, ":"),
 		joined: len(prefix) < len(text) && !strings.HasSuffix(prefix, ":"),
 	}
-	g.core = foldCase(strings.TrimSpace(g.prefix))
+	g.open = g.joined && !strings.HasSuffix(prefix, " ")
+	g.core = spaced(foldCase(g.prefix))
+	g.loose = newGlob(strings.TrimRight(strings.TrimSuffix(spaced(foldCase(text)), ":*"), " *") + "*")
 	g.words = newWordsGlob(text)
 	if first := strings.TrimSuffix(firstWord(text), ":*"); !strings.Contains(first, "*") {
 		g.key = foldCase(first)
+	}
+	return g
+}
+
+// newCommandText compares the source or the words of a command with a pattern, of which
+// a last * covers nothing too.
+func newCommandText(text string) textGlob {
+	g := newPrefixGlob(text)
+	if alone, found := strings.CutSuffix(text, " *"); found && strings.Trim(alone, " *") != "" {
+		g = append(g, newGlob(alone))
 	}
 	return g
 }
@@ -48,7 +62,7 @@ func (g *commandGlob) match(s *script) match {
 	if slices.ContainsFunc(s.texts, g.glob.match) || slices.ContainsFunc(s.all, func(c *command) bool { return g.words.match(c) == yes }) {
 		return yes
 	}
-	if s.problem != "" || s.quotes && containsWord(s.source, g.core) || slices.ContainsFunc(s.lower, g.lower.match) || slices.ContainsFunc(s.all, g.mayMatch) {
+	if s.problem != "" || slices.ContainsFunc(s.lower, g.lower.match) || slices.ContainsFunc(s.all, g.mayMatch) || slices.ContainsFunc(s.within, g.namedIn) {
 		return maybe
 	}
 	return no
@@ -62,10 +76,10 @@ func (g *commandGlob) mayMatch(c *command) bool {
 			return true
 		}
 	}
-	if g.words.match(c) == maybe || slices.ContainsFunc(c.within, g.lower.match) {
+	if g.words.match(c) == maybe || slices.ContainsFunc(c.within, g.namedIn) {
 		return true
 	}
-	return c.hides || c.runs && !c.seen && (c.fromElsewhere() || c.obscure() || containsWord(c.text, g.core))
+	return c.hides || c.runs && !c.seen && (c.fromElsewhere() || c.obscure() || g.core == "")
 }
 
 // mayBegin reports whether a text that begins like this may match.
@@ -83,25 +97,6 @@ func (c *command) fromElsewhere() bool {
 // obscure reports whether a command has words in which another may hide what it
 // runs.
 func (c *command) obscure() bool { return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") }
-
-// containsWord reports whether a text stands in another where a word begins.
-func containsWord(text, word string) bool {
-	for i := 0; ; {
-		j := strings.Index(text[i:], word)
-		if j < 0 {
-			return false
-		}
-		i += j
-		if i == 0 || !isWordByte(text[i-1]) {
-			return true
-		}
-		i++
-	}
-}
-
-func isWordByte(b byte) bool {
-	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 0x80
-}
 
 // shellPattern is the argument of an allow pattern for scripts: the words of
 // one command.

@@ -104,11 +104,14 @@ func (g *commandGlob) inDoubt(s *script) string {
 			return c.open() + " is not known before it runs"
 		case g.words.match(c) == maybe:
 			return c.written() + " may be another way to write it"
-		case slices.ContainsFunc(c.within, g.lower.match):
+		case slices.ContainsFunc(c.within, g.namedIn):
 			return c.written() + " names it, and may run it"
 		default:
 			return c.written() + " may run other commands"
 		}
+	}
+	if slices.ContainsFunc(s.within, g.namedIn) {
+		return "an assignment, a here-document or what is written to a pipe names it, and may be run"
 	}
 	for i, text := range s.lower {
 		if g.lower.match(text) {

@@ -28,7 +28,7 @@ type RuleExplanation struct {
 // Explain judges a call and says how. The rules are in the order of the file.
 func (p *Policy) Explain(c Call) Explanation {
 	s := p.newSubject(c)
-	e := Explanation{Verdict: p.Judge(c), Known: s.known(), Commands: s.commandTexts(), Doubt: s.doubt()}
+	e := Explanation{Verdict: p.Judge(c), Known: s.known(), Commands: s.shownCommands(), Doubt: s.doubt()}
 	type listed struct {
 		*pattern
 		in Action

@@ -221,7 +221,7 @@ func (s *subject) question(by ground, denied finding) Verdict {
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(s.doubts) == 0
 	v.Suggested = s.suggest()
-	v.Commands = firstOf(s.commandTexts())
+	v.Commands = firstOf(s.shownCommands())
 	if s.unclear != "" && len(s.doubts) == 0 {
 		v.Flags = append(v.Flags, s.unclear)
 	}

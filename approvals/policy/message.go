@@ -79,7 +79,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 // messageData is what templates may show of a call.
 func (s *subject) messageData(v *Verdict) MessageData {
 	data := MessageData{
-		Tool: s.call.Tool, Resource: s.text, Args: map[string]any{}, Commands: firstOf(s.commandTexts()), Risk: v.Risk, Rule: v.Rule, Reason: v.Reason,
+		Tool: s.call.Tool, Resource: s.text, Args: map[string]any{}, Commands: firstOf(s.shownCommands()), Risk: v.Risk, Rule: v.Rule, Reason: v.Reason,
 		Principal: s.call.Principal, Session: s.call.Session, Run: s.call.Run, Model: s.call.Model,
 	}
 	if !s.call.FreeText && len(s.doubts) == 0 {

@@ -102,6 +102,11 @@ func (p *program) barred(text string) bool {
 	return slices.ContainsFunc(p.never, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
+// writes reports whether a program writes to its operands.
+func (t *programs) writes(argv []string) bool {
+	return t.writers[argv[0]] || len(argv) > 1 && t.writers[argv[0]+" "+argv[1]]
+}
+
 // programNames are the names under which a program may be known: without folder,
 // .exe and letter case, and without its version.
 func programNames(word string) (name, base string) {

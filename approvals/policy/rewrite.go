@@ -50,7 +50,7 @@ func (s *subject) rewritten(v Verdict) Verdict {
 	v.Arguments, v.RewrittenBy = c.text, c.where()
 	v.Resource, v.Preview = then.text, then.preview()
 	if v.Action == Ask {
-		v.Commands = firstOf(then.commandTexts())
+		v.Commands = firstOf(then.shownCommands())
 		v.Flags = append(v.Flags, fmt.Sprintf("The rule at %s has changed the arguments.", v.RewrittenBy))
 	}
 	return v

@@ -19,10 +19,12 @@ const (
 
 // script is a shell command as far as it can be understood without running it.
 type script struct {
-	problem  string     // why it is not parsed, or what a shell may read differently; "" if neither
-	notPlain string     // why it is more than plain words in a list, or ""
-	quotes   bool       // quotes a substitution
-	source   string     // in lower case, where it quotes a substitution
+	problem  string   // why it is not parsed, or what a shell may read differently; "" if neither
+	notPlain string   // why it is more than plain words in a list, or ""
+	within   []string // parts in which it may name a command that it runs, beside those of its commands
+	others   []otherPart
+	writes   bool       // it redirects output to a file
+	opens    bool       // it quotes a substitution, or sets a variable to what is not known
 	commands []*command // the simple commands, in order
 	all      []*command // and those that they run, at any depth
 	texts    []string   // the source of every statement at any depth, and the words of every command
@@ -36,15 +38,17 @@ type command struct {
 	text  string   // the words with a space between, in lower case
 	opens []string // the words with a space between, a word that a shell may expand ending with unknown
 	//               where it may; of a program with a folder a second time without that
-	piped bool // reads what another command writes
+	piped bool         // reads what another command writes
+	stmt  *syntax.Stmt // of which it is, or nil
+	src   string       // that the statement is in
 
 	inner      []*command // what it runs
-	seen       bool       // inner is all that it runs
+	seen       bool       // inner is all that it runs: nothing, where that is empty
 	hides      bool       // it may run anything
 	runs       bool       // its program runs others: see runsOthers
 	interprets bool       // its program reads scripts: see isInterpreter
 	reads      bool       // it runs what it reads
-	within     []string   // texts in which it may name another command, if it is not known for certain
+	within     []string   // loose texts in which it may name another command: see appendLoose
 	plain      bool       // its program only changes time and priority of what it runs
 	expands    string     // source of the first word that a shell expands, where it is known; or ""
 	star       []bool     // for which words a * may stand: operands, and options that are known
@@ -105,6 +109,8 @@ func (f *finder) joined(src string) {
 	c.hides = c.hides || read.problem != ""
 	s.commands = append(s.commands, read.commands...)
 	s.texts = append(s.texts, read.texts...)
+	s.within = append(s.within, read.within...)
+	s.others = append(s.others, read.others...)
 }
 
 // shellCall is the script in the words bash -lc SCRIPT.
@@ -173,9 +179,6 @@ func (f *finder) parse(src string, depth int) *script {
 		return s
 	}
 	f.walk(file, src, depth)
-	if s.quotes {
-		s.source = foldCase(src)
-	}
 	if s.notPlain = s.problem; s.notPlain == "" {
 		s.notPlain = f.whyNotPlain(file)
 	}
@@ -202,48 +205,6 @@ func (c *command) appendAll(all []*command) []*command {
 		all = one.appendAll(all)
 	}
 	return all
-}
-
-// walk finds the simple commands and the source of each statement.
-func (f *finder) walk(file *syntax.File, src string, depth int) {
-	var piped []*syntax.Stmt // the reading ends of pipes
-	syntax.Walk(file, func(node syntax.Node) bool {
-		switch n := node.(type) {
-		case *syntax.SglQuoted:
-			f.script.quotes = f.script.quotes || holdsSubstitution(n.Value)
-		case *syntax.Lit:
-			f.script.quotes = f.script.quotes || holdsSubstitution(n.Value)
-		case *syntax.BinaryCmd:
-			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-				piped = append(piped, n.Y)
-			}
-		case *syntax.Stmt:
-			start, end := int(n.Pos().Offset()), int(n.End().Offset())
-			if start <= end && end <= len(src) {
-				f.script.texts = append(f.script.texts, strings.TrimRight(src[start:end], "; \t\n&"))
-			}
-			call, ok := n.Cmd.(*syntax.CallExpr)
-			if !ok {
-				break
-			}
-			if words := callWords(call); len(words) > 0 {
-				c := f.command(words, slices.ContainsFunc(piped, func(end *syntax.Stmt) bool { return stands(n, end) }), depth)
-				c.expands = expands(call, src)
-				f.fed(c, n.Redirs, depth)
-				f.script.commands = append(f.script.commands, c)
-			}
-		}
-		return true
-	})
-}
-
-// stands reports whether a statement stands in another, or is it.
-func stands(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
-
-// holdsSubstitution reports whether a text that is quoted or escaped holds a
-// substitution, which what reads it as an expression would run.
-func holdsSubstitution(text string) bool {
-	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
 }
 
 func callWords(call *syntax.CallExpr) []word {
@@ -285,11 +246,12 @@ func (f *finder) command(words []word, piped bool, depth int) *command {
 	}
 	c.star = f.starMay(c.words, c.wild)
 	c.runs, c.interprets = f.runsOthers(c.words[0]), f.isInterpreter(c.words[0])
-	switch {
-	case c.runs:
+	c.seen = f.harmless(c)
+	if c.runs {
 		f.through(c, words, depth)
 		c.reads = f.readsScript(c)
-	case !f.harmless(c):
+	}
+	if !c.seen && len(words) > 1 {
 		c.findWithin()
 	}
 	return c
@@ -306,7 +268,8 @@ func (f *finder) through(c *command, words []word, depth int) {
 		return
 	}
 	c.hides = found.hides
-	c.seen = found.certain || f.harmless(c)
+	c.seen = c.seen || found.certain
+	f.assigned(c, found.own)
 	for _, inner := range found.commands {
 		c.inner = append(c.inner, f.command(inner, c.piped, depth+1))
 	}
@@ -331,7 +294,9 @@ func (f *finder) within(c *command, src string, depth int) {
 	nested := f.parse(src, depth+1)
 	f.script = outer
 	c.hides = c.hides || nested.problem != ""
-	outer.quotes = outer.quotes || nested.quotes
+	outer.within = append(outer.within, nested.within...)
+	outer.opens, outer.writes = outer.opens || nested.opens, outer.writes || nested.writes
+	outer.others = append(outer.others, nested.othersWithin()...)
 	c.inner = append(c.inner, nested.commands...)
 	outer.texts = append(outer.texts, nested.texts...)
 }
@@ -341,10 +306,11 @@ func (f *finder) fed(c *command, redirs []*syntax.Redirect, depth int) {
 	for len(c.inner) == 1 {
 		c = c.inner[0]
 	}
+	script := f.isShell(c.words[0]) && !c.seen && f.readsScript(c) && depth < maxThrough
 	if c.runs && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
 		c.reads = true
 	}
-	if !f.isShell(c.words[0]) || c.seen || slices.ContainsFunc(c.words[1:], isOperand) || depth == maxThrough {
+	if !script {
 		return
 	}
 	for _, r := range redirs {

@@ -111,8 +111,18 @@ func (s *subject) scripts() []*script {
 	return found
 }
 
-// commandTexts are the commands found in the call, each as one would write it,
-// with … for what only a shell can tell.
+// shownCommands are the commands found in the call as a reviewer is shown them, with
+// the variables that are set for them, their redirections and here-documents.
+func (s *subject) shownCommands() []string {
+	var found []string
+	for _, script := range s.scripts() {
+		found = append(found, script.shown()...)
+	}
+	return found
+}
+
+// commandTexts are the words of the commands found in the call, each as one would write
+// it, with … for what only a shell can tell.
 func (s *subject) commandTexts() []string {
 	var found []string
 	for _, script := range s.scripts() {
@@ -190,14 +200,22 @@ func (s *subject) keysOf(r *reading) {
 	for _, text := range r.script.lower {
 		add(text)
 	}
-	s.every = s.every || r.script.problem != "" || r.script.quotes
+	s.every = s.every || r.script.problem != ""
+	s.addNames(r.script.within)
 	for _, c := range r.script.all {
-		for _, text := range c.within {
-			add(text)
-		}
+		s.addNames(c.within)
 		if first := firstWord(c.opens[0]); c.hides || c.runs && !c.seen || strings.Contains(first, unknown) {
 			s.every = true
 		}
+	}
+}
+
+// addNames adds what a command may be named by in loose texts.
+func (s *subject) addNames(texts []string) {
+	for _, text := range texts {
+		var all bool
+		s.keys, all = appendNames(s.keys, text)
+		s.every = s.every || !all
 	}
 }
 

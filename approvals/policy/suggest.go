@@ -86,12 +86,12 @@ func (s *subject) suggestCommands() []string {
 	return found
 }
 
-// suggestWider leaves the last operand open, of a command that has a few. What is
-// not known of a program may make another one of its operands, so it is only done
-// for one whose options are known.
+// suggestWider leaves the last operand open, of a command that has a few, unless the
+// program writes to its operands. What is not known of a program may make another one
+// of its operands, so it is only done for one whose options are known.
 func (s *subject) suggestWider(c *command) []string {
 	n := len(c.words)
-	if n < 3 || c.runs || len(s.secretWords(c)) > 0 || !s.policy.programs.listed(c.words[0]) || slices.Contains(c.star[1:], false) || c.wild != nil || strings.Contains(c.words[0], "/") || slices.ContainsFunc(c.words, isOption) {
+	if n < 3 || c.runs || len(s.secretWords(c)) > 0 || s.policy.programs.writes(c.words) || !s.policy.programs.listed(c.words[0]) || slices.Contains(c.star[1:], false) || c.wild != nil || strings.Contains(c.words[0], "/") || slices.ContainsFunc(c.words, isOption) {
 		return nil
 	}
 	return []string{s.call.Tool + "(" + quoteWords(c.words[:n-1]) + " *)"}

@@ -18,7 +18,9 @@ type programs struct {
 	interpreters map[string]bool // those that are no shells
 	runners      map[string]bool
 	environment  map[string]bool
-	parsers      *sync.Pool // of *syntax.Parser
+	writers      map[string]bool     // by name, or name and subcommand
+	like         map[string][]string // by name, subcommand and option
+	parsers      *sync.Pool          // of *syntax.Parser
 }
 
 //go:embed programs.yaml
@@ -27,7 +29,7 @@ var programsFile []byte
 // knownPrograms is the built-in table. It never changes.
 var knownPrograms = sync.OnceValue(func() *programs {
 	t := &programs{
-		options: map[string]*program{}, wrappers: map[string]*wrapper{},
+		options: map[string]*program{}, wrappers: map[string]*wrapper{}, like: map[string][]string{},
 		parsers: &sync.Pool{New: func() any { return newParser() }},
 	}
 	r := &reader{file: "programs.yaml", base: "programs.yaml"}
@@ -40,6 +42,10 @@ var knownPrograms = sync.OnceValue(func() *programs {
 		{"interpreters", func(n *yaml.Node, path string) { t.interpreters = r.nameSet(n, path) }},
 		{"runners", func(n *yaml.Node, path string) { t.runners = r.nameSet(n, path) }},
 		{"environment", func(n *yaml.Node, path string) { t.environment = r.nameSet(n, path) }},
+		{"writers", func(n *yaml.Node, path string) { t.writers = r.nameSet(n, path) }},
+		{"like", func(n *yaml.Node, path string) {
+			r.members(n, path, func(name, value *yaml.Node, path string) { t.like[name.Value] = strings.Fields(value.Value) })
+		}},
 	}, nil)
 	if len(r.errors) > 0 {
 		panic("internal error: the table of programs is not well formed: " + r.errors.Error())

@@ -24,8 +24,9 @@ type wrapper struct {
 type inside struct {
 	commands [][]word
 	scripts  []string
-	certain  bool // that is all
-	hides    bool // it may be anything
+	own      []word // the words in front, of a program that sets variables
+	certain  bool   // that is all
+	hides    bool   // it may be anything
 }
 
 // look finds what a command runs, of a program that runs others.
@@ -53,6 +54,9 @@ func (w *wrapper) look(words []word) inside {
 	rest, ok := w.rest(words)
 	own := words[1 : len(words)-len(rest)] // what stands before the command
 	found := inside{certain: !slices.ContainsFunc(own, func(one word) bool { return !one.certain() })}
+	if w.assigns {
+		found.own = own
+	}
 	switch {
 	case ok && w.orScript && len(rest) == 2 && rest[0].text == "-c" && rest[1].certain():
 		found.scripts = []string{rest[1].text}
@@ -229,3 +233,6 @@ func findCommands(words []word) inside {
 
 // certain reports whether a shell takes a word for its text.
 func (w word) certain() bool { return w.open == w.text }
+
+// opens reports whether a shell may expand something in a word.
+func (w word) opens() bool { return !w.certain() || strings.Contains(w.text, unknown) }

@@ -7,27 +7,32 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxWithin is how many words of a command are taken for the beginning of another.
-const maxWithin = 128
-
-// findWithin notes the texts in a command in which one that is not known for
-// certain may name another: from each word on, and from each within a word.
+// findWithin notes the words of a command, without its name, in which one that is not
+// known for certain may name another. The name of a long option is no such word, nor
+// is an option that the table lists.
 func (c *command) findWithin() {
-	text := strings.Join(strings.FieldsFunc(c.text, func(r rune) bool {
-		return r == 0 || strings.ContainsRune(" \t\n;|&()<>[]{},`$'\"\\", r)
-	}), " ")
-	for {
-		i := strings.IndexAny(text, " =")
-		if i < 0 {
-			return
+	words := make([]string, 0, len(c.words))
+	for i, word := range c.words[1:] {
+		if isOption(word) && c.star[i+1] {
+			continue
 		}
-		text = text[i+1:]
-		if c.within = append(c.within, text); text != "" && text[0] == '/' {
-			c.within = append(c.within, text[strings.LastIndexByte(firstWord(text), '/')+1:])
+		if strings.HasPrefix(word, "--") {
+			name, value, _ := strings.Cut(strings.ToLower(word), "=")
+			if nameEnd(name) == len(name) {
+				word = value
+			}
 		}
-		if len(c.within) > maxWithin {
-			c.hides = true
-			return
+		words = append(words, word)
+	}
+	c.within = appendLoose(c.within, strings.Join(words, " "))
+}
+
+// assigned notes the values that a program sets in the environment of what it runs.
+func (f *finder) assigned(c *command, own []word) {
+	for _, one := range own {
+		if isAssignment(one.text) {
+			c.within = appendLoose(c.within, one.text)
+			f.script.opens = f.script.opens || one.opens()
 		}
 	}
 }
@@ -36,13 +41,19 @@ func (c *command) findWithin() {
 func (f *finder) readsScript(c *command) bool {
 	operands := false
 	for _, word := range c.words[1:] {
-		if isInput(word) {
+		if isInput(word) || !operands && c.interprets && (word == "-" || readsBefore(word) && f.isShell(c.words[0])) {
 			return c.interprets || c.words[0] == "." || c.words[0] == "source"
 		}
 		operands = operands || isOperand(word)
 	}
 	w := f.wrapper(c.words[0])
 	return c.interprets && !operands || c.piped && f.passesOn(c) || w != nil && (w.shell || w.scripts) && len(c.inner) == 0 && !c.seen
+}
+
+// readsBefore reports whether an option of a shell is -s: it reads its script, whatever
+// operands follow.
+func readsBefore(word string) bool {
+	return isOption(word) && !strings.HasPrefix(word, "--") && strings.Contains(word, "s")
 }
 
 // passesOn reports whether a command may hand what it reads to a program that
@@ -59,4 +70,19 @@ func isInput(word string) bool {
 // givesInput reports whether a redirection is one of what a command reads.
 func givesInput(r *syntax.Redirect) bool {
 	return slices.Contains([]syntax.RedirOperator{syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc}, r.Op)
+}
+
+// runsFile reports whether a command, or one that it runs, may run a file of a name that
+// the script chooses.
+func (c *command) runsFile() bool {
+	return !c.seen && (c.interprets || c.words[0] == "." || c.words[0] == "source" || strings.Contains(c.words[0], "/")) ||
+		slices.ContainsFunc(c.inner, (*command).runsFile)
+}
+
+// executes reports whether a command, or one that it runs, may run what it reads.
+func (c *command) executes() bool {
+	if len(c.inner) == 0 {
+		return !c.seen
+	}
+	return slices.ContainsFunc(c.inner, (*command).executes)
 }

@@ -10,8 +10,9 @@ import (
 type wordsGlob struct {
 	program  string
 	options  []glob
-	operands []glob // those that come first
-	least    int    // so many words there are in all
+	like     [][]string // of each option, the other words that do the same
+	operands []glob     // those that come first
+	least    int        // so many words there are in all
 }
 
 // newWordsGlob is nil where only the first word is fixed, or not even that.
@@ -20,10 +21,10 @@ func newWordsGlob(text string) *wordsGlob {
 	if len(words) < 2 || strings.ContainsAny(words[0], "*/") {
 		return nil
 	}
-	g := &wordsGlob{program: words[0], least: len(words)}
 	if words[len(words)-1] == "*" {
-		words = words[:len(words)-1]
+		words = words[:len(words)-1] // which covers nothing too
 	}
+	g := &wordsGlob{program: words[0], least: len(words)}
 	for _, w := range words[1:] {
 		if isOption(w) {
 			g.options = append(g.options, newGlob(w))
@@ -34,7 +35,20 @@ func newWordsGlob(text string) *wordsGlob {
 	if len(words) == 1 {
 		return nil
 	}
+	g.findLike()
 	return g
+}
+
+// findLike finds in the table what does the same as the options.
+func (g *wordsGlob) findLike() {
+	begin := g.program
+	for _, operand := range g.operands {
+		begin += " " + operand.prefix()
+	}
+	g.like = make([][]string, len(g.options))
+	for i, option := range g.options {
+		g.like[i] = knownPrograms().like[begin+" "+option.prefix()]
+	}
 }
 
 // match says whether a command has the words: maybe where one may be the value
@@ -56,9 +70,9 @@ func (g *wordsGlob) match(c *command) match {
 	if len(c.words) < g.least && !open {
 		return no
 	}
-	for _, option := range g.options {
+	for i, option := range g.options {
 		spelled := spelledBy(option, options)
-		if open {
+		if open || hasLike(g.like[i], options, operands) {
 			spelled = max(spelled, maybe)
 		}
 		found = min(found, spelled)
@@ -106,6 +120,17 @@ func spelledBy(option glob, among []commandWord) match {
 		return spelledLong(long, among)
 	}
 	return spelledShort(text[1:], among)
+}
+
+// hasLike reports whether a command has another word that does the same as an option:
+// an option, or an operand that begins so.
+func hasLike(like []string, options, operands []commandWord) bool {
+	return slices.ContainsFunc(like, func(word string) bool {
+		if isOption(word) {
+			return spelledBy(newGlob(word), options) != no
+		}
+		return slices.ContainsFunc(operands, func(a commandWord) bool { return strings.HasPrefix(a.text, word) })
+	})
 }
 
 func spelledLong(name string, among []commandWord) match {

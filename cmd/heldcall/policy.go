@@ -82,7 +82,7 @@ func describeExplanation(e policy.Explanation) string {
 	var page strings.Builder
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&page, "%-9s %s\n", name, printable(value))
+			fmt.Fprintf(&page, "%-9s %s\n", name, indentMore(printableLines(value), 10))
 		}
 	}
 	line("Verdict", fmt.Sprintf("%s, by %s", e.Verdict.Action, e.Verdict.Rule))

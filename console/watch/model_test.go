@@ -114,7 +114,7 @@ func bash(id, command string) approvals.Request {
 		ID: id, Kind: approvals.KindPermission, Status: approvals.StatusPending, ToolName: "bash", Arguments: arguments, ArgsPreview: command,
 		RiskLevel: approvals.RiskHigh, Rule: "policy.yaml:7", Reason: "Commands are asked about.", Principal: approvals.Principal{Tenant: "default", User: "bob", Agent: "coder"},
 		Context: approvals.Context{LastUserMessage: "Tidy up.", AssistantText: "I will remove the drafts."}, RequiredApprovals: 1,
-		AllowRemember: true, SuggestedPatterns: []string{"bash(rm:*)", "bash(rm -r drafts)"},
+		AllowRemember: true, SuggestedPatterns: []string{"bash(rm -r drafts)", "bash(rm:*)"},
 		Details: approvals.Details{Commands: []string{"rm -r drafts"}}, CreatedAt: noon.Add(-time.Minute), ExpiresAt: noon.Add(4 * time.Minute),
 	}
 }
@@ -241,16 +241,38 @@ func TestEditShowsTheDifference(t *testing.T) {
 	s.shows("rm -r drafts", "the user said")
 }
 
+// TestFinding30_CommandsAreShownWhole: Finding 30. The lines of a here-document are no
+// commands of their own.
+func TestFinding30_CommandsAreShownWhole(t *testing.T) {
+	r := bash("01A", "cat > /etc/cron.d/x")
+	r.Details.Commands = []string{"cat > /etc/cron.d/x << E\nruns ls\nE", "make > out"}
+	s := begin(t, r)
+	s.press("enter")
+	s.settled()
+	s.shows("runs cat > /etc/cron.d/x << E\n     runs ls\n     E\nruns make > out")
+}
+
+// TestFinding28_EveryExactPatternIsChosen: Finding 28. A script takes all of them.
+func TestFinding28_EveryExactPatternIsChosen(t *testing.T) {
+	r := bash("01A", "npm run lint && make")
+	r.SuggestedPatterns = []string{"bash(npm run lint)", "bash(make)"}
+	s := begin(t, r)
+	s.press("enter")
+	s.settled()
+	s.press("r", "a")
+	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionAllowAlways, Patterns: r.SuggestedPatterns, Scope: approvals.GrantAgent})
+}
+
 func TestRememberPatterns(t *testing.T) {
 	s := begin(t, bash("01A", "rm -r drafts"))
 	s.press("enter")
 	s.settled()
 	s.press("r")
-	s.shows("1 [ ] bash(rm:*)", "2 [x] bash(rm -r drafts)")
-	s.press("2", "a")
+	s.shows("1 [x] bash(rm -r drafts)", "2 [ ] bash(rm:*)")
+	s.press("1", "a")
 	s.decided()
 	s.press("2", "9", "a")
-	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionAllowAlways, Patterns: []string{"bash(rm -r drafts)"}, Scope: approvals.GrantAgent})
+	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionAllowAlways, Patterns: []string{"bash(rm:*)"}, Scope: approvals.GrantAgent})
 
 	fixed := bash("01B", "ls")
 	fixed.AllowRemember, fixed.Details.Fixed = false, true

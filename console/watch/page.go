@@ -112,7 +112,11 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 			w.diff(p.diff)
 		}
 		for _, command := range r.Details.Commands {
-			w.text("runs ", styles.dim, command)
+			first, rest, more := strings.Cut(command, "\n")
+			w.text("runs ", styles.dim, first)
+			if more { // a here-document
+				w.text("     ", styles.dim, rest)
+			}
 		}
 	}
 	made := page{callEnd: len(w.lines)}

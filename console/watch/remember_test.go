@@ -229,7 +229,7 @@ func TestFinding29_WatchOffersTheDefaultOfAllChannels(t *testing.T) {
 	s.press("enter")
 	s.settled()
 	s.press("r")
-	s.shows("for this session, for 8 hours:", "1 [ ] bash(rm:*)", "2 [x] bash(rm -r drafts)")
+	s.shows("for this session, for 8 hours:", "1 [x] bash(rm -r drafts)", "2 [ ] bash(rm:*)")
 	s.press("a")
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionAllowAlways, Patterns: []string{"bash(rm -r drafts)"}, Scope: approvals.GrantSession})
 	s.deciding = ""

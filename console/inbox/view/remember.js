@@ -33,7 +33,7 @@ export function scopesOf({ principal, session_id: session, remember_scopes: poss
 	return all.filter(([scope]) => (possible.length === 0 || possible.includes(scope)) && (scope !== 'session' || session));
 }
 
-/** @param {Request} request @returns {Memory} */
+/** The exact patterns are chosen: one for each command of a script, all of which it takes. A wider one has a *. @param {Request} request @returns {Memory} */
 export function memoryOf(request) {
 	const { patterns, scope, expires } = request.details.remember ?? { patterns: [], scope: scopesOf(request)[0]?.[0] ?? '', expires: '8h' };
 	return { effect: 'allow', chosen: new Set(patterns), typed: '', scope, lasts: durationOf(expires), note: '', template: '', ready: null };
