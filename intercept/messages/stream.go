@@ -1,7 +1,7 @@
 package messages
 
 import (
-	"strconv"
+	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -18,7 +18,8 @@ func (a *answer) hold(part []byte, about []*block) error {
 func (a *answer) recasts() bool { return a.continuations > 0 || a.attempt > a.since }
 
 // endStream takes a last part without a blank line, and looks whether the stream
-// ended where it may.
+// ended where it may: with an end of the message if there are calls in it, otherwise
+// also where the framing of the connection says so.
 func (a *answer) endStream(framed bool) ([]byte, error) {
 	if rest := a.upstream.Rest(); len(rest) > 0 {
 		if err := a.part(rest, true); err != nil {
@@ -28,7 +29,8 @@ func (a *answer) endStream(framed bool) ([]byte, error) {
 			a.unended = intercept.Unended(rest)
 		}
 	}
-	if !framed && !a.done && !a.failed && a.stop == "" {
+	ended := a.done || a.failed || a.stop != ""
+	if !ended && (!framed || slices.ContainsFunc(a.blocks, (*block).isCall)) {
 		return a.out.Take(), intercept.Cut()
 	}
 	return a.out.Take(), nil
@@ -58,10 +60,13 @@ func (a *answer) part(part []byte, last bool) error {
 // start does not go out.
 func (a *answer) splice() error {
 	if a.done || a.stop != "" {
-		return intercept.NotUnderstood("a second message stands behind the end of the first")
+		return intercept.NotUnderstood("a second message is after the end of the first")
 	}
 	a.shapes, a.opened = shapes{}, 0
 	if !a.holding() && !a.recasts() {
+		if slices.ContainsFunc(a.blocks, (*block).isCall) {
+			return intercept.NotUnderstood("the message starts twice, after a call had passed")
+		}
 		a.attempt++
 		a.since = a.attempt
 		return nil
@@ -89,7 +94,7 @@ func (a *answer) closings(drop func(*block) bool) (out []byte) {
 			continue
 		}
 		b.ended = true
-		out = appendEvent(out, "content_block_stop", `{"type":"content_block_stop","index":`+strconv.Itoa(a.place(b, drop))+`}`)
+		out = appendBlockStop(out, a.place(b, drop))
 	}
 	return out
 }
