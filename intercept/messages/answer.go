@@ -35,14 +35,14 @@ type answer struct {
 type turn struct {
 	blocks    []*block
 	attempt   int    // see [answer.splice]
-	since     int    // the attempt that began the message which the agent is reading
+	joined    bool   // this attempt continues the message of the one before
 	opened    int    // blocks that this attempt has opened
 	irregular bool   // they are not numbered as clients count them
 	started   bool   // the message has begun
 	named     bool   // some of its events have a name that is their type
 	unnamed   bool   // some have none
 	labelled  bool   // some have a name, whatever it is
-	skipped   bool   // some clients do not count all of its blocks
+	skipped   bool   // clients do not agree on how many blocks it has
 	usage     string // of the message: what its end says, and what only its start says
 	stop      string // the stop reason
 	container string
@@ -238,16 +238,13 @@ func (a *answer) open(o *opening, index int) (*block, error) {
 	case o.role == roleCall && (a.stop != "" || a.over):
 		return nil, intercept.NotUnderstood("a call is after the reason why the message stopped, or after [DONE]")
 	case o.role == roleCall && a.skipped:
-		return nil, intercept.NotUnderstood("a call is after a block that some clients skip, and they count the blocks")
+		return nil, intercept.NotUnderstood("a call is after a block that some clients skip or count twice, and they go by its place")
 	case o.role == roleHosted && a.impersonates(o):
 		return nil, intercept.NotUnderstood("a tool of the agent's own is called as if the provider ran it")
 	case len(a.blocks) == maxBlocks:
 		return nil, intercept.NotUnderstood("it has more than %d blocks", maxBlocks)
 	}
 	b := newBlock(o, index, a.attempt)
-	if a.since > 0 {
-		b.doubt(doubtRestarted)
-	}
 	if same := a.find(index); same != nil {
 		b.doubt(doubtShared)
 		same.doubt(doubtShared)

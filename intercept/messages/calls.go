@@ -95,7 +95,6 @@ const (
 	doubtEndsTwice = "It ends twice, and some clients may run it twice."
 	doubtOpenEnd   = "It has no end; it may be longer than it looks."
 	doubtUnnamed   = "Some events of the answer have no name, and some clients skip those."
-	doubtRestarted = "The message starts twice; some clients read this call together with what stood before it."
 	doubtMixed     = "It holds pieces of another kind than input."
 )
 

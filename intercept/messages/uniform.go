@@ -161,7 +161,7 @@ func (p *passage) fits(e *event, schema *intercept.Schema) bool {
 // opensUniform reports whether an event opens a call, in a block of its own or in
 // the content of a message, in a form that all clients read alike.
 func (p *passage) opensUniform(e *event, o *opening) bool {
-	if p.irregular || p.since > 0 {
+	if p.irregular {
 		return false
 	}
 	if e.kind == kindBlockStart {
