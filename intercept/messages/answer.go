@@ -35,17 +35,21 @@ type answer struct {
 type turn struct {
 	blocks    []*block
 	attempt   int    // see [answer.splice]
-	since     int    // the attempt that began the message which the agent is reading
+	joined    bool   // this attempt continues the message of the one before
 	opened    int    // blocks that this attempt has opened
 	irregular bool   // they are not numbered as clients count them
 	started   bool   // the message has begun
-	named     bool   // some of its events have a name
+	named     bool   // some of its events have a name that is their type
 	unnamed   bool   // some have none
+	labelled  bool   // some have a name, whatever it is
+	skipped   bool   // clients do not agree on how many blocks it has
 	usage     string // of the message: what its end says, and what only its start says
 	stop      string // the stop reason
 	container string
-	done      bool // the message has ended
-	failed    bool // an error was reported inside
+	due       string // the stop reason that only its start said, while the agent has not got it
+	done      bool   // the message has ended
+	over      bool   // the stream has said [DONE]
+	failed    bool   // an error was reported inside
 }
 
 // past is what outlives a continuation.
@@ -69,7 +73,8 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 
 // Begin implements [intercept.Answer].
 func (a *answer) Begin(string) {
-	a.turn, a.kept, a.shapes = turn{}, intercept.Kept[[]*block]{}, shapes{}
+	a.turn = turn{named: a.named, unnamed: a.unnamed, labelled: a.labelled, skipped: a.skipped}
+	a.kept, a.shapes = intercept.Kept[[]*block]{}, shapes{}
 	a.upstream.Begin(a.limits.MaxBytes)
 }
 
@@ -117,7 +122,11 @@ func (a *answer) Calls() []intercept.Call {
 		if a.cut() && b == a.last() {
 			b.call.Doubt(intercept.DoubtCut)
 		}
-		list = append(list, b.asCall())
+		c := b.asCall()
+		if !a.uniform(b) {
+			c.Flags = append(c.Flags, intercept.FlagCanonical)
+		}
+		list = append(list, c)
 	}
 	return list
 }
@@ -225,23 +234,23 @@ func (a *answer) hear(n int) error {
 func (a *answer) open(o *opening, index int) (*block, error) {
 	switch {
 	case a.done:
-		return nil, intercept.NotUnderstood("a block stands behind the end of the message")
-	case o.role == roleCall && a.stop != "":
-		return nil, intercept.NotUnderstood("a call stands behind the reason why the message stopped")
+		return nil, intercept.NotUnderstood("a block is after the end of the message")
+	case o.role == roleCall && (a.stop != "" || a.over):
+		return nil, intercept.NotUnderstood("a call is after the reason why the message stopped, or after [DONE]")
+	case o.role == roleCall && a.skipped:
+		return nil, intercept.NotUnderstood("a call is after a block that some clients skip or count twice, and they go by its place")
 	case o.role == roleHosted && a.impersonates(o):
 		return nil, intercept.NotUnderstood("a tool of the agent's own is called as if the provider ran it")
 	case len(a.blocks) == maxBlocks:
 		return nil, intercept.NotUnderstood("it has more than %d blocks", maxBlocks)
 	}
 	b := newBlock(o, index, a.attempt)
-	if a.since > 0 {
-		b.doubt(doubtRestarted)
-	}
 	if same := a.find(index); same != nil {
 		b.doubt(doubtShared)
 		same.doubt(doubtShared)
 	}
 	if b.call != nil {
+		b.call.extras, b.call.uniform = a.extras(gjson.Parse(o.raw), o.name)
 		if err := a.enlist(b); err != nil {
 			return nil, err
 		}
@@ -267,8 +276,8 @@ func (a *answer) enlist(b *block) error {
 			continue
 		}
 		if calls++; b.call.id != "" && other.call.id == b.call.id {
-			b.doubt(intercept.DoubtSharedID)
-			other.doubt(intercept.DoubtSharedID)
+			b.call.suspect(intercept.DoubtSharedID)
+			other.call.suspect(intercept.DoubtSharedID)
 		}
 	}
 	if calls >= maxCalls {

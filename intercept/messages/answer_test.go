@@ -130,26 +130,67 @@ func TestAllowedByNamePasses(t *testing.T) {
 	}
 }
 
-func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
-	before := started("msg_1") + begun(0, "a", "bash")
-	for _, bad := range []string{
-		more(0, `{"a":1,`) + more(0, `"a":2}`),
-		more(0, `{"a":1,`) + closed(0) + more(0, `"b":2}`),
-		more(0, `{"a":1,`) + text(1, "x") + more(0, `"b":2}`),
-		more(0, `{"a":1,`) + "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"}\"}}\n\n",
+// Finding "a stream releases what a whole answer asks about": the beginning of a call
+// of a tool that is allowed by name has passed; then its arguments, or the end of the
+// message, cast doubt on it. The rest is held and people are asked.
+func TestAllowedByNameIsAskedAboutInDoubt(t *testing.T) {
+	before := started("msg_1") + begun(0, "a", "bash") + more(0, `{"a":1,`)
+	for _, tt := range []struct{ passes, held, doubt string }{
+		{"", more(0, `"a":2}`) + closed(0) + ended("tool_use"), "strict JSON"},
+		{more(0, `"b":2`), closed(0) + ended("tool_use"), "strict JSON"},
+		{more(0, `"b":2`), closed(0) + text(1, "so") + ended("max_tokens"), "strict JSON"},
+		{more(0, `"b":2}`) + closed(0), ended("max_tokens"), intercept.DoubtCut},
+		{more(0, `"b":2}`) + closed(0) + ping, ended("refusal") + done, intercept.DoubtCut},
+	} {
+		for _, n := range blockSizes {
+			p := newPlayer(t, request1, n, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
+			if err := p.Feed(before + tt.passes + tt.held); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "before the ruling", p.Got.String(), before+tt.passes)
+			calls := p.Answer.Calls()
+			if len(calls) != 1 || !strings.Contains(strings.Join(calls[0].Ambiguous, " "), tt.doubt) || len(calls[0].Flags) > 0 || len(p.Answer.Passed()) > 0 {
+				t.Fatalf("calls: %+v", calls)
+			}
+			if _, err := p.Answer.Settle([]intercept.Ruling{{}}); err == nil {
+				t.Error("a half call was taken back without an error")
+			}
+			p = newPlayer(t, request1, n, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
+			p.Turn(before+tt.passes+tt.held, intercepttest.ReleaseAll)
+			equal(t, "approved", p.Got.String(), before+tt.passes+tt.held)
+		}
+	}
+}
+
+// Part of a call of a tool that is allowed by name has passed; then the call goes on
+// in a form that clients read in different ways. The answer ends there.
+func TestAllowedByNameIsCutWhereClientsDiffer(t *testing.T) {
+	before := started("msg_1") + begun(0, "a", "bash") + more(0, `{"a":1,`)
+	piece := more(0, `"b":2}`)
+	for _, odd := range []string{
+		closed(0) + piece,
+		closed(0) + closed(0),
+		text(1, "x") + piece,
+		text(1, "x") + closed(0),
+		unnamed(piece),
+		strings.Replace(piece, `"type":"content_block_delta",`, "", 1),
+		strings.Replace(piece, `"index":0`, `"index":0,"__proto__":{}`, 1),
+		strings.Replace(piece, `"partial_json"`, `"x":1,"partial_json"`, 1),
+		"id: 1\n" + piece,
+		strings.Replace(piece, "\ndata", "\n: x\ndata", 1),
+		word(0, "x"),
+		strings.Replace(closed(0), `"index":0`, `"index":0,"x":1`, 1),
+		started("msg_2"),
+		done + piece,
+		sent("message_delta", `"delta":{"stop_reason":"tool_use"}`) + piece,
+		stopped,
 	} {
 		p := newPlayer(t, request1, 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
-		if err := p.Feed(before + bad + ended("tool_use")); err != nil {
-			t.Fatal(err)
+		if err := p.Feed(before + odd + closed(0) + ended("tool_use")); err == nil {
+			t.Errorf("%q passed", odd)
 		}
-		if got := p.Got.String(); !strings.HasPrefix(got, before+more(0, `{"a":1,`)) || strings.Contains(got, "message_stop") {
-			t.Fatalf("got %q", got)
-		}
-		if calls := p.Answer.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
-			t.Fatalf("calls: %+v", calls)
-		}
-		if _, err := p.Answer.Settle([]intercept.Ruling{{}}); err == nil {
-			t.Error("a half call was taken back without a word")
+		if got := p.Got.String(); !strings.HasPrefix(got, before) || strings.Contains(got, "message_stop") || strings.Contains(strings.TrimPrefix(got, before), "partial_json") {
+			t.Errorf("%q: the agent got %q", odd, got)
 		}
 	}
 }

@@ -11,8 +11,10 @@ import (
 type call struct {
 	intercept.Doubts
 	id, name  string
+	extras    string // the other fields that go with it, see [answer.extras]
 	given     string // the input that the block opened with, raw
 	fragments strings.Builder
+	uniform   bool // all clients read its events so far alike
 	passed    bool // it goes to the agent unbuffered
 	broken    bool // part of it passed before it became doubtful
 	check     *intercept.ArgumentsCheck
@@ -68,14 +70,23 @@ func (c *call) interrupt() {
 	}
 }
 
-// doubt notes why clients may read the call of a block in different ways; a block
+// doubt notes why clients may read the events of a call in different ways; a block
 // that is no call is read alike by all.
 func (b *block) doubt(reason string) {
 	if b != nil && b.call != nil {
-		b.call.Doubt(reason)
-		b.call.interrupt()
+		b.call.uniform = false
+		b.call.suspect(reason)
 	}
 }
+
+// suspect notes a doubt about a call.
+func (c *call) suspect(reason string) {
+	c.Doubt(reason)
+	c.interrupt()
+}
+
+// begun reports whether the agent has got the beginning of the call already.
+func (c *call) begun() bool { return c.passed || c.broken }
 
 const (
 	doubtShared    = "Two blocks of the answer have the same number; some clients read both as one."
@@ -84,7 +95,6 @@ const (
 	doubtEndsTwice = "It ends twice, and some clients may run it twice."
 	doubtOpenEnd   = "It has no end; it may be longer than it looks."
 	doubtUnnamed   = "Some events of the answer have no name, and some clients skip those."
-	doubtRestarted = "The message starts twice; some clients read this call together with what stood before it."
 	doubtMixed     = "It holds pieces of another kind than input."
 )
 

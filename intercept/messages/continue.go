@@ -93,9 +93,7 @@ func (s *settling) settleTurn() {
 		raw := b.render("")
 		s.seen = append(s.seen, piece{Key: key(raw), Before: true})
 		s.thinking = thinks(raw)
-		if b.attempt >= s.since {
-			s.base++
-		}
+		s.base++
 		if s.upstream.Kind() == intercept.FormWhole {
 			s.whole = append(s.whole, raw)
 		}

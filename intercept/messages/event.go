@@ -37,7 +37,9 @@ var kinds = map[string]kind{
 type event struct {
 	raw     string
 	kind    kind
-	named   bool     // its name says what it is
+	named   bool     // its name is its type
+	unnamed bool     // it has no name
+	typed   bool     // its data have a type
 	index   int      // of the block that it is about
 	block   *opening // that it opens
 	delta   *delta   // that it adds to a block
@@ -91,6 +93,7 @@ func (d *decoder) kind(root gjson.Result, names []string) bool {
 		return d.Refuse("the type of an event is not a string")
 	}
 	said := t.Str
+	d.event.typed, d.event.unnamed = said != "", len(names) == 0
 	for _, name := range names {
 		if said == "" && name != "message" {
 			said = name

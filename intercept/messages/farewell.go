@@ -23,29 +23,31 @@ func (a *answer) farewellBefore(p *plan, next *event) []byte {
 	return a.farewell(p, next.kind == kindMessageStop)
 }
 
-// farewell renders the note as the last block of the message, if there is one that
-// has not gone out, and the end of the message where none comes.
+// farewell renders what the message lacks before its end: the note as its last
+// block, if there is one that has not gone out, and with end also the reason to stop
+// where no event of the stream says it.
 func (a *answer) farewell(p *plan, end bool) (out []byte) {
-	if p.note == "" || p.noted {
-		return nil
+	stop := a.due
+	if p.note != "" && !p.noted {
+		p.noted = true
+		index := a.place(nil, p.drop)
+		out = appendBlockStart(out, index, `{"type":"text","text":""}`)
+		out = appendEvent(out, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%s}}`, index, intercept.Quote(a.noted(p.note))))
+		out = appendBlockStop(out, index)
+		stop = "end_turn"
 	}
-	p.noted = true
-	index := a.place(nil, p.drop)
-	for _, e := range []struct{ name, payload string }{
-		{"content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}`, index)},
-		{"content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%s}}`, index, intercept.Quote(a.noted(p.note)))},
-		{"content_block_stop", fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index)},
-	} {
-		out = appendEvent(out, e.name, e.payload)
-	}
-	if !end {
+	if !end || stop == "" {
 		return out
 	}
-	usage := string(intercept.AddUsage(a.spent, []byte(a.turn.usage)))
+	if p.lost(stop) {
+		stop = "end_turn"
+	}
+	a.due = ""
+	usage := a.usageSum()
 	if usage == "" {
 		usage = `{"output_tokens":0}`
 	}
-	return appendEvent(out, "message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":`+usage+`}`)
+	return appendEvent(out, "message_delta", `{"type":"message_delta","delta":{"stop_reason":`+intercept.Quote(stop)+`,"stop_sequence":null},"usage":`+usage+`}`)
 }
 
 // noted is a note as it stands behind what was said.

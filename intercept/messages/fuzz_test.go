@@ -46,7 +46,8 @@ func checkDenied(t *testing.T, first, second, sizes []byte) {
 }
 
 // FuzzAllowAll: an answer whose calls are all released is the upstream's bytes, or
-// the agent gets an error.
+// calls of it are flagged and rendered, or the agent gets an error. No client ends
+// with another call than was judged.
 func FuzzAllowAll(f *testing.F) {
 	for _, s := range hostile {
 		f.Add([]byte(s), []byte{6, 200}, false)
@@ -69,7 +70,11 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 		return
 	}
 	got := p.Out()
-	if bytes.Equal(got, body) || renumbered(body) {
+	checkClients(t, body, got, judged(p, false))
+	if edited := play(t, [][]byte{body}, sizes, limits, intercepttest.EditAll); edited.Err == nil {
+		checkClients(t, body, edited.Out(), judged(edited, true))
+	}
+	if bytes.Equal(got, body) || canonical(p) || renumbered(body) {
 		return
 	}
 	t.Fatalf("not what upstream sent (-want +got):\n%s", cmp.Diff(string(body), string(got)))

@@ -22,7 +22,12 @@ func wild(d *intercepttest.Dice) []byte {
 	}
 	var out []byte
 	for i := range 2 + d.N(14) {
+		at := len(out)
 		out = d.Frame(out, wildEvent(d, i == 0))
+		if d.N(12) == 0 { // its name alone has its type
+			event := strings.Replace(string(out[at:]), `"type":"content_block`, `"was":"content_block`, 1)
+			out = append(out[:at], event...)
+		}
 	}
 	return append(out, d.Pick("", stopped, done, "data: [DONE]")...)
 }
@@ -42,7 +47,7 @@ func wildBlock(d *intercepttest.Dice) string {
 		fields = append(fields, `"input":`+input)
 	}
 	if d.N(4) == 0 {
-		fields = append(fields, `"caller":{"type":"direct"}`)
+		fields = append(fields, d.Pick(`"caller":{"type":"direct"}`, `"caller":{"type":"direct"}`, `"caller":{}`, `"__json_buf":"{\"m\":"`, `"__proto__":{"a":1}`, `"toolset_name":"delete"`, `"x":"y"`))
 	}
 	if d.N(3) == 0 {
 		for i, j := 0, len(fields)-1; i < j; i, j = i+1, j-1 {
@@ -71,7 +76,7 @@ func wildEvent(d *intercepttest.Dice, first bool) string {
 	case 9, 10:
 		return `{"type":"content_block_stop","index":` + index + `}`
 	case 15:
-		return `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[` + d.Pick("", "", "", wildBlock(d)) + `],"usage":{"input_tokens":1}}}`
+		return `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[` + d.Pick("", "", "", wildBlock(d)) + `],` + d.Pick("", "", `"stop_reason":"tool_use",`) + `"usage":{"input_tokens":1}}}`
 	}
 	return `{"type":"content_block_start","index":` + index + `,"content_block":` + wildBlock(d) + `}`
 }

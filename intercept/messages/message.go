@@ -81,9 +81,13 @@ func (b *block) text() string {
 	return said
 }
 
-// render is the block as it stands in the content of a message: what came in
-// pieces put together, all else the bytes that it opened with.
+// render returns the block as it is in the content of a message. A call is rendered
+// from known fields, with the given id. Of other blocks all bytes are those that
+// they opened with, except for the fields that came in pieces.
 func (b *block) render(id string) string {
+	if c := b.call; c != nil {
+		return c.block(id, asInput(c.arguments()))
+	}
 	p := intercept.Patch{JSON: b.opened}
 	opened := gjson.Parse(b.opened)
 	for _, g := range b.grown {
@@ -108,14 +112,6 @@ func (b *block) render(id string) string {
 			before = "[]"
 		}
 		p.Set("citations", string(intercept.AppendItems([]byte(before), b.citations...)))
-	}
-	if c := b.call; c != nil {
-		if id != c.id {
-			p.Set("id", intercept.Quote(id))
-		}
-		if input := asInput(c.arguments()); input != c.given {
-			p.Set("input", input)
-		}
 	}
 	if p.Err != nil {
 		return b.opened

@@ -13,6 +13,7 @@ type passage struct {
 	events   []*event
 	about    []*block // that the events are about, in order; nil for one that has not opened
 	opens    []*block // that open in the part
+	doneAt   int      // how many of the events are before [DONE], -1 where there is none
 	ends     bool     // it says that the message or the stream ends
 }
 
@@ -20,11 +21,13 @@ func (p *passage) run() error {
 	if err := p.read(); err != nil {
 		return err
 	}
-	for _, e := range p.events {
+	for i, e := range p.events {
+		p.over = p.over || i == p.doneAt
 		if err := p.take(e); err != nil {
 			return err
 		}
 	}
+	p.over = p.over || p.doneAt == len(p.events)
 	switch {
 	case p.failed:
 		return p.fault()
@@ -35,12 +38,13 @@ func (p *passage) run() error {
 }
 
 func (p *passage) read() error {
+	p.doneAt = -1
 	names := intercept.EventNames(p.part, len(p.payloads))
 	for _, payload := range p.payloads {
 		switch {
 		case intercept.IsBlank(payload):
 		case intercept.IsDone(payload):
-			p.ends = true
+			p.ends, p.doneAt = true, len(p.events)
 		default:
 			e, err := decode(string(payload), names)
 			if err != nil {
@@ -55,29 +59,44 @@ func (p *passage) read() error {
 
 // take notes what an event says.
 func (p *passage) take(e *event) error {
-	if e.kind >= kindMessageStart && e.kind <= kindMessageStop {
-		p.named, p.unnamed = p.named || e.named, p.unnamed || !e.named
-	}
+	p.style(e)
 	switch e.kind {
 	case kindMessageStart:
-		return p.begin(&e.message)
+		return p.begin(e)
 	case kindBlockStart:
-		return p.block(e.block, e.index)
+		return p.block(e, e.block, e.index)
 	case kindBlockDelta:
-		return p.grow(e.delta, e.index)
+		return p.grow(e)
 	case kindBlockStop:
-		return p.close(e.index)
+		return p.close(e)
 	case kindMessageDelta:
 		p.learn(&e.message)
+		return p.end()
 	case kindMessageStop:
-		p.done = true
+		p.answer.done = true
+		return p.end()
 	case kindError:
 		p.failed = true
 	}
 	return nil
 }
 
-func (p *passage) begin(m *message) error {
+// style notes how the events of the message are written: some clients skip those
+// without a name or a type. A block whose opening they skip is not in their
+// message, and they number the blocks after it differently.
+func (p *passage) style(e *event) {
+	if e.kind < kindMessageStart || e.kind > kindMessageStop {
+		return
+	}
+	if e.kind == kindBlockStart && e.block.role != roleCall {
+		p.skipped = p.skipped || !e.typed || !e.named && p.named || e.unnamed && p.labelled
+	}
+	p.named, p.unnamed = p.named || e.named, p.unnamed || !e.named
+	p.labelled = p.labelled || !e.unnamed
+}
+
+func (p *passage) begin(e *event) error {
+	m := &e.message
 	if p.started {
 		if len(p.events) > 1 {
 			return intercept.NotUnderstood("a message starts twice in one event")
@@ -90,23 +109,26 @@ func (p *passage) begin(m *message) error {
 	if p.id == "" && p.model == "" {
 		p.answer.id, p.answer.model = m.id, m.model
 	}
-	p.learn(m)
 	for i := range m.blocks {
-		if err := p.block(&m.blocks[i], p.opened); err != nil {
+		if err := p.block(e, &m.blocks[i], p.opened); err != nil {
 			return err
 		}
 		p.answer.last().ended = true
 	}
+	p.learn(m) // after the blocks: with a call in it the message says that it stopped for the call
 	return nil
 }
 
-func (p *passage) block(o *opening, index int) error {
+func (p *passage) block(e *event, o *opening, index int) error {
 	b, err := p.open(o, index)
 	if err != nil {
 		return err
 	}
-	if b.call != nil && p.streams(b) {
-		b.call.check = intercept.NewArgumentsCheck()
+	if b.call != nil {
+		b.call.uniform = b.call.uniform && p.opensUniform(e, o)
+		if p.streams(b) {
+			b.call.check = intercept.NewArgumentsCheck()
+		}
 	}
 	p.about, p.opens = append(p.about, b), append(p.opens, b)
 	return nil
@@ -115,12 +137,12 @@ func (p *passage) block(o *opening, index int) error {
 // streams reports whether a call opens as all clients read it, so that it may
 // pass unbuffered if its tool is allowed by name.
 func (p *passage) streams(b *block) bool {
-	return p.limits.Pass != nil && !p.recasts() && !p.irregular && !p.mixed() &&
+	return p.limits.Pass != nil && !p.recasts() && !p.mixed() && b.call.uniform &&
 		b.call.empty() && b.call.id != "" && b.call.name != "" && len(b.call.Doubts) == 0
 }
 
-func (p *passage) grow(d *delta, index int) error {
-	b := p.find(index)
+func (p *passage) grow(e *event) error {
+	d, b := e.delta, p.find(e.index)
 	p.about = append(p.about, b)
 	switch {
 	case b == nil && (!d.plain || p.recasts()):
@@ -131,10 +153,12 @@ func (p *passage) grow(d *delta, index int) error {
 		return intercept.NotUnderstood("a block that is no tool's has an input")
 	case d.more && b.unknown:
 		return intercept.NotUnderstood("a block of an unknown type grows by more than text")
-	case p.done && b.call != nil:
-		return intercept.NotUnderstood("a call goes on behind the end of the message")
+	case (p.answer.done || p.over) && b.call != nil:
+		return intercept.NotUnderstood("a call goes on after the end of the message")
 	}
-	p.alternate(b)
+	if err := p.follow(b, e, inputSchema); err != nil {
+		return err
+	}
 	if b.ended {
 		b.doubt(doubtGoesOn)
 	}
@@ -151,13 +175,51 @@ func (p *passage) grow(d *delta, index int) error {
 	return nil
 }
 
-// alternate doubts calls when an event is about another block than the one that
-// opened last.
-func (p *passage) alternate(b *block) {
-	if last := p.answer.last(); b != last {
-		b.doubt(doubtAlternate)
-		last.doubt(doubtAlternate)
+// follow notes that an event goes on with a block, or ends it. The answer ends here
+// if clients read a call in different ways because of the event and the agent has
+// got its beginning: such a call can no longer be rendered.
+func (p *passage) follow(b *block, e *event, schema *intercept.Schema) error {
+	last := p.answer.last()
+	late := b.ended || b != last || p.stop != "" || p.answer.done || p.over
+	if b.call != nil && (late || !p.fits(e, schema)) {
+		if b.call.begun() {
+			return errOdd()
+		}
+		b.call.uniform = false
 	}
+	if b == last {
+		return nil
+	}
+	if last.call != nil && last.call.begun() && !last.ended {
+		return errOdd()
+	}
+	b.doubt(doubtAlternate)
+	last.doubt(doubtAlternate)
+	return nil
+}
+
+// errOdd is the error for a call that turns odd after its beginning has passed.
+func errOdd() error {
+	return intercept.NotUnderstood("a call of a tool that is allowed by name goes on in a form that clients read in different ways, after its beginning has passed")
+}
+
+// end takes the end of the message, or why it stops. A call whose beginning has
+// passed must have ended by then. If the end casts doubt on such a call, the rest of
+// the answer is held.
+func (p *passage) end() error {
+	if p.stop == "" && !p.answer.done {
+		return nil
+	}
+	for _, b := range p.blocks {
+		switch c := b.call; {
+		case c == nil || !c.begun():
+		case !b.ended:
+			return errOdd()
+		case p.cut() && b == p.answer.last():
+			c.suspect(intercept.DoubtCut)
+		}
+	}
+	return nil
 }
 
 // check follows the arguments of a call that may pass unbuffered.
@@ -177,19 +239,27 @@ func (p *passage) check(b *block, d *delta) {
 	}
 }
 
-func (p *passage) close(index int) error {
-	b := p.find(index)
+func (p *passage) close(e *event) error {
+	b := p.find(e.index)
 	p.about = append(p.about, b)
 	switch {
 	case b == nil && p.recasts():
 		return intercept.NotUnderstood("a block ends that has not opened")
 	case b == nil:
 		return nil
-	case b.ended:
+	}
+	if err := p.follow(b, e, closingSchema); err != nil {
+		return err
+	}
+	if b.ended {
 		b.doubt(doubtEndsTwice)
 	}
-	p.alternate(b)
 	b.ended = true
+	if c := b.call; c != nil && c.passed {
+		if c.judge(); len(c.Doubts) > 0 {
+			c.interrupt()
+		}
+	}
 	return nil
 }
 
@@ -197,7 +267,7 @@ func (p *passage) close(index int) error {
 // is held nothing does, because blocks are numbered. What keeps the connection
 // alive meanwhile is [answer.Heartbeat].
 func (p *passage) passes() bool {
-	if p.holding() || p.continuations > 0 && p.ends {
+	if p.holding() || p.ends && (p.continuations > 0 || len(p.pending()) > 0) {
 		return false
 	}
 	return p.allowedByName()

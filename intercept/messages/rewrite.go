@@ -7,11 +7,10 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 )
 
-// plan says how what was kept back goes out. The zero value is as it is, but for
-// the numbers of the blocks.
+// plan describes how what was kept back goes out. The zero value is as it is, except
+// for the numbers of the blocks and for calls, which go out in canonical form.
 type plan struct {
 	drop  func(*block) bool
 	edits map[*call]string // new arguments
@@ -43,7 +42,12 @@ func (a *answer) recast(part []byte, about []*block, p *plan) ([]byte, error) {
 			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", ed.Err)
 		}
 		about = ed.about
-		return intercept.Recast{JSON: ed.JSON, Hollow: ed.hollow, Before: before, After: ed.more}, nil
+		r := intercept.Recast{JSON: ed.JSON, Hollow: ed.hollow, Before: before, After: ed.more}
+		if len(payloads) > 1 && !r.Hollow { // the name of the part is not that of each event in it
+			r.After = append(appendEvent(nil, gjson.Get(ed.JSON, "type").Str, ed.JSON), ed.more...)
+			r.Hollow = true
+		}
+		return r, nil
 	})
 }
 
@@ -70,20 +74,18 @@ func (e *edit) event(ev *event) {
 		e.start(&ev.message)
 	case kindBlockStart:
 		e.opening(ev)
-	case kindBlockDelta:
+	case kindBlockDelta, kindBlockStop:
 		b := e.next()
-		_, edited := e.edited(b)
-		e.hollow = e.drops(b) || edited && ev.delta.input
-		e.number(b, ev.index)
-	case kindBlockStop:
-		b := e.next()
-		e.hollow = e.drops(b)
+		e.hollow = e.drops(b) || e.renders(b)
 		e.number(b, ev.index)
 	case kindMessageDelta:
 		if e.hollow = e.plan.open; !e.hollow {
 			e.stopReason("delta.stop_reason", &ev.message)
 			e.verdicts("delta.safeguard_results")
 			e.usage()
+			if ev.message.stop != "" {
+				e.answer.due = ""
+			}
 		}
 	case kindMessageStop:
 		e.hollow = e.plan.open
@@ -101,74 +103,67 @@ func (e *edit) edited(b *block) (arguments string, ok bool) {
 	return arguments, ok
 }
 
-// start is the start of the message: the agent gets one. Blocks that stand in
-// another go out by themselves.
+// start is the start of the message: the agent gets one. Blocks in it go out by
+// themselves, and so does its reason to stop, because what is left of the blocks may
+// be another reason.
 func (e *edit) start(m *message) {
-	about := e.about
-	blocks := e.content(m.blocks)
-	if e.hollow = e.begun; e.hollow {
-		for _, b := range about[:len(m.blocks)] {
-			if !e.drops(b) {
-				n := e.place(b, e.plan.drop)
-				e.more = appendEvent(e.more, "content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, n, blocks[0]))
-				e.more = appendEvent(e.more, "content_block_stop", fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, n))
-				blocks = blocks[1:]
-			}
+	for i := range m.blocks {
+		b := e.next()
+		if e.drops(b) {
+			continue
 		}
+		b.shown = true
+		if e.renders(b) {
+			e.more = append(e.more, e.call(b)...)
+			continue
+		}
+		n := e.place(b, e.plan.drop)
+		e.more = appendBlockStop(appendBlockStart(e.more, n, m.blocks[i].raw), n)
+	}
+	if !e.plan.open {
+		e.answer.due = m.stop
+	}
+	if e.hollow = e.begun; e.hollow {
 		return
 	}
 	e.answer.begun = true
 	if len(m.blocks) > 0 {
-		e.Set("message.content", "["+strings.Join(blocks, ",")+"]")
+		e.Set("message.content", "[]")
+	}
+	if m.stop != "" {
+		e.Set("message.stop_reason", "null")
 	}
 }
 
-// content is what the agent gets of the blocks of a message.
+// content returns what the agent gets of the blocks of a whole answer.
 func (e *edit) content(openings []opening) (blocks []string) {
 	for i := range openings {
 		b := e.next()
 		if e.drops(b) {
 			continue
 		}
-		raw := openings[i].raw
-		if arguments, ok := e.edited(b); ok {
-			raw = e.withInput(raw, arguments)
-		}
 		b.shown = true
-		blocks = append(blocks, raw)
+		if e.renders(b) {
+			blocks = append(blocks, e.wholeCall(b.call))
+			continue
+		}
+		blocks = append(blocks, openings[i].raw)
 	}
 	return blocks
 }
 
-func (e *edit) withInput(raw, arguments string) string {
-	if err := intercept.Strict([]byte(arguments)); err != nil {
-		e.Err = fmt.Errorf("put the new arguments into the call: %w", err)
-		return raw
-	}
-	next, err := sjson.SetRaw(raw, "input", arguments)
-	if err != nil {
-		e.Err = err
-	}
-	return next
-}
-
-// opening is the start of a block. The new arguments of an edited call follow it
-// in one piece.
+// opening is the start of a block. A call goes out as a whole in its place.
 func (e *edit) opening(ev *event) {
 	b := e.next()
 	if e.hollow = e.drops(b); e.hollow {
 		return
 	}
 	b.shown = true
-	e.number(b, ev.index)
-	arguments, ok := e.edited(b)
-	if !ok {
+	if e.hollow = e.renders(b); e.hollow {
+		e.more = e.call(b)
 		return
 	}
-	if b.call.given != "{}" {
-		e.Set("content_block.input", "{}")
-	}
-	e.more = appendEvent(nil, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%s}}`, e.place(b, e.plan.drop), intercept.Quote(arguments)))
+	e.number(b, ev.index)
 }
 
 // number numbers the block as the agent counts it.
@@ -183,9 +178,14 @@ func (e *edit) number(b *block, index int) {
 
 // stopReason rewrites the reason to stop of a message that has lost its calls.
 func (e *edit) stopReason(path string, m *message) {
-	if e.plan.note != "" && (m.stop == "tool_use" || m.stop == "pause_turn") {
+	if e.plan.lost(m.stop) {
 		e.Set(path, `"end_turn"`)
 	}
+}
+
+// lost reports whether a message no longer stops for the given reason.
+func (p *plan) lost(stop string) bool {
+	return p.note != "" && (stop == "tool_use" || stop == "pause_turn")
 }
 
 // verdicts takes out what the provider thinks of calls that the agent does not get,

@@ -28,7 +28,7 @@ type settling struct {
 
 func (s *settling) run() (intercept.Settlement, error) {
 	if s.aborted == nil && s.unchanged() {
-		if !s.recasts() && !s.irregular {
+		if !s.recasts() && !s.irregular && s.alike() {
 			return intercept.Settlement{Bytes: s.asItCame()}, nil
 		}
 	} else if err := s.brokenCall(); err != nil {
@@ -58,14 +58,8 @@ func (s *settling) planned(part []byte, about []*block) ([]byte, error) {
 func (s *settling) asItCame() []byte { return s.upstream.AsItCame(s.kept.Bytes()) }
 
 // brokenCall refuses to go on when a call whose beginning has reached the agent
-// would have to change, or when some clients have one in their message that others
-// have not.
+// would have to change.
 func (s *settling) brokenCall() error {
-	for _, b := range s.blocks {
-		if b.call != nil && b.attempt < s.since {
-			return intercept.NotUnderstood("the message starts twice, after a call had passed")
-		}
-	}
 	for b, r := range s.fates {
 		if b.call.broken && (r.Fate != intercept.Release || s.aborted != nil) {
 			return intercept.NotUnderstood("a call of a tool that is allowed by name was not released, after its beginning had passed")

@@ -167,7 +167,8 @@ func TestUsageIsAddedUp(t *testing.T) {
 
 // What a strict reader would glue to the next event must not stand before one.
 func TestUnendedEvent(t *testing.T) {
-	body := strings.TrimSuffix(started("msg_1")+use(0, "a", "x")+text(1, "Look."), "\n\n")
+	end := sent("message_delta", `"delta":{"stop_reason":"tool_use"}`)
+	body := strings.TrimSuffix(started("msg_1")+use(0, "a", "x")+end+text(1, "Look."), "\n\n")
 	p := play(t, bodies(body), nil, intercept.Limits{}, intercepttest.ReleaseAll)
 	equal(t, "released", string(p.Out()), body)
 	p = play(t, bodies(body, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)

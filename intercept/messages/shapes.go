@@ -60,7 +60,7 @@ func (a *answer) known(part []byte) (bool, error) {
 // a call that passes go the long way, because each has to be checked.
 func (a *answer) knownInput(s *shape, part, piece []byte) (bool, error) {
 	c := s.block.call
-	if c.passed || c.check != nil || !a.holding() {
+	if c.passed || c.check != nil || !a.holding() || a.stop != "" || a.over {
 		return false, nil
 	}
 	if err := a.hear(len(piece)); err != nil {

@@ -1,7 +1,7 @@
 package messages
 
 import (
-	"strconv"
+	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -15,10 +15,11 @@ func (a *answer) hold(part []byte, about []*block) error {
 
 // recasts reports whether events have to be changed to belong to the message that
 // the agent has begun to read.
-func (a *answer) recasts() bool { return a.continuations > 0 || a.attempt > a.since }
+func (a *answer) recasts() bool { return a.continuations > 0 || a.joined }
 
 // endStream takes a last part without a blank line, and looks whether the stream
-// ended where it may.
+// ended where it may: with an end of the message if there are calls in it, otherwise
+// also where the framing of the connection says so.
 func (a *answer) endStream(framed bool) ([]byte, error) {
 	if rest := a.upstream.Rest(); len(rest) > 0 {
 		if err := a.part(rest, true); err != nil {
@@ -28,7 +29,8 @@ func (a *answer) endStream(framed bool) ([]byte, error) {
 			a.unended = intercept.Unended(rest)
 		}
 	}
-	if !framed && !a.done && !a.failed && a.stop == "" {
+	ended := a.done || a.failed || a.stop != ""
+	if !ended && (!framed || slices.ContainsFunc(a.blocks, (*block).isCall)) {
 		return a.out.Take(), intercept.Cut()
 	}
 	return a.out.Take(), nil
@@ -50,20 +52,23 @@ func (a *answer) part(part []byte, last bool) error {
 }
 
 // splice takes a second start of the message inside one stream, as gateways send
-// that try again elsewhere. Clients disagree about what follows: they throw, begin
-// anew, or add the blocks to those of the first attempt and fill those by number.
-// Where nothing is held the agent gets it as it came, and calls behind it are in
-// doubt. Otherwise what is held of the first attempt is void, what the agent has
-// got of it stays in its message, and what follows continues that: the second
-// start does not go out.
+// that try again elsewhere. Clients disagree about what follows: they throw, start
+// again, or add the blocks to those of the first attempt and fill those by number.
+// Where nothing is held the agent gets it as it came, but no call after blocks of the
+// first attempt, nor after a call. Otherwise what is held of the first attempt is
+// void, what the agent has got of it stays in its message, and what follows continues
+// that: the second start does not go out.
 func (a *answer) splice() error {
 	if a.done || a.stop != "" {
-		return intercept.NotUnderstood("a second message stands behind the end of the first")
+		return intercept.NotUnderstood("a second message is after the end of the first")
 	}
 	a.shapes, a.opened = shapes{}, 0
 	if !a.holding() && !a.recasts() {
+		if slices.ContainsFunc(a.blocks, (*block).isCall) {
+			return intercept.NotUnderstood("the message starts twice, after a call had passed")
+		}
 		a.attempt++
-		a.since = a.attempt
+		a.skipped = a.skipped || len(a.blocks) > 0
 		return nil
 	}
 	var left []*block
@@ -78,6 +83,7 @@ func (a *answer) splice() error {
 	a.blocks, a.kept = left, intercept.Kept[[]*block]{}
 	a.out.Add(a.closings(nil))
 	a.attempt++
+	a.joined = true
 	return nil
 }
 
@@ -85,11 +91,11 @@ func (a *answer) splice() error {
 // none.
 func (a *answer) closings(drop func(*block) bool) (out []byte) {
 	for _, b := range a.blocks {
-		if b.ended || b.attempt < a.since || drop != nil && drop(b) {
+		if b.ended || (drop != nil && drop(b)) {
 			continue
 		}
 		b.ended = true
-		out = appendEvent(out, "content_block_stop", `{"type":"content_block_stop","index":`+strconv.Itoa(a.place(b, drop))+`}`)
+		out = appendBlockStop(out, a.place(b, drop))
 	}
 	return out
 }
@@ -101,7 +107,7 @@ func (a *answer) place(b *block, drop func(*block) bool) int {
 		switch {
 		case other == b:
 			return n
-		case other.attempt >= a.since && (drop == nil || !drop(other)):
+		case drop == nil || !drop(other):
 			n++
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
 )
 
 // readWhole reads an answer that is one JSON body.
@@ -30,6 +31,9 @@ func (a *answer) readWhole(framed bool) error {
 			return err
 		}
 		b.ended = true
+		if b.call != nil {
+			b.call.uniform = b.call.uniform && wholeCall.Fits(gjson.Parse(b.opened))
+		}
 	}
 	a.learn(m)
 	return nil

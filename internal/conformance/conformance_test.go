@@ -34,6 +34,7 @@ var closed = map[string]string{
 // startsAgain are the recorded answers, by name, that a gateway began twice, with
 // what the model had thought by then. Where the first attempt stopped within a call
 // that is held, that call is void, and the second attempt continues the message.
+// Where the call is allowed, its beginning has passed, and the answer ends there.
 var startsAgain = map[string]string{
 	"anthropic/messages-spliced-second-attempt.chunks.txt#0": "I will call the tool.",
 }
@@ -231,7 +232,7 @@ func (tb *table) cell(e recorded.Exchange, o outcome) (cell string, passed int) 
 		if len(x.problems) == 0 {
 			passed++
 		}
-		if failsClosed(x) != "" && len(marks) == 0 {
+		if (failsClosed(x) != "" || x.cutShort()) && len(marks) == 0 {
 			marks = append(marks, "closed")
 		}
 	}

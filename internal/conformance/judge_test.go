@@ -3,6 +3,7 @@
 package conformance_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -19,6 +20,10 @@ import (
 func (x *trial) judge(got reply, asked []asked) bool {
 	if why := failsClosed(x); why != "" {
 		x.judgeClosed(got, asked)
+		return false
+	}
+	if x.cutShort() {
+		x.judgeCutShort(got)
 		return false
 	}
 	if got.err != nil {
@@ -65,6 +70,16 @@ func (x *trial) judgeClosed(got reply, asked []asked) {
 	}
 	if got.err != nil {
 		x.fail("the answer was cut off: %v", got.err)
+	}
+}
+
+// judgeCutShort looks at an answer that ends where it starts again: clients read a
+// call whose beginning has passed in different ways from there on.
+func (x *trial) judgeCutShort(got reply) {
+	at := bytes.LastIndex(x.exchange.Body, []byte("event: message_start"))
+	rest, ok := bytes.CutPrefix(got.body, x.exchange.Body[:at])
+	if !ok || !bytes.HasPrefix(rest, []byte("event: error\n")) || !bytes.Contains(rest, []byte("answer_not_understood")) {
+		x.fail("the answer does not end in an error where it starts again: %s", shorten(got.body))
 	}
 }
 

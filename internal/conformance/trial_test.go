@@ -178,6 +178,10 @@ func (x *trial) unchanged() bool {
 // joins reports whether the agent gets two attempts as one message.
 func (x *trial) joins() bool { return x.outcome != allowed && startsAgain[x.exchange.Name()] != "" }
 
+// cutShort reports whether the answer starts again after the beginning of a call
+// that is allowed has passed.
+func (x *trial) cutShort() bool { return x.outcome == allowed && startsAgain[x.exchange.Name()] != "" }
+
 func (x *trial) note() string { return "The reviewer of " + x.id + " says no." }
 
 // editedArguments are what call number i is to run with instead. What has a shape
