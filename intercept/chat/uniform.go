@@ -35,8 +35,8 @@ var (
 // callExtras are the fields that providers put beside the fields of a call and want
 // back with it, in the entry and in the object that has the name.
 var callExtras = fields{
-	"extra_content": signed, "provider_specific_fields": anyObject, "caller": anyObject,
-	"description": aNull,
+	"extra_content": signed, "provider_specific_fields": anyObject,
+	"description":       aNull,
 	"thought_signature": aTextOrNull, "signature": aTextOrNull,
 }
 
