@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
@@ -83,7 +82,7 @@ func (s *skipping) entry(key string, entry gjson.Result) {
 
 func (s *skipping) add(key string, v gjson.Result, body string, k kind) {
 	schemas := &callSchemas[k]
-	if s.calls[key] == nil && !schemas.opening.Fits(withID(v)) || !schemas.more.Fits(v) {
+	if s.calls[key] == nil && !schemas.opening.Fits(v) || !schemas.more.Fits(v) {
 		return
 	}
 	if s.calls[key] == nil {
@@ -104,7 +103,7 @@ func (s *skipping) whole(body gjson.Result) {
 			if entry.Get("custom").Exists() {
 				k, at = kindCustom, "custom"
 			}
-			if callSchemas[k].whole.Fits(withID(entry)) {
+			if callSchemas[k].whole.Fits(entry) {
 				s.calls[fmt.Sprint(i, " ", j)] = &callSeen{name: entry.Get(at + ".name").Str, args: entry.Get(at+".arguments").Str + entry.Get(at+".input").Str}
 			}
 		}
@@ -112,12 +111,4 @@ func (s *skipping) whole(body gjson.Result) {
 			s.calls[fmt.Sprint(i, " legacy")] = &callSeen{name: legacy.Get("name").Str, args: legacy.Get("arguments").Str}
 		}
 	}
-}
-
-// withID is an entry that has an id where upstream gave none.
-func withID(entry gjson.Result) gjson.Result {
-	if entry.Get("id").Exists() || !entry.Get("type").Exists() {
-		return entry
-	}
-	return gjson.Parse(strings.Replace(entry.Raw, "{", `{"id":"",`, 1))
 }

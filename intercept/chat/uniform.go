@@ -71,9 +71,9 @@ func entrySchemas(body, input string) callSchema {
 	more := &schema{Types: intercept.Object, Fields: with(fields{"name": aTextOrNull, input: aTextOrNull}, callExtras)}
 	whole := &schema{Types: intercept.Object, Fields: with(fields{"name": aText, input: aText}, callExtras), Required: []string{"name", input}}
 	return callSchema{
-		opening: &schema{Types: intercept.Object, Fields: with(fields{"index": aNumber, "id": aText, "type": tag, body: opening}, callExtras), Required: []string{"index", "id", "type", body}},
+		opening: &schema{Types: intercept.Object, Fields: with(fields{"index": aNumber, "id": aText, "type": tag, body: opening}, callExtras), Required: []string{"index", body}},
 		more:    &schema{Types: intercept.Object, Fields: with(fields{"index": aNumber, "id": aTextOrNull, "type": {Types: intercept.String | intercept.Null, Values: tag.Values}, body: more}, callExtras), Required: []string{"index", body}},
-		whole:   &schema{Types: intercept.Object, Fields: with(fields{"index": aNumber, "id": aText, "type": tag, body: whole}, callExtras), Required: []string{"id", "type", body}},
+		whole:   &schema{Types: intercept.Object, Fields: with(fields{"index": aNumber, "id": aText, "type": tag, body: whole}, callExtras), Required: []string{body}},
 	}
 }
 
@@ -190,7 +190,7 @@ func (r *roster) uniform(f *fragment, c *call, opened bool, before *call) bool {
 	}
 	s := &callSchemas[f.kind]
 	if opened {
-		return f.name != "" && (f.id != "" || f.kind == kindLegacy) && s.opening.Fits(gjson.Parse(f.raw))
+		return f.name != "" && s.opening.Fits(gjson.Parse(f.raw))
 	}
 	return c == before && c.kind == f.kind && f.name == "" && f.id == "" && s.more.Fits(gjson.Parse(f.raw))
 }
@@ -198,6 +198,6 @@ func (r *roster) uniform(f *fragment, c *call, opened bool, before *call) bool {
 // uniformWhole reports whether all clients read a call of a whole answer alike,
 // which is the i-th of its message.
 func (f *fragment) uniformWhole(i int) bool {
-	return f.place == inMessage && f.name != "" && (f.id != "" || f.kind == kindLegacy) && (!f.hasIndex || f.index == i) &&
+	return f.place == inMessage && f.name != "" && (!f.hasIndex || f.index == i) &&
 		callSchemas[f.kind].whole.Fits(gjson.Parse(f.raw))
 }

@@ -174,7 +174,6 @@ func TestCallsThatAreNotUniform(t *testing.T) {
 		{"choices interleave", role + opening(0, "a", "x", "{") + of(1, `{"tool_calls":[`+fn(`"index":0,"id":"b"`, "y", "{")+`]}`, "null") + more(0, "}") + of(1, `{"tool_calls":[`+part(`"index":0`, "}")+`]}`, "null") + end, role + opening(0, "a", "x", "{}") + of(1, `{"tool_calls":[`+fn(`"index":0,"id":"b"`, "y", "{}")+`]}`, "null") + end},
 		{"a fragment behind the finish", role + opening(0, "a", "x", "{") + finish + more(0, "}") + end, role + opening(0, "a", "x", "{}") + finish + end},
 		{"arguments are an object", role + entries(`{"index":0,"id":"a","type":"function","function":{"name":"x","arguments":{"c": 0}}}`) + end, role + opening(0, "a", "x", `{"c": 0}`) + end},
-		{"no type", role + entries(`{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}`) + end, role + opening(0, "a", "x", "{}") + end},
 		{"empty custom part beside", role + entries(`{"index":0,"id":"a","type":"function","custom":{"name":"","input":""},"function":{"name":"x","arguments":"{}"}}`) + end, role + opening(0, "a", "x", "{}") + end},
 		{"text, end and usage in the event", role + replacedAll(event(`{"x":1,"content":"Hm.","reasoning":"r","y":2,"tool_calls":[`+fn(`"index":0,"id":"a"`, "x", "{}")+`]}`, "stop"), `"stop"}]`, `"stop","logprobs":{"content":[]}}],"usage":{"total_tokens":1}`) + done,
 			role + event(`{"content":"Hm.","reasoning":"r"}`, "null") + opening(0, "a", "x", "{}") + replacedAll(event("{}", "stop"), `"stop"}]`, `"stop"}],"usage":{"total_tokens":1}`) + done},
@@ -222,6 +221,7 @@ func TestUniformCallsPassAsTheyCame(t *testing.T) {
 		strings.ReplaceAll(listed, "\n", "\r\n"), strings.ReplaceAll(listed, "data: ", "data:"), legacyStream,
 		role + event(`{"role":"assistant","content":null,"refusal":null,"reasoning":"r","tool_calls":[`+fn(`"index":0,"id":"a"`, "x", "")+`]}`, "null") + event(`{"content":"","tool_calls":[{"index":0,"id":"","type":"function","function":{"name":"","arguments":"{}"}}]}`, "tool_calls") + done,
 		role + entries(`{"index":0,"id":"a","type":"function","function":{"name":"x","arguments":"{}"},"extra_content":{"google":{"thought_signature":"s"}}}`) + end,
+		role + event(`{"content":"","tool_calls":[{"id":"a","function":{"name":"x","arguments":"{}"},"index":0},{"id":"b","function":{"name":"y","arguments":"{}"},"index":1}]}`, "tool_calls") + done,
 		role + entries(`{"index":0,"id":"a","type":"custom","custom":{"name":"x","input":"pri"}}`) + entries(`{"index":0,"custom":{"input":"nt"}}`) + end,
 		role + replacedAll(opening(0, "a", "x", "{}"), `"finish_reason":null`, `"finish_reason":null,"native_finish_reason":null,"logprobs":null,"content_filter_results":{}`) + end,
 		replacedAll(role, "m1", "router") + opening(0, "a", "x", "{}") + end,
@@ -247,7 +247,6 @@ func TestWholeCallsThatAreNotUniform(t *testing.T) {
 	for _, tt := range []struct{ name, message, want string }{
 		{"__proto__", callList(`{"id":"a","__proto__":{"function":{"arguments":"y"}},"type":"function","function":{"name":"x","arguments":"{}"}}`), callList(good)},
 		{"unknown fields", callList(`{"id":"a","x":1,"type":"function","function":{"name":"x","arguments":"{}","y":{}}}`), callList(good)},
-		{"no type", callList(`{"id":"a","function":{"name":"x","arguments":"{}"}}`), callList(good)},
 		{"no arguments", callList(`{"id":"a","type":"function","function":{"name":"x"}}`), callList(fn(`"id":"a"`, "x", ""))},
 		{"arguments are an object", callList(`{"id":"a","type":"function","function":{"name":"x","arguments":{"c":0}}}`), callList(fn(`"id":"a"`, "x", `{"c":0}`))},
 		{"another number", callList(`{"index":4,"id":"a","type":"function","function":{"name":"x","arguments":"{}"}}`), callList(good)},
