@@ -96,14 +96,18 @@ func (a *answer) End(framed bool) (out []byte, err error) {
 	return out, err
 }
 
-// separable refuses two calls of the old form in one choice, which clients read as
-// one.
+// separable refuses calls of a choice that clients read as one: two of the old form,
+// and one without a name beside another.
 func (a *answer) separable() error {
 	for _, c := range a.choices {
+		calls := c.calls()
 		legacy := 0
-		for _, call := range c.calls() {
+		for _, call := range calls {
 			if call.kind == kindLegacy {
 				legacy++
+			}
+			if call.name == "" && len(calls) > 1 {
+				return intercept.NotUnderstood("a call beside another has no name")
 			}
 		}
 		if legacy > 1 {
@@ -137,13 +141,19 @@ func (a *answer) Calls() []intercept.Call {
 		}
 	}
 	var list []intercept.Call
-	for _, c := range a.pending() {
-		c.judge()
-		call := c.call()
-		if a.uneven(c) {
-			call.Flags = []string{intercept.FlagCanonical}
+	for _, c := range a.choices {
+		uneven := a.uneven(c)
+		for _, own := range c.calls() {
+			if own.passed {
+				continue
+			}
+			own.judge()
+			call := own.call()
+			if uneven {
+				call.Flags = []string{intercept.FlagCanonical}
+			}
+			list = append(list, call)
 		}
-		list = append(list, call)
 	}
 	return list
 }

@@ -131,6 +131,9 @@ func (p *passage) fragment(c *choice, f *fragment, first int, uniform bool) erro
 		call.uneven, p.uneven = true, true
 		streams = streams && !opened
 	}
+	if opened && p.withinAnother(c) {
+		return intercept.NotUnderstood("a call begins within one of another choice that is allowed by name")
+	}
 	if n := len(r.calls); opened && n > 1 && r.calls[n-2].passing() && !r.calls[n-2].complete() {
 		p.interrupt(r.calls[n-2])
 	}
@@ -138,6 +141,19 @@ func (p *passage) fragment(c *choice, f *fragment, first int, uniform bool) erro
 	p.refs = append(p.refs, ref{call, opened})
 	p.check(call, f, streams)
 	return nil
+}
+
+// withinAnother reports whether a call of another choice has passed in part. Clients
+// that read all choices as one would add what follows to it.
+func (p *passage) withinAnother(c *choice) bool {
+	for _, other := range p.choices {
+		for _, call := range other.rosters[inDelta].calls {
+			if other != c && call.begun && !call.whole() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // verify holds what is left of the choice's calls that pass unbuffered and are in
@@ -215,7 +231,7 @@ func (p *passage) interrupt(call *call) {
 // the next call, or the continuation of the last one.
 func (p *passage) streams(c *choice, f *fragment) bool {
 	r := &c.rosters[inDelta]
-	if f.place != inDelta || f.kind != kindFunction || !f.hasIndex || f.object || p.limits.Pass == nil || p.going != nil {
+	if f.place != inDelta || f.kind != kindFunction || !f.hasIndex || f.object || p.limits.Pass == nil || p.going != nil || p.req.several() {
 		return false
 	}
 	last := r.last()

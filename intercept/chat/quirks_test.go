@@ -206,7 +206,10 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 			t.Fatalf("%s: cannot be read: %v in %s", what, again.Err, p.Out())
 		}
 		var got []string
-		for _, c := range again.Calls[0] {
+		for i, c := range again.Calls[0] {
+			if i < len(want) && strings.HasSuffix(want[i], "()") && c.Arguments == "{}" {
+				c.Arguments = "" // no arguments in canonical form
+			}
 			got = append(got, c.Name+"("+c.Arguments+")")
 		}
 		if d := cmp.Diff(want, got); d != "" {

@@ -10,24 +10,20 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// uneven reports whether the call is not uniform. A message beside the deltas
-// replaces, in some clients, the calls that these have built.
-func (a *answer) uneven(c *call) bool {
-	for _, choice := range a.choices {
-		if choice.repeated && choice.has(c) {
-			return true
+// uneven reports whether a call of the choice is not uniform. A message beside the
+// deltas replaces, in some clients, the calls that these have built. Some read all
+// choices as one, and take the arguments of a call in another choice for those of one
+// that has none.
+func (a *answer) uneven(c *choice) bool {
+	calling := 0
+	for _, other := range a.choices {
+		if len(other.calls()) > 0 {
+			calling++
 		}
 	}
-	return c.uneven
-}
-
-// has reports whether the call is one of the choice.
-func (c *choice) has(call *call) bool {
-	for i := range c.rosters {
-		for _, own := range c.rosters[i].calls {
-			if own == call {
-				return true
-			}
+	for _, call := range c.calls() {
+		if c.repeated || call.uneven || calling > 1 && call.args.Len() == 0 && a.upstream.Kind() == intercept.FormStream {
+			return true
 		}
 	}
 	return false
@@ -36,9 +32,12 @@ func (c *choice) has(call *call) bool {
 // changed reports whether the agent gets the calls of the choice in canonical form,
 // because one of them is not uniform, is edited, or does not reach the agent.
 func (a *answer) changed(c *choice) bool {
+	if a.uneven(c) {
+		return true
+	}
 	for _, call := range c.calls() {
 		ruling, judged := a.fates[call]
-		if c.repeated || call.uneven || judged && (a.aborted != nil || ruling.Fate != intercept.Release) {
+		if judged && (a.aborted != nil || ruling.Fate != intercept.Release) {
 			return true
 		}
 	}
@@ -188,10 +187,15 @@ func (a *answer) callEvent(c *choice, call *call, entry string) []byte {
 	return sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s},"finish_reason":null}]`, c.lane.index, field))))
 }
 
-// arguments are those that the agent gets.
+// arguments are those that the agent gets in canonical form, where none at all are an
+// empty object.
 func (a *answer) arguments(c *call) string {
-	if r := a.fates[c]; r.Fate == intercept.Edit {
+	r := a.fates[c]
+	switch {
+	case r.Fate == intercept.Edit:
 		return r.Arguments
+	case c.args.Len() == 0 && c.kind != kindCustom:
+		return "{}"
 	}
 	return c.args.String()
 }

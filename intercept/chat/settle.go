@@ -30,8 +30,8 @@ func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error
 		a.aborted = aborted
 	}
 	s := settling{answer: a, unchanged: true, ends: intercept.Ends(rulings)}
-	for i, r := range rulings {
-		s.unchanged = s.unchanged && r.Fate == intercept.Release && !a.uneven(pending[i])
+	for _, c := range a.choices {
+		s.unchanged = s.unchanged && !a.changed(c)
 	}
 	return s.run()
 }

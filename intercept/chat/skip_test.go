@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -15,7 +16,7 @@ import (
 func shown(calls []intercept.Call) []string {
 	list := []string{}
 	for _, c := range calls {
-		list = append(list, c.Name+"("+c.Arguments+")")
+		list = append(list, c.Name+"("+cmp.Or(c.Arguments, "{}")+")")
 	}
 	slices.Sort(list)
 	return list
@@ -35,7 +36,7 @@ func readUniform(out []byte) []string {
 	}
 	list := []string{}
 	for _, c := range s.calls {
-		list = append(list, c.name+"("+c.args+")")
+		list = append(list, c.name+"("+cmp.Or(c.args, "{}")+")")
 	}
 	slices.Sort(list)
 	return list

@@ -164,6 +164,9 @@ func (p *passage) uniform(c *chunk) bool {
 	return len(c.choices) == 1 && p.plain() && c.head.like(p.began) && eventSchema.Fits(gjson.Parse(c.raw))
 }
 
+// several reports whether the request asks for more than one choice.
+func (r *request) several() bool { return gjson.ParseBytes(r.Field("n")).Int() > 1 }
+
 // like reports whether the head of an event is that of the answer. Providers change
 // the model and the time within an answer, and no client compares them.
 func (h head) like(first head) bool {
