@@ -96,23 +96,25 @@ func (a *answer) End(framed bool) (out []byte, err error) {
 	return out, err
 }
 
-// separable refuses calls of a choice that clients read as one: two of the old form,
-// and one without a name beside another.
+// separable refuses calls that clients read as one: two of the old form in one
+// choice, and one without a name beside another.
 func (a *answer) separable() error {
+	calls, nameless := 0, false
 	for _, c := range a.choices {
-		calls := c.calls()
 		legacy := 0
-		for _, call := range calls {
+		for _, call := range c.calls() {
+			calls++
+			nameless = nameless || call.name == ""
 			if call.kind == kindLegacy {
 				legacy++
-			}
-			if call.name == "" && len(calls) > 1 {
-				return intercept.NotUnderstood("a call beside another has no name")
 			}
 		}
 		if legacy > 1 {
 			return intercept.NotUnderstood("a choice has two different function calls of the old form")
 		}
+	}
+	if nameless && calls > 1 {
+		return intercept.NotUnderstood("a call beside another has no name")
 	}
 	return nil
 }
