@@ -44,9 +44,9 @@ func (a *answer) changed(c *choice) bool {
 	return false
 }
 
-// anew reports whether an event with calls is rendered anew. In a continuation all
-// are, because their head is that of another answer.
-func (a *answer) anew(c *chunk) bool {
+// rendersCalls reports whether the calls of an event go out in canonical form. In a
+// continuation all do, because their head is that of another answer.
+func (a *answer) rendersCalls(c *chunk) bool {
 	if a.going != nil {
 		return true
 	}
@@ -58,8 +58,9 @@ func (a *answer) anew(c *chunk) bool {
 	return false
 }
 
-// takeApart renders an event with calls anew: what it says besides, its calls in
-// canonical form, and what it ends, each in events of their own.
+// takeApart renders an event with calls as several: one with the text and the other
+// fields of the message, one for each call in canonical form, and one with the finish
+// reasons and the usage.
 func (a *answer) takeApart(c *chunk, refs []ref) ([]byte, error) {
 	out, err := a.revised(nil, a.saidIn(c))
 	if err != nil {
@@ -91,7 +92,8 @@ func (a *answer) revised(out []byte, payload string) ([]byte, error) {
 	return out, err
 }
 
-// saidIn renders what an event says besides its calls, "" for nothing.
+// saidIn renders the text and the other known fields of the messages of an event, ""
+// for none.
 func (a *answer) saidIn(c *chunk) string {
 	var choices []string
 	for i := range c.choices {
@@ -116,7 +118,8 @@ func (a *answer) saidIn(c *chunk) string {
 	return a.head.chunk("[" + strings.Join(choices, ",") + "]")
 }
 
-// speaksIn is the place of what a choice says. A message beside deltas repeats them.
+// speaksIn returns the place of a choice whose text counts. A message beside deltas
+// repeats them.
 func (a *answer) speaksIn(d *choiceDelta) place {
 	known, err := a.choice(d.index)
 	if err != nil || known.says[inDelta].any() {

@@ -25,7 +25,7 @@ func (a *answer) recast(part []byte, refs []ref) ([]byte, error) {
 			return intercept.Recast{}, err
 		}
 		n := c.fragments()
-		if n == 0 || !a.anew(c) {
+		if n == 0 || !a.rendersCalls(c) {
 			refs = refs[n:]
 			return a.revise(c)
 		}

@@ -164,9 +164,6 @@ func (p *passage) uniform(c *chunk) bool {
 	return len(c.choices) == 1 && p.plain() && c.head.like(p.began) && eventSchema.Fits(gjson.Parse(c.raw))
 }
 
-// several reports whether the request asks for more than one choice.
-func (r *request) several() bool { return gjson.ParseBytes(r.Field("n")).Int() > 1 }
-
 // like reports whether the head of an event is that of the answer. Providers change
 // the model and the time within an answer, and no client compares them.
 func (h head) like(first head) bool {
@@ -185,7 +182,7 @@ func digits(raw string) bool {
 	return raw != "" && len(raw) <= 15
 }
 
-// uniform reports whether all clients read the fragment alike where it stands: it
+// uniform reports whether all clients read the fragment alike at its place: it
 // opens the next call of its choice, or continues the call of the fragment before.
 func (r *roster) uniform(f *fragment, c *call, opened bool, before *call) bool {
 	if f.place != inDelta || c != r.last() || f.kind != kindLegacy && (!f.hasIndex || f.index != len(r.calls)-1) {

@@ -8,9 +8,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Some providers name a call outside of it: in the log probabilities of its tokens,
+// Some providers name a call in other fields: in the log probabilities of its tokens,
 // and in the id of a reasoning detail that signs it. Events with these are held like
-// those of the call, and lose them where the call does not reach the agent.
+// those of the call, and lose them if the call does not reach the agent.
 
 // namesCall reports whether an event may name a call outside of it.
 func (p *passage) namesCall() bool {
@@ -28,8 +28,8 @@ func (p *passage) namesCall() bool {
 // strip blanks, and mark the beginning of a word.
 const markerSize = 8
 
-// unspoken reports whether the log probabilities of an event have tokens beyond what
-// it says.
+// unspoken reports whether the log probabilities of an event have more tokens than its
+// text.
 func (d *choiceDelta) unspoken() bool {
 	if !d.logprobs.IsObject() {
 		return false
