@@ -22,7 +22,7 @@ func (a *answer) uneven(c *choice) bool {
 		}
 	}
 	for _, call := range c.calls() {
-		if c.repeated || call.uneven || calling > 1 && call.args.Len() == 0 && a.upstream.Kind() == intercept.FormStream {
+		if c.repeated || call.uneven || (calling > 1 && call.args.Len() == 0 && a.upstream.Kind() == intercept.FormStream) {
 			return true
 		}
 	}

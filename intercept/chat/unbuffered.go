@@ -66,7 +66,7 @@ func (p *passage) verify(c *choice, ended bool) {
 		if last && c.cut && call.passing() {
 			call.Doubt(intercept.DoubtCut)
 		}
-		if call.passing() && (len(call.Doubts) > 0 || last && !call.complete()) {
+		if call.passing() && (len(call.Doubts) > 0 || (last && !call.complete())) {
 			p.interrupt(call)
 		}
 	}

@@ -185,7 +185,7 @@ func digits(raw string) bool {
 // uniform reports whether all clients read the fragment alike at its place: it
 // opens the next call of its choice, or continues the call of the fragment before.
 func (r *roster) uniform(f *fragment, c *call, opened bool, before *call) bool {
-	if f.place != inDelta || c != r.last() || f.kind != kindLegacy && (!f.hasIndex || f.index != len(r.calls)-1) {
+	if f.place != inDelta || c != r.last() || (f.kind != kindLegacy && (!f.hasIndex || f.index != len(r.calls)-1)) {
 		return false
 	}
 	s := &callSchemas[f.kind]

@@ -79,7 +79,7 @@ func (r *request) names(text string) (found bool) {
 		gjson.ParseBytes(r.Field(field)).ForEach(func(_, tool gjson.Result) bool {
 			for _, path := range []string{"function.name", "custom.name", "name"} {
 				name := tool.Get(path).String()
-				found = found || name != "" && strings.Contains(text, name)
+				found = found || (name != "" && strings.Contains(text, name))
 			}
 			return !found
 		})
@@ -116,7 +116,7 @@ func (e *edit) unname(path string, details gjson.Result, c *choice) {
 func (a *answer) namesDenied(id string, c *choice) bool {
 	for _, call := range c.calls() {
 		if _, judged := a.fates[call]; judged && !a.reaches(call) && id != "" &&
-			(id == call.id || call.name != "" && strings.Contains(id, call.name)) {
+			(id == call.id || (call.name != "" && strings.Contains(id, call.name))) {
 			return true
 		}
 	}
