@@ -1,6 +1,7 @@
 package intercept
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tidwall/gjson"
@@ -47,6 +48,8 @@ func (s *Schema) Fits(v gjson.Result) bool {
 		return false
 	case t == String:
 		return s.Values == nil || slices.Contains(s.Values, v.Str)
+	case t == Number:
+		return !math.IsInf(v.Num, 0) // JavaScript reads a number beyond a double as no number
 	case t != Array && t != Object:
 		return true
 	case s.Open:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/tidwall/gjson"
 )
 
 const (
@@ -34,6 +35,8 @@ type answer struct {
 // turn is the state of one upstream body.
 type turn struct {
 	choices []*choice
+	began   head   // of the first event, as it came
+	latest  *call  // the call of the last fragment
 	whole   string // the body, where it is one JSON value and was read
 	usage   string
 	done    bool // [DONE] was there
@@ -62,7 +65,8 @@ type choice struct {
 	bound     bool         // more than words has come: what follows keeps its place
 	announced bool         // a finish reason was there
 	cut       bool         // the finish reason was length
-	broken    bool         // part of a call passed before it became doubtful
+	repeated  bool         // a message was there, in a stream beside the delta
+	rendered  bool         // its calls have gone out in canonical form
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {
@@ -83,10 +87,36 @@ func (a *answer) Write(p []byte) ([]byte, error) {
 // End implements [intercept.Answer].
 func (a *answer) End(framed bool) (out []byte, err error) {
 	out, err = a.upstream.Close(framed, a.readWhole, a.endStream)
+	if err == nil {
+		err = a.separable()
+	}
 	if err == nil && a.going != nil && len(a.choices) == 0 && !a.failed {
 		err = intercept.NotUnderstood("after a denial it says nothing")
 	}
 	return out, err
+}
+
+// separable refuses calls that clients read as one: two of the old form in one
+// choice, and one without a name beside another.
+func (a *answer) separable() error {
+	calls, nameless := 0, false
+	for _, c := range a.choices {
+		legacy := 0
+		for _, call := range c.calls() {
+			calls++
+			nameless = nameless || call.name == ""
+			if call.kind == kindLegacy {
+				legacy++
+			}
+		}
+		if legacy > 1 {
+			return intercept.NotUnderstood("a choice has two different function calls of the old form")
+		}
+	}
+	if nameless && calls > 1 {
+		return intercept.NotUnderstood("a call beside another has no name")
+	}
+	return nil
 }
 
 // Shrink implements [intercept.Answer].
@@ -113,9 +143,19 @@ func (a *answer) Calls() []intercept.Call {
 		}
 	}
 	var list []intercept.Call
-	for _, c := range a.pending() {
-		c.judge()
-		list = append(list, c.call())
+	for _, c := range a.choices {
+		uneven := a.uneven(c)
+		for _, own := range c.calls() {
+			if own.passed {
+				continue
+			}
+			own.judge()
+			call := own.call()
+			if uneven {
+				call.Flags = []string{intercept.FlagCanonical}
+			}
+			list = append(list, call)
+		}
 	}
 	return list
 }
@@ -229,19 +269,6 @@ func (c *choice) calls() []*call {
 	return all
 }
 
-// twins maps each call in `delta` to the one in `message` that repeats it.
-func (c *choice) twins() map[*call]*call {
-	delta, message := &c.rosters[inDelta], &c.rosters[inMessage]
-	if len(delta.calls) == 0 || !delta.sameAs(message) {
-		return nil
-	}
-	twins := make(map[*call]*call, len(delta.calls))
-	for i, call := range delta.calls {
-		twins[call] = message.calls[i]
-	}
-	return twins
-}
-
 // said is what the model said in the choice.
 func (c *choice) said() *utterance {
 	if d := &c.says[inDelta]; d.any() {
@@ -250,13 +277,28 @@ func (c *choice) said() *utterance {
 	return &c.says[inMessage]
 }
 
+const chunkObject = "chat.completion.chunk"
+
 // chunk renders a synthetic chunk with the head of the real ones.
 func (h *head) chunk(choices string) string {
-	fields := []string{`"object":"chat.completion.chunk"`}
-	for _, f := range []struct{ name, raw string }{{"id", h.id}, {"created", h.created}, {"model", h.model}, {"system_fingerprint", h.fingerprint}} {
+	var b strings.Builder
+	for _, f := range []struct{ name, raw string }{{"id", h.id}, {"object", `"` + chunkObject + `"`}, {"created", h.created}, {"model", h.model}, {"system_fingerprint", h.fingerprint}} {
 		if f.raw != "" {
-			fields = append(fields, `"`+f.name+`":`+f.raw)
+			b.WriteString("{,"[min(b.Len(), 1):][:1] + `"` + f.name + `":` + f.raw)
 		}
 	}
-	return "{" + strings.Join(fields, ",") + `,"choices":` + choices + "}"
+	return b.String() + `,"choices":` + choices + "}"
+}
+
+// readable is the head without the values that some clients do not read.
+func (h head) readable() head {
+	for _, raw := range []*string{&h.id, &h.model, &h.fingerprint} {
+		if gjson.Parse(*raw).Type != gjson.String {
+			*raw = ""
+		}
+	}
+	if !digits(h.created) {
+		h.created = ""
+	}
+	return h
 }

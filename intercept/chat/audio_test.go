@@ -25,7 +25,7 @@ var spoken = role + speaks("audio_1", "Let me look.") + opening(0, "a", "x", "{}
 func TestSoundIsNotHeld(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, audioAsked, n, intercept.Limits{})
-		if err := p.Feed(role + opening(0, "a", "x", "{}") + speaks("audio_1", "Let me look.")); err != nil {
+		if err := p.Feed(role + opening(0, "a", "x", "{}") + speaks("audio_1", "Let me look.") + done); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(role+speaks("audio_1", "Let me look."), p.Got.String()); d != "" {

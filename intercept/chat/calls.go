@@ -12,14 +12,18 @@ type call struct {
 	place  place
 	kind   kind
 	index  int // as upstream numbered it; where it did not, clients read 0
+	hasID  bool
 	id     string
 	name   string
 	args   strings.Builder
 	object bool     // the arguments stood there as an object, not as a string
 	own    []string // fields that the dialect has no meaning for, as raw name and value
 	inner  []string // the same beside name and arguments
-	passed bool     // fragments went to the agent unbuffered
+	passed bool     // all fragments so far went to the agent unbuffered
+	begun  bool     // the first one did
 	check  *intercept.ArgumentsCheck
+	// uneven reports that not all events of the call are uniform.
+	uneven bool
 }
 
 // judge doubts arguments that are not one strict JSON object. None at all are
@@ -84,6 +88,7 @@ func (r *roster) take(f *fragment) (c *call, opened bool) {
 	if c.id == "" {
 		c.id = strings.Clone(f.id)
 	}
+	c.hasID = c.hasID || f.hasID
 	if c.name == "" {
 		c.name = strings.Clone(f.name)
 	}

@@ -4,9 +4,10 @@
 // Read it from chunk.go and fragment.go (what one payload says) by calls.go (which fragment
 // belongs to which call), message.go (what the model said) and lane.go (the choices
 // of an answer as the agent reads them) to stream.go and whole.go (what passes and
-// what is held), settle.go (what follows from the rulings), rewrite.go (the bytes
-// that change), continue.go (how the model goes on) and hidden.go (what is put
-// back into the agent's later requests).
+// what is held), uniform.go (which calls all clients read alike), settle.go (what
+// follows from the rulings), render.go (calls in canonical form), rewrite.go (the
+// other bytes that change), continue.go (how the model goes on) and hidden.go (what
+// is put back into the agent's later requests).
 package chat
 
 import (

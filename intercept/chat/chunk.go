@@ -18,6 +18,8 @@ type choiceDelta struct {
 	calls    []fragment
 	carries  bool // it has something besides calls and finish that the agent reads
 	contents bool // it has text for the user, or sound
+	repeated bool // it has a message, in a stream beside the delta
+	logprobs gjson.Result
 }
 
 // text is one value of a delta that belongs to the assistant's message.
@@ -37,16 +39,17 @@ type chunk struct {
 }
 
 // head is what all chunks of an answer have in common.
-type head struct{ id, created, model, fingerprint string } // raw JSON values
+type head struct{ id, object, created, model, fingerprint string } // raw JSON values
 
-// calls reports whether the chunk has anything of a call.
-func (c *chunk) hasCalls() bool {
+// hasCalls reports whether the chunk has anything of a call.
+func (c *chunk) hasCalls() bool { return c.fragments() > 0 }
+
+// fragments returns the number of calls and parts of calls in the chunk.
+func (c *chunk) fragments() (n int) {
 	for i := range c.choices {
-		if len(c.choices[i].calls) > 0 {
-			return true
-		}
+		n += len(c.choices[i].calls)
 	}
-	return false
+	return n
 }
 
 // announces reports whether a finish reason says that there are calls.
@@ -123,6 +126,8 @@ func (d *decoder) top(key string, v gjson.Result) bool {
 		return d.choices(v)
 	case "id":
 		d.chunk.head.id = v.Raw
+	case "object":
+		d.chunk.head.object = v.Raw
 	case "created":
 		d.chunk.head.created = v.Raw
 	case "model":
@@ -185,7 +190,11 @@ func (d *decoder) choice(c *choiceDelta, v gjson.Result) bool {
 		case "delta":
 			return d.message(c, inDelta, v)
 		case "message":
+			c.repeated = v.IsObject()
 			return d.message(c, inMessage, v)
+		case "logprobs":
+			c.logprobs = v
+			return d.Unknown(key, v)
 		default:
 			return d.Unknown(key, v, "index", "finish_reason", "delta", "message")
 		}

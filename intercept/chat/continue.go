@@ -19,6 +19,9 @@ func (s *settling) tell(c *choice) error {
 			return err
 		}
 	}
+	if s.upstream.Kind() == intercept.FormWhole {
+		s.think(c)
+	}
 	l.turns++
 	l.waits = true
 	return nil

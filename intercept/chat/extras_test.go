@@ -144,7 +144,7 @@ func TestExtrasInAHiddenTurn(t *testing.T) {
 			second := finalWord
 			if again {
 				second, _ = e.answers()
-				at := strings.Index(second, `data: {"id":"c1","choices":[{"index":0,"delta":{"tool_calls"`)
+				at := strings.Index(second, strings.Split(event(`{"tool_calls"`, "null"), `,"finish_reason"`)[0])
 				second = second[:at] + event("{}", "stop") + usage + done
 			}
 			first, _ := e.answers()

@@ -1,6 +1,9 @@
 package chat
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
@@ -22,15 +25,6 @@ const (
 	kindLegacy        // function_call: no id, one a choice
 )
 
-// field is where in a choice the fragment stands.
-func (f *fragment) field() string {
-	field := [...]string{inDelta: "delta.", inMessage: "message."}[f.place]
-	if f.kind == kindLegacy {
-		return field + "function_call"
-	}
-	return field + "tool_calls"
-}
-
 // fragment is one entry of tool_calls, or one function_call: a whole call or a
 // part of one.
 type fragment struct {
@@ -39,6 +33,7 @@ type fragment struct {
 	raw      string
 	index    int
 	hasIndex bool
+	hasID    bool
 	id, name string
 	args     string   // text to append to the arguments
 	object   bool     // args is a JSON object that stood there instead of a string
@@ -76,6 +71,7 @@ func (d *decoder) toolCall(f *fragment, v gjson.Result) bool {
 				return d.Number(&f.index, v, "the index of a tool call")
 			}
 		case "id":
+			f.hasID = v.Type == gjson.String
 			return d.Text(&f.id, v, "the id of a tool call")
 		case "type":
 			return d.callType(f, v)
@@ -147,13 +143,13 @@ func addField(list []string, key string, v gjson.Result) []string {
 }
 
 // functionCall reads the legacy form. Some providers send an empty one beside
-// tool_calls, which is no call.
+// tool_calls, which is no call. One with any other field is held as a call.
 func (d *decoder) functionCall(c *choiceDelta, at place, v gjson.Result) bool {
 	f := fragment{place: at, kind: kindLegacy, raw: v.Raw}
 	if !d.body(&f, v, "arguments") {
 		return false
 	}
-	if f.name != "" || f.args != "" {
+	if f.name != "" || f.args != "" || slices.ContainsFunc(f.inner, func(field string) bool { return !strings.HasSuffix(field, `:""`) }) {
 		c.calls = append(c.calls, f)
 	}
 	return true

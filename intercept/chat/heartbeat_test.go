@@ -9,7 +9,7 @@ import (
 
 func TestHeartbeat(t *testing.T) {
 	const comment = ": keepalive\n"
-	empty := `data: {"object":"chat.completion.chunk","id":"c1","created":7,"model":"m1","choices":[]}` + "\n\n"
+	empty := `data: {"id":"c1","object":"chat.completion.chunk","created":7,"model":"m1","choices":[]}` + "\n\n"
 	delta := func(index string) string {
 		return strings.Replace(empty, "[]", `[{"index":`+index+`,"delta":{},"finish_reason":null}]`, 1)
 	}

@@ -6,16 +6,17 @@ import "github.com/heldcall/heldcall/intercept"
 // of the first upstream body; when all calls of that are denied, it goes on with
 // the choice of a continuation.
 type lane struct {
-	index  int          // of the choice, towards the agent
-	now    *choice      // what upstream said last in it
-	raw    string       // of a whole answer: that choice as it stands in the body
-	text   string       // what the model wrote in it before
-	spoken string       // what it said in sound before
-	named  []string     // the extras it gave before
-	hidden []string     // messages of whole turns that the agent does not see
-	speech []spokenTurn // what was spoken in them
-	turns  int          // continuations so far
-	waits  bool         // its calls were denied, and the model goes on in a continuation
+	index   int          // of the choice, towards the agent
+	now     *choice      // what upstream said last in it
+	raw     string       // of a whole answer: that choice as it stands in the body
+	text    string       // what the model wrote in it before
+	spoken  string       // what it said in sound before
+	named   []string     // the extras it gave before
+	thought []field      // of a whole answer: its reasoning before
+	hidden  []string     // messages of whole turns that the agent does not see
+	speech  []spokenTurn // what was spoken in them
+	turns   int          // continuations so far
+	waits   bool         // its calls were denied, and the model goes on in a continuation
 
 	role, finish bool   // have gone out
 	separated    bool   // what now says is set off from text

@@ -13,7 +13,7 @@ import (
 func TestByteOrderMarkIsNotHeld(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, request1, n, intercept.Limits{})
-		if err := p.Feed("\ufeff" + opening(0, "a", "x", "{}") + speech); err != nil {
+		if err := p.Feed("\ufeff" + opening(0, "a", "x", "{}") + speech + done); err != nil {
 			t.Fatal(err)
 		}
 		if got := p.Got.String(); got != "\ufeff"+speech {

@@ -195,21 +195,27 @@ func callFields(calls []*call, id func(*call) string) string {
 	return fields
 }
 
-// entry renders the call as an entry of tool_calls in a request, with the
-// fields of its own (thought signatures) that its fragments carried.
+// entry renders the call as an entry of tool_calls in a request, with all fields of
+// its own (thought signatures) that its fragments carried.
 func (c *call) entry(id string) string {
+	return c.render(`"id":`+intercept.Quote(id)+",", c.input(), c.own, c.inner)
+}
+
+// legacyObject renders the call as function_call in a request.
+func (c *call) legacyObject() string { return c.render("", c.input(), nil, c.inner) }
+
+// render renders the call: what it begins with, its arguments as a JSON value, and
+// fields of its own, in the entry and in the object that has the name.
+func (c *call) render(lead, arguments string, own, inner []string) string {
 	body, input := "function", "arguments"
 	if c.kind == kindCustom {
 		body, input = "custom", "input"
 	}
-	return `{"id":` + intercept.Quote(id) + `,"type":` + intercept.Quote(body) + `,` + intercept.Quote(body) + `:` + c.body(input) + fieldList(c.own) + "}"
-}
-
-func (c *call) legacyObject() string { return c.body("arguments") }
-
-// body renders the object that has the name and the input.
-func (c *call) body(input string) string {
-	return `{"name":` + intercept.Quote(c.name) + `,` + intercept.Quote(input) + `:` + c.input() + fieldList(c.inner) + "}"
+	named := `{"name":` + intercept.Quote(c.name) + `,` + intercept.Quote(input) + `:` + arguments + fieldList(inner) + "}"
+	if c.kind == kindLegacy {
+		return named
+	}
+	return "{" + lead + `"type":` + intercept.Quote(body) + `,` + intercept.Quote(body) + `:` + named + fieldList(own) + "}"
 }
 
 // fieldList renders fields, as raw name and value, behind others.

@@ -17,6 +17,10 @@ type passage struct {
 	done     bool
 	last     bool // the stream has ended within it
 	words    bool // it has nothing but words, or what comes before them: see onlyWords
+
+	names       bool // it may name a call outside of it
+	uneven      bool // it has a part of a call and is not uniform
+	interrupted bool // a call that passed is in doubt
 }
 
 func (p *passage) run() error {
@@ -59,50 +63,83 @@ func (p *passage) observe() error {
 		if c.usage != "" {
 			p.usage = c.usage
 		}
+		uniform := c.hasCalls() && p.uniform(c)
 		for i := range c.choices {
-			if err := p.choice(&c.choices[i]); err != nil {
+			if err := p.choice(&c.choices[i], uniform); err != nil {
 				return err
 			}
 		}
 	}
+	for _, c := range p.choices {
+		if p.done {
+			p.verify(c, true)
+		}
+	}
+	p.names = p.namesCall()
 	return nil
 }
 
 // learnHead keeps the head of the answer's first chunk; an empty id, which Azure
 // sends before the real one, counts only until there is another.
 func (p *passage) learnHead(h head) {
-	if p.going == nil && h.id != "" && (p.head.id == "" || p.head.id == `""`) {
-		p.head = h
+	if (p.began.id == "" || p.began.id == `""`) && (h.id != "" || p.began == head{}) && h != (head{}) {
+		p.began = h
+		if p.going == nil {
+			p.head = h.readable()
+		}
 	}
 }
 
-func (p *passage) choice(d *choiceDelta) error {
+// choice takes what an event says of one choice. Uniform reports whether the event
+// itself is.
+func (p *passage) choice(d *choiceDelta, uniform bool) error {
 	c, err := p.answer.choice(d.index)
 	if err != nil {
 		return err
 	}
+	uniform = uniform && !c.announced
 	c.finish(d)
+	c.repeated = c.repeated || d.repeated
 	if err := p.listen(c, d.texts); err != nil {
 		return err
 	}
 	first := len(p.refs)
 	for i := range d.calls {
-		f := &d.calls[i]
-		r := &c.rosters[f.place]
-		if len(r.calls) == maxCalls {
-			return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
+		if err := p.fragment(c, &d.calls[i], first, uniform); err != nil {
+			return err
 		}
-		fits := p.streams(c, f)
-		call, opened := r.take(f)
-		for _, before := range p.refs[first:] {
-			if before.call == call {
-				fits = false
-				call.Doubt("Two entries of one event are read as one call.")
-			}
-		}
-		p.refs = append(p.refs, ref{call, opened})
-		p.check(c, call, f, fits)
 	}
+	p.verify(c, d.finish != "")
+	return nil
+}
+
+// fragment gives a fragment to its call. The refs of the event begin at first.
+func (p *passage) fragment(c *choice, f *fragment, first int, uniform bool) error {
+	r := &c.rosters[f.place]
+	if len(r.calls) == maxCalls {
+		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
+	}
+	streams := p.streams(c, f)
+	call, opened := r.take(f)
+	for _, before := range p.refs[first:] {
+		if before.call == call {
+			streams, uniform = false, false
+			call.Doubt("Two entries of one event are read as one call.")
+		}
+	}
+	if !uniform || !r.uniform(f, call, opened, p.latest) {
+		call.uneven, p.uneven = true, true
+		streams = streams && !opened
+	}
+	if opened && p.withinAnother(c) {
+		return intercept.NotUnderstood("a call begins within one of another choice that is allowed by name")
+	}
+	if n := len(r.calls); opened && n > 1 && r.calls[n-2].passing() && !r.calls[n-2].complete() {
+		p.interrupt(r.calls[n-2])
+	}
+	p.latest = call
+	p.refs = append(p.refs, ref{call, opened})
+	p.check(call, f, streams)
 	return nil
 }
 
@@ -131,48 +168,11 @@ func (a *answer) hear(n int) error {
 	return nil
 }
 
-// check follows the arguments of a call that may pass unbuffered.
-func (p *passage) check(c *choice, call *call, f *fragment, fits bool) {
-	if !fits {
-		p.interrupt(c, call)
-		return
-	}
-	if call.check == nil {
-		call.check = intercept.NewArgumentsCheck()
-	}
-	if err := call.check.Add(f.args); err != nil {
-		p.interrupt(c, call)
-	}
-}
-
-// interrupt takes a call out of those that pass: what is left of it is held and
-// judged as doubtful.
-func (p *passage) interrupt(c *choice, call *call) {
-	call.check = nil
-	if call.passed {
-		call.passed, c.broken = false, true
-		call.Doubt(intercept.DoubtInterrupted)
-	}
-}
-
-// streams reports whether a fragment is one that all clients read alike, so
-// that it may pass unbuffered if its tool is allowed by name: the opening of
-// the next call, or the continuation of the last one.
-func (p *passage) streams(c *choice, f *fragment) bool {
-	r := &c.rosters[inDelta]
-	if f.place != inDelta || f.kind != kindFunction || !f.hasIndex || f.object || p.limits.Pass == nil || p.going != nil {
-		return false
-	}
-	last := r.last()
-	if f.index == len(r.calls) {
-		return f.id != "" && f.name != "" && (last == nil || last.passed)
-	}
-	return last != nil && f.index == last.index && f.index == len(r.calls)-1 && last.check != nil &&
-		(f.id == "" || f.id == last.id) && (f.name == "" || f.name == last.name)
-}
-
 // passes decides whether the part may go to the agent now.
 func (p *passage) passes() bool {
+	if p.names || p.interrupted {
+		return false
+	}
 	if len(p.refs) > 0 {
 		return !p.holding() && p.allowedByName()
 	}
@@ -183,25 +183,6 @@ func (p *passage) passes() bool {
 		return false
 	}
 	return !p.announcesUnseen()
-}
-
-// allowedByName asks for each call that opens here whether its tool is allowed
-// by name, and marks it.
-func (p *passage) allowedByName() bool {
-	for _, r := range p.refs {
-		if r.call.check == nil || !r.opened && !r.call.passed {
-			return false
-		}
-	}
-	for _, r := range p.refs {
-		if !r.call.passed && !p.limits.Pass(r.call.call()) {
-			return false
-		}
-	}
-	for _, r := range p.refs {
-		r.call.passed = true
-	}
-	return true
 }
 
 // onlyWords reports whether the part says nothing but text for the user, or what
@@ -279,16 +260,17 @@ func (p *passage) announcesUnseen() bool {
 	return false
 }
 
-// pass lets the part go, as it came or, in a continuation, recast to belong to
-// the answer that the agent has begun to read.
+// pass lets the part go, as it came or recast: in a continuation, to belong to the
+// answer that the agent has begun to read, and where a call that passes goes on in an
+// event that is not uniform.
 func (p *passage) pass() error {
-	if p.going == nil {
+	if p.going == nil && !p.uneven {
 		p.out.Add(p.part)
 		p.note(p.chunks)
 		p.learn()
 		return nil
 	}
-	recast, err := p.recast(p.part, nil)
+	recast, err := p.recast(p.part, p.refs)
 	if err != nil {
 		return err
 	}
@@ -318,7 +300,7 @@ func (p *passage) keep() error {
 	for _, c := range p.chunks {
 		for i := range c.choices {
 			d := &c.choices[i]
-			if known, err := p.answer.choice(d.index); err == nil && (d.role || d.carries) {
+			if known, err := p.answer.choice(d.index); err == nil && (d.contents || (d.role && !known.lane.role) || (d.carries && !p.names)) {
 				known.textHeld = true
 			}
 		}

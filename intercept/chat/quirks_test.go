@@ -24,7 +24,7 @@ type quirk struct {
 
 // delta renders an event of a choice without a finish reason.
 func delta(choice int, d string) string {
-	return data(fmt.Sprintf(`{"id":"c1","choices":[{"index":%d,"delta":%s}]}`, choice, d))
+	return strings.Replace(event(d, "null"), `"index":0,"delta"`, fmt.Sprintf(`"index":%d,"delta"`, choice), 1)
 }
 
 // entries renders an event with entries of tool_calls.
@@ -45,11 +45,11 @@ func part(fields, args string) string {
 	return `{` + fields + `"function":{"arguments":` + intercept.Quote(args) + `}}`
 }
 
-var end = data(`{"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`) + done
+var end = finish + done
 
 // both renders an event with delta and message.
 func both(delta, message string) string {
-	return data(`{"id":"c1","choices":[{"index":0,"message":` + message + `,"delta":` + delta + `}]}`)
+	return data(`{"id":"c1","object":"chat.completion.chunk","created":7,"model":"m1","choices":[{"index":0,"message":` + message + `,"delta":` + delta + `}]}`)
 }
 
 func callList(list string) string {
@@ -76,7 +76,7 @@ var quirks = []quirk{
 	{name: "4.2 a new id at a known index", body: role + entries(fn(`"index":0,"id":"a"`, "x", `{}`)) + entries(fn(`"index":0,"id":"b"`, "x", `{}`)) + end, calls: []string{"x({})?", "x({})?"}},
 	{name: "4.3 two entries of index 0 in one delta", body: role + entries(fn(`"index":0,"id":"a"`, "x", `{}`), fn(`"index":0,"id":"b"`, "y", `{}`)) + end, calls: []string{"x({})?", "y({})?"}},
 	{name: "4.3 two entries of one id in one delta", body: role + entries(fn(`"index":0,"id":"a"`, "x", `{`), fn(`"index":0,"id":"a"`, "x", `}`)) + end, calls: []string{"x({})?"}},
-	{name: "4.4 no index, no type, finish in the same delta", body: data(`{"id":"c1","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"id":"aaaaaaaaa","function":{"name":"x","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"total_tokens":3}}`) + done, calls: []string{"x({})"}},
+	{name: "4.4 no index, no type, finish in the same delta", body: data(`{"id":"c1","object":"chat.completion.chunk","created":7,"model":"m1","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"id":"aaaaaaaaa","function":{"name":"x","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"total_tokens":3}}`) + done, calls: []string{"x({})"}},
 	{name: "4.5 first index 1", body: role + opening(1, "a", "x", "{") + more(1, "}") + opening(3, "b", "y", "{}") + finish + done, calls: []string{"x({})", "y({})"}},
 	{name: "4.6 last fragment at another index", body: role + opening(0, "a", "x", "{") + more(1, "}") + finish + done, calls: []string{"x({})?"}},
 	{name: "4.6 a new id in each fragment", body: role + opening(0, "a", "x", "{") + entries(part(`"index":0,"id":"b"`, `}`)) + finish + done, calls: []string{"x({})?"}},
@@ -206,7 +206,10 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 			t.Fatalf("%s: cannot be read: %v in %s", what, again.Err, p.Out())
 		}
 		var got []string
-		for _, c := range again.Calls[0] {
+		for i, c := range again.Calls[0] {
+			if i < len(want) && strings.HasSuffix(want[i], "()") && c.Arguments == "{}" {
+				c.Arguments = "" // no arguments in canonical form
+			}
 			got = append(got, c.Name+"("+c.Arguments+")")
 		}
 		if d := cmp.Diff(want, got); d != "" {

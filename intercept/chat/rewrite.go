@@ -3,11 +3,9 @@ package chat
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 )
 
 // recast returns a part of the stream changed by the rulings and, in a
@@ -26,16 +24,30 @@ func (a *answer) recast(part []byte, refs []ref) ([]byte, error) {
 		if err != nil {
 			return intercept.Recast{}, err
 		}
-		before := a.farewellsBefore(c)
-		e := edit{answer: a, Patch: intercept.Patch{JSON: c.raw}, chunk: c, refs: refs}
-		if err := e.run(); err != nil {
-			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", err)
+		n := c.fragments()
+		if n == 0 || !a.rendersCalls(c) {
+			refs = refs[n:]
+			return a.revise(c)
 		}
-		if refs = e.refs; !e.hollow {
-			a.note([]*chunk{c})
-		}
-		return intercept.Recast{JSON: e.JSON, Hollow: e.hollow, Before: before}, nil
+		own := refs[:n]
+		refs = refs[n:]
+		out, err := a.takeApart(c, own)
+		return intercept.Recast{Hollow: true, Before: out}, err
 	})
+}
+
+// revise returns what becomes of an event whose calls, if it has any, stay as they
+// came.
+func (a *answer) revise(c *chunk) (intercept.Recast, error) {
+	before := a.farewellsBefore(c)
+	e := edit{answer: a, Patch: intercept.Patch{JSON: c.raw}, chunk: c}
+	if err := e.run(); err != nil {
+		return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", err)
+	}
+	if !e.hollow {
+		a.note([]*chunk{c})
+	}
+	return intercept.Recast{JSON: e.JSON, Hollow: e.hollow, Before: before}, nil
 }
 
 // edit is the work on one chunk.
@@ -43,7 +55,6 @@ type edit struct {
 	*answer
 	intercept.Patch
 	chunk  *chunk
-	refs   []ref
 	hollow bool // nothing is left that the agent would read
 }
 
@@ -70,7 +81,13 @@ func (e *edit) choice(position int, d *choiceDelta) {
 		e.audio(path, d, l)
 		e.separate(path, d, l)
 	}
-	left := e.calls(path, d) || d.carries
+	if known, err := e.answer.choice(d.index); err == nil && e.changed(known) {
+		e.withhold(path, d, known)
+		if d.repeated && known.says[inDelta].any() { // clients that know it would let it replace the calls
+			e.Delete(path + "message")
+		}
+	}
+	left := d.carries || len(d.calls) > 0
 	left = e.finishReason(path, d, l) || left
 	if d.role && l.role && (e.going != nil || l.note != "") {
 		e.Delete(path + "delta.role")
@@ -79,104 +96,9 @@ func (e *edit) choice(position int, d *choiceDelta) {
 	if l.index != d.index {
 		e.Set(path+"index", strconv.Itoa(l.index))
 	}
-	if left || d.role || len(d.calls) == 0 && !l.waits && e.going == nil {
+	if left || d.role || (!l.waits && e.going == nil) {
 		e.hollow = false
 	}
-}
-
-// calls rewrites the calls of a choice and reports whether one is left.
-func (e *edit) calls(path string, d *choiceDelta) (left bool) {
-	refs := e.refs[:len(d.calls)]
-	e.refs = e.refs[len(d.calls):]
-	for _, field := range [...]string{"delta.tool_calls", "delta.function_call", "message.tool_calls", "message.function_call"} {
-		left = e.entries(path, field, d, refs) || left
-	}
-	return left
-}
-
-// entries rewrites the calls of one field of a choice.
-func (e *edit) entries(path, field string, d *choiceDelta, refs []ref) (left bool) {
-	var entries []string
-	touched := false
-	for i := range d.calls {
-		if f := &d.calls[i]; f.field() == field {
-			entry := e.entry(f, refs[i])
-			touched = touched || entry != f.raw
-			if entry != "" {
-				entries = append(entries, entry)
-			}
-		}
-	}
-	switch {
-	case !touched:
-	case len(entries) == 0:
-		e.Delete(path + field)
-	case strings.HasSuffix(field, "function_call"):
-		e.Set(path+field, entries[0])
-	default:
-		e.Set(path+field, "["+strings.Join(entries, ",")+"]")
-	}
-	return len(entries) > 0
-}
-
-// entry returns a fragment as the agent gets it, "" where it gets none.
-func (e *edit) entry(f *fragment, r ref) string {
-	if !e.reaches(r.call) {
-		return ""
-	}
-	raw := f.raw
-	if ruling := e.fates[r.call]; ruling.Fate == intercept.Edit {
-		if !r.opened {
-			return ""
-		}
-		raw = e.edited(f, r.call, ruling.Arguments)
-	}
-	if number, anew := e.numbers[r.call]; anew && f.hasIndex && number != f.index {
-		raw = e.setIn(raw, "index", strconv.Itoa(number))
-	}
-	return raw
-}
-
-func (e *edit) setIn(raw, path, value string) string {
-	next, err := sjson.SetRaw(raw, path, value)
-	if err != nil {
-		e.Err = err
-		return raw
-	}
-	return next
-}
-
-// edited returns the fragment that opens a call with other arguments, and with
-// what later fragments, which go, have added to the call.
-func (e *edit) edited(f *fragment, c *call, arguments string) string {
-	body, input := "function.", "arguments"
-	switch c.kind {
-	case kindCustom:
-		body, input = "custom.", "input"
-	case kindLegacy:
-		body = ""
-	}
-	raw := f.raw
-	if f.id == "" && c.id != "" {
-		raw = e.setIn(raw, "id", intercept.Quote(c.id))
-	}
-	if f.name == "" && c.name != "" {
-		raw = e.setIn(raw, body+"name", intercept.Quote(c.name))
-	}
-	for _, field := range c.own[min(len(f.own), len(c.own)):] {
-		raw = raw[:strings.LastIndexByte(raw, '}')] + "," + field + "}"
-	}
-	for _, field := range c.inner[min(len(f.inner), len(c.inner)):] {
-		gjson.Parse("{" + field + "}").ForEach(func(k, v gjson.Result) bool {
-			raw = e.setIn(raw, body+gjson.Escape(k.Str), v.Raw)
-			return true
-		})
-	}
-	value := intercept.Quote(arguments)
-	if c.object && intercept.Strict([]byte(arguments)) == nil {
-		value = arguments
-	}
-	return e.setIn(raw, body+input, value)
 }
 
 // finishReason rewrites the finish reason of a choice without calls, and

@@ -9,7 +9,6 @@ import (
 // ruled is what became of the calls of an answer.
 type ruled struct {
 	fates   map[*call]intercept.Ruling
-	numbers map[*call]int     // of calls that are numbered anew
 	aborted *intercept.Ruling // what stopped the run
 	more    bool              // the answer goes on behind the current body: what ends it is left out
 }
@@ -21,7 +20,7 @@ func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error
 		return intercept.Settlement{Bytes: a.asItCame()}, nil
 	}
 	if a.fates == nil {
-		a.fates, a.numbers = make(map[*call]intercept.Ruling, len(pending)), make(map[*call]int)
+		a.fates = make(map[*call]intercept.Ruling, len(pending))
 	}
 	aborted, err := intercept.Assign(a.fates, pending, rulings)
 	if err != nil {
@@ -31,8 +30,8 @@ func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error
 		a.aborted = aborted
 	}
 	s := settling{answer: a, unchanged: true, ends: intercept.Ends(rulings)}
-	for _, r := range rulings {
-		s.unchanged = s.unchanged && r.Fate == intercept.Release
+	for _, c := range a.choices {
+		s.unchanged = s.unchanged && !a.changed(c)
 	}
 	return s.run()
 }
@@ -40,7 +39,7 @@ func (a *answer) Settle(rulings []intercept.Ruling) (intercept.Settlement, error
 // settling is the work of one Settle.
 type settling struct {
 	*answer
-	unchanged bool   // every call of the body goes on as the model made it
+	unchanged bool   // every call of the body goes on as it came
 	ends      string // what the agent reads instead of a continuation, "" where there may be one
 }
 
@@ -71,11 +70,8 @@ func (a *answer) asItCame() []byte { return a.upstream.AsItCame(a.kept.Bytes()) 
 // would have to change.
 func (s *settling) brokenCall() error {
 	for _, c := range s.choices {
-		if !c.broken {
-			continue
-		}
 		for _, call := range c.calls() {
-			if r, judged := s.fates[call]; judged && r.Fate != intercept.Release {
+			if r, judged := s.fates[call]; judged && call.begun && r.Fate != intercept.Release {
 				return intercept.NotUnderstood("a call of a tool that is allowed by name was not released, after its beginning had passed")
 			}
 		}
@@ -97,7 +93,6 @@ func (a *answer) reaches(c *call) bool {
 // upstream's none goes on.
 func (s *settling) conclude() error {
 	for _, c := range s.choices {
-		s.renumber(c)
 		if s.goesOn(c) {
 			if err := s.tell(c); err != nil {
 				return err
@@ -114,34 +109,6 @@ func (s *settling) conclude() error {
 	}
 	s.more = !s.failed && s.waiting() != nil
 	return nil
-}
-
-// renumber numbers the calls that the agent gets of a choice anew where one was
-// taken out, so that there is no gap, and where two have the same number. A call
-// in `message` that repeats one in `delta` shares its fate.
-func (s *settling) renumber(c *choice) {
-	var left []*call
-	anew, taken := false, make(map[int]bool)
-	for _, call := range c.calls() {
-		if !s.reaches(call) {
-			anew = true
-			continue
-		}
-		anew = anew || taken[call.index]
-		taken[call.index] = true
-		left = append(left, call)
-	}
-	for i, call := range left {
-		if anew {
-			s.numbers[call] = i
-		}
-	}
-	for of, twin := range c.twins() {
-		twin.passed, s.fates[twin] = of.passed, s.fates[of]
-		if n, ok := s.numbers[of]; ok {
-			s.numbers[twin] = n
-		}
-	}
 }
 
 // goesOn reports whether heldcall continues a choice by itself: its calls were

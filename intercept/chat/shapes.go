@@ -58,7 +58,7 @@ func (a *answer) known(part []byte) (bool, error) {
 // knownArguments takes a further fragment of a call that is held. Those of a
 // call that passes go the long way, because each has to be checked.
 func (a *answer) knownArguments(s *shape, part, fragment []byte) (bool, error) {
-	if s.call.passed || s.call.check != nil || !a.holding() || s.choice.rosters[inDelta].last() != s.call || a.done {
+	if s.call.passed || s.call.check != nil || !a.holding() || s.call != a.latest || s.choice.announced || a.done {
 		return false, nil
 	}
 	intercept.Unquote(&s.call.args, fragment)
@@ -72,7 +72,7 @@ func (p *passage) learn() {
 		return
 	}
 	d := &p.chunks[0].choices[0]
-	if d.finish != "" || d.role {
+	if d.finish != "" || d.role || d.logprobs.IsObject() {
 		return
 	}
 	s := shape{words: d.contents}

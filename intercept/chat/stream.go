@@ -26,10 +26,22 @@ func (a *answer) endStream(framed bool) ([]byte, error) {
 			a.unended = intercept.Unended(rest)
 		}
 	}
-	if !framed && !a.done && !a.failed && !a.finished() {
+	if !a.ended(framed) {
 		return a.out.Take(), intercept.Cut()
 	}
 	return a.out.Take(), nil
+}
+
+// ended reports whether the stream has its API's own end. Without calls that of the
+// body is enough, where its framing said so.
+func (a *answer) ended(framed bool) bool {
+	if a.done || a.failed || a.finished() {
+		return true
+	}
+	for _, c := range a.choices {
+		framed = framed && (c.announced || len(c.calls()) == 0)
+	}
+	return framed
 }
 
 // finished reports whether every choice has announced its end.

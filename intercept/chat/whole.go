@@ -76,10 +76,12 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 	}
 	for i := range d.calls {
 		f := &d.calls[i]
+		uniform := f.uniformWhole(i)
 		f.index = i
 		r := &c.rosters[f.place]
 		call := r.open(f)
 		call.id, call.name, call.object = f.id, f.name, f.object
+		call.hasID, call.uneven = f.hasID, !uniform
 		call.args.WriteString(f.args)
 		call.keep(f)
 	}
@@ -97,13 +99,17 @@ func (s *settling) finishWhole() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := edit{answer: s.answer, Patch: intercept.Patch{JSON: body}, chunk: c, refs: s.wholeRefs(c)}
+	e := edit{answer: s.answer, Patch: intercept.Patch{JSON: body}, chunk: c}
 	for position, l := range s.lanes {
 		d := &c.choices[position]
 		path := fmt.Sprintf("choices.%d.", position)
-		e.calls(path, d)
+		if s.changed(l.now) {
+			e.withhold(path, d, l.now)
+			e.wholeCalls(path, l.now)
+		}
 		e.finishReason(path, d, l)
 		e.wholeText(path+"message.", l)
+		e.wholeThought(path+"message.", l)
 	}
 	if len(s.spent) > 0 {
 		e.Set("usage", string(intercept.AddUsage(s.spent, []byte(s.usage))))
@@ -138,19 +144,6 @@ func (s *settling) assemble() (body string, err error) {
 		}
 	}
 	return body, nil
-}
-
-// wholeRefs ties the entries of the body to their calls again.
-func (s *settling) wholeRefs(c *chunk) (refs []ref) {
-	for position, l := range s.lanes {
-		next := [2]int{}
-		for i := range c.choices[position].calls {
-			at := c.choices[position].calls[i].place
-			refs = append(refs, ref{l.now.rosters[at].calls[next[at]], true})
-			next[at]++
-		}
-	}
-	return refs
 }
 
 // wholeText puts what was said before a denial, and the note that stands in

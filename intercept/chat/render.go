@@ -1,0 +1,265 @@
+package chat
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/tidwall/gjson"
+)
+
+// uneven reports whether a call of the choice is not uniform. A message beside the
+// deltas replaces, in some clients, the calls that these have built. Some read all
+// choices as one, and take the arguments of a call in another choice for those of one
+// that has none.
+func (a *answer) uneven(c *choice) bool {
+	calling := 0
+	for _, other := range a.choices {
+		if len(other.calls()) > 0 {
+			calling++
+		}
+	}
+	for _, call := range c.calls() {
+		if c.repeated || call.uneven || (calling > 1 && call.args.Len() == 0 && a.upstream.Kind() == intercept.FormStream) {
+			return true
+		}
+	}
+	return false
+}
+
+// changed reports whether the agent gets the calls of the choice in canonical form,
+// because one of them is not uniform, is edited, or does not reach the agent.
+func (a *answer) changed(c *choice) bool {
+	if a.uneven(c) {
+		return true
+	}
+	for _, call := range c.calls() {
+		ruling, judged := a.fates[call]
+		if judged && (a.aborted != nil || ruling.Fate != intercept.Release) {
+			return true
+		}
+	}
+	return false
+}
+
+// rendersCalls reports whether the calls of an event go out in canonical form. In a
+// continuation all do, because their head is that of another answer.
+func (a *answer) rendersCalls(c *chunk) bool {
+	if a.going != nil {
+		return true
+	}
+	for i := range c.choices {
+		if known, err := a.choice(c.choices[i].index); err != nil || a.changed(known) {
+			return true
+		}
+	}
+	return false
+}
+
+// takeApart renders an event with calls as several: one with the text and the other
+// fields of the message, one for each call in canonical form, and one with the finish
+// reasons and the usage.
+func (a *answer) takeApart(c *chunk, refs []ref) ([]byte, error) {
+	out, err := a.revised(nil, a.saidIn(c))
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.choices {
+		d := &c.choices[i]
+		if len(d.calls) > 0 {
+			out = append(out, a.callEvents(d, refs[:len(d.calls)])...)
+			refs = refs[len(d.calls):]
+		}
+	}
+	return a.revised(out, a.endIn(c))
+}
+
+// revised appends an event without calls as the agent gets it; "" for none.
+func (a *answer) revised(out []byte, payload string) ([]byte, error) {
+	if payload == "" {
+		return out, nil
+	}
+	c, err := decode(payload)
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.revise(c)
+	if out = append(out, r.Before...); err == nil && !r.Hollow {
+		out = sse.AppendData(out, "", []byte(r.JSON))
+	}
+	return out, err
+}
+
+// saidIn renders the text and the other known fields of the messages of an event, ""
+// for none.
+func (a *answer) saidIn(c *chunk) string {
+	var choices []string
+	for i := range c.choices {
+		d := &c.choices[i]
+		var list []string
+		if d.role && !a.lane(d.index).role {
+			list = append(list, `"role":"assistant"`)
+		}
+		at := a.speaksIn(d)
+		for _, t := range d.texts {
+			if s := keptFields[t.field]; t.place == at && s != nil && s.Fits(t.value) {
+				list = append(list, intercept.Quote(t.field)+":"+t.value.Raw)
+			}
+		}
+		if list != nil {
+			choices = append(choices, fmt.Sprintf(`{"index":%d,"delta":{%s},"finish_reason":null}`, d.index, strings.Join(list, ",")))
+		}
+	}
+	if choices == nil {
+		return ""
+	}
+	return a.head.chunk("[" + strings.Join(choices, ",") + "]")
+}
+
+// speaksIn returns the place of a choice whose text counts. A message beside deltas
+// repeats them.
+func (a *answer) speaksIn(d *choiceDelta) place {
+	known, err := a.choice(d.index)
+	if err != nil || known.says[inDelta].any() {
+		return inDelta
+	}
+	for _, t := range d.texts {
+		if t.place == inDelta {
+			return inDelta
+		}
+	}
+	return inMessage
+}
+
+// endIn renders the finish reasons and the usage of an event, "" for none.
+func (a *answer) endIn(c *chunk) string {
+	var choices []string
+	for i := range c.choices {
+		if d := &c.choices[i]; d.finish != "" {
+			choices = append(choices, fmt.Sprintf(`{"index":%d,"delta":{},"finish_reason":%s}`, d.index, intercept.Quote(d.finish)))
+		}
+	}
+	if choices == nil && c.usage == "" {
+		return ""
+	}
+	end := a.head.chunk("[" + strings.Join(choices, ",") + "]")
+	if c.usage != "" {
+		end = end[:len(end)-1] + `,"usage":` + c.usage + "}"
+	}
+	return end
+}
+
+// callEvents renders the calls of a choice in canonical form: with its first fragment
+// all that reach the agent, one event each, and of a call whose beginning has passed
+// what each fragment adds.
+func (a *answer) callEvents(d *choiceDelta, refs []ref) (out []byte) {
+	c, err := a.choice(d.index)
+	if err != nil {
+		return nil
+	}
+	for i, r := range refs {
+		if f := &d.calls[i]; r.call.begun && f.args != "" {
+			out = append(out, a.callEvent(c, r.call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, r.call.index, intercept.Quote(f.args)))...)
+		}
+	}
+	number, rendered := 0, c.rendered
+	for _, call := range c.calls() {
+		switch {
+		case !a.reaches(call):
+			continue
+		case !c.rendered && !call.begun:
+			out = append(out, a.callEvent(c, call, call.canonical(strconv.Itoa(number), a.arguments(call)))...)
+			rendered = true
+		}
+		if call.kind != kindLegacy {
+			number++
+		}
+	}
+	c.rendered = rendered
+	return out
+}
+
+// callEvent renders an event with an entry of tool_calls, or with a function_call.
+func (a *answer) callEvent(c *choice, call *call, entry string) []byte {
+	field := `"tool_calls":[` + entry + "]"
+	if call.kind == kindLegacy {
+		field = `"function_call":` + entry
+	}
+	return sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s},"finish_reason":null}]`, c.lane.index, field))))
+}
+
+// arguments are those that the agent gets in canonical form, where none at all are an
+// empty object.
+func (a *answer) arguments(c *call) string {
+	r := a.fates[c]
+	switch {
+	case r.Fate == intercept.Edit:
+		return r.Arguments
+	case c.args.Len() == 0 && c.kind != kindCustom:
+		return "{}"
+	}
+	return c.args.String()
+}
+
+// canonical renders the call from known values only: as function_call, or as an
+// entry of tool_calls, with a number where it is streamed.
+func (c *call) canonical(number, arguments string) string {
+	lead := ""
+	if number != "" {
+		lead = `"index":` + number + ","
+	}
+	if c.hasID {
+		lead += `"id":` + intercept.Quote(c.id) + ","
+	}
+	return c.render(lead, intercept.Quote(arguments), knownExtras(c.own), knownExtras(c.inner))
+}
+
+// knownExtras are those of a call's fields that clients know.
+func knownExtras(list []string) (known []string) {
+	for _, field := range list {
+		gjson.Parse("{" + field + "}").ForEach(func(k, v gjson.Result) bool {
+			if s := callExtras[k.Str]; s != nil && s.Fits(v) {
+				known = append(known, field)
+			}
+			return true
+		})
+	}
+	return known
+}
+
+// wholeCalls puts the calls that the agent gets of a whole answer's choice in
+// canonical form into its message.
+func (e *edit) wholeCalls(path string, c *choice) {
+	var entries []string
+	legacy := ""
+	for _, call := range c.calls() {
+		switch {
+		case !e.reaches(call):
+		case call.kind == kindLegacy:
+			legacy = call.canonical("", e.arguments(call))
+		default:
+			entries = append(entries, call.canonical("", e.arguments(call)))
+		}
+	}
+	list := ""
+	if entries != nil {
+		list = "[" + strings.Join(entries, ",") + "]"
+	}
+	e.put(path+"message.tool_calls", list)
+	e.put(path+"message.function_call", legacy)
+	if c.rosters[inDelta].calls != nil {
+		e.Delete(path + "delta")
+	}
+}
+
+// put sets the value at a path, or takes out what is there where it is "".
+func (e *edit) put(path, raw string) {
+	switch {
+	case raw != "":
+		e.Set(path, raw)
+	case gjson.Get(e.JSON, path).Exists():
+		e.Delete(path)
+	}
+}

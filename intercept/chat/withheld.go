@@ -1,0 +1,181 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// Some providers name a call in other fields: in the log probabilities of its tokens,
+// and in the id of a reasoning detail that signs it. Events with these are held like
+// those of the call, and lose them if the call does not reach the agent.
+
+// namesCall reports whether an event may name a call outside of it.
+func (p *passage) namesCall() bool {
+	for _, c := range p.chunks {
+		for i := range c.choices {
+			if d := &c.choices[i]; d.unspoken() || p.signsCall(d) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// markerSize is how many bytes more than a text its tokens may have: some servers
+// strip blanks, and mark the beginning of a word.
+const markerSize = 8
+
+// unspoken reports whether the log probabilities of an event have more tokens than its
+// text.
+func (d *choiceDelta) unspoken() bool {
+	if !d.logprobs.IsObject() {
+		return false
+	}
+	tokens := 0
+	for _, list := range []string{"content", "refusal"} {
+		d.logprobs.Get(list).ForEach(func(_, token gjson.Result) bool {
+			if bytes := token.Get("bytes"); bytes.IsArray() {
+				tokens += int(token.Get("bytes.#").Int())
+			} else {
+				tokens += len(token.Get("token").String())
+			}
+			return true
+		})
+	}
+	words := 0
+	for _, t := range d.texts {
+		if t.value.Type == gjson.String {
+			words += len(t.value.Str)
+		}
+	}
+	return tokens > 0 && (words == 0 || tokens > words+markerSize)
+}
+
+const detailsField = "reasoning_details"
+
+// signsCall reports whether a reasoning detail of an event has an id that names a
+// tool of the request. OpenRouter gives it the id of the call that will come, which
+// Gemini's calls have their name in.
+func (p *passage) signsCall(d *choiceDelta) (signs bool) {
+	for _, t := range d.texts {
+		if t.field != detailsField || !t.value.IsArray() {
+			continue
+		}
+		t.value.ForEach(func(_, detail gjson.Result) bool {
+			id := detail.Get("id").String()
+			signs = id != "" && (strings.HasPrefix(id, "tool_") || p.req.names(id))
+			return !signs
+		})
+	}
+	return signs
+}
+
+// names reports whether the name of a tool of the request is in a text.
+func (r *request) names(text string) (found bool) {
+	for _, field := range []string{"tools", "functions"} {
+		gjson.ParseBytes(r.Field(field)).ForEach(func(_, tool gjson.Result) bool {
+			for _, path := range []string{"function.name", "custom.name", "name"} {
+				name := tool.Get(path).String()
+				found = found || (name != "" && strings.Contains(text, name))
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// withhold takes out of a choice what names its calls outside of them.
+func (e *edit) withhold(path string, d *choiceDelta, c *choice) {
+	if d.logprobs.IsObject() {
+		e.Set(path+"logprobs", "null")
+	}
+	for _, t := range d.texts {
+		if t.field == detailsField {
+			e.unname([...]string{inDelta: path + "delta.", inMessage: path + "message."}[t.place]+detailsField, t.value, c)
+		}
+	}
+}
+
+// unname takes the ids out of those reasoning details at a path that name calls which
+// the agent does not get. Their data stays: the provider wants it back.
+func (e *edit) unname(path string, details gjson.Result, c *choice) {
+	at := -1
+	details.ForEach(func(_, detail gjson.Result) bool {
+		at++
+		if e.namesDenied(detail.Get("id").String(), c) {
+			e.Delete(fmt.Sprintf("%s.%d.id", path, at))
+		}
+		return true
+	})
+}
+
+// namesDenied reports whether an id names a call that the agent does not get.
+func (a *answer) namesDenied(id string, c *choice) bool {
+	for _, call := range c.calls() {
+		if _, judged := a.fates[call]; judged && !a.reaches(call) && id != "" &&
+			(id == call.id || (call.name != "" && strings.Contains(id, call.name))) {
+			return true
+		}
+	}
+	return false
+}
+
+// think keeps the reasoning of a turn of a whole answer for the agent, who reads the
+// last turn's message.
+func (a *answer) think(c *choice) {
+	u := c.said()
+	for _, name := range u.order {
+		value := gjson.Parse(u.extras[name].value())
+		if !joins(name, value) {
+			continue
+		}
+		e := edit{answer: a, Patch: intercept.Patch{JSON: `{"v":` + value.Raw + "}"}}
+		if name == detailsField {
+			e.unname("v", value, c)
+		}
+		if e.Err == nil {
+			c.lane.thought = append(c.lane.thought, field{name, gjson.Get(e.JSON, "v").Raw})
+		}
+	}
+}
+
+// joins reports whether a field is reasoning that the agent reads as one text, or
+// list, over several turns.
+func joins(name string, value gjson.Result) bool {
+	switch name {
+	case "reasoning", "reasoning_content", "reasoning_text":
+		return value.Type == gjson.String && value.Str != ""
+	case detailsField, "thinking_blocks":
+		return value.IsArray()
+	}
+	return false
+}
+
+// wholeThought puts the reasoning of the turns before in front of the message's own.
+func (e *edit) wholeThought(path string, l *lane) {
+	for i := len(l.thought) - 1; i >= 0; i-- {
+		before := gjson.Parse(l.thought[i].Raw)
+		own := gjson.Get(e.JSON, path+l.thought[i].Name)
+		switch {
+		case before.Type == gjson.String && own.Type == gjson.String:
+			e.Set(path+l.thought[i].Name, intercept.Quote(before.Str+intercept.Paragraph(before.Str, own.Str)))
+		case before.IsArray() && own.IsArray():
+			e.Set(path+l.thought[i].Name, joinLists(before.Raw, own.Raw))
+		case own.Type == gjson.Null:
+			e.Set(path+l.thought[i].Name, before.Raw)
+		}
+	}
+}
+
+// joinLists returns the items of two JSON arrays in one.
+func joinLists(first, second string) string {
+	var items []string
+	gjson.Parse(second).ForEach(func(_, item gjson.Result) bool {
+		items = append(items, item.Raw)
+		return true
+	})
+	return string(intercept.AppendItems([]byte(first), items...))
+}
