@@ -9,8 +9,8 @@ import (
 )
 
 // TestWhereAnAnswerIsRepeated writes an answer with two edited calls into histories:
-// it is found where its items stand in the order they were made in, with nothing
-// but outputs between them.
+// it is found where its items are in the order they were made in, with nothing but
+// outputs between them. Of two such places it is put in the first.
 func TestWhereAnAnswerIsRepeated(t *testing.T) {
 	const changed = `{"cmd":"x"}`
 	text := func(text string) string { return `{"role":"assistant","content":"` + text + `"}` }
@@ -32,7 +32,7 @@ func TestWhereAnAnswerIsRepeated(t *testing.T) {
 		{"the user between", []string{text("So."), a, output("a"), user, b, output("b")}, 0},
 		{"the user and an output between", []string{text("So."), a, user, output("a"), b, output("b")}, 0},
 		{"with a call more", []string{text("So."), a, b, function("c", "bash", changed), output("a")}, 0},
-		{"twice", []string{text("So."), a, b, output("a"), user, text("So."), a, b, output("a")}, 0},
+		{"twice", []string{text("So."), a, b, output("a"), user, text("So."), a, b, output("a")}, 1},
 	} {
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
 		p.Turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls), function("b", "bash", ls)), func(int, intercept.Call) intercept.Ruling {

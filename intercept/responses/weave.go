@@ -1,8 +1,6 @@
 package responses
 
 import (
-	"strings"
-
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
@@ -33,7 +31,7 @@ func (p *part) is(item gjson.Result) bool {
 	case id != "" && id == p.ID:
 		return true
 	case typ == "message":
-		return strings.TrimSpace(p.Text) == strings.TrimSpace(intercept.ContentText(item.Get("content")))
+		return intercept.SameText(p.Text, intercept.ContentText(item.Get("content")))
 	case p.Sealed != "" && item.Get("encrypted_content").Str != "":
 		return p.Sealed == sealed(item)
 	}
@@ -172,7 +170,7 @@ func (w *weaver) merged(item gjson.Result) bool {
 			messages, text = append(messages, p), text+p.Text
 		}
 	}
-	if len(messages) < 2 || strings.TrimSpace(text) != strings.TrimSpace(intercept.ContentText(item.Get("content"))) {
+	if len(messages) < 2 || !intercept.SameText(text, intercept.ContentText(item.Get("content"))) {
 		return false
 	}
 	for _, p := range messages {
