@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -41,7 +42,7 @@ func (a *answer) part(part []byte, last bool) error {
 			return err
 		}
 	}
-	payloads, err := a.upstream.Payloads(part)
+	payloads, err := a.upstream.Payloads(part, a.continuations > 0 || slices.ContainsFunc(a.blocks, (*block).isCall))
 	if err != nil {
 		return err
 	}
