@@ -149,7 +149,7 @@ func plainLine(line []byte) bool {
 var errorField = []byte("error:")
 
 func readable(payload []byte) bool {
-	return IsBlank(payload) || IsDone(payload) || Strict(payload) == nil
+	return IsBlank(payload) || IsDone(payload) || Strict(payload) == nil || halfText(payload)
 }
 
 // IsDone reports the payload [DONE], with which OpenAI ends a chat stream and
