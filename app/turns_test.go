@@ -258,3 +258,46 @@ func TestRetryOfStructuredOutput(t *testing.T) {
 		})
 	}
 }
+
+// insisting is a model that calls read and bash, and after a result bash again.
+func insisting(r *scripted.Request) scripted.Reply {
+	body := string(r.Body)
+	bash := scripted.Call{ID: "call_1", Name: "bash", Arguments: `{"command":"rm x"}`}
+	switch {
+	case strings.Contains(body, "already denied"):
+		return scripted.Answer{ID: "resp_3", Text: "Understood."}.Reply(r)
+	case strings.Contains(body, `"data"`):
+		bash.ID = "call_2"
+		return scripted.Answer{ID: "resp_2", Calls: []scripted.Call{bash}}.Reply(r)
+	}
+	return scripted.Answer{ID: "resp_1", Text: "So.", Calls: []scripted.Call{{ID: "call_0", Name: "read", Arguments: "{}"}, bash}}.Reply(r)
+}
+
+// TestDeniedAgainLaterInTheConversation: finding 21. The denied turn in the history is
+// evidence of the conversation, also where upstream keeps the history.
+func TestDeniedAgainLaterInTheConversation(t *testing.T) {
+	for name, tr := range map[string]transcript{"chat": transcripts[0], "messages": transcripts[1], "responses": transcripts[2], "responses, kept": transcripts[2]} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := build(t, "default: ask\nrules:\n  - allow: [read]\n", insisting)
+			begins := tr.user("do it")
+			answer := make(chan string, 1)
+			go func() {
+				answer <- w.post(tr.path, strings.Replace(tr.request([]string{begins}), `"store":false,`, "", 1)).rest()
+			}()
+			w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny, Note: "not on Fridays"})
+			first := <-answer
+			body := tr.request([]string{begins, tr.answer("So.", "call_0"), tr.result("call_0")})
+			if name == "responses, kept" {
+				body = strings.Replace(tr.request([]string{tr.result("call_0")}), `"store":false`, fmt.Sprintf(`"previous_response_id":%q`, gjson.Get(first, "id").Str), 1)
+			}
+			if got := w.post(tr.path, body).rest(); !strings.Contains(got, "Understood.") {
+				t.Errorf("got %s", got)
+			}
+			sent := w.upstream.Requests()
+			if told := string(sent[len(sent)-1].Body); !strings.Contains(told, "already denied") || !strings.Contains(told, "not on Fridays") {
+				t.Errorf("the model is told %s", told)
+			}
+		})
+	}
+}
