@@ -34,13 +34,14 @@ type row struct {
 type finder struct {
 	answers []*intercept.Seen
 	known   map[string]part // by id
-	said    int             // length of what the longest of the answers says, without white space
-	calls   int             // of the answer with the most
-	rows    int             // an answer is in no more of them than it has parts
+	made    map[callName]bool
+	said    int // length of what the longest of the answers says, without white space
+	calls   int // of the answer with the most
+	rows    int // an answer is in no more of them than it has parts
 }
 
 func newFinder(records []*record) *finder {
-	f := &finder{known: make(map[string]part), rows: 1}
+	f := &finder{known: make(map[string]part), made: make(map[callName]bool), rows: 1}
 	for _, rec := range records {
 		visible := rec.visible()
 		f.answers = append(f.answers, &rec.Seen)
@@ -48,17 +49,21 @@ func newFinder(records []*record) *finder {
 		for _, p := range visible {
 			f.known[p.ID] = *p
 		}
+		for _, c := range rec.Calls {
+			f.made[callName{c.ID, c.Name}] = true
+		}
 	}
 	return f
 }
 
 // echoes finds the stretches of items that answers may stand in: what the
-// assistant made in a row, and several of those between which only outputs stand,
-// where they have the calls of an answer.
+// assistant made in a row, and several of those with only outputs between them, where
+// they have the calls of an answer; else one with some of the calls.
 func (f *finder) echoes(items []gjson.Result) (list []echo) {
 	rows := f.rowsIn(items)
 	for i := range rows {
 		var calls []intercept.SeenCall
+		found := false
 		for j := i; j < min(i+f.rows, len(rows)); j++ {
 			r := &rows[j]
 			if j > i && (len(calls) == 0 || !r.joined) {
@@ -66,12 +71,15 @@ func (f *finder) echoes(items []gjson.Result) (list []echo) {
 			}
 			calls = append(calls, r.calls...)
 			begins, whole := f.called(calls)
-			if whole && !r.foreign || j == i && f.knows(r) {
-				list = append(list, f.spanning(rows[i:j+1], calls))
-			}
 			if r.foreign || !begins {
 				break
 			}
+			if whole {
+				list, found = append(list, f.spanning(rows[i:j+1], calls)), true
+			}
+		}
+		if r := &rows[i]; !found && slices.ContainsFunc(r.calls, f.knows) {
+			list = append(list, f.spanning(rows[i:i+1], r.calls))
 		}
 	}
 	return list
@@ -135,18 +143,12 @@ func letters(text string) (n int) {
 	return n
 }
 
-// knows reports whether a row has a call of an answer, but not what the answer begins
-// with.
-func (f *finder) knows(r *row) bool {
-	if begins, _ := f.called(r.calls); begins {
-		return false
-	}
-	return slices.ContainsFunc(r.calls, func(c intercept.SeenCall) bool {
-		return slices.ContainsFunc(f.answers, func(s *intercept.Seen) bool {
-			return slices.ContainsFunc(s.Calls, func(seen intercept.SeenCall) bool { return mayBe(c, seen) })
-		})
-	})
+// knows reports whether an answer has a call.
+func (f *finder) knows(c intercept.SeenCall) bool {
+	return c.ID != "" && f.made[callName{c.ID, c.Name}]
 }
+
+type callName struct{ id, name string }
 
 // called reports whether an answer begins with calls, and whether one has no more.
 func (f *finder) called(calls []intercept.SeenCall) (begins, whole bool) {

@@ -46,3 +46,25 @@ func TestWhereAnAnswerIsRepeated(t *testing.T) {
 		}
 	}
 }
+
+// Finding 20: an answer of which the agent repeats a part is told where that is, if the
+// ids in it are in no other conversation.
+func TestWhereAPartOfAnAnswerIsRepeated(t *testing.T) {
+	const first, second, third = "Vr3xkQ0pLm7bTz91", "Vr3xkQ0pLm7bTz92", "Vr3xkQ0pLm7bTz93"
+	p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+	p.Turn(stream("resp_1", message("msg_1", "So."), function(first, "bash", ls), function(second, "read", ls), function(third, "read", ls)), func(n int, _ intercept.Call) intercept.Ruling {
+		if n == 0 {
+			return intercept.Ruling{Told: "No."}
+		}
+		return intercept.Ruling{Fate: intercept.Release}
+	})
+	for _, calls := range []string{function(second, "read", ls), function(third, "read", ls), function(third, "read", ls) + "," + function(second, "read", ls)} {
+		r := accepted(t, asked(`{"model":"m","input":[{"role":"user","content":"another"},{"role":"assistant","content":"Rewritten."},`+calls+`]}`))
+		if n := r.Splice(p.Last.Hidden); n != 1 || strings.Count(string(r.Envelope().Body), `"No."`) != 1 {
+			t.Errorf("%s: found %d times: %s", calls, n, r.Envelope().Body)
+		}
+		if placed := r.Placed(); len(placed) != 1 || placed[0] != (intercept.Placement{Turn: "t1"}) {
+			t.Errorf("%s: placed %v", calls, placed)
+		}
+	}
+}
