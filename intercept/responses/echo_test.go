@@ -68,3 +68,21 @@ func TestWhereAPartOfAnAnswerIsRepeated(t *testing.T) {
 		}
 	}
 }
+
+// Finding 20: what was hidden goes before the answer's last message, also where the agent
+// has rewritten that.
+func TestBeforeARewrittenAnswer(t *testing.T) {
+	p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+	p.Turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls)), func(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Told: "No."} })
+	p.Turn(stream("resp_2", message("msg_2", "Done.")), nil)
+	first := gjson.Get(request1, "input.0").Raw
+	r := accepted(t, asked(`{"model":"m","input":[`+first+`,{"role":"assistant","content":"[REDACTED]"},{"role":"user","content":"next"}]}`))
+	r.Splice(p.Last.Hidden)
+	var kinds []string
+	for _, item := range gjson.GetBytes(r.Envelope().Body, "input").Array() {
+		kinds = append(kinds, item.Get("role").Str+item.Get("type").Str)
+	}
+	if got := strings.Join(kinds, " "); got != "user function_call function_call_output assistant user" {
+		t.Errorf("got %s: %s", got, r.Envelope().Body)
+	}
+}

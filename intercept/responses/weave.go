@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"slices"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
@@ -61,6 +63,9 @@ func (w *weaver) run() [][]string {
 			w.until(p)
 			w.out = append(w.out, w.repeated(p, item))
 		case !w.merged(item):
+			if p := w.rewritten(i); p != nil {
+				w.until(p)
+			}
 			w.out = append(w.out, w.annotated(item))
 		}
 		texts[i], w.behind = w.out, w.behind[1:]
@@ -178,6 +183,21 @@ func (w *weaver) merged(item gjson.Result) bool {
 		w.out = append(w.out, withoutID(p.Raw))
 	}
 	return true
+}
+
+// rewritten is the last message of the answer, if the item is the last one of the agent's
+// and the agent has changed all that it repeats.
+func (w *weaver) rewritten(i int) (last *part) {
+	isMessage := func(item gjson.Result) bool { return made(item) && typeIn(item) == "message" }
+	if len(w.matched) > 0 || !isMessage(w.items[i]) || slices.ContainsFunc(w.items[i+1:], isMessage) {
+		return nil
+	}
+	for _, p := range w.record.visible() {
+		if p.Type == "message" {
+			last = p
+		}
+	}
+	return last
 }
 
 // identity tells items apart by what they say.
