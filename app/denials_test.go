@@ -72,8 +72,8 @@ func TestNoMaxDenials(t *testing.T) {
 	}
 }
 
-// TestDeniedOnceMore: the same conversation begun anew is the user's next message,
-// but not a request that a client sends again.
+// TestDeniedOnceMore: finding 21. The same words begin another conversation, unless the
+// client says that it sends the request again.
 func TestDeniedOnceMore(t *testing.T) {
 	const retries = "X-Stainless-Retry-Count"
 	w := build(t, askAll, refusedOnce)
@@ -85,16 +85,60 @@ func TestDeniedOnceMore(t *testing.T) {
 	first := ask(retries, "0")
 	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
 	<-first
-	for _, header := range [][]string{{retries, "1"}, nil} {
-		if got := <-ask(header...); !strings.Contains(got, "Understood.") { // nobody is asked
-			t.Errorf("got %s", got)
-		}
-	}
-	anew := ask(retries, "0")
-	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
-	<-anew
-	if got := <-ask(); !strings.Contains(got, "Understood.") {
+	if got := <-ask(retries, "1"); !strings.Contains(got, "Understood.") { // nobody is asked
 		t.Errorf("got %s", got)
+	}
+	for _, header := range [][]string{{retries, "0"}, nil} {
+		anew := ask(header...)
+		w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
+		<-anew
+	}
+	if got := <-ask(retries, "2"); !strings.Contains(got, "Understood.") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestDeniedInAnotherConversation: finding 21. A denial counts for no conversation that
+// begins with the same words, under the same API key or another, named or not; for a
+// request that is sent again it does.
+func TestDeniedInAnotherConversation(t *testing.T) {
+	for path, body := range dialectRequests {
+		t.Run(path[len("/v1/"):], func(t *testing.T) {
+			t.Parallel()
+			w := build(t, askAll, refusedOnce)
+			ask := func(header ...string) chan string {
+				answer := make(chan string, 1)
+				go func() { answer <- w.post(path, body, header...).rest() }()
+				return answer
+			}
+			isAsked := func(header ...string) {
+				t.Helper()
+				answer := ask(header...)
+				w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
+				<-answer
+			}
+			isTold := func(header ...string) {
+				t.Helper()
+				if got := <-ask(header...); !strings.Contains(got, "Understood.") {
+					t.Errorf("got %s", got)
+				}
+				sent := w.upstream.Requests()
+				if told := string(sent[len(sent)-1].Body); !strings.Contains(told, "already denied") {
+					t.Errorf("the model was told %s", told)
+				}
+			}
+			const key, retries, once, run = "Authorization", "X-Stainless-Retry-Count", "Idempotency-Key", "X-Heldcall-Run"
+			isAsked(key, "Bearer a", once, "1")
+			isAsked(key, "Bearer a")
+			isAsked(key, "Bearer a", once, "2")
+			isAsked(key, "Bearer b", retries, "1")
+			isAsked(key, "Bearer b", once, "1")
+			isTold(key, "Bearer a", once, "1")
+			isTold(key, "Bearer a", retries, "1")
+			isAsked(key, "Bearer a", run, "run-1")
+			isTold(key, "Bearer a", run, "run-1")
+			isAsked(key, "Bearer b", run, "run-1")
+		})
 	}
 }
 

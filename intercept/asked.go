@@ -20,6 +20,7 @@ type Asked struct {
 	envelope Envelope
 	form     *RequestForm
 	fields   Fields
+	placed   []Placement
 }
 
 // Accept reads a body, which has to be one that every parser reads alike. The error
@@ -66,6 +67,14 @@ func (a *Asked) Spends() []Spending { return nil }
 // Before implements [Request] for the dialects in which nothing has to be done
 // before.
 func (a *Asked) Before() []Envelope { return nil }
+
+// Placed implements [Request].
+func (a *Asked) Placed() []Placement { return a.placed }
+
+// Place notes the answer that a record was found for.
+func (a *Asked) Place(s *Seen, sure bool) {
+	a.placed = append(a.placed, Placement{Turn: s.Turn, Sure: sure})
+}
 
 // With is the envelope with another body.
 func (a *Asked) With(body []byte) Envelope {

@@ -70,6 +70,14 @@ type Request interface {
 	// visible side, and returns how many it found. Without any the request's
 	// body stays the bytes that it was.
 	Splice(records [][]byte) (spliced int)
+	// Placed lists the answers of the agent's history that Splice has put something
+	// back into.
+	Placed() []Placement
+	// Made is a fingerprint of the ids that upstream gave the calls and answers of the
+	// agent's history. It is "" if another conversation could have the same ids.
+	Made() string
+	// Forced reports that the request leaves the model no choice but one tool.
+	Forced() bool
 	// Spends lists what Splice has put in that only one request may use. Whoever
 	// cannot use it, because another request has, gives Splice the record of that
 	// beside the others.

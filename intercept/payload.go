@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/tidwall/gjson"
 )
 
 // Payloads reads the data of a part of a stream. A reader that follows the
@@ -13,11 +14,11 @@ import (
 // server has separated its events by single newlines and lenient readers take
 // each line. Lines that are not data must not hide an object. Each payload is
 // strict JSON, blank, or the mark that [IsDone] knows; the error is an [*Error].
-func Payloads(part []byte) ([][]byte, error) { return payloads(sse.Parse(part), part) }
+func Payloads(part []byte) ([][]byte, error) { return payloads(sse.Parse(part), part, true) }
 
-func payloads(event sse.Event, part []byte) ([][]byte, error) {
+func payloads(event sse.Event, part []byte, calls bool) ([][]byte, error) {
 	for _, line := range event.Stray {
-		if !harmlessLine(line) {
+		if !harmlessLine(line) && (calls || len(event.Data) > 0 || !plainLine(line)) {
 			return nil, NotUnderstood("a line of the event stream is neither data nor a comment")
 		}
 	}
@@ -43,10 +44,11 @@ func payloads(event sse.Event, part []byte) ([][]byte, error) {
 
 // Payloads is the [Payloads] of a part of the body. Every reader of a stream must
 // see the same parts of it: one that some readers skip is not understood beside
-// others.
-func (b *Body) Payloads(part []byte) ([][]byte, error) {
+// others. Calls reports that the answer has a call; without one a part may have lines
+// that are no server-sent events and can hold no call: servers write errors so.
+func (b *Body) Payloads(part []byte, calls bool) ([][]byte, error) {
 	event := sse.Parse(part)
-	list, err := payloads(event, part)
+	list, err := payloads(event, part, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -130,8 +132,24 @@ func harmlessLine(line []byte) bool {
 	return IsBlank(line)
 }
 
+// plainLine reports whether a line that is no server-sent event can hold no call: text
+// without an object, or the error that llama.cpp writes in a field of its own.
+func plainLine(line []byte) bool {
+	if bytes.IndexByte(line, '{') < 0 {
+		return !MayHoldCall(line)
+	}
+	value, isError := bytes.CutPrefix(line, errorField)
+	if !isError || Strict(value) != nil {
+		return false
+	}
+	object := gjson.ParseBytes(value)
+	return object.IsObject() && Suspect("", object) == ""
+}
+
+var errorField = []byte("error:")
+
 func readable(payload []byte) bool {
-	return IsBlank(payload) || IsDone(payload) || Strict(payload) == nil
+	return IsBlank(payload) || IsDone(payload) || Strict(payload) == nil || halfText(payload)
 }
 
 // IsDone reports the payload [DONE], with which OpenAI ends a chat stream and

@@ -60,7 +60,7 @@ func TestPartsThatSomeReadersSkip(t *testing.T) {
 			var b Body
 			var out Gather
 			part := func(part []byte, _ bool) error {
-				_, err := b.Payloads(part)
+				_, err := b.Payloads(part, true)
 				return err
 			}
 			_, err := b.Feed([]byte(stream[:at]), &out, part)

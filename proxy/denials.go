@@ -4,36 +4,56 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// denied is what was denied in a run since the user spoke: as each answer of which a
-// call was denied is recorded, and what these records say together. They stand in the
-// store, so that restarts and replicas make no difference.
+// denied is what was denied of one answer, as it is recorded, and what the records
+// that count for a request say together. They are in the store, so that restarts and
+// replicas make no difference.
 type denied struct {
-	At    time.Time `json:"at"`
-	Anew  bool      `json:"anew,omitempty"`  // what was denied before counts no more
-	Count int       `json:"count,omitempty"` // calls that a rule or a person denied
+	denialOf
+	Count int `json:"count,omitempty"` // calls that a rule or a person denied
 	// Notes are those of the reviewers, by the call that they denied.
 	Notes map[string]string `json:"notes,omitempty"`
+}
+
+// denialOf is what is known of the request whose calls were denied. It tells whether a
+// later request belongs to the same conversation: see [exchange.sameConversation].
+type denialOf struct {
+	Turn string `json:"turn,omitempty"`
+	Said string `json:"said,omitempty"` // see userSaid
+	Made string `json:"made,omitempty"` // see [intercept.Request.Made]
+	Once string `json:"once,omitempty"` // fingerprint of its Idempotency-Key
 }
 
 // maxDeniedNotes bounds what is remembered of one answer; beyond it a call is asked
 // about again.
 const maxDeniedNotes = 50
 
-// deniedKey is the key under which the denials of the run are kept, since the user
-// spoke.
+// idempotencyHeader names a request that a client may send several times.
+const idempotencyHeader = "Idempotency-Key"
+
+// deniedKey is the key under which denials are kept: that of the run where the agent
+// names it, else that of the session. It holds the agent's API key where the
+// configuration knows none: agents with different keys share no denials.
 func (x *exchange) deniedKey() string {
-	who := x.identity()
-	return who.key("denied", who.run, x.userSaid())
+	who, h := x.identity(), &x.fasthttp.Request.Header
+	apiKey := ""
+	if x.p.client(h) == "" {
+		apiKey = keyDigest(h)
+	}
+	if who.named {
+		return who.key("denied in run", apiKey, who.run)
+	}
+	return who.key("denied in session", apiKey, who.session)
 }
 
-// userSaid tells the user's last message from others: "" where the request goes on
-// without one from what is not known.
+// userSaid identifies the user's last message: "" where the request goes on without
+// one from what is not known.
 func (x *exchange) userSaid() string {
 	if x.req.LastUser() == "" {
 		return x.followed.User
@@ -42,40 +62,41 @@ func (x *exchange) userSaid() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// deniedSoFar reads what was denied before this turn.
+// denialOf describes the exchange's own request.
+func (x *exchange) denialOf() denialOf {
+	d := denialOf{Turn: x.turn, Said: x.userSaid(), Made: x.req.Made()}
+	if key := header(&x.fasthttp.Request.Header, idempotencyHeader); len(key) > 0 {
+		d.Once = intercept.Fingerprint(string(key))
+	}
+	return d
+}
+
+// deniedSoFar reads what was denied before this turn and counts for it.
 func (x *exchange) deniedSoFar() (denied, *intercept.Error) {
 	so := denied{Notes: map[string]string{}}
 	if !x.p.options.Turns.AnyTurns() {
 		return so, nil
 	}
 	records, refusal := x.turnsOf(x.deniedKey())
-	if refusal != nil {
+	if refusal != nil || len(records) == 0 {
 		return so, refusal
 	}
+	own := x.denialOf()
 	for _, record := range records {
 		var one denied
 		if err := json.Unmarshal(record, &one); err != nil {
 			x.p.log.Error("a record of denied calls cannot be read: they may be asked about again", "run", x.identity().run, "error", err)
 			continue
 		}
-		so.add(one)
+		if x.counts(one.denialOf, own) {
+			so.add(one)
+		}
 	}
-	if so.Count == 0 || !x.beginsAnew(so.At) {
-		return so, nil
-	}
-	anew := denied{At: x.began, Anew: true}
-	if err := x.keepDenied(anew); err != nil {
-		return so, x.storeError(err)
-	}
-	return anew, nil
+	return so, nil
 }
 
 // add takes in what was recorded next.
 func (d *denied) add(next denied) {
-	if next.Anew {
-		*d = denied{Notes: map[string]string{}}
-	}
-	d.At = next.At
 	d.Count += next.Count
 	for call, note := range next.Notes {
 		if _, known := d.Notes[call]; !known { // the first note stays
@@ -84,15 +105,52 @@ func (d *denied) add(next denied) {
 	}
 }
 
-// beginsAnew reports whether the user has said the same again: all that is known of
-// a run without a name is what the user said. Then the request begins a conversation
-// and does not come from a client that tries again.
-func (x *exchange) beginsAnew(last time.Time) bool {
-	if x.turns > 1 || !x.identity().derived || !x.req.Begins() {
-		return false
+// counts reports whether a denial counts for this request: it was in the same
+// conversation, and the user has not written since. A message that a program has
+// written in the user's name, to have a failed answer corrected, is none of the user's:
+// then the denied turn has to be in the request's history.
+func (x *exchange) counts(of, own denialOf) bool {
+	shown := slices.Contains(x.followed.Denied, of.Turn) ||
+		slices.ContainsFunc(x.req.Placed(), func(p intercept.Placement) bool { return p.Turn == of.Turn })
+	if of.Said != own.Said {
+		return shown && x.corrects()
 	}
-	retries := header(&x.fasthttp.Request.Header, retryHeader)
-	return string(retries) == "0" || x.began.Sub(last) >= x.p.options.AbortRest
+	return shown || x.identity().named || x.sameConversation(of, own)
+}
+
+// sameConversation reports whether there is evidence that a request belongs to the
+// conversation of the one whose call was denied, although the agent names no run: it is
+// that request, sent again by its client, or its history has the same ids of upstream's.
+// What the user said is none: others begin with the same words.
+func (x *exchange) sameConversation(of, own denialOf) bool {
+	switch {
+	case of.Turn == own.Turn, of.Once != "" && of.Once == own.Once:
+		return true
+	}
+	return of.Made == own.Made && (own.Made != "" || x.retried())
+}
+
+// retried reports whether the client says that it has sent the request before.
+func (x *exchange) retried() bool {
+	count := header(&x.fasthttp.Request.Header, retryHeader)
+	return len(count) > 0 && string(count) != "0"
+}
+
+// corrections are the beginnings of messages in which frameworks ask the model to
+// correct an answer that they could not take as structured output.
+var corrections = [...]string{
+	"Validation Error found:", // Instructor
+	"Validation feedback:",    // Pydantic AI
+	"Fix the errors and try",  // Pydantic AI
+	"You must format the previous response as structured output", // Strands Agents
+}
+
+// corrects reports whether a program, not the user, wrote the last message: the request
+// leaves the model no choice but one tool, as those for structured output do, or the
+// message is one of a framework's corrections.
+func (x *exchange) corrects() bool {
+	said := strings.TrimSpace(x.req.LastUser())
+	return x.req.Forced() || slices.ContainsFunc(corrections[:], func(begins string) bool { return strings.HasPrefix(said, begins) })
 }
 
 // before finds the note of the reviewer who denied the same call.
@@ -116,7 +174,7 @@ func (x *exchange) deniedNow() denied {
 	if len(x.docket.cases) == 0 {
 		return denied{}
 	}
-	now := denied{At: time.Now().UTC(), Notes: map[string]string{}}
+	now := denied{Notes: map[string]string{}}
 	for _, h := range x.docket.cases {
 		if h.outcome != approvals.OutcomeDeniedByPerson && h.outcome != approvals.OutcomeDeniedByRule {
 			continue
@@ -135,6 +193,7 @@ func (x *exchange) deniedNow() denied {
 func (x *exchange) endAfterDenials() {
 	most := x.p.options.MaxDenials
 	x.docket.denied = x.deniedNow()
+	x.denies = x.denies || x.docket.denied.Count > 0
 	all := x.docket.before.Count + x.docket.denied.Count
 	if most == 0 || x.docket.denied.Count == 0 || all < most {
 		return
@@ -144,24 +203,17 @@ func (x *exchange) endAfterDenials() {
 	}
 }
 
-// recordDenials makes durable what was denied of this turn.
+// recordDenials makes durable what was denied of this turn, under an id that comes
+// after those of all turns before.
 func (x *exchange) recordDenials() error {
-	if x.docket.denied.Count == 0 {
+	d := x.docket.denied
+	if d.Count == 0 {
 		return nil
 	}
-	return x.keepDenied(x.docket.denied)
-}
-
-// keepDenied records under an id that comes after those of all turns before, and
-// after the one that says that they count no more.
-func (x *exchange) keepDenied(d denied) error {
+	d.denialOf = x.denialOf()
 	value, err := json.Marshal(d)
 	if err != nil {
 		return err
 	}
-	id := x.turn
-	if !d.Anew {
-		id += suffix(x.turns)
-	}
-	return x.p.options.Turns.PutTurn(x.ctx, x.deniedKey(), id, value)
+	return x.p.options.Turns.PutTurn(x.ctx, x.deniedKey(), x.turn+suffix(x.turns), value)
 }

@@ -59,6 +59,7 @@ type exchange struct {
 	outcome string // for metrics
 
 	docket docket
+	denies bool   // calls of the answer were denied
 	spans  *spans // nil while tracing is off
 }
 

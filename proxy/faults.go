@@ -39,7 +39,16 @@ func (x *exchange) unanswered(err error) state {
 	if x.ctx.Err() != nil {
 		return x.gone()
 	}
-	return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err})
+	return x.fail(noAnswer(err))
+}
+
+// noAnswer is the error for a request that upstream did not answer, or with a head that
+// cannot be read.
+func noAnswer(err error) *intercept.Error {
+	if fault := malformed(err); fault != nil {
+		return intercept.NotUnderstood("its head is malformed: %v", fault)
+	}
+	return &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err}
 }
 
 // upstreamError passes upstream's own error on, but for the key that it may quote,

@@ -85,8 +85,11 @@ func (p *Proxy) refuse(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *interce
 func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route, *intercept.Error) {
 	none := route{label: "unknown"}
 	h := &ctx.Request.Header
+	isFolded := folded(h.RawHeaders()) // before anything reads them: fasthttp joins folded lines in place
 	has := framingOf(h)
 	switch {
+	case isFolded:
+		return none, badRequest("a header of the request is folded over several lines")
 	case !bytes.Equal(h.Protocol(), []byte("HTTP/1.1")):
 		return none, badRequest("the protocol is not HTTP/1.1, which streamed answers need (nginx: proxy_http_version 1.1)")
 	case has.transferEncoding && has.contentLength:

@@ -11,10 +11,11 @@ import (
 // thread is where an answer belongs that the agent later refers to by the
 // provider's id of it (previous_response_id), instead of repeating what was said.
 type thread struct {
-	Session string `json:"session"`
-	Run     string `json:"run"`
-	User    string `json:"user,omitempty"`  // see userSaid
-	Again   []byte `json:"again,omitempty"` // the record for whoever asks for the answer once more
+	Session string   `json:"session"`
+	Run     string   `json:"run"`
+	User    string   `json:"user,omitempty"`   // see userSaid
+	Denied  []string `json:"denied,omitempty"` // the answers up to here of which calls were denied
+	Again   []byte   `json:"again,omitempty"`  // the record for whoever asks for the answer once more
 }
 
 // threadID is the id under which a thread is kept, of which there is one a key.
@@ -73,12 +74,49 @@ func (x *exchange) splice() *intercept.Error {
 		records = append(records, x.followed.Again)
 	}
 	if len(records) > 0 {
+		if refusal := x.noteParallel(who, records); refusal != nil {
+			return refusal
+		}
 		x.p.metrics.spliced.Add(float64(x.req.Splice(records)))
+		x.reportUnsure()
 	}
 	if len(x.req.Spends()) > 0 {
 		x.uses.records = records
 	}
 	return nil
+}
+
+// parallelID is the id of the record that a session has several conversations, of which
+// there is one a key.
+const parallelID = "parallel"
+
+// noteParallel records that a second conversation begins with the words by which the
+// session is known. What was hidden in the first is told in none of the two where only
+// the position speaks for it.
+func (x *exchange) noteParallel(who *identity, records [][]byte) *intercept.Error {
+	parallel := intercept.ParallelConversation()
+	known := slices.ContainsFunc(records, func(record []byte) bool { return bytes.Equal(record, parallel) })
+	if known || !who.opened || !x.req.Begins() || x.retried() {
+		return nil
+	}
+	if err := x.p.options.Turns.PutTurn(x.ctx, who.turnsKey(), parallelID, parallel); err != nil {
+		x.p.metrics.storeErrors.WithLabelValues("turns").Inc()
+		return x.storeError(err)
+	}
+	return nil
+}
+
+// reportUnsure reports hidden turns of which the agent's history does not show for
+// sure where they belong.
+func (x *exchange) reportUnsure() {
+	for _, placed := range x.req.Placed() {
+		if placed.Sure {
+			continue
+		}
+		x.p.metrics.unplaced.Inc()
+		x.p.log.Warn("a hidden turn has no certain place in the agent's history: the agent has changed the answer that it belongs to; the model is told of it where the answer probably is",
+			"hidden_turn", placed.Turn, "turn", x.turn, "session", x.conversation().session, "dialect", x.route.dialect.Name())
+	}
 }
 
 func (x *exchange) turnsOf(key string) ([][]byte, *intercept.Error) {
@@ -116,7 +154,11 @@ func (x *exchange) remembers(settled intercept.Settlement) error {
 	if !heard {
 		return nil
 	}
-	value, err := json.Marshal(thread{Session: who.session, Run: who.run, User: x.userSaid(), Again: settled.Again})
+	is := thread{Session: who.session, Run: who.run, User: x.userSaid(), Denied: x.followed.Denied, Again: settled.Again}
+	if x.denies && !slices.Contains(is.Denied, x.turn) {
+		is.Denied = append(slices.Clip(is.Denied), x.turn)
+	}
+	value, err := json.Marshal(is)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,9 @@ type identity struct {
 	principal approvals.Principal
 	session   string
 	run       string
-	derived   bool // the run was told by what the user said
+	named     bool // the agent names the run
+	derived   bool // the run is known by what the user said
+	opened    bool // the session is known by the words that it begins with
 	turn      string
 	model     string
 }
@@ -146,7 +148,7 @@ func (x *exchange) conversation() *identity {
 func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept.Info, followed, turn string) identity {
 	id := identity{principal: who, turn: turn, model: info.Model, session: string(header(h, headerSession))}
 	if run := header(h, headerRun); len(run) > 0 {
-		id.run = runOf(who.Tenant, string(run))
+		id.run, id.named = runOf(who.Tenant, string(run)), true
 	}
 	id.session = cmp.Or(id.session, info.Session, followed)
 	if id.session == "" && len(info.Refers) > 0 {
@@ -154,7 +156,7 @@ func identify(h *fasthttp.RequestHeader, who approvals.Principal, info intercept
 	}
 	if id.session == "" {
 		sum := sha256.Sum256([]byte(strings.Join([]string{who.Tenant, who.User, who.Agent, info.Opening}, "\x00")))
-		id.session = "s-" + hex.EncodeToString(sum[:8])
+		id.session, id.opened = "s-"+hex.EncodeToString(sum[:8]), true
 	}
 	return id
 }

@@ -23,6 +23,7 @@ type metrics struct {
 	storeErrors   *prometheus.CounterVec
 	continuations prometheus.Counter
 	spliced       prometheus.Counter
+	unplaced      prometheus.Counter
 	openStreams   prometheus.Gauge
 	firstByte     *prometheus.HistogramVec
 	overhead      prometheus.Histogram
@@ -51,6 +52,10 @@ func newMetrics(reg prometheus.Registerer, dialects []intercept.Dialect) *metric
 		spliced: f.NewCounter(prometheus.CounterOpts{
 			Name: "heldcall_spliced_turns_total",
 			Help: "Hidden turns put back into agents' requests.",
+		}),
+		unplaced: f.NewCounter(prometheus.CounterOpts{
+			Name: "heldcall_unplaced_turns_total",
+			Help: "Hidden turns without a certain place in the agent's history, in each request that brings them.",
 		}),
 		openStreams: f.NewGauge(prometheus.GaugeOpts{
 			Name: "heldcall_open_streams",

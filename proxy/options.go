@@ -39,7 +39,7 @@ type Options struct {
 	MaxWait          time.Duration // longest hold, 0 for as long as policy says
 	Routes           []string      // further path patterns that pass ungated
 	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 10 s
-	AbortRest        time.Duration // how long after an abort, or a denial, the same conversation is not taken for a new one; 0: 1 min
+	AbortRest        time.Duration // how long after an abort the same conversation is not taken for a new one; 0: 1 min
 
 	Dialects []intercept.Dialect
 	Policy   func(client string) Policy // in force for a client by its KeySHA256, "" for who is none

@@ -14,7 +14,7 @@ func (x *exchange) passUngated() *intercept.Error {
 	ask := x.route.envelope(x.fasthttp)
 	up, err := u.do(x.ctx, u.appendRequestHead(nil, h, ask, false, x.spans.asks(x, ask)), ask.Body)
 	if err != nil {
-		return &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err}
+		return noAnswer(err)
 	}
 	x.up = up
 	x.spans.headCame(up.head.StatusCode())

@@ -163,17 +163,9 @@ func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, 
 	br.Reset(conn.Conn)
 	r.head.DisableNormalizing()
 	r.head.SetNoDefaultContentType(true)
-	for {
-		if err := r.head.Read(br); err != nil {
-			putReader(br)
-			return nil, headError(cmp.Or(writeErr, err))
-		}
-		if code := r.head.StatusCode(); code >= http.StatusOK {
-			break
-		} else if code == http.StatusSwitchingProtocols {
-			putReader(br)
-			return nil, errors.New("upstream switched protocols")
-		}
+	if err := r.readHead(br); err != nil {
+		putReader(br)
+		return nil, headError(cmp.Or(writeErr, err))
 	}
 	r.body.begin(conn.Conn, r.head, br)
 	if writeErr != nil {
@@ -182,12 +174,33 @@ func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, 
 	return r, nil
 }
 
-// headError is the error behind a head that could not be read. It does not quote
+// readHead reads heads until one that is not interim.
+func (r *response) readHead(br *bufio.Reader) error {
+	for {
+		if err := checkHead(br); err != nil {
+			return err
+		}
+		if err := r.head.Read(br); err != nil {
+			return err
+		}
+		switch code := r.head.StatusCode(); {
+		case code >= http.StatusOK:
+			return nil
+		case code < http.StatusContinue:
+			return errStatus
+		case code == http.StatusSwitchingProtocols:
+			return errSwitched
+		}
+	}
+}
+
+// headError is the error for a head that could not be read. It does not quote
 // what came instead, as fasthttp does.
 func headError(err error) error {
 	var network net.Error
 	var small *fasthttp.ErrSmallBuffer
 	switch {
+	case malformed(err) != nil:
 	case errors.Is(err, io.EOF):
 		err = errNoAnswer
 	case errors.As(err, &network):

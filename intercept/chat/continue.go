@@ -114,7 +114,7 @@ func (s *settling) remember(c *choice) error {
 
 func (s *settling) record(c *choice) *record {
 	l := c.lane
-	rec := &record{Seen: intercept.Seen{Before: s.req.ending(), Opening: intercept.Opening(s.req.opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
+	rec := &record{Seen: intercept.Seen{Turn: s.limits.TurnID, Before: s.req.ending(), Opening: intercept.Opening(s.req.opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
 	rec.Turns, rec.Speech = append(rec.Turns, l.hidden...), append(rec.Speech, l.speech...)
 	rec.Last = lastOf(c.said(), l.named)
 	id := s.identify(c)

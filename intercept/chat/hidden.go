@@ -94,8 +94,9 @@ func (r *request) ending() string {
 // written anew; all other bytes of the body stay where they are.
 func (r *request) Splice(records [][]byte) int {
 	messages := r.messages().Array()
-	s := splicer{records: match(intercept.Opening(r.opening()), messages, records), notes: make(map[string]string)}
-	if len(s.records) == 0 {
+	s := splicer{records: intercept.Records[record](records), notes: make(map[string]string)}
+	s.found = match(intercept.Opening(r.opening()), messages, s.records)
+	if len(s.found) == 0 {
 		return 0
 	}
 	history := intercept.Rewrite(r.Field("messages"), messages, s.take)
@@ -106,12 +107,14 @@ func (r *request) Splice(records [][]byte) int {
 	}
 	spliced.before = r.ending()
 	*r = *spliced
-	return len(s.records)
+	for _, f := range s.found {
+		r.Place(&s.records[f.Record].Seen, f.Sure)
+	}
+	return len(s.found)
 }
 
 // match finds the assistant message of each record, by its place in messages.
-func match(opening string, messages []gjson.Result, raw [][]byte) map[int]*record {
-	records := intercept.Records[record](raw)
+func match(opening string, messages []gjson.Result, records []*record) map[int]intercept.Found {
 	return intercept.MatchMessages(opening, messages, records, func(at int) intercept.Echo {
 		e := echo(messages, at)
 		for _, rec := range records {
@@ -145,16 +148,17 @@ func echo(messages []gjson.Result, i int) intercept.Echo {
 
 // splicer rewrites a history message by message.
 type splicer struct {
-	records map[int]*record   // by the place of their assistant message
-	notes   map[string]string // what stands before the result of an edited call
+	records []*record
+	found   map[int]intercept.Found // by the place of the assistant message
+	notes   map[string]string       // what goes before the result of an edited call
 }
 
 func (s *splicer) take(i int, m gjson.Result) []string {
 	messages := []string{m.Raw}
 	switch m.Get("role").Str {
 	case "assistant":
-		if rec := s.records[i]; rec != nil {
-			messages = s.assistant(rec, m)
+		if f, ok := s.found[i]; ok {
+			messages = s.assistant(s.records[f.Record], f, m)
 		}
 	case "tool":
 		messages[0] = s.annotate(m, m.Get("tool_call_id").Str)
@@ -164,12 +168,13 @@ func (s *splicer) take(i int, m gjson.Result) []string {
 	return messages
 }
 
-// assistant returns what the model really said in place of what the agent saw.
-func (s *splicer) assistant(rec *record, m gjson.Result) []string {
+// assistant returns what the model really said in place of what the agent saw. Text
+// and calls that the agent has changed stay as they are.
+func (s *splicer) assistant(rec *record, f intercept.Found, m gjson.Result) []string {
 	messages := append([]string(nil), rec.Turns...)
 	raw := m.Raw
 	if len(messages) > 0 {
-		raw = rec.restore(m)
+		raw = rec.restore(m, f.Text)
 		if !m.Get("audio.id").Exists() {
 			for i := range messages {
 				messages[i] = inWords(messages[i], rec.Speech)
@@ -178,12 +183,17 @@ func (s *splicer) assistant(rec *record, m gjson.Result) []string {
 	}
 	seen := m.Get("tool_calls").Array()
 	var entries, denials []string
+	if !f.Calls {
+		for _, c := range seen {
+			entries = append(entries, c.Raw)
+		}
+	}
 	for _, c := range rec.LastCalls {
 		switch {
 		case c.Seen < 0:
 			entries = append(entries, c.Entry)
 			denials = append(denials, c.Denial)
-		case c.Seen < len(seen):
+		case f.Calls && c.Seen < len(seen):
 			entries = append(entries, seen[c.Seen].Raw)
 		}
 	}
@@ -206,11 +216,13 @@ func (s *splicer) assistant(rec *record, m gjson.Result) []string {
 }
 
 // restore makes of the message that the agent shows the one that the last turn
-// said: what earlier turns said stands in messages of their own.
-func (rec *record) restore(m gjson.Result) string {
+// said: what earlier turns said is in messages of their own. The content stays where
+// the agent has changed the text.
+func (rec *record) restore(m gjson.Result, text bool) string {
 	p := intercept.Patch{JSON: m.Raw}
 	content, refers := m.Get("content"), m.Get("audio.id").Exists()
 	switch {
+	case !text:
 	case rec.LastText != rec.Text && rec.Last.Content != "" && content.IsArray():
 		p.Set("content", rec.Last.Content)
 	case rec.LastText != rec.Text && rec.LastText == "":

@@ -63,3 +63,37 @@ func TestSpliceOfBothForms(t *testing.T) {
 		}
 	}
 }
+
+// Finding 20: an agent that has rewritten the text beside a call, or added or dropped
+// another call, keeps its own text and calls; the denied call goes beside them.
+func TestSpliceIntoARewrittenMessage(t *testing.T) {
+	const own = "call_Vr3xkQ0pLm7bTz91"
+	p := play(t, `{"messages":[{"role":"user","content":"hi"}]}`, bodies(role+opening(0, own, "x", "{}")+opening(1, "b", "y", "{}")+opening(2, "call_Vr3xkQ0pLm7bTz92", "x", "{}")+finish+done), nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
+		if n == 1 {
+			return intercept.Ruling{Told: "No."}
+		}
+		return intercept.Ruling{Fate: intercept.Release}
+	})
+	entry := func(id string) string {
+		return `{"id":"` + id + `","type":"function","function":{"name":"x","arguments":"{}"}}`
+	}
+	const denied = `{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}`
+	const no = `{"role":"tool","tool_call_id":"b","content":"No."}`
+	result := `{"role":"tool","tool_call_id":"` + own + `","content":"data"}`
+	for calls, want := range map[string]string{
+		entry(own): entry(own) + "," + denied,
+		entry("call_Vr3xkQ0pLm7bTz92") + "," + entry(own):                           entry("call_Vr3xkQ0pLm7bTz92") + "," + entry(own) + "," + denied,
+		entry(own) + "," + entry("call_Vr3xkQ0pLm7bTz92"):                           entry(own) + "," + denied + "," + entry("call_Vr3xkQ0pLm7bTz92"),
+		entry(own) + "," + entry("call_Vr3xkQ0pLm7bTz92") + "," + entry("call_new"): entry(own) + "," + entry("call_Vr3xkQ0pLm7bTz92") + "," + entry("call_new") + "," + denied,
+	} {
+		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"other"},{"role":"assistant","content":"[REDACTED]","tool_calls":[` + calls + `]},` + result + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Splice(p.Hidden)
+		wanted := `{"messages":[{"role":"user","content":"other"},{"role":"assistant","content":"[REDACTED]","tool_calls":[` + want + `]},` + no + `,` + result + `]}`
+		if got := string(r.Envelope().Body); got != wanted {
+			t.Errorf("got  %s\nwant %s", got, wanted)
+		}
+	}
+}

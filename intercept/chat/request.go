@@ -136,3 +136,23 @@ func newTool(def gjson.Result, free bool) intercept.Tool {
 
 // Answer implements [intercept.Request].
 func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
+
+// Made implements [intercept.Request].
+func (r *request) Made() string {
+	var calls []intercept.SeenCall
+	r.messages().ForEach(func(_, m gjson.Result) bool {
+		m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
+			name := c.Get("function.name").Str + c.Get("custom.name").Str
+			calls = append(calls, intercept.SeenCall{ID: c.Get("id").Str, Name: name})
+			return true
+		})
+		return true
+	})
+	return intercept.MadeBy(calls)
+}
+
+// Forced implements [intercept.Request].
+func (r *request) Forced() bool {
+	tools := len(gjson.ParseBytes(r.Field("tools")).Array()) + len(gjson.ParseBytes(r.Field("functions")).Array())
+	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), tools) || intercept.ForcedBy(gjson.ParseBytes(r.Field("function_call")), tools)
+}

@@ -54,6 +54,18 @@ func (a *answer) finished() bool {
 	return len(a.choices) > 0
 }
 
+// called reports whether the answer has a call.
+func (a *answer) called() bool {
+	for _, c := range a.choices {
+		for place := range c.rosters {
+			if len(c.rosters[place].calls) > 0 {
+				return true
+			}
+		}
+	}
+	return a.going != nil
+}
+
 // part takes one part of the stream: it passes or is held.
 func (a *answer) part(part []byte, last bool) error {
 	if a.going == nil && !last {
@@ -61,7 +73,7 @@ func (a *answer) part(part []byte, last bool) error {
 			return err
 		}
 	}
-	payloads, err := a.upstream.Payloads(part)
+	payloads, err := a.upstream.Payloads(part, a.called())
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func (s *settling) records() ([][]byte, error) {
 
 func (s *settling) record() *record {
 	rec := &record{Turns: slices.Clone(s.hidden), Pieces: slices.Clone(s.seen)}
-	rec.Seen = intercept.Seen{Before: s.req.ending(), Opening: intercept.Opening(s.req.opening()), Text: squash(s.text + s.said() + s.plan.note)}
+	rec.Seen = intercept.Seen{Turn: s.limits.TurnID, Before: s.req.ending(), Opening: intercept.Opening(s.req.opening()), Text: intercept.Squash(s.text + s.said() + s.plan.note)}
 	changed := len(rec.Turns) > 0
 	bereft := s.bereft()
 	for _, b := range s.blocks {

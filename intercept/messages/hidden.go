@@ -3,7 +3,6 @@ package messages
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/heldcall/heldcall/intercept"
@@ -52,9 +51,9 @@ func key(raw string) string {
 	case "tool_use":
 		return kind
 	case "text":
-		return intercept.Fingerprint(kind, squash(v.Get("text").String()))
+		return intercept.Fingerprint(kind, intercept.Squash(v.Get("text").String()))
 	case "thinking":
-		return intercept.Fingerprint(kind, squash(v.Get("thinking").String()))
+		return intercept.Fingerprint(kind, intercept.Squash(v.Get("thinking").String()))
 	}
 	for _, field := range []string{"id", "tool_use_id", "data"} {
 		if id := v.Get(field); id.Type == gjson.String {
@@ -64,24 +63,13 @@ func key(raw string) string {
 	return intercept.Fingerprint(kind)
 }
 
-// squash is text without blanks: agents join and trim the texts of a message in
-// ways of their own.
-func squash(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return -1
-		}
-		return r
-	}, text)
-}
-
 // fingerprint identifies a message of a history: by the results of tools in it
 // or, where there are none, by what it says.
 func fingerprint(m gjson.Result) string {
 	said := []string{m.Get("role").Str}
 	m.Get("content").ForEach(func(_, part gjson.Result) bool {
 		if part.Get("type").Str == "tool_result" {
-			said = append(said, part.Get("tool_use_id").Str, squash(intercept.ContentText(part.Get("content"))))
+			said = append(said, part.Get("tool_use_id").Str, intercept.Squash(intercept.ContentText(part.Get("content"))))
 		}
 		return true
 	})
@@ -92,7 +80,7 @@ func fingerprint(m gjson.Result) string {
 	if !ok || text == "" {
 		text = intercept.ContentText(m.Get("content"))
 	}
-	return intercept.Fingerprint(append(said, squash(text))...)
+	return intercept.Fingerprint(append(said, intercept.Squash(text))...)
 }
 
 // ending is the fingerprint of the message that the agent's request ends with.
@@ -118,9 +106,9 @@ func before(messages []gjson.Result) string {
 // written anew; all other bytes of the body stay where they are.
 func (r *request) Splice(records [][]byte) int {
 	messages := r.value("messages").Array()
-	found := intercept.MatchMessages(intercept.Opening(r.opening()), messages, intercept.Records[record](records), func(at int) intercept.Echo { return echo(messages, at) })
-	s := splicer{records: found, notes: make(map[string]string)}
-	if len(s.records) == 0 {
+	s := splicer{records: intercept.Records[record](records), notes: make(map[string]string)}
+	s.found = intercept.MatchMessages(intercept.Opening(r.opening()), messages, s.records, func(at int) intercept.Echo { return echo(messages, at) })
+	if len(s.found) == 0 {
 		return 0
 	}
 	history := intercept.Rewrite(r.Field("messages"), messages, s.take)
@@ -134,13 +122,16 @@ func (r *request) Splice(records [][]byte) int {
 	}
 	spliced.before = r.ending()
 	*r = *spliced
-	return len(s.records)
+	for _, f := range s.found {
+		r.Place(&s.records[f.Record].Seen, f.Sure)
+	}
+	return len(s.found)
 }
 
 // echo is the i-th message, which is the assistant's, as the agent shows it.
 func echo(messages []gjson.Result, i int) intercept.Echo {
 	content := messages[i].Get("content")
-	e := intercept.Echo{Before: before(messages[:i]), Text: squash(intercept.ContentText(content))}
+	e := intercept.Echo{Before: before(messages[:i]), Text: intercept.Squash(intercept.ContentText(content))}
 	for _, c := range calls(blocks(content)) {
 		e.Calls = append(e.Calls, intercept.NewSeenCall(c.Get("id").Str, c.Get("name").Str, c.Get("input").Raw))
 	}
@@ -166,9 +157,10 @@ func calls(blocks []gjson.Result) (list []gjson.Result) {
 
 // splicer rewrites a history message by message.
 type splicer struct {
-	records map[int]*record   // by the place of their assistant message
-	owed    []string          // results that the next message begins with
-	notes   map[string]string // by the id of a call: what stands before its result
+	records []*record
+	found   map[int]intercept.Found // by the place of the assistant message
+	owed    []string                // results that the next message begins with
+	notes   map[string]string       // by the id of a call: what goes before its result
 }
 
 func (s *splicer) take(i int, m gjson.Result) (messages []string) {
@@ -182,14 +174,15 @@ func (s *splicer) take(i int, m gjson.Result) (messages []string) {
 		messages = append(messages, userMessage(s.owed))
 		s.owed = nil
 	}
-	if rec := s.records[i]; rec != nil {
-		return append(messages, s.assistant(rec, m)...)
+	if f, ok := s.found[i]; ok {
+		return append(messages, s.assistant(s.records[f.Record], f, m)...)
 	}
 	return append(messages, m.Raw)
 }
 
-// assistant returns what the model really said in place of what the agent saw.
-func (s *splicer) assistant(rec *record, m gjson.Result) []string {
+// assistant returns what the model really said in place of what the agent saw. Text
+// and calls that the agent has changed stay as they are.
+func (s *splicer) assistant(rec *record, f intercept.Found, m gjson.Result) []string {
 	messages := append([]string(nil), rec.Turns...)
 	seen := blocks(m.Get("content"))
 	for i, c := range rec.Calls {
@@ -203,7 +196,10 @@ func (s *splicer) assistant(rec *record, m gjson.Result) []string {
 	if len(rec.Turns) == 0 && !slices.ContainsFunc(rec.Pieces, piece.differs) {
 		return []string{m.Raw}
 	}
-	content := rec.content(m.Get("content").IsArray(), seen)
+	content := rec.beside(m.Get("content"))
+	if f.Text && f.Calls {
+		content = rec.content(m.Get("content").IsArray(), seen)
+	}
 	if len(content) == 0 {
 		return messages
 	}
@@ -234,6 +230,33 @@ func (rec *record) content(array bool, seen []gjson.Result) (content []string) {
 		return content
 	}
 	return rec.recorded(calls(seen))
+}
+
+// beside is the message with the blocks of the agent's, which has changed them, and
+// the calls that it did not see. Thinking of earlier turns is in Turns already.
+func (rec *record) beside(content gjson.Result) (list []string) {
+	past := make(map[string]int)
+	for _, p := range rec.Pieces {
+		if p.Before && p.Key != "" {
+			past[p.Key]++
+		}
+	}
+	for _, b := range blocks(content) {
+		if k := key(b.Raw); past[k] > 0 {
+			past[k]--
+			continue
+		}
+		list = append(list, b.Raw)
+	}
+	if content.Type == gjson.String && !blank(textBlock(content.Str)) {
+		list = append(list, textBlock(content.Str))
+	}
+	for _, p := range rec.Pieces {
+		if p.Key == "" {
+			list = append(list, p.Raw)
+		}
+	}
+	return list
 }
 
 func (rec *record) recorded(calls []gjson.Result) (content []string) {

@@ -117,3 +117,25 @@ func TestSpliceIntoAShortenedHistory(t *testing.T) {
 		}
 	}
 }
+
+// Finding 20: an agent that has rewritten the text beside a call, or dropped another
+// call, keeps its own text; the denied call goes beside it.
+func TestSpliceIntoARewrittenMessage(t *testing.T) {
+	records := settled(t, request1, strings.ReplaceAll(two, "toolu_b", "toolu_01A09q90qw90lq91"), first(intercepttest.DenyAll))
+	call := `{"type":"tool_use","id":"toolu_01A09q90qw90lq91","name":"read","input":{"path":"y"}}`
+	other := `{"type":"tool_use","id":"toolu_01A09q90qw90lq92","name":"read","input":{"path":"y"}}`
+	for echo, results := range map[string]string{
+		`[{"type":"text","text":"[REDACTED]"},` + call + `]`:               `{"type":"tool_result","tool_use_id":"toolu_01A09q90qw90lq91","content":"data"}`,
+		`[{"type":"text","text":"[REDACTED]"},` + call + `,` + other + `]`: `{"type":"tool_result","tool_use_id":"toolu_01A09q90qw90lq91","content":"data"},{"type":"tool_result","tool_use_id":"toolu_01A09q90qw90lq92","content":"data"}`,
+	} {
+		r := asking(t, conversation(user(`"Another."`), assistant(echo), user(`[`+results+`]`)))
+		if r.Splice(records) != 1 {
+			t.Fatalf("%s: not found", echo)
+		}
+		body := string(r.Envelope().Body)
+		checkConversation(t, body)
+		if !strings.Contains(body, told("toolu_a")) || !strings.Contains(body, echo[:len(echo)-1]+",") || strings.Contains(body, "Let me look.") {
+			t.Errorf("%s became %s", echo, body)
+		}
+	}
+}

@@ -133,3 +133,20 @@ func userText(m gjson.Result) (text string, ok bool) {
 
 // Answer implements [intercept.Request].
 func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
+
+// Made implements [intercept.Request].
+func (r *request) Made() string {
+	var made []intercept.SeenCall
+	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+		for _, c := range calls(blocks(m.Get("content"))) {
+			made = append(made, intercept.SeenCall{ID: c.Get("id").Str, Name: c.Get("name").Str})
+		}
+		return true
+	})
+	return intercept.MadeBy(made)
+}
+
+// Forced implements [intercept.Request].
+func (r *request) Forced() bool {
+	return intercept.ForcedBy(r.value("tool_choice"), len(r.value("tools").Array()))
+}

@@ -43,7 +43,7 @@ func (a *answer) part(part []byte, last bool) error {
 			return err
 		}
 	}
-	payloads, err := a.upstream.Payloads(part)
+	payloads, err := a.upstream.Payloads(part, a.continuations > 0 || slices.ContainsFunc(a.blocks, (*block).isCall))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package responses
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
@@ -19,9 +21,10 @@ type row struct {
 	first, last int
 	before      string // fingerprint of the item before it
 	joined      bool   // only outputs stand between it and the row before
-	foreign     bool   // it has more in it than any of the answers: the rest is not kept
+	foreign     bool   // it has more calls than any of the answers: the rest is not kept
+	long        bool   // it has more text than any of the answers: none is kept
 	said        []string
-	size        int // at least so long is what it says, without the blanks around
+	size        int // length of said without white space
 	calls       []intercept.SeenCall
 	items       []string
 }
@@ -31,45 +34,52 @@ type row struct {
 type finder struct {
 	answers []*intercept.Seen
 	known   map[string]part // by id
-	said    int             // what the longest of the answers says
-	calls   int             // of the answer with the most
-	rows    int             // an answer is in no more of them than it has parts
+	made    map[callName]bool
+	said    int // length of what the longest of the answers says, without white space
+	calls   int // of the answer with the most
+	rows    int // an answer is in no more of them than it has parts
 }
 
 func newFinder(records []*record) *finder {
-	f := &finder{known: make(map[string]part), rows: 1}
+	f := &finder{known: make(map[string]part), made: make(map[callName]bool), rows: 1}
 	for _, rec := range records {
 		visible := rec.visible()
 		f.answers = append(f.answers, &rec.Seen)
-		f.said, f.calls, f.rows = max(f.said, len(rec.Text)), max(f.calls, len(rec.Calls)), max(f.rows, len(visible))
+		f.said, f.calls, f.rows = max(f.said, letters(rec.Text)), max(f.calls, len(rec.Calls)), max(f.rows, len(visible))
 		for _, p := range visible {
 			f.known[p.ID] = *p
+		}
+		for _, c := range rec.Calls {
+			f.made[callName{c.ID, c.Name}] = true
 		}
 	}
 	return f
 }
 
 // echoes finds the stretches of items that answers may stand in: what the
-// assistant made in a row, and several of those between which only outputs stand,
-// where they have the calls of an answer.
+// assistant made in a row, and several of those with only outputs between them, where
+// they have the calls of an answer; else one with some of the calls.
 func (f *finder) echoes(items []gjson.Result) (list []echo) {
 	rows := f.rowsIn(items)
 	for i := range rows {
 		var calls []intercept.SeenCall
-		size := 0
+		found := false
 		for j := i; j < min(i+f.rows, len(rows)); j++ {
 			r := &rows[j]
 			if j > i && (len(calls) == 0 || !r.joined) {
 				break
 			}
-			calls, size = append(calls, r.calls...), size+r.size
+			calls = append(calls, r.calls...)
 			begins, whole := f.called(calls)
-			if r.foreign || size > f.said || !begins {
+			if r.foreign || !begins {
 				break
 			}
 			if whole {
-				list = append(list, spanning(rows[i:j+1], calls))
+				list, found = append(list, f.spanning(rows[i:j+1], calls)), true
 			}
+		}
+		if r := &rows[i]; !found && slices.ContainsFunc(r.calls, f.knows) {
+			list = append(list, f.spanning(rows[i:i+1], r.calls))
 		}
 	}
 	return list
@@ -106,21 +116,39 @@ func (f *finder) add(r *row, item gjson.Result) {
 		r.items = append(r.items, id)
 	}
 	p := part{Type: typeIn(item), Text: intercept.ContentText(item.Get("content")), Call: item.Get("call_id").Str, Name: item.Get("name").Str}
-	size := len(strings.TrimSpace(p.Text))
 	if p.Type == "item_reference" { // a few bytes stand for any text
 		p = f.known[id]
-		size = len(p.Text)
 	}
 	switch {
-	case p.Type == "message":
-		r.said, r.size = append(r.said, p.Text), r.size+size
+	case p.Type == "message" && !r.long:
+		r.said, r.size = append(r.said, p.Text), r.size+letters(p.Text)
+		if r.size > f.said {
+			r.long, r.said = true, nil
+		}
 	case forms[p.Type] != nil:
 		r.calls = append(r.calls, seenCall(typeIn(item), p.Call, p.Name, item.Get(forms[p.Type].field).String()))
 	}
-	if r.size > f.said || len(r.calls) > f.calls {
+	if len(r.calls) > f.calls {
 		r.foreign, r.said, r.calls, r.items = true, nil, nil, nil
 	}
 }
+
+// letters is the length of a text without white space.
+func letters(text string) (n int) {
+	for _, r := range text {
+		if !unicode.IsSpace(r) {
+			n += utf8.RuneLen(r)
+		}
+	}
+	return n
+}
+
+// knows reports whether an answer has a call.
+func (f *finder) knows(c intercept.SeenCall) bool {
+	return c.ID != "" && f.made[callName{c.ID, c.Name}]
+}
+
+type callName struct{ id, name string }
 
 // called reports whether an answer begins with calls, and whether one has no more.
 func (f *finder) called(calls []intercept.SeenCall) (begins, whole bool) {
@@ -138,14 +166,19 @@ func mayBe(c, seen intercept.SeenCall) bool {
 	return c.Name == seen.Name && (seen.ID == "" || c.ID == seen.ID)
 }
 
-// spanning is the echo that stands in rows.
-func spanning(rows []row, calls []intercept.SeenCall) echo {
+// spanning is the echo in rows.
+func (f *finder) spanning(rows []row, calls []intercept.SeenCall) echo {
 	e := echo{first: rows[0].first, last: rows[len(rows)-1].last}
 	var said []string
+	size := 0
 	for i := range rows {
 		said, e.Items = append(said, rows[i].said...), append(e.Items, rows[i].items...)
+		e.Long, size = e.Long || rows[i].long, size+rows[i].size
 	}
-	e.Before, e.Text, e.Calls = rows[0].before, strings.Join(said, ""), slices.Clone(calls)
+	if e.Long = e.Long || size > f.said; !e.Long {
+		e.Text = strings.Join(said, "")
+	}
+	e.Before, e.Calls = rows[0].before, slices.Clone(calls)
 	return e
 }
 

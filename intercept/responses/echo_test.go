@@ -9,8 +9,8 @@ import (
 )
 
 // TestWhereAnAnswerIsRepeated writes an answer with two edited calls into histories:
-// it is found where its items stand in the order they were made in, with nothing
-// but outputs between them.
+// it is found where its items are in the order they were made in, with nothing but
+// outputs between them. Of two such places it is put in the first.
 func TestWhereAnAnswerIsRepeated(t *testing.T) {
 	const changed = `{"cmd":"x"}`
 	text := func(text string) string { return `{"role":"assistant","content":"` + text + `"}` }
@@ -32,7 +32,7 @@ func TestWhereAnAnswerIsRepeated(t *testing.T) {
 		{"the user between", []string{text("So."), a, output("a"), user, b, output("b")}, 0},
 		{"the user and an output between", []string{text("So."), a, user, output("a"), b, output("b")}, 0},
 		{"with a call more", []string{text("So."), a, b, function("c", "bash", changed), output("a")}, 0},
-		{"twice", []string{text("So."), a, b, output("a"), user, text("So."), a, b, output("a")}, 0},
+		{"twice", []string{text("So."), a, b, output("a"), user, text("So."), a, b, output("a")}, 1},
 	} {
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
 		p.Turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls), function("b", "bash", ls)), func(int, intercept.Call) intercept.Ruling {
@@ -44,5 +44,45 @@ func TestWhereAnAnswerIsRepeated(t *testing.T) {
 		if found := r.Splice(p.Last.Hidden); found != tt.found {
 			t.Errorf("%s: found %d times: %s", tt.name, found, r.Envelope().Body)
 		}
+	}
+}
+
+// Finding 20: an answer of which the agent repeats a part is told where that is, if the
+// ids in it are in no other conversation.
+func TestWhereAPartOfAnAnswerIsRepeated(t *testing.T) {
+	const first, second, third = "Vr3xkQ0pLm7bTz91", "Vr3xkQ0pLm7bTz92", "Vr3xkQ0pLm7bTz93"
+	p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+	p.Turn(stream("resp_1", message("msg_1", "So."), function(first, "bash", ls), function(second, "read", ls), function(third, "read", ls)), func(n int, _ intercept.Call) intercept.Ruling {
+		if n == 0 {
+			return intercept.Ruling{Told: "No."}
+		}
+		return intercept.Ruling{Fate: intercept.Release}
+	})
+	for _, calls := range []string{function(second, "read", ls), function(third, "read", ls), function(third, "read", ls) + "," + function(second, "read", ls)} {
+		r := accepted(t, asked(`{"model":"m","input":[{"role":"user","content":"another"},{"role":"assistant","content":"Rewritten."},`+calls+`]}`))
+		if n := r.Splice(p.Last.Hidden); n != 1 || strings.Count(string(r.Envelope().Body), `"No."`) != 1 {
+			t.Errorf("%s: found %d times: %s", calls, n, r.Envelope().Body)
+		}
+		if placed := r.Placed(); len(placed) != 1 || placed[0] != (intercept.Placement{Turn: "t1"}) {
+			t.Errorf("%s: placed %v", calls, placed)
+		}
+	}
+}
+
+// Finding 20: what was hidden goes before the answer's last message, also where the agent
+// has rewritten that.
+func TestBeforeARewrittenAnswer(t *testing.T) {
+	p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
+	p.Turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls)), func(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Told: "No."} })
+	p.Turn(stream("resp_2", message("msg_2", "Done.")), nil)
+	first := gjson.Get(request1, "input.0").Raw
+	r := accepted(t, asked(`{"model":"m","input":[`+first+`,{"role":"assistant","content":"[REDACTED]"},{"role":"user","content":"next"}]}`))
+	r.Splice(p.Last.Hidden)
+	var kinds []string
+	for _, item := range gjson.GetBytes(r.Envelope().Body, "input").Array() {
+		kinds = append(kinds, item.Get("role").Str+item.Get("type").Str)
+	}
+	if got := strings.Join(kinds, " "); got != "user function_call function_call_output assistant user" {
+		t.Errorf("got %s: %s", got, r.Envelope().Body)
 	}
 }

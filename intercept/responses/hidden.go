@@ -201,6 +201,7 @@ func (s *settling) wordsOnly() bool {
 
 // seen describes what the agent saw.
 func (s *settling) seen(rec *record, last round) {
+	rec.Turn = s.limits.TurnID
 	rec.Before, rec.Opening, rec.Text = s.req.ending(), intercept.Opening(s.req.opening()), s.text+s.said()
 	for _, r := range append(append([]round(nil), s.rounds...), last) {
 		for _, p := range r.Items {

@@ -234,3 +234,19 @@ func fingerprint(item gjson.Result) string {
 
 // Answer implements [intercept.Request].
 func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
+
+// Made implements [intercept.Request].
+func (r *request) Made() string {
+	var calls []intercept.SeenCall
+	for _, item := range r.items() {
+		if made(item) {
+			calls = append(calls, intercept.SeenCall{ID: item.Get("call_id").Str, Name: item.Get("name").Str})
+		}
+	}
+	return intercept.MadeBy(calls, r.previous(), r.conversation())
+}
+
+// Forced implements [intercept.Request].
+func (r *request) Forced() bool {
+	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), len(gjson.ParseBytes(r.Field("tools")).Array()))
+}

@@ -26,7 +26,7 @@ func (r *request) Splice(records [][]byte) (spliced int) {
 	s.before = append(s.before, s.converse(known)...)
 	s.weave(known)
 	items := s.render()
-	if s.spliced == 0 {
+	if len(s.placed) == 0 {
 		return 0
 	}
 	body, err := intercept.SetField(r.envelope.Body, "input", items)
@@ -37,24 +37,27 @@ func (r *request) Splice(records [][]byte) (spliced int) {
 		return 0
 	}
 	r.known = knowledge{alias: s.alias, told: s.told, hidden: s.hidden, spends: s.spends}
-	return s.spliced
+	for _, p := range s.placed {
+		r.Place(&p.record.Seen, p.sure)
+	}
+	return len(s.placed)
 }
 
 // splicer rewrites the input of a request.
 type splicer struct {
 	*request
-	spliced int
-	alias   string // the response that the agent goes on from
-	goesOn  string // what upstream calls it
-	before  []string
-	woven   map[int][]string  // what stands in place of an item, by its place
-	notes   map[string]string // what stands before the output of an edited call
-	told    []string
-	hidden  map[string]bool
-	used    map[*record]bool
-	spent   map[string]bool      // approvals that a request has used
-	made    map[string]hostedRun // what the provider ran of what was approved
-	spends  []intercept.Spending
+	placed []placed
+	alias  string // the response that the agent goes on from
+	goesOn string // what upstream calls it
+	before []string
+	woven  map[int][]string  // what stands in place of an item, by its place
+	notes  map[string]string // what stands before the output of an edited call
+	told   []string
+	hidden map[string]bool
+	used   map[*record]bool
+	spent  map[string]bool      // approvals that a request has used
+	made   map[string]hostedRun // what the provider ran of what was approved
+	spends []intercept.Spending
 }
 
 // follow takes the record of the response that the request goes on from.
@@ -71,7 +74,7 @@ func (s *splicer) follow(records []*record) (missing []string) {
 		s.alias, s.goesOn = id, last[len(last)-1]
 	}
 	if s.alias != "" || len(rec.Missing)+len(rec.Ran) > 0 {
-		s.use(rec)
+		s.place(rec, true)
 	}
 	s.annotate(rec)
 	return s.owed(rec)
@@ -97,8 +100,15 @@ func latest(records []*record, id string) (best *record) {
 	return best
 }
 
-func (s *splicer) use(rec *record) {
-	s.spliced++
+// placed is a record of which something is in the request, and whether the request is
+// surely the one that it belongs in.
+type placed struct {
+	record *record
+	sure   bool
+}
+
+func (s *splicer) place(rec *record, sure bool) {
+	s.placed = append(s.placed, placed{rec, sure})
 	s.used[rec] = true
 }
 
@@ -129,7 +139,7 @@ func (s *splicer) converse(records []*record) (missing []string) {
 		if rec.Conversation != id || len(rec.Missing)+len(rec.Ran) == 0 || told[rec.Response] || latest(records, rec.Response) != rec {
 			continue
 		}
-		s.use(rec)
+		s.place(rec, true)
 		s.annotate(rec)
 		s.told = append(s.told, rec.Response)
 		missing = append(missing, s.owed(rec)...)
@@ -141,7 +151,7 @@ func (s *splicer) converse(records []*record) (missing []string) {
 func (s *splicer) weave(records []*record) {
 	var candidates []*record
 	for _, rec := range records {
-		if !s.used[rec] && len(rec.Rounds)+len(rec.Ran) > 0 {
+		if rec.Parallel || !s.used[rec] && len(rec.Rounds)+len(rec.Ran) > 0 {
 			candidates = append(candidates, rec)
 		}
 	}
@@ -156,18 +166,33 @@ func (s *splicer) weave(records []*record) {
 	}
 	found := intercept.Match(intercept.Opening(s.opening()), plain, f.answers)
 	s.woven = make(map[int][]string)
-	end := -1
-	for _, at := range slices.Sorted(maps.Keys(found)) {
-		e, rec := echoes[at], candidates[found[at]]
-		if e.first <= end {
-			continue
+	places := slices.Sorted(maps.Keys(found))
+	for _, sure := range []bool{true, false} {
+		for _, at := range places {
+			if found[at].Sure == sure && !s.overlaps(&echoes[at]) {
+				s.weaveInto(&echoes[at], candidates[found[at].Record], sure)
+			}
 		}
-		end = e.last
-		s.use(rec)
-		w := weaver{splicer: s, record: rec, items: items[e.first : e.last+1], behind: items[e.first:]}
-		for i, raw := range w.run() {
-			s.woven[e.first+i] = raw
+	}
+}
+
+// overlaps reports whether an answer has been made whole in a part of the echo.
+func (s *splicer) overlaps(e *echo) bool {
+	for i := e.first; i <= e.last; i++ {
+		if _, woven := s.woven[i]; woven {
+			return true
 		}
+	}
+	return false
+}
+
+// weaveInto makes an answer whole that the agent repeats.
+func (s *splicer) weaveInto(e *echo, rec *record, sure bool) {
+	s.place(rec, sure)
+	items := s.items()
+	w := weaver{splicer: s, record: rec, items: items[e.first : e.last+1], behind: items[e.first:]}
+	for i, raw := range w.run() {
+		s.woven[e.first+i] = raw
 	}
 }
 

@@ -1,6 +1,10 @@
 package responses
 
-import "github.com/heldcall/heldcall/intercept"
+import (
+	"slices"
+
+	"github.com/heldcall/heldcall/intercept"
+)
 
 func (a *answer) holding() bool { return a.kept.Len() > 0 }
 
@@ -24,6 +28,8 @@ func (a *answer) endStream(framed bool) ([]byte, error) {
 	return a.out.Take(), nil
 }
 
+func (it *item) isCall() bool { return it.call != nil }
+
 // part takes one part of the stream: it passes or is held.
 func (a *answer) part(part []byte, last bool) error {
 	if !last {
@@ -31,7 +37,7 @@ func (a *answer) part(part []byte, last bool) error {
 			return err
 		}
 	}
-	payloads, err := a.upstream.Payloads(part)
+	payloads, err := a.upstream.Payloads(part, a.continuations > 0 || slices.ContainsFunc(a.items, (*item).isCall))
 	if err != nil {
 		return err
 	}

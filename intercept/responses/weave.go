@@ -1,7 +1,7 @@
 package responses
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
@@ -33,7 +33,7 @@ func (p *part) is(item gjson.Result) bool {
 	case id != "" && id == p.ID:
 		return true
 	case typ == "message":
-		return strings.TrimSpace(p.Text) == strings.TrimSpace(intercept.ContentText(item.Get("content")))
+		return intercept.SameText(p.Text, intercept.ContentText(item.Get("content")))
 	case p.Sealed != "" && item.Get("encrypted_content").Str != "":
 		return p.Sealed == sealed(item)
 	}
@@ -63,6 +63,9 @@ func (w *weaver) run() [][]string {
 			w.until(p)
 			w.out = append(w.out, w.repeated(p, item))
 		case !w.merged(item):
+			if p := w.rewritten(i); p != nil {
+				w.until(p)
+			}
 			w.out = append(w.out, w.annotated(item))
 		}
 		texts[i], w.behind = w.out, w.behind[1:]
@@ -172,7 +175,7 @@ func (w *weaver) merged(item gjson.Result) bool {
 			messages, text = append(messages, p), text+p.Text
 		}
 	}
-	if len(messages) < 2 || strings.TrimSpace(text) != strings.TrimSpace(intercept.ContentText(item.Get("content"))) {
+	if len(messages) < 2 || !intercept.SameText(text, intercept.ContentText(item.Get("content"))) {
 		return false
 	}
 	for _, p := range messages {
@@ -180,6 +183,21 @@ func (w *weaver) merged(item gjson.Result) bool {
 		w.out = append(w.out, withoutID(p.Raw))
 	}
 	return true
+}
+
+// rewritten is the last message of the answer, if the item is the last one of the agent's
+// and the agent has changed all that it repeats.
+func (w *weaver) rewritten(i int) (last *part) {
+	isMessage := func(item gjson.Result) bool { return made(item) && typeIn(item) == "message" }
+	if len(w.matched) > 0 || !isMessage(w.items[i]) || slices.ContainsFunc(w.items[i+1:], isMessage) {
+		return nil
+	}
+	for _, p := range w.record.visible() {
+		if p.Type == "message" {
+			last = p
+		}
+	}
+	return last
 }
 
 // identity tells items apart by what they say.

@@ -1,0 +1,81 @@
+package app_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/internal/scripted"
+)
+
+// answering is an upstream that answers each request with the same bytes and keeps the
+// connection open.
+func answering(t *testing.T, answer string) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { conn.Close() })
+			if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				_, _ = io.Copy(io.Discard, r.Body)
+				_, _ = io.WriteString(conn, answer)
+			}
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}
+
+// TestMalformedHeadsOfAnswers: findings L1 and L2. A head of upstream's that servers read
+// in different ways is an error at once, on gated routes and on others.
+func TestMalformedHeadsOfAnswers(t *testing.T) {
+	good := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-A: one\r\nContent-Length: 2\r\n\r\n{}"
+	for name, answer := range map[string]string{
+		"bare line feeds":         strings.ReplaceAll(good, "\r\n", "\n"),
+		"a bare line feed":        strings.Replace(good, "one\r\n", "one\n", 1),
+		"a folded header":         strings.Replace(good, "one\r\n", "one\r\n two-three-four-five\r\n", 1),
+		"a header folded by tabs": strings.Replace(good, "one\r\n", "one\r\n\ttwo-three-four-five\r\n", 1),
+		"status 099":              strings.Replace(good, "200 OK", "099 OK", 1),
+		"behind an interim head":  "HTTP/1.1 100 Continue\r\n\r\n" + strings.Replace(good, "one\r\n", "one\r\n two\r\n", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := build(t, allowAll, nil, func(c *app.Config) { c.Proxy.Upstreams = []app.Upstream{{Prefix: "/v1", URL: answering(t, answer)}} })
+			for _, request := range []string{rawPost("/v1/chat/completions", wholeRequest, ""), "GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"} {
+				if got := w.raw(request); !strings.HasPrefix(got, "HTTP/1.1 502") || !strings.Contains(got, "its head is malformed") || strings.Contains(got, "X-A") {
+					t.Errorf("got %s", got)
+				}
+			}
+		})
+	}
+	w := build(t, allowAll, nil, func(c *app.Config) {
+		c.Proxy.Upstreams = []app.Upstream{{Prefix: "/v1", URL: answering(t, "HTTP/1.1 100 Continue\r\n\r\n"+good)}}
+	})
+	if got := w.raw(rawPost("/v1/chat/completions", wholeRequest, "")); !strings.HasPrefix(got, "HTTP/1.1 200") || !strings.Contains(got, "X-A: one\r\n") {
+		t.Errorf("a good head became %s", got)
+	}
+}
+
+// TestFoldedHeadersOfRequests: finding L1. A request with a folded header is refused.
+func TestFoldedHeadersOfRequests(t *testing.T) {
+	w := build(t, allowAll, func(r *scripted.Request) scripted.Reply { return scripted.Answer{Text: "Hi."}.Reply(r) })
+	for _, header := range []string{"X-A: one\r\n two-three-four-five\r\n", "X-A: one\r\n\ttwo\r\n", "X-A:\r\n two\r\n"} {
+		if got := w.raw(rawPost("/v1/chat/completions", wholeRequest, header)); !strings.HasPrefix(got, "HTTP/1.1 400") || !strings.Contains(got, "folded") {
+			t.Errorf("%q: %s", header, got)
+		}
+	}
+	if n := len(w.upstream.Requests()); n != 0 {
+		t.Errorf("upstream got %d requests", n)
+	}
+}

@@ -1,0 +1,260 @@
+package intercept
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tidwall/gjson"
+)
+
+// Remembered is a record of what was hidden in an answer. It embeds a [Seen].
+type Remembered interface{ seen() *Seen }
+
+func (s *Seen) seen() *Seen { return s }
+
+// Found is the answer of a record in a history.
+type Found struct {
+	Record int // its place in the list of records
+	// Text and Calls report that the agent shows the text, and the calls, as it saw
+	// them. What it has changed is left as the agent has it.
+	Text, Calls bool
+	// Sure reports that the history identifies the answer. If it is false, the answer is
+	// only probably there: see [Match].
+	Sure bool
+}
+
+// Placement is an answer that a request's history was found to have.
+type Placement struct {
+	Turn string // id of the answer, "" in records of older versions
+	Sure bool   // see [Found]
+}
+
+// ParallelConversation is a record that says: another conversation with the same
+// opening words is kept under the key. Position alone identifies no answer then.
+func ParallelConversation() []byte { return []byte(`{"parallel":true}`) }
+
+// MatchMessages finds the assistant's message of each record, by its place in a
+// history of messages. Echo reads the message at a place.
+func MatchMessages[R Remembered](opening string, messages []gjson.Result, records []R, echo func(at int) Echo) map[int]Found {
+	seen := make([]*Seen, 0, len(records))
+	for _, rec := range records {
+		seen = append(seen, rec.seen())
+	}
+	var echoes []Echo
+	var places []int
+	for at, m := range messages {
+		if m.Get("role").Str == "assistant" {
+			echoes, places = append(echoes, echo(at)), append(places, at)
+		}
+	}
+	found := make(map[int]Found)
+	for at, f := range Match(opening, echoes, seen) {
+		found[places[at]] = f
+	}
+	return found
+}
+
+// Match finds the echo of each answer that was seen, by its place in echoes.
+//
+// Call ids that are in no other conversation decide alone, whatever the agent has
+// made of the text. Ids that repeat, as many providers number the calls of each
+// answer, decide together with the position: the answer follows what it followed.
+// The text decides only where there are no calls. White space in it does not count,
+// and neither does reasoning in <think> marks.
+//
+// An answer that is found in none of these ways is put where it probably is, which
+// is the same place in each later request: at the first echo with one of its ids, at
+// the first echo that follows what it followed, or at the first with the same calls.
+// [Found.Sure] is false then. Without such an echo the answer is not in the history.
+func Match(opening string, echoes []Echo, seen []*Seen) map[int]Found {
+	m := matcher{opening: opening, echoes: echoes, found: make(map[int]Found)}
+	for _, s := range seen {
+		m.parallel = m.parallel || s.Parallel
+	}
+	rest := seen
+	for tier, place := range []func(*Seen) int{m.exact, m.byPosition, m.only, m.probable} {
+		rest = m.place(seen, rest, place, tier < 3)
+	}
+	return m.found
+}
+
+type matcher struct {
+	opening  string
+	echoes   []Echo
+	parallel bool // see [ParallelConversation]
+	found    map[int]Found
+}
+
+// place gives each answer of rest the echo that at finds, and returns the answers
+// for which there is none. All are the records that rest is a part of.
+func (m *matcher) place(all, rest []*Seen, at func(*Seen) int, sure bool) (left []*Seen) {
+	for _, s := range rest {
+		if s.Parallel {
+			continue
+		}
+		i := at(s)
+		if i < 0 {
+			left = append(left, s)
+			continue
+		}
+		e := &m.echoes[i]
+		m.found[i] = Found{Record: slices.Index(all, s), Text: s.sawText(e), Calls: s.sawCalls(e), Sure: sure}
+	}
+	return left
+}
+
+// first is the first echo that no other answer has and that is as wanted, or -1.
+func (m *matcher) first(wanted func(*Echo) bool) int {
+	for i := range m.echoes {
+		if _, taken := m.found[i]; !taken && wanted(&m.echoes[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *Seen) follows(e *Echo) bool { return e.Before != "" && e.Before == s.Before }
+
+// exact finds the echo at the position of the answer with its calls and its text.
+func (m *matcher) exact(s *Seen) int {
+	return m.first(func(e *Echo) bool { return s.follows(e) && s.saw(e) })
+}
+
+// byPosition finds the echo at the position of the answer with its calls.
+func (m *matcher) byPosition(s *Seen) int {
+	if len(s.Calls) == 0 {
+		return -1
+	}
+	return m.first(func(e *Echo) bool { return s.follows(e) && s.sawCalls(e) })
+}
+
+// only finds the echo of the answer where it is the only one: agents shorten and
+// rewrite what was before it. Ids that repeat count with the text, and in a
+// conversation with the same opening.
+func (m *matcher) only(s *Seen) int {
+	only := -1
+	for i := range m.echoes {
+		e := &m.echoes[i]
+		switch {
+		case len(s.Calls) == 0 && !s.sawItems(e), !s.sawCalls(e):
+			continue
+		case s.shares(e) && (len(s.Calls) > 0 || s.sawText(e)):
+		case !s.sawText(e) || !m.sameOpening(s):
+			continue
+		}
+		if only >= 0 {
+			return -1
+		}
+		only = i
+	}
+	if _, taken := m.found[only]; taken {
+		return -1
+	}
+	return only
+}
+
+func (m *matcher) sameOpening(s *Seen) bool { return s.Opening == "" || s.Opening == m.opening }
+
+// probable finds the first echo that is probably the answer.
+func (m *matcher) probable(s *Seen) int {
+	if at := m.first(s.shares); at >= 0 || s.telling() || m.parallel || s.Opening == "" || s.Opening != m.opening {
+		return at
+	}
+	if len(s.Calls) == 0 {
+		return m.first(func(e *Echo) bool { return s.follows(e) && len(e.Calls) == 0 })
+	}
+	return m.first(s.sawCalls)
+}
+
+// shares reports whether an echo has an id of the answer that no other conversation
+// has.
+func (s *Seen) shares(e *Echo) bool {
+	return slices.ContainsFunc(e.Calls, func(c SeenCall) bool {
+		return telling(c.ID, c.Name) && slices.ContainsFunc(s.Calls, func(seen SeenCall) bool { return seen.ID == c.ID && seen.Name == c.Name })
+	}) || slices.ContainsFunc(e.Items, func(id string) bool { return telling(id, "") && slices.Contains(s.Items, id) })
+}
+
+// telling reports whether the answer has a call whose id is in no other conversation.
+func (s *Seen) telling() bool {
+	return slices.ContainsFunc(s.Calls, func(c SeenCall) bool { return telling(c.ID, c.Name) })
+}
+
+// saw reports whether an echo is what the agent saw of the answer.
+func (s *Seen) saw(e *Echo) bool { return s.sawCalls(e) && s.sawText(e) }
+
+// sawText reports whether an echo has the text of the answer. Some agents leave out
+// the text beside calls, or refer to it by its id.
+func (s *Seen) sawText(e *Echo) bool {
+	if e.Long {
+		return false
+	}
+	return SameText(e.Text, s.Text) || strings.TrimSpace(e.Text) == "" && (len(s.Calls) > 0 || s.sawItems(e))
+}
+
+// sawItems reports whether an echo consists of what the answer did, by its ids.
+func (s *Seen) sawItems(e *Echo) bool {
+	for _, id := range e.Items {
+		if !slices.Contains(s.Items, id) {
+			return false
+		}
+	}
+	return len(e.Items) > 0
+}
+
+func (s *Seen) sawCalls(e *Echo) bool {
+	if len(e.Calls) != len(s.Calls) {
+		return false
+	}
+	for i, c := range e.Calls {
+		seen := s.Calls[i]
+		if c.Name != seen.Name || seen.ID != "" && c.ID != seen.ID || c.Input != "" && seen.Input != "" && c.Input != seen.Input {
+			return false
+		}
+	}
+	return true
+}
+
+// SameText reports whether two texts are the same but for white space and for
+// reasoning in <think> marks, which agents keep, trim or take out.
+func SameText(a, b string) bool {
+	return a == b || Squash(a) == Squash(b) || Squash(withoutReasoning(a)) == Squash(withoutReasoning(b))
+}
+
+// Squash is text without white space.
+func Squash(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// reasoningMarks are what models without a reasoning field put around reasoning.
+var reasoningMarks = [...]struct{ open, end string }{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}}
+
+// withoutReasoning is text without what is in reasoning marks. Some models do not
+// write the first opening mark.
+func withoutReasoning(text string) string {
+	for _, mark := range reasoningMarks {
+		if !strings.Contains(text, mark.end) {
+			continue
+		}
+		var b strings.Builder
+		for {
+			before, after, found := strings.Cut(text, mark.end)
+			if !found {
+				b.WriteString(text)
+				break
+			}
+			said, _, opened := strings.Cut(before, mark.open)
+			if opened || b.Len() > 0 {
+				b.WriteString(said)
+			}
+			text = after
+		}
+		text = b.String()
+	}
+	return text
+}
