@@ -17,6 +17,7 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
+	{"approvals/toolschema"},
 	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
 	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc", "internal/schema"},
@@ -30,7 +31,7 @@ var floors = [][]string{
 
 // programs are what nobody imports: examples, and the checks that measure
 // heldcall from outside and bring plain servers and clients of their own.
-const programs = 8
+const programs = 9
 
 // tied are libraries that only some packages use, besides the programs.
 var tied = []struct {
@@ -47,6 +48,7 @@ var tied = []struct {
 	{"mvdan.cc/sh", []string{"approvals/policy"}},
 	{"github.com/coreos/go-oidc", []string{"console/oidc"}},
 	{"golang.org/x/oauth2", []string{"console/oidc"}},
+	{"github.com/santhosh-tekuri/jsonschema", []string{"approvals/toolschema", "internal/schema/schematest"}},
 	{"cel.dev", []string{"approvals/policy"}},
 	{"github.com/google/cel-go", []string{"approvals/policy"}},
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/heldcall/heldcall/approvals/toolschema"
 )
 
 const (
@@ -66,7 +68,7 @@ type Gate struct {
 	metrics        *gateMetrics
 	ids            ulidSource
 	due            agenda
-	schemas        toolSchemas
+	schemas        toolschema.Cache
 	started        time.Time
 	ready          chan struct{}
 

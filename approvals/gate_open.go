@@ -80,9 +80,18 @@ func (g *Gate) newHold(requests []Request) *Hold {
 		if len(r.Arguments) == 0 {
 			r.Arguments = []byte("null")
 		}
-		r.Details.Flags = slices.Concat(r.Details.Flags, g.schemas.flags(r))
+		r.Details.Flags = slices.Concat(r.Details.Flags, g.schemaWarnings(r))
 	}
 	return h
+}
+
+// schemaWarnings compares the arguments with the tool's schema. Free text is no
+// object that a schema describes.
+func (g *Gate) schemaWarnings(r *Request) []string {
+	if r.Details.FreeText {
+		return g.schemas.Warnings(r.Tool.Parameters, nil)
+	}
+	return g.schemas.Warnings(r.Tool.Parameters, r.Arguments)
 }
 
 // expect enters the requests as pending before they are recorded: a decision

@@ -1,4 +1,4 @@
-package approvals
+package toolschema
 
 import (
 	"encoding/json"
@@ -64,8 +64,7 @@ func TestCostlySchemasAreNotCompiled(t *testing.T) {
 		"draft within":        {`{"properties":{"a":{"$id":"b","$schema":"http://json-schema.org/draft-03/schema#"}}}`, false},
 		"keywords as names":   {`{"properties":{"pattern":{"type":"string"},"$ref":{"type":"string"},"$schema":{"type":"string"},"patternProperties":{"type":"object"}}}`, true},
 	} {
-		r := Request{Tool: Tool{Parameters: json.RawMessage(tt.schema)}, Arguments: json.RawMessage(`{}`)}
-		flags := (&toolSchemas{}).flags(&r)
+		flags := (&Cache{}).Warnings(json.RawMessage(tt.schema), json.RawMessage(`{}`))
 		if usable := !slices.Contains(flags, unusableSchema); usable != tt.usable {
 			t.Errorf("%s: usable %v: %v", name, usable, scanSchema(json.RawMessage(tt.schema)))
 		}
@@ -75,7 +74,7 @@ func TestCostlySchemasAreNotCompiled(t *testing.T) {
 		if tt.usable {
 			continue
 		}
-		if err := checkSchema(json.RawMessage(tt.schema), json.RawMessage(`{}`)); err != nil {
+		if err := Check(json.RawMessage(tt.schema), json.RawMessage(`{}`)); err != nil {
 			t.Errorf("%s: an edit breaks what cannot be used: %v", name, err)
 		}
 	}
@@ -90,23 +89,21 @@ func TestFlagsTryNoPatterns(t *testing.T) {
 	for i := range 500 {
 		fmt.Fprintf(&names, `"%d":1,`, i)
 	}
-	r := Request{
-		Tool:      Tool{Parameters: json.RawMessage(`{"patternProperties":{` + patterns.String() + `"z":{}}}`)},
-		Arguments: json.RawMessage("{" + names.String() + `"z":1}`),
-	}
+	schema := json.RawMessage(`{"patternProperties":{` + patterns.String() + `"z":{}}}`)
+	arguments := json.RawMessage("{" + names.String() + `"z":1}`)
 	// One pattern more than may be.
-	if flags := (&toolSchemas{}).flags(&r); !slices.Equal(flags, []string{unusableSchema}) {
+	if flags := (&Cache{}).Warnings(schema, arguments); !slices.Equal(flags, []string{unusableSchema}) {
 		t.Errorf("%q", flags)
 	}
-	r.Tool.Parameters = json.RawMessage(`{"patternProperties":{` + strings.TrimSuffix(patterns.String(), ",") + `}}`)
-	if flags := (&toolSchemas{}).flags(&r); !slices.Equal(flags, []string{notAllCompared}) {
+	schema = json.RawMessage(`{"patternProperties":{` + strings.TrimSuffix(patterns.String(), ",") + `}}`)
+	if flags := (&Cache{}).Warnings(schema, arguments); !slices.Equal(flags, []string{notAllCompared}) {
 		t.Errorf("%q", flags)
 	}
 }
 
 // The calls of a turn share what is compiled of their tool.
 func TestCallsOfATurnShareASchema(t *testing.T) {
-	schemas := &toolSchemas{}
+	schemas := &Cache{}
 	one, err := schemas.compile(json.RawMessage(`{"type":"object"}`))
 	if err != nil {
 		t.Fatal(err)

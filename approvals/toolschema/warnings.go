@@ -1,4 +1,7 @@
-package approvals
+// Package toolschema compares the arguments of a call with the JSON Schema of its
+// tool. Both come from an agent and are hostile: time and memory are bounded, and
+// nothing is read but the schema itself.
+package toolschema
 
 import (
 	"bytes"
@@ -26,14 +29,15 @@ const (
 	maxFlagName    = 60     // characters of an argument's name
 )
 
-// toolSchemas are the schemas that were compiled lately, by their text: the calls of
-// a turn are often of one tool, and agents of one kind have the same tools.
-type toolSchemas struct {
+// Cache contains the schemas that were compiled recently, by their text: the calls
+// of a turn are often of one tool, and agents of one kind have the same tools. The
+// zero value is empty and ready; it may be used concurrently.
+type Cache struct {
 	mu    sync.Mutex
-	known map[string]toolSchema
+	known map[string]cached
 }
 
-type toolSchema struct {
+type cached struct {
 	compiled *jsonschema.Schema
 	err      error
 }
@@ -43,7 +47,7 @@ const (
 	maxKnownSchema  = 8 << 10 // bytes of one that is remembered
 )
 
-func (t *toolSchemas) compile(schema json.RawMessage) (*jsonschema.Schema, error) {
+func (t *Cache) compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	t.mu.Lock()
 	known, ok := t.known[string(schema)]
 	t.mu.Unlock()
@@ -57,32 +61,33 @@ func (t *toolSchemas) compile(schema json.RawMessage) (*jsonschema.Schema, error
 	return known.compiled, known.err
 }
 
-func (t *toolSchemas) remember(text string, schema toolSchema) {
+func (t *Cache) remember(text string, schema cached) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.known == nil || len(t.known) >= maxKnownSchemas {
-		t.known = make(map[string]toolSchema, maxKnownSchemas)
+		t.known = make(map[string]cached, maxKnownSchemas)
 	}
 	t.known[text] = schema
 }
 
-// flags warns of arguments that the tool's own schema does not know, and of
-// those of another type than it wants. It never refuses anything, and a schema that
-// says nothing of names knows them all.
-func (t *toolSchemas) flags(r *Request) []string {
-	compiled, err := t.compile(r.Tool.Parameters)
+// Warnings returns a sentence for each argument that the schema does not define or
+// that has another type than it requires, and one for a schema that cannot be used.
+// A schema that defines no names allows all of them. Arguments that are not a JSON
+// object, or nil, are not compared.
+func (t *Cache) Warnings(schema, arguments json.RawMessage) []string {
+	compiled, err := t.compile(schema)
 	switch {
 	case err != nil:
 		return []string{unusableSchema}
-	case compiled == nil || r.Details.FreeText || len(r.Arguments) == 0 || r.Arguments[0] != '{':
+	case compiled == nil || len(arguments) == 0 || arguments[0] != '{':
 		return nil
 	}
-	arguments, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.Arguments))
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
 	if err != nil {
-		return nil // flagged by who has read the call
+		return nil // the decoder of the call flags it
 	}
 	c := &comparison{steps: maxSchemaSteps}
-	c.compare([]*jsonschema.Schema{compiled}, nil, arguments, "")
+	c.compare([]*jsonschema.Schema{compiled}, nil, value, "")
 	if c.steps <= 0 {
 		c.flags = append(c.flags, notAllCompared)
 	}

@@ -1,4 +1,4 @@
-package approvals
+package toolschema
 
 import (
 	"encoding/json"
@@ -29,14 +29,12 @@ func TestSchemaFlags(t *testing.T) {
 		{`{"type":7}`, `{"a":1}`, unusableSchema},
 		{shell + "}", `"not an object"`, ``},
 	} {
-		r := Request{Tool: Tool{Parameters: json.RawMessage(tt.schema)}, Arguments: json.RawMessage(tt.arguments)}
-		if got := strings.Join((&toolSchemas{}).flags(&r), "\n"); got != tt.want {
+		if got := strings.Join((&Cache{}).Warnings(json.RawMessage(tt.schema), json.RawMessage(tt.arguments)), "\n"); got != tt.want {
 			t.Errorf("%s with %s:\n%s\nwant\n%s", tt.arguments, tt.schema, got, tt.want)
 		}
 	}
-	free := Request{Tool: Tool{Parameters: json.RawMessage(shell + "}")}, Arguments: json.RawMessage(`{"x":1}`), Details: Details{FreeText: true}}
-	if flags := (&toolSchemas{}).flags(&free); flags != nil {
-		t.Errorf("free text: %q", flags)
+	if flags := (&Cache{}).Warnings(json.RawMessage(shell+"}"), nil); flags != nil {
+		t.Errorf("no arguments to compare: %q", flags)
 	}
 }
 
@@ -53,9 +51,8 @@ func TestSchemaFlagsAreBounded(t *testing.T) {
 		fmt.Fprintf(&wide, `,"k%d":%d`, i, i)
 	}
 	for _, arguments := range []string{deep, `{"a":0` + wide.String() + "}", `{"a":[` + strings.Repeat(`{"a":1},`, 100_000) + `1]}`} {
-		r := Request{Tool: Tool{Parameters: json.RawMessage(doubling)}, Arguments: json.RawMessage(arguments)}
 		began := time.Now()
-		if flags := (&toolSchemas{}).flags(&r); len(flags) > maxSchemaFlags+1 {
+		if flags := (&Cache{}).Warnings(json.RawMessage(doubling), json.RawMessage(arguments)); len(flags) > maxSchemaFlags+1 {
 			t.Errorf("%d flags", len(flags))
 		}
 		if took := time.Since(began); took > 20*time.Second {

@@ -1,4 +1,4 @@
-package approvals
+package toolschema
 
 import (
 	"github.com/santhosh-tekuri/jsonschema/v6"

@@ -1,4 +1,4 @@
-package approvals
+package toolschema
 
 import (
 	"encoding/json"
@@ -42,7 +42,7 @@ func TestEditsAreCheckedInBoundedTime(t *testing.T) {
 		"too deep":          {tree, strings.Repeat(`{"a":`, maxSchemaDepth) + "{}" + strings.Repeat("}", maxSchemaDepth), "cannot be checked"},
 		"no schema":         {``, `{"n":1e2000000}`, ""},
 	} {
-		err := checkSchema(json.RawMessage(tt.schema), json.RawMessage(tt.arguments))
+		err := Check(json.RawMessage(tt.schema), json.RawMessage(tt.arguments))
 		if got := fmt.Sprint(err); (err == nil) != (tt.want == "") || !strings.Contains(got, tt.want) && tt.want != "" {
 			t.Errorf("%s: %.200s; want …%s…", name, got, tt.want)
 		}
@@ -63,7 +63,7 @@ func TestCirclesAreNotChecked(t *testing.T) {
 		defs = append(defs, fmt.Sprintf(`"a%d":{"anyOf":[%s]}`, i, strings.Join(all, ",")))
 	}
 	schema := `{"$ref":"#/$defs/a0","$defs":{` + strings.Join(defs, ",") + `}}`
-	if err := checkSchema(json.RawMessage(schema), json.RawMessage(`{}`)); err != nil {
+	if err := Check(json.RawMessage(schema), json.RawMessage(`{}`)); err != nil {
 		t.Error(err)
 	}
 }
