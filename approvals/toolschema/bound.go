@@ -1,0 +1,145 @@
+package toolschema
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const (
+	maxCheck  = 2_000_000 // size of a schema, times the size of the arguments
+	textBlock = 64        // bytes of text that count as one value
+	pairCost  = 16        // of a keyword that compares items with each other, or computes with fractions
+)
+
+// checkable reports whether arguments can be checked in bounded time.
+//
+// The validator applies each schema to each value at most once for every way of
+// references and keywords that leads to the schema. So the schema, with all its
+// references written out as deep as the arguments are nested, times the size of the
+// arguments bounds the work.
+func checkable(s *jsonschema.Schema, arguments any) bool {
+	size, depth := measure(arguments)
+	return size <= maxCheck && (writtenSchema{}).size(s, depth) <= maxCheck/size
+}
+
+// measure returns the number of values in a value, and how deep they are nested.
+func measure(value any) (size, depth int) {
+	size = 1
+	add := func(part any) {
+		n, d := measure(part)
+		size, depth = size+n, max(depth, d+1)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			size += len(name) / textBlock
+			add(name)
+			add(member)
+		}
+	case []any:
+		for _, item := range value {
+			add(item)
+		}
+	case string:
+		size += len(value) / textBlock
+	}
+	return size, depth
+}
+
+// writtenSchema is the size of schemas with their references written out, by schema
+// and by the levels of nested values that it is about.
+type writtenSchema map[schemaAt]int
+
+type schemaAt struct {
+	schema *jsonschema.Schema
+	depth  int
+}
+
+// size returns the size of a schema for values nested to a depth; above maxCheck if
+// there is none, because the schema refers to itself for the same value.
+func (w writtenSchema) size(s *jsonschema.Schema, depth int) int {
+	if s == nil || depth < 0 {
+		return 0
+	}
+	at := schemaAt{s, depth}
+	if size, ok := w[at]; ok {
+		return size
+	}
+	w[at] = maxCheck + 1 // until it is known
+	size := ownSize(s)
+	for _, one := range sameValue(s) {
+		size = min(size+w.size(one, depth), maxCheck+1)
+	}
+	for _, one := range partsOfValue(s) {
+		size = min(size+w.size(one, depth-1), maxCheck+1)
+	}
+	w[at] = size
+	return size
+}
+
+// ownSize returns the size of a schema without other schemas.
+func ownSize(s *jsonschema.Schema) int {
+	size := 1 + len(s.Required) + sizeOf(s.Pattern)
+	if s.Const != nil {
+		values, _ := measure(*s.Const)
+		size += values
+	}
+	if s.Enum != nil {
+		values, _ := measure(s.Enum.Values)
+		size += values
+	}
+	if s.UniqueItems || s.MultipleOf != nil {
+		size += pairCost
+	}
+	for _, required := range s.DependentRequired {
+		size += len(required)
+	}
+	for _, dependency := range s.Dependencies {
+		if required, ok := dependency.([]string); ok {
+			size += len(required)
+		}
+	}
+	for pattern := range s.PatternProperties {
+		size += sizeOf(pattern)
+	}
+	return size
+}
+
+// sizeOf returns the number of characters that a pattern asks for.
+func sizeOf(pattern jsonschema.Regexp) int {
+	if sized, ok := pattern.(*sizedPattern); ok {
+		return sized.size
+	}
+	return 0
+}
+
+// sameValue returns the schemas that a schema applies to its own value.
+func sameValue(s *jsonschema.Schema) []*jsonschema.Schema {
+	schemas := slices.Concat([]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf)
+	schemas = slices.AppendSeq(schemas, maps.Values(s.DependentSchemas))
+	for _, dependency := range s.Dependencies {
+		schemas = append(schemas, schemasIn(dependency)...)
+	}
+	return schemas
+}
+
+// partsOfValue returns the schemas that a schema applies to members, names and items.
+func partsOfValue(s *jsonschema.Schema) []*jsonschema.Schema {
+	schemas := slices.Concat([]*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems},
+		s.PrefixItems, schemasIn(s.AdditionalProperties), schemasIn(s.Items), schemasIn(s.AdditionalItems))
+	schemas = slices.AppendSeq(schemas, maps.Values(s.Properties))
+	return slices.AppendSeq(schemas, maps.Values(s.PatternProperties))
+}
+
+// schemasIn returns the schemas in the value of a keyword that has several forms.
+func schemasIn(keyword any) []*jsonschema.Schema {
+	switch keyword := keyword.(type) {
+	case *jsonschema.Schema:
+		return []*jsonschema.Schema{keyword}
+	case []*jsonschema.Schema:
+		return keyword
+	}
+	return nil
+}
