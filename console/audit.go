@@ -2,11 +2,9 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -70,31 +68,23 @@ func weight(e *approvals.Event) int {
 	return n
 }
 
-// parseAuditFilter reads the query. What it does not know is an error.
+// parseAuditFilter reads the query.
 func parseAuditFilter(query string) (auditFilter, error) {
 	f := auditFilter{limit: auditPage}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return f, errors.New("the query is not well formed; encode it as name=value&name=value")
-	}
-	for name := range values {
-		value := values.Get(name)
-		switch name {
-		case "since":
+	err := readQuery(query, "filter", []parameter{
+		{"since", func(value string) (err error) {
 			if f.since, err = time.Parse(time.RFC3339Nano, value); err != nil {
-				return f, fmt.Errorf("since: %q is not a time such as 2026-01-31T12:00:00Z", value)
+				return fmt.Errorf("%q is not a time such as 2026-01-31T12:00:00Z", value)
 			}
-		case "cursor":
+			return nil
+		}},
+		{"cursor", func(value string) (err error) {
 			if f.after, err = strconv.ParseUint(value, 10, 63); err != nil {
-				return f, errors.New("cursor: is not a next_cursor of this list; leave it out to begin again")
+				return errCursor
 			}
-		case "limit":
-			if f.limit, err = strconv.Atoi(value); err != nil || f.limit < 1 || f.limit > maxLimit {
-				return f, fmt.Errorf("limit: %q is not a number from 1 to %d", value, maxLimit)
-			}
-		default:
-			return f, fmt.Errorf("%s: is not a filter; use since, cursor or limit", name)
-		}
-	}
-	return f, nil
+			return nil
+		}},
+		parameterOf("limit", &f.limit, pageLimit),
+	})
+	return f, err
 }

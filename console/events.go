@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -92,20 +91,14 @@ func (c *Console) inThisLog(ctx context.Context, from uint64) (uint64, error) {
 
 // parseEventsQuery reads whether requests are wanted beside the events.
 func parseEventsQuery(query string) (requests bool, err error) {
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return false, errors.New("the query is not well formed; encode it as name=value")
-	}
-	for name, given := range values {
-		if name != "requests" {
-			return false, fmt.Errorf("%s: is not a parameter; use requests", name)
+	err = readQuery(query, "parameter", []parameter{{"requests", func(value string) error {
+		if value != "true" && value != "false" {
+			return errors.New("is neither true nor false, once; with true each request comes too, as it stands after an event about it")
 		}
-		if len(given) > 1 || given[0] != "true" && given[0] != "false" {
-			return false, errors.New("requests: is neither true nor false, once; with true each request comes too, as it stands after an event about it")
-		}
-		requests = given[0] == "true"
-	}
-	return requests, nil
+		requests = value == "true"
+		return nil
+	}}})
+	return requests, err
 }
 
 type feedItem struct {

@@ -2,14 +2,11 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
-	"github.com/oklog/ulid/v2"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
@@ -33,42 +30,25 @@ func (c *Console) listGrants(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, c.grants.Grants(filter))
 }
 
-// parseGrantFilter reads the query of the list, as strictly as parseFilter.
-func parseGrantFilter(query string) (approvals.GrantFilter, error) {
-	var f approvals.GrantFilter
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return f, errors.New("the query is not well formed; encode it as name=value&name=value")
-	}
-	texts := map[string]*string{"tenant": &f.Tenant, "user": &f.User, "agent": &f.Agent, "session_id": &f.SessionID, "tool": &f.Tool}
-	for name, given := range values {
-		if len(given) > 1 {
-			return f, fmt.Errorf("%s: is given more than once; give one value", name)
-		}
-		value := given[0]
-		switch name {
-		case "expired":
-			if f.Expired, err = strconv.ParseBool(value); err != nil {
-				return f, fmt.Errorf("expired: %q is neither true nor false", value)
+// parseGrantFilter reads the query of the list.
+func parseGrantFilter(query string) (f approvals.GrantFilter, err error) {
+	err = readQuery(query, "filter", []parameter{
+		parameterOf("tenant", &f.Tenant, anyText),
+		parameterOf("user", &f.User, anyText),
+		parameterOf("agent", &f.Agent, anyText),
+		parameterOf("session_id", &f.SessionID, anyText),
+		parameterOf("tool", &f.Tool, anyText),
+		parameterOf("expired", &f.Expired, func(value string) (bool, error) {
+			expired, err := strconv.ParseBool(value)
+			if err != nil {
+				return false, fmt.Errorf("%q is neither true nor false", value)
 			}
-		case "cursor":
-			f.Cursor = value
-			if _, err := ulid.ParseStrict(value); value != "" && err != nil {
-				return f, errors.New("cursor: is not a next_cursor of this list; leave it out to begin again")
-			}
-		case "limit":
-			if f.Limit, err = strconv.Atoi(value); err != nil || f.Limit < 1 || f.Limit > maxLimit {
-				return f, fmt.Errorf("limit: %q is not a number from 1 to %d", value, maxLimit)
-			}
-		default:
-			to := texts[name]
-			if to == nil {
-				return f, fmt.Errorf("%s: is not a filter; use tenant, user, agent, session_id, tool, expired, cursor or limit", name)
-			}
-			*to = value
-		}
-	}
-	return f, nil
+			return expired, nil
+		}),
+		parameterOf("cursor", &f.Cursor, recordID),
+		parameterOf("limit", &f.Limit, pageLimit),
+	})
+	return f, err
 }
 
 // showGrant answers one grant.

@@ -6,14 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/oklog/ulid/v2"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
@@ -58,64 +54,21 @@ func (c *Console) storeAnswers(ctx context.Context) error {
 	return err
 }
 
-// parseFilter reads the query of a list. What it does not know is an error: a
-// misspelt filter that is ignored lists too much.
-func parseFilter(query string) (approvals.Filter, error) {
-	var f approvals.Filter
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return f, errors.New("the query is not well formed; encode it as name=value&name=value")
-	}
-	for name, given := range values {
-		if len(given) > 1 {
-			return f, fmt.Errorf("%s: is given more than once; give one value", name)
-		}
-		value := given[0]
-		switch name {
-		case "status":
-			f.Status, err = oneOf(name, approvals.Status(value), approvals.StatusPending, approvals.StatusApproved,
-				approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled)
-		case "kind":
-			f.Kind, err = oneOf(name, approvals.Kind(value), approvals.KindPermission, approvals.KindClarification,
-				approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined)
-		case "risk":
-			f.Risk, err = oneOf(name, approvals.Risk(value), approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical)
-		case "session_id":
-			f.SessionID = value
-		case "run_id":
-			f.RunID = value
-		case "q":
-			f.Text = value
-		case "cursor":
-			f.Cursor = value
-			if _, parseErr := ulid.ParseStrict(value); value != "" && parseErr != nil {
-				err = errors.New("cursor: is not a next_cursor of this list; leave it out to begin again")
-			}
-		case "limit":
-			f.Limit, err = strconv.Atoi(value)
-			if err != nil || f.Limit < 1 || f.Limit > maxLimit {
-				err = fmt.Errorf("limit: %q is not a number from 1 to %d", value, maxLimit)
-			}
-		default:
-			err = fmt.Errorf("%s: is not a filter; use status, kind, session_id, run_id, risk, q, cursor or limit", name)
-		}
-		if err != nil {
-			return approvals.Filter{}, err
-		}
-	}
-	return f, nil
-}
-
-// oneOf returns the value if it is one of those allowed, or if it is empty.
-func oneOf[T ~string](name string, value T, allowed ...T) (T, error) {
-	if value == "" || slices.Contains(allowed, value) {
-		return value, nil
-	}
-	names := make([]string, len(allowed))
-	for i, a := range allowed {
-		names[i] = string(a)
-	}
-	return "", fmt.Errorf("%s: %q is not known; use %s", name, string(value), strings.Join(names, ", "))
+// parseFilter reads the query of the list.
+func parseFilter(query string) (f approvals.Filter, err error) {
+	err = readQuery(query, "filter", []parameter{
+		parameterOf("status", &f.Status, oneOf(approvals.StatusPending, approvals.StatusApproved,
+			approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled)),
+		parameterOf("kind", &f.Kind, oneOf(approvals.KindPermission, approvals.KindClarification,
+			approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined)),
+		parameterOf("session_id", &f.SessionID, anyText),
+		parameterOf("run_id", &f.RunID, anyText),
+		parameterOf("risk", &f.Risk, oneOf(approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical)),
+		parameterOf("q", &f.Text, anyText),
+		parameterOf("cursor", &f.Cursor, recordID),
+		parameterOf("limit", &f.Limit, pageLimit),
+	})
+	return f, err
 }
 
 // showRequest answers one request.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -107,22 +106,16 @@ func (c *Console) websocket(w http.ResponseWriter, r *http.Request) error {
 
 // parseSocketQuery reads where a socket resumes; nil is nowhere.
 func parseSocketQuery(query string) (last *uint64, err error) {
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return nil, errors.New("the query is not well formed; encode it as name=value")
-	}
-	for name, given := range values {
-		if name != "last_event_id" {
-			return nil, fmt.Errorf("%s: is not a parameter; use last_event_id", name)
-		}
-		from, err := resumeFrom(given[0])
-		if err != nil || len(given) > 1 || given[0] == "" {
-			return nil, errors.New("last_event_id: is not the id of an event; give the last event_id you got, once, or leave it out")
+	err = readQuery(query, "parameter", []parameter{{"last_event_id", func(value string) error {
+		from, err := resumeFrom(value)
+		if err != nil || value == "" {
+			return errors.New("is not the id of an event; give the last event_id you got, once, or leave it out")
 		}
 		from--
 		last = &from
-	}
-	return last, nil
+		return nil
+	}}})
+	return last, err
 }
 
 // socket is one client's WebSocket.

@@ -1,0 +1,72 @@
+package console
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Every query is read by one reader, which refuses what it does not know.
+func TestQueriesThatAreRefused(t *testing.T) {
+	lists := map[string]func(string) error{
+		"requests": func(query string) error { _, err := parseFilter(query); return err },
+		"grants":   func(query string) error { _, err := parseGrantFilter(query); return err },
+		"audit":    func(query string) error { _, err := parseAuditFilter(query); return err },
+		"events":   func(query string) error { _, err := parseEventsQuery(query); return err },
+		"ws":       func(query string) error { _, err := parseSocketQuery(query); return err },
+	}
+	for _, tt := range []struct{ list, query, want string }{
+		{"requests", "q=%zz", "the query is not well formed; encode it as name=value&name=value"},
+		{"requests", "q=a;b", "the query is not well formed; encode it as name=value&name=value"},
+		{"requests", "q=a&q=b", "q: is given more than once; give one value"},
+		{"requests", "state=pending", "state: is not a filter; use status, kind, session_id, run_id, risk, q, cursor or limit"},
+		{"requests", "risk=grave", `risk: "grave" is not known; use low, medium, high, critical`},
+		{"requests", "cursor=1", "cursor: is not a next_cursor of this list; leave it out to begin again"},
+		{"requests", "limit=501", `limit: "501" is not a number from 1 to 500`},
+		{"requests", "limit=", `limit: "" is not a number from 1 to 500`},
+		{"grants", "expired=some", `expired: "some" is neither true nor false`},
+		{"grants", "name=a", "name: is not a filter; use tenant, user, agent, session_id, tool, expired, cursor or limit"},
+		{"audit", "since=today", `since: "today" is not a time such as 2026-01-31T12:00:00Z`},
+		{"audit", "cursor=-1", "cursor: is not a next_cursor of this list; leave it out to begin again"},
+		{"audit", "limit=1&limit=2", "limit: is given more than once; give one value"},
+		{"events", "requests=1", "requests: is neither true nor false, once; with true each request comes too, as it stands after an event about it"},
+		{"events", "request=true", "request: is not a parameter; use requests"},
+		{"ws", "last_event_id=", "last_event_id: is not the id of an event; give the last event_id you got, once, or leave it out"},
+	} {
+		if err := lists[tt.list](tt.query); err == nil || err.Error() != tt.want {
+			t.Errorf("%s?%s: %v; want %s", tt.list, tt.query, err, tt.want)
+		}
+	}
+	for name, parse := range lists {
+		if err := parse(""); err != nil {
+			t.Errorf("%s without a query: %v", name, err)
+		}
+	}
+}
+
+func TestQueriesThatAreRead(t *testing.T) {
+	requests, err := parseFilter("status=&kind=decision&q=two+words&cursor=&limit=500")
+	if diff := cmp.Diff(approvals.Filter{Kind: approvals.KindDecision, Text: "two words", Limit: 500}, requests); err != nil || diff != "" {
+		t.Errorf("requests: %v %s", err, diff)
+	}
+	grants, err := parseGrantFilter("tenant=a&expired=true")
+	if diff := cmp.Diff(approvals.GrantFilter{Tenant: "a", Expired: true}, grants); err != nil || diff != "" {
+		t.Errorf("grants: %v %s", err, diff)
+	}
+	want := auditFilter{since: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), after: 7, limit: auditPage}
+	if audit, err := parseAuditFilter("since=2026-01-31T12:00:00Z&cursor=7"); err != nil || audit != want {
+		t.Errorf("audit: %v, %v", audit, err)
+	}
+	if requests, err := parseEventsQuery("requests=true"); err != nil || !requests {
+		t.Errorf("events: %v, %v", requests, err)
+	}
+	if last, err := parseSocketQuery("last_event_id=7"); err != nil || last == nil || *last != 7 {
+		t.Errorf("ws: %v, %v", last, err)
+	}
+	if last, err := parseSocketQuery(""); err != nil || last != nil {
+		t.Errorf("ws without a query: %v, %v", last, err)
+	}
+}
