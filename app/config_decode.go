@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // configReader fills a Config from YAML nodes and collects every problem with
@@ -17,7 +19,7 @@ import (
 type configReader struct {
 	lookup   func(string) (string, bool)
 	lines    map[string]int // key path -> line, for every key in the file
-	problems []ConfigProblem
+	problems strictyaml.Errors
 }
 
 // given reports whether the key stands in the file.
@@ -36,8 +38,8 @@ func (r *configReader) problem(key, format string, args ...any) {
 	for r.lines[at] == 0 && at != "" {
 		at = at[:max(strings.LastIndexAny(at, ".["), 0)]
 	}
-	r.problems = append(r.problems, ConfigProblem{
-		Line: r.lines[at], Key: unmarkReferences(key), Reason: unmarkReferences(fmt.Sprintf(format, args...)),
+	r.problems = append(r.problems, &strictyaml.Error{
+		Line: r.lines[at], Key: unmarkReferences(key), Problem: unmarkReferences(fmt.Sprintf(format, args...)),
 	})
 }
 
@@ -77,9 +79,9 @@ func (r *configReader) readStruct(node *yaml.Node, key string, target reflect.Va
 		name, value := node.Content[i], node.Content[i+1]
 		path := joinKey(key, name.Value)
 		if first := r.lines[path]; first > 0 {
-			r.problems = append(r.problems, ConfigProblem{
+			r.problems = append(r.problems, &strictyaml.Error{
 				Line: name.Line, Key: path,
-				Reason: fmt.Sprintf("is given twice, first in line %d; remove one", first),
+				Problem: fmt.Sprintf("is given twice, first in line %d; remove one", first),
 			})
 			continue
 		}

@@ -60,12 +60,12 @@ func (r *configReader) validateContact(contact string) {
 	}
 }
 
-// CheckReviewer says in a [*ConfigError] what is wrong with one reviewer.
+// CheckReviewer says in a [strictyaml.Errors] what is wrong with one reviewer.
 func CheckReviewer(reviewer Reviewer) error {
 	r := configReader{}
 	r.validateReviewer("reviewer", &reviewer, false)
 	if len(r.problems) > 0 {
-		return &ConfigError{Problems: r.problems}
+		return r.problems
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // environment is a lookup over fixed variables.
@@ -293,7 +295,7 @@ func FuzzConfig(f *testing.F) {
 			t.Fatal(err)
 		}
 		_, err := LoadConfig(file, environment("X", value))
-		if problems := (*ConfigError)(nil); err != nil && (!errors.As(err, &problems) || len(problems.Problems) == 0) {
+		if problems := (strictyaml.Errors)(nil); err != nil && (!errors.As(err, &problems) || len(problems) == 0) {
 			t.Errorf("error %v does not list problems", err)
 		}
 		config, err := LoadConfig(writeFile(t, "proxy: {clients: [{key: ${X}, user: \"u${X}\"}]}"), environment("X", "k"+value))

@@ -4,18 +4,22 @@ import (
 	"bytes"
 	"cmp"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/strictyaml"
+)
+
+// Error is one mistake in a policy file, and Errors are all of them.
+type (
+	Error  = strictyaml.Error
+	Errors = strictyaml.Errors
 )
 
 // Load reads a policy file. What is wrong in it is returned as [Errors].
@@ -46,36 +50,12 @@ func Parse(name string, src []byte) (*Policy, error) {
 
 // document parses the one YAML document of a file; nil if there is none.
 func (r *reader) document(src []byte) *yaml.Node {
-	dec := yaml.NewDecoder(bytes.NewReader(src))
-	var doc, more yaml.Node
-	if err := dec.Decode(&doc); err != nil {
-		if !errors.Is(err, io.EOF) {
-			r.syntax(err)
-		}
-		return nil
-	}
-	switch err := dec.Decode(&more); {
-	case err == nil:
-		r.fail(&more, "", "a second document begins here: a policy is one")
-	case !errors.Is(err, io.EOF):
-		r.syntax(err)
-	}
-	root := doc.Content[0]
-	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
-		return nil
+	root, err := strictyaml.Document(src)
+	if err != nil {
+		err.File = r.file
+		r.errors = append(r.errors, err)
 	}
 	return root
-}
-
-// syntax notes an error of the YAML parser, which names its line in its text.
-func (r *reader) syntax(err error) {
-	problem := strings.TrimPrefix(err.Error(), "yaml: ")
-	e := &Error{File: r.file, Problem: problem}
-	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(problem); m != nil {
-		e.Line, _ = strconv.Atoi(m[1])
-		e.Problem = m[2]
-	}
-	r.errors = append(r.errors, e)
 }
 
 func (r *reader) policy(root *yaml.Node, p *Policy) {

@@ -34,9 +34,9 @@ func TestParseErrors(t *testing.T) {
 	f("default:\n", "policy.yaml:1: default: must be a text, and is empty")
 	f("default: ask\ndefault: allow\n", "policy.yaml:2: default: stands twice: first in line 1")
 	f("- a\n", "policy.yaml:1: must be a mapping")
-	f("a: [b\n", "policy.yaml:1: did not find")
-	f("default: ask\n---\ndefault: ask\n", "policy.yaml:2: a second document begins here")
-	f("rules:\n  - deny: [bash, *x]\n", "policy.yaml: unknown anchor 'x' referenced")
+	f("a: [b\n", "policy.yaml:2: not valid YAML: did not find")
+	f("default: ask\n---\ndefault: ask\n", "policy.yaml:2: a second YAML document starts here")
+	f("rules:\n  - deny: [bash, *x]\n", "policy.yaml: not valid YAML: unknown anchor 'x' referenced")
 	f("default: &a ask\nrules:\n  - deny: [*a]\n", "policy.yaml:3: rules[0].deny[0]: must be a text, and is an alias (*a)")
 	f("tools:\n  <<: {a: 1}\n", "policy.yaml:2: tools: has")
 	f("limits: {}\nrules:\n  - allow: [x]\n    scope: user\n  - ask: [x]\n    limit: {}\n",
