@@ -17,9 +17,9 @@ import (
 // its place. yaml's own decoder knows no key paths and gives up at the first
 // unknown key.
 type configReader struct {
-	lookup   func(string) (string, bool)
-	lines    map[string]int // key path -> line, for every key in the file
-	problems strictyaml.Errors
+	strictyaml.Reader
+	lookup func(string) (string, bool)
+	lines  map[string]int // key path -> line, for every key in the file
 }
 
 // given reports whether the key stands in the file.
@@ -29,7 +29,7 @@ func (r *configReader) given(key string) bool { return r.lines[key] > 0 }
 // nearest key around it that stands in the file. What follows from a problem
 // that is noted already, of the key or of one in it, is left out.
 func (r *configReader) problem(key, format string, args ...any) {
-	for _, p := range r.problems {
+	for _, p := range r.Errors {
 		if rest, ok := strings.CutPrefix(p.Key, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return
 		}
@@ -38,8 +38,8 @@ func (r *configReader) problem(key, format string, args ...any) {
 	for r.lines[at] == 0 && at != "" {
 		at = at[:max(strings.LastIndexAny(at, ".["), 0)]
 	}
-	r.problems = append(r.problems, &strictyaml.Error{
-		Line: r.lines[at], Key: unmarkReferences(key), Problem: unmarkReferences(fmt.Sprintf(format, args...)),
+	r.Errors = append(r.Errors, &strictyaml.Error{
+		Line: r.lines[at], Key: key, Problem: fmt.Sprintf(format, args...),
 	})
 }
 
@@ -64,7 +64,7 @@ func (r *configReader) readValue(node *yaml.Node, key string, target reflect.Val
 	case target.Kind() == reflect.Slice:
 		r.readList(node, key, target)
 	case node.Kind != yaml.ScalarNode:
-		r.problem(key, "is a %s; write %s", kindName(node), wanted(target))
+		r.problem(key, "must be %s, and is %s", wanted(target), strictyaml.Kind(node))
 	default:
 		r.readScalar(node, key, target, options)
 	}
@@ -72,33 +72,24 @@ func (r *configReader) readValue(node *yaml.Node, key string, target reflect.Val
 
 func (r *configReader) readStruct(node *yaml.Node, key string, target reflect.Value) {
 	if node.Kind != yaml.MappingNode {
-		r.problem(key, "is a %s; write a mapping with the keys %s", kindName(node), strings.Join(yamlKeys(target.Type()), ", "))
+		r.problem(key, "must be a mapping with the keys %s, and is %s", strings.Join(yamlKeys(target.Type()), ", "), strictyaml.Kind(node))
 		return
 	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		name, value := node.Content[i], node.Content[i+1]
-		path := joinKey(key, name.Value)
-		if first := r.lines[path]; first > 0 {
-			r.problems = append(r.problems, &strictyaml.Error{
-				Line: name.Line, Key: path,
-				Problem: fmt.Sprintf("is given twice, first in line %d; remove one", first),
-			})
-			continue
-		}
+	r.Members(node, key, func(name, value *yaml.Node, path string) {
 		r.lines[path] = name.Line
 		field, ok := fieldByKey(target.Type(), name.Value)
 		if !ok {
-			r.problem(path, "unknown key; the keys here are %s", strings.Join(yamlKeys(target.Type()), ", "))
-			continue
+			r.problem(path, "%s", strictyaml.UnknownKey(yamlKeys(target.Type())))
+			return
 		}
 		r.readValue(value, path, target.FieldByIndex(field.Index), field.Tag)
-	}
+	})
 }
 
 // readList replaces the default of a list as a whole.
 func (r *configReader) readList(node *yaml.Node, key string, target reflect.Value) {
 	if node.Kind != yaml.SequenceNode {
-		r.problem(key, "is a %s; write a list", kindName(node))
+		r.problem(key, "must be a list, and is %s", strictyaml.Kind(node))
 		return
 	}
 	list := reflect.MakeSlice(target.Type(), len(node.Content), len(node.Content))
@@ -153,23 +144,6 @@ func (r *configReader) readScalar(node *yaml.Node, key string, target reflect.Va
 func either(values []string) string {
 	last := len(values) - 1
 	return strings.Join(values[:last], ", ") + " or " + values[last]
-}
-
-func joinKey(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-func kindName(node *yaml.Node) string {
-	switch node.Kind {
-	case yaml.MappingNode:
-		return "mapping"
-	case yaml.SequenceNode:
-		return "list"
-	}
-	return "single value"
 }
 
 // wanted says what a value that is neither struct nor list is written as.

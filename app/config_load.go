@@ -66,8 +66,11 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, strict
 	config.Policy.FileNamed, config.NATS.DirNamed = r.given("policy.file"), r.given("nats.dir")
 	config.resolvePaths(filepath.Dir(file))
 	r.validate(&config)
-	slices.SortStableFunc(r.problems, func(a, b *strictyaml.Error) int { return a.Line - b.Line })
-	return config, r.problems, nil
+	for _, problem := range r.Errors {
+		problem.Key, problem.Problem = unmarkReferences(problem.Key), unmarkReferences(problem.Problem)
+	}
+	slices.SortStableFunc(r.Errors, func(a, b *strictyaml.Error) int { return a.Line - b.Line })
+	return config, r.Errors, nil
 }
 
 // resolvePaths makes relative paths relative to the folder of the file. What

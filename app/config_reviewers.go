@@ -64,8 +64,8 @@ func (r *configReader) validateContact(contact string) {
 func CheckReviewer(reviewer Reviewer) error {
 	r := configReader{}
 	r.validateReviewer("reviewer", &reviewer, false)
-	if len(r.problems) > 0 {
-		return r.problems
+	if len(r.Errors) > 0 {
+		return r.Errors
 	}
 	return nil
 }

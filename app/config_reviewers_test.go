@@ -48,7 +48,7 @@ func TestConfigRefusesReviewers(t *testing.T) {
 			}
 		}
 	}
-	f("    - ann\n", "heldcall.yaml:3: console.reviewers[0]: is a single value; write a mapping with the keys name, token_sha256, role, groups, user")
+	f("    - ann\n", "heldcall.yaml:3: console.reviewers[0]: must be a mapping with the keys name, token_sha256, role, groups, user")
 	f("    - {name: ann}\n", "console.reviewers[0].token_sha256: is not 64 lower-case hex digits; make a token and its hash with: heldcall token create")
 	f("    - {token_sha256: "+hashA+"}\n", `console.reviewers[0].name: "" is not a name`)
 	f("    - {name: \"a\\nb\", token_sha256: "+hashA+"}\n", `console.reviewers[0].name: "a\nb" is not a name`)

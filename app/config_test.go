@@ -162,9 +162,9 @@ func TestConfigProblems(t *testing.T) {
 	// The form.
 	f("proxy:\n  listn: x\n", "heldcall.yaml:2: proxy.listn: unknown key; the keys here are listen, upstreams, clients, trust_headers, keepalive, heartbeat, max_body, max_continuations, max_denials, routes")
 	f("log: {level: info, level: warn}\n", "heldcall.yaml:1: log.level: is given twice, first in line 1; remove one")
-	f("log: text\n", "heldcall.yaml:1: log: is a single value; write a mapping with the keys level, format")
-	f("\nproxy: {upstreams: {prefix: /v1}}\n", "heldcall.yaml:2: proxy.upstreams: is a mapping; write a list")
-	f("proxy: {keepalive: [1s]}\n", "heldcall.yaml:1: proxy.keepalive: is a list; write a duration such as 10s")
+	f("log: text\n", "heldcall.yaml:1: log: must be a mapping with the keys level, format, and is a single value")
+	f("\nproxy: {upstreams: {prefix: /v1}}\n", "heldcall.yaml:2: proxy.upstreams: must be a list, and is a mapping")
+	f("proxy: {keepalive: [1s]}\n", "heldcall.yaml:1: proxy.keepalive: must be a duration such as 10s, and is a list")
 	f("log: &a {level: info}\n", "heldcall.yaml:1: log: anchors and aliases are not read; write the value out")
 	f("log: {}\n---\nlog: {}\n", "heldcall.yaml:2: a second YAML document starts here; keep one")
 	f("proxy:\n  clients: [${SET}\nlog: {}\n", "heldcall.yaml:2: not valid YAML: did not find expected ',' or ']'")
@@ -214,7 +214,7 @@ func TestConfigProblems(t *testing.T) {
 	// What this version does not do.
 	f("hold: {mode: park}\n", "heldcall.yaml:1: hold.mode: park is not in this version; write block")
 	f("policy: {mode: loose}\n", `heldcall.yaml:1: policy.mode: "loose" is not known; write enforce or shadow`)
-	f("notify: {slack: {}}\n", "heldcall.yaml:1: notify.slack: is a mapping; write a list")
+	f("notify: {slack: {}}\n", "heldcall.yaml:1: notify.slack: must be a list, and is a mapping")
 	for _, listen := range []string{"0.0.0.0:4142", ":4142", "192.0.2.1:4142", "[::]:4142", "example.com:4142"} {
 		f("console: {listen: \""+listen+"\"}\n", fmt.Sprintf(
 			"heldcall.yaml:1: console.listen: %q is not a loopback address, and there are no console.reviewers to ask who may decide; add them, or write 127.0.0.1 in place of %q",

@@ -9,6 +9,8 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // Cases are what a policy is expected to say of some calls: its unit test. A file
@@ -48,17 +50,17 @@ func LoadCases(file string) (*Cases, error) {
 }
 
 func parseCases(file string, src []byte) (*Cases, error) {
-	r := &reader{file: file, base: filepath.Base(file)}
+	r := newReader(file)
 	all := &Cases{}
 	root := r.document(src)
-	if root == nil && len(r.errors) == 0 {
-		r.errors = append(r.errors, &Error{File: file, Problem: "holds no cases"})
+	if root == nil && len(r.Errors) == 0 {
+		r.Errors = append(r.Errors, &Error{File: file, Problem: "holds no cases"})
 	}
 	if root != nil {
 		r.cases(root, all)
 	}
-	if len(r.errors) > 0 {
-		return nil, r.errors
+	if len(r.Errors) > 0 {
+		return nil, r.Errors
 	}
 	if all.Policy != "" && !filepath.IsAbs(all.Policy) {
 		all.Policy = filepath.Join(filepath.Dir(file), all.Policy)
@@ -88,15 +90,15 @@ func (r *reader) cases(root *yaml.Node, all *Cases) {
 	var common given
 	var list *yaml.Node
 	r.mapping(root, "", []key{
-		{"policy", func(n *yaml.Node, path string) { all.Policy, _ = r.text(n, path) }},
+		{"policy", func(n *yaml.Node, path string) { all.Policy, _ = r.Text(n, path) }},
 		{"given", func(n *yaml.Node, path string) { r.given(n, path, &common) }},
 		{"cases", func(n *yaml.Node, _ string) { list = n }},
 	}, nil)
 	if list == nil {
-		r.fail(root, "cases", "is missing: a list of what is given and expected")
+		r.Fail(root, "cases", "is missing: a list of what is given and expected")
 		return
 	}
-	r.list(list, "cases", "cases", func(n *yaml.Node, path string) { all.Cases = append(all.Cases, r.oneCase(n, path, common)) })
+	r.List(list, "cases", "cases", func(n *yaml.Node, path string) { all.Cases = append(all.Cases, r.oneCase(n, path, common)) })
 }
 
 func (r *reader) oneCase(n *yaml.Node, path string, one given) Case {
@@ -104,11 +106,11 @@ func (r *reader) oneCase(n *yaml.Node, path string, one given) Case {
 	r.mapping(n, path, []key{
 		{"given", func(n *yaml.Node, path string) { r.given(n, path, &one) }},
 		{"expect", func(n *yaml.Node, path string) { c.Expect = r.action(n, path) }},
-		{"rule", func(n *yaml.Node, path string) { c.Rule, _ = r.text(n, path) }},
-		{"why", func(n *yaml.Node, path string) { c.Why, _ = r.text(n, path) }},
+		{"rule", func(n *yaml.Node, path string) { c.Rule, _ = r.Text(n, path) }},
+		{"why", func(n *yaml.Node, path string) { c.Why, _ = r.Text(n, path) }},
 	}, nil)
-	if n.Kind == yaml.MappingNode && c.Expect == "" && len(r.errors) == 0 {
-		r.fail(n, path, "does not say what to expect: write expect: allow, deny or ask")
+	if n.Kind == yaml.MappingNode && c.Expect == "" && len(r.Errors) == 0 {
+		r.Fail(n, path, "does not say what to expect: write expect: allow, deny or ask")
 	}
 	c.Call = one.call
 	return c
@@ -118,15 +120,15 @@ func (r *reader) oneCase(n *yaml.Node, path string, one given) Case {
 func (r *reader) given(n *yaml.Node, path string, one *given) {
 	if n.Kind == yaml.ScalarNode {
 		if n.ShortTag() != "!!str" {
-			r.fail(n, path, "must be a text or a mapping, and is %s: quote it", describe(n))
+			r.Fail(n, path, "must be a text or a mapping, and is %s: quote it", strictyaml.Describe(n))
 		} else if one.field == "" {
-			r.fail(n, path, "is a text, and it is not said which field of the arguments it is: set field in given")
+			r.Fail(n, path, "is a text, and it is not said which field of the arguments it is: set field in given")
 		}
 		one.call.Arguments = marshal(nested(strings.Split(one.field, "."), n.Value))
 		return
 	}
 	text := func(to *string) func(*yaml.Node, string) {
-		return func(n *yaml.Node, path string) { *to, _ = r.text(n, path) }
+		return func(n *yaml.Node, path string) { *to, _ = r.Text(n, path) }
 	}
 	r.mapping(n, path, []key{
 		{"tool", text(&one.call.Tool)},
@@ -134,12 +136,12 @@ func (r *reader) given(n *yaml.Node, path string, one *given) {
 		{"args", func(n *yaml.Node, path string) {
 			var args map[string]any
 			if err := n.Decode(&args); err != nil || n.Kind != yaml.MappingNode {
-				r.fail(n, path, "must be a mapping of arguments, and is %s", describe(n))
+				r.Fail(n, path, "must be a mapping of arguments, and is %s", strictyaml.Describe(n))
 			}
 			one.call.Arguments = marshal(args)
 		}},
 		{"arguments", text(&one.call.Arguments)},
-		{"free_text", func(n *yaml.Node, path string) { one.call.FreeText = r.yesNo(n, path) }},
+		{"free_text", func(n *yaml.Node, path string) { one.call.FreeText = r.Bool(n, path) }},
 		{"principal", func(n *yaml.Node, path string) { one.call.Principal = r.principal(n, path) }},
 		{"session", text(&one.call.Session)},
 		{"run", text(&one.call.Run)},
@@ -150,9 +152,9 @@ func (r *reader) given(n *yaml.Node, path string, one *given) {
 
 func (r *reader) principal(n *yaml.Node, path string) (who approvals.Principal) {
 	r.mapping(n, path, []key{
-		{"tenant", func(n *yaml.Node, path string) { who.Tenant, _ = r.text(n, path) }},
-		{"user", func(n *yaml.Node, path string) { who.User, _ = r.text(n, path) }},
-		{"agent", func(n *yaml.Node, path string) { who.Agent, _ = r.text(n, path) }},
+		{"tenant", func(n *yaml.Node, path string) { who.Tenant, _ = r.Text(n, path) }},
+		{"user", func(n *yaml.Node, path string) { who.User, _ = r.Text(n, path) }},
+		{"agent", func(n *yaml.Node, path string) { who.Agent, _ = r.Text(n, path) }},
 	}, nil)
 	return who
 }

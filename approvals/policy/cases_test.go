@@ -65,7 +65,7 @@ func TestLoadCases(t *testing.T) {
 	f("given: {field: x}\ncases:\n  - {given: 5, expect: allow}\n  - {given: ls}\n", `:3: cases[0].given: must be a text or a mapping, and is "5" (int): quote it`)
 	f("given: {field: x}\ncases:\n  - {given: ls}\n", ":3: cases[0]: does not say what to expect")
 	f("cases:\n  - {given: {tool: x, args: [1]}, expect: maybe, because: y}\n",
-		":2: cases[0].given.args: must be a mapping of arguments", `:2: cases[0].expect: is "maybe"`, ":2: cases[0].because: is not a known key")
+		":2: cases[0].given.args: must be a mapping of arguments", `:2: cases[0].expect: is "maybe"`, ":2: cases[0].because: unknown key")
 }
 
 func TestCaseCheck(t *testing.T) {

@@ -23,13 +23,13 @@ func (e Escalation) compare(other Escalation) int {
 // escalation reads the escalate of a rule.
 func (r *reader) escalation(n *yaml.Node, path string) Escalation {
 	var e Escalation
-	before := len(r.errors)
+	before := len(r.Errors)
 	r.mapping(n, path, []key{
-		{"after", func(n *yaml.Node, path string) { e.After = r.duration(n, path) }},
+		{"after", func(n *yaml.Node, path string) { e.After = r.Duration(n, path) }},
 		{"to", func(n *yaml.Node, path string) { e.To = r.names(n, path) }},
 	}, nil)
-	if len(r.errors) == before && (e.After == 0 || len(e.To) == 0) {
-		r.fail(n, path, "is not complete: write after, a time, and to, a list of reviewers")
+	if len(r.Errors) == before && (e.After == 0 || len(e.To) == 0) {
+		r.Fail(n, path, "is not complete: write after, a time, and to, a list of reviewers")
 	}
 	return e
 }
@@ -43,8 +43,8 @@ func (r *ruleReader) checkEscalation(path string) {
 	timeout := cmp.Or(one.timeout, DefaultTimeout)
 	switch {
 	case len(one.reviewers) == 0:
-		r.fail(r.escalateAt, path, "has no effect: the rule names no reviewers, so any reviewer may decide from the start")
+		r.Fail(r.escalateAt, path, "has no effect: the rule names no reviewers, so any reviewer may decide from the start")
 	case one.escalate.After >= timeout:
-		r.fail(r.escalateAt, path+".after", "is not before the end: the rule's timeout is %s", timeout)
+		r.Fail(r.escalateAt, path+".after", "is not before the end: the rule's timeout is %s", timeout)
 	}
 }

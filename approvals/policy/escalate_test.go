@@ -43,5 +43,5 @@ func TestEscalateRefuses(t *testing.T) {
 	f("    reviewers: [a]\n    escalate: {after: 60, to: [b]}\n", "rules[0].escalate.after: has no unit")
 	f("    reviewers: [a]\n    escalate: {after: 1m, to: []}\n", "rules[0].escalate.to: is empty")
 	f("    reviewers: [a]\n    escalate: 5m\n", "rules[0].escalate: must be a mapping")
-	f("    reviewers: [a]\n    escalate: {after: 1m, to: [b], again: true}\n", "rules[0].escalate.again: is not a known key: write one of after, to")
+	f("    reviewers: [a]\n    escalate: {after: 1m, to: [b], again: true}\n", "rules[0].escalate.again: unknown key; the keys here are after, to")
 }

@@ -47,21 +47,21 @@ func (p *Policy) JudgeHosted(_ approvals.Principal, name string) Verdict {
 func (r *reader) hostedTools(n *yaml.Node, path string, h *hosted) {
 	h.rule = fmt.Sprintf("%s:%d", r.base, n.Line)
 	if n.Kind != yaml.SequenceNode {
-		h.deny = r.oneOf(n, path, []string{string(Allow), string(Deny)}) == string(Deny)
+		h.deny = r.OneOf(n, path, []string{string(Allow), string(Deny)}) == string(Deny)
 		return
 	}
 	h.deny = true
-	r.list(n, path, "hosted tools", func(n *yaml.Node, path string) {
-		text, ok := r.text(n, path)
+	r.List(n, path, "hosted tools", func(n *yaml.Node, path string) {
+		text, ok := r.Text(n, path)
 		if !ok {
 			return
 		}
 		name, err := newPattern(text)
 		switch {
 		case err != nil:
-			r.fail(n, path, "%s", err)
+			r.Fail(n, path, "%s", err)
 		case !name.any:
-			r.fail(n, path, "must be the name of a hosted tool, or a glob, without an argument")
+			r.Fail(n, path, "must be the name of a hosted tool, or a glob, without an argument")
 		default:
 			h.names = append(h.names, name)
 		}

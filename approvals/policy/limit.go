@@ -168,22 +168,22 @@ func (l *Limit) bounds() []bound {
 
 // limit reads the limit of a rule.
 func (r *ruleReader) limit(n *yaml.Node, path string) {
-	before := len(r.errors)
+	before := len(r.Errors)
 	l := &limit{}
 	r.mapping(n, path, []key{
-		{"per_turn", func(n *yaml.Node, path string) { l.turn = r.number(n, path, 1) }},
-		{"per_run", func(n *yaml.Node, path string) { l.run = r.number(n, path, 1) }},
+		{"per_turn", func(n *yaml.Node, path string) { l.turn = r.Number(n, path, 1) }},
+		{"per_run", func(n *yaml.Node, path string) { l.run = r.Number(n, path, 1) }},
 		{"per_minute", func(n *yaml.Node, path string) {
-			if l.minute = r.number(n, path, 1); l.minute > maxPerMinute {
-				r.fail(n, path, "must be at most %d", maxPerMinute)
+			if l.minute = r.Number(n, path, 1); l.minute > maxPerMinute {
+				r.Fail(n, path, "must be at most %d", maxPerMinute)
 			}
 		}},
 		{"then", func(n *yaml.Node, path string) {
-			l.then = Action(r.oneOf(n, path, []string{string(Ask), string(Deny)}))
+			l.then = Action(r.OneOf(n, path, []string{string(Ask), string(Deny)}))
 		}},
 	}, nil)
-	if len(r.errors) == before && l.turn == 0 && l.run == 0 && l.minute == 0 {
-		r.fail(n, path, "limits nothing: write per_turn, per_run or per_minute")
+	if len(r.Errors) == before && l.turn == 0 && l.run == 0 && l.minute == 0 {
+		r.Fail(n, path, "limits nothing: write per_turn, per_run or per_minute")
 	}
 	r.one.limit, r.limitAt = l, n
 }
@@ -198,9 +198,9 @@ func (r *ruleReader) checkLimit(path string) {
 	asks, allows := r.found[&r.to.ask], r.found[&r.to.allow]
 	switch {
 	case !asks && !allows:
-		r.fail(r.limitAt, path, "has no effect: it is about the allow and the ask list, and the rule has neither")
+		r.Fail(r.limitAt, path, "has no effect: it is about the allow and the ask list, and the rule has neither")
 	case asks && l.then == Ask:
-		r.fail(r.limitAt, path, "then: ask has no effect on what the ask list asks about anyway: write then: deny")
+		r.Fail(r.limitAt, path, "then: ask has no effect on what the ask list asks about anyway: write then: deny")
 	case l.then == "" && asks:
 		l.then = Deny
 	case l.then == "":

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,16 +33,16 @@ func Load(file string) (*Policy, error) {
 // Parse reads a policy. The name stands for its file in errors, and the last
 // element of it in verdicts. What is wrong is returned as [Errors], all of it.
 func Parse(name string, src []byte) (*Policy, error) {
-	r := &reader{file: name, base: filepath.Base(name)}
+	r := newReader(name)
 	p := Default()
 	p.profiles, p.fallback = knownProfiles(), ""
 	if root := r.document(src); root != nil {
 		r.policy(root, p)
 	}
 	p.fallback = cmp.Or(p.fallback, Ask)
-	if len(r.errors) > 0 {
-		slices.SortStableFunc(r.errors, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
-		return nil, r.errors
+	if len(r.Errors) > 0 {
+		slices.SortStableFunc(r.Errors, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+		return nil, r.Errors
 	}
 	return p, nil
 }
@@ -52,8 +51,8 @@ func Parse(name string, src []byte) (*Policy, error) {
 func (r *reader) document(src []byte) *yaml.Node {
 	root, err := strictyaml.Document(src)
 	if err != nil {
-		err.File = r.file
-		r.errors = append(r.errors, err)
+		err.File = r.File
+		r.Errors = append(r.Errors, err)
 	}
 	return root
 }
@@ -64,7 +63,7 @@ func (r *reader) policy(root *yaml.Node, p *Policy) {
 		{"default", func(n *yaml.Node, path string) { p.fallback = r.action(n, path) }},
 		{"ambiguous", func(n *yaml.Node, path string) {
 			p.ambiguous = ground{
-				action: Action(r.oneOf(n, path, []string{string(Ask), string(Deny)})), rule: fmt.Sprintf("ambiguous (%s:%d)", r.base, n.Line),
+				action: Action(r.OneOf(n, path, []string{string(Ask), string(Deny)})), rule: fmt.Sprintf("ambiguous (%s:%d)", r.base, n.Line),
 				reason: "The call can be read in more than one way, and the policy denies such calls.",
 			}
 		}},
@@ -78,7 +77,7 @@ func (r *reader) policy(root *yaml.Node, p *Policy) {
 		{"rules", func(n *yaml.Node, _ string) { rules = n }},
 		{"hosted_tools", func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.hosted) }},
 		{"hosted_mcp", func(n *yaml.Node, path string) {
-			p.hosted.freely = r.oneOf(n, path, []string{string(Ask), string(Allow)}) == string(Allow)
+			p.hosted.freely = r.OneOf(n, path, []string{string(Ask), string(Allow)}) == string(Allow)
 		}},
 	}, []string{"denial", "grants", "limit", "limits", "mode"})
 	if p.fallback != "" {
@@ -90,7 +89,7 @@ func (r *reader) policy(root *yaml.Node, p *Policy) {
 	}
 	var lists lists
 	if rules != nil && !isEmpty(rules) { // after tools and profiles, which say what the patterns' arguments are
-		r.list(rules, "rules", "rules", func(n *yaml.Node, path string) { r.rule(n, path, p, &lists) })
+		r.List(rules, "rules", "rules", func(n *yaml.Node, path string) { r.rule(n, path, p, &lists) })
 	}
 	for _, list := range [][]*pattern{lists.deny, lists.ask, lists.allow, lists.rewrite} {
 		slices.SortFunc(list, byStrictness)
@@ -106,18 +105,18 @@ func isEmpty(n *yaml.Node) bool {
 // profiles reads all, none, or the agents whose tools are known.
 func (r *reader) profiles(n *yaml.Node, path string, p *Policy) {
 	if n.Kind != yaml.SequenceNode {
-		if r.oneOf(n, path, []string{"all", "none"}) == "none" {
+		if r.OneOf(n, path, []string{"all", "none"}) == "none" {
 			p.profiles = p.profiles.of(nil)
 		}
 		return
 	}
 	var agents []string
-	r.list(n, path, "agents", func(n *yaml.Node, path string) {
-		name, ok := r.text(n, path)
+	r.List(n, path, "agents", func(n *yaml.Node, path string) {
+		name, ok := r.Text(n, path)
 		switch {
 		case !ok:
 		case !slices.Contains(p.profiles.names(), name):
-			r.fail(n, path, "is %q, which has no profile: write %s", name, strings.Join(p.profiles.names(), ", "))
+			r.Fail(n, path, "is %q, which has no profile: write %s", name, strings.Join(p.profiles.names(), ", "))
 		default:
 			agents = append(agents, name)
 		}
@@ -126,11 +125,11 @@ func (r *reader) profiles(n *yaml.Node, path string, p *Policy) {
 }
 
 func (r *reader) action(n *yaml.Node, path string) Action {
-	return Action(r.oneOf(n, path, []string{string(Ask), string(Allow), string(Deny)}))
+	return Action(r.OneOf(n, path, []string{string(Ask), string(Allow), string(Deny)}))
 }
 
 func (r *reader) risk(n *yaml.Node, path string) approvals.Risk {
-	return approvals.Risk(r.oneOf(n, path, []string{"low", "medium", "high", "critical"}))
+	return approvals.Risk(r.OneOf(n, path, []string{"low", "medium", "high", "critical"}))
 }
 
 //go:embed starter.yaml

@@ -8,8 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/heldcall/heldcall/approvals"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // lists are the patterns of all rules, by what their lists say.
@@ -41,71 +43,71 @@ type setting struct {
 
 // rule reads one item of rules.
 func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
-	before := len(r.errors)
+	before := len(r.Errors)
 	rr := &ruleReader{reader: r, in: in, one: &rule{}, to: to, found: map[*[]*pattern]bool{}}
 	r.mapping(n, path, rr.keys(), []string{"delegate", "scope"})
 	for _, read := range rr.later {
 		read()
 	}
-	if len(r.errors) > before {
+	if len(r.Errors) > before {
 		return
 	}
 	if len(rr.found) == 0 {
-		r.fail(n, path, "names no deny, ask, allow or rewrite list")
+		r.Fail(n, path, "names no deny, ask, allow or rewrite list")
 		return
 	}
-	rr.checkLimit(join(path, "limit"))
-	rr.checkEscalation(join(path, "escalate"))
+	rr.checkLimit(strictyaml.Join(path, "limit"))
+	rr.checkEscalation(strictyaml.Join(path, "escalate"))
 	for _, s := range rr.only {
 		if !rr.found[s.list] && !(s.list == &to.ask && rr.asksBeyond()) {
-			r.fail(&yaml.Node{Line: s.line}, s.path, "has no effect: it is about the %s list, and the rule has none", s.name)
+			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: it is about the %s list, and the rule has none", s.name)
 		}
 	}
 	if one := rr.one; one.denial != nil && one.limit == nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
-		r.fail(n, path, "has a denial and neither a deny nor an ask list that it could be of")
+		r.Fail(n, path, "has a denial and neither a deny nor an ask list that it could be of")
 	}
 	if rr.found[&to.rewrite] && len(rr.one.edits) == 0 {
-		r.fail(n, path, "has a rewrite list and does not say what to change: write set or delete")
+		r.Fail(n, path, "has a rewrite list and does not say what to change: write set or delete")
 	}
 }
 
 func (r *ruleReader) keys() []key {
 	one := r.one
 	return []key{
-		{"deny", r.list(&r.to.deny, false)},
-		{"ask", r.list(&r.to.ask, false)},
-		{"allow", r.list(&r.to.allow, true)},
-		{"rewrite", r.list(&r.to.rewrite, true)},
+		{"deny", r.patternList(&r.to.deny, false)},
+		{"ask", r.patternList(&r.to.ask, false)},
+		{"allow", r.patternList(&r.to.allow, true)},
+		{"rewrite", r.patternList(&r.to.rewrite, true)},
 		{"set", r.about(&r.to.rewrite, "rewrite", r.set)},
 		{"delete", r.about(&r.to.rewrite, "rewrite", r.delete)},
 		{"match", func(n *yaml.Node, path string) {
-			one.wide = r.oneOf(n, path, []string{"resource", "arguments"}) == "arguments"
+			one.wide = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
 		{"when", func(n *yaml.Node, path string) { one.when = r.condition(n, path) }},
 		{"limit", r.limit},
-		{"reason", func(n *yaml.Node, path string) { one.reason, _ = r.text(n, path) }},
+		{"reason", func(n *yaml.Node, path string) { one.reason, _ = r.Text(n, path) }},
 		{"risk", func(n *yaml.Node, path string) { one.risk = r.risk(n, path) }},
 		{"title", r.question(func(n *yaml.Node, path string) { one.title = r.message(n, path) })},
 		{"denial", func(n *yaml.Node, path string) { one.denial = r.message(n, path) }},
-		{"timeout", r.question(func(n *yaml.Node, path string) { one.timeout = r.duration(n, path) })},
+		{"timeout", r.question(func(n *yaml.Node, path string) { one.timeout = r.Duration(n, path) })},
 		{"on_timeout", r.question(func(n *yaml.Node, path string) {
 			if n.Value == "escalate" {
-				r.fail(n, path, "escalate is a key of its own, of what happens before the end: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
+				r.Fail(n, path, "escalate is a key of its own, of what happens before the end: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
 				return
 			}
-			one.onTimeout = r.oneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
+			one.onTimeout = r.OneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
 		})},
 		{"reviewers", r.question(func(n *yaml.Node, path string) { one.reviewers = r.names(n, path) })},
 		{"escalate", r.question(func(n *yaml.Node, path string) {
 			one.escalate, r.escalateAt = r.escalation(n, path), n
 		})},
-		{"required_approvals", r.question(func(n *yaml.Node, path string) { one.required = r.number(n, path, 1) })},
+		{"required_approvals", r.question(func(n *yaml.Node, path string) { one.required = r.Number(n, path, 1) })},
 		{"remember", r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.settings) })},
 	}
 }
 
-// list notes a list of patterns, to be read when the rule's settings are known.
-func (r *ruleReader) list(to *[]*pattern, covers bool) func(*yaml.Node, string) {
+// patternList notes a list of patterns, to be read when the rule's settings are known.
+func (r *ruleReader) patternList(to *[]*pattern, covers bool) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.found[to] = true
 		r.later = append(r.later, func() { r.patterns(n, path, r.one, r.in, covers, to) })
@@ -126,15 +128,15 @@ func (r *ruleReader) question(read func(*yaml.Node, string)) func(*yaml.Node, st
 
 // set reads the values that arguments get, by their paths.
 func (r *ruleReader) set(n *yaml.Node, path string) {
-	r.members(n, path, func(name, value *yaml.Node, path string) {
+	r.Members(n, path, func(name, value *yaml.Node, path string) {
 		var v any
 		if err := value.Decode(&v); err != nil {
-			r.fail(value, path, "is no value for an argument")
+			r.Fail(value, path, "is no value for an argument")
 			return
 		}
 		raw, err := json.Marshal(v, json.Deterministic(true))
 		if err != nil {
-			r.fail(value, path, "is no value for an argument")
+			r.Fail(value, path, "is no value for an argument")
 			return
 		}
 		r.edit(name, path, raw)
@@ -143,8 +145,8 @@ func (r *ruleReader) set(n *yaml.Node, path string) {
 
 // delete reads the paths of the arguments that are taken away.
 func (r *ruleReader) delete(n *yaml.Node, path string) {
-	r.reader.list(n, path, "paths of arguments", func(n *yaml.Node, path string) {
-		if _, ok := r.text(n, path); ok {
+	r.List(n, path, "paths of arguments", func(n *yaml.Node, path string) {
+		if _, ok := r.Text(n, path); ok {
 			r.edit(n, path, nil)
 		}
 	})
@@ -156,12 +158,12 @@ var pathNames = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_][A
 
 func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {
 	if !pathNames.MatchString(name.Value) {
-		r.fail(name, path, "%q is not the path of an argument: write names or numbers with dots between", name.Value)
+		r.Fail(name, path, "%q is not the path of an argument: write names or numbers with dots between", name.Value)
 		return
 	}
 	e := edit{path: name.Value, set: to}
 	if i := slices.IndexFunc(r.one.edits, e.contradicts); i >= 0 {
-		r.fail(name, path, "contradicts the change of %s", r.one.edits[i].path)
+		r.Fail(name, path, "contradicts the change of %s", r.one.edits[i].path)
 		return
 	}
 	r.one.edits = append(r.one.edits, e)
@@ -169,20 +171,20 @@ func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {
 
 // message reads a template.
 func (r *reader) message(n *yaml.Node, path string) *Message {
-	text, ok := r.text(n, path)
+	text, ok := r.Text(n, path)
 	if !ok {
 		return nil
 	}
 	m, err := newMessage(text)
 	if err != nil {
-		r.fail(n, path, "%s", err)
+		r.Fail(n, path, "%s", err)
 	}
 	return m
 }
 
 // condition reads the when of a rule.
 func (r *reader) condition(n *yaml.Node, path string) *condition {
-	text, ok := r.text(n, path)
+	text, ok := r.Text(n, path)
 	if !ok {
 		return nil
 	}
@@ -196,17 +198,17 @@ func (r *reader) condition(n *yaml.Node, path string) *condition {
 		if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 			at.Line += mistake.line
 		}
-		r.fail(&at, path, "column %d: %s", mistake.column, mistake.problem)
+		r.Fail(&at, path, "column %d: %s", mistake.column, mistake.problem)
 	default:
-		r.fail(n, path, "%s", err)
+		r.Fail(n, path, "%s", err)
 	}
 	return nil
 }
 
 func (r *reader) names(n *yaml.Node, path string) []string {
 	var names []string
-	r.list(n, path, "reviewers", func(item *yaml.Node, path string) {
-		if s, ok := r.text(item, path); ok {
+	r.List(n, path, "reviewers", func(item *yaml.Node, path string) {
+		if s, ok := r.Text(item, path); ok {
 			names = append(names, s)
 		}
 	})
@@ -217,7 +219,7 @@ func (r *reader) names(n *yaml.Node, path string) []string {
 // remember reads true, false, or the scopes that grants may have.
 func (r *reader) remember(n *yaml.Node, path string, s *settings) {
 	if n.Kind != yaml.SequenceNode {
-		s.lifts = r.yesNo(n, path)
+		s.lifts = r.Bool(n, path)
 		s.forget = !s.lifts
 		return
 	}
@@ -226,8 +228,8 @@ func (r *reader) remember(n *yaml.Node, path string, s *settings) {
 		known = append(known, string(scope))
 	}
 	s.lifts = true
-	r.list(n, path, "scopes", func(item *yaml.Node, path string) {
-		if scope := approvals.GrantScope(r.oneOf(item, path, known)); scope != "" {
+	r.List(n, path, "scopes", func(item *yaml.Node, path string) {
+		if scope := approvals.GrantScope(r.OneOf(item, path, known)); scope != "" {
 			s.scopes = append(s.scopes, scope)
 		}
 	})
@@ -235,19 +237,19 @@ func (r *reader) remember(n *yaml.Node, path string, s *settings) {
 
 // patterns reads the patterns of one list of a rule.
 func (r *reader) patterns(n *yaml.Node, path string, of *rule, in *Policy, allows bool, to *[]*pattern) {
-	r.list(n, path, "patterns", func(item *yaml.Node, path string) {
-		s, ok := r.text(item, path)
+	r.List(n, path, "patterns", func(item *yaml.Node, path string) {
+		s, ok := r.Text(item, path)
 		if !ok {
 			return
 		}
 		p, err := newPattern(s)
 		if err != nil {
-			r.fail(item, path, "%s", err)
+			r.Fail(item, path, "%s", err)
 			return
 		}
 		p.rule, p.line, p.where = of, item.Line, fmt.Sprintf("%s:%d", r.base, item.Line)
 		if err := p.fits(in.kindsFor(p), allows); err != nil {
-			r.fail(item, path, "%s %s", s, err)
+			r.Fail(item, path, "%s %s", s, err)
 			return
 		}
 		*to = append(*to, p)

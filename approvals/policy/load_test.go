@@ -28,11 +28,11 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("not an *Error: %#v", err)
 		}
 	}
-	f("defalt: ask\n", "policy.yaml:1: defalt: is not a known key: write one of default, ambiguous, profiles, programs, tools, rules")
+	f("defalt: ask\n", "policy.yaml:1: defalt: unknown key; the keys here are default, ambiguous, profiles, programs, tools, rules")
 	f("default: maybe\n", `policy.yaml:1: default: is "maybe": write ask, allow, deny`)
 	f("default: true\n", `policy.yaml:1: default: must be a text, and is "true" (bool)`)
 	f("default:\n", "policy.yaml:1: default: must be a text, and is empty")
-	f("default: ask\ndefault: allow\n", "policy.yaml:2: default: stands twice: first in line 1")
+	f("default: ask\ndefault: allow\n", "policy.yaml:2: default: is given twice, first in line 1")
 	f("- a\n", "policy.yaml:1: must be a mapping")
 	f("a: [b\n", "policy.yaml:2: not valid YAML: did not find")
 	f("default: ask\n---\ndefault: ask\n", "policy.yaml:2: a second YAML document starts here")
@@ -50,14 +50,14 @@ func TestParseErrors(t *testing.T) {
 		`policy.yaml:8: rules[2].limit.per_run: must be a whole number from 1 up, and is "0" (int)`,
 		"policy.yaml:8: rules[2].limit.per_minute: must be at most 10000",
 		`policy.yaml:8: rules[2].limit.then: is "allow": write ask, deny`,
-		"policy.yaml:8: rules[2].limit.per_hour: is not a known key: write one of per_turn, per_run, per_minute, then",
+		"policy.yaml:8: rules[2].limit.per_hour: unknown key; the keys here are per_turn, per_run, per_minute, then",
 		"policy.yaml:10: rules[3].timeout: has no effect: it is about the ask list, and the rule has none")
 	f("tools:\n  a: {as: uri}\n  b: {resource: [x, 1]}\n  c: {resource: a..b, risk: big, default: deny, why: x}\n  d:\n  e(x): {}\n  f g: {}\n",
 		`policy.yaml:2: tools.a.as: is "uri": write plain, path, shell, url, patch`,
 		`policy.yaml:3: tools.b.resource[1]: must be a text, and is "1" (int)`,
 		`policy.yaml:4: tools.c.resource: "a..b" is not a field`,
 		`policy.yaml:4: tools.c.risk: is "big": write low, medium, high, critical`,
-		"policy.yaml:4: tools.c.why: is not a known key",
+		"policy.yaml:4: tools.c.why: unknown key",
 		"policy.yaml:5: tools.d: must be a mapping of keys to values, and is empty",
 		"policy.yaml:6: tools.e(x): must be a tool's name",
 		`policy.yaml:7: tools.f g: "f g" is no tool name`)

@@ -10,14 +10,14 @@ import (
 
 // tools reads what a policy says of tools.
 func (r *reader) tools(n *yaml.Node, path string, p *Policy) {
-	r.members(n, path, func(name, value *yaml.Node, path string) {
+	r.Members(n, path, func(name, value *yaml.Node, path string) {
 		only, err := newPattern(name.Value)
 		switch {
 		case err != nil:
-			r.fail(name, path, "%s", err)
+			r.Fail(name, path, "%s", err)
 			return
 		case !only.any:
-			r.fail(name, path, "must be a tool's name or a glob of names, without an argument")
+			r.Fail(name, path, "must be a tool's name or a glob of names, without an argument")
 			return
 		}
 		t := &tool{name: name.Value, names: only.tool, where: fmt.Sprintf("tool %s (%s:%d)", name.Value, r.base, name.Line)}
@@ -27,7 +27,7 @@ func (r *reader) tools(n *yaml.Node, path string, p *Policy) {
 				r.as(n, path, t)
 				t.typed, t.kinded = true, true
 			}},
-			{"replace", func(n *yaml.Node, path string) { t.replace = r.yesNo(n, path) }},
+			{"replace", func(n *yaml.Node, path string) { t.replace = r.Bool(n, path) }},
 			{"workdir", func(n *yaml.Node, path string) {
 				t.workdir = r.fields(n, path)
 				t.anyFolder = true
@@ -44,18 +44,18 @@ func (r *reader) tools(n *yaml.Node, path string, p *Policy) {
 func (r *reader) fields(n *yaml.Node, path string) [][]string {
 	var all [][]string
 	one := func(n *yaml.Node, path string) {
-		s, ok := r.text(n, path)
+		s, ok := r.Text(n, path)
 		if !ok {
 			return
 		}
 		names := strings.Split(s, ".")
 		if slices.Contains(names, "") {
-			r.fail(n, path, "%q is not a field: write name, or name.name for a field of a field", s)
+			r.Fail(n, path, "%q is not a field: write name, or name.name for a field of a field", s)
 		}
 		all = append(all, names)
 	}
 	if n.Kind == yaml.SequenceNode {
-		r.list(n, path, "fields", one)
+		r.List(n, path, "fields", one)
 	} else {
 		one(n, path)
 	}
@@ -68,8 +68,8 @@ func (r *reader) args(n *yaml.Node, path string) []string {
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
 		return names
 	}
-	r.list(n, path, "arguments", func(n *yaml.Node, path string) {
-		if name, ok := r.text(n, path); ok {
+	r.List(n, path, "arguments", func(n *yaml.Node, path string) {
+		if name, ok := r.Text(n, path); ok {
 			names = append(names, name)
 		}
 	})
@@ -78,7 +78,7 @@ func (r *reader) args(n *yaml.Node, path string) []string {
 
 // as reads what a resource is.
 func (r *reader) as(n *yaml.Node, path string, t *tool) {
-	switch r.oneOf(n, path, kindNames) {
+	switch r.OneOf(n, path, kindNames) {
 	case "path":
 		t.kind = asPath
 	case "shell":

@@ -25,16 +25,16 @@ var profilesFile []byte
 // knownProfiles are the profiles of all agents. They never change.
 var knownProfiles = sync.OnceValue(func() *profiles {
 	known := &profiles{named: map[string]*tool{}, agents: map[string]string{}, risks: true}
-	r := &reader{file: "profiles.yaml", base: "profiles.yaml"}
+	r := newReader("profiles.yaml")
 	r.mapping(r.document(profilesFile), "", []key{
 		{"tools", func(n *yaml.Node, path string) {
-			r.members(n, path, func(name, value *yaml.Node, path string) { known.add(r.profile(name.Value, value, path)) })
+			r.Members(n, path, func(name, value *yaml.Node, path string) { known.add(r.profile(name.Value, value, path)) })
 		}},
 		{"sensitive", r.pathGlobs(&known.sensitive)},
 		{"harmless", r.pathGlobs(&known.harmless)},
 	}, nil)
-	if len(r.errors) > 0 {
-		panic("internal error: the profiles are not well formed: " + r.errors.Error())
+	if len(r.Errors) > 0 {
+		panic("internal error: the profiles are not well formed: " + r.Errors.Error())
 	}
 	return known
 })
@@ -100,10 +100,10 @@ func (r *reader) profile(name string, n *yaml.Node, path string) (*tool, string)
 	t := &tool{name: name, names: newGlob(name), where: "built-in profile of " + name, builtin: true}
 	agents := ""
 	yes := func(to *bool) func(*yaml.Node, string) {
-		return func(n *yaml.Node, path string) { *to = r.yesNo(n, path) }
+		return func(n *yaml.Node, path string) { *to = r.Bool(n, path) }
 	}
 	r.mapping(n, path, []key{
-		{"agents", func(n *yaml.Node, path string) { agents, _ = r.text(n, path) }},
+		{"agents", func(n *yaml.Node, path string) { agents, _ = r.Text(n, path) }},
 		{"resource", func(n *yaml.Node, _ string) { t.typed, t.fields = true, splitFields(n.Value) }},
 		{"as", func(n *yaml.Node, path string) { r.as(n, path, t) }},
 		{"each", yes(&t.each)},
@@ -130,10 +130,10 @@ func splitFields(text string) [][]string {
 // pathGlobs reads a list of path patterns.
 func (r *reader) pathGlobs(to *[]*pathGlob) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
-		r.list(n, path, "path patterns", func(n *yaml.Node, path string) {
+		r.List(n, path, "path patterns", func(n *yaml.Node, path string) {
 			g, err := newPathGlob(n.Value)
 			if err != nil {
-				r.fail(n, path, "%s", err)
+				r.Fail(n, path, "%s", err)
 				return
 			}
 			*to = append(*to, g)

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // programs is what is known of programs: their options, and which of them run
@@ -32,11 +34,11 @@ var knownPrograms = sync.OnceValue(func() *programs {
 		options: map[string]*program{}, wrappers: map[string]*wrapper{}, like: map[string][]string{},
 		parsers: &sync.Pool{New: func() any { return newParser() }},
 	}
-	r := &reader{file: "programs.yaml", base: "programs.yaml"}
+	r := newReader("programs.yaml")
 	r.mapping(r.document(programsFile), "", []key{
 		{"options", func(n *yaml.Node, path string) { r.options(n, path, t.options) }},
 		{"wrappers", func(n *yaml.Node, path string) {
-			r.members(n, path, func(name, value *yaml.Node, path string) { t.wrappers[name.Value] = r.wrapper(value, path) })
+			r.Members(n, path, func(name, value *yaml.Node, path string) { t.wrappers[name.Value] = r.wrapper(value, path) })
 		}},
 		{"shells", func(n *yaml.Node, path string) { t.shells = r.nameSet(n, path) }},
 		{"interpreters", func(n *yaml.Node, path string) { t.interpreters = r.nameSet(n, path) }},
@@ -44,11 +46,11 @@ var knownPrograms = sync.OnceValue(func() *programs {
 		{"environment", func(n *yaml.Node, path string) { t.environment = r.nameSet(n, path) }},
 		{"writers", func(n *yaml.Node, path string) { t.writers = r.nameSet(n, path) }},
 		{"like", func(n *yaml.Node, path string) {
-			r.members(n, path, func(name, value *yaml.Node, path string) { t.like[name.Value] = strings.Fields(value.Value) })
+			r.Members(n, path, func(name, value *yaml.Node, path string) { t.like[name.Value] = strings.Fields(value.Value) })
 		}},
 	}, nil)
-	if len(r.errors) > 0 {
-		panic("internal error: the table of programs is not well formed: " + r.errors.Error())
+	if len(r.Errors) > 0 {
+		panic("internal error: the table of programs is not well formed: " + r.Errors.Error())
 	}
 	return t
 })
@@ -69,9 +71,9 @@ func (t *programs) with(options map[string]*program) *programs {
 
 // options reads what is known of programs by name.
 func (r *reader) options(n *yaml.Node, path string, to map[string]*program) {
-	r.members(n, path, func(name, value *yaml.Node, path string) {
+	r.Members(n, path, func(name, value *yaml.Node, path string) {
 		if strings.ContainsAny(name.Value, "/* ") {
-			r.fail(name, path, "must be the name of a program, without folder")
+			r.Fail(name, path, "must be the name of a program, without folder")
 			return
 		}
 		to[name.Value] = r.program(value, path)
@@ -85,13 +87,13 @@ func (r *reader) program(n *yaml.Node, path string) *program {
 		{"values", func(n *yaml.Node, path string) { p.values = r.letters(n, path) }},
 		{"long", func(n *yaml.Node, path string) { p.long = r.nameSet(n, path) }},
 		{"words", func(n *yaml.Node, path string) { p.words = r.nameSet(n, path) }},
-		{"numbers", func(n *yaml.Node, path string) { p.numbers = r.yesNo(n, path) }},
-		{"dashes", func(n *yaml.Node, path string) { p.dashes = r.yesNo(n, path) }},
-		{"spell", func(n *yaml.Node, path string) { p.spell = r.number(n, path, 0) }},
-		{"most", func(n *yaml.Node, path string) { p.most = r.number(n, path, 0) }},
-		{"begins", func(n *yaml.Node, path string) { p.begins, _ = r.text(n, path) }},
+		{"numbers", func(n *yaml.Node, path string) { p.numbers = r.Bool(n, path) }},
+		{"dashes", func(n *yaml.Node, path string) { p.dashes = r.Bool(n, path) }},
+		{"spell", func(n *yaml.Node, path string) { p.spell = r.Number(n, path, 0) }},
+		{"most", func(n *yaml.Node, path string) { p.most = r.Number(n, path, 0) }},
+		{"begins", func(n *yaml.Node, path string) { p.begins, _ = r.Text(n, path) }},
 		{"never", func(n *yaml.Node, path string) {
-			if text, ok := r.text(n, path); ok {
+			if text, ok := r.Text(n, path); ok {
 				p.never = strings.Fields(text)
 			}
 		}},
@@ -106,14 +108,14 @@ func (r *reader) program(n *yaml.Node, path string) *program {
 func (r *reader) wrapper(n *yaml.Node, path string) *wrapper {
 	w := &wrapper{}
 	yes := func(to *bool) func(*yaml.Node, string) {
-		return func(n *yaml.Node, path string) { *to = r.yesNo(n, path) }
+		return func(n *yaml.Node, path string) { *to = r.Bool(n, path) }
 	}
 	r.mapping(n, path, []key{
 		{"flags", func(n *yaml.Node, path string) { w.flags = r.letters(n, path) }},
 		{"values", func(n *yaml.Node, path string) { w.values = r.letters(n, path) }},
 		{"long", func(n *yaml.Node, path string) { w.long = r.nameSet(n, path) }},
 		{"long_values", func(n *yaml.Node, path string) { w.longValues = r.nameSet(n, path) }},
-		{"operands", func(n *yaml.Node, path string) { w.operands = r.number(n, path, 0) }},
+		{"operands", func(n *yaml.Node, path string) { w.operands = r.Number(n, path, 0) }},
 		{"numbers", yes(&w.numbers)},
 		{"assigns", yes(&w.assigns)},
 		{"appends", yes(&w.appends)},
@@ -129,7 +131,7 @@ func (r *reader) wrapper(n *yaml.Node, path string) *wrapper {
 // letters reads option letters, which YAML may take for a number.
 func (r *reader) letters(n *yaml.Node, path string) string {
 	if n.Kind != yaml.ScalarNode || strings.ContainsAny(n.Value, " -=") {
-		r.fail(n, path, "must be letters, one an option, without dashes, and is %s", describe(n))
+		r.Fail(n, path, "must be letters, one an option, without dashes, and is %s", strictyaml.Describe(n))
 		return ""
 	}
 	return n.Value
@@ -142,8 +144,8 @@ func (r *reader) nameSet(n *yaml.Node, path string) map[string]bool {
 		return set(n.Value)
 	}
 	all := map[string]bool{}
-	r.list(n, path, "names", func(n *yaml.Node, path string) {
-		if name, ok := r.text(n, path); ok {
+	r.List(n, path, "names", func(n *yaml.Node, path string) {
+		if name, ok := r.Text(n, path); ok {
 			all[strings.TrimPrefix(name, "--")] = true
 		}
 	})
