@@ -127,8 +127,8 @@ func (a *answer) runs(e *entry) *form {
 		return nil
 	case e.typ == "tool_search_call" && e.execution == "server":
 		return nil
-	case e.typ == "custom_tool_call" && strings.HasPrefix(e.name, "x_") && a.searchesX() && !a.offers("", e.name):
-		return nil // xAI's own search
+	case a.ranByX(e):
+		return nil
 	}
 	return e.form()
 }

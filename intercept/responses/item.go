@@ -115,7 +115,9 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 	case "execution":
 		return d.Text(&e.execution, v, "the execution of a tool search")
 	case "caller":
-		e.caller = v.Raw
+		if e.caller = v.Raw; callerSchema.Fits(v) {
+			return true
+		}
 	case "environment":
 		e.place = v.Get("type").Str
 	case "arguments", "input", "action", "actions", "operation":
