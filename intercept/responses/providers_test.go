@@ -177,4 +177,3 @@ func callsIn(t *testing.T, out string) (calls []gjson.Result) {
 	}
 	return calls
 }
-
