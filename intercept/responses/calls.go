@@ -100,7 +100,7 @@ func (it *item) asCall() intercept.Call {
 		ID: it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.free,
 		Ambiguous: it.call.doubts, Fixed: f.fixed, Hosted: it.call.hosted,
 	}
-	if it.call.odd {
+	if it.call.canonical() && f.typ != approvalRequest {
 		c.Flags = []string{intercept.FlagCanonical}
 	}
 	return c

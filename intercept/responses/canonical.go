@@ -14,10 +14,12 @@ func (p *plan) renders(it *item) bool {
 	if it == nil || it.call == nil || p.drops(it) {
 		return false
 	}
-	c := it.call
 	_, edited := p.edits[it]
-	return (edited || c.odd) && !c.passed && !c.broken && c.form.typ != approvalRequest
+	return edited || it.call.canonical()
 }
+
+// canonical reports whether a call that is released goes out in canonical form.
+func (c *call) canonical() bool { return c.odd && !c.passed && !c.broken }
 
 // input is the input of a call as the agent gets it.
 func (p *plan) input(it *item) string {

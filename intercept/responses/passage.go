@@ -174,6 +174,9 @@ func (p *passage) end(e *event) error {
 			if err := it.show(shown); err != nil {
 				return err
 			}
+			if it.call != nil && !it.call.passed { // clients that wait for the end of an item do not see it
+				it.call.odd = true
+			}
 		default:
 			made, err := p.open(shown, -1)
 			if err != nil {
@@ -184,14 +187,17 @@ func (p *passage) end(e *event) error {
 		}
 		taken[it] = true
 		p.ending = append(p.ending, it)
-		if !shown.uniform() || !it.agrees(shown) {
+		if shown.raw != it.entry.raw && !(shown.uniform() && it.agrees(shown)) { // else it is as uniform as when it was done
 			if err := it.unlike(); err != nil {
 				return err
 			}
 		}
 	}
 	for _, it := range p.calls() {
-		if it.call.passed && (!it.over || len(it.call.doubts) > 0) {
+		if !it.call.passed {
+			continue
+		}
+		if it.judge(); len(it.call.doubts) > 0 {
 			p.interrupt(it)
 		}
 	}

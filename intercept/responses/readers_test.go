@@ -156,7 +156,13 @@ func attacks() map[string]string {
 	}
 	over := strings.LastIndex(good, "event: response.output_item.done")
 	again := sayEvent("response.function_call_arguments.done", `"sequence_number":13,"item_id":"fc_a","output_index":1,"arguments":"{\"command\":\"rm -rf /tmp/junk\"}"`)
+	closing := strings.Index(good, "event: response.completed")
+	listed := `,{"id":"fc_a","type":"function_call","status":"completed","arguments":"{\"command\":\"rm -rf /tmp/junk\"}","call_id":"call_a","name":"bash"}]`
 	all := map[string]string{
+		"no end":                                 good[:over] + good[closing:],
+		"a list without it":                      good[:closing] + strings.Replace(good[closing:], listed, "]", 1),
+		"only the list":                          good[:strings.LastIndex(good[:at], "event: ")] + good[closing:],
+		"only its end":                           good[:strings.LastIndex(good[:at], "event: ")] + good[over:],
 		"a fragment without type":                change(`"type":"response.function_call_arguments.delta",`, ""),
 		"a fragment with an empty type":          change(`"type":"response.function_call_arguments.delta"`, `"type":""`),
 		"a fragment with type null":              change(`"type":"response.function_call_arguments.delta"`, `"type":null`),
