@@ -126,8 +126,8 @@ func TestNothingFollowsDone(t *testing.T) {
 func TestAllowedByNameIsCutAtOddEvents(t *testing.T) {
 	limits := intercept.Limits{Pass: func(intercept.Call) bool { return true }}
 	for name, body := range attacks() {
-		if name == "a list without it" {
-			continue // all of the call has passed by then
+		if name == "a list without it" || name == "no end" {
+			continue // all of the arguments have passed by then
 		}
 		p := play(t, asked(request1), bodies(body), []byte{40}, limits, intercepttest.DenyAll)
 		out := string(p.Out())
