@@ -144,6 +144,9 @@ func (it *item) doubtShape() {
 	if _, plain := e.input(c.form); !plain {
 		c.doubts.Doubt(intercept.DoubtObject)
 	}
+	if v := e.field(c.form.field); !c.form.text && !c.form.unknown && (v.IsObject() || v.IsArray()) && !openInput.Fits(v) {
+		c.doubts.Doubt(doubtPrototype)
+	}
 	if len(e.beside) > 0 {
 		c.doubts.Doubt("It has something in " + strings.Join(e.beside, ", ") + " too, where some clients may look for arguments.")
 	}
@@ -274,6 +277,8 @@ func (it *item) show(e *entry) error {
 }
 
 const (
+	doubtPrototype = "Its input has a field with a name (such as __proto__) under which some clients keep something else."
+
 	doubtName   = "Its name changes from one event to the next."
 	doubtID     = "Its id changes from one place of the answer to another."
 	doubtCopies = "The answer shows it several times, and not with the same arguments."

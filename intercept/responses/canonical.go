@@ -63,7 +63,7 @@ func (w *edit) rendered(it *item) (out []byte) {
 func (it *item) canonical(plan *plan) string {
 	e, f := it.entry, it.call.form
 	if f.unknown {
-		return e.raw
+		return it.made()
 	}
 	raw, input := e.raw, "{}"
 	if v := e.field(f.field); v.Type != gjson.Null {
@@ -86,6 +86,9 @@ func (it *item) canonical(plan *plan) string {
 	p.Set("call_id", intercept.Quote(it.callID()))
 	if f.tool == "" {
 		p.Set("name", intercept.Quote(e.name))
+	}
+	if e.execution == "server" { // it began as a call of the agent's
+		p.Set("execution", `"client"`)
 	}
 	status := "completed"
 	if e.status == "incomplete" {

@@ -19,7 +19,6 @@ type passage struct {
 }
 
 func (p *passage) run() error {
-	late := p.closed
 	names := intercept.EventNames(p.part, len(p.payloads))
 	for _, payload := range p.payloads {
 		switch {
@@ -34,7 +33,7 @@ func (p *passage) run() error {
 				return err
 			}
 			p.manner.note(e, p.part)
-			late := late || p.done
+			late := p.closed || p.done
 			it, err := p.observe(e)
 			if err != nil {
 				return err

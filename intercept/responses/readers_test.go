@@ -98,11 +98,16 @@ func callIn(v gjson.Result) []string {
 	return []string{it.name() + " " + input}
 }
 
-// checkRead: whoever reads what the agent got has exactly the calls that were shown.
-func checkRead(t testing.TB, out []byte, shown ...intercept.Call) {
+// checkRead: whoever reads what the agent got has exactly the calls that were shown. A
+// call that passed by its name may be lacking in the items and in the list: upstream
+// left it out there after its arguments had passed.
+func checkRead(t testing.TB, out []byte, lacking bool, shown ...intercept.Call) {
 	t.Helper()
 	var want, streamed []string
 	for _, c := range shown {
+		if slices.Contains(c.Ambiguous, doubtPrototype) || slices.Contains(c.Ambiguous, intercept.DoubtObject) && itemSchemas[c.Name+"_call"] != nil {
+			return // no form of it is one that all clients read: its reviewer is told
+		}
 		if c.Fixed { // of a type that nobody knows
 			continue
 		}
@@ -123,11 +128,25 @@ func checkRead(t testing.TB, out []byte, shown ...intercept.Call) {
 			case part == "fragments":
 				want = streamed
 			}
+			if part != "fragments" && lacking {
+				want = both(want, got)
+			}
 			if d := cmp.Diff(sorted(want), sorted(got)); d != "" {
 				t.Fatalf("a %s client reads other calls in the %s (-shown +read):\n%s\nagent: %s", name, part, d, out)
 			}
 		}
 	}
+}
+
+// both are those of some texts that are among others, each as often as there.
+func both(texts, others []string) (list []string) {
+	others = slices.Clone(others)
+	for _, text := range texts {
+		if i := slices.Index(others, text); i >= 0 {
+			list, others = append(list, text), slices.Delete(others, i, i+1)
+		}
+	}
+	return list
 }
 
 func sorted(list []string) []string {

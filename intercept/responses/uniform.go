@@ -22,6 +22,7 @@ var (
 	openObject   = &intercept.Schema{Types: intercept.Object, Open: true}
 	maybeObject  = &intercept.Schema{Types: intercept.Object | intercept.Null, Open: true}
 	openArray    = &intercept.Schema{Types: intercept.Array, Open: true}
+	openInput    = &intercept.Schema{Types: intercept.Object | intercept.Array, Open: true}
 )
 
 // callerSchema is what makes a call: the model itself, or a program that it wrote.
@@ -158,7 +159,8 @@ func (e *entry) identified() bool {
 // agrees reports whether an entry shows the same call as the item.
 func (it *item) agrees(e *entry) bool {
 	own := it.entry
-	return own.typ == e.typ && own.id == e.id && own.callID == e.callID && own.name == e.name && own.namespace == e.namespace && own.caller == e.caller
+	return own.typ == e.typ && own.id == e.id && own.callID == e.callID && own.name == e.name && own.namespace == e.namespace &&
+		own.caller == e.caller && own.execution == e.execution && own.place == e.place
 }
 
 // inputText is one of the texts of an input that the API streams in events.

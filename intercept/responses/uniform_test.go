@@ -28,7 +28,7 @@ func TestCallsThatClientsReadInDifferentWays(t *testing.T) {
 				if rule(0, c).Fate == intercept.Edit {
 					c.Arguments = intercepttest.Edited
 				}
-				checkRead(t, p.Out(), c)
+				checkRead(t, p.Out(), false, c)
 				want := bare([]byte(stream("resp_1", speech, function("a", "bash", c.Arguments))))
 				if got := bare(p.Out()); got != want {
 					t.Errorf("the agent has\n%s\nwant\n%s", got, want)
@@ -106,7 +106,7 @@ func TestCallsWithoutIDs(t *testing.T) {
 		if len(calls) != 1 || calls[0].Get("call_id").Str != id || calls[0].Get("id").Str != "fc_"+id {
 			t.Errorf("calls %s in\n%s", calls, p.Out())
 		}
-		checkRead(t, p.Out(), p.Calls[0]...)
+		checkRead(t, p.Out(), false, p.Calls[0]...)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestAllowedByNameWithoutFragments(t *testing.T) {
 	if p.Err != nil || len(p.Passed) > 0 || len(p.Calls[0]) != 1 || !flagged(p.Calls[0]) {
 		t.Fatalf("error %v, passed %+v, calls %+v", p.Err, p.Passed, p.Calls)
 	}
-	checkRead(t, p.Out(), p.Calls[0]...)
+	checkRead(t, p.Out(), false, p.Calls[0]...)
 }
 
 // A call that is cut off by the length of the answer, or that is no strict JSON, is
