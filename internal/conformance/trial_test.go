@@ -172,7 +172,7 @@ func (x *trial) handedOver() (let, kept []*conformance.Call) {
 // unchanged reports whether the agent is to get the answer as it was recorded.
 func (x *trial) unchanged() bool {
 	_, kept := x.handedOver()
-	return x.outcome != edited && len(kept) == 0 && !x.joins()
+	return x.outcome != edited && len(kept) == 0 && !x.joins() && canonicalResponses[x.exchange.Name()] == ""
 }
 
 // joins reports whether the agent gets two attempts as one message.
