@@ -163,34 +163,12 @@ func (p *passage) end(e *event) error {
 	}
 	taken := make(map[*item]bool)
 	for i, shown := range e.response.output {
-		it := p.listed(i, shown, taken)
-		switch {
-		case it != nil && it.call == nil && p.runs(shown) != nil:
-			return intercept.NotUnderstood("an output item is a call in the list at the end alone")
-		case it != nil && it.over:
-			it.compare(shown)
-		case it != nil:
-			if err := it.show(shown); err != nil {
-				return err
-			}
-			if it.call != nil && !it.call.passed { // clients that wait for the end of an item do not see it
-				it.call.odd = true
-			}
-		default:
-			made, err := p.open(shown, -1)
-			if err != nil {
-				return err
-			}
-			it, made.over = made, true
-			made.doubt("It stands only in the list at the end of the answer.")
+		it, err := p.concluded(shown, p.listed(i, shown, taken))
+		if err != nil {
+			return err
 		}
 		taken[it] = true
 		p.ending = append(p.ending, it)
-		if shown.raw != it.entry.raw && !(shown.uniform() && it.agrees(shown)) { // else it is as uniform as when it was done
-			if err := it.unlike(); err != nil {
-				return err
-			}
-		}
 	}
 	for _, it := range p.calls() {
 		if !it.call.passed {
@@ -204,6 +182,35 @@ func (p *passage) end(e *event) error {
 		lacking := len(e.response.output) > 0 && !taken[it] // clients that read the list alone do not see it
 		return (lacking || !it.over) && !it.call.passed && !it.call.broken
 	})
+}
+
+// concluded compares the item that an entry of the list at the end shows, nil where it
+// is of none, with what came of it before.
+func (p *passage) concluded(shown *entry, it *item) (*item, error) {
+	switch {
+	case it != nil && it.call == nil && p.runs(shown) != nil:
+		return nil, intercept.NotUnderstood("an output item is a call in the list at the end alone")
+	case it != nil && it.over:
+		it.compare(shown)
+	case it != nil:
+		if err := it.show(shown); err != nil {
+			return nil, err
+		}
+		if it.call != nil && !it.call.passed { // clients that wait for the end of an item do not see it
+			it.call.odd = true
+		}
+	default:
+		made, err := p.open(shown, -1)
+		if err != nil {
+			return nil, err
+		}
+		it, made.over = made, true
+		made.doubt("It stands only in the list at the end of the answer.")
+	}
+	if it.call == nil || shown.raw == it.entry.raw || (shown.uniform() && it.agrees(shown) && it.sameInput(shown)) {
+		return it, nil
+	}
+	return it, it.unlike()
 }
 
 // listed finds the item that the i-th entry of the list at the end shows.

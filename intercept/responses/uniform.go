@@ -131,7 +131,8 @@ func (p *passage) uniform(it *item, e *event) bool {
 		return it.call.form.fits(top) && it.call.began != nil && it.agrees(it.call.began) && it.streamed() &&
 			(it.entry.status == "completed" || it.entry.status == "incomplete")
 	case kindInput:
-		return inputEventSchemas[e.typ].Fits(top) && (e.itemID == "" || e.itemID == it.entry.id)
+		return inputEventSchemas[e.typ].Fits(top) && (e.itemID == "" || e.itemID == it.entry.id) &&
+			(e.input.fragment || it.call.piece(e.input.path).fragments.String() == e.text)
 	}
 	return false
 }
@@ -161,6 +162,13 @@ func (it *item) agrees(e *entry) bool {
 	own := it.entry
 	return own.typ == e.typ && own.id == e.id && own.callID == e.callID && own.name == e.name && own.namespace == e.namespace &&
 		own.caller == e.caller && own.execution == e.execution && own.place == e.place
+}
+
+// sameInput reports whether an entry shows a call with the same input as the item.
+func (it *item) sameInput(e *entry) bool {
+	own, _ := it.entry.input(it.call.form)
+	other, _ := e.input(it.call.form)
+	return own == other
 }
 
 // inputText is one of the texts of an input that the API streams in events.
