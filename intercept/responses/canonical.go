@@ -87,7 +87,7 @@ func (it *item) canonical(plan *plan) string {
 	if f.tool == "" {
 		p.Set("name", intercept.Quote(e.name))
 	}
-	if e.execution == "server" { // it began as a call of the agent's
+	if f.typ == "tool_search_call" { // it was judged as one of the agent's
 		p.Set("execution", `"client"`)
 	}
 	status := "completed"
