@@ -190,6 +190,8 @@ func (p *passage) concluded(shown *entry, it *item) (*item, error) {
 	switch {
 	case it != nil && it.call == nil && p.runs(shown) != nil:
 		return nil, intercept.NotUnderstood("an output item is a call in the list at the end alone")
+	case it != nil && it.over && shown.raw == it.entry.raw:
+		return it, nil // it is as uniform as it was when it was done
 	case it != nil && it.over:
 		it.compare(shown)
 	case it != nil:
@@ -207,7 +209,7 @@ func (p *passage) concluded(shown *entry, it *item) (*item, error) {
 		it, made.over = made, true
 		made.doubt("It stands only in the list at the end of the answer.")
 	}
-	if it.call == nil || shown.raw == it.entry.raw || (shown.uniform() && it.agrees(shown) && it.sameInput(shown)) {
+	if it.call == nil || (shown.uniform() && it.agrees(shown) && it.sameInput(shown)) {
 		return it, nil
 	}
 	return it, it.unlike()
