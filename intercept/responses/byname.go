@@ -76,7 +76,7 @@ func (p *passage) passes() bool {
 			p.opened = called
 		}
 	case p.closes():
-		return p.continuations == 0 && len(p.pending()) == 0
+		return p.continuations == 0 && len(p.pending()) == 0 && !p.marksTooEarly()
 	default:
 		return true
 	}
@@ -104,6 +104,12 @@ func (p *passage) closes() bool {
 		}
 	}
 	return p.marks
+}
+
+// marksTooEarly reports whether [DONE] is in the part although the answer has calls
+// and has not ended: some clients stop there and keep what they have of a call.
+func (p *passage) marksTooEarly() bool {
+	return p.marks && !p.closed && len(p.calls()) > 0
 }
 
 // allowedByName asks whether the tool of a call is allowed by its name.

@@ -31,6 +31,7 @@ type call struct {
 	passed  bool // its events went to the agent unbuffered
 	broken  bool // they did, until it became doubtful
 	odd     bool // clients may read its events in different ways: see uniform.go
+	repeats bool // another call of the answer has the same item id, which some clients go by
 	shown   bool // the agent has got it in canonical form
 	check   *intercept.ArgumentsCheck
 	offered bool   // the request offers its tool, so that its namespace counts
@@ -165,6 +166,9 @@ func (a *answer) doubtShared(it, other *item) {
 	if it.call != nil && other.call != nil && it.callID() != "" && it.callID() == other.callID() {
 		it.doubt(intercept.DoubtSharedID)
 		other.doubt(intercept.DoubtSharedID)
+	}
+	if it.call != nil && other.call != nil && it.entry.id != "" && it.entry.id == other.entry.id {
+		it.call.repeats, it.call.odd = true, true
 	}
 }
 

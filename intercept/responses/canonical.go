@@ -80,7 +80,10 @@ func (it *item) canonical(plan *plan) string {
 	case f.typ != "computer_call": // its input stands in several fields
 		p.Set(f.field, input)
 	}
-	if e.id == "" {
+	switch {
+	case it.call.repeats:
+		p.Set("id", intercept.Quote(fmt.Sprintf("%s%s_%d", f.ids, it.callID(), it.seat)))
+	case e.id == "":
 		p.Set("id", intercept.Quote(f.ids+it.callID()))
 	}
 	p.Set("call_id", intercept.Quote(it.callID()))

@@ -110,6 +110,21 @@ func TestCallsWithoutIDs(t *testing.T) {
 	}
 }
 
+// Finding 1: clients that put items together by their id read each of several calls
+// with the same one.
+func TestCallsThatShareAnItemID(t *testing.T) {
+	for _, body := range []string{stream("resp_1", function("a", "bash", ls), function("a", "bash", ls)), whole("resp_1", function("a", "bash", ls), function("a", "bash", ls))} {
+		p := play(t, asked(request1), bodies(body), nil, intercept.Limits{}, intercepttest.ReleaseAll)
+		if p.Err != nil {
+			t.Fatal(p.Err)
+		}
+		calls := callsIn(t, string(p.Out()))
+		if len(calls) != 2 || calls[0].Get("id").Str == calls[1].Get("id").Str {
+			t.Errorf("calls %s in\n%s", calls, p.Out())
+		}
+	}
+}
+
 // Finding 1: [DONE] ends a stream for many clients, so no call follows it.
 func TestNothingFollowsDone(t *testing.T) {
 	for _, at := range []string{"event: response.function_call_arguments.delta", "event: response.function_call_arguments.done", "event: response.output_item.done", "event: response.completed"} {
@@ -117,6 +132,10 @@ func TestNothingFollowsDone(t *testing.T) {
 		p := newPlayer(t, asked(request1), 64, intercept.Limits{})
 		if err := p.Feed(listed[:i] + done + listed[i:]); err == nil {
 			t.Errorf("[DONE] before %s is understood", at)
+		}
+		byName := play(t, asked(request1), bodies(listed[:i]+done+listed[i:]), nil, intercept.Limits{Pass: func(intercept.Call) bool { return true }}, intercepttest.ReleaseAll)
+		if byName.Err == nil || strings.Contains(string(byName.Out()), "[DONE]") {
+			t.Errorf("[DONE] before %s, allowed by name: error %v, the agent has\n%s", at, byName.Err, byName.Out())
 		}
 	}
 }
