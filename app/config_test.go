@@ -160,7 +160,7 @@ func TestConfigProblems(t *testing.T) {
 		"heldcall.yaml:1: tracing.endpoint: is not a URL with a host; write for example http://host:port",
 		"heldcall.yaml:1: tracing.headers[0]: is not a header; write {name: authorization, value: ${TOKEN}}")
 	// The form.
-	f("proxy:\n  listn: x\n", "heldcall.yaml:2: proxy.listn: unknown key; the keys here are listen, upstreams, clients, trust_headers, keepalive, heartbeat, max_body, max_continuations, max_denials, routes")
+	f("proxy:\n  listn: x\n", "heldcall.yaml:2: proxy.listn: unknown key; the keys here are listen, upstreams, clients, trust_headers, keepalive, heartbeat, max_body, memory, max_continuations, max_denials, routes")
 	f("log: {level: info, level: warn}\n", "heldcall.yaml:1: log.level: is given twice, first in line 1; remove one")
 	f("log: text\n", "heldcall.yaml:1: log: must be a mapping with the keys level, format, and is a single value")
 	f("\nproxy: {upstreams: {prefix: /v1}}\n", "heldcall.yaml:2: proxy.upstreams: must be a list, and is a mapping")

@@ -73,7 +73,11 @@ func (g *scriptedGate) Runs() []approvals.Run { return g.runs }
 
 func (g *scriptedGate) RunByID(string) (approvals.Run, error) { return g.run, g.err }
 
-func (g *scriptedGate) LastSeq(context.Context) (uint64, error) { return g.last, g.err }
+func (g *scriptedGate) LastSeq(context.Context) (uint64, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.last, g.err
+}
 
 func (g *scriptedGate) Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
 	g.mu.Lock()

@@ -114,20 +114,19 @@ func (c *Console) replay(ctx context.Context, from uint64) (caughtUp func(seq ui
 	if from == 0 {
 		return func(uint64) {}, nil
 	}
+	head, err := c.gate.LastSeq(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if from > head {
+		return func(uint64) {}, nil
+	}
 	select {
 	case c.replays <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	head, err := c.gate.LastSeq(ctx)
 	leave := sync.OnceFunc(func() { <-c.replays })
-	if err != nil {
-		leave()
-		return nil, err
-	}
-	if from > head {
-		leave()
-	}
 	return func(seq uint64) {
 		if seq == 0 || seq >= head {
 			leave()

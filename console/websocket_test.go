@@ -324,7 +324,9 @@ func TestSocketTellsThatItFailed(t *testing.T) {
 	gate := &scriptedGate{events: make(chan approvals.Event)}
 	w := open(t, start(t, gate, nil), "")
 	w.want(live.TypeReady, "")
+	gate.mu.Lock()
 	gate.err = approvals.ErrStoreUnavailable
+	gate.mu.Unlock()
 	close(gate.events)
 	if m := w.want(live.TypeError, ""); !strings.Contains(string(m.Data), problem.CodeStoreUnavailable) {
 		t.Errorf("it says %s", m.Data)

@@ -46,7 +46,7 @@ func folded(lines []byte) bool {
 func checkHead(br *bufio.Reader) error {
 	line := 0 // where the line begins that is looked at
 	for need := 1; ; {
-		if _, err := br.Peek(need); err != nil {
+		if peeked, _ := br.Peek(need); len(peeked) < need {
 			return nil
 		}
 		head, _ := br.Peek(br.Buffered())

@@ -46,7 +46,7 @@ var knownPrograms = sync.OnceValue(func() *programs {
 		{"environment", func(n *yaml.Node, path string) { t.environment = r.nameSet(n, path) }},
 		{"writers", func(n *yaml.Node, path string) { t.writers = r.nameSet(n, path) }},
 		{"like", func(n *yaml.Node, path string) {
-			r.Members(n, path, func(name, value *yaml.Node, path string) { t.like[name.Value] = strings.Fields(value.Value) })
+			r.Members(n, path, func(name, value *yaml.Node, _ string) { t.like[name.Value] = strings.Fields(value.Value) })
 		}},
 	}, nil)
 	if len(r.Errors) > 0 {

@@ -247,6 +247,9 @@ func (e *edit) wholeCalls(path string, c *choice) {
 	if entries != nil {
 		list = "[" + strings.Join(entries, ",") + "]"
 	}
+	if list != "" || legacy != "" {
+		e.Set(path+"message.role", `"assistant"`)
+	}
 	e.put(path+"message.tool_calls", list)
 	e.put(path+"message.function_call", legacy)
 	if c.rosters[inDelta].calls != nil {

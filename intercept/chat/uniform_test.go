@@ -249,6 +249,7 @@ func TestWholeCallsThatAreNotUniform(t *testing.T) {
 		{"unknown fields", callList(`{"id":"a","x":1,"type":"function","function":{"name":"x","arguments":"{}","y":{}}}`), callList(good)},
 		{"no arguments", callList(`{"id":"a","type":"function","function":{"name":"x"}}`), callList(good)},
 		{"arguments are an object", callList(`{"id":"a","type":"function","function":{"name":"x","arguments":{"c":0}}}`), callList(fn(`"id":"a"`, "x", `{"c":0}`))},
+		{"another role", strings.Replace(callList(good), `"assistant"`, `0`, 1), callList(good)},
 		{"another number", callList(`{"index":4,"id":"a","type":"function","function":{"name":"x","arguments":"{}"}}`), callList(good)},
 		{"empty parts beside", `{"role":"assistant","content":null,"function_call":{"name":"","arguments":""},"tool_calls":[{"id":"a","type":"function","custom":{"input":"","name":""},"function":{"name":"x","arguments":"{}"}}]}`, callList(good)},
 		{"legacy", `{"role":"assistant","function_call":{"name":"x","arguments":"{}","y":1}}`, `{"role":"assistant","function_call":{"name":"x","arguments":"{}"}}`},

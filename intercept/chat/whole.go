@@ -74,9 +74,10 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 	for _, t := range d.texts {
 		c.says[t.place].take(t.field, t.value)
 	}
+	assistant := gjson.Get(d.raw, "message.role").Str == "assistant" // some clients drop the calls of any other role
 	for i := range d.calls {
 		f := &d.calls[i]
-		uniform := f.uniformWhole(i)
+		uniform := assistant && f.uniformWhole(i)
 		f.index = i
 		r := &c.rosters[f.place]
 		call := r.open(f)

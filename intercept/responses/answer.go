@@ -28,6 +28,8 @@ type turn struct {
 	items   []*item // in the order they opened
 	ending  []*item // in the order of the list at the end
 	strange bool    // one of them is of a type that nobody knows yet
+	manner  manner  // of its events
+	opened  *item   // a call that may pass by its name, of which only the beginning came
 	begun   bool    // a response began
 	object  *object // the response as its last event shows it
 	closed  bool    // it said that it is at its end

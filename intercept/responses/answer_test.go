@@ -238,7 +238,10 @@ func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 		bad := good[:first] + strings.Replace(good[first:], change[0], change[1], 1)
 		p := newPlayer(t, asked(request1), 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
 		if err := p.Feed(bad); err != nil {
-			t.Fatal(err)
+			if strings.Contains(p.Got.String(), "response.output_item.done") {
+				t.Errorf("%s: %v; the agent has\n%s", name, err, p.Got.String())
+			}
+			continue // cut: clients would read another call
 		}
 		if calls := p.Answer.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 || strings.Contains(p.Got.String(), "response.completed") {
 			t.Fatalf("%s: calls: %+v", name, calls)

@@ -30,6 +30,9 @@ type call struct {
 	doubts  intercept.Doubts
 	passed  bool // its events went to the agent unbuffered
 	broken  bool // they did, until it became doubtful
+	odd     bool // clients may read its events in different ways: see uniform.go
+	repeats bool // another call of the answer has the same item id, which some clients go by
+	shown   bool // the agent has got it in canonical form
 	check   *intercept.ArgumentsCheck
 	offered bool   // the request offers its tool, so that its namespace counts
 	hosted  string // the MCP server that will run it
@@ -44,7 +47,6 @@ type piece struct {
 	came      bool // fragments did
 	whole     string
 	stated    bool // whole did
-	given     bool // the agent has got an edited text in place of the fragments
 }
 
 // name is the tool that a call is of, as policy and people know it.
@@ -95,10 +97,14 @@ func (it *item) callID() string {
 
 func (it *item) asCall() intercept.Call {
 	f := it.call.form
-	return intercept.Call{
+	c := intercept.Call{
 		ID: it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.free,
 		Ambiguous: it.call.doubts, Fixed: f.fixed, Hosted: it.call.hosted,
 	}
+	if it.call.canonical() && f.typ != approvalRequest {
+		c.Flags = []string{intercept.FlagCanonical}
+	}
+	return c
 }
 
 // open makes an item of an entry that no item is known for.
@@ -108,7 +114,7 @@ func (a *answer) open(e *entry, index int) (*item, error) {
 	}
 	it := &item{index: index, entry: e, seat: -1}
 	if f := a.runs(e); f != nil {
-		it.call = &call{form: f}
+		it.call = &call{form: f, odd: f.unknown}
 		it.doubtShape()
 		a.doubtOffer(it)
 	}
@@ -127,8 +133,8 @@ func (a *answer) runs(e *entry) *form {
 		return nil
 	case e.typ == "tool_search_call" && e.execution == "server":
 		return nil
-	case e.typ == "custom_tool_call" && strings.HasPrefix(e.name, "x_") && a.searchesX() && !a.offers("", e.name):
-		return nil // xAI's own search
+	case a.ranByX(e):
+		return nil
 	}
 	return e.form()
 }
@@ -138,6 +144,9 @@ func (it *item) doubtShape() {
 	e, c := it.entry, it.call
 	if _, plain := e.input(c.form); !plain {
 		c.doubts.Doubt(intercept.DoubtObject)
+	}
+	if v := e.field(c.form.field); !c.form.text && !c.form.unknown && (v.IsObject() || v.IsArray()) && !openInput.Fits(v) {
+		c.doubts.Doubt(doubtPrototype)
 	}
 	if len(e.beside) > 0 {
 		c.doubts.Doubt("It has something in " + strings.Join(e.beside, ", ") + " too, where some clients may look for arguments.")
@@ -158,6 +167,9 @@ func (a *answer) doubtShared(it, other *item) {
 		it.doubt(intercept.DoubtSharedID)
 		other.doubt(intercept.DoubtSharedID)
 	}
+	if it.call != nil && other.call != nil && it.entry.id != "" && it.entry.id == other.entry.id {
+		it.call.repeats, it.call.odd = true, true
+	}
 }
 
 // doubt notes why clients may read a call in different ways; other items are
@@ -165,6 +177,7 @@ func (a *answer) doubtShared(it, other *item) {
 func (it *item) doubt(reason string) {
 	if it.call != nil {
 		it.call.doubts.Doubt(reason)
+		it.call.odd = true
 	}
 }
 
@@ -245,7 +258,7 @@ func (it *item) show(e *entry) error {
 		switch {
 		case it.over:
 			it.compare(e)
-			return nil
+			return it.unlike() // a client may take it for another call
 		case it.entry.name != "" && it.entry.name != e.name || (it.entry.namespace != "" || it.entry.name != "") && it.entry.namespace != e.namespace || it.entry.server != "" && it.entry.server != e.server:
 			c.doubts.Doubt(doubtName)
 		}
@@ -268,6 +281,8 @@ func (it *item) show(e *entry) error {
 }
 
 const (
+	doubtPrototype = "Its input has a field with a name (such as __proto__) under which some clients keep something else."
+
 	doubtName   = "Its name changes from one event to the next."
 	doubtID     = "Its id changes from one place of the answer to another."
 	doubtCopies = "The answer shows it several times, and not with the same arguments."
@@ -323,6 +338,10 @@ func (it *item) take(e *event) error {
 		it.doubt(doubtCopies)
 	case e.input.fragment && p.stated:
 		it.doubt(doubtCopies)
+	case p.stated:
+		if err := it.unlike(); err != nil { // a client may take it for another call
+			return err
+		}
 	}
 	if e.input.fragment {
 		p.fragments.WriteString(e.text)
@@ -334,10 +353,8 @@ func (it *item) take(e *event) error {
 }
 
 func (c *call) piece(path string) *piece {
-	for _, p := range c.pieces {
-		if p.path == path {
-			return p
-		}
+	if p := c.find(path); p != nil {
+		return p
 	}
 	if len(c.pieces) == maxPieces {
 		return nil
@@ -369,7 +386,7 @@ func (it *item) judge() {
 		}
 	}
 	if it.entry.status == "incomplete" {
-		it.doubt(intercept.DoubtCut)
+		c.doubts.Doubt(intercept.DoubtCut)
 	}
 	if !c.form.free && input != "" {
 		c.doubts.DoubtArguments(input)

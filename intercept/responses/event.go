@@ -62,7 +62,7 @@ var inputEvents = map[string]inputEvent{
 var besides = []string{
 	"response.output_text.", "response.content_part.", "response.refusal.", "response.reasoning", "response.audio.",
 	"response.web_search_call.", "response.file_search_call.", "response.code_interpreter_call", "response.image_generation_call.",
-	"response.mcp_call", "response.mcp_list_tools.",
+	"response.mcp_call", "response.mcp_list_tools.", "response.shell_call_output_content.", "response.x_search_call.",
 }
 
 func kindOf(typ string) kind {
@@ -117,6 +117,8 @@ func decode(payload string, names []string) (*event, error) {
 	}
 	top.ForEach(func(k, v gjson.Result) bool { return d.field(k.Str, v) })
 	switch {
+	case (e.kind == kindEnd || e.kind == kindFailed) && e.response == nil:
+		d.Refuse("an event that ends a response has none")
 	case (e.kind == kindAdded || e.kind == kindDone) && e.entry == nil:
 		d.Refuse("an event of an output item has none")
 	case e.kind == kindInput && e.text == "" && !e.input.fragment && !top.Get(e.input.field).Exists():

@@ -32,23 +32,25 @@ type entry struct {
 // form is what is known of a type of items that the agent runs.
 type form struct {
 	typ     string
+	ids     string // how the ids of items begin
 	tool    string // the tool's name, "" where the item has its own
 	field   string // where the input stands, "" for all of the item
 	text    bool   // the input is text, not JSON of its own
 	free    bool   // the text is free, not JSON either
 	fixed   bool   // the agent cannot be given another input
 	unknown bool   // of a type that nobody knows yet
+	events  string // type of the events that stream its texts, but for its last word
 }
 
 // forms are the items that the agent runs.
 var forms = map[string]*form{
-	"function_call":        {typ: "function_call", field: "arguments", text: true},
-	"custom_tool_call":     {typ: "custom_tool_call", field: "input", text: true, free: true},
-	"local_shell_call":     {typ: "local_shell_call", tool: "local_shell", field: "action"},
-	"shell_call":           {typ: "shell_call", tool: "shell", field: "action"},
-	"apply_patch_call":     {typ: "apply_patch_call", tool: "apply_patch", field: "operation"},
-	"computer_call":        {typ: "computer_call", tool: "computer", field: "action"},
-	"tool_search_call":     {typ: "tool_search_call", tool: "tool_search", field: "arguments"},
+	"function_call":        {typ: "function_call", ids: "fc_", field: "arguments", text: true, events: "response.function_call_arguments"},
+	"custom_tool_call":     {typ: "custom_tool_call", ids: "ctc_", field: "input", text: true, free: true, events: "response.custom_tool_call_input"},
+	"local_shell_call":     {typ: "local_shell_call", ids: "lsh_", tool: "local_shell", field: "action"},
+	"shell_call":           {typ: "shell_call", ids: "sh_", tool: "shell", field: "action", events: "response.shell_call_command"},
+	"apply_patch_call":     {typ: "apply_patch_call", ids: "apc_", tool: "apply_patch", field: "operation", events: "response.apply_patch_call_operation_diff"},
+	"computer_call":        {typ: "computer_call", ids: "cu_", tool: "computer", field: "action"},
+	"tool_search_call":     {typ: "tool_search_call", ids: "tsc_", tool: "tool_search", field: "arguments"},
 	"mcp_approval_request": {typ: approvalRequest, field: "arguments", text: true, fixed: true},
 }
 
@@ -115,7 +117,9 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 	case "execution":
 		return d.Text(&e.execution, v, "the execution of a tool search")
 	case "caller":
-		e.caller = v.Raw
+		if e.caller = v.Raw; callerSchema.Fits(v) {
+			return true
+		}
 	case "environment":
 		e.place = v.Get("type").Str
 	case "arguments", "input", "action", "actions", "operation":
@@ -145,7 +149,7 @@ func (e *entry) noteInput(key string, v gjson.Result) {
 	switch {
 	case f == nil:
 		e.inputs = e.inputs || !says(key, v)
-	case key != f.field && !(f.typ == "computer_call" && key == "actions") && speaks(strings.ToLower(key), inputWords):
+	case key != f.field && (f.fixed || itemSchemas[f.typ].Fields[key] == nil) && speaks(strings.ToLower(key), inputWords):
 		e.beside = append(e.beside, key)
 	}
 }

@@ -19,7 +19,6 @@ type passage struct {
 }
 
 func (p *passage) run() error {
-	late := p.closed
 	names := intercept.EventNames(p.part, len(p.payloads))
 	for _, payload := range p.payloads {
 		switch {
@@ -33,12 +32,14 @@ func (p *passage) run() error {
 			if err != nil {
 				return err
 			}
+			p.manner.note(e, p.part)
+			late := p.closed || p.done
 			it, err := p.observe(e)
 			if err != nil {
 				return err
 			}
 			if late && (it != nil || e.response != nil) {
-				return intercept.NotUnderstood("it goes on behind its end")
+				return intercept.NotUnderstood("it goes on after its end")
 			}
 			p.events, p.items = append(p.events, e), append(p.items, it)
 		}
@@ -84,11 +85,13 @@ func (p *passage) observe(e *event) (it *item, err error) {
 		}
 	}
 	if err == nil && it != nil && it.call != nil {
-		err = p.hear(len(e.raw))
-		p.check(it, e)
+		if err = p.hear(len(e.raw)); err == nil {
+			err = p.check(it, e)
+		}
 	} else if err == nil && e.kind == kindDone {
 		err = p.hear(len(e.raw))
 	}
+	p.manner.last = max(p.manner.last, e.number)
 	return it, err
 }
 
@@ -103,6 +106,21 @@ func (p *passage) learnObject(e *event) error {
 	}
 	p.begun = p.begun || e.kind == kindBegin
 	p.learn(o, e.kind == kindEnd || e.kind == kindFailed)
+	if e.kind == kindState { // some clients forget what they have got of a call that has begun
+		return p.unlike(func(it *item) bool { return !it.over })
+	}
+	return nil
+}
+
+// unlike notes of some calls that clients may read them in different ways.
+func (a *answer) unlike(which func(*item) bool) error {
+	for _, it := range a.calls() {
+		if which(it) {
+			if err := it.unlike(); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -145,33 +163,56 @@ func (p *passage) end(e *event) error {
 	}
 	taken := make(map[*item]bool)
 	for i, shown := range e.response.output {
-		it := p.listed(i, shown, taken)
-		switch {
-		case it != nil && it.call == nil && p.runs(shown) != nil:
-			return intercept.NotUnderstood("an output item is a call in the list at the end alone")
-		case it != nil && it.over:
-			it.compare(shown)
-		case it != nil:
-			if err := it.show(shown); err != nil {
-				return err
-			}
-		default:
-			made, err := p.open(shown, -1)
-			if err != nil {
-				return err
-			}
-			it, made.over = made, true
-			made.doubt("It stands only in the list at the end of the answer.")
+		it, err := p.concluded(shown, p.listed(i, shown, taken))
+		if err != nil {
+			return err
 		}
 		taken[it] = true
 		p.ending = append(p.ending, it)
 	}
 	for _, it := range p.calls() {
-		if it.call.passed && (!it.over || len(it.call.doubts) > 0) {
+		if !it.call.passed {
+			continue
+		}
+		if it.judge(); len(it.call.doubts) > 0 {
 			p.interrupt(it)
 		}
 	}
-	return nil
+	return p.unlike(func(it *item) bool {
+		lacking := len(e.response.output) > 0 && !taken[it] // clients that read the list alone do not see it
+		return (lacking || !it.over) && !it.call.passed && !it.call.broken
+	})
+}
+
+// concluded compares the item that an entry of the list at the end shows, nil where it
+// is of none, with what came of it before.
+func (p *passage) concluded(shown *entry, it *item) (*item, error) {
+	switch {
+	case it != nil && it.call == nil && p.runs(shown) != nil:
+		return nil, intercept.NotUnderstood("an output item is a call in the list at the end alone")
+	case it != nil && it.over && shown.raw == it.entry.raw:
+		return it, nil // it is as uniform as it was when it was done
+	case it != nil && it.over:
+		it.compare(shown)
+	case it != nil:
+		if err := it.show(shown); err != nil {
+			return nil, err
+		}
+		if it.call != nil && !it.call.passed { // clients that wait for the end of an item do not see it
+			it.call.odd = true
+		}
+	default:
+		made, err := p.open(shown, -1)
+		if err != nil {
+			return nil, err
+		}
+		it, made.over = made, true
+		made.doubt("It stands only in the list at the end of the answer.")
+	}
+	if it.call == nil || (shown.uniform() && it.agrees(shown) && it.sameInput(shown)) {
+		return it, nil
+	}
+	return it, it.unlike()
 }
 
 // listed finds the item that the i-th entry of the list at the end shows.
@@ -205,108 +246,11 @@ func (a *answer) hear(n int) error {
 	return nil
 }
 
-// check follows a call that may pass unbuffered if its tool is allowed by name.
-func (p *passage) check(it *item, e *event) {
-	if !p.streams(it, e) {
-		p.interrupt(it)
-	}
-}
-
-// streams reports whether an event of a call is one that all clients read alike:
-// the beginning of the next item, or what follows of the last one.
-func (p *passage) streams(it *item, e *event) bool {
-	c := it.call
-	if p.limits.Pass == nil || !p.verbatim() || len(c.doubts) > 0 || c.form.typ != "function_call" ||
-		p.answer.items[len(p.answer.items)-1] != it || it.index != len(p.answer.items)-1 {
-		return false
-	}
-	switch {
-	case e.kind == kindAdded:
-		if text, plain := it.entry.input(c.form); text != "" || !plain || it.entry.name == "" || it.entry.callID == "" {
-			return false
-		}
-		c.check = intercept.NewArgumentsCheck()
-		return true
-	case c.check == nil || e.kind != kindInput && e.kind != kindDone:
-		return false
-	case e.kind == kindInput && e.input.fragment:
-		return c.check.Add(e.text) == nil
-	}
-	text := e.text
-	if e.kind == kindDone {
-		text = it.input()
-	}
-	if p := c.piece(""); !p.came {
-		p.came = true
-		p.fragments.WriteString(text)
-		if c.check.Add(text) != nil {
-			return false
-		}
-	}
-	return c.piece("").fragments.String() == text && (text == "" || intercept.Strict([]byte(text)) == nil)
-}
-
-// interrupt takes a call out of those that pass: what is left of it is held and
-// judged as doubtful.
-func (p *passage) interrupt(it *item) {
-	c := it.call
-	c.check = nil
-	if c.passed {
-		c.passed, c.broken = false, true
-		it.doubt(intercept.DoubtInterrupted)
-	}
-}
-
-// passes decides whether the part may go to the agent now. Everything behind the
-// first event that is held waits, because events and items are numbered.
-func (p *passage) passes() bool {
-	if p.holding() {
-		return false
-	}
-	for _, it := range p.items {
-		if it != nil && it.call != nil && !it.call.passed {
-			return p.allowedByName()
-		}
-	}
-	if p.closes() {
-		return p.continuations == 0 && len(p.pending()) == 0
-	}
-	return true
-}
-
-// closes reports whether the part ends the answer.
-func (p *passage) closes() bool {
-	for _, e := range p.events {
-		if e.kind == kindEnd {
-			return true
-		}
-	}
-	return p.marks
-}
-
-// allowedByName asks for each call that begins here whether its tool is allowed
-// by name, and marks it.
-func (p *passage) allowedByName() bool {
-	for _, it := range p.items {
-		if it != nil && it.call != nil && it.call.check == nil {
-			return false
-		}
-	}
-	for _, it := range p.pending() {
-		if it.call.check == nil || !p.limits.Pass(it.asCall()) {
-			return false
-		}
-	}
-	for _, it := range p.pending() {
-		it.call.passed = true
-	}
-	return true
-}
-
 // pass lets the part go: as it came, or recast to belong to the answer that the
 // agent has begun to read.
 func (p *passage) pass() error {
 	if p.verbatim() {
+		p.goAhead()
 		p.out.Add(p.part)
 		p.note()
 		p.learnShape()
@@ -343,7 +287,7 @@ func (p *passage) note() {
 // keep holds the part back.
 func (p *passage) keep() error {
 	for _, it := range p.items {
-		if it != nil && it.call != nil && !it.call.passed {
+		if it != nil && it.call != nil && !it.call.passed && it != p.opened {
 			it.call.check = nil
 		}
 	}

@@ -3,10 +3,8 @@ package responses
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/tidwall/gjson"
 )
 
 // plan says how what was kept back goes out.
@@ -39,15 +37,11 @@ func (a *answer) recast(part []byte, items []*item, p *plan) ([]byte, error) {
 		if err != nil {
 			return intercept.Recast{}, err
 		}
-		var before []byte
-		if e.kind == kindEnd {
-			before = a.farewell(p)
-		}
 		w := edit{answer: a, plan: p, event: e, item: items[i], Patch: intercept.Patch{JSON: e.raw}}
 		if w.run(); w.Err != nil {
 			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", w.Err)
 		}
-		return intercept.Recast{JSON: w.JSON, Hollow: w.hollow, Before: before}, nil
+		return intercept.Recast{JSON: w.JSON, Hollow: w.hollow, Before: w.before}, nil
 	})
 }
 
@@ -58,17 +52,22 @@ type edit struct {
 	plan   *plan
 	event  *event
 	item   *item
-	hollow bool // nothing is left that the agent would read
+	hollow bool   // nothing is left that the agent would read
+	before []byte // events that go out before it
 }
 
 func (w *edit) run() {
 	e := w.event
+	if w.plan.renders(w.item) {
+		w.before, w.hollow = w.rendered(w.item), true
+		return
+	}
+	if e.kind == kindEnd {
+		w.conclude()
+	}
 	w.hollow = w.item != nil && w.plan.drops(w.item) ||
 		e.kind == kindEnd && w.plan.open ||
 		(e.kind == kindBegin || e.kind == kindState) && w.continuations > 0
-	if w.item != nil && w.item.call != nil && !w.hollow {
-		w.call()
-	}
 	if w.hollow {
 		w.recounted = w.recounted || e.number >= 0
 		return
@@ -87,12 +86,28 @@ func (w *edit) run() {
 	}
 }
 
+// conclude renders what the agent lacks before the end: calls that upstream shows there
+// alone, and the note.
+func (w *edit) conclude() {
+	for _, it := range w.items {
+		if w.plan.renders(it) {
+			w.before = append(w.before, w.rendered(it)...)
+		}
+	}
+	w.before = append(w.before, w.farewell(w.plan)...)
+}
+
+// align takes upstream's number for the next event, unless the agent's differ.
+func (w *edit) align() {
+	if !w.recounted && w.continuations == 0 && w.event.number >= 0 {
+		w.next = w.event.number
+	}
+}
+
 // number gives the event its number for the agent. What the agent has already is
 // left out.
 func (w *edit) number() {
-	if !w.recounted && w.continuations == 0 {
-		w.next = w.event.number
-	}
+	w.align()
 	number := w.next
 	if text := w.count(); text != strconv.FormatInt(w.event.number, 10) {
 		w.Set("sequence_number", text)
@@ -116,98 +131,6 @@ func (a *answer) takeSeat(it *item) {
 		it.seat = it.index
 	}
 	a.seats = max(a.seats, it.seat+1)
-}
-
-// call gives an edited call its new input: in every copy, and as one fragment
-// where it came in several.
-func (w *edit) call() {
-	e, it := w.event, w.item
-	input, edited := w.plan.edits[it]
-	if !edited {
-		return
-	}
-	switch e.kind {
-	case kindAdded:
-		began, _ := e.entry.input(it.call.form)
-		if it.call.came() || it.call.form.text && began == "" {
-			input = it.call.opening(input)
-		}
-		w.Set("item", w.entry(e.entry, it, input))
-	case kindDone:
-		w.Set("item", w.entry(e.entry, it, input))
-	case kindInput:
-		w.input(input)
-	}
-}
-
-// entry is an item with the input that an edited call has, under the one name
-// that was judged.
-func (w *edit) entry(e *entry, it *item, input string) string {
-	p := intercept.Patch{JSON: e.withInput(it.call.form, input)}
-	for _, field := range []struct{ name, own, true string }{
-		{"name", e.name, it.entry.name}, {"namespace", e.namespace, it.entry.namespace},
-	} {
-		if field.own != field.true {
-			p.Set(field.name, intercept.Quote(field.true))
-		}
-	}
-	if p.Err != nil {
-		w.Err = p.Err
-	}
-	return p.JSON
-}
-
-// input rewrites an event with a part of the input of an edited call.
-func (w *edit) input(input string) {
-	e := w.event
-	piece := w.item.call.piece(e.input.path)
-	if piece == nil {
-		return
-	}
-	text := input
-	if e.input.path != "" {
-		part := gjson.Get(input, e.input.path)
-		w.hollow = part.Type != gjson.String || strings.HasPrefix(e.input.path, "commands")
-		text = part.Str
-	}
-	if e.input.fragment {
-		w.hollow = w.hollow || piece.given
-		piece.given = true
-	}
-	if w.hollow {
-		return
-	}
-	w.Set(e.input.field, intercept.Quote(text))
-	if e.name != "" && e.name != w.item.entry.name {
-		w.Set("name", intercept.Quote(w.item.entry.name))
-	}
-}
-
-// came reports whether parts of the input came in events.
-func (c *call) came() bool {
-	for _, p := range c.pieces {
-		if p.came {
-			return true
-		}
-	}
-	return false
-}
-
-// opening is an input as it is before the parts come that make it up.
-func (c *call) opening(input string) string {
-	if c.form.text {
-		return ""
-	}
-	p := intercept.Patch{JSON: input}
-	for _, piece := range c.pieces {
-		if piece.path == "diff" && gjson.Get(input, piece.path).Exists() {
-			p.Set(piece.path, `""`)
-		}
-	}
-	if p.Err != nil {
-		return input
-	}
-	return p.JSON
 }
 
 // response makes a response object the one that the agent has begun to read.
@@ -266,8 +189,8 @@ func (w *edit) output(path string, o *object) {
 		raw := shown.raw
 		if it := w.endingItem(i, o, taken); it != nil {
 			taken[it] = true
-			if input, edited := w.plan.edits[it]; edited {
-				raw = w.entry(shown, it, input)
+			if w.plan.renders(it) {
+				raw = it.canonical(w.plan)
 			}
 			if w.plan.drops(it) {
 				raw = ""
@@ -277,6 +200,11 @@ func (w *edit) output(path string, o *object) {
 		}
 		if changed = changed || raw != shown.raw; raw != "" {
 			items = append(items, raw)
+		}
+	}
+	for _, it := range w.items {
+		if !taken[it] && w.plan.renders(it) {
+			items, changed = append(items, it.canonical(w.plan)), true
 		}
 	}
 	if w.plan.note != "" {

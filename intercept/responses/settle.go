@@ -64,7 +64,7 @@ func (s *settling) run() (intercept.Settlement, error) {
 // unchanged reports whether every call goes on as the model made it.
 func (s *settling) unchanged() bool {
 	for _, it := range s.items {
-		if it.void {
+		if it.void || it.call != nil && it.call.canonical() {
 			return false
 		}
 	}
@@ -134,7 +134,7 @@ func (s *settling) withheld() bool {
 func (s *settling) finish() (intercept.Settlement, error) {
 	s.plan = s.finalPlan()
 	for _, it := range s.items {
-		s.moved = s.moved || !s.reaches(it)
+		s.moved = s.moved || !s.reaches(it) || it.call != nil && it.call.canonical()
 	}
 	var out []byte
 	var err error

@@ -53,6 +53,14 @@ func (a *answer) knownEvent(s *shape, part []byte, texts [][]byte) (bool, error)
 	if s.item.over || a.closed || !a.holding() && (s.piece != nil || !a.verbatim()) {
 		return false, nil
 	}
+	number := int64(-1)
+	if s.number >= 0 {
+		var err error
+		if number, err = strconv.ParseInt(string(texts[s.number]), 10, 64); err != nil || s.piece != nil && number <= a.manner.last {
+			return false, nil //nolint:nilerr // the decoder finds out what it is
+		}
+		a.manner.last = max(a.manner.last, number)
+	}
 	if s.piece != nil {
 		if err := a.hear(len(texts[s.delta])); err != nil {
 			return true, err
@@ -64,11 +72,7 @@ func (a *answer) knownEvent(s *shape, part []byte, texts [][]byte) (bool, error)
 		return true, a.kept.Hold(part, s.items, a.limits.MaxBytes)
 	}
 	if s.number >= 0 {
-		n, err := strconv.ParseInt(string(texts[s.number]), 10, 64)
-		if err != nil {
-			return false, nil //nolint:nilerr // no shape has such a number: the decoder says what it is
-		}
-		a.next = n + 1
+		a.next = number + 1
 	}
 	a.out.Add(part)
 	return true, nil
@@ -89,7 +93,7 @@ func (p *passage) learnShape() {
 	switch {
 	case !ok || it.over || e.slots[1].Type != gjson.String:
 		return
-	case e.kind == kindInput && it.call != nil && e.input.fragment && e.name == "" && !it.call.passed && it.call.check == nil && len(it.call.doubts) == 0:
+	case e.kind == kindInput && it.call != nil && e.input.fragment && e.name == "" && !it.call.passed && it.call.check == nil && len(it.call.doubts) == 0 && !it.call.odd:
 		s.piece = it.call.piece(e.input.path)
 	case e.kind != kindBeside || it.call != nil:
 		return

@@ -19,10 +19,10 @@ func (a *answer) endStream(framed bool) ([]byte, error) {
 			a.unended = intercept.Unended(rest)
 		}
 	}
-	if a.closed || a.failed || a.done {
+	switch {
+	case a.closed || a.failed:
 		return a.out.Take(), nil
-	}
-	if !framed || a.holding() || a.continuations > 0 {
+	case a.holding() || len(a.calls()) > 0, !a.done && (!framed || a.continuations > 0):
 		return a.out.Take(), intercept.Cut()
 	}
 	return a.out.Take(), nil

@@ -145,6 +145,20 @@ func (a *answer) within(name string) bool {
 	})
 }
 
+// ranByX reports a call of xAI's own search, which ran at the provider: custom tools
+// with its names or, in older answers, an item of its own. A tool of the agent's with
+// the same name is the agent's.
+func (a *answer) ranByX(e *entry) bool {
+	switch {
+	case e.typ == "x_search_call":
+	case e.typ != "custom_tool_call":
+		return false
+	case !strings.HasPrefix(e.name, "x_") && e.name != "view_x_video" && e.name != "view_image":
+		return false
+	}
+	return a.searchesX() && !a.offers("", e.name) && !a.within(e.name)
+}
+
 // searchesX reports whether the model was offered xAI's own search.
 func (a *answer) searchesX() bool {
 	for _, o := range a.offered() {

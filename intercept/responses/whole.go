@@ -34,6 +34,11 @@ func (a *answer) readWhole(framed bool) error {
 		case it.call != nil:
 			it.void = o.pending()
 		}
+		if !e.uniform() {
+			if err := it.unlike(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

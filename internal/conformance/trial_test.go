@@ -172,7 +172,8 @@ func (x *trial) handedOver() (let, kept []*conformance.Call) {
 // unchanged reports whether the agent is to get the answer as it was recorded.
 func (x *trial) unchanged() bool {
 	_, kept := x.handedOver()
-	return x.outcome != edited && len(kept) == 0 && !x.joins() && canonicalChat[x.exchange.Name()] == ""
+	canonical := canonicalChat[x.exchange.Name()] != "" || canonicalResponses[x.exchange.Name()] != ""
+	return x.outcome != edited && len(kept) == 0 && !x.joins() && !canonical
 }
 
 // joins reports whether the agent gets two attempts as one message.
