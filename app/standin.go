@@ -3,6 +3,7 @@ package app
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"reflect"
 	"strings"
 )
@@ -42,11 +43,25 @@ func standIn(key string) string {
 }
 
 // OwnSecrets returns the secrets that heldcall alone uses: those of channels, of the
-// sign-in and of tracing. Keys of upstreams and clients are not among them.
+// sign-in, of tracing and in the URLs of NATS. Keys of upstreams and clients are not
+// among them.
 func (c *Config) OwnSecrets() []string {
 	var found []string
 	for _, part := range []any{c.Console, c.Notify, c.Tracing} {
 		found = appendSecrets(found, reflect.ValueOf(part))
+	}
+	for address := range strings.SplitSeq(c.NATS.URL, ",") {
+		u, err := url.Parse(strings.TrimSpace(address))
+		if err != nil || u.User == nil {
+			continue
+		}
+		secret, ok := u.User.Password()
+		if !ok {
+			secret = u.User.Username() // a token
+		}
+		if secret != "" {
+			found = append(found, secret, u.User.String())
+		}
 	}
 	return found
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -49,13 +50,35 @@ func (b *memoryBudget) give(n int64) { b.used.Add(-n) }
 var errOverloaded = &intercept.Error{Code: intercept.CodeOverloaded, Reason: "the requests being served need all of proxy.memory; send the request again later"}
 
 // headerReceived makes fasthttp ask [Proxy.admitBody] before it allocates memory
-// for a body: it does so for requests that expect 100 Continue.
+// for a body: it does so for requests that expect 100 Continue, in just these
+// letters.
 func headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if n := h.ContentLength(); (n > smallBody || n == -1) && !hasHeader(h, fasthttp.HeaderExpect) {
-		h.Set(fasthttp.HeaderExpect, "100-continue")
+	expects := header(h, fasthttp.HeaderExpect)
+	n := h.ContentLength()
+	if n == 0 || (n > 0 && n <= smallBody && expects == nil) {
+		return fasthttp.RequestConfig{}
+	}
+	unexpected := !strings.EqualFold(string(expects), "100-continue")
+	deleteHeader(h, fasthttp.HeaderExpect)
+	deleteHeader(h, headerUnexpected)
+	h.Set(fasthttp.HeaderExpect, "100-continue")
+	if unexpected {
 		h.Set(headerUnexpected, "1")
 	}
 	return fasthttp.RequestConfig{}
+}
+
+// deleteHeader deletes every header with a name, in any letter case.
+func deleteHeader(h *fasthttp.RequestHeader, name string) {
+	var names []string
+	for k := range h.All() {
+		if is(k, name) {
+			names = append(names, string(k))
+		}
+	}
+	for _, k := range names {
+		h.Del(k)
+	}
 }
 
 // admitBody reserves memory for a request's body, and waits until a large one has
@@ -64,20 +87,34 @@ func headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 // what a chunk announces.
 func (p *Proxy) admitBody(ctx *fasthttp.RequestCtx) int {
 	conn, ok := ctx.Conn().(*agentConn)
-	n := ctx.Request.Header.ContentLength()
-	if !ok || n > p.options.MaxBody { // fasthttp refuses it
+	if !ok {
 		return fasthttp.StatusContinue
 	}
-	if h := &ctx.Request.Header; hasHeader(h, headerUnexpected) {
-		h.Del(fasthttp.HeaderExpect)
-		h.Del(headerUnexpected)
-		conn.muteContinue = true
-	}
-	if err := conn.admit(&p.memory, n, p.options.MaxBody); err != nil {
+	h := &ctx.Request.Header
+	n := h.ContentLength()
+	waits := !hasHeader(h, headerUnexpected)
+	deleteHeader(h, fasthttp.HeaderExpect)
+	deleteHeader(h, headerUnexpected)
+	if err := p.admit(conn, n, waits); err != nil {
 		p.refuseUnreadable(ctx, err)
 		return ctx.Response.StatusCode()
 	}
 	return fasthttp.StatusContinue
+}
+
+// admit reserves memory for a body of n bytes on a connection. An agent that waits
+// for 100 Continue gets it before a large body is read here.
+func (p *Proxy) admit(conn *agentConn, n int, waits bool) error {
+	if n > p.options.MaxBody {
+		return fasthttp.ErrBodyTooLarge
+	}
+	if waits && n > largeBody {
+		if _, err := conn.Write([]byte(continueBytes)); err != nil {
+			return err
+		}
+	}
+	conn.muteContinue = !waits || n > largeBody
+	return conn.admit(&p.memory, n, p.options.MaxBody)
 }
 
 // admit reserves memory for a body of n bytes, -1 for one in chunks of up to limit
@@ -87,14 +124,14 @@ func (a *agentConn) admit(b *memoryBudget, n, limit int) error {
 	if n > largeBody {
 		return a.readAhead(b, n-headerBuffer-a.ahead.buffered())
 	}
-	pieces := n / bodyPiece
+	within := pieceTimeout * time.Duration(n/bodyPiece+1)
 	if n < 0 {
-		n, pieces = limit, limit/bodyPiece
+		n, within = limit, readTimeout // a slow body must not keep so much from others
 	}
 	if !a.reserve(b, n) {
 		return errOverloaded
 	}
-	return a.Conn.SetReadDeadline(time.Now().Add(pieceTimeout * time.Duration(pieces+1)))
+	return a.Conn.SetReadDeadline(time.Now().Add(within))
 }
 
 // readAhead reads n bytes of a body, piece by piece. What fasthttp has in its

@@ -144,6 +144,128 @@ func TestBodiesArriveWhole(t *testing.T) {
 	waitFor(t, "the budget to be free", func() bool { return b.memory.used.Load() == 0 })
 }
 
+// An agent that waits for 100 Continue gets it, however it writes the header, before
+// its body is read.
+func TestAgentsThatWaitGetContinue(t *testing.T) {
+	b := newRoomyBed(t, 1<<30)
+	for _, size := range []int{100, smallBody + 1, largeBody + 1, 3 << 20} {
+		for _, expects := range []string{"Expect: 100-continue\r\n", "expect: 100-continue\r\n", "EXPECT: 100-Continue\r\n"} {
+			conn := b.dial()
+			body := chatBody(size)
+			if _, err := io.WriteString(conn, head(len(body), expects)); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.SetReadDeadline(time.Now().Add(pieceTimeout / 2)); err != nil {
+				t.Fatal(err)
+			}
+			r := bufio.NewReader(conn)
+			if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != http.StatusContinue {
+				t.Errorf("%d bytes, %q: %v %v, not 100", size, expects, err, resp)
+				continue
+			}
+			if _, err := io.WriteString(conn, body); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := io.ReadAll(resp.Body); err != nil || !bytes.Contains(text, fmt.Appendf(nil, `"content": "%d"`, size)) {
+				t.Errorf("%d bytes, %q: %v %d %.300s", size, expects, err, resp.StatusCode, text)
+			}
+		}
+	}
+	waitFor(t, "the budget to be free", func() bool { return b.memory.used.Load() == 0 })
+}
+
+// No spelling of Expect makes a body pass the budget.
+func TestNoExpectationPassesTheBudget(t *testing.T) {
+	for _, expects := range []string{"expect: 100-continue\r\n", "Expect: later\r\n", "Expect:\r\n", "Expect: later\r\nExpect: 100-continue\r\n", "expect: x\r\nX-Heldcall-Unexpected: 1\r\n"} {
+		for _, framing := range []string{"Content-Length: 900000", "Transfer-Encoding: chunked"} {
+			b := newRoomyBed(t, 100<<10)
+			conn := b.dial()
+			go func() {
+				_, _ = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n%s\r\n%s\r\n", framing, expects)
+			}()
+			if err := conn.SetReadDeadline(time.Now().Add(pieceTimeout / 2)); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || resp.StatusCode != http.StatusServiceUnavailable {
+				t.Errorf("%s with %q: %v %v, not 503", framing, expects, err, resp)
+			}
+			waitFor(t, "the budget to be free", func() bool { return b.memory.used.Load() == 0 })
+		}
+	}
+}
+
+// A body larger than proxy.max_body is refused before the agent sends it.
+func TestTooLargeBodiesAreRefusedBeforeTheyAreSent(t *testing.T) {
+	b := newRoomyBed(t, 1<<30)
+	for _, expects := range []string{"", "Expect: 100-continue\r\n"} {
+		conn := b.dial()
+		if _, err := io.WriteString(conn, head(b.options.MaxBody+1, expects)); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%q: %v %v, not 413", expects, err, resp)
+		}
+	}
+}
+
+// Chunks of odd sizes, with extensions and trailers, arrive whole, and the request after
+// them on the same connection is read as sent.
+func TestOddChunksArriveWhole(t *testing.T) {
+	b := newRoomyBed(t, 1<<30)
+	body := chatBody(2<<20 + 3)
+	for _, size := range []int{1 << 10, 4095, headerBuffer - 1, headerBuffer, headerBuffer + 1, 300<<10 + 7, len(body)} {
+		for _, trailer := range []string{"", "X-Sum: 1\r\n"} {
+			var chunks strings.Builder
+			chunks.WriteString("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+			for rest := body; rest != ""; {
+				n := min(size, len(rest))
+				fmt.Fprintf(&chunks, "%04X;a=b\r\n%s\r\n", n, rest[:n])
+				rest = rest[n:]
+			}
+			chunks.WriteString("0\r\n" + trailer + "\r\n" + head(100, "") + chatBody(100))
+			conn := b.dial()
+			go func() { _, _ = io.WriteString(conn, chunks.String()) }()
+			r := bufio.NewReader(conn)
+			for _, want := range []int{len(body), 100} {
+				resp, err := http.ReadResponse(r, nil)
+				if err != nil {
+					t.Fatalf("chunks of %d: %v", size, err)
+				}
+				if text, err := io.ReadAll(resp.Body); err != nil || !bytes.Contains(text, fmt.Appendf(nil, `"content": "%d"`, want)) {
+					t.Errorf("chunks of %d, trailer %q: %v %d %.300s", size, trailer, err, resp.StatusCode, text)
+				}
+			}
+		}
+	}
+	waitFor(t, "the budget to be free", func() bool { return b.memory.used.Load() == 0 })
+}
+
+// What an agent that leaves in the middle of its body had of the budget is given back.
+func TestAgentsThatLeaveGiveTheirMemoryBack(t *testing.T) {
+	b := newRoomyBed(t, 1<<30)
+	for _, framing := range []string{"Content-Length: 900000", "Content-Length: 9000000", "Transfer-Encoding: chunked"} {
+		for _, sent := range []string{"", "{", "10000\r\n" + strings.Repeat("x", 70_000), strings.Repeat("x", 600_000)} {
+			for _, reset := range []bool{false, true} {
+				conn := b.dial()
+				if _, err := fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n%s", framing, sent); err != nil && framing[0] == 'C' {
+					t.Fatal(err)
+				}
+				if tcp, ok := conn.(*net.TCPConn); ok && reset {
+					_ = tcp.SetLinger(0)
+				}
+				_ = conn.Close()
+			}
+		}
+	}
+	waitFor(t, "the budget to be free", func() bool { return b.memory.used.Load() == 0 && b.server.GetOpenConnectionsCount() == 0 })
+}
+
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(soon); !done(); time.Sleep(5 * time.Millisecond) {

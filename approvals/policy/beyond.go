@@ -76,6 +76,9 @@ func (s *subject) lookUnknown(members []member, fields [][]string, top bool) {
 			continue
 		}
 		texts, all := stringsIn(string(m.value))
+		if !isPlainName(m.name) {
+			texts = append(texts, m.name)
+		}
 		if len(texts) > 0 || top && s.tool.listed {
 			s.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change what it does.", visible(shorten(m.name, 60))))
 			s.compareUnknown(texts, all)

@@ -23,6 +23,23 @@ rules:
   - allow: ["bash(git status)", "read_file(./src/**)", "mine(ls *)", "swapped(./src/**)", "write_file(./src/**)"]
 `
 
+// TestDecoyNames is finding 7 for names of members, which the model writes too.
+func TestDecoyNames(t *testing.T) {
+	p := mustParse(t, decoyPolicy)
+	for args, want := range map[string]Action{
+		`{"path":"src/a","files":{"/etc/shadow":true}}`:     Ask,
+		`{"path":"src/a","x":[{"y":{".env":1}}]}`:           Ask,
+		`{"path":"src/a","x":{"secrets/a":null}}`:           Ask,
+		`{"path":"src/a","/etc/shadow":1}`:                  Ask,
+		`{"path":"src/a","options":{"max_lines":3,"a":{}}}`: Allow,
+		`{"path":"src/a","dry-run":true}`:                   Allow,
+	} {
+		if v := p.Judge(Call{Tool: "read_file", Arguments: args}); v.Action != want {
+			t.Errorf("%s: %s by %s (%s), want %s", args, v.Action, v.Rule, v.Reason, want)
+		}
+	}
+}
+
 // TestDecoyArguments is finding 7: an allow pattern with an argument covers no call
 // that has a text in an argument which nothing is known of, and a deny pattern that
 // matches such a text asks.

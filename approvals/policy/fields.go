@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -107,7 +109,8 @@ func (v value) elements() ([]string, bool) {
 	return found, dec.PeekKind() == ']'
 }
 
-// stringsIn are the strings among the values of arguments, up to what is not
+// stringsIn are the strings among the values of arguments, and the names of members that
+// are no plain names, up to what is not
 // JSON, and whether those are all.
 func stringsIn(text string) (found []string, all bool) {
 	dec := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -117,7 +120,7 @@ func stringsIn(text string) (found []string, all bool) {
 		if err != nil {
 			return found, errors.Is(err, io.EOF)
 		}
-		if t.Kind() != '"' || in == '{' && index%2 == 0 {
+		if t.Kind() != '"' || in == '{' && index%2 == 0 && isPlainName(t.String()) {
 			continue
 		}
 		if len(found) == maxReadings {
@@ -125,6 +128,14 @@ func stringsIn(text string) (found []string, all bool) {
 		}
 		found = append(found, t.String())
 	}
+}
+
+// isPlainName reports whether a member's name is one that a schema has. Any other, such
+// as a path, is a text that the model has chosen.
+func isPlainName(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 }
 
 // decodeObject is a strict object in Go's values: whole numbers as int64, others

@@ -12,14 +12,40 @@ const (
 )
 
 // appendLoose adds the readings of a text: what separates words, in a shell or in other
-// languages, becomes one space, and quoting may have split a word.
+// languages, becomes one space, quoting may have split a word, and programs such as
+// printf read escapes.
 func appendLoose(texts []string, text string) []string {
 	text = foldCase(text)
 	texts = append(texts, spaced(text))
 	if strings.ContainsAny(text, "'\"\\") {
 		texts = append(texts, spaced(strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(text)))
 	}
+	if strings.Contains(text, `\`) {
+		texts = append(texts, spaced(foldCase(withoutEscapes(text))))
+	}
 	return texts
+}
+
+// withoutEscapes is text with the characters that escapes such as \n stand for. What is
+// no escape stays.
+func withoutEscapes(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, escaped := strings.Cut(text, `\`)
+		b.WriteString(before)
+		if !escaped {
+			return b.String()
+		}
+		n, ok := 0, false
+		if rest != "" {
+			n, ok = ansiEscape(&b, rest)
+		}
+		if !ok {
+			n = 0
+			b.WriteByte('\\')
+		}
+		text = rest[n:]
+	}
 }
 
 func spaced(text string) string {

@@ -57,6 +57,16 @@ func TestFinding8_DeniedNameIsSeenWhereItMayRun(t *testing.T) {
 	judgeScripts(t, natural, isDenied, "bash -s a <<'E'\nrm victim\nE", "sh -es <<'E'\nrm victim\nE", "sudo bash -s -- a <<'E'\nrm victim\nE")
 }
 
+// TestFinding8_EscapesHideNoName: Finding 8. printf and echo -e turn escapes into what ends
+// a word.
+func TestFinding8_EscapesHideNoName(t *testing.T) {
+	judgeScripts(t, natural, notAllowed,
+		`printf 'x:\n\trm victim' | make -f -`, `echo -e 'x:\n\trm victim' | make -f -`,
+		`echo -e 'cd x\nrm victim' > s.sh; sh s.sh`, `printf '#!/bin/sh\nrm victim\n' > s.sh; ./s.sh`, `printf 'x\012rm victim' > s; sh s`,
+		`printf 'x\x0arm victim' > s; sh s`, `printf '\x72m victim' > s; sh s`, `printf '\162m victim\q\' > s; sh s`, `frob 'a\nrm victim'`)
+	judgeScripts(t, natural, isAllowed, `printf 'a\nform\n'`, `frob 'a\nform b\'`, `printf 'a\n\tformat\n' > s; make`)
+}
+
 // TestFinding8_InnocentScriptsPass: Finding 8, the other side. What only looks like a
 // denied name, or is only written, is no reason to ask.
 func TestFinding8_InnocentScriptsPass(t *testing.T) {

@@ -80,6 +80,8 @@ func TestListOfSecrets(t *testing.T) {
 		"~/.config/sops/age/keys.txt", "~/.password-store/a.gpg", "~/.vault-token", "ci/service-account-prod.json", "/tmp/ssh-abc/agent.1", "~/.bash_history", "~/.zsh_history",
 		"/proc/self/environ", "~/Library/Keychains/login.keychain-db", "~/.config/google-chrome/Default/Cookies", "~/x/Login Data", "p/logins.json", "p/key4.db", "~/.mozilla/firefox/x/cookies.sqlite",
 		"~/.aws/config", "~/.azure/x", "~/.config/gcloud/x.db", "~/.s3cfg", "~/.boto", "~/.config/rclone/rclone.conf", "~/.m2/settings.xml", "gradle.properties", ".npmrc", ".yarnrc.yml",
+		"~/.gemini/oauth_creds.json", "~/.config/github-copilot/apps.json", "~/.claude.json", "~/.cache/huggingface/token", "~/.huggingface/token", "~/.kaggle/kaggle.json",
+		"~/.databrickscfg", "~/.snowflake/config.toml", "~/.config/helm/registry/config.json",
 		".pypirc", "~/.netrc", "~/_netrc", "~/.docker/config.json", "~/.cargo/credentials.toml", "~/.kube/config", "kubeconfig.yaml",
 		"heldcall.yaml", "policy.yaml", "/etc/heldcall/environment", "/var/lib/heldcall/x", "~/.local/state/heldcall/run/x", "data/jetstream/x/1.blk", "~/.ssh/.env.example")
 	f(Allow, "src/a.go", ".env.example", "deploy/.env.sample", ".env.template", "src/environment.ts", "keys/README.md", "package.json", "heldcall/main.go", "proc/x.go", "root/x.go", "docs/policy.md", "data/users.csv", "auth.go")
