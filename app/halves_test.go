@@ -2,17 +2,20 @@ package app_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
-// TestHalvesOfACharacter: finding 19. A character that a server cuts between two deltas
-// passes as text, byte for byte; in the arguments of a call it is not understood.
-func TestHalvesOfACharacter(t *testing.T) {
-	calls := false
-	w := build(t, allowAll, func(r *scripted.Request) scripted.Reply {
+// halved answers with the text ABCD, or with calls a call that has it in its arguments.
+// The deltas end and begin with the given texts in place of AB and CD, and what shows all
+// of it has whole in its place.
+func halved(calls bool, end, begin, whole string) func(*scripted.Request) scripted.Reply {
+	return func(r *scripted.Request) scripted.Reply {
 		answer := scripted.Answer{Text: "ABCD", Fragment: 2}
 		if calls {
 			answer = scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"x":"ABCD"}`}}, Fragment: 8}
@@ -20,21 +23,59 @@ func TestHalvesOfACharacter(t *testing.T) {
 		reply := answer.Reply(r)
 		for i, write := range reply.Body {
 			if bytes.Contains(write.Bytes, []byte("ABCD")) {
-				continue // the whole of it, at the end
+				reply.Body[i].Bytes = bytes.ReplaceAll(write.Bytes, []byte("ABCD"), []byte(whole))
+				continue
 			}
-			cut := bytes.ReplaceAll(write.Bytes, []byte("AB"), []byte(`A\ud83d`))
-			reply.Body[i].Bytes = bytes.ReplaceAll(cut, []byte("CD"), []byte(`\ude00D`))
+			cut := bytes.ReplaceAll(write.Bytes, []byte("AB"), []byte(end))
+			reply.Body[i].Bytes = bytes.ReplaceAll(cut, []byte("CD"), []byte(begin))
 		}
 		return reply
-	})
+	}
+}
+
+// TestHalvesOfACharacter: finding 19. A character that a server cuts between two deltas
+// passes as text, byte for byte. In the arguments of a call its halves are joined: people
+// and the agent get the character. A half that stays alone is doubted.
+func TestHalvesOfACharacter(t *testing.T) {
+	const judged, first, second = `{"x":"A😀D"}`, `\ud83d`, `\ude00`
 	for path, body := range dialectRequests {
-		calls = false
-		if got := w.post(path, body).rest(); !strings.Contains(got, `"A\ud83d"`) || !strings.Contains(got, `"\ude00D"`) || strings.Contains(got, "heldcall") {
-			t.Errorf("%s: text: %s", path, got)
-		}
-		calls = true
-		if got := w.post(path, body).rest(); !strings.Contains(got, "answer_not_understood") || strings.Contains(got, `\ud83d`) {
-			t.Errorf("%s: arguments: %s", path, got)
-		}
+		t.Run(path[len("/v1/"):], func(t *testing.T) {
+			w := build(t, allowAll, halved(false, "A"+first, second+"D", "A😀D"))
+			if got := w.post(path, body).rest(); !strings.Contains(got, `"A\ud83d"`) || !strings.Contains(got, `"\ude00D"`) || strings.Contains(got, "heldcall") {
+				t.Errorf("text: %s", got)
+			}
+			joined := func(got string) bool {
+				return strings.Contains(got, "😀") && !strings.Contains(got, `\ud`) && !strings.Contains(got, "heldcall")
+			}
+			w = build(t, allowArguments, halved(true, "A"+first, second+"D", "A😀D"))
+			if got := w.post(path, body).rest(); !joined(got) {
+				t.Errorf("allowed by its arguments, the agent got %s", got)
+			}
+			w = build(t, askAll, halved(true, "A"+first, second+"D", "A😀D"))
+			agent := w.post(path, body)
+			asked := w.pending(1)[0]
+			if string(asked.Arguments) != judged || !slices.Contains(asked.Details.Flags, intercept.FlagCanonical) || len(asked.Details.Doubts) > 0 {
+				t.Errorf("people are shown %s with %+v", asked.Arguments, asked.Details)
+			}
+			w.decide(asked.ID, approvals.Decision{Action: approvals.ActionApprove})
+			if got := agent.rest(); !joined(got) {
+				t.Errorf("approved, the agent got %s", got)
+			}
+			w = build(t, allowArguments, halved(true, "A"+first, "D", "A\uFFFDD"))
+			agent = w.post(path, body)
+			asked = w.pending(1)[0]
+			if !slices.Contains(asked.Details.Doubts, intercept.DoubtHalf) || string(asked.Arguments) != "{\"x\":\"A\uFFFDD\"}" {
+				t.Errorf("people are shown %s with %+v", asked.Arguments, asked.Details)
+			}
+			w.decide(asked.ID, approvals.Decision{Action: approvals.ActionApprove})
+			if got := agent.rest(); !strings.Contains(got, "A\uFFFDD") || strings.Contains(got, `\ud`) {
+				t.Errorf("approved, the agent got %s", got)
+			}
+			// By its name alone the call passes with the halves joined, or ends the answer.
+			w = build(t, "profiles: none\nrules:\n  - allow: [bash]\n", halved(true, "A"+first, second+"D", "A😀D"))
+			if got := w.post(path, body).rest(); strings.Contains(got, `\ud`) || joined(got) == (path == "/v1/messages") {
+				t.Errorf("allowed by its name, the agent got %s", got)
+			}
+		})
 	}
 }

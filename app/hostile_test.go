@@ -83,15 +83,17 @@ func TestMethodsAreExact(t *testing.T) {
 	}
 }
 
-// Servers that route by a header get the route that heldcall has judged.
+// Servers that route by a header get the route that heldcall has judged. Finding L3: in
+// any spelling.
 func TestHeadersDoNotRoute(t *testing.T) {
 	w := build(t, denyAll, func(*scripted.Request) scripted.Reply { return scripted.Whole(200, []byte(`{"data":[]}`)) })
-	const overrides = "X-HTTP-Method-Override: GET\r\nx-http-method: GET\r\nX-Method-Override: GET\r\nX-Original-URL: /v1/chat/completions\r\nX-Rewrite-Url: /v1/chat/completions\r\n"
+	const overrides = "X-HTTP-Method-Override: GET\r\nx-http-method: GET\r\nX-Method-Override: GET\r\nX-Original-URL: /v1/chat/completions\r\nX-Rewrite-Url: /v1/chat/completions\r\n" +
+		"X-Original-Uri: /x\r\nX-Forwarded-Uri: /x\r\nX-Forwarded-Path: /x\r\nx-envoy-original-path: /x\r\nX_Original_URL: /x\r\nX-Original_Uri: /x\r\nX_HTTP_Method_Override: GET\r\n"
 	w.raw("DELETE /v1/responses/resp_1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + overrides + "Content-Length: 0\r\n\r\n")
 	w.raw(rawPost("/v1/chat/completions", wholeRequest, overrides))
 	for _, r := range w.upstream.Requests() {
 		for _, f := range r.Header {
-			if name := strings.ToLower(f.Name); strings.Contains(name, "method") || strings.Contains(name, "url") {
+			if name := strings.ToLower(f.Name); strings.Contains(name, "method") || strings.Contains(name, "url") || strings.Contains(name, "uri") || strings.Contains(name, "path") {
 				t.Errorf("%s %s goes upstream with %s", r.Method, r.Path, f.Name)
 			}
 		}

@@ -31,6 +31,7 @@ const (
 	DoubtCut         = "The answer was cut off by its length; this call may be longer than it looks."
 	DoubtSharedID    = "Another call of the same answer has the same id."
 	DoubtObject      = "Its arguments came as an object instead of as text, which clients read in different ways."
+	DoubtHalf        = "Its arguments have half of a character, which clients read in different ways."
 	DoubtInterrupted = "Its tool is allowed by name and the beginning of the call has reached the agent already; then its arguments turned out not to be plain."
 )
 

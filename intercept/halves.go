@@ -1,51 +1,176 @@
 package intercept
 
 import (
-	"bytes"
 	"strconv"
+	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 )
 
-// halfText reports whether a payload is strict JSON but for halves of surrogate pairs,
-// and can hold no call. Servers that cut text between two UTF-16 units send one half at
-// the end of an event and the other at the beginning of the next. As text that is
-// harmless: clients join the two, or show a replacement character.
-func halfText(payload []byte) bool {
-	if MayHoldCall(payload) {
-		return false
-	}
-	whole, halves := withoutHalves(payload)
-	return halves && Strict(whole) == nil
+// Servers that cut text between two UTF-16 units send one half of a surrogate pair at
+// the end of an event and the other half at the beginning of the next event. A payload
+// with such a half is not strict JSON. In text it is harmless: clients join the halves,
+// or show a replacement character. In the arguments of a call clients differ, so
+// heldcall joins them and releases the call in canonical form.
+
+// fieldTree names fields by the objects that they are in; arrays in between do not count.
+type fieldTree map[string]fieldTree
+
+// cutFields are the fields that servers stream in pieces.
+var cutFields = fieldTree{
+	"delta": {"text": nil, "thinking": nil, "partial_json": nil}, // a string in the Responses API
+	"choices": {"delta": {
+		"content": nil, "refusal": nil, "reasoning": nil, "reasoning_content": nil, "reasoning_text": nil,
+		"tool_calls":    {"function": {"arguments": nil}, "custom": {"input": nil}},
+		"function_call": {"arguments": nil},
+	}},
 }
 
-// withoutHalves returns JSON with U+FFFD in place of each half of a surrogate pair, and
+// cutText reports whether a payload is strict JSON but for halves of surrogate pairs,
+// which are in fields that servers cut, or in an event that can hold no call.
+func cutText(payload []byte) bool {
+	text := string(payload)
+	whole, halves := replaceHalves(text, func(rune) string { return `\ufffd` })
+	if !halves || Strict([]byte(whole)) != nil {
+		return false
+	}
+	return !MayHoldCall(payload) || cutFields.haveHalves(gjson.Parse(text))
+}
+
+// haveHalves reports whether v is an object, and each half of a surrogate pair in it is
+// in the value of one of the fields.
+func (t fieldTree) haveHalves(v gjson.Result) bool {
+	ok := v.IsObject()
+	v.ForEach(func(k, item gjson.Result) bool {
+		fields, known := t[k.Str]
+		switch {
+		case !ok || hasHalf(k):
+			ok = false
+		case item.Type == gjson.String:
+			ok = known || !hasHalf(item)
+		case item.IsObject() && known:
+			ok = fields.haveHalves(item)
+		case item.IsArray() && known:
+			item.ForEach(func(_, element gjson.Result) bool {
+				ok = !hasHalf(element) || fields.haveHalves(element)
+				return ok
+			})
+		default:
+			ok = !hasHalf(item)
+		}
+		return ok
+	})
+	return ok
+}
+
+// hasHalf reports whether there is half of a surrogate pair in a value, which is strict
+// JSON but for such halves.
+func hasHalf(v gjson.Result) bool {
+	if !strings.Contains(v.Raw, `\u`) {
+		return false
+	}
+	_, halves := replaceHalves(v.Raw, func(rune) string { return "" })
+	return halves
+}
+
+// Fragment is the text of a string that continues other text. Half of a surrogate pair
+// becomes the three bytes that UTF-8 would have for it if it were a character, which
+// [Fragments] joins with the other half.
+func Fragment(v gjson.Result) string {
+	if !hasHalf(v) {
+		return v.Str
+	}
+	raw, _ := replaceHalves(v.Raw, func(unit rune) string {
+		return string([]byte{halfLead, 0x80 | byte(unit>>6&0x3f), 0x80 | byte(unit&0x3f)})
+	})
+	return gjson.Parse(raw).Str
+}
+
+// halfLead is the first byte of a half in the text of a fragment.
+const halfLead = 0xed
+
+// halfAt is the half of a surrogate pair at i in the text of a fragment, 0 for none.
+func halfAt(text string, i int) rune {
+	if len(text)-i < 3 || text[i] != halfLead || text[i+1] < 0xa0 {
+		return 0
+	}
+	return 0xd000 | rune(text[i+1]&0x3f)<<6 | rune(text[i+2]&0x3f)
+}
+
+// Fragments is text that is put together from fragments. The zero value is empty.
+type Fragments struct{ strings.Builder }
+
+// String is the text. Each half of a surrogate pair without the other is U+FFFD.
+func (f *Fragments) String() string {
+	return strings.ToValidUTF8(joinHalves(f.Builder.String()), "\uFFFD")
+}
+
+// Halved reports whether there is half of a surrogate pair without the other half.
+func (f *Fragments) Halved() bool { return !utf8.ValidString(joinHalves(f.Builder.String())) }
+
+// joinHalves puts characters in place of the pairs of halves in the text of fragments.
+func joinHalves(text string) string {
+	var b strings.Builder
+	done := 0
+	for i := 0; ; i++ {
+		next := strings.IndexByte(text[i:], halfLead)
+		if next < 0 {
+			break
+		}
+		i += next
+		r := utf16.DecodeRune(halfAt(text, i), halfAt(text, min(i+3, len(text))))
+		if r == utf8.RuneError {
+			continue
+		}
+		b.WriteString(text[done:i])
+		b.WriteRune(r)
+		done = i + 6
+		i = done - 1
+	}
+	return b.String() + text[done:]
+}
+
+// CutHalf returns the text of a fragment, whose pairs of halves it joins, up to the
+// first half of a pair at its end. Rest is that half: it goes before the next fragment.
+func CutHalf(fragment string) (text, rest string) {
+	text = joinHalves(fragment)
+	if n := len(text) - 3; n >= 0 && halfAt(text, n) != 0 && halfAt(text, n) < 0xdc00 {
+		return text[:n], text[n:]
+	}
+	return text, ""
+}
+
+// replaceHalves returns JSON in which each half of a surrogate pair is replaced, and
 // reports whether there is one.
-func withoutHalves(payload []byte) (whole []byte, halves bool) {
-	for i := 0; i+1 < len(payload); {
-		switch unit := escapedUnit(payload[i:]); {
-		case payload[i] != '\\':
+func replaceHalves(json string, with func(unit rune) string) (replaced string, halves bool) {
+	var b strings.Builder
+	done := 0
+	for i := 0; i+1 < len(json); {
+		switch unit := escapedUnit(json[i:]); {
+		case json[i] != '\\':
 			i++
 		case !utf16.IsSurrogate(unit):
 			i += 2
-		case utf16.DecodeRune(unit, escapedUnit(payload[i+6:])) != '\uFFFD':
+		case utf16.DecodeRune(unit, escapedUnit(json[i+6:])) != utf8.RuneError:
 			i += 12
 		default:
-			if !halves {
-				whole, halves = bytes.Clone(payload), true
-			}
-			copy(whole[i:], `\ufffd`)
+			b.WriteString(json[done:i])
+			b.WriteString(with(unit))
 			i += 6
+			done, halves = i, true
 		}
 	}
-	return whole, halves
+	return b.String() + json[done:], halves
 }
 
 // escapedUnit is the UTF-16 unit that the text begins with in the form \uXXXX, or -1.
-func escapedUnit(text []byte) rune {
+func escapedUnit(text string) rune {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return -1
 	}
-	unit, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	unit, err := strconv.ParseUint(text[2:6], 16, 16)
 	if err != nil {
 		return -1
 	}

@@ -13,7 +13,8 @@ import (
 // standard joins the data lines; where that makes no JSON but each line does, the
 // server has separated its events by single newlines and lenient readers take
 // each line. Lines that are not data must not hide an object. Each payload is
-// strict JSON, blank, or the mark that [IsDone] knows; the error is an [*Error].
+// blank, the mark that [IsDone] knows, or JSON that is strict but for halves of
+// surrogate pairs in text and in fragments of arguments; the error is an [*Error].
 func Payloads(part []byte) ([][]byte, error) { return payloads(sse.Parse(part), part, true) }
 
 func payloads(event sse.Event, part []byte, calls bool) ([][]byte, error) {
@@ -117,7 +118,7 @@ func mixesLineEnds(part []byte) bool {
 // with something in it there.
 func isEvent(line []byte) bool {
 	line = bytes.TrimSpace(line)
-	return len(line) > 2 && line[0] == '{' && Strict(line) == nil
+	return len(line) > 2 && line[0] == '{' && readable(line)
 }
 
 func harmlessLine(line []byte) bool {
@@ -149,7 +150,7 @@ func plainLine(line []byte) bool {
 var errorField = []byte("error:")
 
 func readable(payload []byte) bool {
-	return IsBlank(payload) || IsDone(payload) || Strict(payload) == nil || halfText(payload)
+	return IsBlank(payload) || IsDone(payload) || Strict(payload) == nil || cutText(payload)
 }
 
 // IsDone reports the payload [DONE], with which OpenAI ends a chat stream and

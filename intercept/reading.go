@@ -55,9 +55,17 @@ func (r *Reading) Number(into *int, v gjson.Result, what string) bool {
 
 // Text reads a string; null is an empty one.
 func (r *Reading) Text(into *string, v gjson.Result, what string) bool {
+	if hasHalf(v) {
+		return r.Refuse(what + " has half of a surrogate pair")
+	}
+	return r.Fragment(into, v, what)
+}
+
+// Fragment reads a string as [Fragment] does; null is an empty one.
+func (r *Reading) Fragment(into *string, v gjson.Result, what string) bool {
 	if v.Type != gjson.String && v.Type != gjson.Null {
 		return r.Refuse(what + " is not a string")
 	}
-	*into = v.Str
+	*into = Fragment(v)
 	return true
 }

@@ -44,6 +44,7 @@ func Deep(b []byte) bool {
 // object.
 type ArgumentsCheck struct {
 	feed feed
+	half string // at the end of the last fragment, see [CutHalf]
 	dec  *jsontext.Decoder
 	done bool
 }
@@ -57,6 +58,7 @@ func NewArgumentsCheck() *ArgumentsCheck {
 
 // Add takes the next fragment of the arguments' text.
 func (c *ArgumentsCheck) Add(fragment string) error {
+	fragment, c.half = CutHalf(c.half + fragment)
 	c.feed.pending = append(c.feed.pending, fragment...)
 	for !c.done {
 		tok, err := c.dec.ReadToken()
@@ -72,7 +74,7 @@ func (c *ArgumentsCheck) Add(fragment string) error {
 		}
 		c.done = c.dec.StackDepth() == 0
 	}
-	if !blank(c.dec.UnreadBuffer()) || !blank(c.feed.pending) {
+	if !blank(c.dec.UnreadBuffer()) || !blank(c.feed.pending) || c.half != "" {
 		return errBehind
 	}
 	return nil

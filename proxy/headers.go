@@ -192,10 +192,22 @@ func (u *upstream) replaces(lower []byte, gated bool) bool {
 		return gated
 	case "authorization", "api-key", "x-api-key":
 		return u.apiKey != ""
-	case "x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url":
-		return true // some servers route by them: heldcall has routed by what they would replace
 	}
-	return bytes.HasPrefix(lower, []byte(ownPrefix))
+	return bytes.HasPrefix(lower, []byte(ownPrefix)) || routes(lower)
+}
+
+// routes reports a header by which some servers route in place of the method and the
+// path, by which heldcall has routed. CGI and WSGI read _ in a name as -.
+func routes(lower []byte) bool {
+	if bytes.IndexByte(lower, '_') >= 0 {
+		lower = bytes.ReplaceAll(lower, []byte("_"), []byte("-"))
+	}
+	switch string(lower) {
+	case "x-http-method-override", "x-http-method", "x-method-override",
+		"x-original-url", "x-original-uri", "x-rewrite-url", "x-forwarded-uri", "x-forwarded-path", "x-envoy-original-path":
+		return true
+	}
+	return false
 }
 
 // leadsAway reports a header that sends the agent to another address, where nothing

@@ -15,7 +15,8 @@ type call struct {
 	hasID  bool
 	id     string
 	name   string
-	args   strings.Builder
+	args   intercept.Fragments
+	half   string   // at the end of what was rendered of it, see [intercept.CutHalf]
 	object bool     // the arguments stood there as an object, not as a string
 	own    []string // fields that the dialect has no meaning for, as raw name and value
 	inner  []string // the same beside name and arguments
@@ -29,6 +30,9 @@ type call struct {
 // judge doubts arguments that are not one strict JSON object. None at all are
 // no arguments.
 func (c *call) judge() {
+	if c.args.Halved() {
+		c.Doubt(intercept.DoubtHalf)
+	}
 	switch args := c.args.String(); {
 	case c.kind == kindCustom || args == "":
 	case c.object:

@@ -124,7 +124,7 @@ func (d *decoder) body(f *fragment, v gjson.Result, input string) bool {
 		case key == input && v.IsObject():
 			f.args, f.object = v.Raw, true
 		case key == input:
-			return d.Text(&f.args, v, "the arguments of a tool call")
+			return d.Fragment(&f.args, v, "the arguments of a tool call")
 		default:
 			f.inner = addField(f.inner, key, v)
 			return d.Unknown(key, v, "name", input)

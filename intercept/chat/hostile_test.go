@@ -26,6 +26,7 @@ const (
 )
 
 var hostile = []string{
+	cutCall(functionOpening, functionPiece, `{\"x\":\"A<`, `>B\"}`), cutCall(customOpening, customPiece, "A<", "B"),
 	listed, two, legacyStream, finalWord,
 	strings.ReplaceAll(listed, "\n", "\r\n"),
 	strings.ReplaceAll(listed, "\n", "\r"),

@@ -104,7 +104,8 @@ func (a *answer) saidIn(c *chunk) string {
 		}
 		at := a.speaksIn(d)
 		for _, t := range d.texts {
-			if s := keptFields[t.field]; t.place == at && s != nil && s.Fits(t.value) {
+			s := keptFields[t.field]
+			if t.place == at && s != nil && (t.value.Type == gjson.String && s.Types&intercept.String != 0 || s.Fits(t.value)) {
 				list = append(list, intercept.Quote(t.field)+":"+t.value.Raw)
 			}
 		}
@@ -160,8 +161,12 @@ func (a *answer) callEvents(d *choiceDelta, refs []ref) (out []byte) {
 		return nil
 	}
 	for i, r := range refs {
-		if f := &d.calls[i]; r.call.begun && f.args != "" {
-			out = append(out, a.callEvent(c, r.call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, r.call.index, intercept.Quote(f.args)))...)
+		if !r.call.begun {
+			continue
+		}
+		var added string
+		if added, r.call.half = intercept.CutHalf(r.call.half + d.calls[i].args); added != "" {
+			out = append(out, a.callEvent(c, r.call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, r.call.index, intercept.Quote(added)))...)
 		}
 	}
 	number, rendered := 0, c.rendered

@@ -61,7 +61,7 @@ func (a *answer) knownArguments(s *shape, part, fragment []byte) (bool, error) {
 	if s.call.passed || s.call.check != nil || !a.holding() || s.call != a.latest || s.choice.announced || a.done {
 		return false, nil
 	}
-	intercept.Unquote(&s.call.args, fragment)
+	intercept.Unquote(&s.call.args.Builder, fragment)
 	return true, a.hold(part, s.refs)
 }
 

@@ -13,7 +13,7 @@ type call struct {
 	id, name  string
 	extras    string // the other fields that go with it, see [answer.extras]
 	given     string // the input that the block opened with, raw
-	fragments strings.Builder
+	fragments intercept.Fragments
 	uniform   bool // all clients read its events so far alike
 	passed    bool // it goes to the agent unbuffered
 	broken    bool // part of it passed before it became doubtful
@@ -58,7 +58,11 @@ func (c *call) add(piece string) {
 }
 
 // judge doubts arguments that are not one strict JSON object.
-func (c *call) judge() { c.DoubtArguments(c.arguments()) }
+func (c *call) judge() {
+	if c.DoubtArguments(c.arguments()); c.fragments.Halved() {
+		c.Doubt(intercept.DoubtHalf)
+	}
+}
 
 // interrupt takes a call out of those that pass: what is left of it is held and
 // judged as doubtful.

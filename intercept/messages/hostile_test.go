@@ -21,7 +21,7 @@ const (
 )
 
 var hostile = []string{
-	listed, two, finalWord,
+	listed, two, finalWord, cutUse(`{"x":"A<`, `>B"}`), cutUse(`{"x":"A<`, `B"}`),
 	strings.ReplaceAll(listed, "\n", "\r\n"),
 	strings.ReplaceAll(listed, "\n", "\r"),
 	strings.ReplaceAll(listed, "data: ", "data:"),

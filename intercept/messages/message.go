@@ -41,7 +41,7 @@ func (b *block) add(d *delta) (n int) {
 	for _, g := range d.fields {
 		n += len(g.piece.Raw)
 		if d.input && b.call != nil {
-			b.call.add(g.piece.Str)
+			b.call.add(intercept.Fragment(g.piece))
 			continue
 		}
 		b.grow(g.field).text.Add([]byte(g.piece.Raw[1 : len(g.piece.Raw)-1]))

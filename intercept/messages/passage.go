@@ -232,7 +232,7 @@ func (p *passage) check(b *block, d *delta) {
 		return
 	}
 	for _, g := range d.fields {
-		if b.call.check.Add(g.piece.Str) != nil {
+		if b.call.check.Add(intercept.Fragment(g.piece)) != nil {
 			b.call.interrupt()
 			return
 		}

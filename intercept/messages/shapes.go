@@ -66,7 +66,7 @@ func (a *answer) knownInput(s *shape, part, piece []byte) (bool, error) {
 	if err := a.hear(len(piece)); err != nil {
 		return true, err
 	}
-	intercept.Unquote(&c.fragments, piece)
+	intercept.Unquote(&c.fragments.Builder, piece)
 	return true, a.hold(part, s.about)
 }
 

@@ -43,7 +43,7 @@ type call struct {
 // piece is one of the texts of a call's input that came in events.
 type piece struct {
 	path      string
-	fragments strings.Builder
+	fragments intercept.Fragments
 	came      bool // fragments did
 	whole     string
 	stated    bool // whole did
@@ -380,6 +380,9 @@ func (it *item) judge() {
 		truth := input
 		if p.path != "" {
 			truth = gjson.Get(input, p.path).String()
+		}
+		if p.fragments.Halved() {
+			it.doubt(intercept.DoubtHalf)
 		}
 		if p.came && began+p.fragments.String() != truth || p.stated && p.whole != truth {
 			it.doubt("Its arguments came in parts that make up something else than the whole.")

@@ -209,6 +209,9 @@ func (d *decoder) field(key string, v gjson.Result) bool {
 	if e.kind == kindInput {
 		switch key {
 		case e.input.field:
+			if e.input.fragment {
+				return d.Fragment(&e.text, v, "the input of a call")
+			}
 			return d.Text(&e.text, v, "the input of a call")
 		case "name":
 			return d.Text(&e.name, v, "the name of a call")

@@ -49,6 +49,7 @@ var (
 )
 
 var hostile = []string{
+	cutItem(cutFunction, "A😀D", `A\ud83d`, `\ude00D`), cutItem(cutCustom, "A\uFFFDD", `A\ud83d`, "D"),
 	listed, two, finalWord, stream("resp_1", every...), whole("resp_1", every...), unstored(listed), unnumbered(every...),
 	strings.ReplaceAll(listed, "\n", "\r\n"),
 	strings.ReplaceAll(listed, "\n", "\r"),

@@ -65,7 +65,7 @@ func (a *answer) knownEvent(s *shape, part []byte, texts [][]byte) (bool, error)
 		if err := a.hear(len(texts[s.delta])); err != nil {
 			return true, err
 		}
-		intercept.Unquote(&s.piece.fragments, texts[s.delta])
+		intercept.Unquote(&s.piece.fragments.Builder, texts[s.delta])
 		s.piece.came = true
 	}
 	if a.holding() {
