@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/internal/scripted"
@@ -27,19 +28,19 @@ func TestListsOfLargeRequestsHavePreviews(t *testing.T) {
 			answer.Calls = append(answer.Calls, scripted.Call{ID: fmt.Sprintf("call_%d_%d", len(r.Body), i), Name: "write_file", Arguments: arguments})
 		}
 		return answer.Reply(r)
-	})
+	}, func(c *app.Config) { c.Proxy.Memory = 4 << 30 })
 	bot := connect(t, "nats://"+w.app.NATSAddr())
 	published, err := bot.SubscribeSync("heldcall.v1.requests.>")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range turns {
-		go func() { // the answer comes when heldcall ends
-			_, _ = w.tryPost("/v1/chat/completions", wholeRequest+strings.Repeat(" ", i), "X-Heldcall-Session", fmt.Sprint("session-", i))
-		}()
-	}
 	var ids []string
-	for range turns * calls {
+	for i := range turns * calls {
+		if turn := i / calls; i%calls == 0 {
+			go func() { // the answer comes when heldcall ends
+				_, _ = w.tryPost("/v1/chat/completions", wholeRequest+strings.Repeat(" ", turn), "X-Heldcall-Session", fmt.Sprint("session-", turn))
+			}()
+		}
 		m, err := published.NextMsg(soon)
 		if err != nil {
 			t.Fatal(err)
