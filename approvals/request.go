@@ -75,7 +75,7 @@ const (
 )
 
 // Request is one question to people. It is also the NATS payload of a new
-// request and the item of the console's lists.
+// request and, as [Request.Abridged] returns it, the item of lists.
 type Request struct {
 	ID                string          `json:"id"` // ULID
 	Kind              Kind            `json:"kind"`
@@ -88,7 +88,7 @@ type Request struct {
 	Model             string          `json:"model"`
 	ToolCallID        string          `json:"tool_call_id"`
 	ToolName          string          `json:"tool_name"`
-	Arguments         json.RawMessage `json:"arguments"` // an object, or a string where the model's text is not strict JSON, or nested too deep for many readers
+	Arguments         json.RawMessage `json:"arguments"` // an object; null where Details.Abridged; or a string where the model's text is not strict JSON, or nested too deep for many readers
 	Resource          string          `json:"resource"`
 	ArgsPreview       string          `json:"args_preview"`
 	Tool              Tool            `json:"tool"`
@@ -140,6 +140,9 @@ type Details struct {
 	// Fixed is true where the arguments cannot be edited: the provider runs the
 	// tool, or the wire has no place for others.
 	Fixed bool `json:"fixed,omitempty"`
+	// Abridged is true in lists and event streams where the request is large: it is
+	// without its arguments there, and has them when it is read by its id.
+	Abridged bool `json:"abridged,omitempty"`
 }
 
 // Escalation is who may decide a request too, or fill a demand, once a time has come.
@@ -157,7 +160,7 @@ func (r *Request) Size() int {
 		n += len(command)
 	}
 	for i := range r.Decisions {
-		n += len(r.Decisions[i].ModifiedArgs)
+		n += len(r.Decisions[i].ModifiedArgs) + len(r.Decisions[i].Note)
 	}
 	return n
 }

@@ -24,7 +24,7 @@ type tidings struct {
 }
 
 // of is an event and, where that is wanted, the request that it is about: written
-// together, so that a reader is woken once. One that has ended stays as it is, so that
+// together, so that a reader is woken once. A large request is abridged. One that has ended stays as it is, so that
 // who resumes gets each of those once, however many events there are about it.
 func (t *tidings) of(ctx context.Context, item feedItem) ([]byte, error) {
 	if item.err != nil {
@@ -45,7 +45,7 @@ func (t *tidings) of(ctx context.Context, item feedItem) ([]byte, error) {
 	if request.Status.Final() {
 		t.end(event.RequestID)
 	}
-	return appendEvent(text, eventRequest, request)
+	return appendEvent(text, eventRequest, request.Abridged())
 }
 
 func (t *tidings) end(id string) {

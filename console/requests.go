@@ -24,7 +24,7 @@ const (
 	noRequest = "none"
 )
 
-// listRequests answers a page of requests, newest first. A page of a search may
+// listRequests answers a page of requests, newest first, the large ones abridged. A page of a search may
 // be short, or empty, and have a next one nevertheless.
 func (c *Console) listRequests(w http.ResponseWriter, r *http.Request) error {
 	filter, err := parseFilter(r.URL.RawQuery)
@@ -41,6 +41,7 @@ func (c *Console) listRequests(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("list requests: %w", err)
 	}
+	page.Abridge()
 	return answer(w, page)
 }
 
@@ -152,8 +153,21 @@ type outcome struct {
 	Problem *problem.Problem   `json:"problem,omitempty"`
 }
 
+// abridged returns the problem with its request, if it has one, abridged.
+func abridged(p *problem.Problem) *problem.Problem {
+	if p.Request == nil {
+		return p
+	}
+	short, request := *p, p.Request.Abridged()
+	short.Request = &request
+	if d, ok := request.FinalDecision(); ok && p.Decision != nil {
+		short.Decision = &d
+	}
+	return &short
+}
+
 // decideSeveral takes each decision of a batch on its own and answers them in
-// the order they came.
+// the order they came, with large requests abridged.
 func (c *Console) decideSeveral(w http.ResponseWriter, r *http.Request) error {
 	body, err := readBody(w, r)
 	if err != nil {
@@ -172,10 +186,11 @@ func (c *Console) decideSeveral(w http.ResponseWriter, r *http.Request) error {
 	for i, payload := range batch.Decisions {
 		request, err := c.take(r.Context(), reviewerOf(r), channelREST, "", payload)
 		if err != nil {
-			p := problemOf(r.Method, err)
+			p := abridged(problemOf(r.Method, err))
 			items[i] = outcome{Status: p.Status, Problem: p}
 			continue
 		}
+		request = request.Abridged()
 		items[i] = outcome{Status: http.StatusOK, Request: &request}
 	}
 	return answer(w, batchReply{items})

@@ -33,7 +33,7 @@ func (s *socket) answer(ctx context.Context, text []byte) any {
 	if err != nil {
 		p := problemOf(http.MethodPost, err)
 		s.console.logProblem(p, err, "message", message.Type)
-		return problemMessage(message.ID, p)
+		return problemMessage(message.ID, abridged(p))
 	}
 	return reply
 }

@@ -160,6 +160,10 @@ func (s *Store) follower(ctx context.Context, from uint64) iter.Seq2[audit.Entry
 	return s.readLog(ctx, fromSequence(from))
 }
 
+// readAhead is how many messages one reader takes at a time. An event may have some MB,
+// and a NATS server ends a connection for which 64 MiB wait.
+const readAhead = 8
+
 // readLog reads the log as configured, and waits for more.
 func (s *Store) readLog(ctx context.Context, config jetstream.OrderedConsumerConfig) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
@@ -168,7 +172,7 @@ func (s *Store) readLog(ctx context.Context, config jetstream.OrderedConsumerCon
 			yieldFailure(ctx, yield, s.fail(opRead, "read the audit log", err))
 			return
 		}
-		reader, err := consumer.Messages()
+		reader, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
 		if err != nil {
 			yieldFailure(ctx, yield, s.fail(opRead, "read the audit log", err))
 			return

@@ -23,8 +23,6 @@ const (
 	// followPending is how many messages of a channel are in hand at most, over all
 	// replicas. A channel that is down waits with those; they end with their requests.
 	followPending = 1000
-	// followAhead is how many messages one replica takes at a time.
-	followAhead = 100
 )
 
 var _ notify.Store = (*Store)(nil)
@@ -42,7 +40,7 @@ func (s *Store) Follow(ctx context.Context, channel string, types []approvals.Ev
 	if err != nil {
 		return s.fail(opRead, "follow the events for channel "+channel, err)
 	}
-	reader, err := consumer.Messages(jetstream.PullMaxMessages(followAhead))
+	reader, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
 	if err != nil {
 		return s.fail(opRead, "follow the events for channel "+channel, err)
 	}

@@ -128,7 +128,7 @@ func resolve(ctx context.Context, c *client.Client, id string) (approvals.Reques
 		case 0:
 			continue
 		case 1:
-			return matches[0], nil
+			return c.Request(ctx, matches[0].ID) // a list may have it abridged
 		}
 		return approvals.Request{}, &usageError{&ambiguousID{id, status, matches}}
 	}

@@ -99,7 +99,8 @@ func (c *Client) Me(ctx context.Context) (Self, error) {
 	return who, err
 }
 
-// Requests lists requests, newest first, one page a call. A page of a search may be
+// Requests lists requests, newest first, one page a call. Large ones are abridged, see
+// [approvals.Request.Abridged]; [Client.Request] reads them whole. A page of a search may be
 // short, or empty, and have a next one nevertheless.
 func (c *Client) Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
 	query := url.Values{}

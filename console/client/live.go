@@ -52,7 +52,7 @@ type Update struct {
 	// Type is live.TypeRequest for a request that waits, live.TypeUpdate for one that
 	// changed, and live.TypeReady when all that waits has been told.
 	Type    live.Type
-	Request approvals.Request // as it stands, under its own names; not with live.TypeReady
+	Request approvals.Request // as it stands, under its own names, abridged where it is large; not with live.TypeReady
 	Ready   live.Ready        // with live.TypeReady
 	EventID string            // where to resume after this, "" where that has not changed
 }
@@ -127,7 +127,7 @@ func (l *Live) Next(ctx context.Context) (Update, error) {
 	}
 }
 
-// Decide is [Client.Decide] over the WebSocket.
+// Decide is [Client.Decide] over the WebSocket; a large request is abridged.
 func (l *Live) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
 	payload := decisionBody(d)
 	payload["request_id"] = d.RequestID

@@ -27,6 +27,8 @@ let connection = null;
 /** @type {Set<string>} */
 const wanted = new Set();
 let reading = false;
+/** @type {Set<string>} */
+const loading = new Set(); // requests that are read whole
 /** @type {((request: Request) => void)[]} */
 const arrivals = [];
 
@@ -117,6 +119,13 @@ async function readMe() {
 	changed();
 }
 
+/** Reads an abridged request whole, unless that is under way. @param {string} id */
+export function readWhole(id) {
+	if (loading.has(id)) return;
+	loading.add(id);
+	want(id);
+}
+
 /** @param {string} id */
 function want(id) {
 	wanted.add(id);
@@ -139,12 +148,12 @@ async function readWanted() {
 	reading = false;
 }
 
-/** Reads many requests with one question, and returns those that it did not find. @param {string[]} ids */
+/** Reads many requests with one question, and returns those that it did not find, or found abridged. @param {string[]} ids */
 async function readNewest(ids) {
 	const named = new Set(ids);
 	try {
 		const page = await listRequests({ limit: String(Math.min(ids.length + SPARE, 500)) });
-		const found = page.items.filter((request) => named.delete(request.id));
+		const found = page.items.filter((request) => !request.details.abridged && named.delete(request.id));
 		takeOver(found);
 	} catch {
 		// Each is read by itself, and if need be again.
@@ -157,9 +166,10 @@ async function read(id) {
 	try {
 		takeOver([await getRequest(id)]);
 	} catch (error) {
-		if (error instanceof Failure && error.code === 'not_found') drop([id]);
-		else setTimeout(() => want(id), AGAIN);
+		if (!(error instanceof Failure && error.code === 'not_found')) return void setTimeout(() => want(id), AGAIN);
+		drop([id]);
 	}
+	loading.delete(id);
 }
 
 /** @param {Request[]} requests */

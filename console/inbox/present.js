@@ -39,11 +39,12 @@ export function ruleTitle({ title, tool_name: tool }) {
 }
 
 /**
- * Says how the arguments of a request are shown.
+ * Returns how the arguments of a request are shown. Of an abridged one they are not known.
  * @param {Request} request
  * @returns {Presentation}
  */
 export function present(request) {
+	if (request.details.abridged) return { does: '', lead: [], parts: [], rest: [] };
 	return presentArguments(request, request.arguments);
 }
 

@@ -8,6 +8,9 @@ import { button, byId, el, fill, hostile } from './view/dom.js';
 /** @typedef {import('./types.js').Request} Request */
 /** @typedef {import('./types.js').Me} Me */
 
+/** Why nobody approves a request yet that came abridged. */
+export const LOADING = 'Loading the whole call…';
+
 /** Where the provider sends browsers back to. */
 const CALLBACK = '/auth/oidc/callback';
 

@@ -92,8 +92,9 @@ export function pending() {
  */
 export function put(requests) {
 	const shown = state.requests.get(state.selected);
-	for (const request of requests) {
-		const known = state.requests.get(request.id);
+	for (const given of requests) {
+		const known = state.requests.get(given.id);
+		const request = known ? restored(given, known) : given;
 		if (known && (write(known) === write(request) || (known.status !== 'pending' && request.status === 'pending'))) continue; // no news, or older
 		if (request.status !== 'pending') state.checked.delete(request.id);
 		const looked = request.id === state.selected || (shown && shown.turn_id !== '' && shown.turn_id === request.turn_id);
@@ -101,6 +102,24 @@ export function put(requests) {
 		if (request.status !== 'pending' && !looked) state.requests.delete(request.id);
 	}
 	changed();
+}
+
+/**
+ * An abridged request with the call that is known whole, as approvals.Request.Restored
+ * has it. It is still abridged where the arguments of an edit are not known.
+ * @param {Request} request
+ * @param {Request} whole an earlier state of it
+ * @returns {Request}
+ */
+export function restored(request, whole) {
+	if (!request.details.abridged || whole.details.abridged) return request;
+	const { abridged, commands, raw_arguments: raw, ...details } = request.details;
+	const decisions = request.decisions.map((decision, i) => whole.decisions[i] ?? decision);
+	const unread = decisions.some((decision) => decision.action === 'modify_args' && decision.modified_args === undefined);
+	return {
+		...request, arguments: whole.arguments, resource: whole.resource, tool: whole.tool, decisions,
+		details: { ...whole.details, ...details, ...(unread && { abridged: true }) },
+	};
 }
 
 /**

@@ -13,7 +13,7 @@
  * @property {string} model
  * @property {string} tool_call_id
  * @property {string} tool_name
- * @property {any} arguments an object, or a string where the model's text is not strict JSON
+ * @property {any} arguments an object; null where details.abridged; or a string where the model's text is not strict JSON
  * @property {string} resource
  * @property {string} args_preview
  * @property {{description?: string, parameters?: any}} tool
@@ -55,6 +55,7 @@
  * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
  * @property {boolean} [free_text]
  * @property {boolean} [fixed]
+ * @property {boolean} [abridged] it came in a list without its arguments; read by its id it has them
  */
 
 /**

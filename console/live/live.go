@@ -48,7 +48,8 @@ type Message[T any] struct {
 }
 
 // ToldRequest is a request as a WebSocket tells it: with the names, beside its own, by
-// which clients that were written for other agent frameworks know these things.
+// which clients that were written for other agent frameworks know these things. A large
+// one is abridged, see [approvals.Request.Abridged].
 type ToldRequest struct {
 	approvals.Request
 	ExecutionID string          `json:"execution_id"` // id
@@ -56,8 +57,9 @@ type ToldRequest struct {
 	Message     string          `json:"message"`      // title
 }
 
-// Told is a request with all of its names.
+// Told returns a request with all of its names, abridged where it is large.
 func Told(r approvals.Request) ToldRequest {
+	r = r.Abridged()
 	return ToldRequest{Request: r, ExecutionID: r.ID, Parameters: r.Arguments, Message: r.Title}
 }
 

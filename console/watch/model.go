@@ -64,6 +64,7 @@ type Model struct {
 	memory   memory // what is remembered
 	draft    []byte // edited arguments, until they are sent
 	deciding string // the request whose decision is on its way
+	loading  string // the request that is read whole
 	settling int    // 0 once the screen has stood still
 	count    int    // of the times that it had to
 	notice   string
@@ -79,15 +80,21 @@ func New(me client.Self, do actions, now time.Time) Model {
 // Init begins to count seconds.
 func (m Model) Init() tea.Cmd { return tick() }
 
-// Update takes in what happened.
+// Update takes in what happened, and reads the request that is shown whole where it is
+// abridged.
 func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	next, cmd := m.update(msg)
+	next, load := next.load()
+	return next.look(), tea.Batch(cmd, load)
+}
+
+func (m Model) update(msg tea.Msg) (Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = max(msg.Width, 20), max(msg.Height, 8)
 		m.top, m.seen = 0, 0 // the lines are others now
 	case tea.KeyPressMsg:
-		next, cmd := m.key(msg)
-		return next.look(), cmd
+		return m.key(msg)
 	case tea.PasteMsg:
 		if m.mode == noting || m.mode == filtering || m.mode == patterning {
 			m.input += msg.Content
@@ -100,11 +107,13 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.settling = 0
 		}
 	case openedMsg:
-		m.told = map[string]bool{}
+		m.told, m.loading = map[string]bool{}, ""
 	case readyMsg:
 		m = m.ready(msg.pending)
 	case requestMsg:
 		m = m.take(msg.request)
+	case wholeMsg:
+		return m.loaded(msg)
 	case lostMsg:
 		if m.connected || m.since.IsZero() {
 			m.connected, m.since = false, m.now
@@ -113,12 +122,11 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.failure = msg.err
 		return m, tea.Quit
 	case decidedMsg:
-		next, cmd := m.decided(msg)
-		return next.look(), cmd
+		return m.decided(msg)
 	case draftMsg:
 		m = m.drafted(msg)
 	}
-	return m.look(), nil
+	return m, nil
 }
 
 // ready drops what ended while nobody told.
@@ -147,6 +155,9 @@ func (m Model) take(r approvals.Request) Model {
 	if known && before.Status.Final() {
 		return m
 	}
+	if known {
+		r = r.Restored(&before)
+	}
 	m.requests = maps.Clone(m.requests)
 	if !r.Status.Final() {
 		m.requests[r.ID] = r
@@ -162,6 +173,48 @@ func (m Model) take(r approvals.Request) Model {
 		}
 	}
 	return m
+}
+
+// load reads the request that is shown whole, where it is abridged.
+func (m Model) load() (Model, tea.Cmd) {
+	r := m.current()
+	if r == nil || !m.detail || !r.Details.Abridged || m.loading == r.ID {
+		return m, nil
+	}
+	m.loading = r.ID
+	return m, m.do.load(r.ID)
+}
+
+// loaded takes in a request that was read whole. None of it has been on the screen.
+func (m Model) loaded(msg wholeMsg) (Model, tea.Cmd) {
+	before, known := m.requests[msg.id]
+	switch {
+	case !known:
+		return m, nil
+	case msg.err != nil:
+		m.notice = "The whole call cannot be read: " + msg.err.Error() + " (open it again to retry)"
+		return m, nil
+	}
+	if m.loading == msg.id {
+		m.loading = ""
+	}
+	if !before.Details.Abridged {
+		return m, nil
+	}
+	r := msg.request
+	if before.Status.Final() || len(before.Decisions) > len(r.Decisions) { // it has changed since it was read
+		r = before.Restored(&r)
+	}
+	if r.Status.Final() && !before.Status.Final() {
+		return m.take(r), nil
+	}
+	m.requests = maps.Clone(m.requests)
+	m.requests[msg.id] = r
+	if msg.id != m.selected {
+		return m, nil
+	}
+	m.top, m.seen = 0, 0
+	return m.settle()
 }
 
 // decided takes in the answer to a decision, and goes on to the next request. Who
@@ -258,7 +311,7 @@ func (m Model) open(id string) Model {
 		m.requests = maps.Clone(m.requests)
 		delete(m.requests, m.selected)
 	}
-	m.selected, m.top, m.seen, m.raw, m.draft = id, 0, 0, false, nil
+	m.selected, m.top, m.seen, m.raw, m.draft, m.loading = id, 0, 0, false, nil, ""
 	m.detail = m.detail && id != ""
 	return m
 }

@@ -23,10 +23,16 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 type script struct {
 	decisions []approvals.Decision
 	edited    []string
+	loaded    []string
 }
 
 func (s *script) decide(d approvals.Decision) tea.Cmd {
 	s.decisions = append(s.decisions, d)
+	return nil
+}
+
+func (s *script) load(id string) tea.Cmd {
+	s.loaded = append(s.loaded, id)
 	return nil
 }
 

@@ -25,6 +25,7 @@ type pageOf struct {
 	status    approvals.Status
 	decisions int
 	escalated time.Time
+	abridged  bool
 	raw       bool
 	draft     string
 	width     int
@@ -40,7 +41,7 @@ func (m Model) look() Model {
 	if !m.detail {
 		return m
 	}
-	of := pageOf{r.ID, r.Status, len(r.Decisions), r.EscalatedAt(), m.raw, "", m.width}
+	of := pageOf{r.ID, r.Status, len(r.Decisions), r.EscalatedAt(), r.Details.Abridged, m.raw, "", m.width}
 	if m.mode == confirming {
 		of.draft = string(m.draft)
 	}
@@ -95,14 +96,18 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 	for _, flag := range r.Details.Flags {
 		w.text("! ", styles.warning, flag)
 	}
-	if raw {
+	switch {
+	case r.Details.Abridged:
+		w.text("", styles.label, "Loading the whole call…")
+		w.field("preview", r.ArgsPreview)
+	case raw:
 		w.heading("arguments, as JSON")
 		w.text("  ", styles.plain, visible.Spaces(visible.Indented(r.Arguments)))
 		if r.Details.RawArguments != "" {
 			w.heading("as the model wrote them")
 			w.text("  ", styles.plain, r.Details.RawArguments)
 		}
-	} else {
+	default:
 		for _, p := range present(r) {
 			w.heading(p.label)
 			if p.diff == nil {

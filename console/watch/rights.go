@@ -78,6 +78,9 @@ func (m Model) barred(r *approvals.Request, approves bool) string {
 	if !approves {
 		return ""
 	}
+	if r.Details.Abridged {
+		return "the whole call is being loaded"
+	}
 	if fills, again := m.countsFor(r); m.isOwn(r) || len(fills) == 0 && again == m.me.Name {
 		return m.spent(r)
 	}

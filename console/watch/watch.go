@@ -123,7 +123,7 @@ func followOne(ctx context.Context, console *client.Client, last *string, send f
 type (
 	openedMsg  struct{}                            // a connection was made; what waits is told next
 	readyMsg   struct{ pending []string }          // all that waits has been told
-	requestMsg struct{ request approvals.Request } // a request as it stands
+	requestMsg struct{ request approvals.Request } // a request as it stands, abridged where it is large
 	lostMsg    struct{ err error }                 // the connection was lost
 	refusedMsg struct{ err error }                 // the console will not have the reviewer
 	tickMsg    time.Time                           // a second has passed
@@ -132,6 +132,11 @@ type (
 		decision approvals.Decision
 		request  approvals.Request
 		err      error
+	}
+	wholeMsg struct { // a request that was read by its id
+		id      string
+		request approvals.Request
+		err     error
 	}
 	draftMsg struct { // the editor was closed
 		id   string
@@ -144,6 +149,8 @@ type (
 type actions interface {
 	// decide asks the console to take a decision; a decidedMsg follows.
 	decide(d approvals.Decision) tea.Cmd
+	// load reads a request whole; a wholeMsg follows.
+	load(id string) tea.Cmd
 	// edit opens arguments in the reviewer's editor; a draftMsg follows.
 	edit(id string, arguments []byte) tea.Cmd
 }
@@ -158,6 +165,13 @@ func (c *commands) decide(d approvals.Decision) tea.Cmd {
 	return func() tea.Msg {
 		request, err := c.o.Console.Decide(c.ctx, d)
 		return decidedMsg{d, request, err}
+	}
+}
+
+func (c *commands) load(id string) tea.Cmd {
+	return func() tea.Msg {
+		request, err := c.o.Console.Request(c.ctx, id)
+		return wholeMsg{id, request, err}
 	}
 }
 

@@ -19,6 +19,9 @@ type request struct {
 	ID        string          `json:"id"`
 	Tool      string          `json:"tool_name"`
 	Arguments json.RawMessage `json:"arguments"`
+	Details   struct {
+		Abridged bool `json:"abridged"` // a large request in a list has no arguments
+	} `json:"details"`
 }
 
 const patience = 10 * time.Second // with a reply
@@ -65,6 +68,9 @@ func run() error {
 	}
 	fmt.Println("ready")
 	for _, r := range waiting.Items {
+		if r, err = r.whole(nc); err != nil {
+			return err
+		}
 		if err := r.answer(nc); err != nil {
 			return err
 		}
@@ -82,6 +88,22 @@ func run() error {
 			return err
 		}
 	}
+}
+
+// whole is the request with its arguments.
+func (r request) whole(nc *nats.Conn) (request, error) {
+	if !r.Details.Abridged {
+		return r, nil
+	}
+	reply, err := nc.Request("heldcall.v1.svc.requests.get", fmt.Appendf(nil, `{"id":%q}`, r.ID), patience)
+	if err != nil {
+		return r, err
+	}
+	var full request
+	if err := json.Unmarshal(reply.Data, &full); err != nil || full.ID != r.ID {
+		return r, fmt.Errorf("read request %s: %s (%w)", r.ID, reply.Data, err)
+	}
+	return full, nil
 }
 
 // answer decides a request, or leaves it to people.

@@ -28,6 +28,13 @@ async def answer(nc, request):
         print(request["id"], now.get("status") or f"{now['code']}: {now['message']}", flush=True)
 
 
+async def whole(nc, request):
+    if not request["details"].get("abridged"):  # a large request in a list has no arguments
+        return request
+    reply = await nc.request("heldcall.v1.svc.requests.get", json.dumps({"id": request["id"]}).encode(), timeout=10)
+    return json.loads(reply.data)
+
+
 async def complain(error):
     print(f"{URL}: {error}", file=sys.stderr)
 
@@ -41,7 +48,7 @@ async def main():
     waiting = await nc.request("heldcall.v1.svc.requests.list", b'{"status":"pending","limit":500}', timeout=10)  # asked before
     print("ready", flush=True)
     for request in json.loads(waiting.data)["items"]:
-        await answer(nc, request)
+        await answer(nc, await whole(nc, request))
     async for message in requests.messages:
         await answer(nc, json.loads(message.data))
 

@@ -83,7 +83,7 @@ type requestQuery struct {
 	Limit     int              `json:"limit"`
 }
 
-// listRequests answers with a page of requests.
+// listRequests answers with a page of requests, the large ones abridged.
 func (s *Service) listRequests(ctx context.Context, m message) (any, error) {
 	var query requestQuery
 	if err := readQuery(m.payload, &query); err != nil {
@@ -93,6 +93,7 @@ func (s *Service) listRequests(ctx context.Context, m message) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	page.Abridge()
 	for { // a page that is too large for one reply becomes two
 		text, err := encode(page)
 		if err != nil || len(text) <= int(s.conn.MaxPayload()) || len(page.Items) < 2 {

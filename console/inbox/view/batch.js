@@ -1,9 +1,11 @@
 // One decision on several requests. Whoever approves them sees each in full
 // first, as when they are decided one by one.
 
+import { Failure, getRequest } from '../api.js';
 import { present, ruleTitle } from '../present.js';
-import { counts } from '../session.js';
+import { LOADING, counts } from '../session.js';
 import { state } from '../store.js';
+import { drawPreview } from './call.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
 import { Folds, drawPart, drawTable, plural } from './parts.js';
 
@@ -30,13 +32,15 @@ export function openBatch(action, requests, decide) {
 	const all = [];
 	const review = () => {
 		const folded = all.reduce((n, folds) => n + folds.closed.size, 0);
-		send.disabled = some.length === 0 || (action === 'approve' && folded > 0);
+		const unread = some.filter((request) => request.details.abridged).length;
+		send.disabled = some.length === 0 || (action === 'approve' && (folded > 0 || unread > 0));
 		fill(why,
+			action === 'approve' && unread > 0 && `${plural(unread, 'call')} not loaded yet. `,
 			...(action === 'approve' && folded > 0 ? [`${plural(folded, 'section')} collapsed. `, button('Expand everything', () => { for (const folds of all) folds.openAll(); }, { class: 'link' }), ' '] : []),
 			some.length < own.length && `The first ${AT_ONCE} of ${own.length}. `,
 			others > 0 && `${plural(others, 'call')} left out: ${others === 1 ? 'it waits' : 'they wait'} for other people.`);
 	};
-	const calls = some.map((request) => drawCall(request, all, review));
+	const calls = some.map((request) => drawCall(request, action, all, review));
 	const dialog = /** @type {HTMLDialogElement} */ (el('dialog', { 'aria-labelledby': 'batch-title', on: { close: () => dialog.remove() } }));
 	const submit = (/** @type {Event} */ event) => {
 		event.preventDefault();
@@ -46,20 +50,44 @@ export function openBatch(action, requests, decide) {
 	dialog.append(el('form', { on: { submit } },
 		el('header', {}, el('h2', { id: 'batch-title' }, `${action === 'approve' ? 'Approve' : 'Deny'} ${plural(some.length, 'call')}?`),
 			button('Close', () => dialog.close(), { class: 'quiet' })),
-		el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'The calls' }, calls),
+		el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'The calls' }, calls.map((call) => call.element)),
 		action === 'deny' && el('div', { class: 'field scroll' }, el('label', { for: 'batch-note' }, 'Reason (sent to the model)'), note),
 		el('footer', {}, why, button('Cancel', () => dialog.close(), { class: 'quiet' }), send)));
 	document.body.append(dialog);
 	review();
 	dialog.showModal();
+	if (action === 'approve') void readWhole(some, calls, dialog, review);
 }
 
-/** @param {Request} request @param {Folds[]} all @param {() => void} review */
-function drawCall(request, all, review) {
+/**
+ * Reads those of the requests whole that are abridged, one after the other, for as long as the dialog is open.
+ * @param {Request[]} some
+ * @param {ReturnType<typeof drawCall>[]} calls one for each of them
+ * @param {HTMLDialogElement} dialog
+ * @param {() => void} review
+ */
+async function readWhole(some, calls, dialog, review) {
+	for (const [i, { id, details }] of some.entries()) {
+		if (!details.abridged) continue;
+		try {
+			const whole = await getRequest(id);
+			if (!dialog.open) return;
+			some[i] = whole;
+			calls[i].show(whole);
+		} catch (error) {
+			calls[i].fail(error instanceof Failure ? error.message : 'The call could not be read.');
+		}
+		review();
+	}
+}
+
+/** @param {Request} request @param {'approve'|'deny'} action @param {Folds[]} all @param {() => void} review */
+function drawCall(request, action, all, review) {
 	const body = el('div', { class: 'body' });
 	const folds = new Folds(() => { draw(); review(); });
 	const draw = () => {
 		folds.closed.clear();
+		if (request.details.abridged) return fill(body, action === 'approve' && el('p', { class: 'muted', role: 'status' }, LOADING), drawPreview(request));
 		const { lead, parts, rest } = present(request);
 		const flags = request.details.flags ?? [];
 		body.replaceChildren(.../** @type {Node[]} */ ([
@@ -72,6 +100,15 @@ function drawCall(request, all, review) {
 	draw();
 	all.push(folds);
 	const who = [request.principal.agent, request.principal.user].filter(Boolean).join(' for ');
-	return el('article', { class: 'call' },
-		el('header', {}, el('h2', {}, el('code', {}, hostile(request.tool_name)), ' ', hostile(ruleTitle(request)), ' ', el('span', { class: 'muted' }, hostile(who))), riskBadge(request.risk_level)), body);
+	return {
+		element: el('article', { class: 'call' },
+			el('header', {}, el('h2', {}, el('code', {}, hostile(request.tool_name)), ' ', hostile(ruleTitle(request)), ' ', el('span', { class: 'muted' }, hostile(who))), riskBadge(request.risk_level)), body),
+		/** Draws the request as it was read whole. @param {Request} whole */
+		show(whole) {
+			request = whole;
+			draw();
+		},
+		/** @param {string} why */
+		fail(why) { fill(body, el('p', { class: 'error', role: 'alert' }, hostile(why)), drawPreview(request)); },
+	};
 }

@@ -4,7 +4,7 @@ import { hiddenIn, present, ruleTitle } from '../present.js';
 import { byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
-import { alone, approvalsOf, hindrance, spent } from '../session.js';
+import { LOADING, alone, approvalsOf, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { drawEditor } from './edit.js';
@@ -101,6 +101,7 @@ function drawHeading({ request }) {
 /** @param {Card} card */
 function drawBody(card) {
 	const { request, folds } = card;
+	if (request.details.abridged) return el('div', { class: 'body' }, el('p', { class: 'muted', id: `loading-${request.id}`, role: 'status' }, LOADING), drawPreview(request));
 	const { lead, parts, rest } = present(request);
 	const flags = [...(request.details.flags ?? [])];
 	const unseen = hiddenIn(request.arguments);
@@ -115,6 +116,11 @@ function drawBody(card) {
 			? drawRaw(request, folds)
 			: [drawTable(lead, folds, 'lead'), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request), drawRest(parts.length > 0, rest, folds)],
 		el('div', {}, raw));
+}
+
+/** What a list has of the arguments of an abridged request. @param {Request} request */
+export function drawPreview(request) {
+	return el('section', { class: 'part' }, el('p', { class: 'label' }, 'Preview'), el('p', { class: 'preview' }, plain(request.args_preview || request.resource)));
 }
 
 /** @param {boolean} beside @param {[string, unknown][]} rest @param {Folds} folds */
@@ -170,17 +176,18 @@ function drawButtons(card) {
 	const hindered = hindrance(card.request, state.me);
 	const useless = hindered || spent(card.request, state.me);
 	const byOne = alone(card.request, state.me);
-	const id = `why-not-${card.request.id}`;
+	const unready = useless || (card.request.details.abridged ? LOADING : '');
+	const id = `${useless ? 'why-not' : 'loading'}-${card.request.id}`;
 	const press = (/** @type {string} */ key, /** @type {string} */ not) => ({ key, disabled: card.busy || not !== '', 'aria-keyshortcuts': key, 'aria-describedby': not ? id : null, title: not ? plain(not) : null });
 	const why = !useless && folded > 0 && el('span', { class: 'why' },
 		`${plural(folded, 'section')} collapsed. Expand to approve: `,
 		button('Expand everything', () => card.folds.openAll(), { class: 'link' }));
 	return el('div', { class: 'actions' },
 		useless && el('p', { class: 'why', id }, hostile(useless)),
-		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', ...press('a', useless), ...(folded > 0 ? { disabled: true } : {}) }),
+		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', ...press('a', unready), ...(folded > 0 ? { disabled: true } : {}) }),
 		button('Deny…', () => card.enter('deny'), { class: 'bad deny', ...press('d', hindered) }),
-		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', ...press('e', useless) }),
-		byOne && card.request.allow_remember && button('Always allow…', () => card.enter('remember'), { class: 'always', ...press('r', useless) }),
+		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', ...press('e', unready) }),
+		byOne && card.request.allow_remember && button('Always allow…', () => card.enter('remember'), { class: 'always', ...press('r', unready) }),
 		why);
 }
 
@@ -218,7 +225,7 @@ const WHY_CANCELLED = {
 /** How a request ended, and by whom. @param {Request} request */
 function drawOutcome(request) {
 	const decision = request.decisions.at(-1);
-	const edited = decision?.modified_args !== undefined;
+	const edited = decision?.action === 'modify_args';
 	const why = request.details.cancel_reason;
 	return el('div', { class: `outcome ${request.status}` },
 		el('strong', {}, edited ? 'Approved with changes' : ENDS[request.status]),
@@ -227,5 +234,5 @@ function drawOutcome(request) {
 		request.details.ended_at && elapsed(request.details.ended_at),
 		why && el('span', {}, hostile(WHY_CANCELLED[why] ?? why.replaceAll('_', ' '))),
 		decision?.note && el('p', { class: 'note' }, '“', hostile(decision.note), '”'),
-		edited && el('div', { class: 'note' }, drawText(write(decision.modified_args, 2), 'edited', new Folds(() => {}))));
+		decision?.modified_args !== undefined && el('div', { class: 'note' }, drawText(write(decision.modified_args, 2), 'edited', new Folds(() => {}))));
 }

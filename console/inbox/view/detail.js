@@ -4,6 +4,7 @@
 import { Failure, getRequest } from '../api.js';
 import { decideSeveralOf, send } from '../decide.js';
 import { turnKey } from '../order.js';
+import { readWhole } from '../live.js';
 import { present } from '../present.js';
 import { counts, waits } from '../session.js';
 import { put, select, state } from '../store.js';
@@ -60,6 +61,7 @@ export function drawDetail() {
 	for (const request of turn) {
 		const card = cards.get(request.id);
 		moves ||= card?.request.status === 'pending' && request.status !== 'pending';
+		if (request.details.abridged) readWhole(request.id);
 		if (card) card.update(request);
 		else cards.set(request.id, new Card(request, decideOne));
 	}

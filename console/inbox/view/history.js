@@ -82,7 +82,7 @@ const ENDS = { approved: 'approved', denied: 'denied', answered: 'answered', exp
 /** One request on one line or two. @param {Request} request */
 export function drawEntry(request) {
 	const decision = request.decisions.at(-1);
-	const end = decision?.modified_args !== undefined ? 'changed' : ENDS[request.status];
+	const end = decision?.action === 'modify_args' ? 'changed' : ENDS[request.status];
 	const who = [request.principal.agent, request.principal.user].filter(Boolean).join(' · ');
 	return el('li', {}, el('a', { class: 'entry', href: `#/requests/${request.id}` },
 		el('span', { class: 'what' }, el('code', {}, plain(request.tool_name)), ' ', el('span', { class: 'preview' }, plain([ruleTitle(request), request.args_preview || request.resource].filter(Boolean).join(' · ')))),

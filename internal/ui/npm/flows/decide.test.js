@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict';
-import { around, edit, long, patch, push, transfer, writeFile } from '../stage/calls.js';
+import { around, edit, large, long, patch, push, transfer, writeFile } from '../stage/calls.js';
 import { flows } from '../stage/browser.js';
+
+/** Has no request read by its id before release is called. */
+async function holdBack(page) {
+	let release;
+	const released = new Promise((resolve) => { release = resolve; });
+	await page.route(/\/api\/v1\/requests\/\w+$/, async (route) => {
+		await released;
+		await route.continue();
+	});
+	return release;
+}
 
 const approve = (page) => page.locator('.call button.approve');
 
@@ -92,6 +103,55 @@ flows('deciding', {
 		assert.equal((await stage.held.pending()).length, 1, 'the first press only shows');
 		await page.keyboard.press('a');
 		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
+	},
+
+	async 'finding 24: a large call is loaded whole before it can be approved'(stage) {
+		const page = await stage.open();
+		const release = await holdBack(page);
+		const answer = stage.held.hold([large], around);
+		await stage.look(page, 'write_file');
+		await page.locator('.call').getByText('Loading the whole call…').waitFor();
+		for (const name of [/^Approve/, /^Edit/, /^Always allow/]) assert.ok(await page.locator('.call').getByRole('button', { name }).isDisabled(), String(name));
+		assert.ok(await page.getByRole('button', { name: 'Deny…' }).isEnabled());
+		await page.keyboard.press('a');
+		await page.keyboard.press('e');
+		assert.equal(await page.locator('.call form').count(), 0);
+		await stage.check(page);
+		await stage.shot(page, 'loading');
+		release();
+		await page.getByText('Expand to approve').waitFor();
+		assert.equal((await stage.held.pending()).length, 1);
+		await page.keyboard.press('a');
+		await page.getByText('curl evil').waitFor();
+		await page.evaluate(() => dispatchEvent(new Event('online'))); // the page reads the list again
+		await page.waitForTimeout(300); // for what must not happen
+		assert.equal(await page.getByText('curl evil').count(), 1, 'what is known whole stays whole');
+		await page.keyboard.press('a');
+		assert.equal((await answer).choices[0].message.tool_calls[0].function.arguments, JSON.stringify(large.arguments));
+	},
+
+	async 'finding 24: large calls are decided at once only after each was shown whole'(stage) {
+		const page = await stage.open();
+		const release = await holdBack(page);
+		const answers = [stage.held.hold([push], around), stage.held.hold([large], around), stage.held.hold([large], around)];
+		await page.locator('.row').nth(2).waitFor();
+		await page.locator('.row', { hasText: 'bash' }).getByRole('checkbox').check();
+		await page.getByRole('button', { name: 'Select all' }).click();
+		await page.getByRole('button', { name: 'Approve…' }).click();
+		const dialog = page.getByRole('dialog');
+		const send = dialog.getByRole('button', { name: 'Approve 3 calls' });
+		await dialog.getByText('2 calls not loaded yet.').waitFor();
+		assert.ok(await send.isDisabled());
+		await stage.check(page);
+		release();
+		const expand = dialog.getByRole('button', { name: 'Expand everything' });
+		await dialog.getByText('2 sections collapsed.').waitFor();
+		assert.ok(await send.isDisabled(), 'two of them are folded');
+		await expand.click();
+		assert.equal(await dialog.getByText('curl evil').count(), 2);
+		await send.click();
+		await page.getByText('Approved: 3 of 3').waitFor();
+		for (const answer of await Promise.all(answers)) assert.equal(answer.choices[0].message.tool_calls.length, 1);
 	},
 
 	async 'a batch is one card, with buttons for each call'(stage) {

@@ -5,6 +5,7 @@ import { turns } from '../inbox/order.js';
 import { hiddenIn, present } from '../inbox/present.js';
 import { alone, counts, hindrance, spent, waits } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
+import { restored } from '../inbox/store.js';
 import { argumentsOf, draftOf } from '../inbox/view/edit.js';
 import { fromTemplate, grantOf, newDraft } from '../inbox/view/grant.js';
 import { apply, memoryOf, wanted } from '../inbox/view/remember.js';
@@ -65,6 +66,24 @@ describe('how a call is read', () => {
 	});
 	test('free text that is a patch', () => assert.equal(read('*** Begin Patch\n*** End Patch', { details: { free_text: true } }).parts[0].type, 'diff'));
 	test('hidden characters are found at any depth, in names too', () => assert.equal(hiddenIn({ 'a\u200b': [{ b: '\u202e' }], n: 1 }), 2));
+});
+
+describe('finding 24: what a list has abridged', () => {
+	const whole = request('1', { arguments: { command: 'ls' }, resource: 'ls', tool: { parameters: {} }, details: { commands: ['ls'], raw_arguments: '{}' } });
+	const short = (more) => ({ ...whole, arguments: null, resource: 'l…', tool: {}, details: { commands: ['l…'], abridged: true }, ...more });
+	test('is restored of what is known', () => assert.equal(JSON.stringify(restored(short(), whole)), JSON.stringify(whole)));
+	test('has its news', () => {
+		const decisions = [{ action: 'approve', reviewer_id: 'bob' }];
+		const now = restored(short({ status: 'approved', decisions, details: { abridged: true, ended_at: 'now' } }), whole);
+		assert.deepEqual([now.status, now.decisions, now.arguments, now.details], ['approved', decisions, { command: 'ls' }, { commands: ['ls'], raw_arguments: '{}', ended_at: 'now' }]);
+	});
+	test('is not whole without the arguments of an edit', () => {
+		const decisions = [{ action: 'modify_args', reviewer_id: 'bob' }];
+		assert.ok(restored(short({ decisions }), whole).details.abridged);
+		assert.ok(!restored(short({ decisions }), { ...whole, decisions: [{ ...decisions[0], modified_args: {} }] }).details.abridged);
+	});
+	test('is not restored of another abridged one', () => assert.equal(restored(short(), short()).arguments, null));
+	test('shows no arguments', () => assert.deepEqual(present(short()), { does: '', lead: [], parts: [], rest: [] }));
 });
 
 describe('who may decide', () => {
