@@ -213,7 +213,7 @@ func absolute(path string) string {
 
 func (a *App) announce() {
 	for _, u := range a.config.Proxy.Upstreams {
-		a.log.Info("agents: set base_url", "base_url", "http://"+a.ProxyAddr()+u.Prefix, "upstream", redactURL(u.URL))
+		a.log.Info("proxy ready", "base_url", "http://"+a.ProxyAddr()+u.Prefix, "upstream", redactURL(u.URL))
 	}
 	a.announceConsole()
 	a.warnOfVacantRoutes()

@@ -124,7 +124,7 @@ func (x *exchange) shutDown() state {
 // why is the error for the agent behind an end that was not asked for.
 func (x *exchange) why(err error) *intercept.Error {
 	if errors.Is(err, errShuttingDown) {
-		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "it is shutting down; the request stays with the reviewers"}
+		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is restarting; retry the request"}
 	}
 	return &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the answer ended early", Err: err}
 }
@@ -145,5 +145,5 @@ func (x *exchange) storeError(err error) *intercept.Error {
 	if errors.Is(err, approvals.ErrTooLarge) {
 		return intercept.NotUnderstood("a call is too large to be recorded")
 	}
-	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "what was asked cannot be recorded, so nothing is released; try again", Err: err}
+	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "can't record the request (storage unavailable); retry", Err: err}
 }

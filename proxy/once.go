@@ -57,7 +57,7 @@ func (x *exchange) giveBack() {
 	for _, key := range x.uses.taken {
 		if err := x.p.options.Turns.DropTurn(x.ctx, key, onceID); err != nil {
 			x.p.metrics.storeErrors.WithLabelValues("turns").Inc()
-			x.p.log.Warn("an approval that was not used stays used up", "turn", x.turn, "error", err)
+			x.p.log.Warn("cannot restore an approval that was not used; the call needs a new one", "turn", x.turn, "error", err)
 		}
 	}
 	x.uses.taken = nil

@@ -65,7 +65,7 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 	if !ok {
 		return route{label: "unknown"}, &intercept.Error{
 			Code:   intercept.CodeRouteNotGated,
-			Reason: fmt.Sprintf("no upstream is configured for this path; base_url must end in one of: %s", strings.Join(r.prefixes(), ", ")),
+			Reason: fmt.Sprintf("no upstream for this path; use http://HOST:PORT and one of: %s", strings.Join(r.prefixes(), ", ")),
 		}
 	}
 	for _, d := range r.dialects {

@@ -113,7 +113,7 @@ func (r *response) close() {
 var errNoAnswer = errors.New("upstream closed the connection without an answer")
 
 // errUntaken wraps the failure of a connection that took no byte of a request.
-var errUntaken = errors.New("the connection took nothing")
+var errUntaken = errors.New("connection failed before any byte of the request was sent")
 
 // do sends one request and reads the head of its answer. A request is sent once:
 // only where a kept connection turns out to be closed, so that no byte of it was

@@ -152,7 +152,7 @@ func (x *exchange) giveUp(reason string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), cancelFor)
 	defer cancel()
 	if err := x.docket.hold.Cancel(ctx, reason); err != nil {
-		x.p.log.Error("requests that nobody waits for any more could not be cancelled", "turn", x.turn, "reason", reason, "error", err)
+		x.p.log.Error("cannot cancel the pending requests of an agent that has left", "turn", x.turn, "reason", reason, "error", err)
 		x.p.metrics.storeErrors.WithLabelValues("cancel").Inc()
 	}
 	x.detach()

@@ -10,11 +10,11 @@ import (
 )
 
 type configCommand struct {
-	Check configCheckCommand `cmd:"" help:"Say whether a configuration file, and the policies it names, are valid."`
+	Check configCheckCommand `cmd:"" help:"Check a configuration file and the policies that it names."`
 }
 
 type configCheckCommand struct {
-	Config string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"The configuration file. Without one the defaults are checked."`
+	Config string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Checks the built-in defaults if omitted."`
 	File   string `arg:"" optional:"" help:"The configuration file, in place of --config."`
 }
 

@@ -221,7 +221,7 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "nobody answered in time"})
 		return nil, nil
 	case approvals.EventCallAllowed:
-		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "lets " + event.ToolName + " pass: policy allows it"})
+		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "allowed by policy: " + event.ToolName})
 	case approvals.EventCallReleased:
 		select {
 		case p.released <- struct{}{}:
@@ -234,7 +234,7 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 
 // show tells of the call that is held and how to answer.
 func (p *prompt) show(request *approvals.Request) error {
-	p.t.tell(demo.Line{Who: demo.Heading, Text: "heldcall holds a call: the agent knows nothing of it yet"})
+	p.t.tell(demo.Line{Who: demo.Heading, Text: "heldcall holds a call: the agent has not seen it"})
 	p.t.say("%s", describeRequest(request, time.Now()))
 	p.t.say(demoAnswers+"> ", request.ID, p.stage.Console, p.stage.NATS, p.self)
 	return nil

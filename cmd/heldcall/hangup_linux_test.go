@@ -50,7 +50,7 @@ func TestClosedTerminalStopsServe(t *testing.T) {
 			}
 		}
 	}
-	logged("agents: set base_url")
+	logged("proxy ready")
 	if err := serve.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}

@@ -15,16 +15,16 @@ import (
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
-const description = `heldcall stands between an agent and its model and holds every tool call that policy does not already decide.
+const description = `heldcall pauses every tool call that your policy does not already allow or deny, until a person or a bot decides.
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 already decided, or no such request; 4 no heldcall answers. 'heldcall run' exits as its command does.
 
-An interrupt or SIGTERM stops 'serve' and 'demo' in order, SIGTERM alone where a script started them with &; one more, after a second, at once. So does SIGHUP, but for 'serve' unless its terminal has closed: that reads the policies again. 'run' hands signals on to its command, and ends when that has.`
+SIGINT and SIGTERM stop 'serve' and 'demo' gracefully; a second one stops them at once. SIGHUP: 'serve' reads its policies again. 'run' passes signals to its command and ends when that ends.`
 
 // program is the command line.
 type program struct {
 	Serve       serveCommand       `cmd:"" help:"Run the proxy and the console until interrupted."`
-	Run         runCommand         `cmd:"" help:"Run a command with heldcall between it and its model."`
+	Run         runCommand         `cmd:"" help:"Run a command with its own heldcall in front of its model."`
 	Demo        demoCommand        `cmd:"" help:"Show how it works, with a scripted model and a small agent."`
 	Watch       watchCommand       `cmd:"" help:"Review pending requests interactively."`
 	Requests    requestsCommand    `cmd:"" help:"List requests, or show one."`

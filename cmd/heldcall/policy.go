@@ -14,10 +14,10 @@ import (
 )
 
 type policyCommand struct {
-	Check   policyCheckCommand   `cmd:"" help:"Say whether a policy file is valid."`
-	Explain policyExplainCommand `cmd:"" help:"Say what a policy says of one call, and why."`
-	Test    policyTestCommand    `cmd:"" help:"Check that a policy says what files of cases expect."`
-	Replay  policyReplayCommand  `cmd:"" help:"Judge recorded calls by a new policy and say what would have changed."`
+	Check   policyCheckCommand   `cmd:"" help:"Check a policy file."`
+	Explain policyExplainCommand `cmd:"" help:"Show how a policy judges one call, and why."`
+	Test    policyTestCommand    `cmd:"" help:"Judge files of cases; fail if a verdict is not the expected one."`
+	Replay  policyReplayCommand  `cmd:"" help:"Judge recorded calls by a new policy and show what would have changed."`
 	Init    policyInitCommand    `cmd:"" help:"Write a policy to start from."`
 }
 

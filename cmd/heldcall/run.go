@@ -23,7 +23,7 @@ const (
 )
 
 type runCommand struct {
-	Config    string   `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"The configuration file. Without one the defaults hold."`
+	Config    string   `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
 	LogFile   string   `placeholder:"FILE" help:"Append heldcall's own log to this file, not to standard error. On a terminal, without this, it is in the folder of the run's state."`
 	TokenFile string   `placeholder:"FILE" help:"Write the token of this run to this file, which only you can read, for --token-file of the other commands. There is a token where no reviewers are configured."`
 	Command   []string `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
@@ -100,8 +100,8 @@ func hasRun(ended error) bool {
 // reportUnheld reports that nothing of a command could be held, if that is so.
 func reportUnheld(w io.Writer, heldcall *app.App, name string) {
 	if n, err := heldcall.AgentRequests(); err == nil && n == 0 {
-		fmt.Fprintf(w, "heldcall: %s sent nothing through heldcall, so nothing of it was held. "+
-			"If it has a model, its address is set elsewhere: see docs/agents.md\n", name)
+		fmt.Fprintf(w, "heldcall: %s made no requests through heldcall, so nothing was reviewed. "+
+			"Its model address is probably set elsewhere: see docs/agents.md\n", name)
 	}
 	if requests, offering := heldcall.ToolOffers(); requests > 0 && offering == 0 {
 		fmt.Fprintf(w, "heldcall: %d requests, none offered tools: nothing could be held. "+

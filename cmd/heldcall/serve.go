@@ -14,7 +14,7 @@ import (
 )
 
 type serveCommand struct {
-	Config string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"The configuration file. Without one the defaults hold."`
+	Config string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
 }
 
 // Run serves until a signal ends the context, then stops in order. With SIGHUP it

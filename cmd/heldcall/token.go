@@ -10,14 +10,14 @@ import (
 )
 
 type tokenCommand struct {
-	Create tokenCreateCommand `cmd:"" help:"Make a token for a reviewer, and what the configuration holds of it."`
+	Create tokenCreateCommand `cmd:"" help:"Create a reviewer token and its configuration entry."`
 }
 
 type tokenCreateCommand struct {
 	outputFlag
 	Name  string   `arg:"" help:"The reviewer's name, as decisions record it."`
 	Role  string   `enum:"viewer,reviewer,admin" default:"reviewer" placeholder:"ROLE" help:"viewer sees, reviewer decides too, admin steers runs and revokes grants too. Without it: reviewer."`
-	Group []string `placeholder:"GROUP" help:"Group that rules name; may be given again."`
+	Group []string `placeholder:"GROUP" help:"Group that rules name; repeatable."`
 	User  string   `placeholder:"USER" help:"The same person as the user of agents, where that is not NAME."`
 }
 

@@ -38,9 +38,9 @@ type Tell func(Line)
 // WhoSaw are the two conversations one after the other. What stands in one of
 // them only is marked with a star.
 func WhoSaw(agent, model []scripted.Message) (lines []Line) {
-	lines = append(lines, Line{Heading, "What the agent saw; what the model did not see has a star"})
+	lines = append(lines, Line{Heading, "What the agent saw (* = hidden from the model)"})
 	lines = append(lines, sawOf(agent, model)...)
-	lines = append(lines, Line{Heading, "What the model saw; what the agent did not see has a star"})
+	lines = append(lines, Line{Heading, "What the model saw (* = hidden from the agent)"})
 	return append(lines, sawOf(model, agent)...)
 }
 

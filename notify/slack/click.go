@@ -126,7 +126,7 @@ func (c *Channel) tell(ctx context.Context, click *slackapi.InteractionCallback,
 		options = append(options, slackapi.MsgOptionTS(thread))
 	}
 	if _, err := c.api.PostEphemeralContext(ctx, click.Channel.ID, click.User.ID, options...); err != nil {
-		c.log.Warn("somebody cannot be told that their click did nothing", "error", c.verdict("chat.postEphemeral", err))
+		c.log.Warn("cannot reply to a click that had no effect", "error", c.verdict("chat.postEphemeral", err))
 	}
 }
 

@@ -34,7 +34,7 @@ func (p *Push) send(ctx context.Context, s reviewers.Subscription, m push) error
 		return fmt.Errorf("the push service %s is not asked before %s", host, until.UTC().Format(time.TimeOnly))
 	}
 	if err := checkEndpoint(s.Endpoint, p.private); err != nil {
-		p.log.Error("a browser is not told: its push service may not be sent to", "service", host, "reviewer", s.Reviewer, "error", err)
+		p.log.Error("push notification skipped: push service address not allowed", "service", host, "reviewer", s.Reviewer, "error", err)
 		return nil
 	}
 	payload, err := json.Marshal(m.message)
