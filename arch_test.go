@@ -17,7 +17,7 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
+	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
 	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc", "internal/schema"},
 	{"notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},

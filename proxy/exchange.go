@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/valyala/fasthttp"
 )
 
@@ -49,7 +50,7 @@ type exchange struct {
 	draining bool // the body has said its last word; it has drainFor to end
 
 	w       io.Writer // the agent, nil while the handler runs
-	agent   chunkWriter
+	agent   agentconn.ChunkWriter
 	begun   bool   // the agent has to get the head now
 	streams bool   // the body is written as it comes
 	chunked bool   // and in chunks
@@ -104,8 +105,8 @@ func (x *exchange) close() {
 // release gives up everything that the exchange holds.
 func (x *exchange) release() {
 	x.unwatch()
-	if conn, ok := x.fasthttp.Conn().(*agentConn); ok {
-		conn.giveBody()
+	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok {
+		conn.Release()
 	}
 	x.docket.unspend()
 	if x.up != nil {
@@ -305,8 +306,8 @@ func (x *exchange) finish(last []byte) state {
 // whole gives the agent a whole answer. A small one goes out with its head.
 func (x *exchange) whole(answer []byte) {
 	x.fasthttp.Response.SetBodyRaw(answer)
-	if conn, ok := x.fasthttp.Conn().(*agentConn); ok && len(answer) > 0 && len(answer) <= corkedBody {
-		conn.cork = cork{in: true, body: len(answer)}
+	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok && len(answer) > 0 && len(answer) <= corkedBody {
+		conn.KeepWhole(len(answer))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/valyala/fasthttp"
 )
 
@@ -113,7 +114,7 @@ func (x *exchange) gone() state {
 		return x.shutDown()
 	}
 	x.outcome = "agent_gone"
-	x.broken = errAgentGone
+	x.broken = agentconn.ErrGone
 	return nil
 }
 

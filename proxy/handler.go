@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/oklog/ulid/v2"
 	"github.com/valyala/fasthttp"
 )
@@ -53,8 +54,8 @@ func (x *exchange) start() (refusal *intercept.Error) {
 	if refusal != nil {
 		return refusal
 	}
-	if conn, ok := x.fasthttp.Conn().(*agentConn); ok {
-		x.unwatch = conn.during(x.cancel)
+	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok {
+		x.unwatch = conn.During(x.cancel)
 	}
 	if x.route.dialect == nil {
 		return x.passUngated()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/heldcall/heldcall/proxy/agentconn"
 )
 
 // unknownLength is the length of a body that goes out in chunks.
@@ -14,9 +16,9 @@ func (x *exchange) stream(length int) {
 	x.p.metrics.openStreams.Inc()
 	x.streams = true
 	x.chunked = length == unknownLength
-	conn, ok := x.fasthttp.Conn().(*agentConn)
+	conn, ok := x.fasthttp.Conn().(*agentconn.Conn)
 	if ok = ok && x.chunked && len(x.pending) > 0; ok {
-		conn.cork.in = true // the head goes with the first chunk
+		conn.KeepHead() // the head goes with the first chunk
 	}
 	x.fasthttp.Response.ImmediateHeaderFlush = ok || len(x.pending) == 0
 	x.fasthttp.Response.SetBodyStream(&relay{x}, length)
@@ -51,11 +53,11 @@ func (r *relay) WriteTo(w io.Writer) (n int64, err error) {
 		x.run()
 	}
 	x.close()
-	if conn, ok := x.fasthttp.Conn().(*agentConn); ok && x.broken == nil && x.chunked {
-		if err := conn.flush(); err != nil {
+	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok && x.broken == nil && x.chunked {
+		if err := conn.Flush(); err != nil {
 			return x.written, err
 		}
-		conn.cork = cork{in: true, until: endOfChunks} // fasthttp writes the end in two pieces
+		conn.KeepEnd() // fasthttp writes the end in two pieces
 	}
 	return x.written, x.broken
 }
@@ -94,8 +96,8 @@ func (x *exchange) deliver(p []byte) bool {
 		return true
 	}
 	if err := x.write(p); err != nil {
-		x.cancel(errAgentGone)
-		x.broken = errAgentGone
+		x.cancel(agentconn.ErrGone)
+		x.broken = agentconn.ErrGone
 		return false
 	}
 	x.written += int64(len(p))
@@ -103,23 +105,22 @@ func (x *exchange) deliver(p []byte) bool {
 }
 
 // write sends bytes straight to the agent's connection, as a chunk where the body is
-// in chunks. The first one goes with the head, through the cork or else through
-// fasthttp.
+// in chunks. The first one goes with the head that the connection keeps back, or else
+// through fasthttp.
 func (x *exchange) write(p []byte) error {
-	conn, ok := x.fasthttp.Conn().(*agentConn)
+	conn, ok := x.fasthttp.Conn().(*agentconn.Conn)
 	switch {
-	case x.agent.conn != nil:
-		return x.agent.write(nil, p)
+	case x.agent.Begun():
+		return x.agent.Write(p)
 	case ok && !x.chunked:
-		_, err := conn.Conn.Write(p)
-		return err
-	case ok && conn.cork.kept != nil:
-		x.agent.conn = conn.Conn
-		return conn.cork.pull(func(head []byte) error { return x.agent.write(head, p) })
+		return conn.WriteNow(p)
+	case ok && conn.Kept():
+		x.agent.Begin(conn)
+		return x.agent.Write(p)
 	}
 	_, err := x.w.Write(p)
 	if ok && err == nil {
-		x.agent.conn = conn.Conn
+		x.agent.Begin(conn)
 	}
 	return err
 }

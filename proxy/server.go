@@ -17,22 +17,20 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/valyala/fasthttp"
 )
 
 const (
-	headerBuffer   = 16 << 10          // also the limit of a request's head
-	writeBuffer    = 512               // stays with each answer while calls of it are held; see cork
-	readTimeout    = 30 * time.Second  // for a request's head and a small body to arrive; see admission.go for others
-	idleTimeout    = 120 * time.Second // between two requests
+	headerBuffer   = agentconn.ReadBuffer // also the limit of a request's head
+	writeBuffer    = 512                  // stays with each answer while calls of it are held; see agentconn
+	readTimeout    = 30 * time.Second     // for a request's head and a small body to arrive; see admission.go for others
+	idleTimeout    = 120 * time.Second    // between two requests
 	defaultGrace   = 10 * time.Second
 	forceCloseWait = 2 * time.Second
 )
 
-var (
-	errAgentGone    = errors.New("the agent has left")
-	errShuttingDown = errors.New("heldcall is shutting down")
-)
+var errShuttingDown = errors.New("heldcall is shutting down")
 
 // Proxy is the data plane.
 type Proxy struct {
@@ -45,11 +43,11 @@ type Proxy struct {
 	runs    offers
 	counter *policy.Counter // of the calls that rules with a limit let pass
 	server  *fasthttp.Server
-	ln      *listener
+	ln      *agentconn.Listener
 	served  chan error
 	opening chan struct{} // a place for each hold that is being recorded
 	rest    rest
-	memory  memoryBudget
+	memory  *agentconn.Budget
 
 	asked    atomic.Int64 // requests for a new answer
 	offering atomic.Int64 // those of them that offer tools
@@ -76,7 +74,7 @@ func New(o Options) (*Proxy, error) {
 		served:   make(chan error, 1),
 		opening:  make(chan struct{}, maxOpening),
 		rest:     rest{giveBack: freeMemory},
-		memory:   memoryBudget{limit: cmp.Or(o.Memory, math.MaxInt64)},
+		memory:   agentconn.NewBudget(cmp.Or(o.Memory, math.MaxInt64)),
 		draining: make(chan struct{}),
 	}
 	if p.log == nil {
@@ -134,7 +132,7 @@ func (q quietLogger) Printf(format string, args ...any) {
 
 // Start listens and serves until [Proxy.Shutdown].
 func (p *Proxy) Start(ctx context.Context) error {
-	ln, err := listen(ctx, p.options.Listen)
+	ln, err := agentconn.Listen(ctx, p.options.Listen)
 	if err != nil {
 		return err
 	}
@@ -172,7 +170,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 		u.close()
 	}
 	if p.ln != nil {
-		p.ln.leaving.stop()
+		p.ln.Stop()
 	}
 	if err != nil {
 		return fmt.Errorf("proxy: connections were cut at shutdown: %w", err)
@@ -195,8 +193,8 @@ func (p *Proxy) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &network) && network.Timeout():
 		e.Reason = "the request arrived too slowly"
 	}
-	if conn, ok := ctx.Conn().(*agentConn); ok {
-		conn.linger.Store(true)
+	if conn, ok := ctx.Conn().(*agentconn.Conn); ok {
+		conn.Linger()
 	}
 	p.metrics.refused(e.Code)
 	p.answerError(ctx, nil, e)
@@ -208,8 +206,8 @@ func (p *Proxy) answerError(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *in
 	if d == nil {
 		d = p.spoken(ctx)
 	}
-	if conn, ok := ctx.Conn().(*agentConn); ok {
-		conn.cork = cork{} // of the answer that this is instead of
+	if conn, ok := ctx.Conn().(*agentconn.Conn); ok {
+		conn.Drop() // of the answer that this is instead of
 	}
 	ctx.Response.ResetBody()
 	ctx.SetStatusCode(e.Status())

@@ -1,13 +1,10 @@
-package proxy
+package agentconn
 
 import (
 	"net"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/heldcall/heldcall/intercept/chat"
-	"github.com/valyala/fasthttp"
 )
 
 // writes is a connection that notes what each write brings.
@@ -25,8 +22,8 @@ func (w *writes) Write(p []byte) (int, error) {
 // the end of the chunks whole.
 func TestCork(t *testing.T) {
 	sent := &writes{}
-	a := &agentConn{Conn: sent}
-	a.cork.in = true
+	a := &Conn{Conn: sent}
+	a.KeepHead()
 	for _, piece := range []string{"HTTP/1.1 200 OK\r\n", "\r\n"} {
 		if n, err := a.Write([]byte(piece)); n != len(piece) || err != nil {
 			t.Fatal(n, err)
@@ -35,14 +32,15 @@ func TestCork(t *testing.T) {
 	if len(sent.got) > 0 {
 		t.Fatalf("%q went out alone", sent.got)
 	}
-	chunks := chunkWriter{conn: sent}
-	if err := a.cork.pull(func(head []byte) error { return chunks.write(head, []byte("data")) }); err != nil {
+	chunks := ChunkWriter{}
+	chunks.Begin(a)
+	if err := chunks.Write([]byte("data")); err != nil {
 		t.Fatal(err)
 	}
-	if err := chunks.write(nil, []byte("more")); err != nil {
+	if err := chunks.Write([]byte("more")); err != nil {
 		t.Fatal(err)
 	}
-	a.cork = cork{in: true, until: endOfChunks}
+	a.KeepEnd()
 	for _, piece := range []string{"0\r\n", "\r\n", "HTTP/1.1 404 Not Found\r\n\r\n"} {
 		if n, err := a.Write([]byte(piece)); n != len(piece) || err != nil {
 			t.Fatal(n, err)
@@ -63,23 +61,23 @@ func TestCork_WholeAnswer(t *testing.T) {
 	const head, body = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n", "answer"
 	for name, c := range map[string]struct {
 		pieces []string
-		then   func(*agentConn)
+		then   func(*Conn)
 		want   string
 	}{
 		"in one":             {pieces: []string{head + body}, want: head + body},
 		"by pieces":          {pieces: []string{head[:20], head[20:], body[:2], body[2:]}, want: head + body},
 		"cut in the head":    {pieces: []string{head[:len(head)-2], head[len(head)-2:] + body}, want: head + body},
 		"not all of it":      {pieces: []string{head, body[:5]}, want: ""},
-		"read":               {pieces: []string{head, body[:5]}, then: func(a *agentConn) { _, _ = a.Read(nil) }, want: head + body[:5]},
+		"read":               {pieces: []string{head, body[:5]}, then: func(a *Conn) { _, _ = a.Read(nil) }, want: head + body[:5]},
 		"longer than it was": {pieces: []string{head, body + "!"}, want: head + body + "!"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			near, far := net.Pipe()
 			defer far.Close()
 			sent := &writes{Conn: near}
-			a := &agentConn{Conn: sent, leaving: &leaving{}}
+			a := &Conn{Conn: sent, leaving: &leaving{}}
 			a.ahead.begin(sent)
-			a.cork = cork{in: true, body: len(body)}
+			a.KeepWhole(len(body))
 			for _, piece := range c.pieces {
 				if n, err := a.Write([]byte(piece)); n != len(piece) || err != nil {
 					t.Fatal(n, err)
@@ -93,20 +91,5 @@ func TestCork_WholeAnswer(t *testing.T) {
 				t.Errorf("sent %q, want %q in one piece", sent.got, c.want)
 			}
 		})
-	}
-}
-
-// An error instead of a whole answer has another length: nothing waits for the rest.
-func TestCork_ErrorInsteadOfWholeAnswer(t *testing.T) {
-	a := &agentConn{}
-	ctx := &fasthttp.RequestCtx{}
-	ctx.Init2(a, nil, true)
-	(&exchange{fasthttp: ctx}).whole([]byte("answer"))
-	if !a.cork.in {
-		t.Fatal("a small answer does not go out with its head")
-	}
-	(&Proxy{}).answerError(ctx, chat.Dialect{}, badRequest("it is bad"))
-	if a.cork.in {
-		t.Error("an error is kept back until it is as long as the answer was")
 	}
 }

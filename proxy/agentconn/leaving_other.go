@@ -1,6 +1,6 @@
 //go:build !linux
 
-package proxy
+package agentconn
 
 import (
 	"sync"
@@ -13,7 +13,7 @@ const sweepEvery = 250 * time.Millisecond
 // leaving looks at all agents' connections in turn. A connection counts as left
 // when a read without waiting finds its end.
 type leaving struct {
-	conns sync.Map // *agentConn -> struct{}
+	conns sync.Map // *Conn -> struct{}
 	quit  chan struct{}
 	ended chan struct{}
 }
@@ -29,8 +29,8 @@ func (l *leaving) stop() {
 	<-l.ended
 }
 
-func (l *leaving) watch(a *agentConn)  { l.conns.Store(a, struct{}{}) }
-func (l *leaving) forget(a *agentConn) { l.conns.Delete(a) }
+func (l *leaving) watch(a *Conn)  { l.conns.Store(a, struct{}{}) }
+func (l *leaving) forget(a *Conn) { l.conns.Delete(a) }
 
 func (l *leaving) loop() {
 	defer close(l.ended)
@@ -42,7 +42,7 @@ func (l *leaving) loop() {
 			return
 		case <-tick.C:
 			l.conns.Range(func(key, _ any) bool {
-				if a := key.(*agentConn); a.onGone.Load() != nil && peerClosed(a.Conn) {
+				if a := key.(*Conn); a.onGone.Load() != nil && peerClosed(a.Conn) {
 					a.left()
 				}
 				return true

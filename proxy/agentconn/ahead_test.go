@@ -1,4 +1,4 @@
-package proxy
+package agentconn
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func TestReadAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	a := &agentConn{Conn: conn}
+	a := &Conn{Conn: conn}
 	a.ahead.begin(conn)
 
 	_ = a.SetReadDeadline(time.Now().Add(time.Millisecond))

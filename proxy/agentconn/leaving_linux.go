@@ -1,4 +1,4 @@
-package proxy
+package agentconn
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ type leaving struct {
 	epoll  int
 	wake   int // eventfd that ends the loop
 	ended  chan struct{}
-	conns  sync.Map // cookie -> *agentConn; file descriptors are reused, cookies are not
+	conns  sync.Map // cookie -> *Conn; file descriptors are reused, cookies are not
 	cookie atomic.Uint64
 }
 
@@ -50,7 +50,7 @@ func (l *leaving) stop() {
 	unix.Close(l.wake)
 }
 
-func (l *leaving) watch(a *agentConn) {
+func (l *leaving) watch(a *Conn) {
 	a.cookie = l.cookie.Add(1)
 	sc, ok := a.Conn.(syscall.Conn)
 	if !ok {
@@ -71,7 +71,7 @@ func (l *leaving) watch(a *agentConn) {
 }
 
 // forget comes before the connection is closed, which takes it out of the epoll.
-func (l *leaving) forget(a *agentConn) { l.conns.Delete(a.cookie) }
+func (l *leaving) forget(a *Conn) { l.conns.Delete(a.cookie) }
 
 func (l *leaving) loop() {
 	defer close(l.ended)
@@ -87,7 +87,7 @@ func (l *leaving) loop() {
 				return
 			}
 			if a, ok := l.conns.Load(cookie); ok {
-				a.(*agentConn).left()
+				a.(*Conn).left()
 			}
 		}
 	}
