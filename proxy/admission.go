@@ -41,9 +41,9 @@ func (p *Proxy) admitBody(ctx *fasthttp.RequestCtx) int {
 	if h := &ctx.Request.Header; hasHeader(h, headerUnexpected) {
 		h.Del(fasthttp.HeaderExpect)
 		h.Del(headerUnexpected)
-		conn.MuteContinue()
+		conn.SkipContinue()
 	}
-	if err := conn.Admit(p.memory, n, p.options.MaxBody); err != nil {
+	if err := conn.AdmitBody(p.memory, n, p.options.MaxBody); err != nil {
 		if errors.Is(err, agentconn.ErrNoMemory) {
 			err = errOverloaded
 		}

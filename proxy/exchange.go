@@ -50,7 +50,7 @@ type exchange struct {
 	draining bool // the body has said its last word; it has drainFor to end
 
 	w       io.Writer // the agent, nil while the handler runs
-	agent   agentconn.ChunkWriter
+	agent   agentconn.BodyWriter
 	begun   bool   // the agent has to get the head now
 	streams bool   // the body is written as it comes
 	chunked bool   // and in chunks
@@ -106,7 +106,7 @@ func (x *exchange) close() {
 func (x *exchange) release() {
 	x.unwatch()
 	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok {
-		conn.Release()
+		conn.ReleaseMemory()
 	}
 	x.docket.unspend()
 	if x.up != nil {
@@ -307,7 +307,7 @@ func (x *exchange) finish(last []byte) state {
 func (x *exchange) whole(answer []byte) {
 	x.fasthttp.Response.SetBodyRaw(answer)
 	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok && len(answer) > 0 && len(answer) <= corkedBody {
-		conn.KeepWhole(len(answer))
+		conn.BufferAnswer(len(answer))
 	}
 }
 

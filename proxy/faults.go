@@ -114,7 +114,7 @@ func (x *exchange) gone() state {
 		return x.shutDown()
 	}
 	x.outcome = "agent_gone"
-	x.broken = agentconn.ErrGone
+	x.broken = agentconn.ErrDisconnected
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (x *exchange) start() (refusal *intercept.Error) {
 		return refusal
 	}
 	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok {
-		x.unwatch = conn.During(x.cancel)
+		x.unwatch = conn.OnDisconnect(x.cancel)
 	}
 	if x.route.dialect == nil {
 		return x.passUngated()

@@ -18,7 +18,7 @@ func (x *exchange) stream(length int) {
 	x.chunked = length == unknownLength
 	conn, ok := x.fasthttp.Conn().(*agentconn.Conn)
 	if ok = ok && x.chunked && len(x.pending) > 0; ok {
-		conn.KeepHead() // the head goes with the first chunk
+		conn.BufferHead() // the head goes with the first chunk
 	}
 	x.fasthttp.Response.ImmediateHeaderFlush = ok || len(x.pending) == 0
 	x.fasthttp.Response.SetBodyStream(&relay{x}, length)
@@ -47,17 +47,18 @@ func (r *relay) WriteTo(w io.Writer) (n int64, err error) {
 		}
 	}()
 	x.w = w
+	conn, ok := x.fasthttp.Conn().(*agentconn.Conn)
+	x.agent.Begin(conn, w, x.chunked)
 	pending := x.pending
 	x.pending = nil
 	if x.emit(pending) {
 		x.run()
 	}
 	x.close()
-	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok && x.broken == nil && x.chunked {
-		if err := conn.Flush(); err != nil {
+	if ok && x.broken == nil && x.chunked {
+		if err := conn.BufferLastChunk(); err != nil { // fasthttp writes it in two pieces
 			return x.written, err
 		}
-		conn.KeepEnd() // fasthttp writes the end in two pieces
 	}
 	return x.written, x.broken
 }
@@ -95,32 +96,11 @@ func (x *exchange) deliver(p []byte) bool {
 		}
 		return true
 	}
-	if err := x.write(p); err != nil {
-		x.cancel(agentconn.ErrGone)
-		x.broken = agentconn.ErrGone
+	if _, err := x.agent.Write(p); err != nil {
+		x.cancel(agentconn.ErrDisconnected)
+		x.broken = agentconn.ErrDisconnected
 		return false
 	}
 	x.written += int64(len(p))
 	return true
-}
-
-// write sends bytes straight to the agent's connection, as a chunk where the body is
-// in chunks. The first one goes with the head that the connection keeps back, or else
-// through fasthttp.
-func (x *exchange) write(p []byte) error {
-	conn, ok := x.fasthttp.Conn().(*agentconn.Conn)
-	switch {
-	case x.agent.Begun():
-		return x.agent.Write(p)
-	case ok && !x.chunked:
-		return conn.WriteNow(p)
-	case ok && conn.Kept():
-		x.agent.Begin(conn)
-		return x.agent.Write(p)
-	}
-	_, err := x.w.Write(p)
-	if ok && err == nil {
-		x.agent.Begin(conn)
-	}
-	return err
 }

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	headerBuffer   = agentconn.ReadBuffer // also the limit of a request's head
-	writeBuffer    = 512                  // stays with each answer while calls of it are held; see agentconn
-	readTimeout    = 30 * time.Second     // for a request's head and a small body to arrive; see admission.go for others
-	idleTimeout    = 120 * time.Second    // between two requests
+	headerBuffer   = agentconn.ReadBufferSize // also the limit of a request's head
+	writeBuffer    = 512                      // stays with each answer while calls of it are held; see agentconn.Conn
+	readTimeout    = 30 * time.Second         // for a request's head and a small body to arrive; see admission.go for others
+	idleTimeout    = 120 * time.Second        // between two requests
 	defaultGrace   = 10 * time.Second
 	forceCloseWait = 2 * time.Second
 )
@@ -207,7 +207,7 @@ func (p *Proxy) answerError(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *in
 		d = p.spoken(ctx)
 	}
 	if conn, ok := ctx.Conn().(*agentconn.Conn); ok {
-		conn.Drop() // of the answer that this is instead of
+		conn.DiscardBuffered() // of the answer that this is instead of
 	}
 	ctx.Response.ResetBody()
 	ctx.SetStatusCode(e.Status())

@@ -4,5 +4,6 @@ package agentconn
 
 import "net"
 
-// peerClosed cannot be told here without reading; the next write tells.
-func peerClosed(net.Conn) bool { return false }
+// isPeerClosed reports false: this system shows it only to a read. The next write
+// fails instead.
+func isPeerClosed(net.Conn) bool { return false }
