@@ -19,7 +19,7 @@ const module = "github.com/heldcall/heldcall"
 var floors = [][]string{
 	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
-	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc", "internal/schema"},
+	{"proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc", "internal/schema"},
 	{"notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},
 	{"proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
 	{"app"},
@@ -37,7 +37,7 @@ var tied = []struct {
 	library string
 	users   []string
 }{
-	{"github.com/valyala/fasthttp", []string{"proxy"}},
+	{"github.com/valyala/fasthttp", []string{"proxy", "proxy/upstream"}},
 	{"charm.land", []string{"console/watch"}},
 	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "notify/nats/contract", "internal/demo"}}, // the demo has a bot
 	{"go.opentelemetry.io/otel/sdk", []string{"internal/telemetry"}},

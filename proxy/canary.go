@@ -37,7 +37,7 @@ func (p *Proxy) Canary(ctx context.Context) error {
 	for _, u := range p.router.upstreams {
 		for _, d := range p.options.Dialects {
 			for _, r := range d.Routes() {
-				for _, path := range spellings(u.prefix + r.Path) {
+				for _, path := range spellings(u.Prefix + r.Path) {
 					for _, streamed := range []bool{true, false} {
 						if err := c.send(ctx, d, r, path, streamed); err != nil {
 							errs = append(errs, fmt.Errorf("canary: %s %s (%s, streamed %t): %w", r.Method, path, d.Name(), streamed, err))
@@ -96,7 +96,7 @@ func (c *canary) start(p *Proxy) error {
 	}
 	c.agents, c.upstream = fasthttputil.NewInmemoryListener(), fasthttputil.NewInmemoryListener()
 	for _, u := range c.proxy.router.upstreams {
-		u.dial = func(context.Context, string, string) (net.Conn, error) { return c.upstream.Dial() }
+		u.Dial = func(context.Context, string, string) (net.Conn, error) { return c.upstream.Dial() }
 	}
 	model := &fasthttp.Server{Handler: c.model, MaxRequestBodySize: o.MaxBody}
 	c.servers = []*fasthttp.Server{c.proxy.server, model}
@@ -111,7 +111,7 @@ func (c *canary) close() {
 	}
 	c.proxy.stop(errShuttingDown)
 	for _, u := range c.proxy.router.upstreams {
-		u.close()
+		u.Close()
 	}
 	if c.agents != nil {
 		c.agents.Close()

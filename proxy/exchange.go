@@ -12,6 +12,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
 
@@ -44,7 +45,7 @@ type exchange struct {
 	turns int                // upstream requests so far
 	sent  time.Time          // when the last of them was
 	asked chan reply         // to the one that is under way beside the exchange
-	up    *response
+	up    *upstream.Response
 
 	unopened bool // the answer does not know of the body yet
 	draining bool // the body has said its last word; it has drainFor to end
@@ -110,13 +111,13 @@ func (x *exchange) release() {
 	}
 	x.docket.unspend()
 	if x.up != nil {
-		x.up.close()
+		x.up.Close()
 		x.up = nil
 	}
 	x.cancel(nil)
 	if x.asked != nil { // ends with the context
 		if r := <-x.asked; r.up != nil {
-			r.up.close()
+			r.up.Close()
 		}
 		x.asked = nil
 	}
@@ -131,7 +132,7 @@ func (x *exchange) release() {
 
 // reply is how an upstream request ended.
 type reply struct {
-	up  *response
+	up  *upstream.Response
 	err error
 }
 
@@ -141,10 +142,10 @@ func (x *exchange) send() state {
 	x.turns++
 	x.sent = time.Now()
 	u, body, buffer := x.route.upstream, x.sends.Body, heads.Get().(*[]byte)
-	head := u.appendRequestHead((*buffer)[:0], &x.fasthttp.Request.Header, x.sends, true, x.spans.asks(x, x.sends))
+	head := u.AppendRequestHead((*buffer)[:0], &x.fasthttp.Request.Header, x.sends, true, x.spans.asks(x, x.sends))
 	ask := func(ctx context.Context) reply {
 		defer heads.Put(buffer)
-		up, err := u.do(ctx, head, body)
+		up, err := u.Do(ctx, head, body)
 		return reply{up, err}
 	}
 	if x.turns == 1 {
@@ -176,7 +177,7 @@ func (x *exchange) answered(r reply) state {
 	}
 	x.up, x.unopened, x.draining = r.up, true, false
 	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(x.sent).Seconds())
-	status := x.up.head.StatusCode()
+	status := x.up.Head.StatusCode()
 	x.spans.headCame(status)
 	if status < 200 || status > 299 {
 		return x.upstreamError(status)
@@ -185,13 +186,13 @@ func (x *exchange) answered(r reply) state {
 	switch {
 	case status == fasthttp.StatusPartialContent:
 		return x.fail(intercept.NotUnderstood("it is a part of an answer, which nobody asked for"))
-	case !plain(x.up.head.ContentEncoding()):
+	case !plain(x.up.Head.ContentEncoding()):
 		return x.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
-	case !likeASCII(x.up.head.ContentType()):
+	case !likeASCII(x.up.Head.ContentType()):
 		return x.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if x.turns == 1 {
-		x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, x.up.head, true)
+		x.route.upstream.CopyResponseHead(&x.fasthttp.Response.Header, x.up.Head, true)
 	}
 	return (*exchange).read
 }
@@ -205,7 +206,7 @@ func plain(encoding []byte) bool {
 
 // copyOn hands the upstream's body on as it is.
 func (x *exchange) copyOn() state {
-	p, err := x.up.body.next()
+	p, err := x.up.Body.Next()
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
@@ -220,21 +221,21 @@ func (x *exchange) copyOn() state {
 
 // read takes one block of the answer.
 func (x *exchange) read() state {
-	body := &x.up.body
-	if x.w == nil && !x.begun && len(body.early) == 0 && isEventStream(x.up.head.ContentType()) {
+	body := &x.up.Body
+	if x.w == nil && !x.begun && !body.Early() && isEventStream(x.up.Head.ContentType()) {
 		x.begun = true // the agent need not wait for the first event to see the head
 		return (*exchange).read
 	}
 	beats := (x.turns > 1 || x.begun && x.answer.Holding()) && !x.draining
 	if beats {
-		body.within(time.Now().Add(x.p.options.Keepalive))
+		body.Within(time.Now().Add(x.p.options.Keepalive))
 	}
-	p, err := body.next()
+	p, err := body.Next()
 	if beats && errors.Is(err, os.ErrDeadlineExceeded) {
 		return x.beat((*exchange).read)
 	}
 	if x.unopened { // till now a heartbeat had to suit the body before it
-		x.answer.Begin(string(x.up.head.ContentType()))
+		x.answer.Begin(string(x.up.Head.ContentType()))
 		x.unopened = false
 		x.spans.blockCame()
 	}
@@ -253,7 +254,7 @@ func (x *exchange) read() state {
 	}
 	if x.answer.Complete() && x.answer.Holding() && !x.draining {
 		x.draining = true
-		body.within(time.Now().Add(drainFor))
+		body.Within(time.Now().Add(drainFor))
 	}
 	return (*exchange).read
 }
@@ -263,7 +264,7 @@ func (x *exchange) read() state {
 const drainFor = time.Second
 
 func (x *exchange) endOfBody(err error) state {
-	framed := x.up.body.framed() || x.answer.Complete()
+	framed := x.up.Body.Framed() || x.answer.Complete()
 	if !errors.Is(err, io.EOF) && !x.answer.Complete() {
 		if x.ctx.Err() != nil {
 			return x.gone()
@@ -277,7 +278,7 @@ func (x *exchange) endOfBody(err error) state {
 	if refused != nil {
 		return x.fail(asError(refused, intercept.CodeAnswerNotUnderstood))
 	}
-	x.up.close()
+	x.up.Close()
 	x.up = nil
 	x.spans.upstreamEnded("")
 	return (*exchange).judge
@@ -294,7 +295,7 @@ func (x *exchange) finish(last []byte) state {
 		x.outcome = "passed"
 	}
 	if x.w == nil && !x.begun {
-		x.whole(x.route.upstream.mask.hide(last))
+		x.whole(x.route.upstream.Mask.Hide(last))
 		return nil
 	}
 	if !x.emit(last) {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -62,11 +63,11 @@ func unescape(raw string) (string, error) {
 			if i+2 >= len(raw) {
 				return "", errPath
 			}
-			high, low := unhex(raw[i+1]), unhex(raw[i+2])
-			if high < 0 || low < 0 {
+			n, err := strconv.ParseUint(raw[i+1:i+3], 16, 8)
+			if err != nil {
 				return "", errPath
 			}
-			c = byte(high<<4 | low)
+			c = byte(n)
 			i += 2
 		}
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`%\?#"<>^{|}`+"`", c) >= 0 {
@@ -75,16 +76,4 @@ func unescape(raw string) (string, error) {
 		b.WriteByte(c)
 	}
 	return b.String(), nil
-}
-
-func unhex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

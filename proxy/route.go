@@ -8,6 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
 
@@ -38,7 +39,7 @@ var ungated = []struct{ methods, pattern string }{
 
 // route is where a request goes.
 type route struct {
-	upstream *upstream
+	upstream *upstream.Client
 	dialect  intercept.Dialect // nil: the route carries no calls
 	path     string            // normalised, behind the upstream's prefix
 	label    string            // for metrics, bounded
@@ -53,7 +54,7 @@ func (r *route) envelope(ctx *fasthttp.RequestCtx) intercept.Envelope {
 
 // router finds routes. It is immutable.
 type router struct {
-	upstreams []*upstream // longest prefix first
+	upstreams []*upstream.Client // longest prefix first
 	dialects  []intercept.Dialect
 	allowed   []string
 }
@@ -75,12 +76,12 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 	}
 	plain := withoutDeployment(rest)
 	for _, known := range ungated {
-		if match(known.pattern, plain) && slices.Contains(strings.Fields(known.methods), method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(u.base+rest, http.MethodPost) {
+		if match(known.pattern, plain) && slices.Contains(strings.Fields(known.methods), method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(u.Base+rest, http.MethodPost) {
 			return route{u, nil, rest, "ungated"}, nil
 		}
 	}
 	for _, pattern := range r.allowed {
-		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(u.base+rest, http.MethodPost, http.MethodGet) {
+		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(u.Base+rest, http.MethodPost, http.MethodGet) {
 			return route{u, nil, rest, "allowed"}, nil
 		}
 	}
@@ -119,9 +120,9 @@ func withoutDeployment(path string) string {
 }
 
 // upstream finds the upstream with the longest prefix of whole segments.
-func (r *router) upstream(path string) (u *upstream, rest string, ok bool) {
+func (r *router) upstream(path string) (u *upstream.Client, rest string, ok bool) {
 	for _, u := range r.upstreams {
-		if rest, ok := cutPrefix(path, u.prefix); ok {
+		if rest, ok := cutPrefix(path, u.Prefix); ok {
 			return u, rest, true
 		}
 	}
@@ -138,7 +139,7 @@ func cutPrefix(path, prefix string) (rest string, ok bool) {
 
 func (r *router) prefixes() (list []string) {
 	for _, u := range r.upstreams {
-		list = append(list, u.prefix+"/")
+		list = append(list, u.Prefix+"/")
 	}
 	return list
 }

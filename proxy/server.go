@@ -18,6 +18,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
 
@@ -85,13 +86,13 @@ func New(o Options) (*Proxy, error) {
 		p.clients[strings.ToLower(c.KeySHA256)] = c.Principal
 	}
 	for _, u := range o.Upstreams {
-		up, err := newUpstream(u)
+		up, err := upstream.New(upstream.Config(u))
 		if err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}
 		p.router.upstreams = append(p.router.upstreams, up)
 	}
-	slices.SortStableFunc(p.router.upstreams, func(a, b *upstream) int { return len(b.prefix) - len(a.prefix) })
+	slices.SortStableFunc(p.router.upstreams, func(a, b *upstream.Client) int { return len(b.Prefix) - len(a.Prefix) })
 	p.base, p.stop = context.WithCancelCause(context.Background())
 	p.server = p.newServer()
 	return p, nil
@@ -167,7 +168,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 		err = p.server.ShutdownWithContext(force)
 	}
 	for _, u := range p.router.upstreams {
-		u.close()
+		u.Close()
 	}
 	if p.ln != nil {
 		p.ln.Stop()

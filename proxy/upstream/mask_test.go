@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 func TestMask(t *testing.T) {
 	const key = "sk-proj-aB3/xQ9"
-	m := newMask(key)
+	m := NewMask(key)
 	tests := []struct{ in, want string }{
 		{"", ""},
 		{"no key: sk-proj-aB3/xQ", "no key: sk-proj-aB3/xQ"},
@@ -23,20 +23,20 @@ func TestMask(t *testing.T) {
 	}
 	for _, tt := range tests {
 		in := []byte(tt.in)
-		if got := string(m.hide(in)); got != tt.want || m.shows(in) != (tt.in != tt.want) || string(in) != tt.in {
+		if got := string(m.Hide(in)); got != tt.want || m.Shows(in) != (tt.in != tt.want) || string(in) != tt.in {
 			t.Errorf("%q becomes %q, want %q", tt.in, got, tt.want)
 		}
 	}
 	for before := range 7 {
 		for after := range 4 {
 			digits := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("u", before) + key + strings.Repeat("p", after)))
-			if got := m.hide([]byte(digits)); !bytes.Contains(got, []byte(masked)) {
+			if got := m.Hide([]byte(digits)); !bytes.Contains(got, []byte(masked)) {
 				t.Errorf("the key after %d bytes and before %d stays in base64: %s", before, after, got)
 			}
 		}
 	}
 	for _, placeholder := range []string{"", "none", "EMPTY"} {
-		if m := newMask(placeholder); m.shows([]byte("none is EMPTY")) {
+		if m := NewMask(placeholder); m.Shows([]byte("none is EMPTY")) {
 			t.Errorf("%q is taken for a secret", placeholder)
 		}
 	}
@@ -49,13 +49,13 @@ func FuzzMask(f *testing.F) {
 	f.Add(`q"/\x+==&`, `{"k":"q\"\/\\x+==&"}`)
 	f.Add("not \xff UTF-8", "not \xff UTF-8")
 	f.Fuzz(func(t *testing.T, key, text string) {
-		m := newMask(key)
+		m := NewMask(key)
 		for i := range m {
 			if got, want := m[i].index([]byte(text), 0), strings.Index(text, string(m[i].text)); got != want {
 				t.Fatalf("%q in %q: at %d, want %d", m[i].text, text, got, want)
 			}
 		}
-		if len(key) >= shortestSecret && !m.shows([]byte(key)) {
+		if len(key) >= shortestSecret && !m.Shows([]byte(key)) {
 			t.Fatalf("%q does not show itself", key)
 		}
 	})
@@ -63,13 +63,13 @@ func FuzzMask(f *testing.F) {
 
 // BenchmarkMask is what looking for the key costs a stream of events.
 func BenchmarkMask(b *testing.B) {
-	m := newMask("sk-proj-" + strings.Repeat("aB3xQ9zK", 16))
+	m := NewMask("sk-proj-" + strings.Repeat("aB3xQ9zK", 16))
 	var stream []byte
 	for i := range 200 {
 		stream = fmt.Appendf(stream, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1763712000,"model":"gpt-4o-mini","choices":[{"index":0,"delta":{"content":" word%d"},"logprobs":null,"finish_reason":null}],"obfuscation":"x%dPq"}`+"\n\n", i, i)
 	}
 	b.SetBytes(int64(len(stream)))
 	for b.Loop() {
-		m.hide(stream)
+		m.Hide(stream)
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"bufio"
@@ -23,10 +23,10 @@ var (
 	bigBlocks   = sync.Pool{New: func() any { b := make([]byte, bigBlock); return &b }}
 )
 
-// body reads the body of an upstream's answer block by block: all that one read
+// Body reads the body of an upstream's answer block by block: all that one read
 // brought, with the chunked coding taken out in place, so that what goes on to
 // the agent is one write too. It is not safe for concurrent use.
-type body struct {
+type Body struct {
 	conn     net.Conn
 	early    []byte        // came with the head, lies in reader
 	reader   *bufio.Reader // that the head was read with, until early is used up
@@ -50,7 +50,7 @@ const (
 )
 
 // begin prepares reading the body that follows head. It takes the reader over.
-func (b *body) begin(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio.Reader) {
+func (b *Body) begin(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio.Reader) {
 	b.conn, b.reader = conn, reader
 	b.early, _ = reader.Peek(reader.Buffered())
 	b.reusable = !head.ConnectionClose() && head.IsHTTP11()
@@ -69,24 +69,31 @@ func (b *body) begin(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio
 
 // checkEmpty gives up a connection on which something stands behind an answer
 // without a body: it would be taken for the next answer.
-func (b *body) checkEmpty() {
+func (b *Body) checkEmpty() {
 	if b.framing == byLength && b.left == 0 && len(b.early) > 0 {
 		b.reusable = false
 	}
 }
 
-// none says that the answer has no body, whatever its head says (HEAD).
-func (b *body) none() {
+// None says that the answer has no body, whatever its head says (HEAD).
+func (b *Body) None() {
 	b.framing, b.left = byLength, 0
 	b.checkEmpty()
 }
 
-// framed reports whether the framing itself says where the body ends.
-func (b *body) framed() bool { return b.framing != byClose }
+// Length returns how many bytes of a body of known length are still to come; known is
+// false for others.
+func (b *Body) Length() (n int64, known bool) { return b.left, b.framing == byLength }
 
-// next returns the next block, valid until the next call. At the end it returns
+// Early reports whether bytes of the body came with the head and are not read yet.
+func (b *Body) Early() bool { return len(b.early) > 0 }
+
+// Framed reports whether the framing itself says where the body ends.
+func (b *Body) Framed() bool { return b.framing != byClose }
+
+// Next returns the next block, valid until the next call. At the end it returns
 // io.EOF; a body that ends before its framing says so is [io.ErrUnexpectedEOF].
-func (b *body) next() ([]byte, error) {
+func (b *Body) Next() ([]byte, error) {
 	for {
 		if b.ended || b.framing == byLength && b.left == 0 {
 			b.ended = true
@@ -109,7 +116,7 @@ func (b *body) next() ([]byte, error) {
 }
 
 // end translates the error of a read.
-func (b *body) end(err error) error {
+func (b *Body) end(err error) error {
 	if b.ended {
 		return io.EOF
 	}
@@ -127,7 +134,7 @@ func (b *body) end(err error) error {
 	return fmt.Errorf("read the answer's body: %w", err)
 }
 
-func (b *body) read() ([]byte, error) {
+func (b *Body) read() ([]byte, error) {
 	if len(b.early) > 0 {
 		p := b.early
 		b.early = nil
@@ -145,11 +152,11 @@ func (b *body) read() ([]byte, error) {
 	return (*b.block)[:n], err
 }
 
-// whole reads the rest of the body, up to a limit.
-func (b *body) whole(limit int) ([]byte, error) {
+// Whole reads the rest of the body, up to a limit.
+func (b *Body) Whole(limit int) ([]byte, error) {
 	var all []byte
 	for {
-		p, err := b.next()
+		p, err := b.Next()
 		all = append(all, p...)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -162,8 +169,8 @@ func (b *body) whole(limit int) ([]byte, error) {
 	}
 }
 
-// within bounds the reads from now on; the zero time ends that.
-func (b *body) within(deadline time.Time) {
+// Within bounds the reads from now on; the zero time ends that.
+func (b *Body) Within(deadline time.Time) {
 	if timed := !deadline.IsZero(); timed || b.timed {
 		b.timed = timed
 		_ = b.conn.SetReadDeadline(deadline)
@@ -171,7 +178,7 @@ func (b *body) within(deadline time.Time) {
 }
 
 // drop gives the memory of the last block back.
-func (b *body) drop() {
+func (b *Body) drop() {
 	if b.reader != nil {
 		putReader(b.reader)
 		b.reader = nil
@@ -187,7 +194,7 @@ func (b *body) drop() {
 	b.block = nil
 }
 
-func (b *body) decode(p []byte) ([]byte, error) {
+func (b *Body) decode(p []byte) ([]byte, error) {
 	switch b.framing {
 	case byLength:
 		if int64(len(p)) > b.left {
@@ -210,9 +217,9 @@ func (b *body) decode(p []byte) ([]byte, error) {
 }
 
 // close ends reading. The connection is kept only after the whole body.
-func (b *body) close() {
+func (b *Body) close() {
 	b.drop()
-	b.within(time.Time{})
+	b.Within(time.Time{})
 	if b.release != nil {
 		b.release(b.reusable && (b.ended || b.framing == byLength && b.left == 0))
 		b.release = nil
@@ -355,4 +362,17 @@ func (c *chunked) endLine() bool {
 	}
 	c.trailer = 0
 	return true
+}
+
+// unhex returns the value of a hexadecimal digit, or -1.
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
 }

@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"bufio"
@@ -13,30 +13,14 @@ var (
 	errSwitched = errors.New("it switches protocols")
 )
 
-// malformed returns which of the faults of a head err is, nil for none.
-func malformed(err error) error {
+// Malformed returns which of the faults of a head err is, nil for none.
+func Malformed(err error) error {
 	for _, fault := range []error{errFolded, errBareLine, errStatus, errSwitched} {
 		if errors.Is(err, fault) {
 			return fault
 		}
 	}
 	return nil
-}
-
-// folded reports whether a line of a head's header lines continues the one before it
-// (obs-fold, RFC 9112 section 5.2). Servers read such a header in different ways.
-func folded(lines []byte) bool {
-	for i := 0; i < len(lines); {
-		if lines[i] == ' ' || lines[i] == '\t' {
-			return true
-		}
-		n := bytes.IndexByte(lines[i:], '\n')
-		if n < 0 {
-			return false
-		}
-		i += n + 1
-	}
-	return false
 }
 
 // checkHead looks at the head of an answer, before fasthttp parses it: that waits for

@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ const (
 	shortestSecret = 8
 )
 
-// mask finds an upstream's configured key in what comes back from it, as text
+// Mask finds an upstream's configured key in what comes back from it, as text
 // and as JSON, URLs and Basic credentials spell it. Upstreams quote keys in their
 // errors, and the agent must not learn this one. The zero value finds nothing.
-type mask []spelling
+type Mask []spelling
 
 // spelling is one way to write the key.
 type spelling struct {
@@ -28,7 +28,7 @@ type spelling struct {
 	rare int // where its byte stands that is rarest in answers: looked for first
 }
 
-func newMask(key string) (m mask) {
+func NewMask(key string) (m Mask) {
 	if len(key) < shortestSecret {
 		return nil
 	}
@@ -96,8 +96,8 @@ func (s *spelling) index(b []byte, from int) int {
 	return -1
 }
 
-// shows reports whether the key is in b.
-func (m mask) shows(b []byte) bool {
+// Shows reports whether the key is in b.
+func (m Mask) Shows(b []byte) bool {
 	for i := range m {
 		if m[i].index(b, 0) >= 0 {
 			return true
@@ -106,8 +106,8 @@ func (m mask) shows(b []byte) bool {
 	return false
 }
 
-// hide returns b without the key: b itself where it is not in it.
-func (m mask) hide(b []byte) []byte {
+// Hide returns b without the key: b itself where it is not in it.
+func (m Mask) Hide(b []byte) []byte {
 	for i := range m {
 		s := &m[i]
 		if s.index(b, 0) >= 0 {
