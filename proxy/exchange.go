@@ -222,13 +222,13 @@ func (x *exchange) copyOn() state {
 // read takes one block of the answer.
 func (x *exchange) read() state {
 	body := &x.up.Body
-	if x.w == nil && !x.begun && !body.Early() && isEventStream(x.up.Head.ContentType()) {
+	if x.w == nil && !x.begun && !body.Buffered() && isEventStream(x.up.Head.ContentType()) {
 		x.begun = true // the agent need not wait for the first event to see the head
 		return (*exchange).read
 	}
 	beats := (x.turns > 1 || x.begun && x.answer.Holding()) && !x.draining
 	if beats {
-		body.Within(time.Now().Add(x.p.options.Keepalive))
+		body.SetReadDeadline(time.Now().Add(x.p.options.Keepalive))
 	}
 	p, err := body.Next()
 	if beats && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -254,7 +254,7 @@ func (x *exchange) read() state {
 	}
 	if x.answer.Complete() && x.answer.Holding() && !x.draining {
 		x.draining = true
-		body.Within(time.Now().Add(drainFor))
+		body.SetReadDeadline(time.Now().Add(drainFor))
 	}
 	return (*exchange).read
 }
@@ -295,7 +295,7 @@ func (x *exchange) finish(last []byte) state {
 		x.outcome = "passed"
 	}
 	if x.w == nil && !x.begun {
-		x.whole(x.route.upstream.Mask.Hide(last))
+		x.whole(x.route.upstream.Redactor.Redact(last))
 		return nil
 	}
 	if !x.emit(last) {

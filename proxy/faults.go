@@ -23,7 +23,7 @@ func (x *exchange) prelude() state {
 		}
 		status := r.Head.StatusCode()
 		x.spans.headCame(status)
-		_, err = r.Body.Whole(x.p.options.MaxBody)
+		_, err = r.Body.ReadAll(x.p.options.MaxBody)
 		r.Close()
 		x.spans.upstreamEnded("")
 		if err != nil || (status < 200 || status > 299) && status != fasthttp.StatusNotFound {
@@ -35,7 +35,7 @@ func (x *exchange) prelude() state {
 
 // unanswered ends the exchange whose request upstream did not answer.
 func (x *exchange) unanswered(err error) state {
-	if errors.Is(err, upstream.ErrUntaken) {
+	if errors.Is(err, upstream.ErrNotSent) {
 		x.giveBack()
 	}
 	if x.ctx.Err() != nil {
@@ -47,7 +47,7 @@ func (x *exchange) unanswered(err error) state {
 // noAnswer is the error for a request that upstream did not answer, or with a head that
 // cannot be read.
 func noAnswer(err error) *intercept.Error {
-	if fault := upstream.Malformed(err); fault != nil {
+	if fault := upstream.MalformedHead(err); fault != nil {
 		return intercept.NotUnderstood("its head is malformed: %v", fault)
 	}
 	return &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err}
@@ -65,7 +65,7 @@ func (x *exchange) upstreamError(status int) state {
 	if redirects(status) {
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream sends the agent to another address, where nothing would be held; if it is the right one, name it in proxy.upstreams"})
 	}
-	body, err := x.up.Body.Whole(x.p.options.MaxBody)
+	body, err := x.up.Body.ReadAll(x.p.options.MaxBody)
 	switch {
 	case err != nil:
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
@@ -77,7 +77,7 @@ func (x *exchange) upstreamError(status int) state {
 	x.outcome = "upstream_error"
 	clearResponse(&x.fasthttp.Response)
 	x.route.upstream.CopyResponseHead(&x.fasthttp.Response.Header, x.up.Head, true)
-	x.fasthttp.Response.SetBodyRaw(x.route.upstream.Mask.Hide(body))
+	x.fasthttp.Response.SetBodyRaw(x.route.upstream.Redactor.Redact(body))
 	return nil
 }
 

@@ -76,12 +76,12 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 	}
 	plain := withoutDeployment(rest)
 	for _, known := range ungated {
-		if match(known.pattern, plain) && slices.Contains(strings.Fields(known.methods), method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(u.Base+rest, http.MethodPost) {
+		if match(known.pattern, plain) && slices.Contains(strings.Fields(known.methods), method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(u.BasePath+rest, http.MethodPost) {
 			return route{u, nil, rest, "ungated"}, nil
 		}
 	}
 	for _, pattern := range r.allowed {
-		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(u.Base+rest, http.MethodPost, http.MethodGet) {
+		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(u.BasePath+rest, http.MethodPost, http.MethodGet) {
 			return route{u, nil, rest, "allowed"}, nil
 		}
 	}

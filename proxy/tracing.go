@@ -43,10 +43,10 @@ const (
 // hold and each decision. Nil stands for tracing that is off; then every method
 // returns at once and nothing is allocated.
 type spans struct {
-	tracing *Tracing
-	ctx     context.Context // holds the request's span
-	request trace.Span
-	mask    upstream.Mask // hides the upstream's key
+	tracing  *Tracing
+	ctx      context.Context // holds the request's span
+	request  trace.Span
+	redactor upstream.KeyRedactor // of the upstream's key
 
 	upstream trace.Span // nil between two upstream requests
 	sent     time.Time
@@ -62,7 +62,7 @@ func (p *Proxy) beginSpans(x *exchange) *spans {
 	}
 	s := &spans{tracing: &p.options.Tracing}
 	if x.route.upstream != nil {
-		s.mask = x.route.upstream.Mask
+		s.redactor = x.route.upstream.Redactor
 	}
 	method, h := methodOf(string(x.fasthttp.Method())), &x.fasthttp.Request.Header
 	s.ctx, s.request = s.tracing.Tracer.Start(parentOf(h), method.name+" "+x.route.label,
@@ -89,13 +89,13 @@ func methodOf(name string) method {
 
 // text is an attribute of what an agent, a model or a person wrote.
 func (s *spans) text(key attribute.Key, text string) attribute.KeyValue {
-	return key.String(strings.ToValidUTF8(string(s.mask.Hide([]byte(text))), "\uFFFD"))
+	return key.String(strings.ToValidUTF8(string(s.redactor.Redact([]byte(text))), "\uFFFD"))
 }
 
 // short is text that is cut where it is long. What is to be hidden is hidden before:
 // of a part of it nobody would know what it is.
 func (s *spans) short(key attribute.Key, text string) attribute.KeyValue {
-	return key.String(strings.ToValidUTF8(clip(string(s.mask.Hide([]byte(text)))), "\uFFFD"))
+	return key.String(strings.ToValidUTF8(clip(string(s.redactor.Redact([]byte(text)))), "\uFFFD"))
 }
 
 // identified tells the request's span who asks. The exchange knows now.

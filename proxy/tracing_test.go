@@ -46,7 +46,7 @@ func TestTracingThatIsOffAllocatesNothing(t *testing.T) {
 // A key that the end of a long name cuts through is hidden like any other.
 func TestLongNamesHideTheKeyBeforeTheyAreCut(t *testing.T) {
 	const key = "sk-live-0123456789abcdef"
-	s := &spans{mask: upstream.NewMask(key)}
+	s := &spans{redactor: upstream.NewKeyRedactor(key)}
 	for before := nameLimit - len(key) - 1; before <= nameLimit+1; before++ {
 		got := s.short("", strings.Repeat("é", before/2)+strings.Repeat("x", before%2)+key).Value.AsString()
 		if strings.Contains(got, key[:4]) || !utf8.ValidString(got) || len(got) > nameLimit+len("\uFFFD…") {

@@ -39,7 +39,7 @@ func (x *exchange) passUngated() *intercept.Error {
 
 func (x *exchange) passWhole() {
 	defer x.close()
-	whole, err := x.up.Body.Whole(wholeUpTo)
+	whole, err := x.up.Body.ReadAll(wholeUpTo)
 	if err != nil {
 		x.refuse(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end", Err: err})
 		return
@@ -50,14 +50,14 @@ func (x *exchange) passWhole() {
 // passError passes upstream's own error on, but for the key that it may quote.
 func (x *exchange) passError() {
 	defer x.close()
-	resp, mask := &x.fasthttp.Response, x.route.upstream.Mask
-	body, err := x.up.Body.Whole(x.p.options.MaxBody)
+	resp, redactor := &x.fasthttp.Response, x.route.upstream.Redactor
+	body, err := x.up.Body.ReadAll(x.p.options.MaxBody)
 	if err != nil {
 		x.refuse(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
 		return
 	}
 	resp.SetBodyRaw(body)
-	if len(mask) == 0 {
+	if len(redactor) == 0 {
 		return
 	}
 	if !plain(resp.Header.ContentEncoding()) {
@@ -66,9 +66,9 @@ func (x *exchange) passError() {
 			return
 		}
 	}
-	if mask.Shows(body) {
+	if redactor.Contains(body) {
 		resp.Header.Del("Content-Encoding")
-		resp.SetBodyRaw(mask.Hide(body))
+		resp.SetBodyRaw(redactor.Redact(body))
 	}
 }
 
@@ -85,5 +85,5 @@ func (x *exchange) passHead() {
 	if length, known := x.up.Body.Length(); known {
 		x.fasthttp.Response.Header.SetContentLength(int(length))
 	}
-	x.up.Body.None()
+	x.up.Body.SetEmpty()
 }

@@ -13,8 +13,8 @@ var (
 	errSwitched = errors.New("it switches protocols")
 )
 
-// Malformed returns which of the faults of a head err is, nil for none.
-func Malformed(err error) error {
+// MalformedHead returns the fault in an answer's head that err wraps, nil for none.
+func MalformedHead(err error) error {
 	for _, fault := range []error{errFolded, errBareLine, errStatus, errSwitched} {
 		if errors.Is(err, fault) {
 			return fault
@@ -23,10 +23,10 @@ func Malformed(err error) error {
 	return nil
 }
 
-// checkHead looks at the head of an answer, before fasthttp parses it: that waits for
-// more of a head whose lines end in bare line feeds, and joins folded lines wrongly. It
-// returns nil at the head's end, and where the head cannot be read to its end: the parser
-// finds out why.
+// checkHead checks the head of an answer before fasthttp parses it, which waits for more
+// of a head whose lines end in bare line feeds, and joins folded lines wrongly. It
+// returns nil at the head's end, and if the head cannot be read to its end: the parser
+// then reports why.
 func checkHead(br *bufio.Reader) error {
 	line := 0 // where the line begins that is looked at
 	for need := 1; ; {

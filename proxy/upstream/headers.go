@@ -13,7 +13,7 @@ import (
 const ownPrefix = "x-heldcall-"
 
 // hopByHop reports the headers of one connection (RFC 9110 section 7.6.1), and
-// those that frame a message, which each leg writes anew.
+// those that frame a message, which are written for each leg.
 func hopByHop(lower []byte) bool {
 	switch string(lower) {
 	case "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
@@ -39,14 +39,14 @@ func hasHeader(h *fasthttp.RequestHeader, name string) bool {
 	return false
 }
 
-// goesOn reports whether a header is not one of the connection, and none that a
-// Connection header names: end to end they go on.
-func goesOn(lower, v []byte, named map[string]bool) bool {
+// endToEnd reports whether a header is passed on: it does not concern one connection,
+// neither by its name nor because a Connection header lists it.
+func endToEnd(lower, v []byte, named map[string]bool) bool {
 	return !hopByHop(lower) && !named[string(lower)] && bytes.IndexByte(v, '\n') < 0 && bytes.IndexByte(v, '\r') < 0
 }
 
-// addNames adds the names that a Connection header lists, in lower case.
-func addNames(named map[string]bool, list []byte) map[string]bool {
+// addListed adds the names that a Connection header lists, in lower case.
+func addListed(named map[string]bool, list []byte) map[string]bool {
 	if named == nil {
 		named = make(map[string]bool)
 	}
@@ -66,12 +66,12 @@ func appendLower(dst, k []byte) []byte {
 	return dst
 }
 
-// AppendRequestHead writes the head of the upstream request: the agent's headers
-// in their order, spelling and number, but for their trace context where l stands in
-// its place.
-func (u *Client) AppendRequestHead(dst []byte, req *fasthttp.RequestHeader, e intercept.Envelope, gated bool, l TraceContext) []byte {
+// AppendRequestHead appends the head of the upstream request to dst: the agent's headers
+// in their order, spelling and number, with the upstream's key and the trace context t
+// in place of the agent's. A gated request asks for a whole answer without compression.
+func (u *Client) AppendRequestHead(dst []byte, req *fasthttp.RequestHeader, e intercept.Envelope, gated bool, t TraceContext) []byte {
 	dst = append(append(dst, e.Method...), ' ')
-	dst = append(append(dst, u.Base...), e.Path...)
+	dst = append(append(dst, u.BasePath...), e.Path...)
 	if len(e.Query) > 0 {
 		dst = append(append(dst, '?'), e.Query...)
 	}
@@ -79,12 +79,12 @@ func (u *Client) AppendRequestHead(dst []byte, req *fasthttp.RequestHeader, e in
 	var named map[string]bool
 	for k, v := range req.All() {
 		if is(k, "Connection") {
-			named = addNames(named, v)
+			named = addListed(named, v)
 		}
 	}
 	var scratch [64]byte
 	for k, v := range req.AllInOrder() {
-		if lower := appendLower(scratch[:0], k); goesOn(lower, v, named) && !u.replaces(lower, gated) && !l.replaces(lower) {
+		if lower := appendLower(scratch[:0], k); endToEnd(lower, v, named) && !u.replaces(lower, gated) && !t.replaces(lower) {
 			dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
 		}
 	}
@@ -94,11 +94,11 @@ func (u *Client) AppendRequestHead(dst []byte, req *fasthttp.RequestHeader, e in
 	if u.apiKey != "" {
 		dst = u.appendKey(dst, req)
 	}
-	dst = l.Append(dst)
+	dst = t.Append(dst)
 	if e.Method != string(req.Method()) { // heldcall's own: the agent sent no body
 		dst = append(dst, "Content-Type: application/json\r\n"...)
 	}
-	if len(e.Body) > 0 || e.Method != http.MethodGet && e.Method != http.MethodHead {
+	if len(e.Body) > 0 || (e.Method != http.MethodGet && e.Method != http.MethodHead) {
 		dst = append(fasthttp.AppendUint(append(dst, "Content-Length: "...), len(e.Body)), "\r\n"...)
 	}
 	return append(dst, "\r\n"...)
@@ -148,36 +148,36 @@ func (u *Client) replaces(lower []byte, gated bool) bool {
 	return bytes.HasPrefix(lower, []byte(ownPrefix))
 }
 
-// leadsAway reports a header that sends the agent to another address, where nothing
+// redirectsElsewhere reports a header that sends the agent to another address, where nothing
 // would be held.
-func leadsAway(lower, v []byte) bool {
+func redirectsElsewhere(lower, v []byte) bool {
 	switch string(lower) {
 	case "location", "content-location", "operation-location", "azure-asyncoperation":
-		return len(v) == 0 || v[0] != '/' || len(v) > 1 && (v[1] == '/' || v[1] == '\\')
+		return len(v) == 0 || v[0] != '/' || (len(v) > 1 && (v[1] == '/' || v[1] == '\\'))
 	case "alt-svc", "refresh":
 		return true
 	}
 	return false
 }
 
-// CopyResponseHead passes upstream's head on, without the key that it may quote and,
-// of a gated route, without what leads away. Framing is the server's own.
+// CopyResponseHead copies the upstream's head, without the key that it may quote and, on
+// a gated route, without headers that send the agent elsewhere. It copies no framing.
 func (u *Client) CopyResponseHead(to, from *fasthttp.ResponseHeader, gated bool) {
 	to.SetStatusCode(from.StatusCode())
 	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
-		to.SetStatusMessage(u.Mask.Hide(message))
+		to.SetStatusMessage(u.Redactor.Redact(message))
 	}
 	var named map[string]bool
 	for k, v := range from.All() {
 		if is(k, "Connection") {
-			named = addNames(named, v)
+			named = addListed(named, v)
 		}
 	}
 	var scratch [64]byte
 	for k, v := range from.All() {
 		lower := appendLower(scratch[:0], k)
-		if goesOn(lower, v, named) && string(lower) != "x-heldcall-turn" && !u.Mask.Shows(k) && !(gated && leadsAway(lower, v)) {
-			to.AddBytesKV(k, u.Mask.Hide(v))
+		if endToEnd(lower, v, named) && string(lower) != "x-heldcall-turn" && !u.Redactor.Contains(k) && !(gated && redirectsElsewhere(lower, v)) {
+			to.AddBytesKV(k, u.Redactor.Redact(v))
 		}
 	}
 }

@@ -6,34 +6,34 @@ const (
 	headerTraceState  = "tracestate"
 )
 
-// TraceContext is the trace context that upstream gets in place of the agent's. The zero
-// value lets the agent's own pass.
+// TraceContext replaces the agent's W3C trace context in an upstream request. The zero
+// value leaves the agent's in place.
 type TraceContext struct{ Parent, State string }
 
 // Get, Set and Keys make it what a propagator writes to ([propagation.TextMapCarrier]).
-func (l *TraceContext) Get(string) string { return "" }
-func (l *TraceContext) Keys() []string    { return nil }
-func (l *TraceContext) Set(name, value string) {
+func (t *TraceContext) Get(string) string { return "" }
+func (t *TraceContext) Keys() []string    { return nil }
+func (t *TraceContext) Set(name, value string) {
 	switch name {
 	case headerTraceParent:
-		l.Parent = value
+		t.Parent = value
 	case headerTraceState:
-		l.State = value
+		t.State = value
 	}
 }
 
-// replaces reports the agent's headers in whose place it stands.
-func (l *TraceContext) replaces(lower []byte) bool {
-	return l.Parent != "" && (string(lower) == headerTraceParent || string(lower) == headerTraceState)
+// replaces reports whether it replaces one of the agent's headers.
+func (t *TraceContext) replaces(lower []byte) bool {
+	return t.Parent != "" && (string(lower) == headerTraceParent || string(lower) == headerTraceState)
 }
 
-// Append writes the headers.
-func (l *TraceContext) Append(dst []byte) []byte {
-	if l.Parent != "" {
-		dst = append(append(append(dst, headerTraceParent+": "...), l.Parent...), "\r\n"...)
+// Append appends the headers to dst.
+func (t *TraceContext) Append(dst []byte) []byte {
+	if t.Parent != "" {
+		dst = append(append(append(dst, headerTraceParent+": "...), t.Parent...), "\r\n"...)
 	}
-	if l.State != "" {
-		dst = append(append(append(dst, headerTraceState+": "...), l.State...), "\r\n"...)
+	if t.State != "" {
+		dst = append(append(append(dst, headerTraceState+": "...), t.State...), "\r\n"...)
 	}
 	return dst
 }

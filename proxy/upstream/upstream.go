@@ -1,6 +1,6 @@
 // Package upstream is the data plane's leg to a model API: connections that are kept,
 // the heads of requests and answers, bodies as they arrive, and the redaction of the
-// configured key. It knows no dialect and no turn.
+// configured key. It depends on no dialect.
 package upstream
 
 import (
@@ -36,14 +36,15 @@ type Config struct {
 	KeyHeader string // for APIKey, in lower case; empty or auto: that of the provider at the host
 }
 
-// Client is the leg to one model API: own connections on fasthttp's public
-// codec, because its client cannot be cancelled before the headers, hides a
-// body that was cut at a chunk boundary and hands on one chunk at a time.
+// Client sends requests to one model API. It has its own connections and uses only
+// fasthttp's codec, because fasthttp's client cannot be cancelled before the headers,
+// hides that a body was cut at a chunk boundary, and returns one chunk at a time. It is
+// safe for concurrent use.
 type Client struct {
-	Prefix string // of the paths that agents use, no trailing slash
-	Base   string // path of the URL, no trailing slash
-	Addr   string // host:port to dial
-	Mask   Mask   // of the configured key
+	Prefix   string      // of the paths that agents use, no trailing slash
+	BasePath string      // path of the URL, no trailing slash
+	Addr     string      // host:port to dial
+	Redactor KeyRedactor // of the configured key
 	// Dial opens connections. It may be replaced before the first request.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
@@ -54,20 +55,20 @@ type Client struct {
 	keyHeader string
 
 	mu     sync.Mutex
-	idle   []*upstreamConn // most recently used last
+	idle   []*persistConn // most recently used last
 	closed bool
 }
 
-// upstreamConn is one connection to an upstream.
-type upstreamConn struct {
+// persistConn is a connection that may serve several requests.
+type persistConn struct {
 	net.Conn
-	quiet quiet
+	probe idleProbe
 	used  time.Time // when it became idle
 }
 
-func newUpstreamConn(conn net.Conn) *upstreamConn {
-	c := &upstreamConn{Conn: conn}
-	c.quiet.begin(conn)
+func newPersistConn(conn net.Conn) *persistConn {
+	c := &persistConn{Conn: conn}
+	c.probe.init(conn)
 	return c
 }
 
@@ -80,10 +81,10 @@ func New(u Config) (*Client, error) {
 	}
 	port := parsed.Port()
 	up := &Client{
-		Prefix: strings.TrimSuffix(u.Prefix, "/"),
-		Base:   strings.TrimSuffix(parsed.EscapedPath(), "/"),
-		host:   parsed.Host,
-		apiKey: u.APIKey, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
+		Prefix:   strings.TrimSuffix(u.Prefix, "/"),
+		BasePath: strings.TrimSuffix(parsed.EscapedPath(), "/"),
+		host:     parsed.Host,
+		apiKey:   u.APIKey, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
 		Dial: (&net.Dialer{
 			Timeout:         dialTimeout,
 			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
@@ -99,7 +100,7 @@ func New(u Config) (*Client, error) {
 		port = "80"
 	}
 	up.Addr = net.JoinHostPort(parsed.Hostname(), port)
-	up.Mask = NewMask(u.APIKey)
+	up.Redactor = NewKeyRedactor(u.APIKey)
 	return up, nil
 }
 
@@ -126,27 +127,28 @@ func (r *Response) Close() {
 // of an answer.
 var errNoAnswer = errors.New("upstream closed the connection without an answer")
 
-// ErrUntaken wraps the failure of a connection that took no byte of a request.
-var ErrUntaken = errors.New("the connection took nothing")
+// ErrNotSent wraps the error of a request of which no byte was sent.
+var ErrNotSent = errors.New("the connection took nothing")
 
-// Do sends one request and reads the head of its answer. A request is sent once:
-// only where a kept connection turns out to be closed, so that no byte of it was
-// taken, another one is used. Cancelling the context closes the connection.
+// Do sends one request and reads the head of its answer. A request is sent once: only
+// if a kept connection turns out to be closed, so that no byte was sent, another one is
+// used. Cancelling the context closes the connection. The error wraps [ErrNotSent] if no
+// byte was sent, and is the cause of the context if that has ended.
 func (u *Client) Do(ctx context.Context, head, body []byte) (*Response, error) {
 	for {
 		conn, err := u.get(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUntaken, err)
+			return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 		}
-		r, err := u.doOn(ctx, conn, head, body)
-		if kept := !conn.used.IsZero(); kept && errors.Is(err, ErrUntaken) {
+		r, err := u.doOnConn(ctx, conn, head, body)
+		if kept := !conn.used.IsZero(); kept && errors.Is(err, ErrNotSent) {
 			continue
 		}
 		return r, err
 	}
 }
 
-func (u *Client) doOn(ctx context.Context, conn *upstreamConn, head, body []byte) (*Response, error) {
+func (u *Client) doOnConn(ctx context.Context, conn *persistConn, head, body []byte) (*Response, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	r, err := u.roundTrip(conn, head, body)
 	if err != nil {
@@ -167,10 +169,10 @@ func (u *Client) doOn(ctx context.Context, conn *upstreamConn, head, body []byte
 	return r, nil
 }
 
-func (u *Client) roundTrip(conn *upstreamConn, head, body []byte) (*Response, error) {
+func (u *Client) roundTrip(conn *persistConn, head, body []byte) (*Response, error) {
 	taken, writeErr := send(conn.Conn, head, body)
 	if writeErr != nil && taken == 0 {
-		return nil, fmt.Errorf("%w: %w", ErrUntaken, writeErr)
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, writeErr)
 	}
 	r := &Response{Head: responseHeads.Get().(*fasthttp.ResponseHeader)}
 	br := readers.Get().(*bufio.Reader)
@@ -181,7 +183,7 @@ func (u *Client) roundTrip(conn *upstreamConn, head, body []byte) (*Response, er
 		putReader(br)
 		return nil, headError(cmp.Or(writeErr, err))
 	}
-	r.Body.begin(conn.Conn, r.Head, br)
+	r.Body.init(conn.Conn, r.Head, br)
 	if writeErr != nil {
 		r.Body.reusable = false
 	}
@@ -214,7 +216,7 @@ func headError(err error) error {
 	var network net.Error
 	var small *fasthttp.ErrSmallBuffer
 	switch {
-	case Malformed(err) != nil:
+	case MalformedHead(err) != nil:
 	case errors.Is(err, io.EOF):
 		err = errNoAnswer
 	case errors.As(err, &network):
@@ -246,7 +248,7 @@ func putReader(br *bufio.Reader) {
 }
 
 // get returns an idle connection that is still open, or a new one.
-func (u *Client) get(ctx context.Context) (*upstreamConn, error) {
+func (u *Client) get(ctx context.Context) (*persistConn, error) {
 	for {
 		u.mu.Lock()
 		n := len(u.idle)
@@ -258,7 +260,7 @@ func (u *Client) get(ctx context.Context) (*upstreamConn, error) {
 		u.idle[n-1] = nil
 		u.idle = u.idle[:n-1]
 		u.mu.Unlock()
-		if time.Since(conn.used) < idleFor && conn.quiet.now() {
+		if time.Since(conn.used) < idleFor && conn.probe.usable() {
 			return conn, nil
 		}
 		conn.Close()
@@ -266,7 +268,7 @@ func (u *Client) get(ctx context.Context) (*upstreamConn, error) {
 	return u.connect(ctx)
 }
 
-func (u *Client) connect(ctx context.Context) (*upstreamConn, error) {
+func (u *Client) connect(ctx context.Context) (*persistConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := u.Dial(ctx, "tcp", u.Addr)
@@ -274,18 +276,18 @@ func (u *Client) connect(ctx context.Context) (*upstreamConn, error) {
 		return nil, fmt.Errorf("connect to upstream: %w", err)
 	}
 	if u.tls == nil {
-		return newUpstreamConn(conn), nil
+		return newPersistConn(conn), nil
 	}
 	secure := tls.Client(conn, u.tls)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("TLS with upstream: %w", err)
 	}
-	return newUpstreamConn(secure), nil
+	return newPersistConn(secure), nil
 }
 
 // put keeps a connection for the next request.
-func (u *Client) put(conn *upstreamConn) {
+func (u *Client) put(conn *persistConn) {
 	conn.used = time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -296,7 +298,7 @@ func (u *Client) put(conn *upstreamConn) {
 	u.idle = append(u.idle, conn)
 }
 
-// Close drops the idle connections and keeps no more.
+// Close closes the idle connections. Later ones are not kept.
 func (u *Client) Close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

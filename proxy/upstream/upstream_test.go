@@ -42,7 +42,7 @@ func TestRequestIsSentOnce(t *testing.T) {
 			before := len(server.Requests())
 			kept := []*dying{{taken: taken}, {taken: taken}}
 			for _, d := range kept {
-				u.put(newUpstreamConn(d))
+				u.put(newPersistConn(d))
 			}
 			head := append(make([]byte, 0, 1<<10), "POST /v1/x HTTP/1.1\r\nContent-Length: "...)
 			head = append(head, []byte(map[bool]string{true: "2", false: "65536"}[len(body) == 2]+"\r\n\r\n")...)
