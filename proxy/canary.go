@@ -34,7 +34,7 @@ func (p *Proxy) Canary(ctx context.Context) error {
 		return fmt.Errorf("canary: %w", err)
 	}
 	var errs []error
-	for _, u := range p.router.upstreams {
+	for _, u := range p.router.Upstreams() {
 		for _, d := range p.options.Dialects {
 			for _, r := range d.Routes() {
 				for _, path := range spellings(u.Prefix + r.Path) {
@@ -95,7 +95,7 @@ func (c *canary) start(p *Proxy) error {
 		return err
 	}
 	c.agents, c.upstream = fasthttputil.NewInmemoryListener(), fasthttputil.NewInmemoryListener()
-	for _, u := range c.proxy.router.upstreams {
+	for _, u := range c.proxy.router.Upstreams() {
 		u.Dial = func(context.Context, string, string) (net.Conn, error) { return c.upstream.Dial() }
 	}
 	model := &fasthttp.Server{Handler: c.model, MaxRequestBodySize: o.MaxBody}
@@ -110,7 +110,7 @@ func (c *canary) close() {
 		return
 	}
 	c.proxy.stop(errShuttingDown)
-	for _, u := range c.proxy.router.upstreams {
+	for _, u := range c.proxy.router.Upstreams() {
 		u.Close()
 	}
 	if c.agents != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/route"
 	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
@@ -24,7 +25,7 @@ import (
 type exchange struct {
 	p        *Proxy
 	fasthttp *fasthttp.RequestCtx
-	route    route
+	route    route.Route
 	who      identity // once it was needed: see identity
 	followed thread   // what the request goes on from, by the provider's ids
 	uses     uses     // what of that it uses up
@@ -81,7 +82,7 @@ func (x *exchange) serve() {
 	if x.broken != nil {
 		clearResponse(&x.fasthttp.Response)
 		x.fasthttp.Response.Header.SetConnectionClose()
-		x.p.answerError(x.fasthttp, x.route.dialect, x.why(x.broken))
+		x.p.answerError(x.fasthttp, x.route.Dialect, x.why(x.broken))
 	}
 }
 
@@ -100,7 +101,7 @@ func (x *exchange) run() (ended bool) {
 // close ends the exchange and counts how it ended.
 func (x *exchange) close() {
 	x.release()
-	x.p.metrics.turns.WithLabelValues(x.route.label, x.outcome).Inc()
+	x.p.metrics.turns.WithLabelValues(x.route.Label, x.outcome).Inc()
 }
 
 // release gives up everything that the exchange holds.
@@ -141,7 +142,7 @@ type reply struct {
 func (x *exchange) send() state {
 	x.turns++
 	x.sent = time.Now()
-	u, body, buffer := x.route.upstream, x.sends.Body, heads.Get().(*[]byte)
+	u, body, buffer := x.route.Upstream, x.sends.Body, heads.Get().(*[]byte)
 	head := u.AppendRequestHead((*buffer)[:0], &x.fasthttp.Request.Header, x.sends, true, x.spans.asks(x, x.sends))
 	ask := func(ctx context.Context) reply {
 		defer heads.Put(buffer)
@@ -176,7 +177,7 @@ func (x *exchange) answered(r reply) state {
 		return x.unanswered(r.err)
 	}
 	x.up, x.unopened, x.draining = r.up, true, false
-	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(x.sent).Seconds())
+	x.p.metrics.firstByte.WithLabelValues(x.route.Label).Observe(time.Since(x.sent).Seconds())
 	status := x.up.Head.StatusCode()
 	x.spans.headCame(status)
 	if status < 200 || status > 299 {
@@ -192,7 +193,7 @@ func (x *exchange) answered(r reply) state {
 		return x.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if x.turns == 1 {
-		x.route.upstream.CopyResponseHead(&x.fasthttp.Response.Header, x.up.Head, true)
+		x.route.Upstream.CopyResponseHead(&x.fasthttp.Response.Header, x.up.Head, true)
 	}
 	return (*exchange).read
 }
@@ -295,7 +296,7 @@ func (x *exchange) finish(last []byte) state {
 		x.outcome = "passed"
 	}
 	if x.w == nil && !x.begun {
-		x.whole(x.route.upstream.Redactor.Redact(last))
+		x.whole(x.route.Upstream.Redactor.Redact(last))
 		return nil
 	}
 	if !x.emit(last) {

@@ -16,7 +16,7 @@ import (
 // any more needs none.
 func (x *exchange) prelude() state {
 	for _, e := range x.req.Before() {
-		u := x.route.upstream
+		u := x.route.Upstream
 		r, err := u.Do(x.ctx, u.AppendRequestHead(nil, &x.fasthttp.Request.Header, e, true, x.spans.asks(x, e)), e.Body)
 		if err != nil {
 			return x.unanswered(err)
@@ -69,15 +69,15 @@ func (x *exchange) upstreamError(status int) state {
 	switch {
 	case err != nil:
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
-	case !plain(x.up.Head.ContentEncoding()) || !x.route.dialect.Harmless(body):
+	case !plain(x.up.Head.ContentEncoding()) || !x.route.Dialect.Harmless(body):
 		return x.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
 	case x.quotesHidden(body):
 		return x.fail(withoutQuotation(status, body))
 	}
 	x.outcome = "upstream_error"
 	clearResponse(&x.fasthttp.Response)
-	x.route.upstream.CopyResponseHead(&x.fasthttp.Response.Header, x.up.Head, true)
-	x.fasthttp.Response.SetBodyRaw(x.route.upstream.Redactor.Redact(body))
+	x.route.Upstream.CopyResponseHead(&x.fasthttp.Response.Header, x.up.Head, true)
+	x.fasthttp.Response.SetBodyRaw(x.route.Upstream.Redactor.Redact(body))
 	return nil
 }
 
@@ -95,12 +95,12 @@ func (x *exchange) fail(e *intercept.Error) state {
 	x.outcome = "failed"
 	if !x.begun && x.w == nil {
 		clearResponse(&x.fasthttp.Response)
-		x.p.answerError(x.fasthttp, x.route.dialect, e)
+		x.p.answerError(x.fasthttp, x.route.Dialect, e)
 		return nil
 	}
 	last := x.answer.Fail(e)
 	if !x.answer.Streamed() && (x.up == nil || !isEventStream(x.up.Head.ContentType())) {
-		last = x.route.dialect.Error(e)
+		last = x.route.Dialect.Error(e)
 	}
 	if !x.emit(last) {
 		return x.gone()

@@ -79,7 +79,7 @@ func (r *relay) Read([]byte) (int, error) { return 0, errors.New("the relay is w
 
 // emit gives the agent bytes, without the key that upstream may quote in them. It
 // reports false when the agent has left.
-func (x *exchange) emit(p []byte) bool { return x.deliver(x.route.upstream.Redactor.Redact(p)) }
+func (x *exchange) emit(p []byte) bool { return x.deliver(x.route.Upstream.Redactor.Redact(p)) }
 
 // deliver gives the agent bytes as they are.
 func (x *exchange) deliver(p []byte) bool {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/route"
 	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
@@ -36,7 +36,7 @@ var errShuttingDown = errors.New("heldcall is shutting down")
 // Proxy is the data plane.
 type Proxy struct {
 	options Options
-	router  router
+	router  *route.Router
 	clients map[string]approvals.Principal // by SHA-256 of the key
 	log     *slog.Logger
 	metrics *metrics
@@ -81,7 +81,7 @@ func New(o Options) (*Proxy, error) {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	p.router = router{dialects: o.Dialects, allowed: o.Routes}
+	var upstreams []*upstream.Client
 	for _, c := range o.Clients {
 		p.clients[strings.ToLower(c.KeySHA256)] = c.Principal
 	}
@@ -90,9 +90,9 @@ func New(o Options) (*Proxy, error) {
 		if err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}
-		p.router.upstreams = append(p.router.upstreams, up)
+		upstreams = append(upstreams, up)
 	}
-	slices.SortStableFunc(p.router.upstreams, func(a, b *upstream.Client) int { return len(b.Prefix) - len(a.Prefix) })
+	p.router = route.New(upstreams, o.Dialects, o.Routes)
 	p.base, p.stop = context.WithCancelCause(context.Background())
 	p.server = p.newServer()
 	return p, nil
@@ -167,7 +167,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 		defer cancel()
 		err = p.server.ShutdownWithContext(force)
 	}
-	for _, u := range p.router.upstreams {
+	for _, u := range p.router.Upstreams() {
 		u.Close()
 	}
 	if p.ln != nil {

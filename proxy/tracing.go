@@ -61,14 +61,14 @@ func (p *Proxy) beginSpans(x *exchange) *spans {
 		return nil
 	}
 	s := &spans{tracing: &p.options.Tracing}
-	if x.route.upstream != nil {
-		s.redactor = x.route.upstream.Redactor
+	if x.route.Upstream != nil {
+		s.redactor = x.route.Upstream.Redactor
 	}
 	method, h := methodOf(string(x.fasthttp.Method())), &x.fasthttp.Request.Header
-	s.ctx, s.request = s.tracing.Tracer.Start(parentOf(h), method.name+" "+x.route.label,
+	s.ctx, s.request = s.tracing.Tracer.Start(parentOf(h), method.name+" "+x.route.Label,
 		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.began),
 		trace.WithAttributes(method.attribute, semconv.URLScheme("http"), s.text(semconv.URLPathKey, string(x.fasthttp.URI().PathOriginal())),
-			attrRoute.String(x.route.label), attrTurn.String(x.turn)))
+			attrRoute.String(x.route.Label), attrTurn.String(x.turn)))
 	return s
 }
 

@@ -65,7 +65,7 @@ func (s *spans) asks(x *exchange, e intercept.Envelope) upstream.TraceContext {
 
 // describe names an upstream request: as one to a model where it is, else as HTTP.
 func (x *exchange) describe(s *spans, e intercept.Envelope) (name string, attributes []attribute.KeyValue) {
-	u, m := x.route.upstream, methodOf(e.Method)
+	u, m := x.route.Upstream, methodOf(e.Method)
 	host, port, err := net.SplitHostPort(u.Addr)
 	if n, bad := strconv.Atoi(port); err == nil && bad == nil {
 		attributes = append(attributes, semconv.ServerAddress(host), semconv.ServerPort(n))
@@ -74,10 +74,10 @@ func (x *exchange) describe(s *spans, e intercept.Envelope) (name string, attrib
 	if x.turns > 1 {
 		attributes = append(attributes, attrContinuation.Int(x.turns-1))
 	}
-	if x.route.dialect == nil || e.Method != http.MethodPost || strings.HasSuffix(e.Path, "/cancel") {
-		return m.name + " " + x.route.label, attributes
+	if x.route.Dialect == nil || e.Method != http.MethodPost || strings.HasSuffix(e.Path, "/cancel") {
+		return m.name + " " + x.route.Label, attributes
 	}
-	attributes = append(attributes, semconv.GenAIOperationNameChat, provider(host, x.route.dialect.Name()))
+	attributes = append(attributes, semconv.GenAIOperationNameChat, provider(host, x.route.Dialect.Name()))
 	info := x.info()
 	s.streamed = info.Streamed
 	if s.streamed {

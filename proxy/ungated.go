@@ -10,8 +10,8 @@ const wholeUpTo = 64 << 10
 // untouched both ways; but its errors do not show the key.
 func (x *exchange) passUngated() *intercept.Error {
 	x.outcome = "ungated"
-	u, h := x.route.upstream, &x.fasthttp.Request.Header
-	ask := x.route.envelope(x.fasthttp)
+	u, h := x.route.Upstream, &x.fasthttp.Request.Header
+	ask := x.envelope()
 	up, err := u.Do(x.ctx, u.AppendRequestHead(nil, h, ask, false, x.spans.asks(x, ask)), ask.Body)
 	if err != nil {
 		return noAnswer(err)
@@ -50,7 +50,7 @@ func (x *exchange) passWhole() {
 // passError passes upstream's own error on, but for the key that it may quote.
 func (x *exchange) passError() {
 	defer x.close()
-	resp, redactor := &x.fasthttp.Response, x.route.upstream.Redactor
+	resp, redactor := &x.fasthttp.Response, x.route.Upstream.Redactor
 	body, err := x.up.Body.ReadAll(x.p.options.MaxBody)
 	if err != nil {
 		x.refuse(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})

@@ -1,4 +1,4 @@
-package proxy
+package route
 
 import (
 	"errors"
@@ -9,12 +9,11 @@ import (
 
 var errPath = errors.New("the path has an encoding that servers read in different ways")
 
-// normalise gives a path its one spelling: percent-escapes undone, empty and dot
+// NormalPath returns a path in its one spelling: percent-escapes undone, empty and dot
 // segments resolved, path parameters (;x) and a trailing slash removed. It is
-// done once, before routing, and the result is what goes upstream, so that no
-// spelling of a gated route means another route here than there. What is still
-// ambiguous after that is refused.
-func normalise(raw string) (string, error) {
+// done once, before routing, and the result goes upstream, so that no spelling of a
+// gated route is another route there. A path that is still ambiguous is an error.
+func NormalPath(raw string) (string, error) {
 	if !strings.HasPrefix(raw, "/") {
 		return "", errPath
 	}
@@ -24,7 +23,7 @@ func normalise(raw string) (string, error) {
 	return resolve(raw)
 }
 
-// resolve is [normalise] of a path that may need it.
+// resolve is [NormalPath] of a path that may need it.
 func resolve(raw string) (string, error) {
 	decoded, err := unescape(raw)
 	if err != nil {

@@ -1,11 +1,11 @@
-package proxy
+package route
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestNormalise(t *testing.T) {
+func TestNormalPath(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"/v1/chat/completions", "/v1/chat/completions"},
 		{"//v1//chat/./completions/", "/v1/chat/completions"},
@@ -32,7 +32,7 @@ func TestNormalise(t *testing.T) {
 		{"/v1/%23", ""},
 	}
 	for _, tt := range tests {
-		got, err := normalise(tt.in)
+		got, err := NormalPath(tt.in)
 		if got != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%q: got %q, %v, want %q", tt.in, got, err, tt.want)
 		}
@@ -40,46 +40,23 @@ func TestNormalise(t *testing.T) {
 }
 
 // FuzzNormalise: the normal form has one spelling and nothing left to decode.
-func FuzzNormalise(f *testing.F) {
+func FuzzNormalPath(f *testing.F) {
 	for _, in := range []string{"/v1/chat/completions", "/%2e%2e/x;y/..//z", "/a%2fb", "/%25"} {
 		f.Add(in)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		path, err := normalise(in)
+		path, err := NormalPath(in)
 		if resolved, failed := resolve(in); isNormal(in) && (resolved != in || failed != nil) {
 			t.Fatalf("%q is not its own normal form, which is %q, %v", in, resolved, failed)
 		}
 		if err != nil {
 			return
 		}
-		if again, err := normalise(path); err != nil || again != path {
+		if again, err := NormalPath(path); err != nil || again != path {
 			t.Fatalf("%q becomes %q, and that %q, %v", in, path, again, err)
 		}
 		if strings.ContainsAny(path, "%;\\ ") || strings.Contains(path, "//") || strings.Contains(path+"/", "/../") || strings.Contains(path+"/", "/./") {
 			t.Fatalf("%q becomes %q", in, path)
 		}
 	})
-}
-
-func TestSpellings(t *testing.T) {
-	for _, path := range spellings("/v1/chat/completions") {
-		got, err := normalise(path)
-		if err != nil || !strings.EqualFold(got, "/v1/chat/completions") {
-			t.Errorf("%q: %q, %v", path, got, err)
-		}
-	}
-}
-
-func TestSuffix(t *testing.T) {
-	seen := make(map[string]bool)
-	for i := range 100 {
-		s := suffix(i)
-		if seen[s] {
-			t.Fatalf("suffix %q repeats at %d", s, i)
-		}
-		seen[s] = true
-	}
-	if suffix(0) != "" {
-		t.Errorf("the first suffix is %q", suffix(0))
-	}
 }
