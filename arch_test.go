@@ -18,10 +18,10 @@ const module = "github.com/heldcall/heldcall"
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
 	{"approvals/toolschema", "internal/strictyaml"},
-	{"approvals", "intercept/sse", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
+	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
-	{"intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc", "internal/schema"},
-	{"notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},
+	{"proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc", "internal/schema"},
+	{"proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},
 	{"proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
 	{"app"},
 	{"internal/demo"},
@@ -38,7 +38,7 @@ var tied = []struct {
 	library string
 	users   []string
 }{
-	{"github.com/valyala/fasthttp", []string{"proxy"}},
+	{"github.com/valyala/fasthttp", []string{"proxy", "proxy/upstream"}},
 	{"charm.land", []string{"console/watch"}},
 	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "notify/nats/contract", "internal/demo"}}, // the demo has a bot
 	{"go.opentelemetry.io/otel/sdk", []string{"internal/telemetry"}},

@@ -34,10 +34,10 @@ func (p *Proxy) Canary(ctx context.Context) error {
 		return fmt.Errorf("canary: %w", err)
 	}
 	var errs []error
-	for _, u := range p.router.upstreams {
+	for _, u := range p.router.Upstreams() {
 		for _, d := range p.options.Dialects {
 			for _, r := range d.Routes() {
-				for _, path := range spellings(u.prefix + r.Path) {
+				for _, path := range spellings(u.Prefix + r.Path) {
 					for _, streamed := range []bool{true, false} {
 						if err := c.send(ctx, d, r, path, streamed); err != nil {
 							errs = append(errs, fmt.Errorf("canary: %s %s (%s, streamed %t): %w", r.Method, path, d.Name(), streamed, err))
@@ -95,8 +95,8 @@ func (c *canary) start(p *Proxy) error {
 		return err
 	}
 	c.agents, c.upstream = fasthttputil.NewInmemoryListener(), fasthttputil.NewInmemoryListener()
-	for _, u := range c.proxy.router.upstreams {
-		u.dial = func(context.Context, string, string) (net.Conn, error) { return c.upstream.Dial() }
+	for _, u := range c.proxy.router.Upstreams() {
+		u.Dial = func(context.Context, string, string) (net.Conn, error) { return c.upstream.Dial() }
 	}
 	model := &fasthttp.Server{Handler: c.model, MaxRequestBodySize: o.MaxBody}
 	c.servers = []*fasthttp.Server{c.proxy.server, model}
@@ -110,8 +110,8 @@ func (c *canary) close() {
 		return
 	}
 	c.proxy.stop(errShuttingDown)
-	for _, u := range c.proxy.router.upstreams {
-		u.close()
+	for _, u := range c.proxy.router.Upstreams() {
+		u.Close()
 	}
 	if c.agents != nil {
 		c.agents.Close()

@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/proxy/route"
 )
 
 // blind is a dialect that looks at no answer: it lets it pass, or swallows it.
@@ -59,5 +60,14 @@ func TestCanaryFindsWhatWouldPass(t *testing.T) {
 				t.Errorf("the canary says: %v", err)
 			}
 		})
+	}
+}
+
+func TestSpellings(t *testing.T) {
+	for _, path := range spellings("/v1/chat/completions") {
+		got, err := route.NormalPath(path)
+		if err != nil || !strings.EqualFold(got, "/v1/chat/completions") {
+			t.Errorf("%q: %q, %v", path, got, err)
+		}
 	}
 }

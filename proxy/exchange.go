@@ -11,6 +11,9 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/route"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
 
@@ -22,7 +25,7 @@ import (
 type exchange struct {
 	p        *Proxy
 	fasthttp *fasthttp.RequestCtx
-	route    route
+	route    route.Route
 	who      identity // once it was needed: see identity
 	followed thread   // what the request goes on from, by the provider's ids
 	uses     uses     // what of that it uses up
@@ -43,13 +46,13 @@ type exchange struct {
 	turns int                // upstream requests so far
 	sent  time.Time          // when the last of them was
 	asked chan reply         // to the one that is under way beside the exchange
-	up    *response
+	up    *upstream.Response
 
 	unopened bool // the answer does not know of the body yet
 	draining bool // the body has said its last word; it has drainFor to end
 
 	w       io.Writer // the agent, nil while the handler runs
-	agent   chunkWriter
+	agent   agentconn.BodyWriter
 	begun   bool   // the agent has to get the head now
 	streams bool   // the body is written as it comes
 	chunked bool   // and in chunks
@@ -79,7 +82,7 @@ func (x *exchange) serve() {
 	if x.broken != nil {
 		clearResponse(&x.fasthttp.Response)
 		x.fasthttp.Response.Header.SetConnectionClose()
-		x.p.answerError(x.fasthttp, x.route.dialect, x.why(x.broken))
+		x.p.answerError(x.fasthttp, x.route.Dialect, x.why(x.broken))
 	}
 }
 
@@ -98,24 +101,24 @@ func (x *exchange) run() (ended bool) {
 // close ends the exchange and counts how it ended.
 func (x *exchange) close() {
 	x.release()
-	x.p.metrics.turns.WithLabelValues(x.route.label, x.outcome).Inc()
+	x.p.metrics.turns.WithLabelValues(x.route.Label, x.outcome).Inc()
 }
 
 // release gives up everything that the exchange holds.
 func (x *exchange) release() {
 	x.unwatch()
-	if conn, ok := x.fasthttp.Conn().(*agentConn); ok {
-		conn.giveBody()
+	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok {
+		conn.ReleaseMemory()
 	}
 	x.docket.unspend()
 	if x.up != nil {
-		x.up.close()
+		x.up.Close()
 		x.up = nil
 	}
 	x.cancel(nil)
 	if x.asked != nil { // ends with the context
 		if r := <-x.asked; r.up != nil {
-			r.up.close()
+			r.up.Close()
 		}
 		x.asked = nil
 	}
@@ -130,7 +133,7 @@ func (x *exchange) release() {
 
 // reply is how an upstream request ended.
 type reply struct {
-	up  *response
+	up  *upstream.Response
 	err error
 }
 
@@ -139,11 +142,11 @@ type reply struct {
 func (x *exchange) send() state {
 	x.turns++
 	x.sent = time.Now()
-	u, body, buffer := x.route.upstream, x.sends.Body, heads.Get().(*[]byte)
-	head := u.appendRequestHead((*buffer)[:0], &x.fasthttp.Request.Header, x.sends, true, x.spans.asks(x, x.sends))
+	u, body, buffer := x.route.Upstream, x.sends.Body, heads.Get().(*[]byte)
+	head := u.AppendRequestHead((*buffer)[:0], &x.fasthttp.Request.Header, x.sends, true, x.spans.asks(x, x.sends))
 	ask := func(ctx context.Context) reply {
 		defer heads.Put(buffer)
-		up, err := u.do(ctx, head, body)
+		up, err := u.Do(ctx, head, body)
 		return reply{up, err}
 	}
 	if x.turns == 1 {
@@ -174,8 +177,8 @@ func (x *exchange) answered(r reply) state {
 		return x.unanswered(r.err)
 	}
 	x.up, x.unopened, x.draining = r.up, true, false
-	x.p.metrics.firstByte.WithLabelValues(x.route.label).Observe(time.Since(x.sent).Seconds())
-	status := x.up.head.StatusCode()
+	x.p.metrics.firstByte.WithLabelValues(x.route.Label).Observe(time.Since(x.sent).Seconds())
+	status := x.up.Head.StatusCode()
 	x.spans.headCame(status)
 	if status < 200 || status > 299 {
 		return x.upstreamError(status)
@@ -184,13 +187,13 @@ func (x *exchange) answered(r reply) state {
 	switch {
 	case status == fasthttp.StatusPartialContent:
 		return x.fail(intercept.NotUnderstood("it is a part of an answer, which nobody asked for"))
-	case !plain(x.up.head.ContentEncoding()):
+	case !plain(x.up.Head.ContentEncoding()):
 		return x.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
-	case !likeASCII(x.up.head.ContentType()):
+	case !likeASCII(x.up.Head.ContentType()):
 		return x.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if x.turns == 1 {
-		x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, x.up.head, true)
+		x.route.Upstream.CopyResponseHead(&x.fasthttp.Response.Header, x.up.Head, true)
 	}
 	return (*exchange).read
 }
@@ -204,7 +207,7 @@ func plain(encoding []byte) bool {
 
 // copyOn hands the upstream's body on as it is.
 func (x *exchange) copyOn() state {
-	p, err := x.up.body.next()
+	p, err := x.up.Body.Next()
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
@@ -219,21 +222,21 @@ func (x *exchange) copyOn() state {
 
 // read takes one block of the answer.
 func (x *exchange) read() state {
-	body := &x.up.body
-	if x.w == nil && !x.begun && len(body.early) == 0 && isEventStream(x.up.head.ContentType()) {
+	body := &x.up.Body
+	if x.w == nil && !x.begun && !body.Buffered() && isEventStream(x.up.Head.ContentType()) {
 		x.begun = true // the agent need not wait for the first event to see the head
 		return (*exchange).read
 	}
 	beats := (x.turns > 1 || x.begun && x.answer.Holding()) && !x.draining
 	if beats {
-		body.within(time.Now().Add(x.p.options.Keepalive))
+		body.SetReadDeadline(time.Now().Add(x.p.options.Keepalive))
 	}
-	p, err := body.next()
+	p, err := body.Next()
 	if beats && errors.Is(err, os.ErrDeadlineExceeded) {
 		return x.beat((*exchange).read)
 	}
 	if x.unopened { // till now a heartbeat had to suit the body before it
-		x.answer.Begin(string(x.up.head.ContentType()))
+		x.answer.Begin(string(x.up.Head.ContentType()))
 		x.unopened = false
 		x.spans.blockCame()
 	}
@@ -252,7 +255,7 @@ func (x *exchange) read() state {
 	}
 	if x.answer.Complete() && x.answer.Holding() && !x.draining {
 		x.draining = true
-		body.within(time.Now().Add(drainFor))
+		body.SetReadDeadline(time.Now().Add(drainFor))
 	}
 	return (*exchange).read
 }
@@ -262,7 +265,7 @@ func (x *exchange) read() state {
 const drainFor = time.Second
 
 func (x *exchange) endOfBody(err error) state {
-	framed := x.up.body.framed() || x.answer.Complete()
+	framed := x.up.Body.Framed() || x.answer.Complete()
 	if !errors.Is(err, io.EOF) && !x.answer.Complete() {
 		if x.ctx.Err() != nil {
 			return x.gone()
@@ -276,7 +279,7 @@ func (x *exchange) endOfBody(err error) state {
 	if refused != nil {
 		return x.fail(asError(refused, intercept.CodeAnswerNotUnderstood))
 	}
-	x.up.close()
+	x.up.Close()
 	x.up = nil
 	x.spans.upstreamEnded("")
 	return (*exchange).judge
@@ -293,7 +296,7 @@ func (x *exchange) finish(last []byte) state {
 		x.outcome = "passed"
 	}
 	if x.w == nil && !x.begun {
-		x.whole(x.route.upstream.mask.hide(last))
+		x.whole(x.route.Upstream.Redactor.Redact(last))
 		return nil
 	}
 	if !x.emit(last) {
@@ -305,8 +308,8 @@ func (x *exchange) finish(last []byte) state {
 // whole gives the agent a whole answer. A small one goes out with its head.
 func (x *exchange) whole(answer []byte) {
 	x.fasthttp.Response.SetBodyRaw(answer)
-	if conn, ok := x.fasthttp.Conn().(*agentConn); ok && len(answer) > 0 && len(answer) <= corkedBody {
-		conn.cork = cork{in: true, body: len(answer)}
+	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok && len(answer) > 0 && len(answer) <= corkedBody {
+		conn.BufferAnswer(len(answer))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
 
@@ -14,15 +16,15 @@ import (
 // any more needs none.
 func (x *exchange) prelude() state {
 	for _, e := range x.req.Before() {
-		u := x.route.upstream
-		r, err := u.do(x.ctx, u.appendRequestHead(nil, &x.fasthttp.Request.Header, e, true, x.spans.asks(x, e)), e.Body)
+		u := x.route.Upstream
+		r, err := u.Do(x.ctx, u.AppendRequestHead(nil, &x.fasthttp.Request.Header, e, true, x.spans.asks(x, e)), e.Body)
 		if err != nil {
 			return x.unanswered(err)
 		}
-		status := r.head.StatusCode()
+		status := r.Head.StatusCode()
 		x.spans.headCame(status)
-		_, err = r.body.whole(x.p.options.MaxBody)
-		r.close()
+		_, err = r.Body.ReadAll(x.p.options.MaxBody)
+		r.Close()
 		x.spans.upstreamEnded("")
 		if err != nil || (status < 200 || status > 299) && status != fasthttp.StatusNotFound {
 			return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: fmt.Sprintf("the upstream did not do the same to all parts in which it keeps the answer (status %d); try again", status), Err: err})
@@ -33,7 +35,7 @@ func (x *exchange) prelude() state {
 
 // unanswered ends the exchange whose request upstream did not answer.
 func (x *exchange) unanswered(err error) state {
-	if errors.Is(err, errUntaken) {
+	if errors.Is(err, upstream.ErrNotSent) {
 		x.giveBack()
 	}
 	if x.ctx.Err() != nil {
@@ -45,7 +47,7 @@ func (x *exchange) unanswered(err error) state {
 // noAnswer is the error for a request that upstream did not answer, or with a head that
 // cannot be read.
 func noAnswer(err error) *intercept.Error {
-	if fault := malformed(err); fault != nil {
+	if fault := upstream.MalformedHead(err); fault != nil {
 		return intercept.NotUnderstood("its head is malformed: %v", fault)
 	}
 	return &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream did not answer; check proxy.upstreams and the network", Err: err}
@@ -63,19 +65,19 @@ func (x *exchange) upstreamError(status int) state {
 	if redirects(status) {
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream sends the agent to another address, where nothing would be held; if it is the right one, name it in proxy.upstreams"})
 	}
-	body, err := x.up.body.whole(x.p.options.MaxBody)
+	body, err := x.up.Body.ReadAll(x.p.options.MaxBody)
 	switch {
 	case err != nil:
 		return x.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
-	case !plain(x.up.head.ContentEncoding()) || !x.route.dialect.Harmless(body):
+	case !plain(x.up.Head.ContentEncoding()) || !x.route.Dialect.Harmless(body):
 		return x.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
 	case x.quotesHidden(body):
 		return x.fail(withoutQuotation(status, body))
 	}
 	x.outcome = "upstream_error"
 	clearResponse(&x.fasthttp.Response)
-	x.route.upstream.copyResponseHead(&x.fasthttp.Response.Header, x.up.head, true)
-	x.fasthttp.Response.SetBodyRaw(x.route.upstream.mask.hide(body))
+	x.route.Upstream.CopyResponseHead(&x.fasthttp.Response.Header, x.up.Head, true)
+	x.fasthttp.Response.SetBodyRaw(x.route.Upstream.Redactor.Redact(body))
 	return nil
 }
 
@@ -93,12 +95,12 @@ func (x *exchange) fail(e *intercept.Error) state {
 	x.outcome = "failed"
 	if !x.begun && x.w == nil {
 		clearResponse(&x.fasthttp.Response)
-		x.p.answerError(x.fasthttp, x.route.dialect, e)
+		x.p.answerError(x.fasthttp, x.route.Dialect, e)
 		return nil
 	}
 	last := x.answer.Fail(e)
-	if !x.answer.Streamed() && (x.up == nil || !isEventStream(x.up.head.ContentType())) {
-		last = x.route.dialect.Error(e)
+	if !x.answer.Streamed() && (x.up == nil || !isEventStream(x.up.Head.ContentType())) {
+		last = x.route.Dialect.Error(e)
 	}
 	if !x.emit(last) {
 		return x.gone()
@@ -113,7 +115,7 @@ func (x *exchange) gone() state {
 		return x.shutDown()
 	}
 	x.outcome = "agent_gone"
-	x.broken = errAgentGone
+	x.broken = agentconn.ErrDisconnected
 	return nil
 }
 

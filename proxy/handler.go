@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/route"
 	"github.com/oklog/ulid/v2"
 	"github.com/valyala/fasthttp"
 )
@@ -22,10 +24,10 @@ func (p *Proxy) serve(ctx *fasthttp.RequestCtx) {
 		if r := recover(); r != nil {
 			x.panicked(r)
 			clearResponse(&ctx.Response)
-			p.answerError(ctx, x.route.dialect, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
+			p.answerError(ctx, x.route.Dialect, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
 		}
 		ctx.Response.Header.Set(headerTurn, x.turn)
-		p.metrics.request(x.route.label, ctx.Response.StatusCode())
+		p.metrics.request(x.route.Label, ctx.Response.StatusCode())
 		if !ctx.Response.IsBodyStream() { // else the relay does
 			x.spans.end(x)
 		}
@@ -33,13 +35,13 @@ func (p *Proxy) serve(ctx *fasthttp.RequestCtx) {
 	if refusal := x.start(); refusal != nil {
 		x.release()
 		x.spans.failed(refusal)
-		p.refuse(ctx, x.route.dialect, refusal)
+		p.refuse(ctx, x.route.Dialect, refusal)
 	}
 }
 
 // newExchange is the exchange of a request that has not been looked at.
 func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx) *exchange {
-	x := &exchange{p: p, fasthttp: ctx, route: route{label: "unknown"}, turn: ulid.Make().String(), began: time.Now()}
+	x := &exchange{p: p, fasthttp: ctx, route: route.Route{Label: route.Unknown}, turn: ulid.Make().String(), began: time.Now()}
 	x.ctx, x.cancel = context.WithCancelCause(p.base)
 	x.unwatch = func() {}
 	return x
@@ -53,16 +55,16 @@ func (x *exchange) start() (refusal *intercept.Error) {
 	if refusal != nil {
 		return refusal
 	}
-	if conn, ok := x.fasthttp.Conn().(*agentConn); ok {
-		x.unwatch = conn.during(x.cancel)
+	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok {
+		x.unwatch = conn.OnDisconnect(x.cancel)
 	}
-	if x.route.dialect == nil {
+	if x.route.Dialect == nil {
 		return x.passUngated()
 	}
 	if refusal := x.prepare(); refusal != nil {
 		return refusal
 	}
-	x.pulse = x.p.pulse(x.route.dialect.Name(), &x.fasthttp.Request.Header)
+	x.pulse = x.p.pulse(x.route.Dialect.Name(), &x.fasthttp.Request.Header)
 	x.serve()
 	return nil
 }
@@ -82,8 +84,8 @@ func (p *Proxy) refuse(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *interce
 
 // route finds where a request goes. Requests whose framing or target two servers
 // could read in different ways go nowhere.
-func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route, *intercept.Error) {
-	none := route{label: "unknown"}
+func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route.Route, *intercept.Error) {
+	none := route.Route{Label: route.Unknown}
 	h := &ctx.Request.Header
 	isFolded := folded(h.RawHeaders()) // before anything reads them: fasthttp joins folded lines in place
 	has := framingOf(h)
@@ -99,11 +101,11 @@ func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route, *intercept.Error) {
 	case has.contentEncoding:
 		return none, badRequest("the request body is compressed; send it as it is")
 	}
-	path, err := normalise(string(ctx.URI().PathOriginal()))
+	path, err := route.NormalPath(string(ctx.URI().PathOriginal()))
 	if err != nil {
 		return none, badRequest(err.Error())
 	}
-	return p.router.find(string(h.Method()), path)
+	return p.router.Find(string(h.Method()), path)
 }
 
 // refusedUpgrade is the error for an agent that wants to leave HTTP. Codex tries
@@ -121,6 +123,14 @@ func badRequest(reason string) *intercept.Error {
 	return &intercept.Error{Code: intercept.CodeBadRequest, Reason: reason}
 }
 
+// envelope is the request as it goes upstream if nothing is changed.
+func (x *exchange) envelope() intercept.Envelope {
+	ctx := x.fasthttp
+	return intercept.Envelope{
+		Method: string(ctx.Method()), Path: x.route.Path, Query: string(ctx.URI().QueryString()), Body: ctx.Request.Body(),
+	}
+}
+
 // prepare reads the agent's request, looks up what it goes on from, and makes of
 // it what goes upstream.
 func (x *exchange) prepare() *intercept.Error {
@@ -131,7 +141,7 @@ func (x *exchange) prepare() *intercept.Error {
 		return badRequest("the character set of the request body is not UTF-8")
 	}
 	var err error
-	if x.req, err = x.route.dialect.Request(x.route.envelope(x.fasthttp)); err != nil {
+	if x.req, err = x.route.Dialect.Request(x.envelope()); err != nil {
 		return asError(err, intercept.CodeBadRequest)
 	}
 	if refusal := x.follow(); refusal != nil {

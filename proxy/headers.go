@@ -2,10 +2,8 @@ package proxy
 
 import (
 	"bytes"
-	"net/http"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/valyala/fasthttp"
 )
 
@@ -17,19 +15,7 @@ const (
 	headerAgent   = "X-Heldcall-Agent"
 	headerTenant  = "X-Heldcall-Tenant"
 	headerTurn    = "X-Heldcall-Turn" // on every response
-	ownPrefix     = "x-heldcall-"
 )
-
-// hopByHop reports the headers of one connection (RFC 9110 section 7.6.1), and
-// those that frame a message, which each leg writes anew.
-func hopByHop(lower []byte) bool {
-	switch string(lower) {
-	case "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
-		"te", "trailer", "transfer-encoding", "upgrade", "content-length", "expect":
-		return true
-	}
-	return false
-}
 
 // is reports whether a header has a name, in any letter case.
 func is(k []byte, name string) bool {
@@ -73,100 +59,6 @@ func framingOf(h *fasthttp.RequestHeader) (has framingHeaders) {
 	return has
 }
 
-// goesOn reports whether a header is not one of the connection, and none that a
-// Connection header names: end to end they go on.
-func goesOn(lower, v []byte, named map[string]bool) bool {
-	return !hopByHop(lower) && !named[string(lower)] && bytes.IndexByte(v, '\n') < 0 && bytes.IndexByte(v, '\r') < 0
-}
-
-// addNames adds the names that a Connection header lists, in lower case.
-func addNames(named map[string]bool, list []byte) map[string]bool {
-	if named == nil {
-		named = make(map[string]bool)
-	}
-	for name := range strings.SplitSeq(string(list), ",") {
-		named[strings.ToLower(strings.TrimSpace(name))] = true
-	}
-	return named
-}
-
-func appendLower(dst, k []byte) []byte {
-	for _, c := range k {
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		dst = append(dst, c)
-	}
-	return dst
-}
-
-// appendRequestHead writes the head of the upstream request: the agent's headers
-// in their order, spelling and number, but for their trace context where l stands in
-// its place.
-func (u *upstream) appendRequestHead(dst []byte, req *fasthttp.RequestHeader, e intercept.Envelope, gated bool, l lineage) []byte {
-	dst = append(append(dst, e.Method...), ' ')
-	dst = append(append(dst, u.base...), e.Path...)
-	if len(e.Query) > 0 {
-		dst = append(append(dst, '?'), e.Query...)
-	}
-	dst = append(append(append(dst, " HTTP/1.1\r\nHost: "...), u.host...), "\r\n"...)
-	var named map[string]bool
-	for k, v := range req.All() {
-		if is(k, "Connection") {
-			named = addNames(named, v)
-		}
-	}
-	var scratch [64]byte
-	for k, v := range req.AllInOrder() {
-		if lower := appendLower(scratch[:0], k); goesOn(lower, v, named) && !u.replaces(lower, gated) && !l.replaces(lower) {
-			dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
-		}
-	}
-	if gated {
-		dst = append(dst, "Accept-Encoding: identity\r\n"...)
-	}
-	if u.apiKey != "" {
-		dst = u.appendKey(dst, req)
-	}
-	dst = l.append(dst)
-	if e.Method != string(req.Method()) { // heldcall's own: the agent sent no body
-		dst = append(dst, "Content-Type: application/json\r\n"...)
-	}
-	if len(e.Body) > 0 || e.Method != http.MethodGet && e.Method != http.MethodHead {
-		dst = append(fasthttp.AppendUint(append(dst, "Content-Length: "...), len(e.Body)), "\r\n"...)
-	}
-	return append(dst, "\r\n"...)
-}
-
-// keyHeader is the header in which the provider at a host expects its key, in
-// lower case; empty where the agent's own choice is as good as any.
-func keyHeader(configured, host string) string {
-	host = strings.ToLower(host)
-	switch {
-	case configured != "" && configured != "auto":
-		return configured
-	case host == "anthropic.com" || strings.HasSuffix(host, ".anthropic.com"):
-		return "x-api-key"
-	case strings.HasSuffix(host, ".azure.com") || strings.HasSuffix(host, ".azure-api.net"):
-		return "api-key"
-	}
-	return ""
-}
-
-// appendKey writes the upstream's key in place of the agent's.
-func (u *upstream) appendKey(dst []byte, req *fasthttp.RequestHeader) []byte {
-	name := u.keyHeader
-	for _, own := range [...]string{"x-api-key", "api-key"} {
-		if name == "" && hasHeader(req, own) && !hasHeader(req, "Authorization") {
-			name = own
-		}
-	}
-	if name == "" || name == "authorization" {
-		return append(append(append(dst, "Authorization: Bearer "...), u.apiKey...), "\r\n"...)
-	}
-	return append(append(append(append(dst, name...), ": "...), u.apiKey...), "\r\n"...)
-}
-
 // clearResponse takes back what was set of a response. fasthttp's own Reset would
 // also bring its default headers back.
 func clearResponse(resp *fasthttp.Response) {
@@ -183,63 +75,18 @@ func clearResponse(resp *fasthttp.Response) {
 	resp.ResetBody()
 }
 
-// replaces reports the agent's headers that do not go upstream as they are.
-func (u *upstream) replaces(lower []byte, gated bool) bool {
-	switch string(lower) {
-	case "host":
-		return true
-	case "accept-encoding", "range", "if-range": // a part of an answer is not judged
-		return gated
-	case "authorization", "api-key", "x-api-key":
-		return u.apiKey != ""
-	}
-	return bytes.HasPrefix(lower, []byte(ownPrefix)) || routes(lower)
-}
-
-// routes reports a header by which some servers route in place of the method and the
-// path, by which heldcall has routed. CGI and WSGI read _ in a name as -.
-func routes(lower []byte) bool {
-	if bytes.IndexByte(lower, '_') >= 0 {
-		lower = bytes.ReplaceAll(lower, []byte("_"), []byte("-"))
-	}
-	switch string(lower) {
-	case "x-http-method-override", "x-http-method", "x-method-override",
-		"x-original-url", "x-original-uri", "x-rewrite-url", "x-forwarded-uri", "x-forwarded-path", "x-envoy-original-path":
-		return true
+// folded reports whether a line of a head's header lines continues the one before it
+// (obs-fold, RFC 9112 section 5.2). Servers read such a header in different ways.
+func folded(lines []byte) bool {
+	for i := 0; i < len(lines); {
+		if lines[i] == ' ' || lines[i] == '\t' {
+			return true
+		}
+		n := bytes.IndexByte(lines[i:], '\n')
+		if n < 0 {
+			return false
+		}
+		i += n + 1
 	}
 	return false
-}
-
-// leadsAway reports a header that sends the agent to another address, where nothing
-// would be held.
-func leadsAway(lower, v []byte) bool {
-	switch string(lower) {
-	case "location", "content-location", "operation-location", "azure-asyncoperation":
-		return len(v) == 0 || v[0] != '/' || len(v) > 1 && (v[1] == '/' || v[1] == '\\')
-	case "alt-svc", "refresh":
-		return true
-	}
-	return false
-}
-
-// copyResponseHead passes upstream's head on, without the key that it may quote and,
-// of a gated route, without what leads away. Framing is the server's own.
-func (u *upstream) copyResponseHead(to, from *fasthttp.ResponseHeader, gated bool) {
-	to.SetStatusCode(from.StatusCode())
-	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
-		to.SetStatusMessage(u.mask.hide(message))
-	}
-	var named map[string]bool
-	for k, v := range from.All() {
-		if is(k, "Connection") {
-			named = addNames(named, v)
-		}
-	}
-	var scratch [64]byte
-	for k, v := range from.All() {
-		lower := appendLower(scratch[:0], k)
-		if goesOn(lower, v, named) && string(lower) != "x-heldcall-turn" && !u.mask.shows(k) && !(gated && leadsAway(lower, v)) {
-			to.AddBytesKV(k, u.mask.hide(v))
-		}
-	}
 }

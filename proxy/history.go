@@ -115,7 +115,7 @@ func (x *exchange) reportUnsure() {
 		}
 		x.p.metrics.unplaced.Inc()
 		x.p.log.Warn("a hidden turn has no certain place in the agent's history: the agent has changed the answer that it belongs to; the model is told of it where the answer probably is",
-			"hidden_turn", placed.Turn, "turn", x.turn, "session", x.conversation().session, "dialect", x.route.dialect.Name())
+			"hidden_turn", placed.Turn, "turn", x.turn, "session", x.conversation().session, "dialect", x.route.Dialect.Name())
 	}
 }
 

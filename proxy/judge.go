@@ -59,7 +59,7 @@ func (x *exchange) callOf(c intercept.Call) policy.Call {
 	who := x.identity()
 	return policy.Call{
 		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.Fixed, Ambiguous: c.Ambiguous,
-		Principal: who.principal, Session: who.session, Run: who.run, Turn: x.turn, Model: who.model, Dialect: x.route.dialect.Name(),
+		Principal: who.principal, Session: who.session, Run: who.run, Turn: x.turn, Model: who.model, Dialect: x.route.Dialect.Name(),
 		Now: time.Now(),
 	}
 }
@@ -215,7 +215,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 	r := approvals.Request{
 		Kind: approvals.KindPermission, Principal: who.principal,
 		SessionID: who.session, RunID: who.run, TurnID: x.turn,
-		Dialect: x.route.dialect.Name(), Model: who.model,
+		Dialect: x.route.Dialect.Name(), Model: who.model,
 		ToolCallID: h.call.ID, ToolName: h.call.Name, Arguments: argumentsValue(h.shown()),
 		Resource: h.verdict.Resource, ArgsPreview: h.verdict.Preview,
 		Title:     cmp.Or(h.verdict.Title, approvals.DefaultTitle(h.call.Name)),

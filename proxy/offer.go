@@ -59,7 +59,7 @@ func (x *exchange) judgeRestated(next *intercept.Envelope) *intercept.Error {
 	if next == nil || next.Method == x.req.Envelope().Method {
 		return nil
 	}
-	restated, err := x.route.dialect.Request(*next)
+	restated, err := x.route.Dialect.Request(*next)
 	if err != nil {
 		return asError(err, intercept.CodeAnswerNotUnderstood)
 	}

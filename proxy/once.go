@@ -42,7 +42,7 @@ func (x *exchange) spend() *intercept.Error {
 	if len(known) == len(x.uses.records) {
 		return nil
 	}
-	again, err := x.route.dialect.Request(x.route.envelope(x.fasthttp))
+	again, err := x.route.Dialect.Request(x.envelope())
 	if err != nil {
 		return asError(err, intercept.CodeBadRequest)
 	}

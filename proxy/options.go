@@ -1,11 +1,12 @@
 // Package proxy is the data plane: it takes an agent's request, lets the model
 // answer it, holds the calls that policy does not decide, and releases, rewrites
 // or denies them. It is the only place where the wire (package intercept) and
-// the domain (package approvals) meet, and the only importer of fasthttp.
+// the domain (package approvals) meet. It and package upstream alone import fasthttp.
 //
 // Read it from handler.go (one request, top to bottom) by exchange.go (the turn
 // loop as a small state machine) and judge.go (calls become requests, requests
-// become rulings) to upstream.go and body.go (the own upstream leg).
+// become rulings) to the packages upstream (the leg to a model API) and agentconn (agents'
+// connections).
 package proxy
 
 import (
@@ -59,7 +60,8 @@ type Upstream struct {
 	Prefix string // path that agents use, such as /v1
 	URL    string // what the prefix stands for
 	APIKey string // replaces the agent's key; empty: the agent's own passes on
-	// KeyHeader is the header for APIKey in lower case. Empty or auto: see keyHeader.
+	// KeyHeader is the header for APIKey in lower case. Empty or auto: that of the provider
+	// at the URL's host.
 	KeyHeader string
 }
 

@@ -68,7 +68,7 @@ func (x *exchange) event(t approvals.EventType, h *hearing) approvals.Event {
 	who := x.identity()
 	e := approvals.Event{
 		Type: t, Tenant: who.principal.Tenant, Principal: who.principal,
-		SessionID: who.session, RunID: who.run, TurnID: x.turn, Dialect: x.route.dialect.Name(), Model: who.model,
+		SessionID: who.session, RunID: who.run, TurnID: x.turn, Dialect: x.route.Dialect.Name(), Model: who.model,
 		ToolCallID: h.call.ID, ToolName: h.call.Name, Rule: h.verdict.Rule, Outcome: string(h.outcome), FreeText: h.call.FreeText, Doubts: h.call.Ambiguous,
 	}
 	if h.request != nil {

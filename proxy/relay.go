@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/heldcall/heldcall/proxy/agentconn"
 )
 
 // unknownLength is the length of a body that goes out in chunks.
@@ -14,9 +16,9 @@ func (x *exchange) stream(length int) {
 	x.p.metrics.openStreams.Inc()
 	x.streams = true
 	x.chunked = length == unknownLength
-	conn, ok := x.fasthttp.Conn().(*agentConn)
+	conn, ok := x.fasthttp.Conn().(*agentconn.Conn)
 	if ok = ok && x.chunked && len(x.pending) > 0; ok {
-		conn.cork.in = true // the head goes with the first chunk
+		conn.BufferHead() // the head goes with the first chunk
 	}
 	x.fasthttp.Response.ImmediateHeaderFlush = ok || len(x.pending) == 0
 	x.fasthttp.Response.SetBodyStream(&relay{x}, length)
@@ -45,17 +47,18 @@ func (r *relay) WriteTo(w io.Writer) (n int64, err error) {
 		}
 	}()
 	x.w = w
+	conn, ok := x.fasthttp.Conn().(*agentconn.Conn)
+	x.agent.Begin(conn, w, x.chunked)
 	pending := x.pending
 	x.pending = nil
 	if x.emit(pending) {
 		x.run()
 	}
 	x.close()
-	if conn, ok := x.fasthttp.Conn().(*agentConn); ok && x.broken == nil && x.chunked {
-		if err := conn.flush(); err != nil {
+	if ok && x.broken == nil && x.chunked {
+		if err := conn.BufferLastChunk(); err != nil { // fasthttp writes it in two pieces
 			return x.written, err
 		}
-		conn.cork = cork{in: true, until: endOfChunks} // fasthttp writes the end in two pieces
 	}
 	return x.written, x.broken
 }
@@ -76,7 +79,7 @@ func (r *relay) Read([]byte) (int, error) { return 0, errors.New("the relay is w
 
 // emit gives the agent bytes, without the key that upstream may quote in them. It
 // reports false when the agent has left.
-func (x *exchange) emit(p []byte) bool { return x.deliver(x.route.upstream.mask.hide(p)) }
+func (x *exchange) emit(p []byte) bool { return x.deliver(x.route.Upstream.Redactor.Redact(p)) }
 
 // deliver gives the agent bytes as they are.
 func (x *exchange) deliver(p []byte) bool {
@@ -93,33 +96,11 @@ func (x *exchange) deliver(p []byte) bool {
 		}
 		return true
 	}
-	if err := x.write(p); err != nil {
-		x.cancel(errAgentGone)
-		x.broken = errAgentGone
+	if _, err := x.agent.Write(p); err != nil {
+		x.cancel(agentconn.ErrDisconnected)
+		x.broken = agentconn.ErrDisconnected
 		return false
 	}
 	x.written += int64(len(p))
 	return true
-}
-
-// write sends bytes straight to the agent's connection, as a chunk where the body is
-// in chunks. The first one goes with the head, through the cork or else through
-// fasthttp.
-func (x *exchange) write(p []byte) error {
-	conn, ok := x.fasthttp.Conn().(*agentConn)
-	switch {
-	case x.agent.conn != nil:
-		return x.agent.write(nil, p)
-	case ok && !x.chunked:
-		_, err := conn.Conn.Write(p)
-		return err
-	case ok && conn.cork.kept != nil:
-		x.agent.conn = conn.Conn
-		return conn.cork.pull(func(head []byte) error { return x.agent.write(head, p) })
-	}
-	_, err := x.w.Write(p)
-	if ok && err == nil {
-		x.agent.conn = conn.Conn
-	}
-	return err
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,27 +16,27 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/route"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
 
 const (
-	headerBuffer   = 16 << 10          // also the limit of a request's head
-	writeBuffer    = 512               // stays with each answer while calls of it are held; see cork
-	readTimeout    = 30 * time.Second  // for a request's head and a small body to arrive; see admission.go for others
-	idleTimeout    = 120 * time.Second // between two requests
+	headerBuffer   = agentconn.ReadBufferSize // also the limit of a request's head
+	writeBuffer    = 512                      // stays with each answer while calls of it are held; see agentconn.Conn
+	readTimeout    = 30 * time.Second         // for a request's head and a small body to arrive; see admission.go for others
+	idleTimeout    = 120 * time.Second        // between two requests
 	defaultGrace   = 10 * time.Second
 	forceCloseWait = 2 * time.Second
 )
 
-var (
-	errAgentGone    = errors.New("the agent has left")
-	errShuttingDown = errors.New("heldcall is shutting down")
-)
+var errShuttingDown = errors.New("heldcall is shutting down")
 
 // Proxy is the data plane.
 type Proxy struct {
 	options Options
-	router  router
+	router  *route.Router
 	clients map[string]approvals.Principal // by SHA-256 of the key
 	log     *slog.Logger
 	metrics *metrics
@@ -45,11 +44,11 @@ type Proxy struct {
 	runs    offers
 	counter *policy.Counter // of the calls that rules with a limit let pass
 	server  *fasthttp.Server
-	ln      *listener
+	ln      *agentconn.Listener
 	served  chan error
 	opening chan struct{} // a place for each hold that is being recorded
 	rest    rest
-	memory  memoryBudget
+	memory  *agentconn.Budget
 
 	asked    atomic.Int64 // requests for a new answer
 	offering atomic.Int64 // those of them that offer tools
@@ -76,24 +75,24 @@ func New(o Options) (*Proxy, error) {
 		served:   make(chan error, 1),
 		opening:  make(chan struct{}, maxOpening),
 		rest:     rest{giveBack: freeMemory},
-		memory:   memoryBudget{limit: cmp.Or(o.Memory, math.MaxInt64)},
+		memory:   agentconn.NewBudget(cmp.Or(o.Memory, math.MaxInt64)),
 		draining: make(chan struct{}),
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	p.router = router{dialects: o.Dialects, allowed: o.Routes}
+	var upstreams []*upstream.Client
 	for _, c := range o.Clients {
 		p.clients[strings.ToLower(c.KeySHA256)] = c.Principal
 	}
 	for _, u := range o.Upstreams {
-		up, err := newUpstream(u)
+		up, err := upstream.New(upstream.Config(u))
 		if err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}
-		p.router.upstreams = append(p.router.upstreams, up)
+		upstreams = append(upstreams, up)
 	}
-	slices.SortStableFunc(p.router.upstreams, func(a, b *upstream) int { return len(b.prefix) - len(a.prefix) })
+	p.router = route.New(upstreams, o.Dialects, o.Routes)
 	p.base, p.stop = context.WithCancelCause(context.Background())
 	p.server = p.newServer()
 	return p, nil
@@ -134,7 +133,7 @@ func (q quietLogger) Printf(format string, args ...any) {
 
 // Start listens and serves until [Proxy.Shutdown].
 func (p *Proxy) Start(ctx context.Context) error {
-	ln, err := listen(ctx, p.options.Listen)
+	ln, err := agentconn.Listen(ctx, p.options.Listen)
 	if err != nil {
 		return err
 	}
@@ -168,11 +167,11 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 		defer cancel()
 		err = p.server.ShutdownWithContext(force)
 	}
-	for _, u := range p.router.upstreams {
-		u.close()
+	for _, u := range p.router.Upstreams() {
+		u.Close()
 	}
 	if p.ln != nil {
-		p.ln.leaving.stop()
+		p.ln.Stop()
 	}
 	if err != nil {
 		return fmt.Errorf("proxy: connections were cut at shutdown: %w", err)
@@ -195,8 +194,8 @@ func (p *Proxy) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &network) && network.Timeout():
 		e.Reason = "the request arrived too slowly"
 	}
-	if conn, ok := ctx.Conn().(*agentConn); ok {
-		conn.linger.Store(true)
+	if conn, ok := ctx.Conn().(*agentconn.Conn); ok {
+		conn.Linger()
 	}
 	p.metrics.refused(e.Code)
 	p.answerError(ctx, nil, e)
@@ -208,8 +207,8 @@ func (p *Proxy) answerError(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *in
 	if d == nil {
 		d = p.spoken(ctx)
 	}
-	if conn, ok := ctx.Conn().(*agentConn); ok {
-		conn.cork = cork{} // of the answer that this is instead of
+	if conn, ok := ctx.Conn().(*agentconn.Conn); ok {
+		conn.DiscardBuffered() // of the answer that this is instead of
 	}
 	ctx.Response.ResetBody()
 	ctx.SetStatusCode(e.Status())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
@@ -42,10 +43,10 @@ const (
 // hold and each decision. Nil stands for tracing that is off; then every method
 // returns at once and nothing is allocated.
 type spans struct {
-	tracing *Tracing
-	ctx     context.Context // holds the request's span
-	request trace.Span
-	mask    mask // hides the upstream's key
+	tracing  *Tracing
+	ctx      context.Context // holds the request's span
+	request  trace.Span
+	redactor upstream.KeyRedactor // of the upstream's key
 
 	upstream trace.Span // nil between two upstream requests
 	sent     time.Time
@@ -60,14 +61,14 @@ func (p *Proxy) beginSpans(x *exchange) *spans {
 		return nil
 	}
 	s := &spans{tracing: &p.options.Tracing}
-	if x.route.upstream != nil {
-		s.mask = x.route.upstream.mask
+	if x.route.Upstream != nil {
+		s.redactor = x.route.Upstream.Redactor
 	}
 	method, h := methodOf(string(x.fasthttp.Method())), &x.fasthttp.Request.Header
-	s.ctx, s.request = s.tracing.Tracer.Start(parentOf(h), method.name+" "+x.route.label,
+	s.ctx, s.request = s.tracing.Tracer.Start(parentOf(h), method.name+" "+x.route.Label,
 		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.began),
 		trace.WithAttributes(method.attribute, semconv.URLScheme("http"), s.text(semconv.URLPathKey, string(x.fasthttp.URI().PathOriginal())),
-			attrRoute.String(x.route.label), attrTurn.String(x.turn)))
+			attrRoute.String(x.route.Label), attrTurn.String(x.turn)))
 	return s
 }
 
@@ -88,13 +89,13 @@ func methodOf(name string) method {
 
 // text is an attribute of what an agent, a model or a person wrote.
 func (s *spans) text(key attribute.Key, text string) attribute.KeyValue {
-	return key.String(strings.ToValidUTF8(string(s.mask.hide([]byte(text))), "\uFFFD"))
+	return key.String(strings.ToValidUTF8(string(s.redactor.Redact([]byte(text))), "\uFFFD"))
 }
 
 // short is text that is cut where it is long. What is to be hidden is hidden before:
 // of a part of it nobody would know what it is.
 func (s *spans) short(key attribute.Key, text string) attribute.KeyValue {
-	return key.String(strings.ToValidUTF8(clip(string(s.mask.hide([]byte(text)))), "\uFFFD"))
+	return key.String(strings.ToValidUTF8(clip(string(s.redactor.Redact([]byte(text)))), "\uFFFD"))
 }
 
 // identified tells the request's span who asks. The exchange knows now.

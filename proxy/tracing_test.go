@@ -9,6 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
 
@@ -25,7 +26,7 @@ func TestTracingThatIsOffAllocatesNothing(t *testing.T) {
 		x.spans = p.beginSpans(x)
 		x.spans.identified(x)
 		l := x.spans.asks(x, e)
-		head = l.append(head[:0])
+		head = l.Append(head[:0])
 		x.spans.headCame(http.StatusOK)
 		x.spans.blockCame()
 		x.spans.upstreamEnded("")
@@ -45,7 +46,7 @@ func TestTracingThatIsOffAllocatesNothing(t *testing.T) {
 // A key that the end of a long name cuts through is hidden like any other.
 func TestLongNamesHideTheKeyBeforeTheyAreCut(t *testing.T) {
 	const key = "sk-live-0123456789abcdef"
-	s := &spans{mask: newMask(key)}
+	s := &spans{redactor: upstream.NewKeyRedactor(key)}
 	for before := nameLimit - len(key) - 1; before <= nameLimit+1; before++ {
 		got := s.short("", strings.Repeat("é", before/2)+strings.Repeat("x", before%2)+key).Value.AsString()
 		if strings.Contains(got, key[:4]) || !utf8.ValidString(got) || len(got) > nameLimit+len("\uFFFD…") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -16,44 +17,6 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 )
-
-// The headers of W3C Trace Context.
-const (
-	headerTraceParent = "traceparent"
-	headerTraceState  = "tracestate"
-)
-
-// lineage is the trace context that upstream gets in place of the agent's. The zero
-// value lets the agent's own pass.
-type lineage struct{ parent, state string }
-
-// Get, Set and Keys make it what a propagator writes to.
-func (l *lineage) Get(string) string { return "" }
-func (l *lineage) Keys() []string    { return nil }
-func (l *lineage) Set(name, value string) {
-	switch name {
-	case headerTraceParent:
-		l.parent = value
-	case headerTraceState:
-		l.state = value
-	}
-}
-
-// replaces reports the agent's headers in whose place it stands.
-func (l *lineage) replaces(lower []byte) bool {
-	return l.parent != "" && (string(lower) == headerTraceParent || string(lower) == headerTraceState)
-}
-
-// append writes the headers.
-func (l *lineage) append(dst []byte) []byte {
-	if l.parent != "" {
-		dst = append(append(append(dst, headerTraceParent+": "...), l.parent...), "\r\n"...)
-	}
-	if l.state != "" {
-		dst = append(append(append(dst, headerTraceState+": "...), l.state...), "\r\n"...)
-	}
-	return dst
-}
 
 // agentContext is the trace context of an agent's request, for a propagator.
 type agentContext struct{ *fasthttp.RequestHeader }
@@ -67,7 +30,7 @@ func (a agentContext) Get(name string) string {
 			values = append(values, string(v))
 		}
 	}
-	if name == headerTraceParent && len(values) > 1 {
+	if name == "traceparent" && len(values) > 1 {
 		return ""
 	}
 	return strings.Join(values, ",")
@@ -84,14 +47,14 @@ func parentOf(h *fasthttp.RequestHeader) context.Context {
 
 // asks begins the span of an upstream request and returns what makes upstream a
 // child of it.
-func (s *spans) asks(x *exchange, e intercept.Envelope) lineage {
+func (s *spans) asks(x *exchange, e intercept.Envelope) upstream.TraceContext {
 	if s == nil {
-		return lineage{}
+		return upstream.TraceContext{}
 	}
 	name, attributes := x.describe(s, e)
 	var (
 		ctx context.Context
-		l   lineage
+		l   upstream.TraceContext
 	)
 	s.sent = time.Now()
 	ctx, s.upstream = s.tracing.Tracer.Start(s.ctx, name,
@@ -102,8 +65,8 @@ func (s *spans) asks(x *exchange, e intercept.Envelope) lineage {
 
 // describe names an upstream request: as one to a model where it is, else as HTTP.
 func (x *exchange) describe(s *spans, e intercept.Envelope) (name string, attributes []attribute.KeyValue) {
-	u, m := x.route.upstream, methodOf(e.Method)
-	host, port, err := net.SplitHostPort(u.addr)
+	u, m := x.route.Upstream, methodOf(e.Method)
+	host, port, err := net.SplitHostPort(u.Addr)
 	if n, bad := strconv.Atoi(port); err == nil && bad == nil {
 		attributes = append(attributes, semconv.ServerAddress(host), semconv.ServerPort(n))
 	}
@@ -111,10 +74,10 @@ func (x *exchange) describe(s *spans, e intercept.Envelope) (name string, attrib
 	if x.turns > 1 {
 		attributes = append(attributes, attrContinuation.Int(x.turns-1))
 	}
-	if x.route.dialect == nil || e.Method != http.MethodPost || strings.HasSuffix(e.Path, "/cancel") {
-		return m.name + " " + x.route.label, attributes
+	if x.route.Dialect == nil || e.Method != http.MethodPost || strings.HasSuffix(e.Path, "/cancel") {
+		return m.name + " " + x.route.Label, attributes
 	}
-	attributes = append(attributes, semconv.GenAIOperationNameChat, provider(host, x.route.dialect.Name()))
+	attributes = append(attributes, semconv.GenAIOperationNameChat, provider(host, x.route.Dialect.Name()))
 	info := x.info()
 	s.streamed = info.Streamed
 	if s.streamed {

@@ -10,25 +10,26 @@ const wholeUpTo = 64 << 10
 // untouched both ways; but its errors do not show the key.
 func (x *exchange) passUngated() *intercept.Error {
 	x.outcome = "ungated"
-	u, h := x.route.upstream, &x.fasthttp.Request.Header
-	ask := x.route.envelope(x.fasthttp)
-	up, err := u.do(x.ctx, u.appendRequestHead(nil, h, ask, false, x.spans.asks(x, ask)), ask.Body)
+	u, h := x.route.Upstream, &x.fasthttp.Request.Header
+	ask := x.envelope()
+	up, err := u.Do(x.ctx, u.AppendRequestHead(nil, h, ask, false, x.spans.asks(x, ask)), ask.Body)
 	if err != nil {
 		return noAnswer(err)
 	}
 	x.up = up
-	x.spans.headCame(up.head.StatusCode())
-	u.copyResponseHead(&x.fasthttp.Response.Header, up.head, false)
-	switch status := up.head.StatusCode(); {
+	x.spans.headCame(up.Head.StatusCode())
+	u.CopyResponseHead(&x.fasthttp.Response.Header, up.Head, false)
+	length, known := up.Body.Length()
+	switch status := up.Head.StatusCode(); {
 	case x.fasthttp.IsHead():
 		x.passHead()
 	case status < 200 || status > 299:
 		x.passError()
-	case up.body.framing == byLength && up.body.left <= wholeUpTo:
+	case known && length <= wholeUpTo:
 		x.passWhole()
-	case up.body.framing == byLength:
+	case known:
 		x.begun, x.next = true, (*exchange).copyOn
-		x.stream(int(up.body.left))
+		x.stream(int(length))
 	default:
 		x.begun, x.next = true, (*exchange).copyOn
 		x.stream(unknownLength)
@@ -38,7 +39,7 @@ func (x *exchange) passUngated() *intercept.Error {
 
 func (x *exchange) passWhole() {
 	defer x.close()
-	whole, err := x.up.body.whole(wholeUpTo)
+	whole, err := x.up.Body.ReadAll(wholeUpTo)
 	if err != nil {
 		x.refuse(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end", Err: err})
 		return
@@ -49,14 +50,14 @@ func (x *exchange) passWhole() {
 // passError passes upstream's own error on, but for the key that it may quote.
 func (x *exchange) passError() {
 	defer x.close()
-	resp, mask := &x.fasthttp.Response, x.route.upstream.mask
-	body, err := x.up.body.whole(x.p.options.MaxBody)
+	resp, redactor := &x.fasthttp.Response, x.route.Upstream.Redactor
+	body, err := x.up.Body.ReadAll(x.p.options.MaxBody)
 	if err != nil {
 		x.refuse(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
 		return
 	}
 	resp.SetBodyRaw(body)
-	if len(mask) == 0 {
+	if len(redactor) == 0 {
 		return
 	}
 	if !plain(resp.Header.ContentEncoding()) {
@@ -65,9 +66,9 @@ func (x *exchange) passError() {
 			return
 		}
 	}
-	if mask.shows(body) {
+	if redactor.Contains(body) {
 		resp.Header.Del("Content-Encoding")
-		resp.SetBodyRaw(mask.hide(body))
+		resp.SetBodyRaw(redactor.Redact(body))
 	}
 }
 
@@ -81,8 +82,8 @@ func (x *exchange) refuse(e *intercept.Error) {
 // does not come.
 func (x *exchange) passHead() {
 	defer x.close()
-	if x.up.body.framing == byLength {
-		x.fasthttp.Response.Header.SetContentLength(int(x.up.body.left))
+	if length, known := x.up.Body.Length(); known {
+		x.fasthttp.Response.Header.SetContentLength(int(length))
 	}
-	x.up.body.none()
+	x.up.Body.SetEmpty()
 }

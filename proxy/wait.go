@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/agentconn"
 )
 
 // cancelFor bounds the cancellation of requests whose agent has left.
@@ -63,8 +64,8 @@ func (x *exchange) admitAsked(requests []approvals.Request) *intercept.Error {
 	if size > maxAsked {
 		return &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: fmt.Sprintf("its calls need %d bytes to be shown to reviewers, the limit is %d; none of it is released", size, maxAsked)}
 	}
-	conn, ok := x.fasthttp.Conn().(*agentConn)
-	if ok && size > smallBody && !conn.reserve(&x.p.memory, size*askedCost) {
+	conn, ok := x.fasthttp.Conn().(*agentconn.Conn)
+	if ok && size > smallBody && !conn.ReserveMemory(x.p.memory, size*askedCost) {
 		return errOverloaded
 	}
 	return nil

@@ -1,19 +1,19 @@
-package proxy
+package route
 
 import (
 	"errors"
 	"path"
+	"strconv"
 	"strings"
 )
 
 var errPath = errors.New("the path has an encoding that servers read in different ways")
 
-// normalise gives a path its one spelling: percent-escapes undone, empty and dot
+// NormalPath returns a path in its one spelling: percent-escapes undone, empty and dot
 // segments resolved, path parameters (;x) and a trailing slash removed. It is
-// done once, before routing, and the result is what goes upstream, so that no
-// spelling of a gated route means another route here than there. What is still
-// ambiguous after that is refused.
-func normalise(raw string) (string, error) {
+// done once, before routing, and the result goes upstream, so that no spelling of a
+// gated route is another route there. A path that is still ambiguous is an error.
+func NormalPath(raw string) (string, error) {
 	if !strings.HasPrefix(raw, "/") {
 		return "", errPath
 	}
@@ -23,7 +23,7 @@ func normalise(raw string) (string, error) {
 	return resolve(raw)
 }
 
-// resolve is [normalise] of a path that may need it.
+// resolve is [NormalPath] of a path that may need it.
 func resolve(raw string) (string, error) {
 	decoded, err := unescape(raw)
 	if err != nil {
@@ -62,11 +62,11 @@ func unescape(raw string) (string, error) {
 			if i+2 >= len(raw) {
 				return "", errPath
 			}
-			high, low := unhex(raw[i+1]), unhex(raw[i+2])
-			if high < 0 || low < 0 {
+			n, err := strconv.ParseUint(raw[i+1:i+3], 16, 8)
+			if err != nil {
 				return "", errPath
 			}
-			c = byte(high<<4 | low)
+			c = byte(n)
 			i += 2
 		}
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`%\?#"<>^{|}`+"`", c) >= 0 {
@@ -75,16 +75,4 @@ func unescape(raw string) (string, error) {
 		b.WriteByte(c)
 	}
 	return b.String(), nil
-}
-
-func unhex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

@@ -1,4 +1,4 @@
-package proxy
+package agentconn
 
 import (
 	"errors"
@@ -28,8 +28,8 @@ func TestReadAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	a := &agentConn{Conn: conn}
-	a.ahead.begin(conn)
+	a := &Conn{Conn: conn}
+	a.in.begin(conn)
 
 	_ = a.SetReadDeadline(time.Now().Add(time.Millisecond))
 	if n, err := a.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -57,6 +57,6 @@ func TestReadAhead(t *testing.T) {
 		t.Fatalf("read %d bytes, not the %d that were sent", len(got), len(sent))
 	}
 	if n, err := a.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-		t.Fatalf("behind the end: read %d, %v", n, err)
+		t.Fatalf("after the end: read %d, %v", n, err)
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"bufio"
@@ -25,7 +25,7 @@ func TestUpstreamKeyHeader(t *testing.T) {
 		{"https://api.anthropic.com/v1", "authorization", "x-api-key: agent", "Authorization: Bearer secret"},
 	}
 	for _, tt := range tests {
-		u, err := newUpstream(Upstream{Prefix: "/v1", URL: tt.url, APIKey: "secret", KeyHeader: tt.configured})
+		u, err := New(Config{Prefix: "/v1", URL: tt.url, APIKey: "secret", KeyHeader: tt.configured})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestUpstreamKeyHeader(t *testing.T) {
 		if err := h.Read(bufio.NewReader(strings.NewReader("POST /x HTTP/1.1\r\nHost: h\r\n" + tt.agent + "\r\n"))); err != nil {
 			t.Fatal(err)
 		}
-		head := string(u.appendRequestHead(nil, &h, intercept.Envelope{Method: "POST", Path: "/x"}, true, lineage{}))
+		head := string(u.AppendRequestHead(nil, &h, intercept.Envelope{Method: "POST", Path: "/x"}, true, TraceContext{}))
 		if !strings.Contains(head, "\r\n"+tt.want+"\r\n") || strings.Contains(head, ": agent") || strings.Contains(head, "Bearer agent") || strings.Count(head, "secret") != 1 {
 			t.Errorf("%s, %s, %s: %q", tt.url, tt.configured, tt.agent, head)
 		}

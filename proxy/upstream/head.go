@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"bufio"
@@ -13,8 +13,8 @@ var (
 	errSwitched = errors.New("it switches protocols")
 )
 
-// malformed returns which of the faults of a head err is, nil for none.
-func malformed(err error) error {
+// MalformedHead returns the fault in an answer's head that err wraps, nil for none.
+func MalformedHead(err error) error {
 	for _, fault := range []error{errFolded, errBareLine, errStatus, errSwitched} {
 		if errors.Is(err, fault) {
 			return fault
@@ -23,26 +23,10 @@ func malformed(err error) error {
 	return nil
 }
 
-// folded reports whether a line of a head's header lines continues the one before it
-// (obs-fold, RFC 9112 section 5.2). Servers read such a header in different ways.
-func folded(lines []byte) bool {
-	for i := 0; i < len(lines); {
-		if lines[i] == ' ' || lines[i] == '\t' {
-			return true
-		}
-		n := bytes.IndexByte(lines[i:], '\n')
-		if n < 0 {
-			return false
-		}
-		i += n + 1
-	}
-	return false
-}
-
-// checkHead looks at the head of an answer, before fasthttp parses it: that waits for
-// more of a head whose lines end in bare line feeds, and joins folded lines wrongly. It
-// returns nil at the head's end, and where the head cannot be read to its end: the parser
-// finds out why.
+// checkHead checks the head of an answer before fasthttp parses it, which waits for more
+// of a head whose lines end in bare line feeds, and joins folded lines wrongly. It
+// returns nil at the head's end, and if the head cannot be read to its end: the parser
+// then reports why.
 func checkHead(br *bufio.Reader) error {
 	line := 0 // where the line begins that is looked at
 	for need := 1; ; {

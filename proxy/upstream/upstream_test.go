@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"context"
@@ -35,41 +35,41 @@ func TestRequestIsSentOnce(t *testing.T) {
 	defer server.Close()
 	for taken, want := range map[int]int{0: 1, 1: 0} {
 		for name, body := range map[string][]byte{"with the head": []byte("{}"), "behind it": make([]byte, 64<<10)} {
-			u, err := newUpstream(Upstream{Prefix: "/v1", URL: server.URL()})
+			u, err := New(Config{Prefix: "/v1", URL: server.URL()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			before := len(server.Requests())
 			kept := []*dying{{taken: taken}, {taken: taken}}
 			for _, d := range kept {
-				u.put(newUpstreamConn(d))
+				u.put(newPersistConn(d))
 			}
 			head := append(make([]byte, 0, 1<<10), "POST /v1/x HTTP/1.1\r\nContent-Length: "...)
 			head = append(head, []byte(map[bool]string{true: "2", false: "65536"}[len(body) == 2]+"\r\n\r\n")...)
-			r, err := u.do(context.Background(), head, body)
+			r, err := u.Do(context.Background(), head, body)
 			if sent := len(server.Requests()) - before; sent != want || (err == nil) != (want == 1) || err != nil && !errors.Is(err, syscall.EPIPE) {
 				t.Errorf("%d bytes taken, body %s: sent %d times, %v", taken, name, sent, err)
 			}
 			if r != nil {
-				r.body.close()
+				r.Body.close()
 			}
 			if !kept[1].closed || kept[0].closed != (want == 1) {
 				t.Errorf("%d bytes taken, body %s: closed %t and %t", taken, name, kept[0].closed, kept[1].closed)
 			}
-			u.close()
+			u.Close()
 		}
 	}
 }
 
 // A fresh connection that takes nothing is an error, not a loop.
 func TestFreshConnectionThatTakesNothing(t *testing.T) {
-	u, err := newUpstream(Upstream{Prefix: "/v1", URL: "http://upstream.invalid"})
+	u, err := New(Config{Prefix: "/v1", URL: "http://upstream.invalid"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dialled := 0
-	u.dial = func(context.Context, string, string) (net.Conn, error) { dialled++; return &dying{}, nil }
-	if _, err := u.do(context.Background(), []byte("POST / HTTP/1.1\r\n\r\n"), nil); !errors.Is(err, syscall.EPIPE) || dialled != 1 {
+	u.Dial = func(context.Context, string, string) (net.Conn, error) { dialled++; return &dying{}, nil }
+	if _, err := u.Do(context.Background(), []byte("POST / HTTP/1.1\r\n\r\n"), nil); !errors.Is(err, syscall.EPIPE) || dialled != 1 {
 		t.Errorf("dialled %d times: %v", dialled, err)
 	}
 }

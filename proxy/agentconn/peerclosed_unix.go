@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package proxy
+package agentconn
 
 import (
 	"net"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerClosed peeks at the socket: nothing to read and no wait means the end.
-func peerClosed(conn net.Conn) bool {
+// isPeerClosed peeks at the socket: nothing to read and no wait means the end.
+func isPeerClosed(conn net.Conn) bool {
 	sc, ok := conn.(syscall.Conn)
 	if !ok {
 		return false
@@ -23,7 +23,7 @@ func peerClosed(conn net.Conn) bool {
 	err = raw.Control(func(fd uintptr) {
 		var b [1]byte
 		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		closed = n == 0 && err == nil || err == unix.ECONNRESET
+		closed = (n == 0 && err == nil) || err == unix.ECONNRESET
 	})
 	return err != nil || closed
 }

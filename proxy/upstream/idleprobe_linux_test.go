@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"net"
@@ -8,9 +8,9 @@ import (
 // wrapped is a connection that hides what is beneath it.
 type wrapped struct{ net.Conn }
 
-// A connection that cannot be looked at any more is not used; one at which there never
-// was anything to look at is.
-func TestQuietOfWhatCannotBeLookedAt(t *testing.T) {
+// A connection whose socket can no longer be checked is not used; one that never had a
+// socket to check is.
+func TestIdleProbeWithoutASocket(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -27,18 +27,18 @@ func TestQuietOfWhatCannotBeLookedAt(t *testing.T) {
 	open, closed := dial(), dial()
 	closed.Close()
 	for name, c := range map[string]struct {
-		conn  net.Conn
-		quiet bool
+		conn net.Conn
+		want bool
 	}{
 		"open":                     {open, true},
 		"closed before it is kept": {closed, false},
 		"no connection at all":     {new(net.TCPConn), false},
 		"not the system's":         {wrapped{open}, true},
 	} {
-		var q quiet
-		q.begin(c.conn)
-		if got := q.now(); got != c.quiet {
-			t.Errorf("%s: quiet is %t", name, got)
+		var p idleProbe
+		p.init(c.conn)
+		if got := p.usable(); got != c.want {
+			t.Errorf("%s: usable is %t", name, got)
 		}
 	}
 }

@@ -1,4 +1,7 @@
-package proxy
+// Package upstream is the data plane's leg to a model API: connections that are kept,
+// the heads of requests and answers, bodies as they arrive, and the redaction of the
+// configured key. It depends on no dialect.
+package upstream
 
 import (
 	"bufio"
@@ -25,52 +28,64 @@ const (
 	headLimit       = 32 << 10
 )
 
-// upstream is the leg to one model API: own connections on fasthttp's public
-// codec, because its client cannot be cancelled before the headers, hides a
-// body that was cut at a chunk boundary and hands on one chunk at a time.
-type upstream struct {
-	prefix string
-	base   string // path of the URL, no trailing slash
+// Config is what a [Client] is made of.
+type Config struct {
+	Prefix    string // path that agents use, such as /v1
+	URL       string // what the prefix stands for, http or https
+	APIKey    string // replaces the agent's key; empty: the agent's own passes on
+	KeyHeader string // for APIKey, in lower case; empty or auto: that of the provider at the host
+}
+
+// Client sends requests to one model API. It has its own connections and uses only
+// fasthttp's codec, because fasthttp's client cannot be cancelled before the headers,
+// hides that a body was cut at a chunk boundary, and returns one chunk at a time. It is
+// safe for concurrent use.
+type Client struct {
+	Prefix   string      // of the paths that agents use, no trailing slash
+	BasePath string      // path of the URL, no trailing slash
+	Addr     string      // host:port to dial
+	Redactor KeyRedactor // of the configured key
+	// Dial opens connections. It may be replaced before the first request.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
 	host   string // Host header
-	addr   string // host:port to dial
 	tls    *tls.Config
 	apiKey string
 	// keyHeader carries apiKey; empty: the header that the agent uses for its own
 	keyHeader string
-	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
-
-	mask mask // of apiKey
 
 	mu     sync.Mutex
-	idle   []*upstreamConn // most recently used last
+	idle   []*persistConn // most recently used last
 	closed bool
 }
 
-// upstreamConn is one connection to an upstream.
-type upstreamConn struct {
+// persistConn is a connection that may serve several requests.
+type persistConn struct {
 	net.Conn
-	quiet quiet
+	probe idleProbe
 	used  time.Time // when it became idle
 }
 
-func newUpstreamConn(conn net.Conn) *upstreamConn {
-	c := &upstreamConn{Conn: conn}
-	c.quiet.begin(conn)
+func newPersistConn(conn net.Conn) *persistConn {
+	c := &persistConn{Conn: conn}
+	c.probe.init(conn)
 	return c
 }
 
-func newUpstream(u Upstream) (*upstream, error) {
+// New makes the client of an upstream. It does not connect. The error is that of a URL
+// that cannot be parsed.
+func New(u Config) (*Client, error) {
 	parsed, err := url.Parse(u.URL)
 	if err != nil {
 		return nil, fmt.Errorf("upstream %s: %w", u.Prefix, err)
 	}
 	port := parsed.Port()
-	up := &upstream{
-		prefix: strings.TrimSuffix(u.Prefix, "/"),
-		base:   strings.TrimSuffix(parsed.EscapedPath(), "/"),
-		host:   parsed.Host,
-		apiKey: u.APIKey, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
-		dial: (&net.Dialer{
+	up := &Client{
+		Prefix:   strings.TrimSuffix(u.Prefix, "/"),
+		BasePath: strings.TrimSuffix(parsed.EscapedPath(), "/"),
+		host:     parsed.Host,
+		apiKey:   u.APIKey, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
+		Dial: (&net.Dialer{
 			Timeout:         dialTimeout,
 			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
 		}).DialContext,
@@ -84,27 +99,27 @@ func newUpstream(u Upstream) (*upstream, error) {
 	if port == "" {
 		port = "80"
 	}
-	up.addr = net.JoinHostPort(parsed.Hostname(), port)
-	up.mask = newMask(u.APIKey)
+	up.Addr = net.JoinHostPort(parsed.Hostname(), port)
+	up.Redactor = NewKeyRedactor(u.APIKey)
 	return up, nil
 }
 
-// response is the head of an upstream's answer with its body still to come.
-type response struct {
-	head *fasthttp.ResponseHeader // nil once the response is closed
-	body body
+// Response is the head of an upstream's answer with its body still to come.
+type Response struct {
+	Head *fasthttp.ResponseHeader // nil once the response is closed
+	Body Body
 }
 
 // responseHeads are used again: what is read into one is copied nowhere else, and
 // takes an allocation or two a header.
 var responseHeads = sync.Pool{New: func() any { return new(fasthttp.ResponseHeader) }}
 
-// close ends reading the response.
-func (r *response) close() {
-	r.body.close()
-	if r.head != nil {
-		responseHeads.Put(r.head)
-		r.head = nil
+// Close ends reading the response.
+func (r *Response) Close() {
+	r.Body.close()
+	if r.Head != nil {
+		responseHeads.Put(r.Head)
+		r.Head = nil
 	}
 }
 
@@ -112,27 +127,28 @@ func (r *response) close() {
 // of an answer.
 var errNoAnswer = errors.New("upstream closed the connection without an answer")
 
-// errUntaken wraps the failure of a connection that took no byte of a request.
-var errUntaken = errors.New("connection failed before any byte of the request was sent")
+// ErrNotSent wraps the error of a request of which no byte was sent.
+var ErrNotSent = errors.New("connection failed before any byte of the request was sent")
 
-// do sends one request and reads the head of its answer. A request is sent once:
-// only where a kept connection turns out to be closed, so that no byte of it was
-// taken, another one is used. Cancelling the context closes the connection.
-func (u *upstream) do(ctx context.Context, head, body []byte) (*response, error) {
+// Do sends one request and reads the head of its answer. A request is sent once: only
+// if a kept connection turns out to be closed, so that no byte was sent, another one is
+// used. Cancelling the context closes the connection. The error wraps [ErrNotSent] if no
+// byte was sent, and is the cause of the context if that has ended.
+func (u *Client) Do(ctx context.Context, head, body []byte) (*Response, error) {
 	for {
 		conn, err := u.get(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errUntaken, err)
+			return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
 		}
-		r, err := u.doOn(ctx, conn, head, body)
-		if kept := !conn.used.IsZero(); kept && errors.Is(err, errUntaken) {
+		r, err := u.doOnConn(ctx, conn, head, body)
+		if kept := !conn.used.IsZero(); kept && errors.Is(err, ErrNotSent) {
 			continue
 		}
 		return r, err
 	}
 }
 
-func (u *upstream) doOn(ctx context.Context, conn *upstreamConn, head, body []byte) (*response, error) {
+func (u *Client) doOnConn(ctx context.Context, conn *persistConn, head, body []byte) (*Response, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	r, err := u.roundTrip(conn, head, body)
 	if err != nil {
@@ -143,7 +159,7 @@ func (u *upstream) doOn(ctx context.Context, conn *upstreamConn, head, body []by
 		}
 		return nil, err
 	}
-	r.body.release = func(reusable bool) {
+	r.Body.release = func(reusable bool) {
 		if stop() && reusable {
 			u.put(conn)
 			return
@@ -153,37 +169,37 @@ func (u *upstream) doOn(ctx context.Context, conn *upstreamConn, head, body []by
 	return r, nil
 }
 
-func (u *upstream) roundTrip(conn *upstreamConn, head, body []byte) (*response, error) {
+func (u *Client) roundTrip(conn *persistConn, head, body []byte) (*Response, error) {
 	taken, writeErr := send(conn.Conn, head, body)
 	if writeErr != nil && taken == 0 {
-		return nil, fmt.Errorf("%w: %w", errUntaken, writeErr)
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, writeErr)
 	}
-	r := &response{head: responseHeads.Get().(*fasthttp.ResponseHeader)}
+	r := &Response{Head: responseHeads.Get().(*fasthttp.ResponseHeader)}
 	br := readers.Get().(*bufio.Reader)
 	br.Reset(conn.Conn)
-	r.head.DisableNormalizing()
-	r.head.SetNoDefaultContentType(true)
+	r.Head.DisableNormalizing()
+	r.Head.SetNoDefaultContentType(true)
 	if err := r.readHead(br); err != nil {
 		putReader(br)
 		return nil, headError(cmp.Or(writeErr, err))
 	}
-	r.body.begin(conn.Conn, r.head, br)
+	r.Body.init(conn.Conn, r.Head, br)
 	if writeErr != nil {
-		r.body.reusable = false
+		r.Body.reusable = false
 	}
 	return r, nil
 }
 
 // readHead reads heads until one that is not interim.
-func (r *response) readHead(br *bufio.Reader) error {
+func (r *Response) readHead(br *bufio.Reader) error {
 	for {
 		if err := checkHead(br); err != nil {
 			return err
 		}
-		if err := r.head.Read(br); err != nil {
+		if err := r.Head.Read(br); err != nil {
 			return err
 		}
-		switch code := r.head.StatusCode(); {
+		switch code := r.Head.StatusCode(); {
 		case code >= http.StatusOK:
 			return nil
 		case code < http.StatusContinue:
@@ -200,7 +216,7 @@ func headError(err error) error {
 	var network net.Error
 	var small *fasthttp.ErrSmallBuffer
 	switch {
-	case malformed(err) != nil:
+	case MalformedHead(err) != nil:
 	case errors.Is(err, io.EOF):
 		err = errNoAnswer
 	case errors.As(err, &network):
@@ -232,7 +248,7 @@ func putReader(br *bufio.Reader) {
 }
 
 // get returns an idle connection that is still open, or a new one.
-func (u *upstream) get(ctx context.Context) (*upstreamConn, error) {
+func (u *Client) get(ctx context.Context) (*persistConn, error) {
 	for {
 		u.mu.Lock()
 		n := len(u.idle)
@@ -244,7 +260,7 @@ func (u *upstream) get(ctx context.Context) (*upstreamConn, error) {
 		u.idle[n-1] = nil
 		u.idle = u.idle[:n-1]
 		u.mu.Unlock()
-		if time.Since(conn.used) < idleFor && conn.quiet.now() {
+		if time.Since(conn.used) < idleFor && conn.probe.usable() {
 			return conn, nil
 		}
 		conn.Close()
@@ -252,26 +268,26 @@ func (u *upstream) get(ctx context.Context) (*upstreamConn, error) {
 	return u.connect(ctx)
 }
 
-func (u *upstream) connect(ctx context.Context) (*upstreamConn, error) {
+func (u *Client) connect(ctx context.Context) (*persistConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := u.dial(ctx, "tcp", u.addr)
+	conn, err := u.Dial(ctx, "tcp", u.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect to upstream: %w", err)
 	}
 	if u.tls == nil {
-		return newUpstreamConn(conn), nil
+		return newPersistConn(conn), nil
 	}
 	secure := tls.Client(conn, u.tls)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("TLS with upstream: %w", err)
 	}
-	return newUpstreamConn(secure), nil
+	return newPersistConn(secure), nil
 }
 
 // put keeps a connection for the next request.
-func (u *upstream) put(conn *upstreamConn) {
+func (u *Client) put(conn *persistConn) {
 	conn.used = time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -282,8 +298,8 @@ func (u *upstream) put(conn *upstreamConn) {
 	u.idle = append(u.idle, conn)
 }
 
-// close drops the idle connections and keeps no more.
-func (u *upstream) close() {
+// Close closes the idle connections. Later ones are not kept.
+func (u *Client) Close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.closed = true

@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"bytes"
@@ -10,33 +10,33 @@ import (
 
 func TestMask(t *testing.T) {
 	const key = "sk-proj-aB3/xQ9"
-	m := newMask(key)
+	m := NewKeyRedactor(key)
 	tests := []struct{ in, want string }{
 		{"", ""},
 		{"no key: sk-proj-aB3/xQ", "no key: sk-proj-aB3/xQ"},
-		{key, masked},
-		{"x" + key + key + "y", "x" + masked + masked + "y"},
-		{`{"key":"sk-proj-aB3\/xQ9"}`, `{"key":"` + masked + `"}`},
-		{"/?k=sk-proj-aB3%2FxQ9&x", "/?k=" + masked + "&x"},
-		{"BBBB" + key, "BBBB" + masked},
-		{"BBsk-proj-aB" + key, "BBsk-proj-aB" + masked},
+		{key, redacted},
+		{"x" + key + key + "y", "x" + redacted + redacted + "y"},
+		{`{"key":"sk-proj-aB3\/xQ9"}`, `{"key":"` + redacted + `"}`},
+		{"/?k=sk-proj-aB3%2FxQ9&x", "/?k=" + redacted + "&x"},
+		{"BBBB" + key, "BBBB" + redacted},
+		{"BBsk-proj-aB" + key, "BBsk-proj-aB" + redacted},
 	}
 	for _, tt := range tests {
 		in := []byte(tt.in)
-		if got := string(m.hide(in)); got != tt.want || m.shows(in) != (tt.in != tt.want) || string(in) != tt.in {
+		if got := string(m.Redact(in)); got != tt.want || m.Contains(in) != (tt.in != tt.want) || string(in) != tt.in {
 			t.Errorf("%q becomes %q, want %q", tt.in, got, tt.want)
 		}
 	}
 	for before := range 7 {
 		for after := range 4 {
 			digits := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("u", before) + key + strings.Repeat("p", after)))
-			if got := m.hide([]byte(digits)); !bytes.Contains(got, []byte(masked)) {
+			if got := m.Redact([]byte(digits)); !bytes.Contains(got, []byte(redacted)) {
 				t.Errorf("the key after %d bytes and before %d stays in base64: %s", before, after, got)
 			}
 		}
 	}
 	for _, placeholder := range []string{"", "none", "EMPTY"} {
-		if m := newMask(placeholder); m.shows([]byte("none is EMPTY")) {
+		if m := NewKeyRedactor(placeholder); m.Contains([]byte("none is EMPTY")) {
 			t.Errorf("%q is taken for a secret", placeholder)
 		}
 	}
@@ -49,13 +49,13 @@ func FuzzMask(f *testing.F) {
 	f.Add(`q"/\x+==&`, `{"k":"q\"\/\\x+==&"}`)
 	f.Add("not \xff UTF-8", "not \xff UTF-8")
 	f.Fuzz(func(t *testing.T, key, text string) {
-		m := newMask(key)
+		m := NewKeyRedactor(key)
 		for i := range m {
 			if got, want := m[i].index([]byte(text), 0), strings.Index(text, string(m[i].text)); got != want {
 				t.Fatalf("%q in %q: at %d, want %d", m[i].text, text, got, want)
 			}
 		}
-		if len(key) >= shortestSecret && !m.shows([]byte(key)) {
+		if len(key) >= minKeyLength && !m.Contains([]byte(key)) {
 			t.Fatalf("%q does not show itself", key)
 		}
 	})
@@ -63,13 +63,13 @@ func FuzzMask(f *testing.F) {
 
 // BenchmarkMask is what looking for the key costs a stream of events.
 func BenchmarkMask(b *testing.B) {
-	m := newMask("sk-proj-" + strings.Repeat("aB3xQ9zK", 16))
+	m := NewKeyRedactor("sk-proj-" + strings.Repeat("aB3xQ9zK", 16))
 	var stream []byte
 	for i := range 200 {
 		stream = fmt.Appendf(stream, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1763712000,"model":"gpt-4o-mini","choices":[{"index":0,"delta":{"content":" word%d"},"logprobs":null,"finish_reason":null}],"obfuscation":"x%dPq"}`+"\n\n", i, i)
 	}
 	b.SetBytes(int64(len(stream)))
 	for b.Loop() {
-		m.hide(stream)
+		m.Redact(stream)
 	}
 }

@@ -1,4 +1,6 @@
-package proxy
+// Package route finds where a request goes: which upstream, and which dialect gates it.
+// A request whose path is not known to be harmless goes nowhere.
+package route
 
 import (
 	"fmt"
@@ -8,11 +10,11 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/valyala/fasthttp"
+	"github.com/heldcall/heldcall/proxy/upstream"
 )
 
 // ungated are the routes known to carry no tool calls, as patterns of the path
-// behind the upstream's prefix, with their methods. Everything that is neither
+// after the upstream's prefix, with their methods. Everything that is neither
 // here, in proxy.routes.allow, nor gated by a dialect is refused: POST below
 // /models generates at some providers.
 var ungated = []struct{ methods, pattern string }{
@@ -36,55 +38,62 @@ var ungated = []struct{ methods, pattern string }{
 	{"GET POST DELETE", "/conversations/*"},
 }
 
-// route is where a request goes.
-type route struct {
-	upstream *upstream
-	dialect  intercept.Dialect // nil: the route carries no calls
-	path     string            // normalised, behind the upstream's prefix
-	label    string            // for metrics, bounded
+// Unknown is the label of a request whose upstream is not known.
+const Unknown = "unknown"
+
+// Route is where a request goes.
+type Route struct {
+	Upstream *upstream.Client
+	Dialect  intercept.Dialect // nil: the route carries no calls
+	Path     string            // normalised, after the upstream's prefix
+	Label    string            // for metrics: a dialect's name, ungated, allowed, refused or Unknown
 }
 
-// envelope is the request as it goes upstream if nothing is changed.
-func (r *route) envelope(ctx *fasthttp.RequestCtx) intercept.Envelope {
-	return intercept.Envelope{
-		Method: string(ctx.Method()), Path: r.path, Query: string(ctx.URI().QueryString()), Body: ctx.Request.Body(),
-	}
-}
-
-// router finds routes. It is immutable.
-type router struct {
-	upstreams []*upstream // longest prefix first
+// Router finds routes. It is immutable.
+type Router struct {
+	upstreams []*upstream.Client // longest prefix first
 	dialects  []intercept.Dialect
 	allowed   []string
 }
 
-// find routes a normalised path. Letter case does not matter for a gated route,
-// whose canonical spelling goes upstream.
-func (r *router) find(method, path string) (route, *intercept.Error) {
+// New makes a router. allowed are further patterns of paths that carry no calls, with
+// or without an upstream's prefix.
+func New(upstreams []*upstream.Client, dialects []intercept.Dialect, allowed []string) *Router {
+	sorted := slices.Clone(upstreams)
+	slices.SortStableFunc(sorted, func(a, b *upstream.Client) int { return len(b.Prefix) - len(a.Prefix) })
+	return &Router{sorted, dialects, allowed}
+}
+
+// Upstreams returns all upstreams. The slice must not be changed.
+func (r *Router) Upstreams() []*upstream.Client { return r.upstreams }
+
+// Find routes a path as [NormalPath] returns it. Letter case does not matter for a
+// gated route, whose canonical spelling goes upstream. The error refuses the request.
+func (r *Router) Find(method, path string) (Route, *intercept.Error) {
 	u, rest, ok := r.upstream(path)
 	if !ok {
-		return route{label: "unknown"}, &intercept.Error{
+		return Route{Label: Unknown}, &intercept.Error{
 			Code:   intercept.CodeRouteNotGated,
 			Reason: fmt.Sprintf("no upstream for this path; use http://HOST:PORT and one of: %s", strings.Join(r.prefixes(), ", ")),
 		}
 	}
 	for _, d := range r.dialects {
 		if canonical, ok := d.Gates(method, rest); ok {
-			return route{u, d, canonical, d.Name()}, nil
+			return Route{u, d, canonical, d.Name()}, nil
 		}
 	}
 	plain := withoutDeployment(rest)
 	for _, known := range ungated {
-		if match(known.pattern, plain) && slices.Contains(strings.Fields(known.methods), method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(u.base+rest, http.MethodPost) {
-			return route{u, nil, rest, "ungated"}, nil
+		if match(known.pattern, plain) && slices.Contains(strings.Fields(known.methods), method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(u.BasePath+rest, http.MethodPost) {
+			return Route{u, nil, rest, "ungated"}, nil
 		}
 	}
 	for _, pattern := range r.allowed {
-		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(u.base+rest, http.MethodPost, http.MethodGet) {
-			return route{u, nil, rest, "allowed"}, nil
+		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(u.BasePath+rest, http.MethodPost, http.MethodGet) {
+			return Route{u, nil, rest, "allowed"}, nil
 		}
 	}
-	return route{upstream: u, label: "refused"}, &intercept.Error{
+	return Route{Upstream: u, Label: "refused"}, &intercept.Error{
 		Code:   intercept.CodeRouteNotGated,
 		Reason: "this route can carry tool calls that heldcall does not gate, or is unknown to it; if it carries none, add its path to proxy.routes.allow",
 	}
@@ -93,7 +102,7 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 // gatedOtherwise reports whether a dialect gates the path, as it is upstream, under
 // one of the methods: no setting lets such a path pass under another one, or
 // because a part of it stands in the upstream's URL.
-func (r *router) gatedOtherwise(path string, methods ...string) bool {
+func (r *Router) gatedOtherwise(path string, methods ...string) bool {
 	for _, d := range r.dialects {
 		for _, method := range methods {
 			if _, gated := d.Gates(method, path); gated {
@@ -119,9 +128,9 @@ func withoutDeployment(path string) string {
 }
 
 // upstream finds the upstream with the longest prefix of whole segments.
-func (r *router) upstream(path string) (u *upstream, rest string, ok bool) {
+func (r *Router) upstream(path string) (u *upstream.Client, rest string, ok bool) {
 	for _, u := range r.upstreams {
-		if rest, ok := cutPrefix(path, u.prefix); ok {
+		if rest, ok := cutPrefix(path, u.Prefix); ok {
 			return u, rest, true
 		}
 	}
@@ -136,9 +145,9 @@ func cutPrefix(path, prefix string) (rest string, ok bool) {
 	return rest, rest == "" || rest[0] == '/'
 }
 
-func (r *router) prefixes() (list []string) {
+func (r *Router) prefixes() (list []string) {
 	for _, u := range r.upstreams {
-		list = append(list, u.prefix+"/")
+		list = append(list, u.Prefix+"/")
 	}
 	return list
 }

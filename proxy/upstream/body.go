@@ -1,4 +1,4 @@
-package proxy
+package upstream
 
 import (
 	"bufio"
@@ -23,22 +23,22 @@ var (
 	bigBlocks   = sync.Pool{New: func() any { b := make([]byte, bigBlock); return &b }}
 )
 
-// body reads the body of an upstream's answer block by block: all that one read
+// Body reads the body of an upstream's answer block by block: all that one read
 // brought, with the chunked coding taken out in place, so that what goes on to
 // the agent is one write too. It is not safe for concurrent use.
-type body struct {
-	conn     net.Conn
-	early    []byte        // came with the head, lies in reader
-	reader   *bufio.Reader // that the head was read with, until early is used up
-	block    *[]byte
-	full     bool // the last read filled its block
-	coding   chunked
-	framing  framing
-	left     int64 // bytes of a body of known length
-	reusable bool  // the connection may be used again after the body
-	ended    bool
-	timed    bool // its reads have a deadline
-	release  func(reusable bool)
+type Body struct {
+	conn      net.Conn
+	buffered  []byte        // came with the head, lies in reader
+	reader    *bufio.Reader // that the head was read with, until buffered is used up
+	block     *[]byte
+	full      bool // the last read filled its block
+	coding    chunked
+	framing   framing
+	remaining int64 // bytes of a body of known length
+	reusable  bool  // the connection may be used again after the body
+	ended     bool
+	timed     bool // its reads have a deadline
+	release   func(reusable bool)
 }
 
 type framing int
@@ -49,16 +49,16 @@ const (
 	byClose
 )
 
-// begin prepares reading the body that follows head. It takes the reader over.
-func (b *body) begin(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio.Reader) {
+// init prepares reading the body that follows head. It takes the reader over.
+func (b *Body) init(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio.Reader) {
 	b.conn, b.reader = conn, reader
-	b.early, _ = reader.Peek(reader.Buffered())
+	b.buffered, _ = reader.Peek(reader.Buffered())
 	b.reusable = !head.ConnectionClose() && head.IsHTTP11()
 	switch n := head.ContentLength(); {
 	case head.StatusCode() == fasthttp.StatusNoContent, head.StatusCode() == fasthttp.StatusNotModified:
-		b.framing, b.left = byLength, 0
+		b.framing, b.remaining = byLength, 0
 	case n >= 0:
-		b.framing, b.left = byLength, int64(n)
+		b.framing, b.remaining = byLength, int64(n)
 	case n == -1:
 		b.framing = byChunks
 	default:
@@ -69,26 +69,34 @@ func (b *body) begin(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio
 
 // checkEmpty gives up a connection on which something stands behind an answer
 // without a body: it would be taken for the next answer.
-func (b *body) checkEmpty() {
-	if b.framing == byLength && b.left == 0 && len(b.early) > 0 {
+func (b *Body) checkEmpty() {
+	if b.framing == byLength && b.remaining == 0 && len(b.buffered) > 0 {
 		b.reusable = false
 	}
 }
 
-// none says that the answer has no body, whatever its head says (HEAD).
-func (b *body) none() {
-	b.framing, b.left = byLength, 0
+// SetEmpty marks that the answer has no body, whatever its head says (HEAD).
+func (b *Body) SetEmpty() {
+	b.framing, b.remaining = byLength, 0
 	b.checkEmpty()
 }
 
-// framed reports whether the framing itself says where the body ends.
-func (b *body) framed() bool { return b.framing != byClose }
+// Length returns how many bytes of a body of known length are still to come; known is
+// false for others.
+func (b *Body) Length() (n int64, known bool) { return b.remaining, b.framing == byLength }
 
-// next returns the next block, valid until the next call. At the end it returns
-// io.EOF; a body that ends before its framing says so is [io.ErrUnexpectedEOF].
-func (b *body) next() ([]byte, error) {
+// Buffered reports whether bytes of the body came with the head and are not read yet.
+func (b *Body) Buffered() bool { return len(b.buffered) > 0 }
+
+// Framed reports whether the framing marks the end of the body.
+func (b *Body) Framed() bool { return b.framing != byClose }
+
+// Next returns the next block, valid until the next call. At the end it returns
+// [io.EOF], at an end that is not that of the framing [io.ErrUnexpectedEOF]. After
+// [os.ErrDeadlineExceeded] the next call continues.
+func (b *Body) Next() ([]byte, error) {
 	for {
-		if b.ended || b.framing == byLength && b.left == 0 {
+		if b.ended || b.framing == byLength && b.remaining == 0 {
 			b.ended = true
 			return nil, io.EOF
 		}
@@ -109,7 +117,7 @@ func (b *body) next() ([]byte, error) {
 }
 
 // end translates the error of a read.
-func (b *body) end(err error) error {
+func (b *Body) end(err error) error {
 	if b.ended {
 		return io.EOF
 	}
@@ -127,14 +135,14 @@ func (b *body) end(err error) error {
 	return fmt.Errorf("read the answer's body: %w", err)
 }
 
-func (b *body) read() ([]byte, error) {
-	if len(b.early) > 0 {
-		p := b.early
-		b.early = nil
+func (b *Body) read() ([]byte, error) {
+	if len(b.buffered) > 0 {
+		p := b.buffered
+		b.buffered = nil
 		b.full = len(p) >= bigBlock/2
 		return p, nil
 	}
-	b.drop()
+	b.releaseBlock()
 	pool := &smallBlocks
 	if b.full {
 		pool = &bigBlocks
@@ -145,11 +153,11 @@ func (b *body) read() ([]byte, error) {
 	return (*b.block)[:n], err
 }
 
-// whole reads the rest of the body, up to a limit.
-func (b *body) whole(limit int) ([]byte, error) {
+// ReadAll reads the rest of the body, up to a limit.
+func (b *Body) ReadAll(limit int) ([]byte, error) {
 	var all []byte
 	for {
-		p, err := b.next()
+		p, err := b.Next()
 		all = append(all, p...)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -162,16 +170,16 @@ func (b *body) whole(limit int) ([]byte, error) {
 	}
 }
 
-// within bounds the reads from now on; the zero time ends that.
-func (b *body) within(deadline time.Time) {
+// SetReadDeadline bounds the reads from now on; the zero time removes the bound.
+func (b *Body) SetReadDeadline(deadline time.Time) {
 	if timed := !deadline.IsZero(); timed || b.timed {
 		b.timed = timed
 		_ = b.conn.SetReadDeadline(deadline)
 	}
 }
 
-// drop gives the memory of the last block back.
-func (b *body) drop() {
+// releaseBlock returns the memory of the last block.
+func (b *Body) releaseBlock() {
 	if b.reader != nil {
 		putReader(b.reader)
 		b.reader = nil
@@ -187,13 +195,13 @@ func (b *body) drop() {
 	b.block = nil
 }
 
-func (b *body) decode(p []byte) ([]byte, error) {
+func (b *Body) decode(p []byte) ([]byte, error) {
 	switch b.framing {
 	case byLength:
-		if int64(len(p)) > b.left {
-			p, b.reusable = p[:b.left], false
+		if int64(len(p)) > b.remaining {
+			p, b.reusable = p[:b.remaining], false
 		}
-		b.left -= int64(len(p))
+		b.remaining -= int64(len(p))
 		return p, nil
 	case byChunks:
 		out, rest, err := b.coding.decode(p)
@@ -210,11 +218,11 @@ func (b *body) decode(p []byte) ([]byte, error) {
 }
 
 // close ends reading. The connection is kept only after the whole body.
-func (b *body) close() {
-	b.drop()
-	b.within(time.Time{})
+func (b *Body) close() {
+	b.releaseBlock()
+	b.SetReadDeadline(time.Time{})
 	if b.release != nil {
-		b.release(b.reusable && (b.ended || b.framing == byLength && b.left == 0))
+		b.release(b.reusable && (b.ended || b.framing == byLength && b.remaining == 0))
 		b.release = nil
 	}
 }
@@ -355,4 +363,17 @@ func (c *chunked) endLine() bool {
 	}
 	c.trailer = 0
 	return true
+}
+
+// unhex returns the value of a hexadecimal digit, or -1.
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
 }

@@ -1,0 +1,63 @@
+// Package agentconn accepts the connections of agents. It detects when an agent
+// disconnects, reads requests and writes answers with few system calls, and reserves
+// memory for the bodies of requests. It does not parse HTTP.
+//
+// [Listen] returns a listener whose connections are of type *[Conn]. The HTTP server
+// reads and writes them; the code that serves a request uses the methods of Conn and a
+// [BodyWriter] for the answer.
+package agentconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// ErrDisconnected is the cause of a context that was cancelled because the agent
+// disconnected.
+var ErrDisconnected = errors.New("the agent has left")
+
+// Listener accepts agents' connections and watches each socket for the end of its
+// connection: while an answer is held, no write would fail.
+type Listener struct {
+	net.Listener
+	watcher disconnectWatcher
+}
+
+// Listen opens the data plane's socket. TCP keep-alive finds dead peers within 30
+// seconds.
+func Listen(ctx context.Context, address string) (*Listener, error) {
+	config := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
+	config.SetMultipathTCP(false)
+	ln, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for agents on %s (proxy.listen): %w", address, err)
+	}
+	l := &Listener{Listener: ln}
+	if err := l.watcher.start(); err != nil {
+		ln.Close()
+		return nil, fmt.Errorf("watch agents' connections: %w", err)
+	}
+	return l, nil
+}
+
+// Accept implements [net.Listener]. The connections are of type *[Conn].
+func (l *Listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{Conn: conn, watcher: &l.watcher}
+	c.in.begin(conn)
+	l.watcher.add(c)
+	return c, nil
+}
+
+// Close ends accepting. Connections are watched until they are closed, or until Stop.
+func (l *Listener) Close() error { return l.Listener.Close() }
+
+// Stop ends the watch over the connections and waits for its goroutine. Call it once,
+// after Close.
+func (l *Listener) Stop() { l.watcher.stop() }

@@ -1,0 +1,114 @@
+package agentconn
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// What a body reserves: a small one its length, a chunked one the limit, a large one
+// what has arrived and the server's read buffer.
+func TestAdmitBody(t *testing.T) {
+	const limit = 3 << 20
+	large := largeBody + 5*bodyPiece/2
+	for name, tt := range map[string]struct {
+		n        int
+		budget   int64
+		reserved int64
+		err      error
+	}{
+		"empty":                 {n: 0, budget: 0, reserved: 0},
+		"small":                 {n: 100, budget: 100, reserved: 100},
+		"small, no room":        {n: 100, budget: 99, err: ErrNoMemory},
+		"just not large":        {n: largeBody, budget: limit, reserved: largeBody},
+		"chunked":               {n: -1, budget: limit, reserved: limit},
+		"chunked, no room":      {n: -1, budget: limit - 1, err: ErrNoMemory},
+		"large":                 {n: large, budget: limit, reserved: int64(large)},
+		"large, no room at all": {n: large, budget: ReadBufferSize - 1, err: ErrNoMemory},
+		"large, no room later":  {n: large, budget: ReadBufferSize + bodyPiece, err: ErrNoMemory},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent, conn := connect(t)
+			go func() { _, _ = io.WriteString(agent, strings.Repeat("x", max(tt.n, 0))) }()
+			b := NewBudget(tt.budget)
+			if err := conn.AdmitBody(b, tt.n, limit, false); !errors.Is(err, tt.err) || b.Used() != tt.reserved {
+				t.Errorf("reserved %d, %v; want %d, %v", b.Used(), err, tt.reserved, tt.err)
+			}
+			if conn.ReleaseMemory(); b.Used() != 0 {
+				t.Errorf("%d bytes stay reserved", b.Used())
+			}
+		})
+	}
+}
+
+// A large body is read in its order, what the server has of it before, and no byte of
+// the request after it is read too early.
+func TestLargeBodyIsReadInOrder(t *testing.T) {
+	for _, buffered := range []int{0, 1, 5000, ReadBufferSize} {
+		agent, conn := connect(t)
+		body := numbered(largeBody + 300<<10)
+		go func() { _, _ = io.WriteString(agent, body+"next") }()
+		got := make([]byte, len(body))
+		if _, err := io.ReadFull(conn, got[:buffered]); err != nil {
+			t.Fatal(err)
+		}
+		b := NewBudget(int64(len(body)))
+		// n counts what the server has: AdmitBody leaves ReadBufferSize bytes for it.
+		if err := conn.AdmitBody(b, len(body), len(body), false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, got[buffered:]); err != nil || string(got) != body {
+			t.Errorf("%d bytes in the server's buffer: the body differs, %v", buffered, err)
+		}
+		next := make([]byte, len("next"))
+		if _, err := io.ReadFull(conn, next); err != nil || string(next) != "next" {
+			t.Errorf("after the body: %q, %v", next, err)
+		}
+	}
+}
+
+// numbered returns n bytes in which every part differs from the others.
+func numbered(n int) string {
+	var text strings.Builder
+	for i := 0; text.Len() < n; i++ {
+		text.WriteString(strings.Repeat(string(rune('a'+i%26)), 1+i%97))
+	}
+	return text.String()[:n]
+}
+
+// A body that is cut off returns the error of the connection.
+func TestLargeBodyIsCut(t *testing.T) {
+	agent, conn := connect(t)
+	go func() { _, _ = io.WriteString(agent, numbered(bodyPiece+1)); _ = agent.CloseWrite() }()
+	b := NewBudget(1 << 30)
+	if err := conn.AdmitBody(b, 2*largeBody, 2*largeBody, false); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v", err)
+	}
+	if conn.ReleaseMemory(); b.Used() != 0 {
+		t.Errorf("%d bytes stay reserved", b.Used())
+	}
+}
+
+// Connections share a budget, and the next body returns what the last one reserved.
+func TestBudgetIsShared(t *testing.T) {
+	_, first := connect(t)
+	_, second := connect(t)
+	b := NewBudget(100)
+	for _, tt := range []struct {
+		conn *Conn
+		n    int
+		err  error
+		used int64
+	}{
+		{first, 60, nil, 60},
+		{second, 60, ErrNoMemory, 60},
+		{second, 40, nil, 100},
+		{first, 0, nil, 40},
+		{second, 100, nil, 100},
+	} {
+		if err := tt.conn.AdmitBody(b, tt.n, 1000, false); !errors.Is(err, tt.err) || b.Used() != tt.used {
+			t.Errorf("%d bytes: %v, %d are reserved; want %v, %d", tt.n, err, b.Used(), tt.err, tt.used)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package agentconn
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Conn is an agent's connection. Close, and the watch for the agent's disconnect, may
+// run beside the other methods; these are for one goroutine.
+type Conn struct {
+	net.Conn
+	in   readAhead
+	out  writeBuffer
+	body bodyMemory
+
+	watcher      *disconnectWatcher
+	id           uint64 // of the connection at the watcher
+	disconnected atomic.Bool
+	onDisconnect atomic.Pointer[context.CancelCauseFunc]
+
+	closing sync.Once
+	linger  atomic.Bool // the agent may still be sending when it is answered
+
+	skipContinue bool // the next 100 Continue is not for the agent
+}
+
+const continueBytes = "HTTP/1.1 100 Continue\r\n\r\n"
+
+// Read implements [net.Conn]. What is buffered of an answer is sent before.
+func (c *Conn) Read(p []byte) (int, error) {
+	if c.out.data != nil {
+		if err := c.flush(); err != nil {
+			return 0, err
+		}
+	}
+	if len(c.body.pieces) > 0 && c.in.buffered() == 0 {
+		return c.body.read(p), nil
+	}
+	return c.in.Read(p)
+}
+
+// Write implements [net.Conn].
+func (c *Conn) Write(p []byte) (int, error) {
+	if c.skipContinue && string(p) == continueBytes {
+		c.skipContinue = false
+		return len(p), nil
+	}
+	if !c.out.active {
+		return c.Conn.Write(p)
+	}
+	if c.out.add(p) {
+		return len(p), c.flush()
+	}
+	return len(p), nil
+}
+
+// OnDisconnect calls cancel with [ErrDisconnected] when the agent disconnects, at once
+// if it already has, until the returned function is called.
+func (c *Conn) OnDisconnect(cancel context.CancelCauseFunc) (end func()) {
+	c.onDisconnect.Store(&cancel)
+	if c.disconnected.Load() {
+		cancel(ErrDisconnected)
+	}
+	return func() { c.onDisconnect.Store(nil) }
+}
+
+// peerClosed records that the agent has closed its side. A half-closed connection
+// counts as closed, as in net/http.
+func (c *Conn) peerClosed() {
+	c.disconnected.Store(true)
+	if cancel := c.onDisconnect.Load(); cancel != nil {
+		(*cancel)(ErrDisconnected)
+	}
+}
+
+// Linger makes Close read what the agent is still sending, so that it can read the
+// answer first: closing with unread bytes would reset the connection.
+func (c *Conn) Linger() { c.linger.Store(true) }
+
+// Close implements [net.Conn].
+func (c *Conn) Close() error {
+	c.closing.Do(func() {
+		c.watcher.remove(c)
+		c.ReleaseMemory()
+		if c.linger.Load() {
+			c.drain()
+		}
+	})
+	return c.Conn.Close()
+}
+
+const (
+	lingerFor   = 2 * time.Second
+	lingerBytes = 1 << 30
+)
+
+// drain ends writing and reads until the agent closes its side, within limits.
+func (c *Conn) drain() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_ = c.Conn.SetReadDeadline(time.Now().Add(lingerFor))
+	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+}

@@ -1,0 +1,31 @@
+//go:build !linux
+
+package upstream
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+)
+
+// idleProbe checks that an idle connection is open and has nothing to read, so that no
+// request is written to a connection that the server has closed, and lost.
+type idleProbe struct{ conn net.Conn }
+
+func (p *idleProbe) init(conn net.Conn) {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secure.NetConn()
+	}
+	p.conn = conn
+}
+
+// usable reports whether a request may be written to the connection.
+func (p *idleProbe) usable() bool {
+	if p.conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
+		return false
+	}
+	var b [1]byte
+	n, err := p.conn.Read(b[:])
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && p.conn.SetReadDeadline(time.Time{}) == nil
+}

@@ -1,0 +1,120 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/base64"
+	"net/url"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// redacted replaces the key.
+	redacted = "[upstream key]"
+	// minKeyLength is the least length of a configured key that is a secret: a shorter one
+	// (none, EMPTY) is a placeholder for a field that must not be empty.
+	minKeyLength = 8
+)
+
+// KeyRedactor finds an upstream's configured key in its answers, as text and as JSON,
+// URLs and Basic credentials encode it. Upstreams quote keys in their errors, and the
+// agent must not learn this one. The zero value finds nothing.
+type KeyRedactor []keyForm
+
+// keyForm is one encoding of the key.
+type keyForm struct {
+	text     []byte
+	rarestAt int // index of its byte that is rarest in answers: that one is searched for
+}
+
+// NewKeyRedactor returns the redactor of a key. It finds nothing if the key is shorter
+// than 8 bytes, and so no secret.
+func NewKeyRedactor(key string) (m KeyRedactor) {
+	if len(key) < minKeyLength {
+		return nil
+	}
+	escaped, _ := jsontext.AppendQuote(nil, key)
+	inJSON := string(escaped[1 : len(escaped)-1])
+	texts := []string{
+		key, inJSON, strings.ReplaceAll(inJSON, "/", `\/`),
+		url.QueryEscape(key), url.PathEscape(key),
+	}
+	texts = append(texts, base64Forms(key)...)
+	seen := make(map[string]bool)
+	for _, text := range texts {
+		if !seen[text] {
+			seen[text] = true
+			m = append(m, keyForm{[]byte(text), rarest(text)})
+		}
+	}
+	return m
+}
+
+// base64Forms returns the digits of base64 that encode a text inside a longer one, for
+// each of the three alignments, without those that the text around it changes.
+func base64Forms(text string) (digits []string) {
+	for before := range 3 {
+		padded := strings.Repeat("\x00", before) + text
+		from, to := (before*8+5)/6, len(padded)*8/6
+		digits = append(digits,
+			base64.StdEncoding.EncodeToString([]byte(padded))[from:to],
+			base64.URLEncoding.EncodeToString([]byte(padded))[from:to])
+	}
+	return digits
+}
+
+// frequent are the bytes of a key from the most frequent in answers on. Capitals
+// are rarer than all of them.
+const frequent = `-_etaoinsrhldcumfpgwybvkxjqz0123456789/+=%\.`
+
+func rarest(text string) (at int) {
+	rank := -1
+	for i := range len(text) {
+		r := strings.IndexByte(frequent, text[i])
+		if r < 0 {
+			return i
+		}
+		if r > rank {
+			rank, at = r, i
+		}
+	}
+	return at
+}
+
+// index is where the spelling begins in b from an offset on, or -1.
+func (s *keyForm) index(b []byte, from int) int {
+	last := len(b) - len(s.text) + s.rarestAt // where its rarest byte may stand at the most
+	for at := from + s.rarestAt; at <= last; at++ {
+		i := bytes.IndexByte(b[at:last+1], s.text[s.rarestAt])
+		if i < 0 {
+			return -1
+		}
+		at += i
+		if bytes.HasPrefix(b[at-s.rarestAt:], s.text) {
+			return at - s.rarestAt
+		}
+	}
+	return -1
+}
+
+// Contains reports whether the key is in b.
+func (m KeyRedactor) Contains(b []byte) bool {
+	for i := range m {
+		if m[i].index(b, 0) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Redact returns b without the key: b itself where it is not in it.
+func (m KeyRedactor) Redact(b []byte) []byte {
+	for i := range m {
+		s := &m[i]
+		if s.index(b, 0) >= 0 {
+			b = bytes.ReplaceAll(b, s.text, []byte(redacted))
+		}
+	}
+	return b
+}
