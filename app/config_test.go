@@ -295,7 +295,7 @@ func FuzzConfig(f *testing.F) {
 			t.Fatal(err)
 		}
 		_, err := LoadConfig(file, environment("X", value))
-		if problems := (strictyaml.Errors)(nil); err != nil && (!errors.As(err, &problems) || len(problems) == 0) {
+		if problems := strictyaml.Errors(nil); err != nil && (!errors.As(err, &problems) || len(problems) == 0) {
 			t.Errorf("error %v does not list problems", err)
 		}
 		config, err := LoadConfig(writeFile(t, "proxy: {clients: [{key: ${X}, user: \"u${X}\"}]}"), environment("X", "k"+value))

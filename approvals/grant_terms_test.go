@@ -24,12 +24,18 @@ func TestFinding29_AlwaysIsThisCallInThisSessionForEightHours(t *testing.T) {
 	}{
 		"nothing is named":            {session: "s", want: approvals.Grant{Patterns: exactly, Scope: approvals.GrantSession, ExpiresAt: &eight}},
 		"a session that is not known": {want: approvals.Grant{Patterns: exactly, Scope: approvals.GrantAgent, ExpiresAt: &eight}},
-		"a rule permits wider ones only": {session: "s", scopes: []approvals.GrantScope{approvals.GrantTenant, approvals.GrantUser},
-			want: approvals.Grant{Patterns: exactly, Scope: approvals.GrantUser, ExpiresAt: &eight}},
-		"all is named": {session: "s", d: approvals.Decision{Patterns: []string{"bash(npm run *)"}, Scope: approvals.GrantTenant, GrantExpiresAt: &later},
-			want: approvals.Grant{Patterns: []string{"bash(npm run *)"}, Scope: approvals.GrantTenant, ExpiresAt: &later}},
-		"no end is named": {session: "s", d: approvals.Decision{GrantExpiresAt: approvals.NeverExpires()},
-			want: approvals.Grant{Patterns: exactly, Scope: approvals.GrantSession}},
+		"a rule permits wider ones only": {
+			session: "s", scopes: []approvals.GrantScope{approvals.GrantTenant, approvals.GrantUser},
+			want: approvals.Grant{Patterns: exactly, Scope: approvals.GrantUser, ExpiresAt: &eight},
+		},
+		"all is named": {
+			session: "s", d: approvals.Decision{Patterns: []string{"bash(npm run *)"}, Scope: approvals.GrantTenant, GrantExpiresAt: &later},
+			want: approvals.Grant{Patterns: []string{"bash(npm run *)"}, Scope: approvals.GrantTenant, ExpiresAt: &later},
+		},
+		"no end is named": {
+			session: "s", d: approvals.Decision{GrantExpiresAt: approvals.NeverExpires()},
+			want: approvals.Grant{Patterns: exactly, Scope: approvals.GrantSession},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := func() time.Time { return now }

@@ -308,8 +308,10 @@ func TestFinding29_NoSuggestionOpensWhatIsWrittenTo(t *testing.T) {
 		mustParse(t, "tools: {bash: {resource: command, as: shell}}\nprograms: {tee: {}, install: {}, ln: {}, truncate: {}}\n"),
 	}
 	for _, p := range policies {
-		for _, script := range []string{"cp a b", "mv a b", "cp a b c", "mkdir a b", "touch a b", "tee a b", "install a b", "ln a b", "truncate a b", "git mv a b", "git checkout a", "git restore a", "git rm a", "black a b", "ruff format a", "go fmt ./a", "xxd a b",
-			"cat a b > c", "npm run lint > c", "echo a | tee b c"} {
+		for _, script := range []string{
+			"cp a b", "mv a b", "cp a b c", "mkdir a b", "touch a b", "tee a b", "install a b", "ln a b", "truncate a b", "git mv a b", "git checkout a", "git restore a", "git rm a", "black a b", "ruff format a", "go fmt ./a", "xxd a b",
+			"cat a b > c", "npm run lint > c", "echo a | tee b c",
+		} {
 			v := p.Judge(Call{Tool: "bash", Arguments: argument("command", script)})
 			if slices.ContainsFunc(v.Suggested, func(pattern string) bool { return strings.Contains(pattern, "*") }) {
 				t.Errorf("%q: %q", script, v.Suggested)

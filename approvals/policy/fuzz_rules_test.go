@@ -18,8 +18,10 @@ func FuzzShellDeny(f *testing.F) {
 		return p.Judge(Call{Tool: "bash", Arguments: script, FreeText: true}).Action == Allow
 	}
 	f.Fuzz(func(t *testing.T, script string) {
-		for _, before := range []string{"evil; ", "evil x\n", "/bin/evil && ", "x=$(evil); ", "e'v'il | ", "sudo evil; ", "{,evil} ; ", "sh -c evil; ", "git push origin --force; ",
-			"env -Sevil; ", "sed 1eevil; ", "frob -xevil; ", "GIT_EDITOR='evil x' git log; ", "make -f- <<< 'x:;evil'\n", "bash -s a <<E\nevil\nE\n", "echo evil > s; sh s\n"} {
+		for _, before := range []string{
+			"evil; ", "evil x\n", "/bin/evil && ", "x=$(evil); ", "e'v'il | ", "sudo evil; ", "{,evil} ; ", "sh -c evil; ", "git push origin --force; ",
+			"env -Sevil; ", "sed 1eevil; ", "frob -xevil; ", "GIT_EDITOR='evil x' git log; ", "make -f- <<< 'x:;evil'\n", "bash -s a <<E\nevil\nE\n", "echo evil > s; sh s\n",
+		} {
 			if allowed(before + script) {
 				t.Errorf("%q is allowed", before+script)
 			}

@@ -64,8 +64,10 @@ func alone(t *testing.T, script scripted.Script) (*lonely, *scripted.Server) {
 	}
 	t.Cleanup(upstream.Close)
 	r := &lonely{t: t, folder: t.TempDir()}
-	r.environment = []string{"XDG_STATE_HOME=" + filepath.Join(r.folder, "state"), "OPENAI_API_KEY=" + modelKey, "HEADER=Bearer " + modelKey,
-		"SLACK=xoxb-secret-of-slack", "OTHER=kept", "HELDCALL_TOKEN=heldcall_REVIEWER", "HELDCALL_TOKEN_FILE=/x", "PATH=" + os.Getenv("PATH")}
+	r.environment = []string{
+		"XDG_STATE_HOME=" + filepath.Join(r.folder, "state"), "OPENAI_API_KEY=" + modelKey, "HEADER=Bearer " + modelKey,
+		"SLACK=xoxb-secret-of-slack", "OTHER=kept", "HELDCALL_TOKEN=heldcall_REVIEWER", "HELDCALL_TOKEN_FILE=/x", "PATH=" + os.Getenv("PATH"),
+	}
 	r.write("heldcall.yaml", fmt.Sprintf(`
 proxy: {listen: "127.0.0.1:0", upstreams: [{prefix: /v1, url: %q, api_key: "${OPENAI_API_KEY}"}], clients: [{key: "${OPENAI_API_KEY}", user: ann}]}
 console: {listen: "127.0.0.1:0"}

@@ -175,8 +175,10 @@ func TestCallsThatAreNotUniform(t *testing.T) {
 		{"a fragment behind the finish", role + opening(0, "a", "x", "{") + finish + more(0, "}") + end, role + opening(0, "a", "x", "{}") + finish + end},
 		{"arguments are an object", role + entries(`{"index":0,"id":"a","type":"function","function":{"name":"x","arguments":{"c": 0}}}`) + end, role + opening(0, "a", "x", `{"c": 0}`) + end},
 		{"empty custom part beside", role + entries(`{"index":0,"id":"a","type":"function","custom":{"name":"","input":""},"function":{"name":"x","arguments":"{}"}}`) + end, role + opening(0, "a", "x", "{}") + end},
-		{"text, end and usage in the event", role + replacedAll(event(`{"x":1,"content":"Hm.","reasoning":"r","y":2,"tool_calls":[`+fn(`"index":0,"id":"a"`, "x", "{}")+`]}`, "stop"), `"stop"}]`, `"stop","logprobs":{"content":[]}}],"usage":{"total_tokens":1}`) + done,
-			role + event(`{"content":"Hm.","reasoning":"r"}`, "null") + opening(0, "a", "x", "{}") + replacedAll(event("{}", "stop"), `"stop"}]`, `"stop"}],"usage":{"total_tokens":1}`) + done},
+		{
+			"text, end and usage in the event", role + replacedAll(event(`{"x":1,"content":"Hm.","reasoning":"r","y":2,"tool_calls":[`+fn(`"index":0,"id":"a"`, "x", "{}")+`]}`, "stop"), `"stop"}]`, `"stop","logprobs":{"content":[]}}],"usage":{"total_tokens":1}`) + done,
+			role + event(`{"content":"Hm.","reasoning":"r"}`, "null") + opening(0, "a", "x", "{}") + replacedAll(event("{}", "stop"), `"stop"}]`, `"stop"}],"usage":{"total_tokens":1}`) + done,
+		},
 		{"message beside delta", role + both(callList(fn(`"index":0,"id":"a"`, "x", "{")), callList(fn(`"index":0,"id":"a"`, "x", "{"))) + both(callList(part(`"index":0`, "}")), callList(fn(`"index":0,"id":"a"`, "x", "{}"))) + end, role + opening(0, "a", "x", "{}") + end},
 		{"a message behind", role + speech + opening(0, "a", "x", "{}") + both(`{}`, `{"role":"assistant","tool_calls":null}`) + end, role + speech + opening(0, "a", "x", "{}") + replacedAll(both(`{}`, ``), `"message":,`, ``) + end},
 		{"legacy with another field", role + event(`{"function_call":{"name":"x","arguments":"{}","y":1}}`, "null") + end, role + event(`{"function_call":{"name":"x","arguments":"{}"}}`, "null") + end},
