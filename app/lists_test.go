@@ -105,7 +105,7 @@ func TestListsOfLargeRequestsHavePreviews(t *testing.T) {
 // the answers to decisions on the way.
 func (w *world) streamsAreAbridged(requests int, check func(where string, text []byte, r approvals.Request)) {
 	w.t.Helper()
-	socket, _, err := websocket.Dial(w.t.Context(), w.app.ConsoleURL()+"/api/v1/ws", &websocket.DialOptions{Subprotocols: []string{live.Subprotocol}}) //nolint:bodyclose // Dial closes it
+	socket, _, err := websocket.Dial(w.t.Context(), w.app.ConsoleURL()+"/api/v1/ws", &websocket.DialOptions{Subprotocols: []string{live.Subprotocol}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// Error is one mistake in a policy file, and Errors are all of them.
-type (
-	Error  = strictyaml.Error
-	Errors = strictyaml.Errors
-)
+// Error is one mistake in a policy file.
+type Error = strictyaml.Error
+
+// Errors are all mistakes in a policy file.
+type Errors = strictyaml.Errors
 
 // Load reads a policy file. What is wrong in it is returned as [Errors].
 func Load(file string) (*Policy, error) {

@@ -145,7 +145,7 @@ func (r *roster) legacy(f *fragment) *call {
 
 // withoutIndex: Mistral and Gemini number no calls; a name opens one.
 func (r *roster) withoutIndex(f *fragment) *call {
-	last := r.last()
+	last := r.lastEntry()
 	switch {
 	case last == nil:
 		return nil
@@ -163,7 +163,7 @@ func (r *roster) withoutIndex(f *fragment) *call {
 // has neither id nor name: some servers number the last fragment of a call
 // wrongly, and clients add it to the last call or drop it.
 func (r *roster) newIndex(f *fragment) *call {
-	last := r.last()
+	last := r.lastEntry()
 	if last == nil || f.id != "" || f.name != "" {
 		return nil
 	}
@@ -224,6 +224,16 @@ func (r *roster) at(index int) *call {
 	for i := len(r.calls) - 1; i >= 0; i-- {
 		if c := r.calls[i]; c.kind != kindLegacy && c.index == index {
 			return c
+		}
+	}
+	return nil
+}
+
+// lastEntry returns the latest call that is not the legacy function_call.
+func (r *roster) lastEntry() *call {
+	for i := len(r.calls) - 1; i >= 0; i-- {
+		if r.calls[i].kind != kindLegacy {
+			return r.calls[i]
 		}
 	}
 	return nil

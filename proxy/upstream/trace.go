@@ -10,9 +10,13 @@ const (
 // value leaves the agent's in place.
 type TraceContext struct{ Parent, State string }
 
-// Get, Set and Keys make it what a propagator writes to ([propagation.TextMapCarrier]).
+// Get returns "": a propagator only writes to it ([propagation.TextMapCarrier]).
 func (t *TraceContext) Get(string) string { return "" }
-func (t *TraceContext) Keys() []string    { return nil }
+
+// Keys returns nil; see [TraceContext.Get].
+func (t *TraceContext) Keys() []string { return nil }
+
+// Set keeps the two headers of a trace context.
 func (t *TraceContext) Set(name, value string) {
 	switch name {
 	case headerTraceParent:

@@ -143,9 +143,9 @@ describe('who may decide', () => {
 
 describe('what is remembered', () => {
 	test('finding 28: every exact pattern is chosen, and no wider one', () => {
-		const chosen = (...patterns) => [...memoryOf(request('1', { suggested_patterns: patterns, session_id: 's' })).chosen];
-		assert.deepEqual(chosen('bash(a)', 'bash(b c)'), ['bash(a)', 'bash(b c)']);
-		assert.deepEqual(chosen('bash(npm run lint)', 'bash(npm run *)'), ['bash(npm run lint)']);
+		const remember = { patterns: ['bash(a)', 'bash(b c)'], scope: 'session', expires: '8h0m0s' };
+		const memory = memoryOf(request('1', { suggested_patterns: ['bash(a)', 'bash(b c)', 'bash(b *)'], session_id: 's', details: { remember } }));
+		assert.deepEqual([...memory.chosen], ['bash(a)', 'bash(b c)']);
 	});
 	test('durations of the configuration', () => assert.deepEqual(['1h0m0s', '90s', '1m30s', '1.5s', '500ms', ''].map(durationOf), [3_600_000, 90_000, 90_000, 1500, 500, 0]));
 	const template = { name: 't', title: 'T', effect: 'deny', patterns: ['a', 'b'], scope: 'session', expires: '1h0m0s' };
