@@ -26,9 +26,9 @@ func (s *subject) secretWords(c *command) []int {
 	if slices.Contains(printers, c.words[0]) {
 		return nil
 	}
-	searches := c.searches()
+	searches, pattern := c.searches(), c.searchPattern()
 	for i, word := range c.words {
-		if i > 0 && (i > maxSecretWords || s.policy.profiles.isSecretWord(word, searches && isOperand(word))) {
+		if i > 0 && i != pattern && (i > maxSecretWords || s.policy.profiles.isSecretWord(word, searches && isOperand(word))) {
 			found = append(found, i)
 		}
 		if i > maxSecretWords {
@@ -78,6 +78,30 @@ func pathsIn(word string) []string {
 		texts = append(texts, word[2:])
 	}
 	return texts
+}
+
+// patternPrograms are programs whose first operand is what they search for.
+var patternPrograms = []string{"grep", "egrep", "fgrep", "rgrep", "rg", "ag", "ack"}
+
+// flagLetters are options of all of patternPrograms that take no value.
+const flagLetters = "cFHhilnorRsvwx"
+
+// searchPattern is the index of the word that a program searches for, 0 where that
+// is not certain. A word that could be a path is not taken for one.
+func (c *command) searchPattern() int {
+	name := c.words[0][strings.LastIndexByte(c.words[0], '/')+1:]
+	if !slices.Contains(patternPrograms, name) {
+		return 0
+	}
+	for i, word := range c.words[1:] {
+		switch {
+		case !isOption(word) && !strings.HasPrefix(word, ".") && !strings.ContainsAny(word, "/~"):
+			return i + 1
+		case len(word) < 2 || !isOption(word) || strings.Trim(word[1:], flagLetters) != "":
+			return 0
+		}
+	}
+	return 0
 }
 
 // searches reports whether a command reads or takes what is below a folder.

@@ -110,13 +110,13 @@ rules:
 	}
 	f(Ask, "git show HEAD:.env", "cat ~/.ssh/id_rsa", "kubectl get secret", "kubectl get secrets -o yaml", "ls ~/.ssh", "cat /etc/shadow", "cat ../../etc/shadow", "cp .env x", "git add .env",
 		"ls src && cat .env", "cd ~/.ssh && cat config", "grep -r KEY /", "grep -rn KEY ~", "rg KEY /home/u", "rg -g .env KEY", "rg -g '*.pem' KEY", "grep --include=.env -r x .", "find . -name '*.pem'", "find . -name .env",
-		"cp evil policy.yaml", "cat /proc/1/environ", "timeout 5 cat .env", "cp -r ~ x", "head ~/.bash_history", "cat config/heldcall.yaml")
+		"cp evil policy.yaml", "cat /proc/1/environ", "timeout 5 cat .env", "cp -r ~ x", "head ~/.bash_history", "cat config/heldcall.yaml", "grep -e x .env", "grep .env", "grep -A 3 .env", "rg --files .env", "grep -rn x secrets", "grep -f secrets.txt src")
 	for _, script := range []string{"cat < .env", "echo $(cat ~/.ssh/id_rsa)", "cat <<E\n$(< .env)\nE", "sh -c 'cat \"$X\" .env'"} {
 		if v := mustParse(t, "default: allow\n").Judge(Call{Tool: "Bash", Arguments: argument("command", script)}); v.Action != Ask {
 			t.Errorf("%q: %s by %s (%s)", script, v.Action, v.Rule, v.Reason)
 		}
 	}
-	f(Allow, "cat README.md", "ls", "ls ~", "git show HEAD:src/a.go", "grep -rn foo src", "rg foo", "rg -g '*.go' foo .", "cat .env.example", "cd ..", "cp a b", "find . -name '*.go'", "ls /", "git commit -m 'Reset the password by mail'", "ls src/*.go", "echo secret")
+	f(Allow, "cat README.md", "ls", "ls ~", "git show HEAD:src/a.go", "grep -rn foo src", "rg foo", "rg -g '*.go' foo .", "cat .env.example", "cd ..", "cp a b", "find . -name '*.go'", "ls /", "git commit -m 'Reset the password by mail'", "ls src/*.go", "echo secret", "grep -rn password src", "rg getCredentials src", "grep -i secret README.md")
 
 	g := func(p *Policy, want Action, scripts ...string) {
 		t.Helper()
