@@ -109,6 +109,31 @@ func TestBodiesShareABudget(t *testing.T) {
 	waitFor(t, "the budget to be free", func() bool { return b.memory.Used() == 0 })
 }
 
+// A chunked body reserves the most that it could have only while it arrives.
+func TestChunkedBodiesKeepTheirSizeReserved(t *testing.T) {
+	answer := make(chan struct{})
+	b := newBed(t, chat.Dialect{}, "default: allow\n", func(r *scripted.Request) scripted.Reply {
+		reply := scripted.Answer{Text: "Hello."}.Reply(r)
+		reply.HeadGate = answer
+		return reply
+	})
+	if err := b.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer b.Shutdown(context.WithoutCancel(t.Context()))
+	body := chatBody(50 << 10)
+	conn := b.dial()
+	if _, err := fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the body", func() bool { return b.memory.Used() == int64(len(body)) })
+	close(answer)
+	if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("%v %v", err, resp)
+	}
+	waitFor(t, "the budget to be free", func() bool { return b.memory.Used() == 0 })
+}
+
 // Bodies of every size arrive whole, with and without chunks, and the request after
 // one on the same connection is read as sent. Only an agent that expects 100
 // Continue gets it.

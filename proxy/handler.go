@@ -57,6 +57,7 @@ func (x *exchange) start() (refusal *intercept.Error) {
 	}
 	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok {
 		x.unwatch = conn.OnDisconnect(x.cancel)
+		conn.ShrinkMemory(len(x.fasthttp.Request.Body()))
 	}
 	if x.route.Dialect == nil {
 		return x.passUngated()

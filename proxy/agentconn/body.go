@@ -137,6 +137,15 @@ func (c *Conn) ReserveMemory(b *Budget, n int) bool {
 	return true
 }
 
+// ShrinkMemory returns what is reserved beyond n bytes to its budget: a chunked body
+// has reserved the most that it could have.
+func (c *Conn) ShrinkMemory(n int) {
+	reserved := c.body.reserved.Load()
+	if reserved > int64(n) && c.body.reserved.CompareAndSwap(reserved, int64(n)) {
+		c.body.budget.release(reserved - int64(n))
+	}
+}
+
 // ReleaseMemory returns what is reserved for the connection's request to its budget.
 func (c *Conn) ReleaseMemory() {
 	if n := c.body.reserved.Swap(0); n > 0 {
