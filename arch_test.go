@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -58,6 +60,39 @@ var tied = []struct {
 type listed struct {
 	ImportPath string
 	Imports    []string
+}
+
+// TestMapShowsTheFloors holds the map in CONTRIBUTING.md against floors.
+func TestMapShowsTheFloors(t *testing.T) {
+	text, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		floor, err := strconv.Atoi(strings.TrimSpace(cells[1]))
+		if err != nil {
+			continue
+		}
+		for name := range strings.SplitSeq(cells[2], ",") {
+			shown[strings.Trim(name, " `")] = floor
+		}
+	}
+	for floor, names := range floors {
+		for _, name := range names {
+			if got, ok := shown[name]; !ok || got != floor {
+				t.Errorf("%s is on floor %d; the map in CONTRIBUTING.md shows %d (listed: %v)", name, floor, got, ok)
+			}
+			delete(shown, name)
+		}
+	}
+	for name, floor := range shown {
+		t.Errorf("the map in CONTRIBUTING.md shows %s on floor %d; floors in arch_test.go has no such package", name, floor)
+	}
 }
 
 func TestImportsPointDownwards(t *testing.T) {
