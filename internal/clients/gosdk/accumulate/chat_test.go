@@ -1,6 +1,7 @@
 package accumulate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ func FuzzChat(f *testing.F) {
 		generate:   generateChat,
 		last:       string(scripted.Answer{ID: "chatcmpl-2", Text: "Very well."}.Stream(true).Bytes()),
 		accumulate: accumulateChat,
+		empty:      noArguments,
 	}.fuzz(f)
 }
 
@@ -68,6 +70,9 @@ func generateChat(d *intercepttest.Dice) [][]byte {
 	return s.Events()
 }
 
+// noArguments is how heldcall writes a call without arguments in canonical form.
+const noArguments = "{}"
+
 func accumulateChat(stream io.Reader) (all seen) {
 	chunks := ssestream.NewStream[openai.ChatCompletionChunk](ssestream.NewDecoder(response(stream)), nil)
 	var sum openai.ChatCompletionAccumulator
@@ -78,7 +83,9 @@ func accumulateChat(stream io.Reader) (all seen) {
 		}
 	}
 	for _, choice := range sum.Choices {
-		for _, c := range choice.Message.ToolCalls {
+		for i := range choice.Message.ToolCalls {
+			c := &choice.Message.ToolCalls[i]
+			c.Function.Arguments = cmp.Or(c.Function.Arguments, noArguments)
 			all.calls = append(all.calls, call{c.ID, c.Function.Name, c.Function.Arguments})
 		}
 	}

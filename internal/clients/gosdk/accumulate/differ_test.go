@@ -26,6 +26,8 @@ type api struct {
 	last string
 	// accumulate reads a stream as far as the SDK does.
 	accumulate func(stream io.Reader) seen
+	// empty is what accumulate shows of a call without arguments.
+	empty string
 	// blank names the tools of whose calls the SDK shows no more than the id.
 	blank []string
 }
@@ -73,6 +75,9 @@ func (a api) compareReleased(t *testing.T, stream, sizes []byte, pass bool) {
 		limits.Pass = func(intercept.Call) bool { return true }
 	}
 	p := a.play(t, limits, stream, sizes, intercepttest.ReleaseAll)
+	if p.Err != nil {
+		return
+	}
 	if calls := a.read(p.Before).calls; !pass && len(calls) > 0 {
 		t.Fatalf("the SDK sees %q before the ruling in %s", calls, p.Before)
 	}
@@ -96,6 +101,8 @@ func (a api) compareRuled(t *testing.T, stream, sizes []byte, turn int) {
 	expect := func(c intercept.Call, arguments string) {
 		if slices.Contains(a.blank, c.Name) {
 			c.Name, arguments = "", ""
+		} else if arguments == "" {
+			arguments = a.empty
 		}
 		want = append(want, call{c.ID, c.Name, arguments})
 	}
@@ -135,7 +142,10 @@ func (a api) play(t *testing.T, limits intercept.Limits, stream, sizes []byte, r
 		t.Fatal(err)
 	}
 	p := intercepttest.Play(t, r, [][]byte{stream, []byte(a.last)}, sizes, limits, rule)
-	if p.Err != nil {
+	// A call that passes unbuffered is cut where calls of another choice begin, for which
+	// the request did not ask: clients mix the two.
+	mayCut := limits.Pass != nil && bytes.Contains(stream, []byte(`"index":1,"delta"`))
+	if p.Err != nil && !mayCut {
 		t.Fatalf("%v\nagent: %s\nupstream: %s", p.Err, p.Out(), stream)
 	}
 	return p
