@@ -67,7 +67,7 @@ func clients(node, python func(script string, args ...string) []string, gosdk st
 		{"agents-js", scripted.Responses, node("agents.mjs", "responses"), append(two, "stored")},
 		{"agents-js-chat", scripted.Chat, node("agents.mjs", "chat"), two},
 		{"anthropic-node", scripted.Messages, node("anthropic.mjs"), append(three, "thinking")},
-		{"anthropic-node-0.60", scripted.Messages, node("anthropic.mjs", "anthropic-0.60"), []string{"whole", "helper"}},
+		{"anthropic-node-0-60", scripted.Messages, node("anthropic.mjs", "anthropic-0.60"), []string{"whole", "helper"}},
 		{"vercel-openai", scripted.Chat, node("vercel.mjs", "openai"), two},
 		{"vercel-compatible", scripted.Chat, node("vercel.mjs", "openai-compatible"), two},
 		{"vercel-responses", scripted.Responses, node("vercel.mjs", "responses"), append(two, "stateless")},

@@ -58,6 +58,9 @@ func completeGoOpenAI(ctx context.Context, client *openai.Client, mode string, r
 	if err != nil {
 		return openai.ChatCompletionMessage{}, "", nil, err
 	}
+	if len(answer.Choices) == 0 {
+		return openai.ChatCompletionMessage{}, "", nil, errors.New("the answer has no choice")
+	}
 	spent := &usage{int64(answer.Usage.PromptTokens), int64(answer.Usage.CompletionTokens)}
 	return answer.Choices[0].Message, string(answer.Choices[0].FinishReason), spent, nil
 }

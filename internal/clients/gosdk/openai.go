@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/openai/openai-go/v3"
@@ -23,6 +24,9 @@ func askOpenAI(ctx context.Context, baseURL string, j job) (report, error) {
 	completion, err := completeOpenAI(ctx, client, j.Mode, params)
 	if err != nil {
 		return report{}, err
+	}
+	if len(completion.Choices) == 0 {
+		return report{}, errors.New("the answer has no choice")
 	}
 	choice := completion.Choices[0]
 	got := report{
