@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -162,7 +163,11 @@ func render(values []string) ([]byte, error) {
 	}
 	command := exec.Command("go", args...)
 	command.Env = append(os.Environ(), "HELM_CACHE_HOME="+os.TempDir(), "HELM_CONFIG_HOME="+os.TempDir(), "HELM_DATA_HOME="+os.TempDir())
-	return command.CombinedOutput()
+	out, err := command.Output() // without what the Go tool reports of downloads
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return append(out, exit.Stderr...), err
+	}
+	return out, err
 }
 
 // TestHelmLint has the chart judged by Helm itself.
