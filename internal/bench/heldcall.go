@@ -30,9 +30,17 @@ func (h *hop) pid() int {
 	return h.process.cmd.Process.Pid
 }
 
+// policies are the policies that heldcall is measured with. A tool that is allowed by
+// its name streams; under a default of allow, calls of path and shell tools are
+// compared with the list of secrets, and so held until they are complete.
+var policies = map[string]string{
+	"allow": "default: allow\nrules: [{allow: [read_file, bash]}]\n",
+	"ask":   "default: ask\n",
+}
+
 // heldcallOptions say how one instance of heldcall is configured.
 type heldcallOptions struct {
-	policy    string        // the policy's default: allow or ask
+	policy    string        // of policies: allow or ask
 	keepalive time.Duration // while held
 	profiles  string        // folder; empty for none
 	more      string        // of the configuration
@@ -81,7 +89,7 @@ log: {level: warn}
 	configFile := filepath.Join(dir, "heldcall.yaml")
 	err = errors.Join(
 		os.WriteFile(configFile, []byte(config), 0o600),
-		os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte("default: "+o.policy+"\n"), 0o600),
+		os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte(policies[o.policy]), 0o600),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("write heldcall's configuration: %w", err)
