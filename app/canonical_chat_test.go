@@ -39,7 +39,7 @@ func chatEntry(arguments, more string) string {
 }
 
 // Findings H1 and H3 through the front door: the agent gets the call that was judged,
-// in canonical form, whoever decides; a person who decides is told.
+// in canonical form, with a flag for the person who decides.
 func TestChatCallsLeaveInCanonicalForm(t *testing.T) {
 	unlike := strings.Replace(chatPiece("tmp/junk"), `"object":"chat.completion.chunk",`, "", 1)
 	streamed := chatEvent(chatRole, "null") + chatOpening(`{"command":"rm -rf /`) + unlike + chatPiece(`"}`) + chatEvent("{}", `"tool_calls"`) + chatEnd

@@ -60,7 +60,7 @@ func (r *configReader) validateContact(contact string) {
 	}
 }
 
-// CheckReviewer says in a [strictyaml.Errors] what is wrong with one reviewer.
+// CheckReviewer returns the mistakes in one reviewer, as [strictyaml.Errors].
 func CheckReviewer(reviewer Reviewer) error {
 	r := configReader{}
 	r.validateReviewer("reviewer", &reviewer, false)

@@ -73,7 +73,7 @@ func TestNoMaxDenials(t *testing.T) {
 }
 
 // TestDeniedOnceMore: finding 21. The same words begin another conversation, unless the
-// client says that it sends the request again.
+// client declares a retry.
 func TestDeniedOnceMore(t *testing.T) {
 	const retries = "X-Stainless-Retry-Count"
 	w := build(t, askAll, refusedOnce)

@@ -10,7 +10,7 @@ import (
 
 // TestDoubtfulCallsAreAskedAbout is findings 4, 7 and 10 through the front door: rules
 // with an argument or a condition release none of these calls, streamed or whole, and
-// people are told why.
+// reviewers see the reason.
 func TestDoubtfulCallsAreAskedAbout(t *testing.T) {
 	const rules = "default: deny\ntools:\n  read_file: {resource: path, as: path, default: ask}\n  transfer: {default: ask}\n  named: {default: ask}\n" +
 		"rules:\n  - allow: [\"read_file(./**)\", named]\n  - {allow: [transfer], when: args.amount <= 10}\n"

@@ -235,7 +235,7 @@ func TestSlackAllowsAlways(t *testing.T) {
 	}
 }
 
-// Finding 32: an approval that does not decide yet is told as one that waits for more.
+// Finding 32: an approval that does not decide yet is shown as waiting for more.
 func TestFinding32_SlackSaysWhatAnApprovalWaitsFor(t *testing.T) {
 	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    required_approvals: 2\n", callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)

@@ -137,7 +137,7 @@ func alone(r *scripted.Request) scripted.Reply {
 
 // TestDenialBesideNoCall: finding 20. Where the agent has no call to show, its text
 // decides, in which white space and <think> do not count. Another text at the position of
-// the answer is reported, and the model is told at the same place each time.
+// the answer is reported, and the model reads the denial at the same place each time.
 func TestDenialBesideNoCall(t *testing.T) {
 	for _, tr := range transcripts {
 		t.Run(tr.path[len("/v1/"):], func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestDenialBesideNoCall(t *testing.T) {
 }
 
 // TestDenialInAParallelConversation: finding 20. Of two conversations that begin with the
-// same words, the one without a denial is told of none.
+// same words, the one without a denial gets none.
 func TestDenialInAParallelConversation(t *testing.T) {
 	for _, tr := range transcripts {
 		t.Run(tr.path[len("/v1/"):], func(t *testing.T) {

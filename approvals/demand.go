@@ -44,7 +44,7 @@ func (r *Request) Waits(demand int) bool {
 	return len(r.Approvals(demand)) < max(r.demands()[demand].RequiredApprovals, 1)
 }
 
-// Missing says how many more approvals a request that waits wants, such as "1 more
+// Missing is the number of approvals that a pending request needs, such as "1 more
 // approval"; with demands also of whom. It is "" where none is missing.
 func (r *Request) Missing() string {
 	var parts []string

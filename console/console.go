@@ -60,7 +60,7 @@ type Options struct {
 	Grants    Grants
 	Audit     Audit
 	Templates []approvals.GrantTemplate // of grants, as the configuration has them
-	Reviewers *reviewers.Directory      // nil: whoever reaches the console is the reviewer "local"
+	Reviewers *reviewers.Directory      // nil: everybody who reaches the console is the reviewer "local"
 	OIDC      *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none
 	// SelfApproval says that reviewers may approve what agents ask that act for them:
 	// console.self_approval. The gate decides; here reviewers are told.

@@ -93,7 +93,7 @@ func (c *Console) inThisLog(ctx context.Context, from uint64) (uint64, error) {
 func parseEventsQuery(query string) (requests bool, err error) {
 	err = readQuery(query, "parameter", []parameter{{"requests", func(value string) error {
 		if value != "true" && value != "false" {
-			return errors.New("is neither true nor false, once; with true each request comes too, as it stands after an event about it")
+			return errors.New("is neither true nor false, once; with true each request comes too, as it is after an event about it")
 		}
 		requests = value == "true"
 		return nil

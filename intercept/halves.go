@@ -165,7 +165,8 @@ func replaceHalves(json string, with func(unit rune) string) (replaced string, h
 	return b.String() + json[done:], halves
 }
 
-// escapedUnit is the UTF-16 unit that the text begins with in the form \uXXXX, or -1.
+// escapedUnit returns the UTF-16 unit of the JSON escape (RFC 8259 section 7) at the
+// beginning of a text, -1 where there is none.
 func escapedUnit(text string) rune {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return -1

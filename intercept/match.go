@@ -30,8 +30,8 @@ type Placement struct {
 	Sure bool   // see [Found]
 }
 
-// ParallelConversation is a record that says: another conversation with the same
-// opening words is kept under the key. Position alone identifies no answer then.
+// ParallelConversation is the record of another conversation with the same opening
+// words under the same key. Position alone identifies no answer then.
 func ParallelConversation() []byte { return []byte(`{"parallel":true}`) }
 
 // MatchMessages finds the assistant's message of each record, by its place in a

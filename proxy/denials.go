@@ -21,7 +21,7 @@ type denied struct {
 	Notes map[string]string `json:"notes,omitempty"`
 }
 
-// denialOf is what is known of the request whose calls were denied. It tells whether a
+// denialOf is what is known of the request whose calls were denied. It decides whether a
 // later request belongs to the same conversation: see [exchange.sameConversation].
 type denialOf struct {
 	Turn string `json:"turn,omitempty"`
@@ -130,7 +130,7 @@ func (x *exchange) sameConversation(of, own denialOf) bool {
 	return of.Made == own.Made && (own.Made != "" || x.retried())
 }
 
-// retried reports whether the client says that it has sent the request before.
+// retried reports whether the client declares that it has sent the request before.
 func (x *exchange) retried() bool {
 	count := header(&x.fasthttp.Request.Header, retryHeader)
 	return len(count) > 0 && string(count) != "0"

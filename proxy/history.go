@@ -15,7 +15,7 @@ type thread struct {
 	Run     string   `json:"run"`
 	User    string   `json:"user,omitempty"`   // see userSaid
 	Denied  []string `json:"denied,omitempty"` // the answers up to here of which calls were denied
-	Again   []byte   `json:"again,omitempty"`  // the record for whoever asks for the answer once more
+	Again   []byte   `json:"again,omitempty"`  // the record for a request that asks for the answer again
 }
 
 // threadID is the id under which a thread is kept, of which there is one a key.
@@ -114,7 +114,7 @@ func (x *exchange) reportUnsure() {
 			continue
 		}
 		x.p.metrics.unplaced.Inc()
-		x.p.log.Warn("a hidden turn has no certain place in the agent's history: the agent has changed the answer that it belongs to; the model is told of it where the answer probably is",
+		x.p.log.Warn("a hidden turn has no certain place in the agent's history: the agent has changed the answer that it belongs to; the model reads it where the answer probably is",
 			"hidden_turn", placed.Turn, "turn", x.turn, "session", x.conversation().session, "dialect", x.route.Dialect.Name())
 	}
 }

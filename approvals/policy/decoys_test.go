@@ -220,7 +220,7 @@ func TestKnownToolsMindDecoys(t *testing.T) {
 	}
 }
 
-// listsArgument reports whether a profile says that an argument is harmless.
+// listsArgument reports whether a profile lists an argument as harmless.
 func listsArgument(known *tool, name string) bool {
 	for _, arg := range known.args {
 		if arg == name {

@@ -83,7 +83,7 @@
 // policy adds to them, or counts in their place with replace: true. The risk of a
 // built-in tool decides only where the policy has no default, and neither an entry
 // nor an allow rule for it; low lets a call pass only if it is certain what it is
-// about. What may hold secrets (secrets.go) is asked about whoever allows it, unless
+// about. What may hold secrets (secrets.go) is asked about even where a rule allows it, unless
 // a pattern names it or is the tool's name alone.
 //
 // # Patterns

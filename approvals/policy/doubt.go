@@ -14,7 +14,7 @@ const (
 )
 
 // askMatching asks by the rules whose patterns match the call or may. What only may is a
-// doubt: the reason, risk and title of its rule are not told as facts.
+// doubt: the reason, risk and title of its rule are not shown as facts.
 func (s *subject) askMatching(asks []*pattern, denied finding) Verdict {
 	sure := s.sure(asks)
 	var by ground
@@ -52,13 +52,13 @@ func (s *subject) doubtsOf(asks []*pattern) []string {
 	return flags
 }
 
-// mayMatch says in one sentence which pattern of a rule or grant may match, in which list
+// mayMatch returns, in one sentence, which pattern of a rule or grant may match, in which list
 // it is, and which part of the call decides it.
 func (s *subject) mayMatch(p *pattern, does Action) string {
 	return fmt.Sprintf("May match the %s pattern %s (%s): %s.", does, quoted(p.text), p.where, s.inDoubt(p))
 }
 
-// inDoubt says of a pattern that may match which part of the call is not known for
+// inDoubt returns, for a pattern that may match, which part of the call is not known for
 // certain. It has no full stop.
 func (s *subject) inDoubt(p *pattern) string {
 	if len(s.doubts) > 0 {

@@ -258,7 +258,7 @@ func (s *subject) whyNotAllow(by ground, byRule bool, denied finding) string {
 	return ""
 }
 
-// whyNoRule says why no rule with an argument covers a call, where one could, or
+// whyNoRule returns why no rule with an argument covers a call, where one could, or
 // is "".
 func (s *subject) whyNoRule() string {
 	switch {
@@ -277,11 +277,11 @@ func (s *subject) judgedScript() bool {
 	return s.kind == asShell && !(s.tool != nil && s.tool.unsaid())
 }
 
-// whyNotRated says why the low risk of a tool does not let the call pass, or is "".
+// whyNotRated returns why the low risk of a tool does not let the call pass, or is "".
 func (s *subject) whyNotRated() string {
 	switch {
 	case s.unclear != "":
-		return "The tool is rated as low risk, but it cannot be told what this call is about."
+		return "The tool is rated as low risk, but it is not known what this call is about."
 	case s.beyond != "":
 		return "The tool is rated as low risk, but not all arguments of this call are known."
 	}

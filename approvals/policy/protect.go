@@ -89,7 +89,7 @@ func (r *rule) concerns(k kind) bool {
 	return r == nil || len(r.kinds) == 0 || slices.Contains(r.kinds, k)
 }
 
-// namesAny says whether the call names one of the files that the rule is about, as it
+// namesAny reports whether the call names one of the files that the rule is about, as it
 // is written or in a command with its quotes removed.
 func (s *subject) namesAny(names *regexp.Regexp) match {
 	for i := range s.readings {

@@ -8,7 +8,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// What may hold secrets is asked about, whoever allows the call: a default, a risk,
+// What may hold secrets is asked about, whatever allows the call: a default, a risk,
 // or a rule or grant with an argument that does not name the secret. A path may
 // hold secrets if it is in the list of profiles.yaml; a folder that is searched, if
 // it is so wide or so near to one of them that the search is likely to meet it; and

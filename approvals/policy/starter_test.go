@@ -7,7 +7,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// TestStarter: the policy to start from holds what it says.
+// TestStarter judges calls by the starter policy.
 func TestStarter(t *testing.T) {
 	p := mustParse(t, string(Starter()))
 	f := func(want Action, tool, field string, texts ...string) {

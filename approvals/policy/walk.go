@@ -66,7 +66,7 @@ func (w *walk) stmt(n *syntax.Stmt) {
 		s.noteOther(n, w.src)
 		return
 	}
-	c := w.command(words, slices.ContainsFunc(w.piped, func(end *syntax.Stmt) bool { return stands(n, end) }), w.depth)
+	c := w.command(words, slices.ContainsFunc(w.piped, func(end *syntax.Stmt) bool { return partOf(n, end) }), w.depth)
 	c.stmt, c.src, c.expands = n, w.src, expands(call, w.src)
 	w.fed(c, n.Redirs, w.depth)
 	s.commands = append(s.commands, c)
@@ -81,8 +81,8 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	}
 }
 
-// stands reports whether a statement stands in another, or is it.
-func stands(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
+// partOf reports whether a statement is part of another, or is it.
+func partOf(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
 
 // holdsSubstitution reports whether a text that is quoted or escaped holds a
 // substitution, which what reads it as an expression would run.

@@ -18,7 +18,7 @@ const maxSchema = 256 << 10
 var errUnchecked = errors.New("the arguments cannot be checked against the tool's schema")
 
 // Check reports how arguments break a tool's parameter schema. A schema
-// that cannot be used breaks nothing; its request carries a flag that says so.
+// that cannot be used breaks nothing; its request has a flag.
 func Check(schema, args json.RawMessage) (err error) {
 	compiled, err := compileSchema(schema, compilePattern)
 	if err != nil || compiled == nil {
@@ -48,7 +48,7 @@ func Check(schema, args json.RawMessage) (err error) {
 	}
 }
 
-// firstBreak says in one line where and how the arguments break the schema.
+// firstBreak returns, in one line, where and how the arguments break the schema.
 func firstBreak(e *jsonschema.ValidationError) string {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]

@@ -32,7 +32,7 @@ type notices struct {
 var noticeOf = map[approvals.EventType]string{
 	approvals.EventApprovalRequired:  "is held",
 	approvals.EventApprovalExpired:   "is denied: nobody decided in time",
-	approvals.EventApprovalCancelled: "does not wait any more",
+	approvals.EventApprovalCancelled: "was cancelled",
 }
 
 // decided is the line for a decision.

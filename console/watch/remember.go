@@ -27,7 +27,7 @@ type memory struct {
 // named, 0 is until it is revoked.
 var lasting = [...]time.Duration{approvals.DefaultGrantTime, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, 0, time.Hour}
 
-// howLong says how long the grant lasts.
+// howLong returns how long the grant lasts, in words.
 func (y memory) howLong() string {
 	switch hours := int(lasting[y.lasts].Hours()); {
 	case hours == 0:

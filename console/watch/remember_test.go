@@ -205,7 +205,7 @@ func TestFinding32_KeysThatCannotSucceedDoNothing(t *testing.T) {
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove})
 }
 
-// Finding 32: an approval that does not decide yet is told as one that waits for more.
+// Finding 32: an approval that does not decide yet is shown as waiting for more.
 func TestFinding32_AnApprovalThatDecidesNothingYetSaysSo(t *testing.T) {
 	r := bash("01A", "ls")
 	r.RequiredApprovals = 2

@@ -69,7 +69,7 @@ func (m Model) countsFor(r *approvals.Request) (fills []int, again string) {
 	return fills, again
 }
 
-// barred says why the console will certainly refuse a decision, whatever has changed
+// barred returns why the console will certainly refuse a decision, whatever has changed
 // since watch has asked who the reviewer is; "" if it may take it.
 func (m Model) barred(r *approvals.Request, approves bool) string {
 	if m.looksOnly() {

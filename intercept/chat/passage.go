@@ -90,7 +90,7 @@ func (p *passage) learnHead(h head) {
 	}
 }
 
-// choice takes what an event says of one choice. Uniform reports whether the event
+// choice reads the part of an event about one choice. Uniform reports whether the event
 // itself is.
 func (p *passage) choice(d *choiceDelta, uniform bool) error {
 	c, err := p.answer.choice(d.index)

@@ -98,7 +98,7 @@ var skipped = []struct{ name, old, with string }{
 }
 
 // Finding H1: an event that some clients skip is not released. The call that was
-// judged goes out in canonical form, and its reviewer is told.
+// judged goes out in canonical form, and its reviewer sees a flag.
 func TestFragmentsThatClientsSkip(t *testing.T) {
 	for _, tt := range skipped {
 		t.Run(tt.name, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestUniformCallsPassAsTheyCame(t *testing.T) {
 	}
 }
 
-// Finding H1 for whole answers: an entry with anything unknown is rendered anew.
+// Finding H1 for whole answers: an entry with an unknown field is rendered in canonical form.
 func TestWholeCallsThatAreNotUniform(t *testing.T) {
 	good := fn(`"id":"a"`, "x", "{}")
 	for _, tt := range []struct{ name, message, want string }{

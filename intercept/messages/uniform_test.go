@@ -188,7 +188,7 @@ func TestExtrasOfACall(t *testing.T) {
 			equal(t, "edited", p.Got.String(), body(intercepttest.Edited))
 		}
 	}
-	// A tool of the agent's own is not one of a toolset, whatever the call says.
+	// A tool of the agent's own is not one of a toolset, whatever the call contains.
 	own := started("msg_1") + opened(0, `{"type":"tool_use","id":"toolu_a","name":"bash","input":{},"toolset_name":"computer"}`) + more(0, `{"a":1}`) + closed(0) + ended("tool_use")
 	p := newPlayer(t, toolset, 1<<20, intercept.Limits{})
 	p.Turn(own, intercepttest.ReleaseAll)
@@ -279,7 +279,7 @@ func TestCanonicalInputComesInPieces(t *testing.T) {
 	}
 }
 
-// What the model is told of a denied call has no fields that the provider refuses.
+// What the model reads of a denied call has no fields that the provider refuses.
 func TestOddCallInAContinuation(t *testing.T) {
 	body := started("msg_1") + with(`"input":{}`, `"caller":{"type":"direct"},"input":{},"__json_buf":"{"`)(use(0, "toolu_a", "bash", `{"a":1}`)) + ended("tool_use")
 	p := play(t, bodies(body, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)

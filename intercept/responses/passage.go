@@ -207,7 +207,7 @@ func (p *passage) concluded(shown *entry, it *item) (*item, error) {
 			return nil, err
 		}
 		it, made.over = made, true
-		made.doubt("It stands only in the list at the end of the answer.")
+		made.doubt("It is only in the list at the end of the answer.")
 	}
 	if it.call == nil || (shown.uniform() && it.agrees(shown) && it.sameInput(shown)) {
 		return it, nil

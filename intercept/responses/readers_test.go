@@ -98,7 +98,7 @@ func callIn(v gjson.Result) []string {
 	return []string{it.name() + " " + input}
 }
 
-// checkRead: whoever reads what the agent got has exactly the calls that were shown. A
+// checkRead: every reader of what the agent got has exactly the calls that were shown. A
 // call that passed by its name may be lacking in the items and in the list: upstream
 // left it out there after its arguments had passed.
 func checkRead(t testing.TB, out []byte, lacking bool, shown ...intercept.Call) {

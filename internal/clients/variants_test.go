@@ -21,7 +21,7 @@ import (
 
 // variant is one mutated answer and what heldcall makes of it.
 type variant struct {
-	name     string // says how the answer was mutated
+	name     string // how the answer was mutated
 	api      scripted.API
 	streamed bool
 	upstream []byte          // the mutated answer
@@ -145,7 +145,7 @@ func denyFirstOfTwo(n int, c intercept.Call) intercept.Ruling {
 	return intercepttest.ReleaseAll(n, c)
 }
 
-// mutate changes one event, or the order of two, and says how.
+// mutate changes one event, or the order of two, and returns how.
 func mutate(dice *rand.Rand, events [][]byte, streamed bool) ([][]byte, string) {
 	at := dice.IntN(len(events))
 	for range 3 { // mostly an event of a call

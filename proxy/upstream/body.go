@@ -75,7 +75,7 @@ func (b *Body) checkEmpty() {
 	}
 }
 
-// SetEmpty marks that the answer has no body, whatever its head says (HEAD).
+// SetEmpty marks that the answer has no body, whatever its head announces (HEAD).
 func (b *Body) SetEmpty() {
 	b.framing, b.remaining = byLength, 0
 	b.checkEmpty()

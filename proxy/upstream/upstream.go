@@ -229,7 +229,7 @@ func headError(err error) error {
 	return fmt.Errorf("read the head of the answer: %w", err)
 }
 
-// send writes head and body in one go, a small body copied behind the head, and
+// send writes head and body in one go, a small body copied after the head, and
 // returns how many bytes the connection took.
 func send(conn net.Conn, head, body []byte) (taken int64, err error) {
 	if len(head)+len(body) <= cap(head) {
