@@ -42,7 +42,7 @@ format: ## is the code formatted
 	$(TOOL) golangci-lint fmt --diff ./...
 
 vet: ## go vet, the tests of clients, agents, ui and conformance included
-	$(GO) vet -tags clients,agents,conformance,ui ./...
+	$(GO) vet -tags clients,agents,conformance,ui,mount ./...
 	$(GO) vet -C dashboards/check -tags observe ./...
 
 queries: ## the dashboard's queries and the rules, by Prometheus' own parser
@@ -99,7 +99,8 @@ contract: ## write docs/asyncapi.yaml anew from the code
 reference: ## write the types and defaults in docs/configuration.md anew from the code
 	$(GO) test . -run TestConfigurationIsDocumented -update
 
-load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate; make test has some hundred
+load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate (make test has some hundred), a full disk; needs root
+	$(GO) test -tags mount ./approvals/store -run TestDiskFull -count=1 -v -timeout $(PATIENCE)
 	$(GO) test ./approvals -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 
