@@ -1,0 +1,83 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// doubtShape doubts what some clients cannot read, or read in another way.
+func (it *item) doubtShape() {
+	e, c := it.entry, it.call
+	if _, plain := e.input(c.form); !plain {
+		c.doubts.Doubt(intercept.DoubtObject)
+	}
+	if v := e.field(c.form.field); !c.form.text && !c.form.unknown && (v.IsObject() || v.IsArray()) && !openInput.Fits(v) {
+		c.doubts.Doubt(doubtPrototype)
+	}
+	if len(e.beside) > 0 {
+		c.doubts.Doubt("It has something in " + strings.Join(e.beside, ", ") + " too, where some clients may look for arguments.")
+	}
+	if c.form.unknown {
+		c.doubts.Doubt("It is of a type that heldcall does not know; its arguments are all that came of it.")
+	}
+}
+
+const doubtIndex = "Another item of the same answer has the same number; some clients read both as one."
+
+func (a *answer) doubtShared(it, other *item) {
+	if it.index >= 0 && it.index == other.index {
+		it.doubt(doubtIndex)
+		other.doubt(doubtIndex)
+	}
+	if it.call != nil && other.call != nil && it.callID() != "" && it.callID() == other.callID() {
+		it.doubt(intercept.DoubtSharedID)
+		other.doubt(intercept.DoubtSharedID)
+	}
+	if it.call != nil && other.call != nil && it.entry.id != "" && it.entry.id == other.entry.id {
+		it.call.repeats, it.call.odd = true, true
+	}
+}
+
+// doubt notes why clients may read a call in different ways; other items are
+// not run by anybody.
+func (it *item) doubt(reason string) {
+	if it.call != nil {
+		it.call.doubts.Doubt(reason)
+		it.call.odd = true
+	}
+}
+
+// judge doubts a call whose copies contradict each other, or that is no strict
+// JSON object.
+func (it *item) judge() {
+	c := it.call
+	input := it.input()
+	if !it.over {
+		it.doubt("The answer never says that it is complete.")
+	}
+	began := ""
+	if c.began != nil && c.form.text {
+		began, _ = c.began.input(c.form)
+	}
+	for _, p := range c.pieces {
+		truth := input
+		if p.path != "" {
+			truth = gjson.Get(input, p.path).String()
+		}
+		if p.fragments.Halved() {
+			it.doubt(intercept.DoubtHalf)
+		}
+		if p.came && began+p.fragments.String() != truth || p.stated && p.whole != truth {
+			it.doubt("Its arguments came in parts that make up something else than the whole.")
+		}
+	}
+	if it.entry.status == "incomplete" {
+		c.doubts.Doubt(intercept.DoubtCut)
+	}
+	if !c.form.free && input != "" {
+		c.doubts.DoubtArguments(input)
+	}
+}
+
