@@ -80,4 +80,3 @@ func (it *item) judge() {
 		c.doubts.DoubtArguments(input)
 	}
 }
-
