@@ -48,6 +48,7 @@ var hostile = []string{
 	started("msg_1") + begun(0, "x", "a") + more(0, "{}") + sent("error", `"error":{"type":"overloaded_error","message":"x"}`) + closed(0),
 	started("msg_1") + speech + ended("end_turn") + listed,
 	begun(0, "x", "a") + closed(0) + stopped,
+	speech + listed, opened(2, `{"type":"redacted_thinking","data":"d"}`) + strings.Replace(started("msg_1"), `"content":[]`, `"content":[`+aCall+`]`, 1),
 	word(0, "stray") + closed(4) + listed,
 	sent("ping", `"content_block":`+aCall), "event: ping\ndata: " + hostileC + "\n\n", "event: content_block_start\ndata: " + strings.Replace(hostileC, "content_block_start", "ping", 1) + "\n\n",
 	"event: data: " + hostileC + "\n\n", "id: data: " + hostileC + "\n\n", ": data: " + hostileC + "\n\n", "retry:" + hostileC + "\n\n",

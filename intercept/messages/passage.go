@@ -105,6 +105,7 @@ func (p *passage) begin(e *event) error {
 			return err
 		}
 	}
+	p.skipped = p.skipped || (!p.started && p.opened > 0) // SDKs drop what precedes the message
 	p.started = true
 	if p.id == "" && p.model == "" {
 		p.answer.id, p.answer.model = m.id, m.model

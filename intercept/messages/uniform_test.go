@@ -230,6 +230,27 @@ func TestOddOpeningIsHeldAlthoughAllowedByName(t *testing.T) {
 	}
 }
 
+// The SDKs drop blocks that precede the start of the message, and count those after it
+// from 0.
+func TestCallAfterBlocksBeforeTheMessage(t *testing.T) {
+	for name, limits := range map[string]intercept.Limits{
+		"asked": {}, "allowed by name": {Pass: func(intercept.Call) bool { return true }},
+	} {
+		for _, body := range []string{
+			speech + started("msg_1") + one,
+			speech + strings.Replace(started("msg_1"), `"content":[]`, `"content":[`+aCall+`]`, 1),
+		} {
+			p := newPlayer(t, request1, 7, limits)
+			if err := p.Feed(body + ended("tool_use")); err == nil {
+				t.Errorf("%s: %q was understood", name, body)
+			}
+			if out := p.Got.String(); strings.Contains(out, "tool_use") {
+				t.Errorf("%s: the agent got %q", name, out)
+			}
+		}
+	}
+}
+
 // A call after [DONE] is one that only some clients read, and so is one that goes on
 // after it.
 func TestCallAfterDone(t *testing.T) {
