@@ -80,13 +80,24 @@ func (p *passage) observe() error {
 }
 
 // learnHead keeps the head of the answer's first chunk; an empty id, which Azure
-// sends before the real one, counts only until there is another.
+// sends before the real one, counts only until there is another. Calls that begin
+// before the real id are not uniform: openai-go drops events without it after that.
 func (p *passage) learnHead(h head) {
-	if (p.began.id == "" || p.began.id == `""`) && (h.id != "" || p.began == head{}) && h != (head{}) {
-		p.began = h
-		if p.going == nil {
-			p.head = h.readable()
+	known := p.began.id != "" && p.began.id != `""`
+	if known || h == (head{}) || (h.id == "" && p.began != head{}) {
+		return
+	}
+	if h.id != p.began.id {
+		p.shapes = shapes{}
+		for _, c := range p.choices {
+			for _, call := range c.calls() {
+				call.uneven = true
+			}
 		}
+	}
+	p.began = h
+	if p.going == nil {
+		p.head = h.readable()
 	}
 }
 
