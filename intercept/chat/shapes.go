@@ -55,13 +55,20 @@ func (a *answer) known(part []byte) (bool, error) {
 	return false, nil
 }
 
-// knownArguments takes a further fragment of a call that is held. Those of a
-// call that passes go the long way, because each has to be checked.
+// knownArguments takes a further fragment of a call, which is held or passes. What
+// passes is what was uniform when the shape was learned.
 func (a *answer) knownArguments(s *shape, part, fragment []byte) (bool, error) {
-	if s.call.passed || s.call.check != nil || !a.holding() || s.call != a.latest || s.choice.announced || a.done {
+	c := s.call
+	if c.passed == a.holding() || c.passed != (c.check != nil) || c != a.latest || s.choice.announced || a.done {
 		return false, nil
 	}
-	intercept.Unquote(&s.call.args.Builder, fragment)
+	before := c.args.Len()
+	intercept.Unquote(&c.args.Builder, fragment)
+	if c.passed && c.check.Add(c.args.Builder.String()[before:]) == nil {
+		a.out.Add(part)
+		return true, nil
+	}
+	c.interrupt()
 	return true, a.hold(part, s.refs)
 }
 

@@ -85,14 +85,18 @@ func (p *passage) withinAnother(c *choice) bool {
 	return false
 }
 
-// interrupt takes a call out of those that pass: what is left of it is held and
-// judged as doubtful.
-func (p *passage) interrupt(call *call) {
-	call.check = nil
-	if call.passed {
-		call.passed, p.interrupted = false, true
-		call.Doubt(intercept.DoubtInterrupted)
+// interrupt takes a call out of those that pass, and holds the part if it was one.
+func (p *passage) interrupt(call *call) { p.interrupted = call.interrupt() || p.interrupted }
+
+// interrupt takes the call out of those that pass: what is left of it is held and
+// judged as doubtful. It reports whether the call was one of them.
+func (c *call) interrupt() (passed bool) {
+	c.check = nil
+	if passed = c.passed; passed {
+		c.passed = false
+		c.Doubt(intercept.DoubtInterrupted)
 	}
+	return passed
 }
 
 // passing reports whether the call passes unbuffered, as far as it is known.

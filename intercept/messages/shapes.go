@@ -56,17 +56,23 @@ func (a *answer) known(part []byte) (bool, error) {
 	return false, nil
 }
 
-// knownInput takes a further piece of the input of a call that is held. Those of
-// a call that passes go the long way, because each has to be checked.
+// knownInput takes a further piece of the input of a call, which is held or passes.
+// What passes is what was uniform when the shape was learned.
 func (a *answer) knownInput(s *shape, part, piece []byte) (bool, error) {
 	c := s.block.call
-	if c.passed || c.check != nil || !a.holding() || a.stop != "" || a.over {
+	if c.passed == a.holding() || c.passed != (c.check != nil) || a.stop != "" || a.over || a.mixed() {
 		return false, nil
 	}
 	if err := a.hear(len(piece)); err != nil {
 		return true, err
 	}
+	before := c.fragments.Len()
 	intercept.Unquote(&c.fragments.Builder, piece)
+	if c.passed && c.check.Add(c.fragments.Builder.String()[before:]) == nil {
+		a.out.Add(part)
+		return true, nil
+	}
+	c.interrupt()
 	return true, a.hold(part, s.about)
 }
 

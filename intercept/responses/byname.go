@@ -15,7 +15,7 @@ func (p *passage) check(it *item, e *event) error {
 		}
 	}
 	if !p.plain(it, e) {
-		p.interrupt(it)
+		it.call.interrupt()
 	}
 	return nil
 }
@@ -48,8 +48,7 @@ func (p *passage) plain(it *item, e *event) bool {
 
 // interrupt takes a call out of those that pass: what is left of it is held and
 // judged as doubtful.
-func (p *passage) interrupt(it *item) {
-	c := it.call
+func (c *call) interrupt() {
 	c.check = nil
 	if c.passed {
 		c.passed, c.broken = false, true

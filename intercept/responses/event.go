@@ -101,6 +101,14 @@ type event struct {
 	slots [3]gjson.Result // sequence_number, delta, obfuscation: what differs from one event to the next
 }
 
+// size is how many bytes are remembered of an event of a call.
+func (e *event) size() int {
+	if e.kind == kindInput && e.input.fragment {
+		return len(e.text)
+	}
+	return len(e.raw)
+}
+
 // decode reads a payload of a stream that is strict JSON, and that stands in an
 // event with the given names. It refuses what it has no meaning for and what could
 // be a call.

@@ -85,7 +85,7 @@ func (p *passage) observe(e *event) (it *item, err error) {
 		}
 	}
 	if err == nil && it != nil && it.call != nil {
-		if err = p.hear(len(e.raw)); err == nil {
+		if err = p.hear(e.size()); err == nil {
 			err = p.check(it, e)
 		}
 	} else if err == nil && e.kind == kindDone {
@@ -175,7 +175,7 @@ func (p *passage) end(e *event) error {
 			continue
 		}
 		if it.judge(); len(it.call.doubts) > 0 {
-			p.interrupt(it)
+			it.call.interrupt()
 		}
 	}
 	return p.unlike(func(it *item) bool {

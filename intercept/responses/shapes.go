@@ -50,7 +50,10 @@ func (a *answer) known(part []byte) (bool, error) {
 }
 
 func (a *answer) knownEvent(s *shape, part []byte, texts [][]byte) (bool, error) {
-	if s.item.over || a.closed || !a.holding() && (s.piece != nil || !a.verbatim()) {
+	if s.item.over || a.closed || a.done || (!a.holding() && !a.verbatim()) {
+		return false, nil
+	}
+	if c := s.item.call; c != nil && (c.passed == a.holding() || c.passed != (c.check != nil)) {
 		return false, nil
 	}
 	number := int64(-1)
@@ -62,11 +65,16 @@ func (a *answer) knownEvent(s *shape, part []byte, texts [][]byte) (bool, error)
 		a.manner.last = max(a.manner.last, number)
 	}
 	if s.piece != nil {
-		if err := a.hear(len(texts[s.delta])); err != nil {
-			return true, err
-		}
+		before := s.piece.fragments.Len()
 		intercept.Unquote(&s.piece.fragments.Builder, texts[s.delta])
 		s.piece.came = true
+		if err := a.hear(s.piece.fragments.Len() - before); err != nil {
+			return true, err
+		}
+		if c := s.item.call; c.passed && c.check.Add(s.piece.fragments.Builder.String()[before:]) != nil {
+			c.interrupt()
+			return true, a.kept.Hold(part, s.items, a.limits.MaxBytes)
+		}
 	}
 	if a.holding() {
 		return true, a.kept.Hold(part, s.items, a.limits.MaxBytes)
@@ -93,7 +101,7 @@ func (p *passage) learnShape() {
 	switch {
 	case !ok || it.over || e.slots[1].Type != gjson.String:
 		return
-	case e.kind == kindInput && it.call != nil && e.input.fragment && e.name == "" && !it.call.passed && it.call.check == nil && len(it.call.doubts) == 0 && !it.call.odd:
+	case e.kind == kindInput && it.call != nil && e.input.fragment && e.name == "" && len(it.call.doubts) == 0 && !it.call.odd:
 		s.piece = it.call.piece(e.input.path)
 	case e.kind != kindBeside || it.call != nil:
 		return

@@ -1,10 +1,12 @@
 package responses
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
@@ -157,6 +159,20 @@ func TestAllowedByNameIsCutAtOddEvents(t *testing.T) {
 		if cut := p.Err != nil && !strings.Contains(out, "response.completed") && strings.Contains(out, "event: error"); !held && !cut {
 			t.Errorf("%s: neither held nor cut: error %v, passed %+v; the agent has\n%s", name, p.Err, p.Passed, out)
 		}
+	}
+}
+
+// An event of a known shape is held too where another item has begun since.
+func TestAllowedByNameIsCutWhereItemsAlternate(t *testing.T) {
+	body := regexp.MustCompile(`"sequence_number":\d+,`).ReplaceAllString(stream("resp_1", function("a", "bash", ls)), "")
+	first := strings.Index(body, "event: response.function_call_arguments.delta")
+	last := strings.LastIndex(body, "event: response.function_call_arguments.delta")
+	more := strings.Replace(body[first:last], `"delta":"{\"comman"`, `"delta":"x"`, 1)
+	other := "event: response.output_item.added\ndata: " + `{"type":"response.output_item.added","output_index":1,"item":{"id":"m","type":"message","status":"in_progress","content":[],"role":"assistant"}}` + "\n\n"
+	p := newPlayer(t, asked(request1), 40, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
+	err := p.Feed(body[:last] + more + more + other + more + more)
+	if diff := cmp.Diff(body[:last]+more+more+other, p.Got.String()); diff != "" {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 }
 
