@@ -77,7 +77,7 @@ func (p *Proxy) admit(conn *agentconn.Conn, n int, waits bool) error {
 	if n > p.options.MaxBody {
 		return fasthttp.ErrBodyTooLarge
 	}
-	err := conn.AdmitBody(p.memory, n, p.options.MaxBody, waits)
+	err := conn.AdmitBody(n, p.options.MaxBody, waits)
 	if errors.Is(err, agentconn.ErrNoMemory) {
 		return errOverloaded
 	}

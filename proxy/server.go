@@ -133,7 +133,7 @@ func (q quietLogger) Printf(format string, args ...any) {
 
 // Start listens and serves until [Proxy.Shutdown].
 func (p *Proxy) Start(ctx context.Context) error {
-	ln, err := agentconn.Listen(ctx, p.options.Listen)
+	ln, err := agentconn.Listen(ctx, p.options.Listen, p.memory)
 	if err != nil {
 		return err
 	}

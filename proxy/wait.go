@@ -65,7 +65,7 @@ func (x *exchange) admitAsked(requests []approvals.Request) *intercept.Error {
 		return &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: fmt.Sprintf("its calls need %d bytes to be shown to reviewers, the limit is %d; none of it is released", size, maxAsked)}
 	}
 	conn, ok := x.fasthttp.Conn().(*agentconn.Conn)
-	if ok && size > smallBody && !conn.ReserveMemory(x.p.memory, size*askedCost) {
+	if ok && size > smallBody && !conn.ReserveMemory(size*askedCost) {
 		return errOverloaded
 	}
 	return nil

@@ -24,18 +24,19 @@ var ErrDisconnected = errors.New("the agent has left")
 type Listener struct {
 	net.Listener
 	watcher disconnectWatcher
+	memory  *Budget
 }
 
-// Listen opens the data plane's socket. TCP keep-alive finds dead peers within 30
-// seconds.
-func Listen(ctx context.Context, address string) (*Listener, error) {
+// Listen opens the data plane's socket. Its connections reserve memory in a budget. TCP
+// keep-alive finds dead peers within 30 seconds.
+func Listen(ctx context.Context, address string, memory *Budget) (*Listener, error) {
 	config := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
 	config.SetMultipathTCP(false)
 	ln, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for agents on %s (proxy.listen): %w", address, err)
 	}
-	l := &Listener{Listener: ln}
+	l := &Listener{Listener: ln, memory: memory}
 	if err := l.watcher.start(); err != nil {
 		ln.Close()
 		return nil, fmt.Errorf("watch agents' connections: %w", err)
@@ -50,6 +51,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &Conn{Conn: conn, watcher: &l.watcher}
+	c.body.budget = l.memory
 	c.in.begin(conn)
 	l.watcher.add(c)
 	return c, nil

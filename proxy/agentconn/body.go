@@ -51,8 +51,8 @@ func (b *Budget) release(n int64) { b.used.Add(-n) }
 
 // bodyMemory is what a connection has in memory of the current request's body.
 type bodyMemory struct {
-	budget   *Budget      // set while memory is reserved
-	reserved atomic.Int64 // bytes
+	budget   *Budget
+	reserved atomic.Int64 // bytes of budget
 	pieces   [][]byte     // of a large body, read before the server allocates memory for it
 }
 
@@ -70,10 +70,10 @@ func (b *bodyMemory) read(p []byte) int {
 // limit bytes, and reads a large one before it returns. An agent that waits for 100
 // Continue gets it; another gets none, although the server writes it. The error is
 // [ErrNoMemory], or that of the connection, and leaves no memory reserved.
-func (c *Conn) AdmitBody(b *Budget, n, limit int, waits bool) error {
+func (c *Conn) AdmitBody(n, limit int, waits bool) error {
 	c.ReleaseMemory()
 	c.skipContinue = false
-	err := c.admitBody(b, n, limit, waits)
+	err := c.admitBody(n, limit, waits)
 	if err != nil {
 		c.body.pieces = nil
 		c.ReleaseMemory()
@@ -83,20 +83,20 @@ func (c *Conn) AdmitBody(b *Budget, n, limit int, waits bool) error {
 	return nil
 }
 
-func (c *Conn) admitBody(b *Budget, n, limit int, waits bool) error {
+func (c *Conn) admitBody(n, limit int, waits bool) error {
 	if n > largeBody {
 		if waits {
 			if _, err := c.Write([]byte(continueBytes)); err != nil {
 				return err
 			}
 		}
-		return c.readLargeBody(b, n-ReadBufferSize-c.in.buffered())
+		return c.readLargeBody(n - ReadBufferSize - c.in.buffered())
 	}
 	timeout := pieceTimeout * time.Duration(n/bodyPiece+1)
 	if n < 0 {
 		n, timeout = limit, chunkedTimeout
 	}
-	if !c.ReserveMemory(b, n) {
+	if !c.ReserveMemory(n) {
 		return ErrNoMemory
 	}
 	return c.Conn.SetReadDeadline(time.Now().Add(timeout))
@@ -104,13 +104,13 @@ func (c *Conn) admitBody(b *Budget, n, limit int, waits bool) error {
 
 // readLargeBody reads n bytes of a body in pieces. The server's buffer contains at
 // most ReadBufferSize bytes of it, so no byte of a later request is read.
-func (c *Conn) readLargeBody(b *Budget, n int) error {
-	if !c.ReserveMemory(b, ReadBufferSize) {
+func (c *Conn) readLargeBody(n int) error {
+	if !c.ReserveMemory(ReadBufferSize) {
 		return ErrNoMemory
 	}
 	for n > 0 {
 		size := min(n, bodyPiece)
-		if !c.ReserveMemory(b, size) {
+		if !c.ReserveMemory(size) {
 			return ErrNoMemory
 		}
 		if err := c.Conn.SetReadDeadline(time.Now().Add(pieceTimeout)); err != nil {
@@ -126,18 +126,17 @@ func (c *Conn) readLargeBody(b *Budget, n int) error {
 	return c.Conn.SetReadDeadline(time.Now().Add(pieceTimeout))
 }
 
-// ReserveMemory takes n bytes of a budget for the connection's request, until
+// ReserveMemory takes n bytes of the budget for the connection's request, until
 // ReleaseMemory. It reports false, and takes none, if fewer are left.
-func (c *Conn) ReserveMemory(b *Budget, n int) bool {
-	if !b.reserve(int64(n)) {
+func (c *Conn) ReserveMemory(n int) bool {
+	if !c.body.budget.reserve(int64(n)) {
 		return false
 	}
-	c.body.budget = b
 	c.body.reserved.Add(int64(n))
 	return true
 }
 
-// ShrinkMemory returns what is reserved beyond n bytes to its budget: a chunked body
+// ShrinkMemory returns what is reserved beyond n bytes to the budget: a chunked body
 // has reserved the most that it could have.
 func (c *Conn) ShrinkMemory(n int) {
 	reserved := c.body.reserved.Load()
@@ -146,7 +145,8 @@ func (c *Conn) ShrinkMemory(n int) {
 	}
 }
 
-// ReleaseMemory returns what is reserved for the connection's request to its budget.
+// ReleaseMemory returns what is reserved for the connection's request to the budget.
+// It may run beside the other methods.
 func (c *Conn) ReleaseMemory() {
 	if n := c.body.reserved.Swap(0); n > 0 {
 		c.body.budget.release(n)

@@ -29,10 +29,10 @@ func TestAdmitBody(t *testing.T) {
 		"large, no room later":  {n: large, budget: ReadBufferSize + bodyPiece, err: ErrNoMemory},
 	} {
 		t.Run(name, func(t *testing.T) {
-			agent, conn := connect(t)
-			go func() { _, _ = io.WriteString(agent, strings.Repeat("x", max(tt.n, 0))) }()
 			b := NewBudget(tt.budget)
-			if err := conn.AdmitBody(b, tt.n, limit, false); !errors.Is(err, tt.err) || b.Used() != tt.reserved {
+			agent, conn := connectTo(t, b)
+			go func() { _, _ = io.WriteString(agent, strings.Repeat("x", max(tt.n, 0))) }()
+			if err := conn.AdmitBody(tt.n, limit, false); !errors.Is(err, tt.err) || b.Used() != tt.reserved {
 				t.Errorf("reserved %d, %v; want %d, %v", b.Used(), err, tt.reserved, tt.err)
 			}
 			if conn.ReleaseMemory(); b.Used() != 0 {
@@ -46,16 +46,15 @@ func TestAdmitBody(t *testing.T) {
 // the request after it is read too early.
 func TestLargeBodyIsReadInOrder(t *testing.T) {
 	for _, buffered := range []int{0, 1, 5000, ReadBufferSize} {
-		agent, conn := connect(t)
 		body := numbered(largeBody + 300<<10)
+		agent, conn := connectTo(t, NewBudget(int64(len(body))))
 		go func() { _, _ = io.WriteString(agent, body+"next") }()
 		got := make([]byte, len(body))
 		if _, err := io.ReadFull(conn, got[:buffered]); err != nil {
 			t.Fatal(err)
 		}
-		b := NewBudget(int64(len(body)))
 		// n counts what the server has: AdmitBody leaves ReadBufferSize bytes for it.
-		if err := conn.AdmitBody(b, len(body), len(body), false); err != nil {
+		if err := conn.AdmitBody(len(body), len(body), false); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadFull(conn, got[buffered:]); err != nil || string(got) != body {
@@ -79,10 +78,10 @@ func numbered(n int) string {
 
 // A body that is cut off returns the error of the connection.
 func TestLargeBodyIsCut(t *testing.T) {
-	agent, conn := connect(t)
-	go func() { _, _ = io.WriteString(agent, numbered(bodyPiece+1)); _ = agent.CloseWrite() }()
 	b := NewBudget(1 << 30)
-	if err := conn.AdmitBody(b, 2*largeBody, 2*largeBody, false); !errors.Is(err, io.ErrUnexpectedEOF) {
+	agent, conn := connectTo(t, b)
+	go func() { _, _ = io.WriteString(agent, numbered(bodyPiece+1)); _ = agent.CloseWrite() }()
+	if err := conn.AdmitBody(2*largeBody, 2*largeBody, false); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v", err)
 	}
 	if conn.ReleaseMemory(); b.Used() != 0 {
@@ -92,9 +91,9 @@ func TestLargeBodyIsCut(t *testing.T) {
 
 // Connections share a budget, and the next body returns what the last one reserved.
 func TestBudgetIsShared(t *testing.T) {
-	_, first := connect(t)
-	_, second := connect(t)
 	b := NewBudget(100)
+	_, first := connectTo(t, b)
+	_, second := connectTo(t, b)
 	for _, tt := range []struct {
 		conn *Conn
 		n    int
@@ -107,7 +106,7 @@ func TestBudgetIsShared(t *testing.T) {
 		{first, 0, nil, 40},
 		{second, 100, nil, 100},
 	} {
-		if err := tt.conn.AdmitBody(b, tt.n, 1000, false); !errors.Is(err, tt.err) || b.Used() != tt.used {
+		if err := tt.conn.AdmitBody(tt.n, 1000, false); !errors.Is(err, tt.err) || b.Used() != tt.used {
 			t.Errorf("%d bytes: %v, %d are reserved; want %v, %d", tt.n, err, b.Used(), tt.err, tt.used)
 		}
 	}

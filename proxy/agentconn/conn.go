@@ -83,9 +83,9 @@ func (c *Conn) Linger() { c.linger.Store(true) }
 
 // Close implements [net.Conn].
 func (c *Conn) Close() error {
+	c.ReleaseMemory() // each time: the server closes the connection after its last request
 	c.closing.Do(func() {
 		c.watcher.remove(c)
-		c.ReleaseMemory()
 		if c.linger.Load() {
 			c.drain()
 		}

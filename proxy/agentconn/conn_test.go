@@ -14,9 +14,12 @@ import (
 const soon = 30 * time.Second
 
 // connect returns both ends of a connection through a Listener.
-func connect(t *testing.T) (agent *net.TCPConn, conn *Conn) {
+func connect(t *testing.T) (agent *net.TCPConn, conn *Conn) { return connectTo(t, NewBudget(0)) }
+
+// connectTo is connect with a budget.
+func connectTo(t *testing.T, b *Budget) (agent *net.TCPConn, conn *Conn) {
 	t.Helper()
-	l, err := Listen(t.Context(), "127.0.0.1:0")
+	l, err := Listen(t.Context(), "127.0.0.1:0", b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,23 +97,27 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// A connection can be closed twice, and returns its memory.
+// A connection can be closed twice, and returns its memory each time: the first Close
+// may be that of a shutdown, while a request is being read.
 func TestClose(t *testing.T) {
-	_, conn := connect(t)
 	b := NewBudget(100)
-	if !conn.ReserveMemory(b, 60) {
+	_, conn := connectTo(t, b)
+	if !conn.ReserveMemory(60) {
 		t.Fatal("not reserved")
 	}
 	if err := conn.Close(); err != nil || b.Used() != 0 {
 		t.Errorf("%d bytes are reserved after Close, %v", b.Used(), err)
 	}
-	if err := conn.Close(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("closed again: %v", err)
+	if !conn.ReserveMemory(60) {
+		t.Fatal("not reserved")
+	}
+	if err := conn.Close(); !errors.Is(err, net.ErrClosed) || b.Used() != 0 {
+		t.Errorf("closed again: %v, %d bytes are reserved", err, b.Used())
 	}
 }
 
 func TestListenReportsTheAddress(t *testing.T) {
-	if _, err := Listen(t.Context(), "256.0.0.1:x"); err == nil || !strings.Contains(err.Error(), "256.0.0.1:x (proxy.listen)") {
+	if _, err := Listen(t.Context(), "256.0.0.1:x", nil); err == nil || !strings.Contains(err.Error(), "256.0.0.1:x (proxy.listen)") {
 		t.Errorf("got %v", err)
 	}
 }
