@@ -39,7 +39,7 @@ func newBlock(o *opening, index, attempt int) *block {
 // add takes what an event adds. It returns how many bytes are remembered of it.
 func (b *block) add(d *delta) (n int) {
 	for _, g := range d.fields {
-		n += len(g.piece.Raw)
+		n += len(g.piece.Raw) - len(`""`)
 		if d.input && b.call != nil {
 			b.call.add(intercept.Fragment(g.piece))
 			continue
