@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	approvalgrants "github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
@@ -28,7 +29,7 @@ type grants struct {
 	loaded  bool
 }
 
-var _ approvals.GrantJudge = (*grants)(nil)
+var _ approvalgrants.Judge = (*grants)(nil)
 
 // keep has a grant decide from now on.
 func (g *grants) keep(one approvals.Grant) {
@@ -217,7 +218,7 @@ func (g *grants) GrantIsFor(one approvals.Grant, tool string) bool {
 // startGrants reads the grants before anything is judged: one that denies must
 // hold from the first call on.
 func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
-	o := approvals.GrantBookOptions{
+	o := approvalgrants.Options{
 		Store: a.store, Judge: a.grants, Log: a.log.With("component", "grants"), Kept: a.grants.keep, Dropped: a.grants.drop,
 	}
 	if a.reviewers != nil {
@@ -226,7 +227,7 @@ func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
 	for _, c := range a.config.Proxy.Clients {
 		o.Principals = append(o.Principals, c.principal())
 	}
-	a.book = approvals.NewGrantBook(o)
+	a.book = approvalgrants.New(o)
 	running.background("grants", a.book.Run)
 	select {
 	case <-a.book.Ready():

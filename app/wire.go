@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/intercept"
@@ -46,14 +46,14 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 }
 
 func (a *App) startGate(ctx context.Context, running *lifecycle) error {
-	o := approvals.GateOptions{
+	o := gate.Options{
 		Store: noticed{a.store, a.notice}, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.checkEdit,
 		Grants: a.book,
 	}
 	if a.reviewers != nil {
 		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
 	}
-	a.gate = approvals.NewGate(o)
+	a.gate = gate.New(o)
 	running.background("gate", a.gate.Run)
 	select {
 	case <-a.gate.Ready():

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/valyala/fasthttp"
@@ -191,7 +192,7 @@ func (c canaryPolicy) JudgeHosted(approvals.Principal, string) policy.Verdict {
 // canaryState keeps nothing: the canary leaves no trace in the audit log.
 type canaryState struct{}
 
-func (canaryState) Open(context.Context, []approvals.Request) (*approvals.Hold, error) {
+func (canaryState) Open(context.Context, []approvals.Request) (*gate.Hold, error) {
 	return nil, approvals.ErrStoreUnavailable
 }
 func (canaryState) Record(context.Context, ...approvals.Event) error { return nil }

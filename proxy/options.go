@@ -20,6 +20,7 @@ import (
 	"unicode"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/prometheus/client_golang/prometheus"
@@ -78,9 +79,9 @@ type Policy interface {
 	JudgeHosted(approvals.Principal, string) policy.Verdict
 }
 
-// Gate asks people and writes the audit log. [approvals.Gate] implements it.
+// Gate asks people and writes the audit log. [gate.Gate] implements it.
 type Gate interface {
-	Open(ctx context.Context, requests []approvals.Request) (*approvals.Hold, error)
+	Open(ctx context.Context, requests []approvals.Request) (*gate.Hold, error)
 	Record(ctx context.Context, events ...approvals.Event) error
 	RunState(id string) approvals.RunState
 	LookUp(id string) (approvals.Run, bool)
