@@ -85,7 +85,7 @@ func TestTypedBehindThePatternDecidesNothing(t *testing.T) {
 }
 
 func TestTypedPatternsTakeTheLastPlace(t *testing.T) {
-	var y memory
+	var y grantDraft
 	for _, p := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "b"} {
 		y = y.with(p)
 	}
@@ -110,7 +110,7 @@ func TestWhoCannotDecideIsTold(t *testing.T) {
 		"a approve · d deny · e edit · r r": standsIn,
 	} {
 		s := begin(t, of)
-		s.me = me
+		s.review.me.Self = me
 		s.press("enter")
 		s.settled()
 		s.shows(want)
@@ -118,7 +118,7 @@ func TestWhoCannotDecideIsTold(t *testing.T) {
 	decided := of
 	decided.RequiredApprovals, decided.Decisions = 2, []approvals.Decision{{Action: approvals.ActionApprove, ReviewerID: "ann"}}
 	s := begin(t, decided)
-	s.me.Groups = []string{"finance"}
+	s.review.me.Groups = []string{"finance"}
 	s.press("enter")
 	s.shows("You approved, waiting for 1 more approval.")
 }
@@ -156,7 +156,7 @@ func TestWhoCannotApproveAnyMoreIsTold(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := begin(t, r)
-			s.me = c.me
+			s.review.me.Self = c.me
 			s.press("enter")
 			s.settled()
 			s.shows(c.want)
@@ -180,7 +180,7 @@ func TestFinding32_KeysThatCannotSucceedDoNothing(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := begin(t, c.r)
-			s.me = c.me
+			s.review.me.Self = c.me
 			s.press("enter")
 			s.settled()
 			s.press("a")
@@ -198,7 +198,7 @@ func TestFinding32_KeysThatCannotSucceedDoNothing(t *testing.T) {
 	}
 	own := client.Self{Reviewer: reviewers.Reviewer{Name: "bob", Role: reviewers.RoleReviewer}, SelfApproval: true}
 	s := begin(t, bash("01A", "ls"))
-	s.me = own
+	s.review.me.Self = own
 	s.press("enter")
 	s.settled()
 	s.press("a")
@@ -232,7 +232,7 @@ func TestFinding29_WatchOffersTheDefaultOfAllChannels(t *testing.T) {
 	s.shows("for this session, for 8 hours:", "1 [x] bash(rm -r drafts)", "2 [ ] bash(rm:*)")
 	s.press("a")
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionAllowAlways, Patterns: []string{"bash(rm -r drafts)"}, Scope: approvals.GrantSession})
-	s.deciding = ""
+	s.review.deciding = ""
 	s.press("l")
 	s.shows("for 24 hours:")
 	s.press("l", "l", "l")
