@@ -19,10 +19,10 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals/toolschema", "internal/strictyaml"},
-	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
-	{"intercept", "approvals/policy", "approvals/audit", "approvals/grants", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
-	{"proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/gate", "approvals/store", "console/client", "console/oidc", "internal/schema"},
+	{"approvals/toolschema", "internal/strictyaml", "internal/visible"},
+	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/elapsed", "internal/fakeslack", "internal/written", "approvals/policy/match"},
+	{"intercept", "approvals/audit", "approvals/grants", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify", "approvals/policy/shell"},
+	{"approvals/policy", "proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/gate", "approvals/store", "console/client", "console/oidc", "internal/schema"},
 	{"approvals/approvalstest", "proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},
 	{"proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
 	{"app"},
@@ -47,7 +47,7 @@ var tied = []struct {
 	{"go.opentelemetry.io/otel/exporters", []string{"internal/telemetry"}},
 	{"github.com/slack-go/slack", []string{"notify/slack"}},
 	{"github.com/nicholas-fedor/shoutrrr", []string{"notify/shoutrrr"}},
-	{"mvdan.cc/sh", []string{"approvals/policy"}},
+	{"mvdan.cc/sh", []string{"approvals/policy/shell"}},
 	{"github.com/coreos/go-oidc", []string{"console/oidc"}},
 	{"golang.org/x/oauth2", []string{"console/oidc"}},
 	{"github.com/santhosh-tekuri/jsonschema", []string{"approvals/toolschema", "internal/schema/schematest"}},

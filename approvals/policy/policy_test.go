@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -278,7 +280,7 @@ func TestSuggestionsAllow(t *testing.T) {
 func TestPreview(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()
-		if got := preview(in); got != want {
+		if got := match.Preview(in); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,6 +1,8 @@
-package policy
+package shell
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -200,7 +202,7 @@ func plainRune(text string, at int, r rune, first bool) bool {
 		return at > 0 || !first
 	case r == '~' && at > 0:
 		before := text[at-1]
-		return isLetter(before) || before >= '0' && before <= '9'
+		return match.IsLetter(before) || before >= '0' && before <= '9'
 	case r == '~':
 		return first && (len(text) == 1 || text[1] == '/')
 	}
@@ -250,3 +252,13 @@ func unescape(text string, quoted bool) string {
 	}
 	return b.String()
 }
+
+func isOption(word string) bool { return strings.HasPrefix(word, "-") }
+
+func IsOperand(word string) bool { return !isOption(word) }
+
+// certain reports whether a shell takes a word for its text.
+func (w word) certain() bool { return w.open == w.text }
+
+// opens reports whether a shell may expand something in a word.
+func (w word) opens() bool { return !w.certain() || strings.Contains(w.text, unknown) }

@@ -1,4 +1,4 @@
-package policy
+package shell
 
 import (
 	"strings"
@@ -6,28 +6,28 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// whyNotPlain says what a script is more than simple commands of plain words
+// whyNotSimple says what a script is more than simple commands of plain words
 // joined by &&, ||, ;, | or new lines, in brackets or not, or is "".
-func (t *programs) whyNotPlain(file *syntax.File) string {
+func (t *Programs) whyNotSimple(file *syntax.File) string {
 	if len(file.Stmts) == 0 {
 		return "The script has no command."
 	}
-	return t.whyListNotPlain(file.Stmts, file.Last)
+	return t.whyListNotSimple(file.Stmts, file.Last)
 }
 
-func (t *programs) whyListNotPlain(stmts []*syntax.Stmt, last []syntax.Comment) string {
+func (t *Programs) whyListNotSimple(stmts []*syntax.Stmt, last []syntax.Comment) string {
 	if len(last) > 0 {
 		return "The script has a comment."
 	}
 	for _, stmt := range stmts {
-		if why := t.whyStmtNotPlain(stmt); why != "" {
+		if why := t.whyStmtNotSimple(stmt); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-func (t *programs) whyStmtNotPlain(stmt *syntax.Stmt) string {
+func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 	switch {
 	case len(stmt.Comments) > 0:
 		return "The script has a comment."
@@ -44,21 +44,21 @@ func (t *programs) whyStmtNotPlain(stmt *syntax.Stmt) string {
 		if cmd.Op != syntax.AndStmt && cmd.Op != syntax.OrStmt && cmd.Op != syntax.Pipe {
 			return "The script joins commands by " + cmd.Op.String() + "."
 		}
-		if why := t.whyStmtNotPlain(cmd.X); why != "" {
+		if why := t.whyStmtNotSimple(cmd.X); why != "" {
 			return why
 		}
-		return t.whyStmtNotPlain(cmd.Y)
+		return t.whyStmtNotSimple(cmd.Y)
 	case *syntax.Subshell:
-		return t.whyListNotPlain(cmd.Stmts, cmd.Last)
+		return t.whyListNotSimple(cmd.Stmts, cmd.Last)
 	case *syntax.Block:
-		return t.whyListNotPlain(cmd.Stmts, cmd.Last)
+		return t.whyListNotSimple(cmd.Stmts, cmd.Last)
 	case *syntax.TimeClause:
 		if cmd.Stmt == nil {
 			return "The script is more than simple commands."
 		}
-		return t.whyStmtNotPlain(cmd.Stmt)
+		return t.whyStmtNotSimple(cmd.Stmt)
 	case *syntax.CallExpr:
-		return t.whyCallNotPlain(cmd)
+		return t.whyCallNotSimple(cmd)
 	default:
 		return "The script is more than simple commands."
 	}
@@ -81,7 +81,7 @@ func harmlessRedirect(r *syntax.Redirect) bool {
 	return false
 }
 
-func (t *programs) whyCallNotPlain(call *syntax.CallExpr) string {
+func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 	if len(call.Args) == 0 {
 		return "The script sets a variable."
 	}

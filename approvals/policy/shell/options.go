@@ -1,13 +1,13 @@
-package policy
+package shell
 
 import (
 	"slices"
 	"strings"
 )
 
-// program is what the table says of a program's options, or of those of a
+// Program is what the table says of a program's options, or of those of a
 // subcommand: see programs.yaml.
-type program struct {
+type Program struct {
 	flags    string
 	values   string
 	long     map[string]bool
@@ -18,12 +18,12 @@ type program struct {
 	most     int      // below 0: any number
 	begins   string   // of every operand
 	never    []string // what neither operands nor values begin with
-	commands map[string]*program
+	commands map[string]*Program
 }
 
 // starMay says of each word of a command whether a * in an allow pattern may
 // stand for it: for operands, and for options that the table lists.
-func (t *programs) starMay(argv []string, wild []bool) []bool {
+func (t *Programs) starMay(argv []string, wild []bool) []bool {
 	w := optionWalk{at: t.options[argv[0]]}
 	may := make([]bool, len(argv))
 	for i, word := range argv[1:] {
@@ -34,7 +34,7 @@ func (t *programs) starMay(argv []string, wild []bool) []bool {
 
 // optionWalk goes through the words of a command from left to right.
 type optionWalk struct {
-	at       *program // nil: nothing is known of its options
+	at       *Program // nil: nothing is known of its options
 	operands int
 	only     bool // -- has been: no more options
 	value    bool // the next word is an option's value
@@ -75,7 +75,7 @@ func (w *optionWalk) operand(word string, wild bool) bool {
 
 // option reports whether a word is an option that is listed, and whether the
 // next word is its value.
-func (p *program) option(word string) (listed, takesNext bool) {
+func (p *Program) option(word string) (listed, takesNext bool) {
 	if name, ok := strings.CutPrefix(word, "--"); ok {
 		name, value, _ := strings.Cut(name, "=")
 		return p.long[name] && !p.barred(value), false
@@ -98,12 +98,24 @@ func (p *program) option(word string) (listed, takesNext bool) {
 }
 
 // barred reports whether an operand or a value stands for more than itself.
-func (p *program) barred(text string) bool {
+func (p *Program) barred(text string) bool {
 	return slices.ContainsFunc(p.never, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }
 
+// MayOpenLast reports whether a pattern with a * in place of a command's last operand
+// covers nothing but other operands of a program that only reads them.
+func (t *Programs) MayOpenLast(c *Command) bool {
+	switch {
+	case len(c.Words) < 3, c.runsOthers, t.writes(c.Words), !t.listed(c.Words[0]), strings.Contains(c.Words[0], "/"):
+		return false
+	case c.wild != nil, slices.Contains(c.mayStar[1:], false), slices.ContainsFunc(c.Words, isOption):
+		return false
+	}
+	return true
+}
+
 // writes reports whether a program writes to its operands.
-func (t *programs) writes(argv []string) bool {
+func (t *Programs) writes(argv []string) bool {
 	return t.writers[argv[0]] || len(argv) > 1 && t.writers[argv[0]+" "+argv[1]]
 }
 
@@ -122,7 +134,7 @@ func among(all map[string]bool, word string) bool {
 }
 
 // wrapper is how a program runs another one, or nil.
-func (t *programs) wrapper(word string) *wrapper {
+func (t *Programs) wrapper(word string) *wrapper {
 	name, base := programNames(word)
 	if w := t.wrappers[name]; w != nil {
 		return w
@@ -132,17 +144,17 @@ func (t *programs) wrapper(word string) *wrapper {
 
 // isShell reports whether a program reads shell scripts of the kind that is
 // parsed here.
-func (t *programs) isShell(word string) bool { return among(t.shells, word) }
+func (t *Programs) isShell(word string) bool { return among(t.shells, word) }
 
 // isInterpreter reports whether a program runs what it is given as a script or
 // reads on its input.
-func (t *programs) isInterpreter(word string) bool {
+func (t *Programs) isInterpreter(word string) bool {
 	return t.isShell(word) || among(t.interpreters, word)
 }
 
 // runsOthers reports whether a program runs other programs or the text it is
 // given. An allow pattern covers it only if it spells out the whole command, or
 // where the table of options says for what a * may stand.
-func (t *programs) runsOthers(word string) bool {
+func (t *Programs) runsOthers(word string) bool {
 	return t.wrapper(word) != nil || among(t.runners, word) || t.isInterpreter(word)
 }

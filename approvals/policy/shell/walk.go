@@ -1,4 +1,4 @@
-package policy
+package shell
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 // walk finds the simple commands, the source of each statement, and what else may name
 // a command.
 func (f *finder) walk(file *syntax.File, src string, depth int) {
-	w := walk{finder: f, src: src, depth: depth}
+	w := walk{in: f, src: src, depth: depth}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch n := node.(type) {
 		case *syntax.SglQuoted:
@@ -31,7 +31,7 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 		}
 		return true
 	})
-	if f.script.opens || f.script.writes && slices.ContainsFunc(f.script.commands, (*command).runsFile) {
+	if f.script.opens || f.script.writes && slices.ContainsFunc(f.script.Commands, (*Command).runsFile) {
 		w.spans = append(w.spans, span{0, len(src)})
 	}
 	f.looksInto(file, src, w.spans)
@@ -39,7 +39,7 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 
 // walk is what is known while the statements of a script are gone through.
 type walk struct {
-	*finder
+	in     *finder
 	src    string
 	depth  int
 	piped  []*syntax.Stmt // the reading ends of pipes
@@ -48,7 +48,7 @@ type walk struct {
 }
 
 func (w *walk) stmt(n *syntax.Stmt) {
-	s := w.script
+	s := w.in.script
 	start, end := int(n.Pos().Offset()), int(n.End().Offset())
 	if start <= end && end <= len(w.src) {
 		s.texts = append(s.texts, strings.TrimRight(w.src[start:end], "; \t\n&"))
@@ -66,10 +66,10 @@ func (w *walk) stmt(n *syntax.Stmt) {
 		s.noteOther(n, w.src)
 		return
 	}
-	c := w.command(words, slices.ContainsFunc(w.piped, func(end *syntax.Stmt) bool { return partOf(n, end) }), w.depth)
-	c.stmt, c.src, c.expands = n, w.src, expands(call, w.src)
-	w.fed(c, n.Redirs, w.depth)
-	s.commands = append(s.commands, c)
+	c := w.in.command(words, slices.ContainsFunc(w.piped, func(end *syntax.Stmt) bool { return partOf(n, end) }), w.depth)
+	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
+	w.in.fed(c, n.Redirs, w.depth)
+	s.Commands = append(s.Commands, c)
 	if len(w.inputs) > 0 && c.executes() {
 		at := commandSpan(n)
 		for i := range w.inputs {
@@ -151,7 +151,7 @@ func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
 		}
 	}
 	for _, one := range apart {
-		f.script.within = appendLoose(f.script.within, one.in(src))
+		f.script.mentions = appendLoose(f.script.mentions, one.in(src))
 	}
 	if !strings.Contains(src, "$'") {
 		return
@@ -168,5 +168,5 @@ func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
 		}
 		return true
 	})
-	f.script.within = appendLoose(f.script.within, strings.Join(words, " "))
+	f.script.mentions = appendLoose(f.script.mentions, strings.Join(words, " "))
 }

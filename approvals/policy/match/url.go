@@ -1,4 +1,4 @@
-package policy
+package match
 
 import (
 	"errors"
@@ -11,33 +11,33 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// address is a URL taken apart: what of it patterns are compared with.
-type address struct {
-	scheme string // lower case
-	host   string // lower case, no port
-	port   string // "" where it is the scheme's own
-	path   string // cleaned, begins with /
+// Address is a URL taken apart: what of it patterns are compared with.
+type Address struct {
+	Scheme string // lower case
+	Host   string // lower case, no port
+	Port   string // "" where it is the scheme's own
+	Path   string // cleaned, begins with /
 }
 
 var ownPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21", "ssh": "22"}
 
-// addressOf reads a URL. The problem says why programs may read it differently,
+// ParseURL reads a URL. The problem says why programs may read it differently,
 // or is "".
-func addressOf(text string) (a address, problem string) {
+func ParseURL(text string) (a Address, problem string) {
 	problem = urlProblem(text)
 	u, err := url.Parse(forgiven(text))
 	if err != nil {
-		return address{}, "The URL cannot be parsed."
+		return Address{}, "The URL cannot be parsed."
 	}
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if decoded, err := url.PathUnescape(host); err == nil {
 		host = decoded
 	}
-	a = address{scheme: strings.ToLower(u.Scheme), host: host, port: u.Port()}
-	if ownPorts[a.scheme] == a.port {
-		a.port = ""
+	a = Address{Scheme: strings.ToLower(u.Scheme), Host: host, Port: u.Port()}
+	if ownPorts[a.Scheme] == a.Port {
+		a.Port = ""
 	}
-	a.path = path.Clean("/" + u.Path)
+	a.Path = path.Clean("/" + u.Path)
 	if problem == "" {
 		problem = hostProblem(u, a)
 	}
@@ -74,7 +74,7 @@ func urlProblem(text string) string {
 		return "The URL has an @ before its path, which hides the host."
 	case strings.Contains(lower, "%2e") || strings.Contains(lower, "%2f") || strings.Contains(lower, "%5c") || strings.Contains(lower, "%25") || strings.Contains(lower, "..;"):
 		return "The URL escapes dots, slashes or percent signs in its path."
-	case leadsUp(beforeQuery(strings.TrimPrefix(rest, authority))):
+	case LeadsUp(beforeQuery(strings.TrimPrefix(rest, authority))):
 		return "The URL has .. in its path, which programs resolve differently."
 	}
 	return ""
@@ -88,22 +88,22 @@ func beforeQuery(text string) string {
 }
 
 // hostProblem looks at the host.
-func hostProblem(u *url.URL, a address) string {
-	ip, err := netip.ParseAddr(a.host)
+func hostProblem(u *url.URL, a Address) string {
+	ip, err := netip.ParseAddr(a.Host)
 	switch {
-	case u.Host == "" && a.scheme != "file":
+	case u.Host == "" && a.Scheme != "file":
 		return "The URL names no host."
 	case strings.Contains(u.Host, "%"):
 		return "The URL escapes characters of its host."
 	case strings.HasSuffix(u.Hostname(), "."):
 		return "The URL's host ends in a dot."
-	case strings.HasSuffix(u.Host, ":") || strings.HasPrefix(a.port, "0"):
+	case strings.HasSuffix(u.Host, ":") || strings.HasPrefix(a.Port, "0"):
 		return "The URL's port is not written as usual."
 	case err == nil && ip.Is4In6():
 		return "The URL's host is an IPv4 address written as IPv6."
-	case err != nil && strings.Contains(a.host, ":"):
+	case err != nil && strings.Contains(a.Host, ":"):
 		return "The URL's host has a colon and is no address."
-	case err != nil && looksLikeNumber(a.host):
+	case err != nil && looksLikeNumber(a.Host):
 		return "The URL's host is a number, which programs read differently."
 	}
 	return ""
@@ -120,18 +120,18 @@ func looksLikeNumber(host string) bool {
 	return err == nil || strings.Trim(last, "0123456789") == ""
 }
 
-// urlGlob is the argument of a pattern compared with URLs.
-type urlGlob struct {
-	scheme glob
+// URLGlob is the argument of a pattern compared with URLs.
+type URLGlob struct {
+	scheme Glob
 	host   string // doublestar pattern over the labels, / between them
 	port   string
 	path   string // doublestar pattern
 	whole  bool   // any path
-	key    string // the host, where it is fixed
-	fixed  bool
+	Key    string // the host, where it is fixed
+	Fixed  bool
 }
 
-func newURLGlob(text string) (*urlGlob, error) {
+func NewURLGlob(text string) (*URLGlob, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || scheme == "" {
 		return nil, errors.New("is no URL pattern: write scheme://host/path, with * for any scheme")
@@ -152,43 +152,43 @@ func newURLGlob(text string) (*urlGlob, error) {
 			return nil, errors.New("has a ** that does not stand alone between dots")
 		}
 	}
-	g := &urlGlob{scheme: newGlob(strings.ToLower(scheme)), host: strings.ReplaceAll(host, ".", "/"), port: port, whole: !hasPath || rest == ""}
-	if g.scheme.literal() && ownPorts[scheme] == port {
+	g := &URLGlob{scheme: NewGlob(strings.ToLower(scheme)), host: strings.ReplaceAll(host, ".", "/"), port: port, whole: !hasPath || rest == ""}
+	if g.scheme.Literal() && ownPorts[scheme] == port {
 		g.port = ""
 	}
-	g.key, g.fixed = host, !strings.Contains(host, "*")
+	g.Key, g.Fixed = host, !strings.Contains(host, "*")
 	if !g.whole {
-		asPath, err := newPathGlob("/" + rest)
+		asPath, err := NewPathGlob("/" + rest)
 		if err != nil {
 			return nil, err
 		}
-		g.path = asPath.body
+		g.path = asPath.Body
 	}
 	return g, nil
 }
 
-// covers reports whether a URL is among those that the glob means, for an allow.
-func (g *urlGlob) covers(a address) bool {
-	return g.scheme.match(a.scheme) && g.port == a.port && g.overHost(a) &&
-		(g.whole || doublestar.MatchUnvalidated(g.path, strings.TrimPrefix(a.path, "/")))
+// Covers reports whether a URL is among those that the glob means, for an allow.
+func (g *URLGlob) Covers(a Address) bool {
+	return g.scheme.Match(a.Scheme) && g.port == a.Port && g.overHost(a) &&
+		(g.whole || doublestar.MatchUnvalidated(g.path, strings.TrimPrefix(a.Path, "/")))
 }
 
-func (g *urlGlob) overHost(a address) bool {
-	return doublestar.MatchUnvalidated(g.host, strings.ReplaceAll(a.host, ".", "/"))
+func (g *URLGlob) overHost(a Address) bool {
+	return doublestar.MatchUnvalidated(g.host, strings.ReplaceAll(a.Host, ".", "/"))
 }
 
-// match says the same for a deny or ask: maybe where only scheme, port or letter
+// Match says the same for a deny or ask: maybe where only scheme, port or letter
 // case differ.
-func (g *urlGlob) match(a address) match {
+func (g *URLGlob) Match(a Address) Result {
 	if !g.overHost(a) {
-		return no
+		return No
 	}
-	at := strings.TrimPrefix(a.path, "/")
+	at := strings.TrimPrefix(a.Path, "/")
 	switch exact := g.whole || doublestar.MatchUnvalidated(g.path, at); {
-	case exact && g.scheme.match(a.scheme) && (g.port == "" || g.port == a.port):
-		return yes
+	case exact && g.scheme.Match(a.Scheme) && (g.port == "" || g.port == a.Port):
+		return Yes
 	case exact || doublestar.MatchUnvalidated(strings.ToLower(g.path), strings.ToLower(at)):
-		return maybe
+		return Maybe
 	}
-	return no
+	return No
 }

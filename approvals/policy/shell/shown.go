@@ -1,4 +1,4 @@
-package policy
+package shell
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ type otherPart struct {
 }
 
 // noteOther notes a statement that is no simple command, if it does something by itself.
-func (s *script) noteOther(n *syntax.Stmt, src string) {
+func (s *Script) noteOther(n *syntax.Stmt, src string) {
 	part := otherPart{at: int(n.Pos().Offset())}
 	switch cmd := n.Cmd.(type) {
 	case nil:
@@ -37,15 +37,15 @@ func (s *script) noteOther(n *syntax.Stmt, src string) {
 	}
 }
 
-// shown are the commands of a script and those that they run, as one would write them,
+// Shown are the commands of a script and those that they run, as one would write them,
 // and its other parts, in order. What a script in a word has of those is at the end.
-func (s *script) shown() []string {
+func (s *Script) Shown() []string {
 	type entry struct {
 		at    int
 		texts []string
 	}
 	var entries []entry
-	for _, c := range s.commands {
+	for _, c := range s.Commands {
 		one := entry{at: c.at()}
 		for _, each := range c.appendAll(nil) {
 			one.texts = append(one.texts, each.shown())
@@ -64,31 +64,31 @@ func (s *script) shown() []string {
 }
 
 // othersWithin are the other parts of a script in a word of another script.
-func (s *script) othersWithin() []otherPart {
+func (s *Script) othersWithin() []otherPart {
 	for i := range s.others {
 		s.others[i].at = math.MaxInt
 	}
 	return s.others
 }
 
-func (c *command) at() int {
-	if c.stmt == nil {
+func (c *Command) at() int {
+	if c.source.stmt == nil {
 		return 0
 	}
-	return int(c.stmt.Pos().Offset())
+	return int(c.source.stmt.Pos().Offset())
 }
 
 // shown is a command as one would write it, with the variables that are set for it, its
 // redirections and here-documents.
-func (c *command) shown() string {
-	if c.stmt == nil {
-		return c.display()
+func (c *Command) shown() string {
+	if c.source.stmt == nil {
+		return c.Display()
 	}
-	call, ok := c.stmt.Cmd.(*syntax.CallExpr)
+	call, ok := c.source.stmt.Cmd.(*syntax.CallExpr)
 	if !ok {
-		return c.display()
+		return c.Display()
 	}
-	return assignments(call, c.src) + c.display() + redirections(c.stmt.Redirs, c.src)
+	return assignments(call, c.source.script) + c.Display() + redirections(c.source.stmt.Redirs, c.source.script)
 }
 
 // assignments are those in front of a command, each with a space after it.
@@ -124,3 +124,24 @@ func redirections(redirs []*syntax.Redirect, src string) string {
 }
 
 func sourceOf(n syntax.Node, src string) string { return spanOf(n).in(src) }
+
+// Display is a command as one would write it.
+func (c *Command) Display() string {
+	words := slices.Clone(c.Words)
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, unknown, "…")
+	}
+	return QuoteWords(words)
+}
+
+// QuoteWords spells a command so that it parses to the same words.
+func QuoteWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || !plainLiteral(w, true) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'"'"'`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,4 +1,4 @@
-package policy
+package match
 
 import (
 	"errors"
@@ -11,18 +11,18 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// location is a cleaned path: from where it counts, how far up it leads first,
+// Location is a cleaned path: from where it counts, how far up it leads first,
 // and what follows.
-type location struct {
-	anchor string // "" the agent's folder, "/", "~", "~user" or a drive such as "c:"
-	up     int    // leading ..
-	body   string // the rest, without a leading slash
-	lower  string // the body in lower case
+type Location struct {
+	Anchor string // "" the agent's folder, "/", "~", "~user" or a drive such as "c:"
+	Up     int    // leading ..
+	Body   string // the rest, without a leading slash
+	Lower  string // the body in lower case
 }
 
-// locate cleans a path. The problem says why it cannot be told what programs
+// Locate cleans a path. The problem says why it cannot be told what programs
 // take it for, or is "".
-func locate(text string) (l location, problem string) {
+func Locate(text string) (l Location, problem string) {
 	text = homeForm(text)
 	anchor, rest := "", text
 	switch {
@@ -38,15 +38,15 @@ func locate(text string) (l location, problem string) {
 	} else {
 		rest = path.Clean(strings.TrimLeft(rest, "/"))
 	}
-	l = location{anchor: anchor, body: rest}
-	for l.body == ".." || strings.HasPrefix(l.body, "../") {
-		l.up++
-		l.body = strings.TrimPrefix(l.body[2:], "/")
+	l = Location{Anchor: anchor, Body: rest}
+	for l.Body == ".." || strings.HasPrefix(l.Body, "../") {
+		l.Up++
+		l.Body = strings.TrimPrefix(l.Body[2:], "/")
 	}
-	if l.body == "." {
-		l.body = ""
+	if l.Body == "." {
+		l.Body = ""
 	}
-	l.lower = foldCase(l.body)
+	l.Lower = FoldCase(l.Body)
 	problem = pathProblem(text)
 	if problem == "" && l.inProc() {
 		problem = "The path leads through /proc, where folders stand for others."
@@ -64,16 +64,16 @@ func homeForm(text string) string {
 	return text
 }
 
-// within is a path as it counts from a working folder.
-func within(folder, text string) string {
+// JoinFolder is a path as it counts from a working folder.
+func JoinFolder(folder, text string) string {
 	if folder == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(homeForm(text), "~") || hasDrive(text) || hasScheme(text) {
 		return text
 	}
 	return strings.TrimSuffix(folder, "/") + "/" + text
 }
 
-func (l location) inProc() bool {
-	return l.anchor == "/" && (l.body == "proc" || strings.HasPrefix(l.body, "proc/"))
+func (l Location) inProc() bool {
+	return l.Anchor == "/" && (l.Body == "proc" || strings.HasPrefix(l.Body, "proc/"))
 }
 
 func pathProblem(text string) string {
@@ -109,21 +109,19 @@ func droppedByWindows(text string) bool {
 }
 
 func hasDrive(text string) bool {
-	return len(text) >= 2 && text[1] == ':' && isLetter(text[0])
+	return len(text) >= 2 && text[1] == ':' && IsLetter(text[0])
 }
 
 // hasScheme reports whether a text begins as a URL does.
 func hasScheme(text string) bool {
 	name, _, found := strings.Cut(text, ":")
-	return found && name != "" && isLetter(name[0]) && !strings.ContainsFunc(name, func(r rune) bool {
-		return r > unicode.MaxASCII || !isLetter(byte(r)) && !strings.ContainsRune("0123456789+.-", r)
+	return found && name != "" && IsLetter(name[0]) && !strings.ContainsFunc(name, func(r rune) bool {
+		return r > unicode.MaxASCII || !IsLetter(byte(r)) && !strings.ContainsRune("0123456789+.-", r)
 	})
 }
 
-func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
-
-// otherPaths are other paths that programs may take a text for.
-func otherPaths(text string) []string {
+// OtherPaths are other paths that programs may take a text for.
+func OtherPaths(text string) []string {
 	var others []string
 	if t := strings.ReplaceAll(strings.TrimSpace(text), `\`, "/"); t != text {
 		others = append(others, t)
@@ -134,25 +132,25 @@ func otherPaths(text string) []string {
 	return others
 }
 
-// pathGlob is the argument of a pattern compared with a path. Only * and ** are
+// PathGlob is the argument of a pattern compared with a path. Only * and ** are
 // special in it.
-type pathGlob struct {
-	location          // its body is a doublestar pattern
-	anywhere bool     // begins with **
+type PathGlob struct {
+	Location          // its body is a doublestar pattern
+	Anywhere bool     // begins with **
 	head     string   // the first segment in lower case
-	keys     []string // what it is looked up by
-	fixed    bool
-	core     string // the longest text between its stars, in lower case
+	Keys     []string // what it is looked up by
+	Fixed    bool
+	Core     string // the longest text between its stars, in lower case
 }
 
 // literalGlob escapes what is special to doublestar only.
 var literalGlob = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
 
-func newPathGlob(text string) (*pathGlob, error) {
+func NewPathGlob(text string) (*PathGlob, error) {
 	if strings.HasSuffix(text, "/") && text != "/" {
 		text += "**"
 	}
-	l, _ := locate(text)
+	l, _ := Locate(text)
 	if problem := pathProblem(text); problem != "" {
 		return nil, errors.New("cannot be compared with a path: " + strings.ToLower(problem[:1]) + strings.TrimSuffix(problem[1:], "."))
 	}
@@ -167,24 +165,24 @@ func newPathGlob(text string) (*pathGlob, error) {
 		wild = wild || strings.Contains(segment, "*")
 	}
 	core := ""
-	for text := range strings.SplitSeq(l.lower, "*") {
+	for text := range strings.SplitSeq(l.Lower, "*") {
 		if text = strings.Trim(text, "/"); len(text) > len(core) {
 			core = text
 		}
 	}
-	head, keys := firstSegment(l.lower), pathKeys(l.lower)
-	l.body = literalGlob.Replace(l.body)
-	l.lower = foldCase(l.body)
-	if !doublestar.ValidatePattern(l.body) {
+	head, keys := FirstSegment(l.Lower), pathKeys(l.Lower)
+	l.Body = literalGlob.Replace(l.Body)
+	l.Lower = FoldCase(l.Body)
+	if !doublestar.ValidatePattern(l.Body) {
 		return nil, errors.New("is not a path pattern")
 	}
-	return &pathGlob{
-		location: l,
+	return &PathGlob{
+		Location: l,
 		head:     head,
-		core:     core,
-		anywhere: l.anchor == "" && l.up == 0 && strings.HasPrefix(text, "**"),
-		keys:     keys,
-		fixed:    !strings.Contains(lastSegment(l.lower), "*"),
+		Core:     core,
+		Anywhere: l.Anchor == "" && l.Up == 0 && strings.HasPrefix(text, "**"),
+		Keys:     keys,
+		Fixed:    !strings.Contains(LastSegment(l.Lower), "*"),
 	}, nil
 }
 
@@ -192,71 +190,71 @@ func newPathGlob(text string) (*pathGlob, error) {
 // the first has none. Any path that it matches ends with the one, or has one of
 // the others.
 func pathKeys(lower string) []string {
-	if last := lastSegment(lower); !strings.Contains(last, "*") {
+	if last := LastSegment(lower); !strings.Contains(last, "*") {
 		return []string{last}
 	}
-	if strings.Contains(firstSegment(lower), "*") {
+	if strings.Contains(FirstSegment(lower), "*") {
 		return nil
 	}
 	var keys []string
 	for segment := range strings.SplitSeq(lower, "/") {
 		if !strings.Contains(segment, "*") {
-			keys = append(keys, segmentKey(segment))
+			keys = append(keys, SegmentKey(segment))
 		}
 	}
 	return keys
 }
 
-// segmentKey is the key of the paths that have a segment.
-func segmentKey(segment string) string { return "/" + segment }
+// SegmentKey is the key of the paths that have a segment.
+func SegmentKey(segment string) string { return "/" + segment }
 
-func lastSegment(body string) string { return body[strings.LastIndexByte(body, '/')+1:] }
+func LastSegment(body string) string { return body[strings.LastIndexByte(body, '/')+1:] }
 
-// covers reports whether a path is among those that the glob means, for an
+// Covers reports whether a path is among those that the glob means, for an
 // allow.
-func (g *pathGlob) covers(l location) bool {
-	return g.anchor == l.anchor && g.up == l.up && doublestar.MatchUnvalidated(g.body, l.body)
+func (g *PathGlob) Covers(l Location) bool {
+	return g.Anchor == l.Anchor && g.Up == l.Up && doublestar.MatchUnvalidated(g.Body, l.Body)
 }
 
-// match says the same for a deny or ask: maybe where it depends on the agent's
+// Match says the same for a deny or ask: maybe where it depends on the agent's
 // folder or on whether its file system minds letter case.
-func (g *pathGlob) match(l location) match {
-	beside := g.anchor == l.anchor && g.up == l.up
-	if beside && !strings.Contains(g.head, "*") && firstSegment(l.lower) != g.head {
-		return no
+func (g *PathGlob) Match(l Location) Result {
+	beside := g.Anchor == l.Anchor && g.Up == l.Up
+	if beside && !strings.Contains(g.head, "*") && FirstSegment(l.Lower) != g.head {
+		return No
 	}
-	if g.covers(l) || g.anywhere && doublestar.MatchUnvalidated(g.body, l.body) {
-		return yes
+	if g.Covers(l) || g.Anywhere && doublestar.MatchUnvalidated(g.Body, l.Body) {
+		return Yes
 	}
-	body := l.lower
-	if (g.anywhere || beside) && doublestar.MatchUnvalidated(g.lower, body) {
-		return maybe
+	body := l.Lower
+	if (g.Anywhere || beside) && doublestar.MatchUnvalidated(g.Lower, body) {
+		return Maybe
 	}
 	if beside {
-		return no
+		return No
 	}
-	if endsLike(body, func(end string) bool { return doublestar.MatchUnvalidated(g.lower, end) }) {
-		return maybe
+	if endsLike(body, func(end string) bool { return doublestar.MatchUnvalidated(g.Lower, end) }) {
+		return Maybe
 	}
-	if endsLike(g.lower, func(end string) bool {
+	if endsLike(g.Lower, func(end string) bool {
 		first, _, _ := strings.Cut(end, "/")
 		return !strings.Contains(first, "*") && doublestar.MatchUnvalidated(end, body)
 	}) {
-		return maybe
+		return Maybe
 	}
-	return no
+	return No
 }
 
-// below reports whether what the glob means may stand in the tree below a path.
-func (g *pathGlob) below(l location) bool {
-	if g.anywhere || g.anchor != l.anchor {
+// Below reports whether what the glob means may stand in the tree below a path.
+func (g *PathGlob) Below(l Location) bool {
+	if g.Anywhere || g.Anchor != l.Anchor {
 		return true
 	}
-	if l.up != g.up {
-		return l.up > g.up
+	if l.Up != g.Up {
+		return l.Up > g.Up
 	}
-	fixed, _, _ := strings.Cut(g.lower, "*")
-	body := l.lower
+	fixed, _, _ := strings.Cut(g.Lower, "*")
+	body := l.Lower
 	return body == "" || strings.HasPrefix(fixed, body) || strings.HasPrefix(body, fixed)
 }
 
@@ -275,15 +273,23 @@ func endsLike(body string, like func(string) bool) bool {
 	}
 }
 
-// invisible says that a text holds characters which a reviewer cannot see, or
-// "". Line ends and tabs are no surprise.
-func invisible(text string) string {
-	if i := strings.IndexFunc(text, hidden); i >= 0 {
-		return "The call holds characters that cannot be seen."
-	}
-	return ""
+func FirstSegment(body string) string {
+	first, _, _ := strings.Cut(body, "/")
+	return first
 }
 
-func hidden(r rune) bool {
-	return !unicode.IsPrint(r) && !slices.Contains([]rune{'\n', '\t', '\r'}, r)
+// LeadsUp reports whether a word has .. as a segment of a path.
+func LeadsUp(word string) bool {
+	return slices.Contains(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("/:=", r) }), "..")
+}
+
+// GlobRoot is the folder in front of the first segment of a glob that is special.
+func GlobRoot(glob string) Location {
+	before := glob[:strings.IndexAny(glob, GlobSigns)]
+	root := before[:strings.LastIndexByte(before, '/')+1]
+	if root == "" {
+		return Location{}
+	}
+	l, _ := Locate(root)
+	return l
 }

@@ -1,4 +1,4 @@
-package policy
+package shell
 
 import (
 	"slices"
@@ -7,13 +7,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// findWithin notes the words of a command, without its name, in which one that is not
+// findMentions notes the words of a command, without its name, in which one that is not
 // known for certain may name another. The name of a long option is no such word, nor
 // is an option that the table lists.
-func (c *command) findWithin() {
-	words := make([]string, 0, len(c.words))
-	for i, word := range c.words[1:] {
-		if isOption(word) && c.star[i+1] {
+func (c *Command) findMentions() {
+	words := make([]string, 0, len(c.Words))
+	for i, word := range c.Words[1:] {
+		if isOption(word) && c.mayStar[i+1] {
 			continue
 		}
 		if strings.HasPrefix(word, "--") {
@@ -24,30 +24,30 @@ func (c *command) findWithin() {
 		}
 		words = append(words, word)
 	}
-	c.within = appendLoose(c.within, strings.Join(words, " "))
+	c.mentions = appendLoose(c.mentions, strings.Join(words, " "))
 }
 
 // assigned notes the values that a program sets in the environment of what it runs.
-func (f *finder) assigned(c *command, own []word) {
+func (f *finder) assigned(c *Command, own []word) {
 	for _, one := range own {
 		if isAssignment(one.text) {
-			c.within = appendLoose(c.within, one.text)
+			c.mentions = appendLoose(c.mentions, one.text)
 			f.script.opens = f.script.opens || one.opens()
 		}
 	}
 }
 
 // readsScript reports whether a command runs what it reads.
-func (f *finder) readsScript(c *command) bool {
+func (f *finder) readsScript(c *Command) bool {
 	operands := false
-	for _, word := range c.words[1:] {
-		if isInput(word) || !operands && c.interprets && (word == "-" || readsBefore(word) && f.isShell(c.words[0])) {
-			return c.interprets || c.words[0] == "." || c.words[0] == "source"
+	for _, word := range c.Words[1:] {
+		if isInput(word) || !operands && c.interprets && (word == "-" || readsBefore(word) && f.table.isShell(c.Words[0])) {
+			return c.interprets || c.Words[0] == "." || c.Words[0] == "source"
 		}
-		operands = operands || isOperand(word)
+		operands = operands || IsOperand(word)
 	}
-	w := f.wrapper(c.words[0])
-	return c.interprets && !operands || c.piped && f.passesOn(c) || w != nil && (w.shell || w.scripts) && len(c.inner) == 0 && !c.seen
+	w := f.table.wrapper(c.Words[0])
+	return c.interprets && !operands || c.piped && f.passesOn(c) || w != nil && (w.shell || w.scripts) && len(c.inner) == 0 && !c.complete
 }
 
 // readsBefore reports whether an option of a shell is -s: it reads its script, whatever
@@ -58,8 +58,8 @@ func readsBefore(word string) bool {
 
 // passesOn reports whether a command may hand what it reads to a program that
 // runs it, as docker exec -i does.
-func (f *finder) passesOn(c *command) bool {
-	return !c.seen && slices.ContainsFunc(c.words[1:], f.isInterpreter)
+func (f *finder) passesOn(c *Command) bool {
+	return !c.complete && slices.ContainsFunc(c.Words[1:], f.table.isInterpreter)
 }
 
 // isInput reports whether an operand stands for what a program is given to read.
@@ -74,15 +74,15 @@ func givesInput(r *syntax.Redirect) bool {
 
 // runsFile reports whether a command, or one that it runs, may run a file of a name that
 // the script chooses.
-func (c *command) runsFile() bool {
-	return !c.seen && (c.interprets || c.words[0] == "." || c.words[0] == "source" || strings.Contains(c.words[0], "/")) ||
-		slices.ContainsFunc(c.inner, (*command).runsFile)
+func (c *Command) runsFile() bool {
+	return !c.complete && (c.interprets || c.Words[0] == "." || c.Words[0] == "source" || strings.Contains(c.Words[0], "/")) ||
+		slices.ContainsFunc(c.inner, (*Command).runsFile)
 }
 
 // executes reports whether a command, or one that it runs, may run what it reads.
-func (c *command) executes() bool {
+func (c *Command) executes() bool {
 	if len(c.inner) == 0 {
-		return !c.seen
+		return !c.complete
 	}
-	return slices.ContainsFunc(c.inner, (*command).executes)
+	return slices.ContainsFunc(c.inner, (*Command).executes)
 }

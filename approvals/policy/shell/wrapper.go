@@ -1,4 +1,4 @@
-package policy
+package shell
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ type wrapper struct {
 	joins            bool
 	scripts          bool
 	shell            bool
-	plain            bool
+	transparent      bool
 }
 
 // inside is what a command runs, as far as its words say.
@@ -30,7 +30,7 @@ type inside struct {
 }
 
 // look finds what a command runs, of a program that runs others.
-func (t *programs) look(words []word) inside {
+func (t *Programs) look(words []word) inside {
 	if !words[0].certain() {
 		return inside{}
 	}
@@ -230,9 +230,3 @@ func findCommands(words []word) inside {
 	}
 	return found
 }
-
-// certain reports whether a shell takes a word for its text.
-func (w word) certain() bool { return w.open == w.text }
-
-// opens reports whether a shell may expand something in a word.
-func (w word) opens() bool { return !w.certain() || strings.Contains(w.text, unknown) }

@@ -1,4 +1,4 @@
-package policy
+package match
 
 import (
 	"regexp"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// globSigns are special in the globs of agents' tools.
-const globSigns = "*?[{"
+// GlobSigns are special in the globs of agents' tools.
+const GlobSigns = "*?[{"
 
 // Limits of the filters that are understood; what is beyond selects anything.
 const (
@@ -16,41 +16,42 @@ const (
 	maxSegments     = 16      // with ** next to each other as one
 )
 
-// selects reports whether a filter of names or paths, as tools take it for globs,
-// selects what the list of secrets names. A filter for all names or for an
-// extension does not, unless that extension is in the list.
-func (p *profiles) selects(filter string) bool {
+// FilterSelects reports whether a filter of names or paths, as tools take it for globs,
+// selects by more than an extension what a list names. A filter without signs of globs is
+// compared by listed.
+func FilterSelects(filter string, list []*PathGlob, listed func(Location) bool) bool {
 	if len(filter) > maxFilter {
 		return true
 	}
-	alternatives, ok := braced(foldCase(filter))
+	alternatives, ok := expandBraces(FoldCase(filter))
 	if !ok {
 		return true
 	}
+	selects := func(glob string) bool { return globSelects(glob, list, listed) }
 	return slices.ContainsFunc(alternatives, func(one string) bool {
-		return slices.ContainsFunc(strings.FieldsFunc(one, func(r rune) bool { return r == ',' || r == ' ' }), p.selectsOne)
+		return slices.ContainsFunc(strings.FieldsFunc(one, func(r rune) bool { return r == ',' || r == ' ' }), selects)
 	})
 }
 
-// selectsOne is selects for one glob without braces.
-func (p *profiles) selectsOne(glob string) bool {
+// globSelects is filterSelects for one glob without braces.
+func globSelects(glob string, list []*PathGlob, listed func(Location) bool) bool {
 	if strings.HasPrefix(glob, "!") {
 		return false // takes names out
 	}
-	if !strings.ContainsAny(glob, globSigns) {
-		l, _ := locate(glob)
-		return p.isSensitive(l)
+	if !strings.ContainsAny(glob, GlobSigns) {
+		l, _ := Locate(glob)
+		return listed(l)
 	}
 	segments := append([]string{"**"}, strings.Split(strings.Trim(glob, "/"), "/")...)
 	segments = slices.CompactFunc(segments, func(a, b string) bool { return a == "**" && b == "**" })
-	return len(segments) > maxSegments || slices.ContainsFunc(p.sensitive, func(g *pathGlob) bool {
-		return g.anywhere && selectsSegments(segments, strings.Split(g.lower, "/"), false)
+	return len(segments) > maxSegments || slices.ContainsFunc(list, func(g *PathGlob) bool {
+		return g.Anywhere && selectsSegments(segments, strings.Split(g.Lower, "/"), false)
 	})
 }
 
-// braced is a glob with each combination of the alternatives in its braces. It
+// expandBraces returns a glob with each combination of the alternatives in its braces. It
 // reports false if there are too many.
-func braced(glob string) ([]string, bool) {
+func expandBraces(glob string) ([]string, bool) {
 	open := strings.IndexByte(glob, '{')
 	if open < 0 {
 		return []string{glob}, true
@@ -73,7 +74,7 @@ func braced(glob string) ([]string, bool) {
 	}
 	var all []string
 	for _, part := range parts {
-		more, ok := braced(glob[:open] + part + glob[end+1:])
+		more, ok := expandBraces(glob[:open] + part + glob[end+1:])
 		if all = append(all, more...); !ok || len(all) > maxAlternatives {
 			return nil, false
 		}
@@ -127,49 +128,43 @@ func overlap(filter, list string, strict bool) bool {
 	filter = classes.ReplaceAllString(filter, "?")
 	reached := make([]bool, len(list)+1) // by the filter so far: how much of list is met
 	reached[0] = true
-	skipStars := func() {
-		for j := range len(list) {
-			reached[j+1] = reached[j+1] || reached[j] && list[j] == '*'
-		}
-	}
-	skipStars()
+	skipStars(reached, list)
 	for _, f := range []byte(filter) {
-		next := make([]bool, len(list)+1)
-		for j := range reached {
-			if !reached[j] {
-				continue
-			}
-			if j < len(list) && list[j] == '*' {
-				next[j] = true // the star of the list stands for what the filter has
-			}
-			switch {
-			case f == '*':
-				next[j] = true
-			case j < len(list) && list[j] != '*' && (f == '?' || f == list[j]):
-				next[j+1] = true
-			}
-		}
+		reached = overlapNext(reached, list, f)
 		if f == '*' && !strict {
 			for j := range len(list) {
-				next[j+1] = next[j+1] || next[j]
+				reached[j+1] = reached[j+1] || reached[j]
 			}
 		}
-		reached = next
-		skipStars()
+		skipStars(reached, list)
 	}
 	return reached[len(list)]
 }
 
+// skipStars lets each * of the list stand for nothing.
+func skipStars(reached []bool, list string) {
+	for j := range len(list) {
+		reached[j+1] = reached[j+1] || (reached[j] && list[j] == '*')
+	}
+}
+
+// overlapNext returns how much of the list is met with one more character of the filter.
+func overlapNext(reached []bool, list string, f byte) []bool {
+	next := make([]bool, len(list)+1)
+	for j := range reached {
+		if !reached[j] {
+			continue
+		}
+		star := j < len(list) && list[j] == '*'
+		if star || f == '*' { // the star of the one stands for what the other has
+			next[j] = true
+		}
+		if j < len(list) && !star && (f == '?' || f == list[j]) {
+			next[j+1] = true
+		}
+	}
+	return next
+}
+
 // classes are sets of letters in a glob, and escaped letters.
 var classes = regexp.MustCompile(`\[[^\]]*\]|\\.`)
-
-// globRoot is the folder in front of the first segment of a glob that is special.
-func globRoot(glob string) location {
-	before := glob[:strings.IndexAny(glob, globSigns)]
-	root := before[:strings.LastIndexByte(before, '/')+1]
-	if root == "" {
-		return location{}
-	}
-	l, _ := locate(root)
-	return l
-}

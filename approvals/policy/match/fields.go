@@ -1,4 +1,4 @@
-package policy
+package match
 
 import (
 	"bytes"
@@ -11,26 +11,26 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxReadings bounds how many texts of one call deny and ask patterns are
+// MaxReadings bounds how many texts of one call deny and ask patterns are
 // compared with.
-const maxReadings = 64
+const MaxReadings = 64
 
-// value is one JSON value: text is the content of a string, else its JSON.
-type value struct {
-	text   string
-	kind   jsontext.Kind
-	folded bool // found under a name in another letter case
+// Value is one JSON value: text is the content of a string, else its JSON.
+type Value struct {
+	Text   string
+	Kind   jsontext.Kind
+	Folded bool // found under a name in another letter case
 }
 
-// member is one name of an object with its value.
-type member struct {
-	name  string
-	value jsontext.Value
+// Member is one name of an object with its value.
+type Member struct {
+	Name  string
+	Value jsontext.Value
 }
 
-// membersOf are the members of an object in order, up to what is not JSON; names
+// Members are the members of an object in order, up to what is not JSON; names
 // may stand twice.
-func membersOf(text []byte) []member {
+func Members(text []byte) []Member {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if dec.PeekKind() != '{' {
 		return nil
@@ -38,64 +38,64 @@ func membersOf(text []byte) []member {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil
 	}
-	var found []member
+	var found []Member
 	for dec.PeekKind() == '"' {
 		name, err := dec.ReadToken()
 		if err != nil {
 			break
 		}
-		m := member{name: name.String()}
-		if m.value, err = dec.ReadValue(); err != nil {
+		m := Member{Name: name.String()}
+		if m.Value, err = dec.ReadValue(); err != nil {
 			break
 		}
-		m.value = m.value.Clone()
+		m.Value = m.Value.Clone()
 		found = append(found, m)
 	}
 	return found
 }
 
-// valuesAt are all the values that any program could find in a field, however
+// ValuesAt are all the values that any program could find in a field, however
 // it reads names that stand twice or in another case. Null counts as absent.
-func valuesAt(members []member, field []string) []value {
-	var found []value
+func ValuesAt(members []Member, field []string) []Value {
+	var found []Value
 	for _, m := range members {
-		exact := m.name == field[0]
-		if !exact && foldCase(m.name) != foldCase(field[0]) {
+		exact := m.Name == field[0]
+		if !exact && FoldCase(m.Name) != FoldCase(field[0]) {
 			continue
 		}
-		var here []value
-		switch kind := m.value.Kind(); {
+		var here []Value
+		switch kind := m.Value.Kind(); {
 		case len(field) > 1:
-			here = valuesAt(membersOf(m.value), field[1:])
+			here = ValuesAt(Members(m.Value), field[1:])
 		case kind != 'n':
-			here = []value{newValue(m.value)}
+			here = []Value{newValue(m.Value)}
 		}
 		for _, v := range here {
-			v.folded = v.folded || !exact
+			v.Folded = v.Folded || !exact
 			found = append(found, v)
 		}
 	}
 	return found
 }
 
-func newValue(raw jsontext.Value) value {
-	v := value{kind: raw.Kind()}
-	if v.kind == '"' {
+func newValue(raw jsontext.Value) Value {
+	v := Value{Kind: raw.Kind()}
+	if v.Kind == '"' {
 		if text, err := jsontext.AppendUnquote(nil, raw); err == nil || len(text) > 0 {
-			v.text = string(text)
+			v.Text = string(text)
 			return v
 		}
 	}
 	one := raw.Clone()
 	_ = one.Format(jsontext.ReorderRawObjects(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	v.text = string(one)
+	v.Text = string(one)
 	return v
 }
 
-// elements are the texts of an array that holds nothing but texts.
-func (v value) elements() ([]string, bool) {
+// Elements are the texts of an array that holds nothing but texts.
+func (v Value) Elements() ([]string, bool) {
 	var found []string
-	dec := jsontext.NewDecoder(bytes.NewBufferString(v.text))
+	dec := jsontext.NewDecoder(bytes.NewBufferString(v.Text))
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '[' {
 		return nil, false
 	}
@@ -109,10 +109,10 @@ func (v value) elements() ([]string, bool) {
 	return found, dec.PeekKind() == ']'
 }
 
-// stringsIn are the strings among the values of arguments, and the names of members that
+// Strings are the strings among the values of arguments, and the names of members that
 // are no plain names, up to what is not
 // JSON, and whether those are all.
-func stringsIn(text string) (found []string, all bool) {
+func Strings(text string) (found []string, all bool) {
 	dec := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
 		in, index := dec.StackIndex(dec.StackDepth())
@@ -120,28 +120,28 @@ func stringsIn(text string) (found []string, all bool) {
 		if err != nil {
 			return found, errors.Is(err, io.EOF)
 		}
-		if t.Kind() != '"' || in == '{' && index%2 == 0 && isPlainName(t.String()) {
+		if t.Kind() != '"' || in == '{' && index%2 == 0 && IsPlainName(t.String()) {
 			continue
 		}
-		if len(found) == maxReadings {
+		if len(found) == MaxReadings {
 			return found, false
 		}
 		found = append(found, t.String())
 	}
 }
 
-// isPlainName reports whether a member's name is one that a schema has. Any other, such
+// IsPlainName reports whether a member's name is one that a schema has. Any other, such
 // as a path, is a text that the model has chosen.
-func isPlainName(name string) bool {
+func IsPlainName(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 }
 
-// decodeObject is a strict object in Go's values: whole numbers as int64, others
+// DecodeObject is a strict object in Go's values: whole numbers as int64, others
 // as float64. It is empty if the text is no object.
-func decodeObject(text string) map[string]any {
-	dec := jsontext.NewDecoder(bytes.NewBufferString(orEmptyObject(text)))
+func DecodeObject(text string) map[string]any {
+	dec := jsontext.NewDecoder(bytes.NewBufferString(OrEmptyObject(text)))
 	v, err := decodeValue(dec)
 	object, ok := v.(map[string]any)
 	if err != nil || !ok {

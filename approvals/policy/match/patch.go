@@ -1,4 +1,4 @@
-package policy
+package match
 
 import (
 	"slices"
@@ -8,9 +8,9 @@ import (
 // patchHeaders begin the lines of a patch that name a file.
 var patchHeaders = []string{"*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "}
 
-// patchPaths are the files that a patch for apply_patch touches. The problem
+// PatchPaths are the files that a patch for apply_patch touches. The problem
 // says why it is not certain that those are all, or is "".
-func patchPaths(text string) (paths []string, problem string) {
+func PatchPaths(text string) (paths []string, problem string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	begin, end := 0, len(lines)-1
 	if lines[begin] != "*** Begin Patch" || lines[end] != "*** End Patch" || end == begin {

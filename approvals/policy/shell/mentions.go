@@ -1,6 +1,10 @@
-package policy
+package shell
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+)
 
 // The names of commands are looked for in texts that a program may run in a way that
 // is not known: words of programs that run others or are not in the table, assignments,
@@ -15,13 +19,13 @@ const (
 // languages, becomes one space, quoting may have split a word, and programs such as
 // printf read escapes.
 func appendLoose(texts []string, text string) []string {
-	text = foldCase(text)
+	text = match.FoldCase(text)
 	texts = append(texts, spaced(text))
 	if strings.ContainsAny(text, "'\"\\") {
 		texts = append(texts, spaced(strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(text)))
 	}
 	if strings.Contains(text, `\`) {
-		texts = append(texts, spaced(foldCase(withoutEscapes(text))))
+		texts = append(texts, spaced(match.FoldCase(withoutEscapes(text))))
 	}
 	return texts
 }
@@ -130,9 +134,9 @@ func appendNames(names []string, text string) ([]string, bool) {
 }
 
 // namedIn reports whether a loose text names the command of the pattern.
-func (g *commandGlob) namedIn(text string) bool {
+func (g *Pattern) namedIn(text string) bool {
 	if g.core == "" {
-		return g.loose.match(text)
+		return g.loose.Match(text)
 	}
 	for i := 0; ; i++ {
 		j := strings.Index(text[i:], g.core)
@@ -142,7 +146,7 @@ func (g *commandGlob) namedIn(text string) bool {
 		i += j
 		rest := text[i+len(g.core):]
 		whole := g.open || nameEnd(rest) == 0 || strings.HasPrefix(rest, ".exe")
-		if whole && nameBegins(text, i) && g.loose.match(text[i:]) {
+		if whole && nameBegins(text, i) && g.loose.Match(text[i:]) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package policy
+package match
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -23,30 +21,30 @@ const (
 // a call's arguments differently; none: there is one reading. Blank text counts as
 // {}.
 func CheckArguments(text string) []string {
-	doubts, numbers := checkArguments(text)
+	doubts, numbers := Doubts(text)
 	return append(doubts, numbers...)
 }
 
-// checkArguments is [CheckArguments] with the doubts about numbers apart from the
+// Doubts is [CheckArguments] with the doubts about numbers apart from the
 // others.
-func checkArguments(text string) (doubts, numbers []string) {
+func Doubts(text string) (doubts, numbers []string) {
 	if len(text) > MaxArguments {
 		return []string{fmt.Sprintf("The arguments are larger than the %d MiB that are judged.", MaxArguments>>20)}, nil
 	}
-	c := argumentsCheck{dec: jsontext.NewDecoder(bytes.NewBufferString(orEmptyObject(text)))}
+	c := argumentsCheck{dec: jsontext.NewDecoder(bytes.NewBufferString(OrEmptyObject(text)))}
 	if c.dec.PeekKind() != '{' {
 		return []string{"The arguments are not a JSON object."}, nil
 	}
 	if err := c.walk(); err != nil {
-		problem := visible(strings.TrimPrefix(err.Error(), "jsontext: "))
+		problem := Visible(strings.TrimPrefix(err.Error(), "jsontext: "))
 		c.doubt(&c.doubts, "The arguments are not strict JSON: "+problem+".")
 	}
 	return c.doubts, c.numbers
 }
 
-// orEmptyObject is the arguments' text, or {} where it is blank, as some
+// OrEmptyObject is the arguments' text, or {} where it is blank, as some
 // providers send it for a call without arguments.
-func orEmptyObject(text string) string {
+func OrEmptyObject(text string) string {
 	if strings.Trim(text, " \t\r\n") == "" {
 		return "{}"
 	}
@@ -109,7 +107,7 @@ func (c *argumentsCheck) name(name string) {
 	if *seen == nil {
 		*seen = map[string]struct{}{}
 	}
-	folded := foldCase(name)
+	folded := FoldCase(name)
 	if _, twice := (*seen)[folded]; twice {
 		c.doubt(&c.doubts, fmt.Sprintf("The arguments name %s twice in different letter case.", strconv.Quote(name)))
 	}
@@ -122,7 +120,7 @@ func (c *argumentsCheck) name(name string) {
 func (c *argumentsCheck) number(text string) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.ContainsAny(text, "eE") || plainNumber(text) != plainNumber(strconv.FormatFloat(f, 'f', -1, 64)) {
-		c.doubt(&c.numbers, "The arguments hold the number "+shorten(text, 40)+", which programs read differently.")
+		c.doubt(&c.numbers, "The arguments hold the number "+Shorten(text, 40)+", which programs read differently.")
 	}
 }
 
@@ -145,35 +143,9 @@ func (c *argumentsCheck) doubt(to *[]string, text string) {
 	}
 }
 
-// foldCase maps texts that differ only in letter case, in any script, to one.
-func foldCase(s string) string {
-	if isASCII(s) {
-		return strings.ToLower(s)
-	}
-	return strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf {
-			return unicode.ToLower(r)
-		}
-		least := r
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			least = min(least, f)
-		}
-		return unicode.ToLower(least)
-	}, s)
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-// canonical is strict arguments on one line: names sorted, numbers as written.
-func canonical(text string) string {
-	v := jsontext.Value(orEmptyObject(text))
+// Canonical is strict arguments on one line: names sorted, numbers as written.
+func Canonical(text string) string {
+	v := jsontext.Value(OrEmptyObject(text))
 	if err := v.Format(jsontext.ReorderRawObjects(true)); err != nil {
 		return text
 	}

@@ -1,6 +1,8 @@
-package policy
+package shell
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"slices"
 	"strings"
 )
@@ -9,10 +11,10 @@ import (
 // whose options may stand elsewhere and be spelled in other ways.
 type wordsGlob struct {
 	program  string
-	options  []glob
-	like     [][]string // of each option, the other words that do the same
-	operands []glob     // those that come first
-	least    int        // so many words there are in all
+	options  []match.Glob
+	like     [][]string   // of each option, the other words that do the same
+	operands []match.Glob // those that come first
+	least    int          // so many words there are in all
 }
 
 // newWordsGlob is nil where only the first word is fixed, or not even that.
@@ -27,9 +29,9 @@ func newWordsGlob(text string) *wordsGlob {
 	g := &wordsGlob{program: words[0], least: len(words)}
 	for _, w := range words[1:] {
 		if isOption(w) {
-			g.options = append(g.options, newGlob(w))
+			g.options = append(g.options, match.NewGlob(w))
 		} else {
-			g.operands = append(g.operands, newGlob(w))
+			g.operands = append(g.operands, match.NewGlob(w))
 		}
 	}
 	if len(words) == 1 {
@@ -43,37 +45,37 @@ func newWordsGlob(text string) *wordsGlob {
 func (g *wordsGlob) findLike() {
 	begin := g.program
 	for _, operand := range g.operands {
-		begin += " " + operand.prefix()
+		begin += " " + operand.Prefix()
 	}
 	g.like = make([][]string, len(g.options))
 	for i, option := range g.options {
-		g.like[i] = knownPrograms().like[begin+" "+option.prefix()]
+		g.like[i] = KnownPrograms().like[begin+" "+option.Prefix()]
 	}
 }
 
 // match says whether a command has the words: maybe where one may be the value
 // of an option, an option may be another way to write the same, or a shell
 // expands something.
-func (g *wordsGlob) match(c *command) match {
+func (g *wordsGlob) match(c *Command) match.Result {
 	if g == nil {
-		return no
+		return match.No
 	}
-	found, name := yes, c.words[0][strings.LastIndexByte(c.words[0], '/')+1:]
+	found, name := match.Yes, c.Words[0][strings.LastIndexByte(c.Words[0], '/')+1:]
 	switch {
 	case !strings.EqualFold(name, g.program):
-		return no
+		return match.No
 	case name != g.program:
-		found = maybe
+		found = match.Maybe
 	}
 	options, operands := c.sorted()
 	open := slices.ContainsFunc(options, commandWord.opens) || slices.ContainsFunc(operands, commandWord.opens)
-	if len(c.words) < g.least && !open {
-		return no
+	if len(c.Words) < g.least && !open {
+		return match.No
 	}
 	for i, option := range g.options {
 		spelled := spelledBy(option, options)
 		if open || hasLike(g.like[i], options, operands) {
-			spelled = max(spelled, maybe)
+			spelled = max(spelled, match.Maybe)
 		}
 		found = min(found, spelled)
 	}
@@ -91,13 +93,13 @@ type commandWord struct {
 func (a commandWord) opens() bool { return a.open }
 
 // sorted are the options and the operands of a command.
-func (c *command) sorted() (options, operands []commandWord) {
+func (c *Command) sorted() (options, operands []commandWord) {
 	only, value := false, false
-	for i, text := range c.words {
+	for i, text := range c.Words {
 		if i == 0 {
 			continue
 		}
-		a := commandWord{text: text, known: c.star[i], value: value, open: strings.Contains(text, unknown) || c.wild != nil && c.wild[i]}
+		a := commandWord{text: text, known: c.mayStar[i], value: value, open: strings.Contains(text, unknown) || c.isWild(i)}
 		if value = false; !only && isOption(text) {
 			options = append(options, a)
 			only = text == "--"
@@ -111,11 +113,11 @@ func (c *command) sorted() (options, operands []commandWord) {
 
 // spelledBy reports whether an option is among those of a command, if only in
 // another spelling: short for long, letters together or apart, cut short.
-func spelledBy(option glob, among []commandWord) match {
-	if slices.ContainsFunc(among, func(a commandWord) bool { return option.match(a.text) }) {
-		return yes
+func spelledBy(option match.Glob, among []commandWord) match.Result {
+	if slices.ContainsFunc(among, func(a commandWord) bool { return option.Match(a.text) }) {
+		return match.Yes
 	}
-	text := option.prefix()
+	text := option.Prefix()
 	if long, ok := strings.CutPrefix(text, "--"); ok {
 		return spelledLong(long, among)
 	}
@@ -127,28 +129,28 @@ func spelledBy(option glob, among []commandWord) match {
 func hasLike(like []string, options, operands []commandWord) bool {
 	return slices.ContainsFunc(like, func(word string) bool {
 		if isOption(word) {
-			return spelledBy(newGlob(word), options) != no
+			return spelledBy(match.NewGlob(word), options) != match.No
 		}
 		return slices.ContainsFunc(operands, func(a commandWord) bool { return strings.HasPrefix(a.text, word) })
 	})
 }
 
-func spelledLong(name string, among []commandWord) match {
+func spelledLong(name string, among []commandWord) match.Result {
 	for _, a := range among {
 		text, _, _ := strings.Cut(strings.ToLower(strings.TrimLeft(a.text, "-")), "=")
 		switch long := strings.HasPrefix(a.text, "--"); {
 		case a.known || text == "" || name == "":
 		case long && strings.HasPrefix(strings.ToLower(name), text):
-			return maybe
+			return match.Maybe
 		case !long && strings.Contains(text, strings.ToLower(name[:1])):
-			return maybe
+			return match.Maybe
 		}
 	}
-	return no
+	return match.No
 }
 
 // spelledShort looks for each letter of an option.
-func spelledShort(letters string, among []commandWord) match {
+func spelledShort(letters string, among []commandWord) match.Result {
 	exact, loose := "", ""
 	for _, a := range among {
 		text := strings.TrimLeft(a.text, "-")
@@ -165,11 +167,11 @@ func spelledShort(letters string, among []commandWord) match {
 	}
 	switch {
 	case holdsAll(exact, letters):
-		return yes
+		return match.Yes
 	case holdsAll(strings.ToLower(loose), strings.ToLower(letters)):
-		return maybe
+		return match.Maybe
 	}
-	return no
+	return match.No
 }
 
 func holdsAll(text, letters string) bool {
@@ -178,30 +180,30 @@ func holdsAll(text, letters string) bool {
 
 // begin reports whether operands begin with those of the pattern. What may be an
 // option's value may be passed over, and in front of a path other paths may stand.
-func (g *wordsGlob) begin(operands []commandWord) match {
-	reached := make([]match, len(g.operands)+1) // how surely so many of the pattern's were met
-	reached[0] = yes
+func (g *wordsGlob) begin(operands []commandWord) match.Result {
+	reached := make([]match.Result, len(g.operands)+1) // how surely so many of the pattern's were met
+	reached[0] = match.Yes
 	for _, a := range operands {
 		for i := len(g.operands) - 1; i >= 0; i-- {
 			want := g.operands[i]
-			met := no
+			met := match.No
 			switch {
-			case want.match(a.text):
-				met = yes
+			case want.Match(a.text):
+				met = match.Yes
 			case a.open:
-				met = maybe
+				met = match.Maybe
 			}
 			reached[i+1] = max(reached[i+1], min(reached[i], met))
 			if a.value || a.open || isPathLike(want) {
-				reached[i] = min(reached[i], maybe)
+				reached[i] = min(reached[i], match.Maybe)
 			} else {
-				reached[i] = no
+				reached[i] = match.No
 			}
 		}
 	}
 	return reached[len(g.operands)]
 }
 
-func isPathLike(word glob) bool {
-	return word.prefix() != "" && strings.IndexByte("/~.", word.prefix()[0]) >= 0
+func isPathLike(word match.Glob) bool {
+	return word.Prefix() != "" && strings.IndexByte("/~.", word.Prefix()[0]) >= 0
 }
