@@ -205,8 +205,8 @@ func (a *answer) open(p *intercept.Part, o *opening, index int) (*block, error) 
 	}
 	b := newBlock(o, index, a.attempt)
 	if same := a.find(index); same != nil {
-		if same.call != nil && same.call.begun() {
-			return nil, errOdd() // some clients add to the call what is of the new block
+		if same.Begun() {
+			return nil, same.Differ() // some clients add to the call what is of the new block
 		}
 		b.doubt(doubtShared)
 		same.doubt(doubtShared)
