@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
 	{"proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc", "internal/schema"},
-	{"proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},
+	{"approvals/judge", "proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},
 	{"proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
 	{"app"},
 	{"internal/demo"},
