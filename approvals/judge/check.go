@@ -48,7 +48,7 @@ func (j *Judge) applyTemplate(g *approvals.Grant) error {
 	case len(g.Patterns) > 0:
 		return invalid("patterns", "the template has them; give either")
 	case g.Effect != "" && g.Effect != t.Effect:
-		return invalid("template", "%q has the action %s, not %s", t.Name, t.Effect, g.Effect)
+		return invalid("template", "%q is one that says %s, not %s", t.Name, t.Effect, g.Effect)
 	}
 	g.Effect, g.Patterns = t.Effect, t.Patterns
 	if g.Scope == "" {
