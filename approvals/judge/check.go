@@ -7,6 +7,23 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
+// KeepGrant puts a grant in force; before [Judge.LoadGrants] it waits for that.
+func (j *Judge) KeepGrant(g approvals.Grant) {
+	compiled, err := policy.CompileGrant(g)
+	if err != nil {
+		j.log.Error("a recorded grant cannot be read and is not in force; revoke it", "grant", g.ID, "error", err)
+		return
+	}
+	j.grants.add(compiled)
+}
+
+// DropGrant ends a grant.
+func (j *Judge) DropGrant(id string) { j.grants.remove(id) }
+
+// LoadGrants puts all grants kept so far in force. It is called when those recorded before
+// the start are complete.
+func (j *Judge) LoadGrants() { j.grants.load() }
+
 // CheckGrant completes a grant that remembers the decision on a request, or that is made
 // by hand if r is nil. It fails with [*approvals.InvalidError] if policy does not take
 // the grant.
@@ -120,4 +137,24 @@ func checkEffect(compiled *policy.CompiledGrant, g approvals.Grant, call policy.
 		}
 	}
 	return nil
+}
+
+// GrantCovers returns a function that reports whether a grant alone would allow or deny
+// the call of an event, under each policy that may judge that call.
+func (j *Judge) GrantCovers(g approvals.Grant) func(approvals.Event) bool {
+	compiled, err := policy.CompileGrant(g)
+	if err != nil {
+		return func(approvals.Event) bool { return false }
+	}
+	return func(e approvals.Event) bool {
+		from, c, _, recorded := Recorded(&e)
+		from.At = j.now()
+		return recorded && covers(compiled, from.call(c), j.ofPrincipal(e.Principal))
+	}
+}
+
+// GrantIsFor reports whether any pattern of a grant is for a tool.
+func (j *Judge) GrantIsFor(g approvals.Grant, tool string) bool {
+	compiled, err := policy.CompileGrant(g)
+	return err == nil && compiled.IsFor(tool)
 }

@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
@@ -44,41 +43,4 @@ func (s *grantSet) load() {
 		s.inForce.Store(policy.NewGrants(s.loading...))
 		s.loading, s.loaded = nil, true
 	}
-}
-
-// KeepGrant puts a grant in force; before [Judge.LoadGrants] it waits for that.
-func (j *Judge) KeepGrant(g approvals.Grant) {
-	compiled, err := policy.CompileGrant(g)
-	if err != nil {
-		j.log.Error("a recorded grant cannot be read and is not in force; revoke it", "grant", g.ID, "error", err)
-		return
-	}
-	j.grants.add(compiled)
-}
-
-// DropGrant ends a grant.
-func (j *Judge) DropGrant(id string) { j.grants.remove(id) }
-
-// LoadGrants puts all grants kept so far in force. It is called when those recorded before
-// the start are complete.
-func (j *Judge) LoadGrants() { j.grants.load() }
-
-// GrantCovers returns a function that reports whether a grant alone would allow or deny
-// the call of an event, under each policy that may judge that call.
-func (j *Judge) GrantCovers(g approvals.Grant) func(approvals.Event) bool {
-	compiled, err := policy.CompileGrant(g)
-	if err != nil {
-		return func(approvals.Event) bool { return false }
-	}
-	return func(e approvals.Event) bool {
-		from, c, _, recorded := Recorded(&e)
-		from.At = j.now()
-		return recorded && covers(compiled, from.call(c), j.ofPrincipal(e.Principal))
-	}
-}
-
-// GrantIsFor reports whether any pattern of a grant is for a tool.
-func (j *Judge) GrantIsFor(g approvals.Grant, tool string) bool {
-	compiled, err := policy.CompileGrant(g)
-	return err == nil && compiled.IsFor(tool)
 }

@@ -3,9 +3,8 @@
 // builds a [policy.Call].
 //
 // Read it from judge.go (whose policy judges a call) by client.go (the verdict on one
-// call) and call.go (what policy reads of a call) to edit.go (edits of reviewers),
-// grants.go and check.go (the grants in force, and whether policy takes a new one), and
-// source.go (policy files).
+// call) and call.go (what policy reads of a call) to edit.go (edits of reviewers) and
+// check.go (grants). Below are source.go (policy files) and grants.go (grants in force).
 package judge
 
 import (
@@ -42,6 +41,8 @@ type ClientPolicy struct {
 	KeySHA256 string // of its API key, in hex
 	Principal approvals.Principal
 	File      string
+
+	source *Source // of File
 }
 
 // Judge holds the policies and grants in force and judges calls by them. It is safe for
@@ -49,19 +50,13 @@ type ClientPolicy struct {
 type Judge struct {
 	main      *Source
 	sources   []*Source // of all policies, each file once; main is the first
-	clients   []client
+	clients   []ClientPolicy
 	shadow    bool
 	templates []approvals.GrantTemplate
 	counter   *policy.Counter
 	grants    grantSet
 	now       func() time.Time
 	log       *slog.Logger
-}
-
-// client is a [ClientPolicy] with its policy.
-type client struct {
-	ClientPolicy
-	source *Source
 }
 
 // New makes a judge that has read no policy yet: see [Judge.Load].
@@ -73,7 +68,8 @@ func New(o Options) *Judge {
 		counter: policy.NewCounter(maxCounts), now: o.Now, log: o.Log,
 	}
 	for _, c := range o.Clients {
-		j.clients = append(j.clients, client{c, j.source(c.File)})
+		c.source = j.source(c.File)
+		j.clients = append(j.clients, c)
 	}
 	for _, s := range j.sources {
 		s.name = uniqueName(s.file, j.sources)
@@ -85,6 +81,18 @@ func New(o Options) *Judge {
 		j.log = slog.New(slog.DiscardHandler)
 	}
 	return j
+}
+
+// source returns the source of a file, and adds it where it is new.
+func (j *Judge) source(file string) *Source {
+	for _, s := range j.sources {
+		if s.file == file {
+			return s
+		}
+	}
+	s := &Source{file: file, protect: j.main.protect}
+	j.sources = append(j.sources, s)
+	return s
 }
 
 // Load reads all policies. It fails with the first that cannot be read.
@@ -108,9 +116,9 @@ func (j *Judge) Shadow() bool { return j.shadow }
 // that are in force now.
 func (j *Judge) For(keySHA256 string) *Client {
 	source := j.main
-	for i := range j.clients {
-		if j.clients[i].KeySHA256 == keySHA256 {
-			source = j.clients[i].source
+	for _, c := range j.clients {
+		if c.KeySHA256 == keySHA256 {
+			source = c.source
 		}
 	}
 	rules := source.Policy().With(j.grants.current())
@@ -140,9 +148,9 @@ func (j *Judge) ofRequest(r *approvals.Request) []*policy.Policy {
 // not known with which key they came.
 func (j *Judge) ofPrincipal(who approvals.Principal) []*policy.Policy {
 	var found []*policy.Policy
-	for i := range j.clients {
-		if j.clients[i].Principal == who {
-			found = append(found, j.clients[i].source.Policy())
+	for _, c := range j.clients {
+		if c.Principal == who {
+			found = append(found, c.source.Policy())
 		}
 	}
 	if len(found) == 0 {
@@ -155,9 +163,9 @@ func (j *Judge) ofPrincipal(who approvals.Principal) []*policy.Policy {
 func (j *Judge) ofGrant(g approvals.Grant) []*policy.Policy {
 	g.Narrow()
 	found := []*policy.Policy{j.main.Policy()}
-	for i := range j.clients {
-		if g.CoversPrincipal(j.clients[i].Principal, g.SessionID) {
-			found = append(found, j.clients[i].source.Policy())
+	for _, c := range j.clients {
+		if g.CoversPrincipal(c.Principal, g.SessionID) {
+			found = append(found, c.source.Policy())
 		}
 	}
 	return found

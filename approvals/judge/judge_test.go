@@ -3,6 +3,7 @@ package judge_test
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -120,4 +121,30 @@ func TestGrantsLoadTogether(t *testing.T) {
 			t.Errorf("dropped %t: %s", dropped, v.Action)
 		}
 	}
+}
+
+// TestForWhilePoliciesAndGrantsChange is for the race detector.
+func TestForWhilePoliciesAndGrantsChange(t *testing.T) {
+	j := newJudge(t, files{"policy.yaml": "default: ask\n"}, judge.Options{})
+	g := approvals.Grant{ID: "G", Effect: approvals.GrantDeny, Scope: approvals.GrantUser, Principal: ann, Patterns: []string{"bash"}}
+	var changes sync.WaitGroup
+	changes.Go(func() {
+		for range 20 {
+			if _, err := j.Sources()[0].Reload(true); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	changes.Go(func() {
+		for range 20 {
+			j.KeepGrant(g)
+			j.DropGrant(g.ID)
+		}
+	})
+	for range 20 {
+		if v := j.For("").Judge(judge.Origin{Principal: ann}, bash("ls"), nil).Verdict; v.Action == policy.Allow {
+			t.Errorf("%s by %s", v.Action, v.Rule)
+		}
+	}
+	changes.Wait()
 }

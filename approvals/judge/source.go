@@ -27,18 +27,6 @@ type Source struct {
 	current  atomic.Pointer[policy.Policy]
 }
 
-// source returns the source of a file, and adds it where it is new.
-func (j *Judge) source(file string) *Source {
-	for _, s := range j.sources {
-		if s.file == file {
-			return s
-		}
-	}
-	s := &Source{file: file, protect: j.main.protect}
-	j.sources = append(j.sources, s)
-	return s
-}
-
 // File returns the path of the file as it is configured.
 func (s *Source) File() string { return s.file }
 
