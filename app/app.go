@@ -15,6 +15,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
 	approvalgrants "github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
@@ -52,8 +53,7 @@ type App struct {
 	registry *prometheus.Registry
 	started  chan struct{}
 
-	policies      *policies
-	grants        *grants
+	judge         *judge.Judge
 	policyMetrics policyMetrics
 	reload        chan struct{}
 
@@ -77,7 +77,6 @@ func New(o Options) (*App, error) {
 		config: o.Config, file: o.ConfigFile, log: o.Log, version: o.Version,
 		registry: telemetry.NewRegistry(o.Version),
 		started:  make(chan struct{}),
-		policies: newPolicies(o.Config),
 		reload:   make(chan struct{}, 1),
 	}
 	if a.log == nil {
@@ -96,11 +95,10 @@ func New(o Options) (*App, error) {
 		a.canary.try = func(ctx context.Context, p *proxy.Proxy) error { return p.Canary(ctx) }
 	}
 	a.canary.export(a.registry)
-	if err := a.policies.load(); err != nil {
+	a.judge = newJudge(o.Config, a.log)
+	if err := a.judge.Load(); err != nil {
 		return nil, err
 	}
-	a.grants = &grants{policies: a.policies, templates: a.config.Grants.templates(), now: time.Now, log: a.log}
-	a.policies.granted = a.grants.inForce.Load
 	return a, nil
 }
 
@@ -239,7 +237,7 @@ func (a *App) announceConsole() {
 		return
 	}
 	a.log.Info("reviewers: sign in", "console", cmp.Or(c.URL, a.ConsoleURL()), "configured", len(c.Reviewers), "oidc", cmp.Or(c.OIDC.Issuer, "none"))
-	for _, s := range a.policies.files {
+	for _, s := range a.judge.Sources() {
 		a.warnOfVacantGroups(s)
 	}
 	if names := c.twoNames(); len(names) > 0 {

@@ -127,6 +127,10 @@ type Details struct {
 	// Doubts are why clients may read the call on the wire in different ways, each in
 	// one sentence. They are among Flags too.
 	Doubts []string `json:"doubts,omitempty"`
+	// Policy is the name of the policy that judges the call: that of the client which
+	// made it. It is the name of its file, with so many directories as tell it from
+	// others; "" in requests recorded before there was this field.
+	Policy string `json:"policy,omitempty"`
 	// Remember is what a decision is remembered as unless its reviewer names something
 	// else; nil where it is not remembered.
 	Remember *GrantTerms `json:"remember,omitempty"`

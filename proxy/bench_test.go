@@ -13,6 +13,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
@@ -100,7 +101,7 @@ func benchmarkProxy(b *testing.B, answer []byte, end string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o.Policy = func(string) proxy.Policy { return rules }
+	o.Judge = func(string) proxy.Judge { return judge.NewClient(rules) }
 	p, err := proxy.New(o)
 	if err != nil {
 		b.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -17,7 +18,7 @@ import (
 type denied struct {
 	denialOf
 	Count int `json:"count,omitempty"` // calls that a rule or a person denied
-	// Notes are those of the reviewers, by the call that they denied.
+	// Notes are those of the reviewers, by the [judge.Key] of the call that they denied.
 	Notes map[string]string `json:"notes,omitempty"`
 }
 
@@ -153,22 +154,6 @@ func (x *exchange) corrects() bool {
 	return x.req.Forced() || slices.ContainsFunc(corrections[:], func(begins string) bool { return strings.HasPrefix(said, begins) })
 }
 
-// before finds the note of the reviewer who denied the same call.
-func (d *denied) before(x *exchange, c intercept.Call) (note string, again bool) {
-	if len(d.Notes) == 0 {
-		return "", false
-	}
-	note, again = d.Notes[x.callKey(c)]
-	return note, again
-}
-
-// callKey is the same for equal calls.
-func (x *exchange) callKey(c intercept.Call) string {
-	call := x.callOf(c)
-	sum := sha256.Sum256([]byte(call.Key()))
-	return hex.EncodeToString(sum[:])
-}
-
 // deniedNow is what is denied of this turn.
 func (x *exchange) deniedNow() denied {
 	if len(x.docket.cases) == 0 {
@@ -182,7 +167,7 @@ func (x *exchange) deniedNow() denied {
 		now.Count++
 		if h.outcome == approvals.OutcomeDeniedByPerson && !h.again && len(now.Notes) < maxDeniedNotes {
 			d, _ := h.decision()
-			now.Notes[x.callKey(h.call)] = excerpt(d.Note)
+			now.Notes[judge.Key(h.call)] = excerpt(d.Note)
 		}
 	}
 	return now

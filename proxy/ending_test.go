@@ -16,6 +16,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/intercept"
@@ -62,7 +63,7 @@ func newBed(t *testing.T, d intercept.Dialect, rules string, script scripted.Scr
 	b.Proxy, err = New(Options{
 		Listen: "127.0.0.1:0", Upstreams: []Upstream{{Prefix: "/v1", URL: b.upstream.URL()}},
 		Keepalive: 20 * time.Millisecond, MaxBody: 1 << 20, MaxContinuations: 8, ShutdownGrace: time.Second,
-		Dialects: []intercept.Dialect{d}, Policy: func(string) Policy { return judged }, Gate: b.gate, Turns: s,
+		Dialects: []intercept.Dialect{d}, Judge: func(string) Judge { return judge.NewClient(judged) }, Gate: b.gate, Turns: s,
 		Log: slog.New(slog.NewTextHandler(&b.log, nil)),
 	})
 	if err != nil {

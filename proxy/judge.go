@@ -10,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -31,6 +32,7 @@ type hearing struct {
 	verdict policy.Verdict
 	ruling  intercept.Ruling
 	outcome approvals.Outcome
+	policy  string             // that judged it: see [approvals.Details]
 	again   bool               // a person has denied the same call before
 	charge  policy.Charge      // what it has used up of limits
 	request *approvals.Request // as it ended, nil where nobody was asked
@@ -49,55 +51,45 @@ func (h *hearing) released() bool {
 	return h.ruling.Fate == intercept.Release || h.ruling.Fate == intercept.Edit
 }
 
-// policy is what judges the calls of the agent. It is asked for in every exchange, so
-// it reads nothing of the conversation.
-func (x *exchange) policy() Policy {
-	return x.p.options.Policy(x.p.client(&x.fasthttp.Request.Header))
+// spend makes final what the calls of the turn have used up of limits. Calls that are
+// denied have used up nothing.
+func (d *docket) spend() {
+	for _, h := range d.cases {
+		if !h.released() {
+			h.charge.Return()
+		}
+		h.charge.Keep()
+	}
 }
 
-// callOf is the call as policy reads it.
-func (x *exchange) callOf(c intercept.Call) policy.Call {
+// unspend returns all of it, for a turn of which nothing is released.
+func (d *docket) unspend() {
+	for _, h := range d.cases {
+		h.charge.Return()
+	}
+}
+
+// clientJudge returns the judge of the agent's calls. It is used in every exchange, so it
+// reads nothing of the conversation.
+func (x *exchange) clientJudge() Judge {
+	return x.p.options.Judge(x.p.client(&x.fasthttp.Request.Header))
+}
+
+// origin is what the judge reads about a call beside the call itself.
+func (x *exchange) origin() judge.Origin {
 	who := x.identity()
-	return policy.Call{
-		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.Fixed, Ambiguous: c.Ambiguous,
+	return judge.Origin{
 		Principal: who.principal, Session: who.session, Run: who.run, Turn: x.turn, Model: who.model, Dialect: x.route.Dialect.Name(),
-		Now: time.Now(),
+		At: time.Now(),
 	}
-}
-
-// judgeCall asks policy about a call. One that wraps others gets the strictest
-// verdict on them, and is asked about where it cannot be read.
-func (x *exchange) judgeCall(judged Policy, c intercept.Call) policy.Verdict {
-	c = x.doubtServer(judged, c)
-	wrapped, ok := c.Wrapped()
-	if !ok {
-		return judged.Judge(x.callOf(c))
-	}
-	for i := range wrapped {
-		wrapped[i].Fixed = true
-	}
-	if len(wrapped) == 0 {
-		c.Ambiguous = append(slices.Clip(c.Ambiguous), "It wraps other calls in a way that cannot be read with certainty.")
-		return judged.Judge(x.callOf(c))
-	}
-	parts := make([]policy.Verdict, len(wrapped))
-	for i, inner := range wrapped {
-		parts[i] = judged.Judge(x.callOf(inner))
-	}
-	all := policy.Together(parts...)
-	all.Flags = append(all.Flags, fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(wrapped)))
-	return all
 }
 
 // passByName decides whether the fragments of a call may pass unbuffered: its
 // tool is allowed by name, nobody has paused the run, and the release is in the
 // audit log.
 func (x *exchange) passByName(c intercept.Call) bool {
-	if _, wrapper := c.Wrapped(); wrapper {
-		return false
-	}
 	who := x.identity()
-	verdict, ok := x.policy().AllowsByName(who.principal, c.Name)
+	verdict, ok := x.clientJudge().AllowsByName(who.principal, c)
 	if !ok || x.p.options.Gate.RunState(who.run) != approvals.RunRunning {
 		return false
 	}
@@ -133,19 +125,16 @@ func (x *exchange) hear(calls []intercept.Call) state {
 		return x.fail(refusal)
 	}
 	var requests []approvals.Request
-	judged := x.policy()
+	judged := x.clientJudge()
 	for _, c := range calls {
-		h := &hearing{call: c, verdict: x.judgeCall(judged, c)}
+		one := judged.Judge(x.origin(), c, x.docket.before.Notes)
+		h := &hearing{call: c, verdict: one.Verdict, policy: one.Policy, again: one.DeniedBefore, charge: one.Charge}
 		x.docket.cases = append(x.docket.cases, h)
-		note := ""
-		if note, h.again = x.docket.before.before(x, c); !h.again {
-			x.limit(h)
-		}
 		x.p.metrics.verdict(h.verdict.Said())
 		x.logShadowed(h)
 		switch {
 		case h.again:
-			h.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedAgain(c.Name, note))
+			h.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedAgain(c.Name, one.Note))
 		case h.verdict.Action == policy.Allow:
 			h.rule(intercept.Release, approvals.OutcomeAllowedByRule, "")
 			h.rewrite()
@@ -226,7 +215,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 		AllowRemember:     h.verdict.AllowRemember, RememberScopes: h.verdict.RememberScopes,
 		Reviewers: h.verdict.Reviewers, RequiredApprovals: h.verdict.RequiredApprovals,
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: silence,
-		Details: approvals.Details{Flags: slices.Concat(h.call.Flags, h.verdict.Flags), Commands: h.verdict.Commands, FreeText: h.call.FreeText, Fixed: h.call.Fixed, Doubts: h.call.Ambiguous},
+		Details: approvals.Details{Flags: slices.Concat(h.call.Flags, h.verdict.Flags), Commands: h.verdict.Commands, FreeText: h.call.FreeText, Fixed: h.call.Fixed, Doubts: h.call.Ambiguous, Policy: h.policy},
 	}
 	if e := h.verdict.Escalate; e.After > 0 {
 		r.Details.Escalation = &approvals.Escalation{At: now.Add(e.After), To: e.To}

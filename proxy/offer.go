@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -27,7 +26,7 @@ func (x *exchange) judgeOffer(req intercept.Request) *intercept.Error {
 	if n := differing(offered); n > maxHosted {
 		return &intercept.Error{Code: intercept.CodeBadRequest, Reason: fmt.Sprintf("the request offers the model %d different tools that the provider runs; heldcall judges at most %d in one request", n, maxHosted)}
 	}
-	judged := x.policy()
+	judged := x.clientJudge()
 	var refused []string
 	asks := false
 	for _, tool := range offered {
@@ -68,16 +67,6 @@ func (x *exchange) judgeRestated(next *intercept.Envelope) *intercept.Error {
 	}
 	*next = restated.Envelope()
 	return nil
-}
-
-// doubtServer doubts a call that the provider runs at an MCP server which policy
-// does not list: the name of the tool has the label in it, and that is the agent's
-// own choice.
-func (x *exchange) doubtServer(judged Policy, c intercept.Call) intercept.Call {
-	if c.Hosted != "" && !judged.JudgeHosted(x.identity().principal, c.Hosted).Listed {
-		c.Ambiguous = append(slices.Clip(c.Ambiguous), fmt.Sprintf("An MCP server that the agent alone has named will run it; hosted_tools does not list %s.", c.Hosted))
-	}
-	return c
 }
 
 // countOffer counts the request by whether it offers the model tools, and logs the

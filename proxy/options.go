@@ -21,6 +21,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,7 +45,7 @@ type Options struct {
 	AbortRest        time.Duration // how long after an abort the same conversation is not taken for a new one; 0: 1 min
 
 	Dialects []intercept.Dialect
-	Policy   func(client string) Policy // in force for a client by its KeySHA256, "" for who is none
+	Judge    func(client string) Judge // of the calls of a client by its KeySHA256, "" for a client that is not configured
 	Gate     Gate
 	Turns    Turns
 	// Used is told the ids of the grants that decided a call. It must not wait; nil:
@@ -72,11 +73,12 @@ type Client struct {
 	Principal approvals.Principal
 }
 
-// Policy judges calls. [policy.Policy] implements it.
-type Policy interface {
-	Judge(policy.Call) policy.Verdict
-	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
-	JudgeHosted(approvals.Principal, string) policy.Verdict
+// Judge returns the verdicts on the calls of a client. [judge.Client] implements it.
+type Judge interface {
+	Judge(from judge.Origin, c intercept.Call, denied map[string]string) judge.Case
+	Verdict(from judge.Origin, c intercept.Call) policy.Verdict
+	AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool)
+	JudgeHosted(who approvals.Principal, name string) policy.Verdict
 }
 
 // Gate asks people and writes the audit log. [gate.Gate] implements it.
@@ -120,8 +122,8 @@ func (o *Options) validate() error {
 	if o.Keepalive <= 0 || o.MaxBody <= 0 || o.MaxContinuations < 0 || o.MaxDenials < 0 {
 		errs = append(errs, errors.New("keepalive and max_body must be positive, max_continuations and max_denials not negative"))
 	}
-	if o.Policy == nil || o.Gate == nil || o.Turns == nil || len(o.Dialects) == 0 {
-		errs = append(errs, errors.New("dialects, policy, gate and turns are needed"))
+	if o.Judge == nil || o.Gate == nil || o.Turns == nil || len(o.Dialects) == 0 {
+		errs = append(errs, errors.New("dialects, judge, gate and turns are needed"))
 	}
 	return errors.Join(errs...)
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/heldcall/heldcall/proxy/route"
@@ -42,7 +41,6 @@ type Proxy struct {
 	metrics *metrics
 	offers  offers
 	runs    offers
-	counter *policy.Counter // of the calls that rules with a limit let pass
 	server  *fasthttp.Server
 	ln      *agentconn.Listener
 	served  chan error
@@ -71,7 +69,6 @@ func New(o Options) (*Proxy, error) {
 		clients:  make(map[string]approvals.Principal, len(o.Clients)),
 		log:      o.Log,
 		metrics:  newMetrics(o.Registerer, o.Dialects),
-		counter:  policy.NewCounter(maxCounts),
 		served:   make(chan error, 1),
 		opening:  make(chan struct{}, maxOpening),
 		rest:     rest{giveBack: freeMemory},

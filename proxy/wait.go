@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
@@ -169,7 +170,7 @@ func (x *exchange) decided() state {
 	if err := hold.Err(); err != nil {
 		return x.fail(x.storeError(err))
 	}
-	judged := x.policy()
+	judged := x.clientJudge()
 	requests := hold.Requests()
 	x.spans.answered(requests)
 	for i, h := range x.docket.asked {
@@ -186,9 +187,8 @@ func (x *exchange) decided() state {
 	return (*exchange).proceed
 }
 
-// decide reads one answer. Rules are asked once more: they may be newer than the
-// question, and the gate does not know with which key an edited call came.
-func (x *exchange) decide(h *hearing, judged Policy) {
+// decide reads one answer.
+func (x *exchange) decide(h *hearing, judged Judge) {
 	d, _ := h.decision()
 	if d.DecidedAt.After(x.docket.decided) {
 		x.docket.decided = d.DecidedAt
@@ -209,45 +209,24 @@ func (x *exchange) decide(h *hearing, judged Policy) {
 	}
 }
 
-func (x *exchange) approved(h *hearing, d approvals.Decision, judged Policy) {
-	c := h.shown()
-	outcome := approvals.OutcomeAllowedByPerson
-	fate := intercept.Release
-	told := ""
-	switch {
-	case d.Action == approvals.ActionModifyArgs:
-		c.Arguments = editedText(c, d)
-		outcome, fate, told = approvals.OutcomeModified, intercept.Edit, intercept.ArgumentsChanged(c.Name, d.Note)
-	case d.ReviewerID == "timeout":
-		outcome = approvals.OutcomeAllowedByTimeout
-	}
-	v := x.judgeCall(judged, c)
-	refused := v.Action == policy.Deny
-	if !refused && fate == intercept.Edit && h.request.Widened(&d, v.Wants()) != nil {
-		refused, v.Reason = true, "With the arguments that a reviewer has given it, other reviewers decide it."
-	}
-	if refused {
-		h.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(c.Name, v.Reason))
+// approved releases a call that people approved. Rules may be newer than the question, so
+// the judge judges the call again; it has judged an edit before the reviewer was answered.
+func (x *exchange) approved(h *hearing, d approvals.Decision, judged Judge) {
+	if d.Action == approvals.ActionModifyArgs {
+		h.rule(intercept.Edit, approvals.OutcomeModified, intercept.ArgumentsChanged(h.call.Name, d.Note))
+		h.ruling.Arguments = judge.ArgumentsText(d.ModifiedArgs)
 		return
 	}
-	h.rule(fate, outcome, told)
-	h.ruling.Arguments = c.Arguments
-	if fate == intercept.Release {
-		h.rewrite()
+	if v := judged.Verdict(x.origin(), h.shown()); v.Action == policy.Deny {
+		h.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(h.call.Name, v.Reason))
+		return
 	}
-}
-
-// editedText is the text of the edited arguments as the agent gets it. Those of
-// a free-text tool are a JSON string in the decision.
-func editedText(c intercept.Call, d approvals.Decision) string {
-	if !c.FreeText {
-		return string(d.ModifiedArgs)
+	outcome := approvals.OutcomeAllowedByPerson
+	if d.ReviewerID == approvals.ReviewerTimeout {
+		outcome = approvals.OutcomeAllowedByTimeout
 	}
-	text, err := jsontext.AppendUnquote(nil, d.ModifiedArgs)
-	if err != nil {
-		return string(d.ModifiedArgs)
-	}
-	return string(text)
+	h.rule(intercept.Release, outcome, "")
+	h.rewrite()
 }
 
 // awaitResume waits until a paused run goes on, with heartbeats.

@@ -116,9 +116,6 @@ func FuzzJudge(f *testing.F) {
 			if by, ok := p.AllowsByName(approvals.Principal{}, tool); ok && !freeText && len(match.CheckArguments(arguments)) == 0 && (v.Action != Allow || v.Rule != by.Rule) {
 				t.Errorf("policy %d: allowed by name, and not: %+v", i, v)
 			}
-			if _, denied := p.DeniedEdit(c); denied != (v.Action == Deny && !strings.HasPrefix(v.Rule, "tool ") && v.Rule != "default") {
-				t.Errorf("policy %d: denied edit %v: %+v", i, denied, v)
-			}
 			twice := c
 			twice.FreeText, twice.Arguments = false, strings.Replace(arguments, "{", `{"twice":1,"twice":2,`, 1)
 			if twice.Arguments != arguments && p.Judge(twice).Action == Allow {

@@ -222,17 +222,6 @@ func (s *subject) passesByName() bool {
 	return ok
 }
 
-// DeniedEdit judges a call whose arguments a reviewer has changed: by the deny
-// rules and grants alone, as a person has already looked at it. The verdict is [Deny] where
-// it reports true, and the zero verdict otherwise.
-func (p *Policy) DeniedEdit(c Call) (Verdict, bool) {
-	s := p.newSubject(c)
-	if denied := s.findDeny(); denied.match == match.Yes {
-		return s.deny(denied.pattern), true
-	}
-	return Verdict{}, false
-}
-
 // byDefault is what is said of a tool's calls that no rule covers. The risk of a
 // built-in profile decides only of tools that the policy says nothing of, and only
 // where the policy has no default. Where there is no policy it counts for nothing.
