@@ -22,10 +22,10 @@ var floors = [][]string{
 	{"approvals/toolschema", "internal/strictyaml"},
 	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
-	{"proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc", "internal/schema"},
-	{"proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},
-	{"proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
-	{"app"},
+	{"proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store/subjects", "console/client", "console/oidc", "internal/schema"},
+	{"proxy/route", "approvals/store/embedded", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},
+	{"proxy", "approvals/store", "notify/nats/contract", "notify/nats/contract/contracttest"},
+	{"app", "notify/notifytest"},
 	{"internal/demo"},
 	{"cmd/heldcall"},
 	{"dashboards", "deploy/release", "internal/agents", "internal/bench", "internal/clients/...", "internal/conformance", "internal/ui", "examples/..."},
@@ -42,7 +42,7 @@ var tied = []struct {
 }{
 	{"github.com/valyala/fasthttp", []string{"proxy", "proxy/upstream"}},
 	{"charm.land", []string{"console/watch"}},
-	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "notify/nats/contract", "internal/demo"}}, // the demo has a bot
+	{"github.com/nats-io", []string{"approvals/store", "approvals/store/embedded", "notify/nats", "notify/nats/contract", "internal/demo"}}, // the demo has a bot
 	{"go.opentelemetry.io/otel/sdk", []string{"internal/telemetry"}},
 	{"go.opentelemetry.io/otel/exporters", []string{"internal/telemetry"}},
 	{"github.com/slack-go/slack", []string{"notify/slack"}},

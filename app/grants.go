@@ -218,7 +218,7 @@ func (g *grants) GrantIsFor(one approvals.Grant, tool string) bool {
 // hold from the first call on.
 func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
 	o := approvals.GrantBookOptions{
-		Store: a.store, Judge: a.grants, Log: a.log.With("component", "grants"), Kept: a.grants.keep, Dropped: a.grants.drop,
+		Store: a.store.ForGrants(), Judge: a.grants, Log: a.log.With("component", "grants"), Kept: a.grants.keep, Dropped: a.grants.drop,
 	}
 	if a.reviewers != nil {
 		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing

@@ -47,7 +47,7 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 
 func (a *App) startGate(ctx context.Context, running *lifecycle) error {
 	o := approvals.GateOptions{
-		Store: noticed{a.store, a.notice}, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.checkEdit,
+		Store: noticed{a.store.ForGate(), a.notice}, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.checkEdit,
 		Grants: a.book,
 	}
 	if a.reviewers != nil {
@@ -90,7 +90,7 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
 		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
-		Dialects: dialects(), Policy: a.policies.of, Gate: a.gate, Turns: a.store, Used: a.book.Used,
+		Dialects: dialects(), Policy: a.policies.of, Gate: a.gate, Turns: a.store.Turns, Used: a.book.Used,
 		Tracing: proxy.Tracing{Tracer: a.tracer, Arguments: a.config.Tracing.Arguments},
 		Log:     a.log.With("component", "proxy"), Registerer: a.registry,
 	}
@@ -149,7 +149,7 @@ func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
 	c := a.config.Console
 	provider := c.provider(a.reviewers)
 	a.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store, Templates: a.grants.templates, Reviewers: a.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: a.push,
+		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store.Events, Templates: a.grants.templates, Reviewers: a.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: a.push,
 		Checks: []console.Check{
 			{Name: "store", Check: a.store.Healthy},
 			{Name: "canary", Check: a.canary.check},

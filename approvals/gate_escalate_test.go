@@ -32,7 +32,7 @@ func TestEscalationOutlivesARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	before := approvals.NewGate(approvals.GateOptions{Store: first})
+	before := approvals.NewGate(approvals.GateOptions{Store: first.ForGate()})
 	ran := make(chan error, 1)
 	go func() { ran <- before.Run(ctx) }()
 	<-before.Ready()

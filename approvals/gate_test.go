@@ -24,8 +24,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// openStore is a store with its embedded server in a folder.
-func openStore(t testing.TB, dir string) *store.Store {
+// opened is the store of a gate and of its grants, and the hidden turns beside.
+type opened struct {
+	store.GateStore
+	*store.Grants
+	hidden *store.Turns
+}
+
+// openStore opens a store with its embedded server in a folder.
+func openStore(t testing.TB, dir string) opened {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
 	if err != nil {
@@ -36,7 +43,7 @@ func openStore(t testing.TB, dir string) *store.Store {
 			t.Error(err)
 		}
 	})
-	return s
+	return opened{s.ForGate(), s.Grants, s.Turns}
 }
 
 // runGate is a gate that runs until the end of the test and is ready.
@@ -99,7 +106,7 @@ func open(t testing.TB, g *approvals.Gate, requests ...approvals.Request) *appro
 }
 
 // eventsOf are the events of a request in the log, and the log's verdict.
-func eventsOf(t testing.TB, s *store.Store, id string) []approvals.Event {
+func eventsOf(t testing.TB, s opened, id string) []approvals.Event {
 	t.Helper()
 	var events []approvals.Event
 	_, err := audit.Verify(func(yield func(audit.Entry, error) bool) {

@@ -7,18 +7,17 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/store"
 )
 
 // slowGrants is a store that lets something happen between the write of a grant and
 // what its writer makes of that.
 type slowGrants struct {
-	*store.Store
+	opened
 	then func(g approvals.Grant, revision uint64)
 }
 
 func (s *slowGrants) PutGrant(ctx context.Context, g approvals.Grant, revision uint64) (uint64, error) {
-	written, err := s.Store.PutGrant(ctx, g, revision)
+	written, err := s.opened.PutGrant(ctx, g, revision)
 	if err == nil {
 		s.then(g, revision)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/store"
 )
 
 // anyPolicy takes every grant. A pattern covers the calls of the tool it names.
@@ -80,7 +79,7 @@ func granted(tool string) approvals.Grant {
 // the two leaves the grant to the next. One that was revoked does not come back.
 func TestPromise4_RecordedFirst_MissingGrantIsWrittenAtStart(t *testing.T) {
 	s := openStore(t, t.TempDir())
-	dying := approvals.NewGrantBook(approvals.GrantBookOptions{Store: &deafGrants{Store: s}, Judge: anyPolicy{}})
+	dying := approvals.NewGrantBook(approvals.GrantBookOptions{Store: &deafGrants{s}, Judge: anyPolicy{}})
 	g := approvals.NewGate(approvals.GateOptions{Store: s, Grants: dying}) // never runs: nothing is retried
 	h := open(t, g, rememberable("x"))
 	id := h.Requests()[0].ID
@@ -119,7 +118,7 @@ func TestPromise4_RecordedFirst_MissingGrantIsWrittenAtStart(t *testing.T) {
 }
 
 // deafGrants is a store that takes no grants.
-type deafGrants struct{ *store.Store }
+type deafGrants struct{ opened }
 
 func (*deafGrants) PutGrant(context.Context, approvals.Grant, uint64) (uint64, error) {
 	return 0, fmt.Errorf("died: %w", approvals.ErrStoreUnavailable)
@@ -285,7 +284,7 @@ func TestAddGrantRefuses(t *testing.T) {
 
 // smallStore takes no grant, as if each were larger than a record may be.
 type smallStore struct {
-	*store.Store
+	opened
 	tries atomic.Int32
 }
 
@@ -296,9 +295,9 @@ func (s *smallStore) PutGrant(context.Context, approvals.Grant, uint64) (uint64,
 
 // A grant that the store will never take is not written again and again.
 func TestGrantTooLargeIsFinal(t *testing.T) {
-	s := &smallStore{Store: openStore(t, t.TempDir())}
+	s := &smallStore{opened: openStore(t, t.TempDir())}
 	book, _ := runBook(t, approvals.GrantBookOptions{Store: s})
-	g := runGate(t, approvals.GateOptions{Store: s.Store, Grants: book})
+	g := runGate(t, approvals.GateOptions{Store: s.opened, Grants: book})
 	h := open(t, g, rememberable("x"))
 	d := approvals.Decision{RequestID: h.Requests()[0].ID, Action: approvals.ActionDenyAlways, ReviewerID: "rita"}
 	if _, err := g.Decide(t.Context(), d); err != nil {

@@ -37,7 +37,7 @@ func openFront(t *testing.T) front {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	gate := approvals.NewGate(approvals.GateOptions{Store: s, Registerer: registry})
+	gate := approvals.NewGate(approvals.GateOptions{Store: s.ForGate(), Registerer: registry})
 	ran := make(chan error, 1)
 	go func() { ran <- gate.Run(ctx) }()
 	<-gate.Ready()

@@ -19,7 +19,7 @@ func OpenGate(t testing.TB, o store.Options, g approvals.GateOptions) (opened *s
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Store = opened
+	g.Store = opened.ForGate()
 	gate = approvals.NewGate(g)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)

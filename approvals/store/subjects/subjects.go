@@ -1,4 +1,8 @@
-package store
+// Package subjects has the names that heldcall uses in NATS: the streams and the
+// subjects of their messages, how a name becomes one token of a subject, and the
+// subjects that clients other than heldcall may use. To read it: Token, the
+// streams, then rights.go.
+package subjects
 
 import (
 	"crypto/sha256"
@@ -18,7 +22,7 @@ const (
 // Token writes any name as one token of a subject or key. Letters, digits, "-"
 // and "_" stand for themselves. A name with any other character becomes "="
 // and its base64url without padding ("run.1" is "=cnVuLjE"); one of more than
-// 256 bytes "==" and its SHA-256 in hex, which cannot be read back.
+// 256 bytes "==" and its SHA-256 in hex, which cannot be decoded.
 func Token(name string) string {
 	switch {
 	case plain(name):
@@ -70,14 +74,28 @@ func tenantToken(tenant string) string {
 	return Token(tenant)
 }
 
-// The subjects of the streams, with {name} for each token that differs.
+// The streams.
 const (
-	RequestSubject = "heldcall.v1.requests.{tenant}.{kind}.{id}" // of [StreamRequests]
-	EventSubject   = "heldcall.v1.events.{tenant}.{type}.{id}"   // of [StreamEvents]
+	StreamEvents   = "HELDCALL_EVENTS"   // the audit log
+	StreamRequests = "HELDCALL_REQUESTS" // new requests, for bots
 )
 
-// subjectOf puts tokens in the places of a subject, in their order.
-func subjectOf(form string, tokens ...string) string {
+// The subjects of the streams, with {name} for each token that differs.
+const (
+	Request = "heldcall.v1.requests.{tenant}.{kind}.{id}" // of [StreamRequests]
+	Event   = "heldcall.v1.events.{tenant}.{type}.{id}"   // of [StreamEvents]
+)
+
+// ChannelConsumerPrefix begins the names of the consumers with which channels
+// read [StreamEvents].
+const ChannelConsumerPrefix = "heldcall_notify_"
+
+// ChannelConsumer is the name of the consumer with which a channel reads
+// [StreamEvents].
+func ChannelConsumer(channel string) string { return ChannelConsumerPrefix + Token(channel) }
+
+// Fill returns a subject with its {name} places replaced by tokens, in their order.
+func Fill(form string, tokens ...string) string {
 	parts := strings.Split(form, ".")
 	for i, part := range parts {
 		if part[0] == '{' {
@@ -87,20 +105,20 @@ func subjectOf(form string, tokens ...string) string {
 	return strings.Join(parts, ".")
 }
 
-// allOf is the subject of everything that has a form.
-func allOf(form string) string {
+// All is the wildcard subject that matches every subject of a form.
+func All(form string) string {
 	before, _, _ := strings.Cut(form, "{")
 	return before + ">"
 }
 
-// requestSubject is where a request is told.
-func requestSubject(r approvals.Request) string {
-	return subjectOf(RequestSubject, tenantToken(r.Principal.Tenant), Token(string(r.Kind)), Token(r.ID))
+// OfRequest is the subject on which a request is published.
+func OfRequest(r approvals.Request) string {
+	return Fill(Request, tenantToken(r.Principal.Tenant), Token(string(r.Kind)), Token(r.ID))
 }
 
-// eventSubject is where an event is told, with the id of the grant, the request, or
-// the run that it is about, else its own.
-func eventSubject(e approvals.Event) string {
+// OfEvent is the subject on which an event is published: it ends with the id of the
+// grant, the request or the run of the event, else with the event's own.
+func OfEvent(e approvals.Event) string {
 	id := e.ID
 	switch {
 	case e.Grant != nil:
@@ -110,5 +128,5 @@ func eventSubject(e approvals.Event) string {
 	case e.RunID != "" && strings.HasPrefix(string(e.Type), "run_"):
 		id = e.RunID
 	}
-	return subjectOf(EventSubject, tenantToken(e.Tenant), Token(string(e.Type)), Token(id))
+	return Fill(Event, tenantToken(e.Tenant), Token(string(e.Type)), Token(id))
 }

@@ -1,11 +1,8 @@
-package store
+package subjects
 
 import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
-
-// Subjects of what clients of NATS other than heldcall itself hear of.
-var botFeeds = []string{allOf(RequestSubject), allOf(EventSubject)}
 
 // Rights are the subjects of NATS that one client has.
 type Rights struct {
@@ -44,5 +41,5 @@ func ConsumerServices(stream, consumer string) []string {
 	}
 }
 
-// Feeds are the subjects that every client may listen to.
-func Feeds() []string { return append([]string{}, botFeeds...) }
+// Feeds are the subjects that every client may subscribe to.
+func Feeds() []string { return []string{All(Request), All(Event)} }

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/heldcall/heldcall/approvals/store/embedded"
 )
 
-// connect joins the embedded or the external server.
-func (s *Store) connect() (*natsgo.Conn, error) {
-	o := s.opts
+// connect connects to the embedded server, or to an external one if that is nil.
+func (b *backend) connect(o Options, local *embedded.Server) (*natsgo.Conn, error) {
 	var server atomic.Value // where it was connected last, without credentials
 	server.Store("")
 	options := []natsgo.Option{
@@ -23,24 +24,24 @@ func (s *Store) connect() (*natsgo.Conn, error) {
 		natsgo.PingInterval(2 * time.Second),
 		natsgo.MaxPingsOutstanding(2),
 		natsgo.DisconnectErrHandler(func(_ *natsgo.Conn, err error) {
-			s.linked.lost()
+			b.state.lost()
 			if err != nil {
-				s.log.Warn("the connection to NATS is lost", "server", server.Load(), "error", err)
+				b.log.Warn("the connection to NATS is lost", "server", server.Load(), "error", err)
 			}
 		}),
 		natsgo.ReconnectHandler(func(c *natsgo.Conn) {
-			s.linked.again()
-			s.metrics.reconnects.Inc()
+			b.state.reconnected()
+			b.metrics.reconnects.Inc()
 			server.Store(c.ConnectedUrlRedacted())
-			s.log.Info("the connection to NATS is back", "server", server.Load())
+			b.log.Info("the connection to NATS is back", "server", server.Load())
 		}),
-		natsgo.ClosedHandler(func(*natsgo.Conn) { s.linked.closed() }),
+		natsgo.ClosedHandler(func(*natsgo.Conn) { b.state.closed() }),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
-			s.log.Debug("NATS reports an error", "error", err)
+			b.log.Debug("NATS reports an error", "error", err)
 		}),
 	}
-	if s.server != nil {
-		options = append(options, natsgo.InProcessServer(s.server), natsgo.UserInfo(ownUser, s.server.password), natsgo.Timeout(ownTimeout))
+	if local != nil {
+		options = append(options, local.ConnectOptions()...)
 	} else {
 		more, err := credentials(o)
 		if err != nil {
@@ -53,7 +54,7 @@ func (s *Store) connect() (*natsgo.Conn, error) {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	server.Store(conn.ConnectedUrlRedacted())
-	s.linked.opened()
+	b.state.opened()
 	return conn, nil
 }
 
@@ -79,68 +80,68 @@ func credentials(o Options) ([]natsgo.Option, error) {
 	return options, nil
 }
 
-// reconnects tells watchers of a connection that came back: their own heartbeat
-// would take about twenty seconds to notice.
-type reconnects struct {
+// connectionState notifies watchers of a reconnect: their own heartbeat would take
+// about twenty seconds to notice.
+type connectionState struct {
 	mu    sync.Mutex
 	up    bool
 	next  chan struct{} // closed at the next reconnect
 	ended chan struct{} // closed with the connection; nil before it was made
 }
 
-func (r *reconnects) init() { r.next = make(chan struct{}) }
+func (c *connectionState) init() { c.next = make(chan struct{}) }
 
-func (r *reconnects) opened() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.up = true
-	r.ended = make(chan struct{})
+func (c *connectionState) opened() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = true
+	c.ended = make(chan struct{})
 }
 
-func (r *reconnects) lost() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.up = false
+func (c *connectionState) lost() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = false
 }
 
-func (r *reconnects) again() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.up = true
-	close(r.next)
-	r.next = make(chan struct{})
+func (c *connectionState) reconnected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = true
+	close(c.next)
+	c.next = make(chan struct{})
 }
 
-func (r *reconnects) closed() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.up = false
-	if r.ended != nil {
-		close(r.ended)
-		r.ended = nil
+func (c *connectionState) closed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = false
+	if c.ended != nil {
+		close(c.ended)
+		c.ended = nil
 	}
 }
 
 // awaitClosed waits for the end of the connection's last callback.
-func (r *reconnects) awaitClosed() {
-	r.mu.Lock()
-	ended := r.ended
-	r.mu.Unlock()
+func (c *connectionState) awaitClosed() {
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
 	if ended != nil {
 		<-ended
 	}
 }
 
-// nextUp is closed at the next reconnect.
-func (r *reconnects) nextUp() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.next
+// nextReconnect is closed at the next reconnect.
+func (c *connectionState) nextReconnect() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.next
 }
 
-// isUp reports whether the connection stands, as far as is known.
-func (r *reconnects) isUp() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.up
+// isUp reports whether heldcall is connected, as far as is known.
+func (c *connectionState) isUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up
 }
