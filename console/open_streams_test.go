@@ -46,7 +46,7 @@ func TestSocketsOfAReviewerAreBounded(t *testing.T) {
 }
 
 func TestSocketsInAllAreBounded(t *testing.T) {
-	s := newSockets()
+	s := newOpenStreams()
 	for i := range mostSockets {
 		if _, err := s.enter(fmt.Sprint(i / socketsOfOne)); err != nil {
 			t.Fatalf("socket %d: %v", i, err)

@@ -18,39 +18,39 @@ import (
 // long.
 const maxBody = 8 << 20
 
-// entrance is the names and origins under which the console is reached.
-type entrance struct {
+// bindPolicy are the names and origins under which the console is reached.
+type bindPolicy struct {
 	loopback bool   // it listens on loopback only
 	host     string // of its URL, "" without one
 	origin   string // the same
 	origins  *http.CrossOriginProtection
 }
 
-// newEntrance refuses an address that others than this machine can reach where
-// there are no reviewers.
-func newEntrance(o Options) (entrance, error) {
+// newBindPolicy refuses an address that other machines can reach if there are no
+// reviewers.
+func newBindPolicy(o Options) (bindPolicy, error) {
 	host, _, err := net.SplitHostPort(o.Listen)
 	if err != nil {
-		return entrance{}, fmt.Errorf("console address %q is not host:port: %w", o.Listen, err)
+		return bindPolicy{}, fmt.Errorf("console address %q is not host:port: %w", o.Listen, err)
 	}
-	e := entrance{loopback: isLoopbackHost(host), origins: http.NewCrossOriginProtection()}
-	if !e.loopback && o.Reviewers == nil {
-		return entrance{}, fmt.Errorf("console address %q is not a loopback address, and there are no reviewers to ask who may decide: "+
+	p := bindPolicy{loopback: isLoopbackHost(host), origins: http.NewCrossOriginProtection()}
+	if !p.loopback && o.Reviewers == nil {
+		return bindPolicy{}, fmt.Errorf("console address %q is not a loopback address, and there are no reviewers to ask who may decide: "+
 			"configure console.reviewers, or set console.listen to 127.0.0.1 and reach it over SSH or kubectl port-forward", o.Listen)
 	}
 	if o.URL == "" {
-		return e, nil
+		return p, nil
 	}
 	own, err := url.Parse(o.URL)
 	if err != nil {
-		return entrance{}, fmt.Errorf("console URL %q: %w", o.URL, err)
+		return bindPolicy{}, fmt.Errorf("console URL %q: %w", o.URL, err)
 	}
-	e.host = own.Hostname()
-	e.origin = originOf(own)
-	if err := e.origins.AddTrustedOrigin(e.origin); err != nil {
-		return entrance{}, fmt.Errorf("console URL %q: %w", o.URL, err)
+	p.host = own.Hostname()
+	p.origin = originOf(own)
+	if err := p.origins.AddTrustedOrigin(p.origin); err != nil {
+		return bindPolicy{}, fmt.Errorf("console URL %q: %w", o.URL, err)
 	}
-	return e, nil
+	return p, nil
 }
 
 // originOf is the origin of a URL as browsers write it.
@@ -61,9 +61,10 @@ func originOf(u *url.URL) string {
 
 // guard refuses what a web page of another site can make a browser send: to a
 // console on loopback, requests under a name that was bound to loopback (DNS
-// rebinding); to any, writes and WebSockets across origins. Programs that are no browsers pass.
-func (e entrance) guard(r *http.Request) error {
-	if host := hostOf(r.Host); e.loopback && !isLoopbackHost(host) && !(e.host != "" && strings.EqualFold(host, e.host)) {
+// rebinding); to any, writes and WebSockets across origins. Programs other than
+// browsers pass.
+func (p bindPolicy) guard(r *http.Request) error {
+	if host := hostOf(r.Host); p.loopback && !isLoopbackHost(host) && !(p.host != "" && strings.EqualFold(host, p.host)) {
 		return problem.New(http.StatusForbidden, problem.CodeForeignHost,
 			fmt.Sprintf("the host %q is neither loopback nor that of console.url; use http://127.0.0.1 or http://localhost with the console's port", host))
 	}
@@ -72,7 +73,7 @@ func (e entrance) guard(r *http.Request) error {
 		writing := *r
 		writing.Method, checked = http.MethodPost, &writing
 	}
-	if err := e.origins.Check(checked); err != nil {
+	if err := p.origins.Check(checked); err != nil {
 		return problem.New(http.StatusForbidden, problem.CodeForeignOrigin,
 			"a page of another site sent this; only the console's own pages and programs that are no browsers may write, or open a WebSocket")
 	}
@@ -96,7 +97,7 @@ func hostOf(authority string) string {
 
 func isLoopbackHost(host string) bool {
 	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
+	return strings.EqualFold(host, "localhost") || (err == nil && ip.IsLoopback())
 }
 
 // readBody reads a body that may not be larger than maxBody.

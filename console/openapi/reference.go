@@ -1,4 +1,4 @@
-package console
+package openapi
 
 import (
 	"bytes"
@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/internal/schema"
 )
 
 //go:embed reference.html
@@ -16,8 +17,8 @@ var referenceHTML string
 
 var referencePage = template.Must(template.New("reference").Parse(referenceHTML))
 
-// referencePolicy lets the page load nothing.
-const referencePolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+// ReferencePolicy is the Content-Security-Policy of the page: it loads nothing.
+const ReferencePolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 // referenceRoute is a route as the page shows it.
 type referenceRoute struct {
@@ -42,26 +43,15 @@ type referenceField struct {
 // referenceType is a type in a few words, with a link where it has a name.
 type referenceType struct{ Before, Link, After string }
 
-// showReference answers a page that shows what the OpenAPI document says.
-func (c *Console) showReference(w http.ResponseWriter, _ *http.Request) error {
-	text, err := c.reference()
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", referencePolicy)
-	_, _ = w.Write(text) // fails only if the client is gone
-	return nil
-}
-
-// writeReference is the page for routes and the document that describes them.
-func writeReference(routes []route, document object) ([]byte, error) {
+// Reference returns the HTML page of routes, made of the document that [Describe]
+// returned for them.
+func Reference(routes []Route, document schema.Object) ([]byte, error) {
 	var page struct {
 		Routes []referenceRoute
 		Types  []referenceNamed
 	}
 	for _, r := range routes {
-		op := document["paths"].(object)[r.path].(object)[strings.ToLower(r.method)].(object)
+		op := document["paths"].(object)[r.Path].(object)[strings.ToLower(r.Method)].(object)
 		page.Routes = append(page.Routes, referenceOf(r, op))
 	}
 	named := document["components"].(object)["schemas"].(object)
@@ -75,8 +65,8 @@ func writeReference(routes []route, document object) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-func referenceOf(r route, op object) referenceRoute {
-	shown := referenceRoute{ID: operationID(r), Method: r.method, Path: r.path, About: r.about, Role: string(r.role)}
+func referenceOf(r Route, op object) referenceRoute {
+	shown := referenceRoute{ID: operationID(r), Method: r.Method, Path: r.Path, About: r.About, Role: string(r.Role)}
 	parameters, _ := op["parameters"].([]object)
 	for _, p := range parameters {
 		shown.Parameters = append(shown.Parameters, fmt.Sprintf("%s (%s)", p["name"], p["in"]))

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// sockets counts the WebSockets and event streams that are open: the HTTP server
+// openStreams counts the WebSockets and event streams that are open: the HTTP server
 // forgets a connection that has become a WebSocket.
-type sockets struct {
+type openStreams struct {
 	mu      sync.Mutex
 	open    int
 	of      map[string]*attendance // by the reviewer's name
@@ -28,12 +28,12 @@ type attendance struct {
 	statuses *rate.Limiter
 }
 
-func newSockets() *sockets {
-	return &sockets{of: map[string]*attendance{}, none: make(chan struct{})}
+func newOpenStreams() *openStreams {
+	return &openStreams{of: map[string]*attendance{}, none: make(chan struct{})}
 }
 
 // enter lets a reviewer open one more.
-func (s *sockets) enter(name string) (statuses *rate.Limiter, err error) {
+func (s *openStreams) enter(name string) (statuses *rate.Limiter, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	who := s.of[name]
@@ -51,7 +51,7 @@ func (s *sockets) enter(name string) (statuses *rate.Limiter, err error) {
 	return who.statuses, nil
 }
 
-// notEntered is the answer for an error of [sockets.enter].
+// notEntered is the answer for an error of [openStreams.enter].
 func notEntered(err error) error {
 	if errors.Is(err, errTooMany) {
 		return problem.New(http.StatusTooManyRequests, problem.CodeTooManySockets, err.Error())
@@ -59,7 +59,7 @@ func notEntered(err error) error {
 	return problem.New(http.StatusServiceUnavailable, problem.CodeNotReady, err.Error())
 }
 
-func (s *sockets) leave(name string) {
+func (s *openStreams) leave(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
@@ -72,7 +72,7 @@ func (s *sockets) leave(name string) {
 }
 
 // close lets no more open and waits for those that are.
-func (s *sockets) close(ctx context.Context) error {
+func (s *openStreams) close(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closing {
 		s.closing = true
