@@ -22,10 +22,10 @@ var floors = [][]string{
 	{"approvals/toolschema", "internal/strictyaml", "internal/visible"},
 	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/elapsed", "internal/fakeslack", "internal/written", "approvals/policy/match"},
 	{"intercept", "approvals/audit", "approvals/grants", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify", "approvals/policy/shell"},
-	{"approvals/policy", "proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/gate", "approvals/store", "console/client", "console/oidc", "internal/schema"},
-	{"approvals/approvalstest", "proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest", "approvals/judge"},
-	{"proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
-	{"app"},
+	{"approvals/policy", "proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox"},
+	{"proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "notify/webpush/pushtest", "console/watch", "internal/schema/schematest", "approvals/judge", "approvals/store/embedded", "console/openapi"},
+	{"approvals/store", "console", "proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
+	{"approvals/approvalstest", "notify/notifytest", "app"},
 	{"internal/demo"},
 	{"cmd/heldcall"},
 	{"dashboards", "deploy/release", "internal/agents", "internal/bench", "internal/clients/...", "internal/conformance", "internal/ui", "examples/..."},
@@ -42,7 +42,7 @@ var tied = []struct {
 }{
 	{"github.com/valyala/fasthttp", []string{"proxy", "proxy/upstream"}},
 	{"charm.land", []string{"console/watch"}},
-	{"github.com/nats-io", []string{"approvals/store", "notify/nats", "notify/nats/contract", "internal/demo"}}, // the demo has a bot
+	{"github.com/nats-io", []string{"approvals/store", "approvals/store/embedded", "notify/nats", "notify/nats/contract", "internal/demo"}}, // the demo has a bot
 	{"go.opentelemetry.io/otel/sdk", []string{"internal/telemetry"}},
 	{"go.opentelemetry.io/otel/exporters", []string{"internal/telemetry"}},
 	{"github.com/slack-go/slack", []string{"notify/slack"}},

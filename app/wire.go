@@ -66,7 +66,7 @@ func newJudge(c Config, log *slog.Logger) *judge.Judge {
 // force for the first call.
 func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
 	o := grants.Options{
-		Store: a.store, Judge: a.judge, Log: a.log.With("component", "grants"), Kept: a.judge.KeepGrant, Dropped: a.judge.DropGrant,
+		Store: a.store.ForGrants(), Judge: a.judge, Log: a.log.With("component", "grants"), Kept: a.judge.KeepGrant, Dropped: a.judge.DropGrant,
 	}
 	if a.reviewers != nil {
 		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
@@ -89,7 +89,7 @@ func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
 
 func (a *App) startGate(ctx context.Context, running *lifecycle) error {
 	o := gate.Options{
-		Store: noticed{a.store, a.notice}, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.judge.Edit,
+		Store: noticed{a.store.ForGate(), a.notice}, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.judge.Edit,
 		Grants: a.book,
 	}
 	if a.reviewers != nil {
@@ -132,7 +132,7 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
 		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
-		Dialects: dialects(), Judge: func(client string) proxy.Judge { return a.judge.For(client) }, Gate: a.gate, Turns: a.store, Used: a.book.Used,
+		Dialects: dialects(), Judge: func(client string) proxy.Judge { return a.judge.For(client) }, Gate: a.gate, Turns: a.store.Turns, Used: a.book.Used,
 		Tracing: proxy.Tracing{Tracer: a.tracer, Arguments: a.config.Tracing.Arguments},
 		Log:     a.log.With("component", "proxy"), Registerer: a.registry,
 	}
@@ -191,7 +191,7 @@ func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
 	c := a.config.Console
 	provider := c.provider(a.reviewers)
 	a.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store, Templates: a.config.Grants.templates(), Reviewers: a.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: a.push,
+		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store.Events, Templates: a.config.Grants.templates(), Reviewers: a.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: a.push,
 		Checks: []console.Check{
 			{Name: "store", Check: a.store.Healthy},
 			{Name: "canary", Check: a.canary.check},

@@ -38,7 +38,7 @@ func openFront(t *testing.T) front {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	gate := gate.New(gate.Options{Store: s, Registerer: registry})
+	gate := gate.New(gate.Options{Store: s.ForGate(), Registerer: registry})
 	ran := make(chan error, 1)
 	go func() { ran <- gate.Run(ctx) }()
 	<-gate.Ready()

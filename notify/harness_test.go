@@ -48,7 +48,7 @@ func (s *stage) open() {
 // tell runs a dispatcher until the function that it returns is called.
 func (s *stage) tell(routes notify.Routes, channels ...notify.Setup) (stop func()) {
 	s.t.Helper()
-	return s.tellFrom(s.store, routes, channels...)
+	return s.tellFrom(s.store.Deliveries, routes, channels...)
 }
 
 // tellFrom does the same with a store that stands before the real one.

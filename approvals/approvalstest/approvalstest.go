@@ -14,8 +14,15 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
+// Store is an open store as gate and grants see it.
+type Store struct {
+	store.GateStore
+	*store.Grants
+	Turns *store.Turns
+}
+
 // OpenStore opens a store with its embedded server in a folder, until the end of the test.
-func OpenStore(t testing.TB, dir string) *store.Store {
+func OpenStore(t testing.TB, dir string) Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
 	if err != nil {
@@ -26,7 +33,7 @@ func OpenStore(t testing.TB, dir string) *store.Store {
 			t.Error(err)
 		}
 	})
-	return s
+	return Store{s.ForGate(), s.Grants, s.Turns}
 }
 
 // RunGate returns a gate that is ready and runs until the end of the test.
@@ -76,7 +83,7 @@ func Open(t testing.TB, g *gate.Gate, requests ...approvals.Request) *gate.Hold 
 }
 
 // EventsOf returns the events of a request in the audit log, which it verifies.
-func EventsOf(t testing.TB, s *store.Store, id string) []approvals.Event {
+func EventsOf(t testing.TB, s Store, id string) []approvals.Event {
 	t.Helper()
 	var events []approvals.Event
 	_, err := audit.Verify(func(yield func(audit.Entry, error) bool) {

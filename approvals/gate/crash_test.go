@@ -29,7 +29,7 @@ func runCrasher(dir string) {
 	ctx := context.Background()
 	s, err := store.Open(ctx, store.Options{Dir: dir, Listen: "-"})
 	check(err)
-	g := gate.New(gate.Options{Store: s})
+	g := gate.New(gate.Options{Store: s.ForGate()})
 	go func() { check(g.Run(ctx)) }()
 	<-g.Ready()
 	long, short, decided := approvalstest.Request("long"), approvalstest.Request("short"), approvalstest.Request("decided")
@@ -40,7 +40,7 @@ func runCrasher(dir string) {
 	check(err)
 	_, err = g.Decide(ctx, approvals.Decision{RequestID: h.Requests()[2].ID, Action: approvals.ActionDeny, ReviewerID: "bob"})
 	check(err)
-	check(s.PutTurn(ctx, "session one", "t1", []byte("hidden")))
+	check(s.Turns.PutTurn(ctx, "session one", "t1", []byte("hidden")))
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	check(out.Encode(h.Requests()))
@@ -120,7 +120,7 @@ func TestPromise4_RecordedFirst_PendingSurvivesKill(t *testing.T) {
 	approvalstest.Eventually(t, "the expiry is in the log", func() bool {
 		return cmp.Equal(want, approvalstest.EventTypes(approvalstest.EventsOf(t, s, short)))
 	})
-	if turns, err := s.Turns(t.Context(), "session one"); err != nil || len(turns) != 1 || string(turns[0]) != "hidden" || !s.HasTurns("session one") {
+	if turns, err := s.Turns.Turns(t.Context(), "session one"); err != nil || len(turns) != 1 || string(turns[0]) != "hidden" || !s.Turns.HasTurns("session one") {
 		t.Errorf("hidden turns: %q, %v", turns, err)
 	}
 }

@@ -34,7 +34,7 @@ func TestEscalationOutlivesARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	before := gate.New(gate.Options{Store: first})
+	before := gate.New(gate.Options{Store: first.ForGate()})
 	ran := make(chan error, 1)
 	go func() { ran <- before.Run(ctx) }()
 	<-before.Ready()

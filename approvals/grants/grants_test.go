@@ -17,7 +17,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/approvalstest"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/grants"
-	"github.com/heldcall/heldcall/approvals/store"
 )
 
 // A decision for always is durable before its grant: a process that dies between
@@ -63,7 +62,7 @@ func TestPromise4_RecordedFirst_MissingGrantIsWrittenAtStart(t *testing.T) {
 }
 
 // deafGrants is a store that takes no grants.
-type deafGrants struct{ *store.Store }
+type deafGrants struct{ approvalstest.Store }
 
 func (*deafGrants) PutGrant(context.Context, approvals.Grant, uint64) (uint64, error) {
 	return 0, fmt.Errorf("died: %w", approvals.ErrStoreUnavailable)
@@ -229,7 +228,7 @@ func TestAddGrantRefuses(t *testing.T) {
 
 // smallStore takes no grant, as if each were larger than a record may be.
 type smallStore struct {
-	*store.Store
+	approvalstest.Store
 	tries atomic.Int32
 }
 

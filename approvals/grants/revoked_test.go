@@ -9,13 +9,12 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
 	"github.com/heldcall/heldcall/approvals/grants"
-	"github.com/heldcall/heldcall/approvals/store"
 )
 
 // slowGrants is a store that lets something happen between the write of a grant and
 // what its writer makes of that.
 type slowGrants struct {
-	*store.Store
+	approvalstest.Store
 	then func(g approvals.Grant, revision uint64)
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -76,7 +77,7 @@ func (e *external) stop() {
 func replica(t testing.TB, url string) (*store.Store, *gate.Gate) {
 	t.Helper()
 	s := open(t, store.Options{URL: url})
-	g := gate.New(gate.Options{Store: s})
+	g := gate.New(gate.Options{Store: s.ForGate()})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -172,7 +173,7 @@ func oddlyLogged(t *testing.T, s *store.Store) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	if _, err := audit.Verify(func(yield func(audit.Entry, error) bool) {
-		for entry, err := range s.Entries(t.Context(), 1) {
+		for entry, err := range s.Events.Entries(t.Context(), 1) {
 			counts[entry.Event.RequestID]++
 			if !yield(entry, err) {
 				return
@@ -246,13 +247,13 @@ func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{store.StreamEvents, store.StreamRequests, "KV_" + store.BucketRequests, "KV_" + store.BucketTurns, "KV_" + store.BucketRuns, "KV_" + store.BucketGrants} {
+	for _, name := range []string{subjects.StreamEvents, subjects.StreamRequests, "KV_" + store.BucketRequests, "KV_" + store.BucketTurns, "KV_" + store.BucketRuns, "KV_" + store.BucketGrants} {
 		if stream, err := js.Stream(t.Context(), name); err != nil || stream.CachedInfo().Config.Replicas != 3 {
 			t.Fatalf("%s: %v, %v", name, stream, err)
 		}
 	}
 	h, id := hold(t, g, time.Hour)
-	if err := s.PutTurn(t.Context(), "s1", "t1", []byte("hidden")); err != nil {
+	if err := s.Turns.PutTurn(t.Context(), "s1", "t1", []byte("hidden")); err != nil {
 		t.Fatal(err)
 	}
 	lost := s.Conn().ConnectedUrl() // asked once: the client goes on to the next
@@ -273,10 +274,10 @@ func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
 		}
 	}
 	wait(t, h.Done(), "the hold")
-	if turns, err := s.Turns(t.Context(), "s1"); err != nil || len(turns) != 1 {
+	if turns, err := s.Turns.Turns(t.Context(), "s1"); err != nil || len(turns) != 1 {
 		t.Fatalf("%q, %v", turns, err)
 	}
-	if _, err := audit.Verify(s.Entries(t.Context(), 1)); err != nil {
+	if _, err := audit.Verify(s.Events.Entries(t.Context(), 1)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
@@ -49,8 +50,8 @@ func startFor(t *testing.T, who *reviewers.Directory) stack {
 			t.Error(err)
 		}
 	})
-	book := grants.New(grants.Options{Store: s, Judge: anyGrant{}})
-	g := gate.New(gate.Options{Store: s, Grants: book})
+	book := grants.New(grants.Options{Store: s.ForGrants(), Judge: anyGrant{}})
+	g := gate.New(gate.Options{Store: s.ForGate(), Grants: book})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, run := range []func(context.Context) error{book.Run, g.Run} {
@@ -157,7 +158,7 @@ func TestDecide(t *testing.T) {
 func TestSignal(t *testing.T) {
 	st := start(t)
 	_, h := st.open(t)
-	subject := "heldcall.v1.signal.local." + store.Token("run.1")
+	subject := "heldcall.v1.signal.local." + subjects.Token("run.1")
 	if run := ask(t, st.bot, subject, `{"action":"pause_run"}`); run["state"] != "paused" || run["known"] != true {
 		t.Fatalf("reply %v", run)
 	}
@@ -196,7 +197,7 @@ func TestMicroService(t *testing.T) {
 	if got := ask(t, st.bot, "heldcall.v1.svc.requests.get", `{"id":"x"}`); got["code"] != "unknown_request" {
 		t.Fatalf("get %v", got)
 	}
-	ask(t, st.bot, "heldcall.v1.signal.local."+store.Token("run.1"), `{"action":"pause_run"}`)
+	ask(t, st.bot, "heldcall.v1.signal.local."+subjects.Token("run.1"), `{"action":"pause_run"}`)
 	if got := ask(t, st.bot, "heldcall.v1.svc.runs.get", `{"id":"run.1"}`); got["state"] != "paused" {
 		t.Fatalf("run %v", got)
 	}
@@ -236,7 +237,7 @@ func TestBotReadsStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "heldcall.v1.requests." + store.Token("acme corp") + ".permission." + r.ID
+	want := "heldcall.v1.requests." + subjects.Token("acme corp") + ".permission." + r.ID
 	if msg.Subject() != want {
 		t.Errorf("subject %s, want %s", msg.Subject(), want)
 	}
@@ -307,7 +308,7 @@ func TestPromise4_BotsCannotWriteState(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(200 * time.Millisecond) // for what must not happen
-	stored, err := st.store.GetRequest(t.Context(), r.ID)
+	stored, err := st.store.Requests.GetRequest(t.Context(), r.ID)
 	if err != nil {
 		t.Fatalf("the record was overwritten: %v", err)
 	}

@@ -19,7 +19,7 @@ func OpenGate(t testing.TB, o store.Options, g gate.Options) (opened *store.Stor
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Store = opened
+	g.Store = opened.ForGate()
 	asking = gate.New(g)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)

@@ -31,7 +31,7 @@ func newLoad(t *testing.T, group notify.Group) *load {
 	l := &load{workspace: newWorkspace(t), t: t}
 	s, gate, closed := notifytest.OpenGate(t, store.Options{Dir: t.TempDir()}, gate.Options{})
 	l.gate = gate
-	d, err := notify.New(notify.Options{Store: s, Requests: gate, Channels: []notify.Setup{{Name: "slack", Channel: l.channel, Threads: true, Group: group}}})
+	d, err := notify.New(notify.Options{Store: s.Deliveries, Requests: gate, Channels: []notify.Setup{{Name: "slack", Channel: l.channel, Threads: true, Group: group}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -241,7 +241,7 @@ func TestNothingIsLostOverAFlappingReceiver(t *testing.T) {
 		taken[r.headers[nth].Get("webhook-id")]++
 		return http.StatusOK
 	}
-	d, err := notify.New(notify.Options{Store: s.store, Requests: s.gate, Channels: []notify.Setup{{Name: "hook", Channel: r.channel, EachEvent: true}}})
+	d, err := notify.New(notify.Options{Store: s.store.Deliveries, Requests: s.gate, Channels: []notify.Setup{{Name: "hook", Channel: r.channel, EachEvent: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
