@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
@@ -58,8 +60,8 @@ type App struct {
 	reviewers *reviewers.Directory // nil without any
 
 	store    *store.Store
-	book     *approvals.GrantBook
-	gate     *approvals.Gate
+	book     *grants.Grants
+	gate     *gate.Gate
 	push     *webpush.Push
 	bots     *nats.Service
 	channels channels

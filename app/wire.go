@@ -11,7 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
@@ -64,7 +65,7 @@ func newJudge(c Config, log *slog.Logger) *judge.Judge {
 // startGrants reads the grants before any call is judged: one that denies has to be in
 // force for the first call.
 func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
-	o := approvals.GrantBookOptions{
+	o := grants.Options{
 		Store: a.store, Judge: a.judge, Log: a.log.With("component", "grants"), Kept: a.judge.KeepGrant, Dropped: a.judge.DropGrant,
 	}
 	if a.reviewers != nil {
@@ -73,7 +74,7 @@ func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
 	for _, c := range a.config.Proxy.Clients {
 		o.Principals = append(o.Principals, c.principal())
 	}
-	a.book = approvals.NewGrantBook(o)
+	a.book = grants.New(o)
 	running.background("grants", a.book.Run)
 	select {
 	case <-a.book.Ready():
@@ -87,14 +88,14 @@ func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
 }
 
 func (a *App) startGate(ctx context.Context, running *lifecycle) error {
-	o := approvals.GateOptions{
+	o := gate.Options{
 		Store: noticed{a.store, a.notice}, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.judge.Edit,
 		Grants: a.book,
 	}
 	if a.reviewers != nil {
 		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
 	}
-	a.gate = approvals.NewGate(o)
+	a.gate = gate.New(o)
 	running.background("gate", a.gate.Run)
 	select {
 	case <-a.gate.Ready():

@@ -1,6 +1,9 @@
 // Package approvals is the domain: a question to people ([Request]), an answer
-// ([Decision]), what happened ([Event]), the state of a task ([Run]), and the
-// [Gate] that asks, waits and wakes. It knows no HTTP and no wire dialect.
+// ([Decision]), an entry of the audit log ([Event]), the state of a task ([Run]), a
+// remembered decision ([Grant]), and the interfaces of their store ([Store],
+// [GrantStore]). Package gate asks people and waits for them; package grants keeps
+// grants. It knows no HTTP and no wire dialect. Read request.go, decision.go and
+// demand.go first.
 package approvals
 
 import (

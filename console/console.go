@@ -36,7 +36,7 @@ const (
 	defaultHeartbeat = 15 * time.Second
 )
 
-// Gate is what the console needs of [approvals.Gate].
+// Gate is what the console needs of [gate.Gate].
 type Gate interface {
 	Request(ctx context.Context, id string) (approvals.Request, error)
 	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)

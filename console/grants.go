@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// Grants is what the console needs of [approvals.GrantBook].
+// Grants is what the console needs of [grants.Grants].
 type Grants interface {
 	Grant(id string) (approvals.Grant, error)
 	Grants(f approvals.GrantFilter) approvals.GrantPage

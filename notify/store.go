@@ -35,7 +35,7 @@ type Message interface {
 	Return()  // it is handed over again at once, to any replica
 }
 
-// Requests is what this package needs of [approvals.Gate].
+// Requests is what this package needs of [gate.Gate].
 type Requests interface {
 	Request(ctx context.Context, id string) (approvals.Request, error)
 	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
@@ -23,7 +24,7 @@ import (
 // measures the data plane alone.
 type stateless struct{}
 
-func (stateless) Open(context.Context, []approvals.Request) (*approvals.Hold, error) {
+func (stateless) Open(context.Context, []approvals.Request) (*gate.Hold, error) {
 	return nil, approvals.ErrStoreUnavailable
 }
 func (stateless) Record(context.Context, ...approvals.Event) error { return nil }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
@@ -196,7 +197,7 @@ func (c canaryJudge) JudgeHosted(approvals.Principal, string) policy.Verdict {
 // canaryState keeps nothing: the canary leaves no trace in the audit log.
 type canaryState struct{}
 
-func (canaryState) Open(context.Context, []approvals.Request) (*approvals.Hold, error) {
+func (canaryState) Open(context.Context, []approvals.Request) (*gate.Hold, error) {
 	return nil, approvals.ErrStoreUnavailable
 }
 func (canaryState) Record(context.Context, ...approvals.Event) error { return nil }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/store"
@@ -33,7 +34,7 @@ const soon = 90 * time.Second
 type bed struct {
 	*Proxy
 	t        *testing.T
-	gate     *approvals.Gate
+	gate     *gate.Gate
 	upstream *scripted.Server
 	log      bytes.Buffer // read it when the proxy has stopped
 }
@@ -46,7 +47,7 @@ func newBed(t *testing.T, d intercept.Dialect, rules string, script scripted.Scr
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.gate = approvals.NewGate(approvals.GateOptions{Store: s})
+	b.gate = gate.New(gate.Options{Store: s})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = b.gate.Run(ctx) })

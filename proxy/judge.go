@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
@@ -17,12 +18,12 @@ import (
 // docket is the calls of one turn with what is known of their fate.
 type docket struct {
 	cases   []*hearing
-	hold    *approvals.Hold // nil when nobody is asked
-	asked   []*hearing      // in the order of the hold's requests
-	before  denied          // what was denied before this turn
-	denied  denied          // and of it
-	since   time.Time       // when people were asked
-	decided time.Time       // when the last of them answered
+	hold    *gate.Hold // nil when nobody is asked
+	asked   []*hearing // in the order of the hold's requests
+	before  denied     // what was denied before this turn
+	denied  denied     // and of it
+	since   time.Time  // when people were asked
+	decided time.Time  // when the last of them answered
 }
 
 // hearing is one call before judgement.

@@ -20,6 +20,7 @@ import (
 	"unicode"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
@@ -80,9 +81,9 @@ type Judge interface {
 	JudgeHosted(who approvals.Principal, name string) policy.Verdict
 }
 
-// Gate asks people and writes the audit log. [approvals.Gate] implements it.
+// Gate asks people and writes the audit log. [gate.Gate] implements it.
 type Gate interface {
-	Open(ctx context.Context, requests []approvals.Request) (*approvals.Hold, error)
+	Open(ctx context.Context, requests []approvals.Request) (*gate.Hold, error)
 	Record(ctx context.Context, events ...approvals.Event) error
 	RunState(id string) approvals.RunState
 	LookUp(id string) (approvals.Run, bool)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
@@ -72,10 +73,10 @@ func (e *external) stop() {
 }
 
 // replica is a store and a running gate on an external server.
-func replica(t testing.TB, url string) (*store.Store, *approvals.Gate) {
+func replica(t testing.TB, url string) (*store.Store, *gate.Gate) {
 	t.Helper()
 	s := open(t, store.Options{URL: url})
-	g := approvals.NewGate(approvals.GateOptions{Store: s})
+	g := gate.New(gate.Options{Store: s})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -97,7 +98,7 @@ func wait(t testing.TB, c <-chan struct{}, what string) {
 	}
 }
 
-func hold(t testing.TB, g *approvals.Gate, expires time.Duration) (*approvals.Hold, string) {
+func hold(t testing.TB, g *gate.Gate, expires time.Duration) (*gate.Hold, string) {
 	t.Helper()
 	h, err := g.Open(t.Context(), []approvals.Request{{
 		Kind: approvals.KindPermission, RunID: "run-1", ToolName: "rm", Arguments: []byte(`{}`), ExpiresAt: time.Now().Add(expires),
@@ -117,7 +118,7 @@ func TestPromise5_DecidedOnce_TwoReplicas(t *testing.T) {
 		var won atomic.Int32
 		var told sync.Map
 		var all sync.WaitGroup
-		for i, g := range []*approvals.Gate{one, two, one, two} {
+		for i, g := range []*gate.Gate{one, two, one, two} {
 			all.Go(func() {
 				action := []approvals.Action{approvals.ActionApprove, approvals.ActionDeny}[i%2]
 				r, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: action, ReviewerID: "r" + strconv.Itoa(i)})

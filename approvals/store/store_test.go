@@ -15,6 +15,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
@@ -174,7 +175,7 @@ func TestTokens(t *testing.T) {
 
 func TestRequestsBeyondTheLimit(t *testing.T) {
 	s := open(t, store.Options{Dir: t.TempDir()})
-	g := approvals.NewGate(approvals.GateOptions{Store: s})
+	g := gate.New(gate.Options{Store: s})
 	big := approvals.Request{Kind: approvals.KindPermission, ToolName: "write_file", Arguments: []byte(`{"text":"` + strings.Repeat("x", 5<<20) + `"}`)}
 	_, err := g.Open(t.Context(), []approvals.Request{big})
 	if !errors.Is(err, approvals.ErrTooLarge) || !strings.Contains(err.Error(), "write_file") {
@@ -297,7 +298,7 @@ func TestAppendRefusesWhatSpoilsABatch(t *testing.T) {
 func TestMetricsAreThereFromTheStart(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	s := open(t, store.Options{Dir: t.TempDir(), Registerer: reg})
-	approvals.NewGate(approvals.GateOptions{Store: s, Registerer: reg})
+	gate.New(gate.Options{Store: s, Registerer: reg})
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)

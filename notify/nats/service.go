@@ -37,7 +37,7 @@ const (
 	queryTimeout   = 5 * time.Second
 )
 
-// Gate is what this channel needs of [approvals.Gate].
+// Gate is what this channel needs of [gate.Gate].
 type Gate interface {
 	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
 	Request(ctx context.Context, id string) (approvals.Request, error)

@@ -14,6 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/notify/nats"
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // stack is a store that listens for bots, a gate and the service on it.
 type stack struct {
 	store *store.Store
-	gate  *approvals.Gate
+	gate  *gate.Gate
 	bot   *natsgo.Conn
 }
 
@@ -47,8 +49,8 @@ func startFor(t *testing.T, who *reviewers.Directory) stack {
 			t.Error(err)
 		}
 	})
-	book := approvals.NewGrantBook(approvals.GrantBookOptions{Store: s, Judge: anyGrant{}})
-	g := approvals.NewGate(approvals.GateOptions{Store: s, Grants: book})
+	book := grants.New(grants.Options{Store: s, Judge: anyGrant{}})
+	g := gate.New(gate.Options{Store: s, Grants: book})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, run := range []func(context.Context) error{book.Run, g.Run} {
@@ -87,7 +89,7 @@ func dial(t *testing.T, s *store.Store, options ...natsgo.Option) *natsgo.Conn {
 	return conn
 }
 
-func (st stack) open(t *testing.T) (approvals.Request, *approvals.Hold) {
+func (st stack) open(t *testing.T) (approvals.Request, *gate.Hold) {
 	t.Helper()
 	h, err := st.gate.Open(t.Context(), []approvals.Request{{
 		Kind:      approvals.KindPermission,
