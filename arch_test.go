@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/elapsed", "internal/fakeslack", "internal/written", "approvals/policy/match"},
 	{"intercept", "approvals/audit", "approvals/grants", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify", "approvals/policy/shell"},
 	{"approvals/policy", "proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox"},
-	{"proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "notify/webpush/pushtest", "console/watch", "internal/schema/schematest", "approvals/judge", "approvals/store/embedded", "console/openapi"},
+	{"proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "notify/webpush/pushtest", "console/watch", "internal/schema/schematest", "approvals/judge", "approvals/store/embedded", "console/openapi", "approvals/approvalstest"},
 	{"approvals/store", "console", "proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
 	{"approvals/approvalstest", "notify/notifytest", "app"},
 	{"internal/demo"},

@@ -14,7 +14,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
-	approvalgrants "github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
@@ -60,7 +60,7 @@ type App struct {
 	reviewers *reviewers.Directory // nil without any
 
 	store    *store.Store
-	book     *approvalgrants.Grants
+	book     *grants.Grants
 	gate     *gate.Gate
 	push     *webpush.Push
 	bots     *nats.Service

@@ -101,7 +101,7 @@ func benchmarkProxy(b *testing.B, answer []byte, end string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o.Judge = func(string) proxy.Judge { return judge.NewClient(rules) }
+	o.Judge = func(string) proxy.Judge { return judge.NewRules(rules) }
 	p, err := proxy.New(o)
 	if err != nil {
 		b.Fatal(err)

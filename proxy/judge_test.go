@@ -15,7 +15,7 @@ import (
 )
 
 // secondThoughts asks about every call, and denies it when it is judged again.
-type secondThoughts struct{ *judge.Client }
+type secondThoughts struct{ *judge.Rules }
 
 func (secondThoughts) Verdict(judge.Origin, intercept.Call) policy.Verdict {
 	return policy.Verdict{Action: policy.Deny, Rule: "new.yaml:1", Reason: "Since then it is denied."}
@@ -38,7 +38,7 @@ func TestApprovalsAreJudgedAgainAndEditsAreNot(t *testing.T) {
 			return callBash(r)
 		})
 		judgeOf := b.options.Judge
-		b.options.Judge = func(client string) Judge { return secondThoughts{judgeOf(client).(*judge.Client)} }
+		b.options.Judge = func(client string) Judge { return secondThoughts{judgeOf(client).(*judge.Rules)} }
 		if err := b.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

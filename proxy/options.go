@@ -73,7 +73,7 @@ type Client struct {
 	Principal approvals.Principal
 }
 
-// Judge returns the verdicts on the calls of a client. [judge.Client] implements it.
+// Judge returns the verdicts on the calls of a client. [judge.Rules] implements it.
 type Judge interface {
 	Judge(from judge.Origin, c intercept.Call, denied map[string]string) judge.Case
 	Verdict(from judge.Origin, c intercept.Call) policy.Verdict

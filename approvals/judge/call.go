@@ -55,16 +55,17 @@ func ArgumentsText(value json.RawMessage) string {
 }
 
 // requested returns the call of a request, as the model made it.
-func requested(r *approvals.Request) (Origin, intercept.Call) {
-	text := r.Details.RawArguments
-	if text == "" {
-		text = ArgumentsText(r.Arguments)
+func requested(r *approvals.Request) (from Origin, c intercept.Call) {
+	from = Origin{
+		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Turn: r.TurnID, Model: r.Model, Dialect: r.Dialect,
 	}
-	return Origin{
-			Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Turn: r.TurnID, Model: r.Model, Dialect: r.Dialect,
-		}, intercept.Call{
-			Name: r.ToolName, Arguments: text, FreeText: r.Details.FreeText, Fixed: r.Details.Fixed, Ambiguous: r.Details.Doubts,
-		}
+	c = intercept.Call{
+		Name: r.ToolName, Arguments: r.Details.RawArguments, FreeText: r.Details.FreeText, Fixed: r.Details.Fixed, Ambiguous: r.Details.Doubts,
+	}
+	if c.Arguments == "" {
+		c.Arguments = ArgumentsText(r.Arguments)
+	}
+	return from, c
 }
 
 // Recorded returns the call of an event of the audit log as it was judged, and the

@@ -24,8 +24,8 @@ func (j *Judge) Edit(r approvals.Request, args json.RawMessage) ([]approvals.Dem
 	}
 	var demands []approvals.Demand
 	for _, one := range all {
-		c := Client{rules: one.With(j.grants.current())}
-		v := c.Verdict(from, edited)
+		rules := Rules{policy: one.With(j.grants.current())}
+		v := rules.Verdict(from, edited)
 		if v.Action == policy.Deny {
 			return nil, invalid("modified_args", "%s denies them: %s", v.Rule, v.Reason)
 		}

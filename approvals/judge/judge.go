@@ -2,7 +2,7 @@
 // that reviewers edit, and calls that a grant would decide. It is the only place that
 // builds a [policy.Call].
 //
-// Read it from judge.go (whose policy judges a call) by client.go (the verdict on one
+// Read it from judge.go (whose policy judges a call) by rules.go (the verdict on one
 // call) and call.go (what policy reads of a call) to edit.go (edits of reviewers) and
 // check.go (grants). Below are source.go (policy files) and grants.go (grants in force).
 package judge
@@ -111,22 +111,22 @@ func (j *Judge) Sources() []*Source { return j.sources }
 // Shadow reports whether every call passes and verdicts are only reported.
 func (j *Judge) Shadow() bool { return j.shadow }
 
-// For returns the judge of a client's calls, by the SHA-256 of its key in hex; "" is a
-// client that the configuration does not name. It judges by the policy and the grants
-// that are in force now.
-func (j *Judge) For(keySHA256 string) *Client {
+// For returns the rules for a client's calls, by the SHA-256 of its key in hex; "" is a
+// client that the configuration does not name. They are the policy and the grants that are
+// in force now.
+func (j *Judge) For(keySHA256 string) *Rules {
 	source := j.main
 	for _, c := range j.clients {
 		if c.KeySHA256 == keySHA256 {
 			source = c.source
 		}
 	}
-	rules := source.Policy().With(j.grants.current())
-	c := &Client{rules: rules, policy: source.name, counter: j.counter}
+	p := source.Policy().With(j.grants.current())
+	r := &Rules{policy: p, name: source.name, counter: j.counter}
 	if j.shadow {
-		c.rules = policy.Shadow{Policy: rules}
+		r.policy = policy.Shadow{Policy: p}
 	}
-	return c
+	return r
 }
 
 // ofRequest returns the policies that judge the call of a request. It is one, but in a

@@ -14,8 +14,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
-// Source is a policy file and the policy of it that is in force. Only [Source.Policy]
-// may be called while [Source.Reload] runs.
+// Source is a policy file and the policy of it that is in force. [Source.Reload] and
+// [Source.Refused] are for one goroutine; the rest is safe for concurrent use.
 type Source struct {
 	file     string
 	name     string // see uniqueName

@@ -76,8 +76,8 @@ type replay struct {
 	Skipped int       `json:"skipped"` // decided by a grant, or a call that wraps others
 	Changes []*change `json:"changes"`
 
-	client *judge.Client
-	known  map[change]*change // without their numbers
+	rules *judge.Rules
+	known map[change]*change // without their numbers
 }
 
 // change is a call, or several alike, that would have been decided otherwise.
@@ -93,7 +93,7 @@ type change struct {
 }
 
 func newReplay(rules *policy.Policy) *replay {
-	return &replay{client: judge.NewClient(rules), Changes: []*change{}, known: map[change]*change{}}
+	return &replay{rules: judge.NewRules(rules), Changes: []*change{}, known: map[change]*change{}}
 }
 
 // take judges the call that an event tells of, if it does.
@@ -108,7 +108,7 @@ func (r *replay) take(e *approvals.Event) {
 		return
 	}
 	r.Judged++
-	v := r.client.Judge(from, call, nil).Verdict
+	v := r.rules.Judge(from, call, nil).Verdict
 	if v.Action == was {
 		r.Same++
 		return

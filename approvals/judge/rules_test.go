@@ -9,13 +9,13 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-func newClient(t *testing.T, rules string) *judge.Client {
+func newRules(t *testing.T, rules string) *judge.Rules {
 	t.Helper()
 	p, err := policy.Parse("policy.yaml", []byte(rules))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return judge.NewClient(p)
+	return judge.NewRules(p)
 }
 
 // wrapping is a call that wraps others.
@@ -28,7 +28,7 @@ func wrapping(calls ...intercept.Call) intercept.Call {
 }
 
 func TestVerdict(t *testing.T) {
-	c := newClient(t, `
+	c := newRules(t, `
 default: deny
 tools: {bash: {resource: command, as: shell}}
 hosted_tools: ["mcp:listed"]
@@ -70,7 +70,7 @@ rules:
 }
 
 func TestAllowsByName(t *testing.T) {
-	c := newClient(t, "default: deny\nrules:\n  - allow: [read, \"multi_tool_use.parallel\"]\n")
+	c := newRules(t, "default: deny\nrules:\n  - allow: [read, \"multi_tool_use.parallel\"]\n")
 	for name, want := range map[string]bool{"read": true, "write": false, "multi_tool_use.parallel": false} {
 		if v, got := c.AllowsByName(ann, intercept.Call{Name: name}); got != want || got != (v.Action == policy.Allow) {
 			t.Errorf("%s: %t, %s", name, got, v.Action)
@@ -81,7 +81,7 @@ func TestAllowsByName(t *testing.T) {
 // TestJudgeCountsLimits: a call counts for limits until its charge is returned, the calls
 // of a wrapper each, and a call that a person has denied before not at all.
 func TestJudgeCountsLimits(t *testing.T) {
-	c := newClient(t, "default: ask\nrules:\n  - allow: [read]\n    limit: {per_run: 2, then: deny}\n")
+	c := newRules(t, "default: ask\nrules:\n  - allow: [read]\n    limit: {per_run: 2, then: deny}\n")
 	from := judge.Origin{Run: "r", At: noon}
 	read := intercept.Call{Name: "read", Arguments: `{"path":"x"}`}
 	again := c.Judge(from, read, map[string]string{judge.Key(read): "no"})

@@ -9,25 +9,25 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// Client judges the calls of one client, by the policy and the grants that were in force
-// when it was made.
-type Client struct {
-	rules   rules
-	policy  string // name of its source
+// Rules judge the calls of one client, by the policy and the grants that were in force
+// when they were made.
+type Rules struct {
+	policy  verdicts
+	name    string // of the policy
 	counter *policy.Counter
 }
 
-// rules are a policy, or one that is only tried out.
-type rules interface {
+// verdicts is a policy, or one that is only tried out.
+type verdicts interface {
 	Judge(policy.Call) policy.Verdict
 	JudgeHosted(approvals.Principal, string) policy.Verdict
 	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
 }
 
-// NewClient makes a judge by one policy alone, without grants. It counts limits by
-// itself.
-func NewClient(p *policy.Policy) *Client {
-	return &Client{rules: p, counter: policy.NewCounter(maxCounts)}
+// NewRules makes rules of one policy alone, without grants. They count limits by
+// themselves.
+func NewRules(p *policy.Policy) *Rules {
+	return &Rules{policy: p, counter: policy.NewCounter(maxCounts)}
 }
 
 // Case is a call that was judged.
@@ -45,15 +45,15 @@ type Case struct {
 
 // Judge judges a call that a model makes. Denied are the notes of the reviewers who have
 // denied calls before, by [Key]; such a call counts for no limit.
-func (c *Client) Judge(from Origin, call intercept.Call, denied map[string]string) Case {
-	one := Case{Verdict: c.Verdict(from, call), Policy: c.policy}
+func (r *Rules) Judge(from Origin, c intercept.Call, denied map[string]string) Case {
+	one := Case{Verdict: r.Verdict(from, c), Policy: r.name}
 	if len(denied) > 0 {
-		one.Note, one.DeniedBefore = denied[Key(call)]
+		one.Note, one.DeniedBefore = denied[Key(c)]
 	}
 	if one.DeniedBefore {
 		return one
 	}
-	charge, exceeded := c.counter.Take(one.Verdict.Limits)
+	charge, exceeded := r.counter.Take(one.Verdict.Limits)
 	if exceeded != nil {
 		one.Verdict = one.Verdict.Beyond(exceeded)
 	}
@@ -63,20 +63,20 @@ func (c *Client) Judge(from Origin, call intercept.Call, denied map[string]strin
 
 // Verdict returns the verdict on a call, counted for no limit. A call that wraps others
 // gets the strictest verdict on them; people are asked about one that cannot be read.
-func (c *Client) Verdict(from Origin, call intercept.Call) policy.Verdict {
-	call.Ambiguous = append(slices.Clip(call.Ambiguous), c.doubts(from.Principal, call)...)
-	wrapped, wraps := call.Wrapped()
+func (r *Rules) Verdict(from Origin, c intercept.Call) policy.Verdict {
+	c.Ambiguous = append(slices.Clip(c.Ambiguous), r.doubts(from.Principal, c)...)
+	wrapped, wraps := c.Wrapped()
 	switch {
 	case !wraps:
-		return c.rules.Judge(from.call(call))
+		return r.policy.Judge(from.call(c))
 	case len(wrapped) == 0:
-		call.Ambiguous = append(call.Ambiguous, "It wraps other calls in a way that cannot be read with certainty.")
-		return c.rules.Judge(from.call(call))
+		c.Ambiguous = append(c.Ambiguous, "It wraps other calls in a way that cannot be read with certainty.")
+		return r.policy.Judge(from.call(c))
 	}
 	verdicts := make([]policy.Verdict, len(wrapped))
 	for i, inner := range wrapped {
 		inner.Fixed = true
-		verdicts[i] = c.rules.Judge(from.call(inner))
+		verdicts[i] = r.policy.Judge(from.call(inner))
 	}
 	all := policy.Together(verdicts...)
 	all.Flags = append(all.Flags, fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(wrapped)))
@@ -85,23 +85,23 @@ func (c *Client) Verdict(from Origin, call intercept.Call) policy.Verdict {
 
 // doubts returns why a call that the provider runs is in doubt: policy does not list its
 // MCP server. The name of the tool contains the server's label, which the agent chooses.
-func (c *Client) doubts(who approvals.Principal, call intercept.Call) []string {
-	if call.Hosted == "" || c.rules.JudgeHosted(who, call.Hosted).Listed {
+func (r *Rules) doubts(who approvals.Principal, c intercept.Call) []string {
+	if c.Hosted == "" || r.policy.JudgeHosted(who, c.Hosted).Listed {
 		return nil
 	}
-	return []string{fmt.Sprintf("An MCP server that the agent alone has named will run it; hosted_tools does not list %s.", call.Hosted)}
+	return []string{fmt.Sprintf("An MCP server that the agent alone has named will run it; hosted_tools does not list %s.", c.Hosted)}
 }
 
 // AllowsByName returns the verdict on every call of the tool of a call, whatever its
 // arguments, if that is one that allows them. It is false for a call that wraps others.
-func (c *Client) AllowsByName(who approvals.Principal, call intercept.Call) (policy.Verdict, bool) {
-	if _, wraps := call.Wrapped(); wraps {
+func (r *Rules) AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool) {
+	if _, wraps := c.Wrapped(); wraps {
 		return policy.Verdict{}, false
 	}
-	return c.rules.AllowsByName(who, call.Name)
+	return r.policy.AllowsByName(who, c.Name)
 }
 
 // JudgeHosted returns the verdict on the offer of a tool that the provider runs.
-func (c *Client) JudgeHosted(who approvals.Principal, name string) policy.Verdict {
-	return c.rules.JudgeHosted(who, name)
+func (r *Rules) JudgeHosted(who approvals.Principal, name string) policy.Verdict {
+	return r.policy.JudgeHosted(who, name)
 }
