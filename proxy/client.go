@@ -14,10 +14,14 @@ const DefaultTenant = turn.DefaultTenant
 
 // client is the configured client that the agent is, by the SHA-256 of its key, or "".
 func (p *Proxy) client(r *agentRequest) string {
-	if len(p.clients) == 0 || len(r.apiKey) == 0 {
+	if len(p.clients) == 0 {
 		return ""
 	}
-	sum := sha256.Sum256(r.apiKey)
+	key := r.apiKey()
+	if len(key) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(key)
 	digest := hex.EncodeToString(sum[:])
 	if _, known := p.clients[digest]; !known {
 		return ""
@@ -30,7 +34,7 @@ func (p *Proxy) client(r *agentRequest) string {
 func (p *Proxy) principal(client string, r *agentRequest) approvals.Principal {
 	who := p.clients[client]
 	if p.options.TrustHeaders {
-		who.User, who.Agent, who.Tenant = cmp.Or(r.user, who.User), cmp.Or(r.agent, who.Agent), cmp.Or(r.tenant, who.Tenant)
+		who.User, who.Agent, who.Tenant = cmp.Or(r.text(idUser), who.User), cmp.Or(r.text(idAgent), who.Agent), cmp.Or(r.text(idTenant), who.Tenant)
 	}
 	who.Tenant = cmp.Or(who.Tenant, DefaultTenant)
 	return who

@@ -21,7 +21,6 @@ import (
 type exchange struct {
 	proxy *Proxy
 	agent agent
-	read  agentRequest // of the agent
 	route route.Route
 	id    string // of the turn
 	began time.Time
@@ -61,21 +60,22 @@ func (p *Proxy) serve(ctx *fasthttp.RequestCtx) {
 // start routes the request and begins the answer. The error refuses the request before
 // upstream was asked.
 func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
-	x.read = readRequest(req)
-	x.route, refusal = x.proxy.route(&x.read)
-	x.beginSpans(&req.Header)
+	var r agentRequest
+	r.read(req)
+	x.route, refusal = x.proxy.route(&r)
+	x.beginSpans(&r, &req.Header)
 	if refusal != nil {
 		return refusal
 	}
 	x.agent.watch()
 	if x.route.Dialect == nil {
-		return x.passUngated(&req.Header)
+		return x.passUngated(r.envelope(x.route.Path), &req.Header)
 	}
-	if x.read.otherCharset {
+	if r.otherCharset {
 		return badRequest("the character set of the request body is not UTF-8")
 	}
 	x.upstream = gatedUpstream{x.route.Upstream, &req.Header}
-	x.request = x.turnRequest()
+	x.request = x.turnRequest(&r)
 	x.turn = x.proxy.turns.New(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans)
 	if refusal := x.turn.Prepare(); refusal != nil {
 		return refusal
@@ -85,13 +85,13 @@ func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 }
 
 // turnRequest is the agent's request as a turn answers it.
-func (x *exchange) turnRequest() turn.Request {
-	p, r := x.proxy, &x.read
+func (x *exchange) turnRequest(r *agentRequest) turn.Request {
+	p := x.proxy
 	client := p.client(r)
 	return turn.Request{
 		Turn: x.id, Began: x.began, Route: x.route.Label, Dialect: x.route.Dialect, Envelope: r.envelope(x.route.Path),
-		Client: client, APIKey: r.apiKey, Principal: p.principal(client, r), Session: r.session, Run: r.run,
-		Retried: r.retried, IdempotencyKey: r.idempotencyKey,
+		Client: client, APIKey: r.apiKey(), Principal: p.principal(client, r), Session: r.text(idSession), Run: r.text(idRun),
+		Retried: r.retried(), IdempotencyKey: r.text(idIdempotency),
 		Pulse: p.heartbeat(x.route.Dialect.Name(), r.userAgent), Silent: p.options.Heartbeat == HeartbeatOff,
 	}
 }
@@ -189,12 +189,12 @@ func (x *exchange) refuse(e *intercept.Error) {
 }
 
 // beginSpans begins the span of the request.
-func (x *exchange) beginSpans(h *fasthttp.RequestHeader) {
+func (x *exchange) beginSpans(read *agentRequest, h *fasthttp.RequestHeader) {
 	o := x.proxy.options.Tracing
 	if o.Tracer == nil {
 		return
 	}
-	r := trace.Request{Method: x.read.method, Path: x.read.path, Route: x.route.Label, Turn: x.id, Began: x.began, Parent: traceContext(h)}
+	r := trace.Request{Method: read.method, Path: read.path, Route: x.route.Label, Turn: x.id, Began: x.began, Parent: traceContext(h)}
 	if x.route.Upstream != nil {
 		r.Redactor = x.route.Upstream.Redactor
 	}
@@ -219,11 +219,11 @@ func (p *Proxy) route(r *agentRequest) (route.Route, *intercept.Error) {
 		return none, badRequest("a header of the request is folded over several lines")
 	case !r.isHTTP11:
 		return none, badRequest("the protocol is not HTTP/1.1, which streamed answers need (nginx: proxy_http_version 1.1)")
-	case r.transferEncoding && r.contentLength:
+	case r.has(idTransferEncoding) && r.has(idContentLength):
 		return none, badRequest("the request has both Transfer-Encoding and Content-Length")
-	case r.upgrade:
+	case r.has(idUpgrade):
 		return none, refusedUpgrade(r.path)
-	case r.contentEncoding:
+	case r.has(idContentEncoding):
 		return none, badRequest("the request body is compressed; send it as it is")
 	}
 	path, err := route.NormalPath(r.path)

@@ -28,130 +28,118 @@ const (
 	headerIdempotency = "Idempotency-Key"
 )
 
+// headers are the headers that are read, by the length of their names: most header lines
+// have a length that none of them has.
+var headers = [...][]struct {
+	name string
+	id   headerID
+}{
+	7:  {{"Api-Key", idAPIKey}, {"Upgrade", idUpgrade}},
+	9:  {{"X-Api-Key", idXAPIKey}},
+	12: {{"Content-Type", idContentType}},
+	13: {{"Authorization", idAuthorization}},
+	14: {{"Content-Length", idContentLength}, {headerRun, idRun}},
+	15: {{headerUser, idUser}, {headerIdempotency, idIdempotency}},
+	16: {{"Content-Encoding", idContentEncoding}, {headerAgent, idAgent}},
+	17: {{"Transfer-Encoding", idTransferEncoding}, {headerTenant, idTenant}},
+	18: {{headerSession, idSession}},
+	23: {{headerRetries, idRetries}},
+}
+
+type headerID int
+
+const (
+	idAPIKey headerID = iota
+	idXAPIKey
+	idAuthorization
+	idUpgrade
+	idContentType
+	idContentLength
+	idContentEncoding
+	idTransferEncoding
+	idSession
+	idRun
+	idUser
+	idAgent
+	idTenant
+	idIdempotency
+	idRetries
+	headerIDs
+)
+
 // agentRequest is what heldcall reads of an agent's request. Bytes alias the request's
 // memory.
 type agentRequest struct {
-	method string
-	path   string // as sent
-	query  string
-	body   []byte
+	method    string
+	path      string // as sent
+	query     string
+	body      []byte
+	userAgent []byte
+	values    [headerIDs][]byte // of the first header with the name, nil for none
 
-	session, run        string // as the headers name them, "" without
-	user, agent, tenant string
-	idempotencyKey      string
-	retried             bool // the client declares that it has sent the request before
-	apiKey              []byte
-	userAgent           []byte
-
-	isHTTP11, folded, otherCharset                            bool
-	transferEncoding, contentLength, upgrade, contentEncoding bool
+	isHTTP11     bool
+	folded       bool // a header is folded over several lines
+	otherCharset bool // a Content-Type names a character set that is not like ASCII
 }
 
-// readRequest reads a request once, in one pass over its header lines: what fasthttp has
+// read reads a request once, in one pass over its header lines: what fasthttp has
 // parsed lacks some of them.
-func readRequest(req *fasthttp.Request) (r agentRequest) {
+func (r *agentRequest) read(req *fasthttp.Request) {
 	h := &req.Header
 	r.folded = folded(h.RawHeaders()) // before anything reads them: fasthttp joins folded lines in place
 	r.isHTTP11 = bytes.Equal(h.Protocol(), []byte("HTTP/1.1"))
 	r.method, r.path, r.query = string(h.Method()), string(req.URI().PathOriginal()), string(req.URI().QueryString())
 	r.body, r.userAgent = req.Body(), h.UserAgent()
-	var keys apiKeys
 	for k, v := range h.AllInOrder() {
-		r.readHeader(k, v, &keys)
+		r.readHeader(k, v)
 	}
-	r.apiKey = keys.first()
-	return r
 }
 
-// readHeader reads one header line. Of several with a name, the first counts.
-func (r *agentRequest) readHeader(k, v []byte, keys *apiKeys) {
-	if len(k) >= len(readHeaders) {
+// readHeader reads one header line.
+func (r *agentRequest) readHeader(k, v []byte) {
+	if len(k) >= len(headers) {
 		return
 	}
-	for _, wanted := range readHeaders[len(k)] {
-		if is(k, wanted.name) {
-			wanted.read(r, v, keys)
+	for _, h := range headers[len(k)] {
+		if !is(k, h.name) {
+			continue
+		}
+		if r.values[h.id] == nil {
+			r.values[h.id] = v
+			if v == nil {
+				r.values[h.id] = []byte{}
+			}
+		}
+		if h.id == idContentType {
+			r.otherCharset = r.otherCharset || !turn.ASCIICompatible(v)
 		}
 	}
 }
 
-// apiKeys are the values of the headers in which agents send their key.
-type apiKeys struct{ authorization, xAPIKey, apiKey []byte }
+func (r *agentRequest) has(id headerID) bool    { return r.values[id] != nil }
+func (r *agentRequest) text(id headerID) string { return string(r.values[id]) }
 
-// first returns the agent's key: a bearer token, else that of another header.
-func (k *apiKeys) first() []byte {
+// apiKey is the agent's key: a bearer token, else that of another header. It is nil if
+// the agent sent none.
+func (r *agentRequest) apiKey() []byte {
 	const bearer = "bearer "
-	if a := k.authorization; len(a) > len(bearer) && strings.EqualFold(string(a[:len(bearer)]), bearer) {
+	if a := r.values[idAuthorization]; len(a) > len(bearer) && strings.EqualFold(string(a[:len(bearer)]), bearer) {
 		if token := bytes.TrimSpace(a[len(bearer):]); len(token) > 0 {
 			return token
 		}
 	}
-	if len(k.xAPIKey) > 0 {
-		return k.xAPIKey
+	for _, id := range []headerID{idXAPIKey, idAPIKey} {
+		if len(r.values[id]) > 0 {
+			return r.values[id]
+		}
 	}
-	return k.apiKey
+	return nil
 }
 
-// wantedHeader is a header that is read.
-type wantedHeader struct {
-	name string
-	read func(r *agentRequest, v []byte, keys *apiKeys)
-}
-
-// readHeaders are the headers that are read, by the length of their names: most header
-// lines have a length that none of them has.
-var readHeaders = [...][]wantedHeader{
-	len("Api-Key"): {
-		{"Api-Key", func(_ *agentRequest, v []byte, keys *apiKeys) { setFirst(&keys.apiKey, v) }},
-		{"Upgrade", func(r *agentRequest, _ []byte, _ *apiKeys) { r.upgrade = true }},
-	},
-	len("X-Api-Key"): {
-		{"X-Api-Key", func(_ *agentRequest, v []byte, keys *apiKeys) { setFirst(&keys.xAPIKey, v) }},
-	},
-	len("Content-Type"): {
-		{"Content-Type", func(r *agentRequest, v []byte, _ *apiKeys) {
-			r.otherCharset = r.otherCharset || !turn.ASCIICompatible(v)
-		}},
-	},
-	len("Authorization"): {
-		{"Authorization", func(_ *agentRequest, v []byte, keys *apiKeys) { setFirst(&keys.authorization, v) }},
-	},
-	len("Content-Length"): {
-		{"Content-Length", func(r *agentRequest, _ []byte, _ *apiKeys) { r.contentLength = true }},
-		{headerRun, func(r *agentRequest, v []byte, _ *apiKeys) { setFirstText(&r.run, v) }},
-	},
-	len(headerUser): {
-		{headerUser, func(r *agentRequest, v []byte, _ *apiKeys) { setFirstText(&r.user, v) }},
-		{headerIdempotency, func(r *agentRequest, v []byte, _ *apiKeys) { setFirstText(&r.idempotencyKey, v) }},
-	},
-	len("Content-Encoding"): {
-		{"Content-Encoding", func(r *agentRequest, _ []byte, _ *apiKeys) { r.contentEncoding = true }},
-		{headerAgent, func(r *agentRequest, v []byte, _ *apiKeys) { setFirstText(&r.agent, v) }},
-	},
-	len("Transfer-Encoding"): {
-		{"Transfer-Encoding", func(r *agentRequest, _ []byte, _ *apiKeys) { r.transferEncoding = true }},
-		{headerTenant, func(r *agentRequest, v []byte, _ *apiKeys) { setFirstText(&r.tenant, v) }},
-	},
-	len(headerSession): {
-		{headerSession, func(r *agentRequest, v []byte, _ *apiKeys) { setFirstText(&r.session, v) }},
-	},
-	len(headerRetries): {
-		{headerRetries, func(r *agentRequest, v []byte, _ *apiKeys) { r.retried = r.retried || (len(v) > 0 && string(v) != "0") }},
-	},
-}
-
-// setFirst sets a value that is not set yet.
-func setFirst(value *[]byte, v []byte) {
-	if *value == nil {
-		*value = v
-	}
-}
-
-// setFirstText sets a text that is not set yet.
-func setFirstText(text *string, v []byte) {
-	if *text == "" {
-		*text = string(v)
-	}
+// retried reports whether the client declares that it has sent the request before.
+func (r *agentRequest) retried() bool {
+	retries := r.values[idRetries]
+	return len(retries) > 0 && string(retries) != "0"
 }
 
 // envelope is the request as it goes upstream if nothing is changed.

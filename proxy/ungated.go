@@ -16,9 +16,8 @@ const wholeUpTo = 64 << 10
 
 // passUngated sends a request of a route without calls on, and its answer back, untouched
 // both ways; but its errors do not show the key.
-func (x *exchange) passUngated(h *fasthttp.RequestHeader) *intercept.Error {
+func (x *exchange) passUngated(e intercept.Envelope, h *fasthttp.RequestHeader) *intercept.Error {
 	x.outcome = "ungated"
-	e := x.read.envelope(x.route.Path)
 	r, err := send(x.agent.ctx, x.route.Upstream, h, e, false, x.traceUngated(e))
 	if err != nil {
 		return noAnswer(err)
@@ -28,7 +27,7 @@ func (x *exchange) passUngated(h *fasthttp.RequestHeader) *intercept.Error {
 	r.CopyHead(x.agent.Head())
 	length, known := r.Body.Length()
 	switch status := r.Status(); {
-	case x.read.method == fasthttp.MethodHead:
+	case e.Method == fasthttp.MethodHead:
 		x.passHead()
 	case status < 200 || status > 299:
 		x.passError()
