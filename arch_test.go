@@ -19,13 +19,14 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals/toolschema", "internal/strictyaml", "internal/visible"},
-	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/elapsed", "internal/fakeslack", "internal/written", "approvals/policy/match"},
-	{"intercept", "approvals/audit", "approvals/grants", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify", "approvals/policy/shell"},
-	{"approvals/policy", "proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox"},
-	{"proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "notify/webpush/pushtest", "console/watch", "internal/schema/schematest", "approvals/judge", "approvals/store/embedded", "console/openapi", "approvals/approvalstest"},
-	{"approvals/store", "console", "proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
-	{"approvals/approvalstest", "notify/notifytest", "app"},
+	{"approvals/toolschema", "internal/strictyaml", "internal/visible", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/elapsed", "internal/fakeslack", "internal/written", "internal/idp", "notify/webpush/pushtest"},
+	{"approvals/policy/match", "intercept", "approvals/audit", "approvals/grants", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "notify"},
+	{"approvals/policy/shell", "proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush"},
+	{"approvals/policy", "proxy/route", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi"},
+	{"proxy/trace", "approvals/judge", "approvals/store", "console", "notify/nats/contract", "notify/nats/contract/contracttest"},
+	{"proxy/turn", "approvals/approvalstest", "notify/notifytest"},
+	{"proxy"},
+	{"app"},
 	{"internal/demo"},
 	{"cmd/heldcall"},
 	{"dashboards", "deploy/release", "internal/agents", "internal/bench", "internal/clients/...", "internal/conformance", "internal/ui", "examples/..."},
@@ -33,7 +34,7 @@ var floors = [][]string{
 
 // programs are what nobody imports: examples, and the checks that measure
 // heldcall from outside and bring plain servers and clients of their own.
-const programs = 9
+const programs = 10
 
 // tied are libraries that only some packages use, besides the programs.
 var tied = []struct {

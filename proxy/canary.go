@@ -17,6 +17,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 )
@@ -111,7 +112,7 @@ func (c *canary) close() {
 	if c.proxy == nil {
 		return
 	}
-	c.proxy.stop(errShuttingDown)
+	c.proxy.stop(turn.ErrShuttingDown)
 	for _, u := range c.proxy.router.Upstreams() {
 		u.Close()
 	}

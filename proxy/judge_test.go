@@ -37,8 +37,8 @@ func TestApprovalsAreJudgedAgainAndEditsAreNot(t *testing.T) {
 			}
 			return callBash(r)
 		})
-		judgeOf := b.options.Judge
-		b.options.Judge = func(client string) Judge { return secondThoughts{judgeOf(client).(*judge.Rules)} }
+		judgeOf := b.turns.Judge
+		b.turns.Judge = func(client string) Judge { return secondThoughts{judgeOf(client).(*judge.Rules)} }
 		if err := b.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}

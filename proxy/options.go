@@ -1,16 +1,15 @@
-// Package proxy is the data plane: it takes an agent's request, lets the model
-// answer it, holds the calls that policy does not decide, and releases, rewrites
-// or denies them. It is the only place where the wire (package intercept) and
-// the domain (package approvals) meet. It and package upstream alone import fasthttp.
+// Package proxy is the data plane: it takes an agent's request, lets the model answer it,
+// holds the calls that policy does not decide, and releases, rewrites or denies them. With
+// its subpackages it is the only place where the wire (package intercept) and the domain
+// (package approvals) meet. It and package upstream alone import fasthttp.
 //
-// Read it from handler.go (one request, top to bottom) by exchange.go (the turn
-// loop as a small state machine) and judge.go (calls become requests, requests
-// become rulings) to the packages upstream (the leg to a model API) and agentconn (agents'
+// Read it from handler.go (one request, top to bottom) by request.go and agent.go (what is
+// read of fasthttp's request, and how its answer is written) to the packages turn (the
+// answer to a gated request), upstream (requests to a model API) and agentconn (agents'
 // connections).
 package proxy
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,10 +19,9 @@ import (
 	"unicode"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/gate"
-	"github.com/heldcall/heldcall/approvals/judge"
-	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/trace"
+	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -74,34 +72,16 @@ type Client struct {
 }
 
 // Judge returns the verdicts on the calls of a client. [judge.Rules] implements it.
-type Judge interface {
-	Judge(from judge.Origin, c intercept.Call, denied map[string]string) judge.Case
-	Verdict(from judge.Origin, c intercept.Call) policy.Verdict
-	AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool)
-	JudgeHosted(who approvals.Principal, name string) policy.Verdict
-}
+type Judge = turn.Judge
 
 // Gate asks people and writes the audit log. [gate.Gate] implements it.
-type Gate interface {
-	Open(ctx context.Context, requests []approvals.Request) (*gate.Hold, error)
-	Record(ctx context.Context, events ...approvals.Event) error
-	RunState(id string) approvals.RunState
-	LookUp(id string) (approvals.Run, bool)
-	Steered() bool // whether any run is anything but running
-	AwaitResume(ctx context.Context, id string) error
-}
+type Gate = turn.Gate
 
 // Turns keeps hidden turns by session.
-type Turns interface {
-	AnyTurns() bool
-	HasTurns(session string) bool
-	Turns(ctx context.Context, session string) ([][]byte, error)
-	PutTurn(ctx context.Context, session, id string, value []byte) error
-	// TakeTurn is PutTurn for the first who comes; taken is false for all others,
-	// until DropTurn.
-	TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error)
-	DropTurn(ctx context.Context, session, id string) error
-}
+type Turns = turn.Store
+
+// Tracing sets which spans are made. The zero value: none.
+type Tracing = trace.Options
 
 func (o *Options) validate() error {
 	var errs []error
