@@ -33,6 +33,7 @@ const soon = 90 * time.Second
 // bed is a proxy with a real gate and store in front of a scripted upstream.
 type bed struct {
 	*Proxy
+	judge    Judge
 	t        *testing.T
 	gate     *gate.Gate
 	upstream *scripted.Server
@@ -60,10 +61,11 @@ func newBed(t *testing.T, d intercept.Dialect, rules string, script scripted.Scr
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.judge = judge.NewRules(judged)
 	b.Proxy, err = New(Options{
 		Listen: "127.0.0.1:0", Upstreams: []Upstream{{Prefix: "/v1", URL: b.upstream.URL()}},
 		Keepalive: 20 * time.Millisecond, MaxBody: 1 << 20, MaxContinuations: 8, ShutdownGrace: time.Second,
-		Dialects: []intercept.Dialect{d}, Judge: func(string) Judge { return judge.NewRules(judged) }, Gate: b.gate, Turns: s,
+		Dialects: []intercept.Dialect{d}, Judge: func(string) Judge { return b.judge }, Gate: b.gate, Turns: s,
 		Log: slog.New(slog.NewTextHandler(&b.log, nil)),
 	})
 	if err != nil {

@@ -37,8 +37,7 @@ func TestApprovalsAreJudgedAgainAndEditsAreNot(t *testing.T) {
 			}
 			return callBash(r)
 		})
-		judgeOf := b.options.Judge
-		b.options.Judge = func(client string) Judge { return secondThoughts{judgeOf(client).(*judge.Rules)} }
+		b.judge = secondThoughts{b.judge.(*judge.Rules)}
 		if err := b.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
