@@ -21,9 +21,9 @@ const module = "github.com/heldcall/heldcall"
 var floors = [][]string{
 	{"approvals/toolschema", "internal/strictyaml"},
 	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
-	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
+	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "console/query", "internal/scripted", "internal/idp", "notify"},
 	{"proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/store/subjects", "console/client", "console/oidc", "console/sessions", "console/inbox", "internal/schema"},
-	{"proxy/route", "approvals/store/embedded", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "notify/webpush/pushtest", "console/openapi", "console/watch", "internal/schema/schematest"},
+	{"proxy/route", "approvals/store/embedded", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "notify/webpush/pushtest", "console/access", "console/openapi", "console/watch", "internal/schema/schematest"},
 	{"proxy", "approvals/store", "console", "notify/nats/contract", "notify/nats/contract/contracttest"},
 	{"app", "notify/notifytest"},
 	{"internal/demo"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/console/query"
 )
 
 const (
@@ -72,22 +73,24 @@ func weight(e *approvals.Event) int {
 }
 
 // parseAuditFilter reads the query.
-func parseAuditFilter(query string) (auditFilter, error) {
+func parseAuditFilter(raw string) (auditFilter, error) {
 	f := auditFilter{limit: auditPage}
-	err := readQuery(query, "filter", []parameter{
-		{"since", func(value string) (err error) {
-			if f.since, err = time.Parse(time.RFC3339Nano, value); err != nil {
-				return fmt.Errorf("%q is not a time such as 2026-01-31T12:00:00Z", value)
+	err := query.Read(raw, "filter", []query.Parameter{
+		query.Of("since", &f.since, func(value string) (time.Time, error) {
+			since, err := time.Parse(time.RFC3339Nano, value)
+			if err != nil {
+				return since, fmt.Errorf("%q is not a time such as 2026-01-31T12:00:00Z", value)
 			}
-			return nil
-		}},
-		{"cursor", func(value string) (err error) {
-			if f.after, err = strconv.ParseUint(value, 10, 63); err != nil {
-				return errCursor
+			return since, nil
+		}),
+		query.Of("cursor", &f.after, func(value string) (uint64, error) {
+			after, err := strconv.ParseUint(value, 10, 63)
+			if err != nil {
+				return 0, query.ErrCursor
 			}
-			return nil
-		}},
-		parameterOf("limit", &f.limit, pageLimit),
+			return after, nil
+		}),
+		query.Of("limit", &f.limit, query.Limit),
 	})
 	return f, err
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/sessions"
 )
@@ -99,11 +100,11 @@ type Console struct {
 // Options.Listen is not a loopback address.
 func New(o Options) (*Console, error) {
 	o = o.withDefaults()
-	policy, err := newBindPolicy(o)
+	policy, err := access.NewBindPolicy(o.Listen, o.URL, o.Reviewers != nil)
 	if err != nil {
 		return nil, err
 	}
-	auth := &authenticator{reviewers: o.Reviewers, sessions: sessions.NewStore(o.Session), secure: strings.HasPrefix(o.URL, "https:")}
+	auth := &access.Authenticator{Reviewers: o.Reviewers, Sessions: sessions.NewStore(o.Session), Secure: strings.HasPrefix(o.URL, "https:")}
 	metrics := newMetrics(o.Registerer)
 	c := &Console{
 		handlers: newHandlers(o, policy, auth, metrics),
@@ -135,7 +136,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) *handlers {
+func newHandlers(o Options, policy access.BindPolicy, auth *access.Authenticator, m *metrics) *handlers {
 	requests := requestHandlers{o.Gate}
 	h := &handlers{
 		requests:    requests,
@@ -146,7 +147,7 @@ func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) 
 		live:        newLiveHandlers(o, requests, m),
 		push:        pushHandlers{o.Push},
 		signIn: &signInHandlers{
-			auth: auth, gate: o.Gate, oidc: o.OIDC, origin: policy.origin, attempts: sessions.NewAttempts(), selfApproval: o.SelfApproval, log: o.Log,
+			auth: auth, gate: o.Gate, oidc: o.OIDC, origin: policy.Origin(), attempts: sessions.NewAttempts(), selfApproval: o.SelfApproval, log: o.Log,
 		},
 		pages:  &pageHandlers{gatherer: o.Gatherer},
 		health: healthHandlers{o.Checks},
@@ -161,7 +162,7 @@ func (c *Console) Start() error {
 	if err != nil {
 		return fmt.Errorf("start the console: %w", err)
 	}
-	if address, ok := ln.Addr().(*net.TCPAddr); c.router.auth.reviewers == nil && (!ok || !address.IP.IsLoopback()) {
+	if address, ok := ln.Addr().(*net.TCPAddr); c.router.auth.Reviewers == nil && (!ok || !address.IP.IsLoopback()) {
 		ln.Close()
 		return fmt.Errorf("start the console: %s is %s here, which is not a loopback address, and there are no reviewers: set console.listen to 127.0.0.1", c.listen, ln.Addr())
 	}
@@ -189,7 +190,7 @@ func (c *Console) Addr() string { return c.ln.Addr().String() }
 // ends, and closes what is left. A console that was not started only ends.
 func (c *Console) Shutdown(ctx context.Context) error {
 	c.handlers.live.end()
-	defer c.router.auth.sessions.CloseAll()
+	defer c.router.auth.Sessions.CloseAll()
 	err := c.server.Shutdown(ctx)
 	if err != nil {
 		c.server.Close()

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/heldcall/heldcall/console/problem"
-
 	"golang.org/x/time/rate"
+
+	"github.com/heldcall/heldcall/console/problem"
 )
 
 // openStreams counts the WebSockets and event streams that are open: the HTTP server

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/live"
+	"github.com/heldcall/heldcall/console/query"
 )
 
 const (
@@ -76,7 +77,7 @@ func (s *socket) tellPending(ctx context.Context, last *uint64) (*feed, error) {
 	if last != nil && *last <= head && head-*last <= mostReplayed {
 		f.since, ready.Resumed = *last, true
 	}
-	filter := approvals.Filter{Status: approvals.StatusPending, Limit: maxLimit}
+	filter := approvals.Filter{Status: approvals.StatusPending, Limit: query.MaxLimit}
 	for {
 		page, err := s.live.requests.gate.Requests(ctx, filter)
 		if err != nil {

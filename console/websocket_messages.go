@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
 )
@@ -53,7 +54,7 @@ func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (
 	switch message.Type {
 	case live.TypeResponse:
 		if !s.who.Role.Includes(reviewers.RoleReviewer) {
-			return nil, lacksRole(s.who, reviewers.RoleReviewer)
+			return nil, access.LacksRole(s.who, reviewers.RoleReviewer)
 		}
 		request, err := s.live.requests.take(ctx, s.who, channelSocket, "", message.Data)
 		return live.Message[live.ToldRequest]{Type: live.TypeUpdate, ID: message.ID, Data: live.Told(request)}, err

@@ -66,7 +66,7 @@ type answered struct {
 // Live opens a WebSocket. With the last EventID of an earlier one it also tells
 // what ended since then; "" begins anew. The context bounds the opening only.
 func (c *Client) Live(ctx context.Context, lastEventID string) (*Live, error) {
-	address := c.base + "/api/v1/ws"
+	address := c.base + live.Path
 	if lastEventID != "" {
 		address += "?last_event_id=" + url.QueryEscape(lastEventID)
 	}

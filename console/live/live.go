@@ -9,9 +9,11 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Subprotocol is the one that the console speaks. KeyProtocol, with the key of a
-// session behind it, is offered beside it by a page that signed in: a page cannot
-// set the headers of a WebSocket.
+// Path is where the WebSocket is.
+const Path = "/api/v1/ws"
+
+// Subprotocol is that of the console. A page that signed in offers KeyProtocol too,
+// followed by the key of its session: a page cannot set the headers of a WebSocket.
 const (
 	Subprotocol = "heldcall.v1"
 	KeyProtocol = "heldcall.session_key."
