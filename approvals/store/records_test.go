@@ -85,22 +85,22 @@ func TestKeysAreMadeOnce(t *testing.T) {
 	}
 }
 
-func TestNotes(t *testing.T) {
+func TestState(t *testing.T) {
 	s, ctx := openForTest(t).Deliveries, t.Context()
-	if value, revision, err := s.Note(ctx, "slack", "card"); value != nil || revision != 0 || err != nil {
-		t.Errorf("a note that does not exist: %q, %d, %v", value, revision, err)
+	if value, revision, err := s.State(ctx, "slack", "card"); value != nil || revision != 0 || err != nil {
+		t.Errorf("a key without a value: %q, %d, %v", value, revision, err)
 	}
-	written, err := s.PutNote(ctx, "slack", "card", []byte("1"), 0)
+	written, err := s.PutState(ctx, "slack", "card", []byte("1"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.PutNote(ctx, "slack", "card", []byte("2"), 0); !errors.Is(err, approvals.ErrConflict) {
+	if _, err := s.PutState(ctx, "slack", "card", []byte("2"), 0); !errors.Is(err, approvals.ErrConflict) {
 		t.Errorf("written twice: %v", err)
 	}
-	if _, err := s.PutNote(ctx, "other", "card", []byte("2"), 0); err != nil {
+	if _, err := s.PutState(ctx, "other", "card", []byte("2"), 0); err != nil {
 		t.Errorf("of another channel: %v", err)
 	}
-	if value, revision, err := s.Note(ctx, "slack", "card"); string(value) != "1" || revision != written || err != nil {
+	if value, revision, err := s.State(ctx, "slack", "card"); string(value) != "1" || revision != written || err != nil {
 		t.Errorf("%q, %d, %v", value, revision, err)
 	}
 }
