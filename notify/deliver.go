@@ -173,6 +173,11 @@ func (s *sender) attempt(ctx context.Context, p *post, d Delivery, tried bool) (
 		p.Failed, p.Trying = true, false
 		return outcomeOver, nil
 	}
+	return s.post(ctx, p, d)
+}
+
+// post posts a card for the first time.
+func (s *sender) post(ctx context.Context, p *post, d Delivery) (outcome string, err error) {
 	if d.Thread, err = s.thread(ctx, d); err != nil {
 		return "", RetryAfter(err, pause(1)) // nothing has been posted
 	}
