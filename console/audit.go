@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	auditPage  = 500     // events of a page, unless the client says
+	auditPage  = 500     // events of a page, unless the client sets a limit
 	auditBytes = 8 << 20 // of a page, after which it ends early
 )
 
 // Audit is the audit log as it was recorded.
 type Audit interface {
 	// EventsFrom yields the events after a sequence number (0: from the first)
-	// and not before a time, up to what is recorded when it begins.
+	// and not before a time, up to the last event recorded when it begins.
 	EventsFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[approvals.Event, error]
 }
 

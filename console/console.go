@@ -77,8 +77,8 @@ type Check struct {
 	Check func(context.Context) error
 }
 
-// Hook is where a service calls that tells people of requests. It proves by itself
-// who calls, as by a signature: the console asks neither for a token nor for JSON.
+// Hook is the handler of calls from the service of a channel. It authenticates the
+// caller, as by a signature: the console asks neither for a token nor for JSON.
 type Hook struct {
 	Path    string // such as /hooks/slack
 	Handler http.Handler
@@ -187,7 +187,7 @@ func (c *Console) Served() <-chan error { return c.served }
 func (c *Console) Addr() string { return c.ln.Addr().String() }
 
 // Shutdown ends the event streams and WebSockets, lets other requests finish until the context
-// ends, and closes what is left. A console that was not started only ends.
+// ends, and closes the others. A console that was not started only ends.
 func (c *Console) Shutdown(ctx context.Context) error {
 	c.handlers.live.end()
 	defer c.router.auth.Sessions.CloseAll()

@@ -28,7 +28,7 @@ type pushReply struct {
 	Browsers  []pushBrowser `json:"browsers"`   // the latest first
 }
 
-// pushBrowser is a subscription without what is secret in it.
+// pushBrowser is a subscription without its secrets.
 type pushBrowser struct {
 	ID        string    `json:"id"`
 	Service   string    `json:"service"` // host of the push service
@@ -58,7 +58,7 @@ func (h pushHandlers) show(w http.ResponseWriter, r *http.Request) error {
 // subscriptionPayload is a PushSubscription as browsers write it.
 type subscriptionPayload struct {
 	Endpoint       string   `json:"endpoint"`
-	ExpirationTime *float64 `json:"expirationTime"` // which push services tell by themselves
+	ExpirationTime *float64 `json:"expirationTime"` // not used: push services report the end of a subscription
 	Keys           struct {
 		P256DH string `json:"p256dh"`
 		Auth   string `json:"auth"`

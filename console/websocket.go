@@ -71,7 +71,7 @@ func (h *liveHandlers) websocket(w http.ResponseWriter, r *http.Request) error {
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{live.Subprotocol}})
 	if err != nil {
 		h.log.Debug("a WebSocket handshake was refused", "error", err)
-		return nil // the client has been told
+		return nil // Accept has answered the client
 	}
 	conn.SetReadLimit(maxBody)
 	h.metrics.sockets.Inc()
@@ -108,8 +108,8 @@ func (s *socket) run(parent context.Context, last *uint64) {
 	ctx, end := context.WithCancelCause(parent)
 	defer context.AfterFunc(s.live.running, func() { end(errStopping) })()
 	defer s.who.EndWith(func() { end(errSessionOver) })()
-	// A read that is cancelled cuts the connection, so this one goes on until the
-	// client has been told that the socket ends.
+	// A read that is cancelled cuts the connection, so this one continues until
+	// the closing message has been sent.
 	reading, stopReading := context.WithCancel(context.WithoutCancel(parent))
 	var helpers sync.WaitGroup
 	helpers.Go(func() { end(s.read(ctx, reading)) })
@@ -120,7 +120,7 @@ func (s *socket) run(parent context.Context, last *uint64) {
 	helpers.Wait()
 }
 
-// close tells the client why, where there is something to tell.
+// close sends the client the reason, if the console ends the socket.
 func (s *socket) close(reason error, stopReading context.CancelFunc) {
 	code, ours := closeCodes[reason]
 	if !ours {
@@ -131,8 +131,7 @@ func (s *socket) close(reason error, stopReading context.CancelFunc) {
 	_ = s.conn.Close(code, reason.Error()) // the same
 }
 
-// keepAlive asks after the client once a heartbeat. One that does not answer has
-// gone.
+// keepAlive pings the client once a heartbeat. One that does not answer has gone.
 func (s *socket) keepAlive(ctx context.Context) error {
 	heartbeat := time.NewTicker(s.live.heartbeat)
 	defer heartbeat.Stop()

@@ -37,8 +37,8 @@ func (s *socket) answer(ctx context.Context, text []byte) any {
 	return reply
 }
 
-// because is what is wrong with a message, where there is more to say than that it is
-// no such object.
+// because is the reason why a message cannot be read, "" if it is only not such an
+// object.
 func because(err error) string {
 	var semantic *json.SemanticError
 	switch {
