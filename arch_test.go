@@ -19,10 +19,10 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals/toolschema", "internal/strictyaml", "internal/visible", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/elapsed", "internal/fakeslack", "internal/written", "internal/idp", "notify/webpush/pushtest"},
+	{"approvals/toolschema", "internal/strictyaml", "internal/visible", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/elapsed", "internal/fakeslack", "internal/written", "internal/idp", "notify/webpush/pushtest", "console/query"},
 	{"approvals/policy/match", "intercept", "approvals/audit", "approvals/grants", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "notify"},
 	{"approvals/policy/shell", "proxy/upstream", "intercept/chat", "intercept/responses", "intercept/messages", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush"},
-	{"approvals/policy", "proxy/route", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi"},
+	{"approvals/policy", "proxy/route", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access"},
 	{"proxy/trace", "approvals/judge", "approvals/store", "console", "notify/nats/contract", "notify/nats/contract/contracttest"},
 	{"proxy/turn", "approvals/approvalstest", "notify/notifytest"},
 	{"proxy"},

@@ -13,10 +13,10 @@ import (
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
-// The test program is the courier of the channels too, as heldcall is.
+// The test program is the sender of the channels too, as heldcall is.
 func TestMain(m *testing.M) {
-	if shoutrrr.Asked(os.Args) {
-		os.Exit(shoutrrr.Carry(os.Stdin, os.Stdout))
+	if shoutrrr.IsSender(os.Args) {
+		os.Exit(shoutrrr.RunSender(os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())
 }

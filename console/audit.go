@@ -10,17 +10,18 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/console/query"
 )
 
 const (
-	auditPage  = 500     // events of a page, unless the client says
+	auditPage  = 500     // events of a page, unless the client sets a limit
 	auditBytes = 8 << 20 // of a page, after which it ends early
 )
 
 // Audit is the audit log as it was recorded.
 type Audit interface {
 	// EventsFrom yields the events after a sequence number (0: from the first)
-	// and not before a time, up to what is recorded when it begins.
+	// and not before a time, up to the last event recorded when it begins.
 	EventsFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[approvals.Event, error]
 }
 
@@ -72,22 +73,24 @@ func weight(e *approvals.Event) int {
 }
 
 // parseAuditFilter reads the query.
-func parseAuditFilter(query string) (auditFilter, error) {
+func parseAuditFilter(raw string) (auditFilter, error) {
 	f := auditFilter{limit: auditPage}
-	err := readQuery(query, "filter", []parameter{
-		{"since", func(value string) (err error) {
-			if f.since, err = time.Parse(time.RFC3339Nano, value); err != nil {
-				return fmt.Errorf("%q is not a time such as 2026-01-31T12:00:00Z", value)
+	err := query.Read(raw, "filter", []query.Parameter{
+		query.Of("since", &f.since, func(value string) (time.Time, error) {
+			since, err := time.Parse(time.RFC3339Nano, value)
+			if err != nil {
+				return since, fmt.Errorf("%q is not a time such as 2026-01-31T12:00:00Z", value)
 			}
-			return nil
-		}},
-		{"cursor", func(value string) (err error) {
-			if f.after, err = strconv.ParseUint(value, 10, 63); err != nil {
-				return errCursor
+			return since, nil
+		}),
+		query.Of("cursor", &f.after, func(value string) (uint64, error) {
+			after, err := strconv.ParseUint(value, 10, 63)
+			if err != nil {
+				return 0, query.ErrCursor
 			}
-			return nil
-		}},
-		parameterOf("limit", &f.limit, pageLimit),
+			return after, nil
+		}),
+		query.Of("limit", &f.limit, query.Limit),
 	})
 	return f, err
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/sessions"
 )
@@ -76,8 +77,8 @@ type Check struct {
 	Check func(context.Context) error
 }
 
-// Hook is where a service calls that tells people of requests. It proves by itself
-// who calls, as by a signature: the console asks neither for a token nor for JSON.
+// Hook is the handler of calls from the service of a channel. It authenticates the
+// caller, as by a signature: the console asks neither for a token nor for JSON.
 type Hook struct {
 	Path    string // such as /hooks/slack
 	Handler http.Handler
@@ -99,11 +100,11 @@ type Console struct {
 // Options.Listen is not a loopback address.
 func New(o Options) (*Console, error) {
 	o = o.withDefaults()
-	policy, err := newBindPolicy(o)
+	policy, err := access.NewBindPolicy(o.Listen, o.URL, o.Reviewers != nil)
 	if err != nil {
 		return nil, err
 	}
-	auth := &authenticator{reviewers: o.Reviewers, sessions: sessions.NewStore(o.Session), secure: strings.HasPrefix(o.URL, "https:")}
+	auth := &access.Authenticator{Reviewers: o.Reviewers, Sessions: sessions.NewStore(o.Session), Secure: strings.HasPrefix(o.URL, "https:")}
 	metrics := newMetrics(o.Registerer)
 	c := &Console{
 		handlers: newHandlers(o, policy, auth, metrics),
@@ -135,7 +136,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) *handlers {
+func newHandlers(o Options, policy access.BindPolicy, auth *access.Authenticator, m *metrics) *handlers {
 	requests := requestHandlers{o.Gate}
 	h := &handlers{
 		requests:    requests,
@@ -146,7 +147,7 @@ func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) 
 		live:        newLiveHandlers(o, requests, m),
 		push:        pushHandlers{o.Push},
 		signIn: &signInHandlers{
-			auth: auth, gate: o.Gate, oidc: o.OIDC, origin: policy.origin, attempts: sessions.NewAttempts(), selfApproval: o.SelfApproval, log: o.Log,
+			auth: auth, gate: o.Gate, oidc: o.OIDC, origin: policy.Origin(), attempts: sessions.NewAttempts(), selfApproval: o.SelfApproval, log: o.Log,
 		},
 		pages:  &pageHandlers{gatherer: o.Gatherer},
 		health: healthHandlers{o.Checks},
@@ -161,7 +162,7 @@ func (c *Console) Start() error {
 	if err != nil {
 		return fmt.Errorf("start the console: %w", err)
 	}
-	if address, ok := ln.Addr().(*net.TCPAddr); c.router.auth.reviewers == nil && (!ok || !address.IP.IsLoopback()) {
+	if address, ok := ln.Addr().(*net.TCPAddr); c.router.auth.Reviewers == nil && (!ok || !address.IP.IsLoopback()) {
 		ln.Close()
 		return fmt.Errorf("start the console: %s is %s here, which is not a loopback address, and there are no reviewers: set console.listen to 127.0.0.1", c.listen, ln.Addr())
 	}
@@ -186,10 +187,10 @@ func (c *Console) Served() <-chan error { return c.served }
 func (c *Console) Addr() string { return c.ln.Addr().String() }
 
 // Shutdown ends the event streams and WebSockets, lets other requests finish until the context
-// ends, and closes what is left. A console that was not started only ends.
+// ends, and closes the others. A console that was not started only ends.
 func (c *Console) Shutdown(ctx context.Context) error {
 	c.handlers.live.end()
-	defer c.router.auth.sessions.CloseAll()
+	defer c.router.auth.Sessions.CloseAll()
 	err := c.server.Shutdown(ctx)
 	if err != nil {
 		c.server.Close()

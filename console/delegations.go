@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
@@ -48,7 +49,7 @@ type delegationPayload struct {
 // add lets another reviewer decide in the sender's place. An admin may do so
 // for others.
 func (h delegationHandlers) add(w http.ResponseWriter, r *http.Request) error {
-	who := reviewerOf(r)
+	who := access.ReviewerOf(r)
 	if h.reviewers == nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "there are no reviewers to delegate to; configure console.reviewers")
 	}
@@ -75,7 +76,7 @@ func (h delegationHandlers) add(w http.ResponseWriter, r *http.Request) error {
 
 // revoke ends the delegation in the path.
 func (h delegationHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
-	id, who := r.PathValue("id"), reviewerOf(r)
+	id, who := r.PathValue("id"), access.ReviewerOf(r)
 	if !plausibleID(id) {
 		return approvals.ErrUnknownDelegation
 	}
@@ -93,7 +94,7 @@ func (h delegationHandlers) revoke(w http.ResponseWriter, r *http.Request) error
 }
 
 // mayChange refuses a change of the delegations of others, except by admins.
-func mayChange(who identity, d *approvals.Delegation) error {
+func mayChange(who access.Identity, d *approvals.Delegation) error {
 	if who.Name == d.From || who.Role.Includes(reviewers.RoleAdmin) {
 		return nil
 	}

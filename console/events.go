@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/console/query"
 )
 
 // events streams the audit log as server-sent events, each with its sequence
@@ -33,14 +35,14 @@ func (h *liveHandlers) events(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	who := reviewerOf(r)
+	who := access.ReviewerOf(r)
 	if _, err := h.open.enter(who.Name); err != nil {
 		return notEntered(err)
 	}
 	defer h.open.leave(who.Name)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer context.AfterFunc(h.running, cancel)()
-	defer who.endWith(cancel)()
+	defer who.EndWith(cancel)()
 	feed := h.subscribe(ctx, from)
 	defer func() {
 		cancel()
@@ -86,14 +88,13 @@ func (h *liveHandlers) inThisLog(ctx context.Context, from uint64) (uint64, erro
 }
 
 // parseEventsQuery reads whether requests are wanted beside the events.
-func parseEventsQuery(query string) (requests bool, err error) {
-	err = readQuery(query, "parameter", []parameter{{"requests", func(value string) error {
+func parseEventsQuery(raw string) (requests bool, err error) {
+	err = query.Read(raw, "parameter", []query.Parameter{query.Of("requests", &requests, func(value string) (bool, error) {
 		if value != "true" && value != "false" {
-			return errors.New("is neither true nor false, once; with true each request comes too, as it is after an event about it")
+			return false, errors.New("is neither true nor false, once; with true each request comes too, as it is after an event about it")
 		}
-		requests = value == "true"
-		return nil
-	}}})
+		return value == "true", nil
+	})})
 	return requests, err
 }
 

@@ -9,7 +9,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/console/query"
 )
 
 // Grants is what the console needs of [grants.Grants].
@@ -37,22 +39,22 @@ func (h grantHandlers) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // parseGrantFilter reads the query of the list.
-func parseGrantFilter(query string) (f approvals.GrantFilter, err error) {
-	err = readQuery(query, "filter", []parameter{
-		parameterOf("tenant", &f.Tenant, anyText),
-		parameterOf("user", &f.User, anyText),
-		parameterOf("agent", &f.Agent, anyText),
-		parameterOf("session_id", &f.SessionID, anyText),
-		parameterOf("tool", &f.Tool, anyText),
-		parameterOf("expired", &f.Expired, func(value string) (bool, error) {
+func parseGrantFilter(raw string) (f approvals.GrantFilter, err error) {
+	err = query.Read(raw, "filter", []query.Parameter{
+		query.Of("tenant", &f.Tenant, query.Text),
+		query.Of("user", &f.User, query.Text),
+		query.Of("agent", &f.Agent, query.Text),
+		query.Of("session_id", &f.SessionID, query.Text),
+		query.Of("tool", &f.Tool, query.Text),
+		query.Of("expired", &f.Expired, func(value string) (bool, error) {
 			expired, err := strconv.ParseBool(value)
 			if err != nil {
 				return false, fmt.Errorf("%q is neither true nor false", value)
 			}
 			return expired, nil
 		}),
-		parameterOf("cursor", &f.Cursor, recordID),
-		parameterOf("limit", &f.Limit, pageLimit),
+		query.Of("cursor", &f.Cursor, query.RecordID),
+		query.Of("limit", &f.Limit, query.Limit),
 	})
 	return f, err
 }
@@ -84,7 +86,7 @@ func readGrant(w http.ResponseWriter, r *http.Request) (approvals.Grant, error) 
 	if err := json.Unmarshal(body, &p, json.RejectUnknownMembers(true)); err != nil {
 		return approvals.Grant{}, &approvals.InvalidError{Field: "grant", Reason: err.Error()}
 	}
-	who := reviewerOf(r)
+	who := access.ReviewerOf(r)
 	return p.By(who.Name, who.User, channelREST), nil
 }
 
@@ -115,7 +117,7 @@ func (h grantHandlers) preview(w http.ResponseWriter, r *http.Request) error {
 
 // revoke ends a grant and answers it as it was.
 func (h grantHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
-	g, err := h.grants.Revoke(r.Context(), r.PathValue("id"), reviewerOf(r).Name, channelREST)
+	g, err := h.grants.Revoke(r.Context(), r.PathValue("id"), access.ReviewerOf(r).Name, channelREST)
 	if err != nil {
 		return fmt.Errorf("revoke a grant: %w", err)
 	}

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/heldcall/heldcall/console/problem"
-
 	"golang.org/x/time/rate"
+
+	"github.com/heldcall/heldcall/console/problem"
 )
 
 // openStreams counts the WebSockets and event streams that are open: the HTTP server
@@ -21,8 +21,8 @@ type openStreams struct {
 	none    chan struct{} // closed when there are none and will be none
 }
 
-// attendance is what a reviewer has open, and how often they may ask where agents
-// stand.
+// attendance is how many streams a reviewer has open, and how often they may ask for
+// the state of agents.
 type attendance struct {
 	open     int
 	statuses *rate.Limiter

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/access"
 )
 
 // Push is what the console needs of the channel to reviewers' browsers.
@@ -27,7 +28,7 @@ type pushReply struct {
 	Browsers  []pushBrowser `json:"browsers"`   // the latest first
 }
 
-// pushBrowser is a subscription without what is secret in it.
+// pushBrowser is a subscription without its secrets.
 type pushBrowser struct {
 	ID        string    `json:"id"`
 	Service   string    `json:"service"` // host of the push service
@@ -48,7 +49,7 @@ type pushHandlers struct{ push Push }
 // show answers how to subscribe.
 func (h pushHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	reply := pushReply{PublicKey: h.push.PublicKey(), Browsers: []pushBrowser{}}
-	for _, s := range h.push.Subscriptions(reviewerOf(r).Name) {
+	for _, s := range h.push.Subscriptions(access.ReviewerOf(r).Name) {
 		reply.Browsers = append(reply.Browsers, pushBrowserOf(s))
 	}
 	return answer(w, reply)
@@ -57,7 +58,7 @@ func (h pushHandlers) show(w http.ResponseWriter, r *http.Request) error {
 // subscriptionPayload is a PushSubscription as browsers write it.
 type subscriptionPayload struct {
 	Endpoint       string   `json:"endpoint"`
-	ExpirationTime *float64 `json:"expirationTime"` // which push services tell by themselves
+	ExpirationTime *float64 `json:"expirationTime"` // not used: push services report the end of a subscription
 	Keys           struct {
 		P256DH string `json:"p256dh"`
 		Auth   string `json:"auth"`
@@ -74,10 +75,10 @@ func (h pushHandlers) subscribe(w http.ResponseWriter, r *http.Request) error {
 	if err := json.Unmarshal(body, &given, json.RejectUnknownMembers(true)); err != nil {
 		return &approvals.InvalidError{Field: "subscription", Reason: err.Error()}
 	}
-	who := reviewerOf(r)
+	who := access.ReviewerOf(r)
 	var signed *reviewers.SignedIn
-	if who.session != nil {
-		signed = &reviewers.SignedIn{Who: who.Reviewer, Until: who.session.Expires}
+	if who.Session != nil {
+		signed = &reviewers.SignedIn{Who: who.Reviewer, Until: who.Session.Expires}
 	}
 	s, err := h.push.Subscribe(r.Context(), who.Name, signed, given.Endpoint, given.Keys.P256DH, given.Keys.Auth)
 	if err != nil {
@@ -89,7 +90,7 @@ func (h pushHandlers) subscribe(w http.ResponseWriter, r *http.Request) error {
 // unsubscribe ends the subscription in the path. One that is not there, or is
 // another's, is left as it is.
 func (h pushHandlers) unsubscribe(w http.ResponseWriter, r *http.Request) error {
-	if err := h.push.Unsubscribe(r.Context(), reviewerOf(r).Name, r.PathValue("id")); err != nil {
+	if err := h.push.Unsubscribe(r.Context(), access.ReviewerOf(r).Name, r.PathValue("id")); err != nil {
 		return fmt.Errorf("unsubscribe a browser: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -12,13 +12,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/console/query"
 )
 
 const (
 	channelREST   = "rest"      // of decisions
 	channelSocket = "websocket" // the same
-	maxLimit      = 500         // of a page
 	maxBatch      = 100         // decisions in one body
 	// noRequest is no request's id: those are ULIDs.
 	noRequest = "none"
@@ -67,18 +68,18 @@ func (h requestHandlers) storeAnswers(ctx context.Context) error {
 }
 
 // parseFilter reads the query of the list.
-func parseFilter(query string) (f approvals.Filter, err error) {
-	err = readQuery(query, "filter", []parameter{
-		parameterOf("status", &f.Status, oneOf(approvals.StatusPending, approvals.StatusApproved,
+func parseFilter(raw string) (f approvals.Filter, err error) {
+	err = query.Read(raw, "filter", []query.Parameter{
+		query.Of("status", &f.Status, query.OneOf(approvals.StatusPending, approvals.StatusApproved,
 			approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled)),
-		parameterOf("kind", &f.Kind, oneOf(approvals.KindPermission, approvals.KindClarification,
+		query.Of("kind", &f.Kind, query.OneOf(approvals.KindPermission, approvals.KindClarification,
 			approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined)),
-		parameterOf("session_id", &f.SessionID, anyText),
-		parameterOf("run_id", &f.RunID, anyText),
-		parameterOf("risk", &f.Risk, oneOf(approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical)),
-		parameterOf("q", &f.Text, anyText),
-		parameterOf("cursor", &f.Cursor, recordID),
-		parameterOf("limit", &f.Limit, pageLimit),
+		query.Of("session_id", &f.SessionID, query.Text),
+		query.Of("run_id", &f.RunID, query.Text),
+		query.Of("risk", &f.Risk, query.OneOf(approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical)),
+		query.Of("q", &f.Text, query.Text),
+		query.Of("cursor", &f.Cursor, query.RecordID),
+		query.Of("limit", &f.Limit, query.Limit),
 	})
 	return f, err
 }
@@ -124,7 +125,7 @@ func (h requestHandlers) decide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	request, err := h.take(r.Context(), reviewerOf(r), channelREST, id, body)
+	request, err := h.take(r.Context(), access.ReviewerOf(r), channelREST, id, body)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (h requestHandlers) decide(w http.ResponseWriter, r *http.Request) error {
 
 // take parses one decision and has the gate decide. An id in the payload must be
 // that of the path, where there is one.
-func (h requestHandlers) take(ctx context.Context, who identity, channel, id string, payload []byte) (approvals.Request, error) {
+func (h requestHandlers) take(ctx context.Context, who access.Identity, channel, id string, payload []byte) (approvals.Request, error) {
 	decision, err := approvals.ParseDecision(payload)
 	if err != nil {
 		return approvals.Request{}, err
@@ -195,7 +196,7 @@ func (h requestHandlers) decideBatch(w http.ResponseWriter, r *http.Request) err
 	}
 	items := make([]outcome, len(batch.Decisions))
 	for i, payload := range batch.Decisions {
-		request, err := h.take(r.Context(), reviewerOf(r), channelREST, "", payload)
+		request, err := h.take(r.Context(), access.ReviewerOf(r), channelREST, "", payload)
 		if err != nil {
 			p := abridged(problemOf(r.Method, err))
 			items[i] = outcome{Status: p.Status, Problem: p}

@@ -15,7 +15,7 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// encode writes JSON that shows what is recorded as it is: lists are never
+// encode writes JSON that shows records unchanged: lists are never
 // null, nothing is escaped for HTML, and the arguments keep their spelling.
 func encode(value any) ([]byte, error) {
 	return json.Marshal(value,

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
 // router serves routes: it guards and authenticates their requests, bounds how long a
 // connection may stall, and counts and reports the outcome.
 type router struct {
-	policy      bindPolicy
-	auth        *authenticator
+	policy      access.BindPolicy
+	auth        *access.Authenticator
 	bodyTimeout time.Duration // to read the body of a request
 	metrics     *metrics
 	log         *slog.Logger
@@ -34,7 +35,7 @@ func (t *router) handler(routes []route, hooks []Hook) http.Handler {
 	for _, hook := range hooks {
 		mux.Handle(hook.Path, t.serveHook(hook))
 	}
-	mux.Handle("/", t.serve("unknown", public, func(_ http.ResponseWriter, r *http.Request) error {
+	mux.Handle("/", t.serve("unknown", access.Public, func(_ http.ResponseWriter, r *http.Request) error {
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, fmt.Sprintf("there is nothing at %s; GET / lists what there is", r.URL.Path))
 	}))
 	return mux
@@ -49,7 +50,7 @@ func (t *router) byMethod(routes []route) http.Handler {
 		handlers[route.method] = t.serve(route.path, route.role, route.handle)
 		methods = append(methods, route.method)
 	}
-	refuse := t.serve(routes[0].path, public, refuseMethod(methods))
+	refuse := t.serve(routes[0].path, access.Public, refuseMethod(methods))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		method := r.Method
 		if method == http.MethodHead {
@@ -74,9 +75,9 @@ func (t *router) serve(name string, role reviewers.Role, handle handlerFunc) htt
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 
-		err := t.policy.guard(r)
+		err := t.policy.Guard(r)
 		if err == nil {
-			r, err = t.auth.admit(r, role)
+			r, err = t.auth.Admit(r, role)
 		}
 		if err == nil {
 			err = handle(recorder, r)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/access"
+	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/openapi"
 )
@@ -51,7 +53,7 @@ func (h *handlers) routes() []route {
 		{"DELETE", "/api/v1/grants/{id}", admin, "revoke it", h.grants.revoke},
 		{"GET", "/api/v1/grant-templates", viewer, "grants that the configuration keeps ready", h.grants.listTemplates},
 		{"GET", "/api/v1/events", viewer, "everything that happens, as server-sent events; resumes after Last-Event-ID; with requests=true each request too, as it then stands, until it came as it ended", h.live.events},
-		{"GET", socketPath, viewer, "what waits, as it comes, and decisions, over a WebSocket; resumes after last_event_id", h.live.websocket},
+		{"GET", live.Path, viewer, "what waits, as it comes, and decisions, over a WebSocket; resumes after last_event_id", h.live.websocket},
 		{"GET", "/api/v1/delegations", viewer, "who decides in whose place", h.delegations.list},
 		{"POST", "/api/v1/delegations", reviewer, `let another decide in your place: {"to": "...", "until": "2026-12-24T18:00:00Z"}`, h.delegations.add},
 		{"DELETE", "/api/v1/delegations/{id}", reviewer, "end that", h.delegations.revoke},
@@ -60,25 +62,25 @@ func (h *handlers) routes() []route {
 		{"GET", "/api/v1/push", reviewer, "the key that a browser subscribes to notifications with, and your browsers that have", h.push.show},
 		{"POST", "/api/v1/push", reviewer, `tell a browser of what you may approve: the JSON of its PushSubscription`, h.push.subscribe},
 		{"DELETE", "/api/v1/push/{id}", reviewer, "tell that browser nothing more", h.push.unsubscribe},
-		{"GET", "/api/v1/session", public, "how a browser signs in", h.signIn.showMethods},
-		{"POST", "/api/v1/session", public, `sign in: {"token": "..."}`, h.signIn.signIn},
+		{"GET", "/api/v1/session", access.Public, "how a browser signs in", h.signIn.showMethods},
+		{"POST", "/api/v1/session", access.Public, `sign in: {"token": "..."}`, h.signIn.signIn},
 		{"DELETE", "/api/v1/session", viewer, "sign out", h.signIn.signOut},
-		{"POST", "/api/v1/session/oidc", public, "begin to sign in by the OpenID Connect provider: where the browser goes", h.signIn.beginOIDC},
-		{"POST", "/api/v1/session/oidc/code", public, `end it: {"code": "...", "state": "...", "secret": "..."}`, h.signIn.finishOIDC},
-		{"GET", "/openapi.json", public, "this API, as OpenAPI 3.1", h.pages.showOpenAPI},
-		{"GET", "/reference", public, "the same, for people", h.pages.showReference},
-		{"GET", "/metrics", public, "Prometheus metrics", h.pages.exportMetrics()},
-		{"GET", "/healthz", public, "is the process alive", h.health.health},
-		{"GET", "/readyz", public, "can it hold and release calls", h.health.readiness},
+		{"POST", "/api/v1/session/oidc", access.Public, "begin to sign in by the OpenID Connect provider: where the browser goes", h.signIn.beginOIDC},
+		{"POST", "/api/v1/session/oidc/code", access.Public, `end it: {"code": "...", "state": "...", "secret": "..."}`, h.signIn.finishOIDC},
+		{"GET", "/openapi.json", access.Public, "this API, as OpenAPI 3.1", h.pages.showOpenAPI},
+		{"GET", "/reference", access.Public, "the same, for people", h.pages.showReference},
+		{"GET", "/metrics", access.Public, "Prometheus metrics", h.pages.exportMetrics()},
+		{"GET", "/healthz", access.Public, "is the process alive", h.health.health},
+		{"GET", "/readyz", access.Public, "can it hold and release calls", h.health.readiness},
 	}
 }
 
 // browserRoutes are the routes of pages, which are not part of the API.
 func (h *handlers) browserRoutes() []route {
 	return []route{
-		{"GET", "/{$}", public, "", h.pages.front},
-		{"GET", "/inbox/{file...}", public, "", h.pages.inboxFile},
-		{"GET", oidc.CallbackPath, public, "", h.pages.inboxPage},
+		{"GET", "/{$}", access.Public, "", h.pages.front},
+		{"GET", "/inbox/{file...}", access.Public, "", h.pages.inboxFile},
+		{"GET", oidc.CallbackPath, access.Public, "", h.pages.inboxPage},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/access"
 )
 
 // Runs is what the console needs of a gate to show and signal runs. [approvals.Gate]
@@ -53,7 +54,7 @@ func (h runHandlers) signal(w http.ResponseWriter, r *http.Request) error {
 		return &approvals.InvalidError{Field: "run_id", Reason: "is not the run in the path; leave it out"}
 	}
 	signal.RunID = id
-	signal.ReviewerID = reviewerOf(r).Name
+	signal.ReviewerID = access.ReviewerOf(r).Name
 	run, err := h.gate.Signal(r.Context(), signal)
 	if err != nil {
 		return fmt.Errorf("signal run %s: %w", id, err)

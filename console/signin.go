@@ -13,6 +13,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/console/sessions"
@@ -37,7 +38,7 @@ type delegator struct {
 
 // signInHandlers sign reviewers in and out, and answer who the sender is.
 type signInHandlers struct {
-	auth         *authenticator
+	auth         *access.Authenticator
 	gate         Delegations
 	oidc         *oidc.Provider // nil without one
 	origin       string         // of console.url, to which the provider sends browsers back
@@ -48,28 +49,28 @@ type signInHandlers struct {
 
 // showMe answers who the sender is.
 func (h *signInHandlers) showMe(w http.ResponseWriter, r *http.Request) error {
-	return answer(w, h.describe(reviewerOf(r)))
+	return answer(w, h.describe(access.ReviewerOf(r)))
 }
 
-func (h *signInHandlers) describe(who identity) me {
-	m := me{Reviewer: who.Reviewer, DecidesFor: h.delegators(who.Name), SelfApproval: h.selfApproval || h.auth.reviewers == nil, Via: who.via}
+func (h *signInHandlers) describe(who access.Identity) me {
+	m := me{Reviewer: who.Reviewer, DecidesFor: h.delegators(who.Name), SelfApproval: h.selfApproval || h.auth.Reviewers == nil, Via: who.Via}
 	if m.Groups == nil {
 		m.Groups = []string{}
 	}
-	if who.session != nil {
-		m.ExpiresAt = &who.session.Expires
+	if who.Session != nil {
+		m.ExpiresAt = &who.Session.Expires
 	}
 	return m
 }
 
 // delegators are the reviewers in whose place another may decide now.
 func (h *signInHandlers) delegators(of string) []delegator {
-	if h.auth.reviewers == nil {
+	if h.auth.Reviewers == nil {
 		return nil
 	}
 	var all []delegator
 	for _, d := range h.gate.Delegations() {
-		from, known := h.auth.reviewers.ByName(d.From)
+		from, known := h.auth.Reviewers.ByName(d.From)
 		if d.To == of && known && !slices.ContainsFunc(all, func(d delegator) bool { return d.Name == from.Name }) {
 			all = append(all, delegator{from.Name, append([]string{}, from.Groups...)})
 		}
@@ -89,8 +90,8 @@ func (h *signInHandlers) showMethods(w http.ResponseWriter, _ *http.Request) err
 	if h.oidc != nil {
 		methods.Methods = append(methods.Methods, viaOIDC)
 	}
-	if h.auth.reviewers != nil && h.auth.reviewers.HasTokens() {
-		methods.Methods = append(methods.Methods, viaToken)
+	if h.auth.Reviewers != nil && h.auth.Reviewers.HasTokens() {
+		methods.Methods = append(methods.Methods, access.ViaToken)
 	}
 	return answer(w, methods)
 }
@@ -102,7 +103,7 @@ type signInPayload struct {
 
 // signIn takes a reviewer's token and gives the browser a session in its place.
 func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
-	if h.auth.reviewers == nil {
+	if h.auth.Reviewers == nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "nobody signs in here: no reviewers are configured, and whoever reaches this console is the reviewer \"local\"")
 	}
 	if err := h.takeAttempt(w, r); err != nil {
@@ -116,12 +117,12 @@ func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err := json.Unmarshal(body, &given, json.RejectUnknownMembers(true)); err != nil {
 		return &approvals.InvalidError{Field: "token", Reason: `the body is not {"token": "..."}`}
 	}
-	who, known := h.auth.reviewers.ByToken(strings.TrimSpace(given.Token))
+	who, known := h.auth.Reviewers.ByToken(strings.TrimSpace(given.Token))
 	if !known {
 		h.log.Warn("a sign-in was refused: no reviewer has this token", "from", r.RemoteAddr)
 		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, "this is no reviewer's token; `heldcall token create` makes one, and console.reviewers of the configuration holds its hash")
 	}
-	return h.openSession(w, r, who, viaToken)
+	return h.openSession(w, r, who, access.ViaToken)
 }
 
 // takeAttempt counts a sign-in against what its address may try.
@@ -136,22 +137,22 @@ func (h *signInHandlers) takeAttempt(w http.ResponseWriter, r *http.Request) err
 
 // openSession signs a browser in as somebody who has proven who they are.
 func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, who reviewers.Reviewer, by string) error {
-	opened, issued := h.auth.sessions.Open(who)
-	http.SetCookie(w, h.auth.cookie(issued.Cookie, opened.Expires))
+	opened, issued := h.auth.Sessions.Open(who)
+	http.SetCookie(w, h.auth.Cookie(issued.Cookie, opened.Expires))
 	h.log.Info("signed in", "reviewer", who.Name, "role", who.Role, "by", by, "from", r.RemoteAddr)
-	self := h.describe(identity{Reviewer: who, via: viaSession, session: opened})
+	self := h.describe(access.Identity{Reviewer: who, Via: access.ViaSession, Session: opened})
 	self.Key = issued.Key
 	return answer(w, self)
 }
 
 // signOut ends the session that the request came by, and takes the cookie back.
 func (h *signInHandlers) signOut(w http.ResponseWriter, r *http.Request) error {
-	who := reviewerOf(r)
-	if who.session != nil {
-		h.auth.sessions.Close(who.session)
+	who := access.ReviewerOf(r)
+	if who.Session != nil {
+		h.auth.Sessions.Close(who.Session)
 		h.log.Info("signed out", "reviewer", who.Name)
 	}
-	http.SetCookie(w, h.auth.cookie("", time.Unix(0, 0)))
+	http.SetCookie(w, h.auth.Cookie("", time.Unix(0, 0)))
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// viaOIDC is how a browser signs in at the provider; what it has then is a session.
+// viaOIDC is a sign-in at the provider, which opens a session.
 const viaOIDC = "oidc"
 
 // maxReturned bounds what a browser brings back: anybody may send it.
@@ -38,8 +38,8 @@ func (h *signInHandlers) beginOIDC(w http.ResponseWriter, r *http.Request) error
 	return answer(w, begun)
 }
 
-// finishOIDC takes what the provider gave a browser and opens a session for who
-// the provider says is at it.
+// finishOIDC takes the code that the provider gave a browser and opens a session for
+// the person whom the provider names.
 func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := h.offersOIDC(); err != nil {
 		return err

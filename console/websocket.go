@@ -11,12 +11,11 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/time/rate"
 
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/console/query"
 )
-
-// socketPath is where the WebSocket opens.
-const socketPath = "/api/v1/ws"
 
 const (
 	messagesAtOnce = 40                    // of one client; more are read
@@ -57,12 +56,12 @@ func (h *liveHandlers) websocket(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
 	}
-	if r.Method != http.MethodGet || !isHandshake(r) {
+	if r.Method != http.MethodGet || !access.IsHandshake(r) {
 		w.Header().Set("Connection", "Upgrade")
 		w.Header().Set("Upgrade", "websocket")
 		return problem.New(http.StatusUpgradeRequired, problem.CodeUpgradeRequired, "this is a WebSocket: open it with a WebSocket client, or follow GET /api/v1/events")
 	}
-	who := reviewerOf(r)
+	who := access.ReviewerOf(r)
 	statuses, err := h.open.enter(who.Name)
 	if err != nil {
 		return notEntered(err)
@@ -72,7 +71,7 @@ func (h *liveHandlers) websocket(w http.ResponseWriter, r *http.Request) error {
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{live.Subprotocol}})
 	if err != nil {
 		h.log.Debug("a WebSocket handshake was refused", "error", err)
-		return nil // the client has been told
+		return nil // Accept has answered the client
 	}
 	conn.SetReadLimit(maxBody)
 	h.metrics.sockets.Inc()
@@ -83,16 +82,15 @@ func (h *liveHandlers) websocket(w http.ResponseWriter, r *http.Request) error {
 }
 
 // parseSocketQuery reads where a socket resumes; nil is nowhere.
-func parseSocketQuery(query string) (last *uint64, err error) {
-	err = readQuery(query, "parameter", []parameter{{"last_event_id", func(value string) error {
+func parseSocketQuery(raw string) (last *uint64, err error) {
+	err = query.Read(raw, "parameter", []query.Parameter{query.Of("last_event_id", &last, func(value string) (*uint64, error) {
 		from, err := resumeFrom(value)
 		if err != nil || value == "" {
-			return errors.New("is not the id of an event; give the last event_id you got, once, or leave it out")
+			return nil, errors.New("is not the id of an event; give the last event_id you got, once, or leave it out")
 		}
 		from--
-		last = &from
-		return nil
-	}}})
+		return &from, nil
+	})})
 	return last, err
 }
 
@@ -100,7 +98,7 @@ func parseSocketQuery(query string) (last *uint64, err error) {
 type socket struct {
 	live     *liveHandlers
 	conn     *websocket.Conn
-	who      identity
+	who      access.Identity
 	statuses *rate.Limiter
 	replies  chan []byte // to what the client sent
 }
@@ -109,9 +107,9 @@ type socket struct {
 func (s *socket) run(parent context.Context, last *uint64) {
 	ctx, end := context.WithCancelCause(parent)
 	defer context.AfterFunc(s.live.running, func() { end(errStopping) })()
-	defer s.who.endWith(func() { end(errSessionOver) })()
-	// A read that is cancelled cuts the connection, so this one goes on until the
-	// client has been told that the socket ends.
+	defer s.who.EndWith(func() { end(errSessionOver) })()
+	// A read that is cancelled cuts the connection, so this one continues until
+	// the closing message has been sent.
 	reading, stopReading := context.WithCancel(context.WithoutCancel(parent))
 	var helpers sync.WaitGroup
 	helpers.Go(func() { end(s.read(ctx, reading)) })
@@ -122,7 +120,7 @@ func (s *socket) run(parent context.Context, last *uint64) {
 	helpers.Wait()
 }
 
-// close tells the client why, where there is something to tell.
+// close sends the client the reason, if the console ends the socket.
 func (s *socket) close(reason error, stopReading context.CancelFunc) {
 	code, ours := closeCodes[reason]
 	if !ours {
@@ -133,8 +131,7 @@ func (s *socket) close(reason error, stopReading context.CancelFunc) {
 	_ = s.conn.Close(code, reason.Error()) // the same
 }
 
-// keepAlive asks after the client once a heartbeat. One that does not answer has
-// gone.
+// keepAlive pings the client once a heartbeat. One that does not answer has gone.
 func (s *socket) keepAlive(ctx context.Context) error {
 	heartbeat := time.NewTicker(s.live.heartbeat)
 	defer heartbeat.Stop()

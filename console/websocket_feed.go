@@ -9,28 +9,29 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/live"
+	"github.com/heldcall/heldcall/console/query"
 )
 
 const (
-	// mostReplayed is how many events a client that comes back is told of; one that
-	// was away for longer begins anew.
+	// mostReplayed is how many missed events a client gets when it comes back; one
+	// that has missed more gets only the requests that wait.
 	mostReplayed = 10_000
 	// lookBack is how many events before the latest are looked at for requests that
 	// the list, which is searched in memory, did not have yet.
 	lookBack = 500
 )
 
-// feed is what a socket has told of, and from where it goes on.
+// feed are the requests that a socket has sent, and the event after which it resumes.
 type feed struct {
 	head  uint64          // the latest event when it began
 	since uint64          // the latest event that the client knows of, at most head
-	told  map[string]bool // the requests told of by what was recorded up to head
+	sent  map[string]bool // the requests sent for what was recorded up to head
 }
 
-// write tells the client what waits, then what happens, and what its own messages
-// came to.
+// write sends the client the requests that wait, then every change, and the answers to
+// its own messages.
 func (s *socket) write(ctx context.Context, last *uint64) error {
-	f, err := s.tellPending(ctx, last)
+	f, err := s.sendPending(ctx, last)
 	if err != nil {
 		return s.fail(ctx, err)
 	}
@@ -65,27 +66,27 @@ func (s *socket) write(ctx context.Context, last *uint64) error {
 // from is the first event to look at.
 func (f *feed) from() uint64 { return min(f.since, f.head-min(f.head, lookBack)) + 1 }
 
-// tellPending sends all that waits and then its ids.
-func (s *socket) tellPending(ctx context.Context, last *uint64) (*feed, error) {
+// sendPending sends all requests that wait and then their ids.
+func (s *socket) sendPending(ctx context.Context, last *uint64) (*feed, error) {
 	head, err := s.live.gate.LastSeq(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the end of the log: %w", err)
 	}
-	f := &feed{head: head, since: head, told: map[string]bool{}}
+	f := &feed{head: head, since: head, sent: map[string]bool{}}
 	ready := live.Ready{Pending: []string{}}
 	if last != nil && *last <= head && head-*last <= mostReplayed {
 		f.since, ready.Resumed = *last, true
 	}
-	filter := approvals.Filter{Status: approvals.StatusPending, Limit: maxLimit}
+	filter := approvals.Filter{Status: approvals.StatusPending, Limit: query.MaxLimit}
 	for {
 		page, err := s.live.requests.gate.Requests(ctx, filter)
 		if err != nil {
 			return nil, fmt.Errorf("list requests: %w", err)
 		}
 		for i := range page.Items {
-			f.told[page.Items[i].ID] = true
+			f.sent[page.Items[i].ID] = true
 			ready.Pending = append(ready.Pending, page.Items[i].ID)
-			if err := tell(ctx, s, live.Message[live.ToldRequest]{Type: live.TypeRequest, Data: live.Told(page.Items[i])}); err != nil {
+			if err := sendMessage(ctx, s, live.Message[live.ToldRequest]{Type: live.TypeRequest, Data: live.Told(page.Items[i])}); err != nil {
 				return nil, err
 			}
 		}
@@ -93,16 +94,16 @@ func (s *socket) tellPending(ctx context.Context, last *uint64) (*feed, error) {
 			break
 		}
 	}
-	return f, tell(ctx, s, live.Message[live.Ready]{Type: live.TypeReady, EventID: strconv.FormatUint(f.since, 10), Data: ready})
+	return f, sendMessage(ctx, s, live.Message[live.Ready]{Type: live.TypeReady, EventID: strconv.FormatUint(f.since, 10), Data: ready})
 }
 
-// forward tells of the request that an event is about, as it stands now.
+// forward sends the request that an event is about, as it is now.
 func (s *socket) forward(ctx context.Context, f *feed, event approvals.Event) error {
 	if !movesRequest(event.Type) {
 		return nil
 	}
 	begins, past := event.Type == approvals.EventApprovalRequired, event.Seq <= f.head
-	if f.told[event.RequestID] && (begins || past) {
+	if f.sent[event.RequestID] && (begins || past) {
 		return nil
 	}
 	request, err := s.live.requests.gate.Request(ctx, event.RequestID)
@@ -121,26 +122,26 @@ func (s *socket) forward(ctx context.Context, f *feed, event approvals.Event) er
 		message.Type = live.TypeRequest
 	}
 	if past {
-		f.told[event.RequestID] = true
+		f.sent[event.RequestID] = true
 	}
 	if event.Seq > f.since {
 		message.EventID = strconv.FormatUint(event.Seq, 10)
 	}
-	return tell(ctx, s, message)
+	return sendMessage(ctx, s, message)
 }
 
-// fail tells the client what went wrong, unless it is the client that went.
+// fail sends the client the error, unless the client has gone.
 func (s *socket) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, approvals.ErrStoreUnavailable) {
 		return err
 	}
 	s.live.log.Error("a WebSocket failed", "error", err)
-	_ = tell(ctx, s, problemMessage("", problemOf(http.MethodGet, err))) // it ends either way
+	_ = sendMessage(ctx, s, problemMessage("", problemOf(http.MethodGet, err))) // it ends either way
 	return errFailed
 }
 
-// tell sends one message.
-func tell[T any](ctx context.Context, s *socket, message live.Message[T]) error {
+// sendMessage sends one message.
+func sendMessage[T any](ctx context.Context, s *socket, message live.Message[T]) error {
 	text, err := encode(message)
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
 )
@@ -36,8 +37,8 @@ func (s *socket) answer(ctx context.Context, text []byte) any {
 	return reply
 }
 
-// because is what is wrong with a message, where there is more to say than that it is
-// no such object.
+// because is the reason why a message cannot be read, "" if it is only not such an
+// object.
 func because(err error) string {
 	var semantic *json.SemanticError
 	switch {
@@ -53,7 +54,7 @@ func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (
 	switch message.Type {
 	case live.TypeResponse:
 		if !s.who.Role.Includes(reviewers.RoleReviewer) {
-			return nil, lacksRole(s.who, reviewers.RoleReviewer)
+			return nil, access.LacksRole(s.who, reviewers.RoleReviewer)
 		}
 		request, err := s.live.requests.take(ctx, s.who, channelSocket, "", message.Data)
 		return live.Message[live.ToldRequest]{Type: live.TypeUpdate, ID: message.ID, Data: live.Told(request)}, err

@@ -8,10 +8,11 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/live"
+	"github.com/heldcall/heldcall/console/query"
 )
 
 // status is the state of the agents that a query selects.
-func (h *liveHandlers) status(ctx context.Context, query live.StatusQuery) (live.AgentStatus, error) {
+func (h *liveHandlers) status(ctx context.Context, asked live.StatusQuery) (live.AgentStatus, error) {
 	runs := map[[2]string]*live.RunStatus{} // by session and run
 	at := func(session, run string, who approvals.Principal) *live.RunStatus {
 		key := [2]string{session, run}
@@ -20,7 +21,7 @@ func (h *liveHandlers) status(ctx context.Context, query live.StatusQuery) (live
 		}
 		return runs[key]
 	}
-	filter := approvals.Filter{Status: approvals.StatusPending, SessionID: query.SessionID, RunID: query.RunID, Limit: maxLimit}
+	filter := approvals.Filter{Status: approvals.StatusPending, SessionID: asked.SessionID, RunID: asked.RunID, Limit: query.MaxLimit}
 	for {
 		page, err := h.requests.gate.Requests(ctx, filter)
 		if err == nil && len(page.Items) == 0 {
@@ -39,15 +40,15 @@ func (h *liveHandlers) status(ctx context.Context, query live.StatusQuery) (live
 			break
 		}
 	}
-	h.addSteered(query, runs, at)
+	h.addSteered(asked, runs, at)
 	return bySession(runs), nil
 }
 
 // addSteered adds the signals of runs. A signal may name a run by its id alone, so a
 // run whose session is not recorded is found by that.
-func (h *liveHandlers) addSteered(query live.StatusQuery, runs map[[2]string]*live.RunStatus, at func(session, run string, who approvals.Principal) *live.RunStatus) {
+func (h *liveHandlers) addSteered(asked live.StatusQuery, runs map[[2]string]*live.RunStatus, at func(session, run string, who approvals.Principal) *live.RunStatus) {
 	for _, steered := range h.runs.Runs() {
-		if query.RunID != "" && query.RunID != steered.ID {
+		if asked.RunID != "" && asked.RunID != steered.ID {
 			continue
 		}
 		found := false
@@ -56,7 +57,7 @@ func (h *liveHandlers) addSteered(query live.StatusQuery, runs map[[2]string]*li
 				run.State, run.ReviewerID, found = steered.State, steered.ReviewerID, true
 			}
 		}
-		if !found && (query.SessionID == "" || query.SessionID == steered.SessionID) {
+		if !found && (asked.SessionID == "" || asked.SessionID == steered.SessionID) {
 			run := at(steered.SessionID, steered.ID, steered.Principal)
 			run.State, run.ReviewerID = steered.State, steered.ReviewerID
 		}

@@ -32,9 +32,9 @@ func (f *flood) Follow(ctx context.Context, _ string, _ []approvals.EventType, f
 	return nil
 }
 
-func (f *flood) Note(context.Context, string, string) ([]byte, uint64, error) { return nil, 0, nil }
+func (f *flood) State(context.Context, string, string) ([]byte, uint64, error) { return nil, 0, nil }
 
-func (f *flood) PutNote(context.Context, string, string, []byte, uint64) (uint64, error) {
+func (f *flood) PutState(context.Context, string, string, []byte, uint64) (uint64, error) {
 	return 1, nil
 }
 

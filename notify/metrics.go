@@ -86,7 +86,7 @@ func (c *queueCollector) Collect(out chan<- prometheus.Metric) {
 		if n > 0 {
 			age = time.Since(oldest).Seconds()
 		}
-		out <- prometheus.MustNewConstMetric(descWaiting, prometheus.GaugeValue, float64(n), r.name)
-		out <- prometheus.MustNewConstMetric(descOldest, prometheus.GaugeValue, age, r.name)
+		out <- prometheus.MustNewConstMetric(descWaiting, prometheus.GaugeValue, float64(n), r.setup.Name)
+		out <- prometheus.MustNewConstMetric(descOldest, prometheus.GaugeValue, age, r.setup.Name)
 	}
 }

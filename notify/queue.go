@@ -8,7 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// item is what has happened to one card and is to be told.
+// item are the events of one card that are to be delivered.
 type item struct {
 	key      string
 	ids      []string            // of its requests, as far as they have been named
@@ -17,35 +17,35 @@ type item struct {
 	since    time.Time           // it was queued first
 	at       time.Time           // it is looked at next
 	attempts int                 // that failed
-	tick     time.Time           // told late, at this time; zero: it came by itself
+	tick     time.Time           // it is delivered late, at this time; zero: it was not late
 	alone    map[string]struct{} // targets at which its turn to be posted has come
-	crowd    *crowd              // in place of all the above: many items for one target
-	place    int                 // in the heap; -1: in hand, or in a crowd
-	inHand   bool
-	again    bool // something was added while it was in hand
+	group    *waitingGroup       // in place of all the above: many items for one target
+	place    int                 // in the heap; -1: taken, or in a group
+	taken    bool
+	changed  bool // something was added while it was taken
 }
 
-// crowd are items that wait to be posted together.
-type crowd struct {
+// waitingGroup are items that wait to be posted together.
+type waitingGroup struct {
 	target  string
 	members []*item
 }
 
-// queue is what one channel has still to be told, by time.
+// queue are the items of one channel, by time.
 type queue struct {
 	mu     sync.Mutex
 	byKey  map[string]*item
 	due    itemHeap
-	crowds map[string]*item // by target
+	groups map[string]*item // by target
 	paused time.Time        // nothing is due before
 	wake   chan struct{}
 }
 
 func newQueue() *queue {
-	return &queue{byKey: map[string]*item{}, crowds: map[string]*item{}, wake: make(chan struct{}, 1)}
+	return &queue{byKey: map[string]*item{}, groups: map[string]*item{}, wake: make(chan struct{}, 1)}
 }
 
-// add enters what happened to a card, beside what waits of it already.
+// add adds an event to the item of its card.
 func (q *queue) add(key string, e approvals.Event, m Message, tick time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -60,8 +60,8 @@ func (q *queue) add(key string, e approvals.Event, m Message, tick time.Time) {
 	if tick.After(it.tick) {
 		it.tick = tick
 	}
-	if it.inHand {
-		it.again = true
+	if it.taken {
+		it.changed = true
 	}
 }
 
@@ -88,7 +88,7 @@ func (q *queue) push(it *item) {
 	}
 }
 
-// next takes an item in hand whose time has come, or says how long it is until then.
+// next takes an item whose time has come, or returns the time until then.
 func (q *queue) next(now time.Time) (*item, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,7 +101,7 @@ func (q *queue) next(now time.Time) (*item, time.Duration) {
 		return nil, q.due[0].at.Sub(now)
 	}
 	it := heap.Pop(&q.due).(*item)
-	it.place, it.inHand, it.again = -1, true, false
+	it.place, it.taken, it.changed = -1, true, false
 	if len(q.due) > 0 {
 		q.signal() // each push wakes one worker only
 	}
@@ -115,12 +115,12 @@ func (q *queue) signal() {
 	}
 }
 
-// finish lets go of an item for which everything is done that it knew of when it was
-// taken in hand, and returns the messages that are done with.
+// finish releases an item whose events at the time it was taken are done, and returns
+// their messages.
 func (q *queue) finish(it *item, done []approvals.Event) []Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	it.inHand, it.attempts = false, 0
+	it.taken, it.attempts = false, 0
 	var messages []Message
 	told := map[string]bool{}
 	for i := range done {
@@ -132,7 +132,7 @@ func (q *queue) finish(it *item, done []approvals.Event) []Message {
 			delete(it.messages, id)
 		}
 	}
-	if it.again {
+	if it.changed {
 		it.at = time.Now()
 		q.push(it)
 		return messages
@@ -141,52 +141,52 @@ func (q *queue) finish(it *item, done []approvals.Event) []Message {
 	return messages
 }
 
-// later puts an item back that is to be looked at again.
+// later returns an item to the queue.
 func (q *queue) later(it *item, at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	it.inHand, it.at = false, at
+	it.taken, it.at = false, at
 	q.push(it)
 }
 
-// join puts an item into the crowd at a target, which is told at a time.
+// join puts an item into the group at a target, which is posted at a time.
 func (q *queue) join(it *item, target string, at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	it.inHand = false
-	waiting := q.crowds[target]
+	it.taken = false
+	waiting := q.groups[target]
 	if waiting == nil {
-		waiting = &item{crowd: &crowd{target: target}, since: it.since, at: at, place: -1}
-		q.crowds[target] = waiting
+		waiting = &item{group: &waitingGroup{target: target}, since: it.since, at: at, place: -1}
+		q.groups[target] = waiting
 		q.push(waiting)
 	}
-	waiting.crowd.members = append(waiting.crowd.members, it)
+	waiting.group.members = append(waiting.group.members, it)
 }
 
-// crowded reports whether items wait to be posted together at a target.
-func (q *queue) crowded(target string) bool {
+// groupWaits reports whether items wait to be posted together at a target.
+func (q *queue) groupWaits(target string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.crowds[target] != nil
+	return q.groups[target] != nil
 }
 
-// disperse ends a crowd, of which the first are taken and the others go on waiting.
-func (q *queue) disperse(it *item, most int) []*item {
+// takeGroup takes the first members of a group; the others continue to wait.
+func (q *queue) takeGroup(it *item, most int) []*item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	members := it.crowd.members
+	members := it.group.members
 	if len(members) <= most {
-		delete(q.crowds, it.crowd.target)
+		delete(q.groups, it.group.target)
 		return members
 	}
-	it.crowd.members = append([]*item(nil), members[most:]...)
-	it.inHand, it.at = false, time.Now()
+	it.group.members = append([]*item(nil), members[most:]...)
+	it.taken, it.at = false, time.Now()
 	q.push(it)
 	return members[:most:most]
 }
 
-// rest keeps the whole channel from being told anything for a while.
-func (q *queue) rest(until time.Time) {
+// pause pauses the whole channel.
+func (q *queue) pause(until time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if until.After(q.paused) {

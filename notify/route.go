@@ -147,8 +147,8 @@ func (rs Routes) tick(now time.Time) time.Time {
 	return next
 }
 
-// verdict is what routes say of a card on one channel.
-type verdict struct {
+// routing is the outcome of routes for a card on one channel.
+type routing struct {
 	targets []string
 	later   bool // some target is to be told at a later time
 }
@@ -156,14 +156,14 @@ type verdict struct {
 // of is where a channel tells of the requests of a card: wherever the routes send
 // one of them that waits for people. tick is the time for which they were queued, zero
 // where they came by themselves.
-func (rs Routes) of(channel string, requests []approvals.Request, now, tick time.Time) verdict {
+func (rs Routes) of(channel string, requests []approvals.Request, now, tick time.Time) routing {
 	if len(rs) == 0 {
-		return verdict{targets: []string{""}}
+		return routing{targets: []string{""}}
 	}
 	if tick.After(now) { // by the clock of who queued them
 		now = tick
 	}
-	var v verdict
+	var v routing
 	for i := range requests {
 		if requests[i].Status.Final() {
 			continue

@@ -166,10 +166,10 @@ func (m ackMsg) Return()  { m.send("-NAK") }
 // send sends a word of JetStream's protocol.
 func (m ackMsg) send(word string) { _ = m.conn.Publish(m.reply, []byte(word)) }
 
-// Note reads what a channel has written under a key; revision 0: nothing.
-func (s *Deliveries) Note(ctx context.Context, channel, key string) ([]byte, uint64, error) {
-	entry, err := s.bucket.get(ctx, noteKey(channel, key), errNoNote)
-	if errors.Is(err, errNoNote) {
+// State reads what a channel has written under a key; revision 0: nothing.
+func (s *Deliveries) State(ctx context.Context, channel, key string) ([]byte, uint64, error) {
+	entry, err := s.bucket.get(ctx, stateKey(channel, key), errNoState)
+	if errors.Is(err, errNoState) {
 		return nil, 0, nil
 	}
 	if err != nil {
@@ -178,16 +178,16 @@ func (s *Deliveries) Note(ctx context.Context, channel, key string) ([]byte, uin
 	return entry.Value(), entry.Revision(), nil
 }
 
-// errNoNote reports that nothing is written under a key.
-var errNoNote = errors.New("nothing is written there")
+// errNoState reports that nothing is written under a key.
+var errNoState = errors.New("nothing is written there")
 
-// PutNote writes a value under a key of a channel if that is at the revision, else it
+// PutState writes a value under a key of a channel if that is at the revision, else it
 // fails with [approvals.ErrConflict].
-func (s *Deliveries) PutNote(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error) {
+func (s *Deliveries) PutState(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error) {
 	if len(value) > s.bucket.backend.maxRecord()/2 {
-		return 0, fmt.Errorf("note %s of channel %s has %d bytes: %w", key, channel, len(value), approvals.ErrTooLarge)
+		return 0, fmt.Errorf("state %s of channel %s has %d bytes: %w", key, channel, len(value), approvals.ErrTooLarge)
 	}
-	return s.bucket.compareAndSet(ctx, noteKey(channel, key), value, revision)
+	return s.bucket.compareAndSet(ctx, stateKey(channel, key), value, revision)
 }
 
 // LinkKey is the key with which the links of a channel are signed, the same on every
@@ -196,4 +196,4 @@ func (s *Deliveries) LinkKey(ctx context.Context, channel string, fresh []byte) 
 	return s.keys.once(ctx, linkKeys+subjects.Token(channel), fresh)
 }
 
-func noteKey(channel, key string) string { return subjects.Token(channel) + "." + subjects.Token(key) }
+func stateKey(channel, key string) string { return subjects.Token(channel) + "." + subjects.Token(key) }

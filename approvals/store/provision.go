@@ -130,7 +130,7 @@ func (b *backend) provisionStreams(ctx context.Context, replicas int, retention 
 }
 
 // readFromLeader makes reads of a replicated bucket see every write that was
-// acknowledged before: a follower may lag behind.
+// acknowledged before: a follower may be late.
 func (b *backend) readFromLeader(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
 	stream, err := b.js.Stream(ctx, "KV_"+bucket)
 	if err != nil {

@@ -37,7 +37,7 @@ const (
 // than one may hold.
 const DelegationTTL = 366 * 24 * time.Hour
 
-// Options say where the state is. Zero fields take the defaults named here.
+// Options are the place of the state. Zero fields have the defaults named here.
 type Options struct {
 	// URL of an external NATS server or cluster, 2.12 or newer, several
 	// separated by commas. Empty: a server is embedded.

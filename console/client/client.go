@@ -1,5 +1,5 @@
 // Package client talks to the console of a running heldcall. Its methods fail
-// with the same errors as the gate behind the console, so a caller need not
+// with the same errors as the gate of the console, so a caller need not
 // care which of the two it asks; [UnreachableError] comes on top.
 package client
 
@@ -33,7 +33,7 @@ type Client struct {
 	http  *http.Client
 }
 
-// UnreachableError says that no heldcall answers at the console's URL.
+// UnreachableError reports that no heldcall answers at the console's URL.
 type UnreachableError struct {
 	URL string
 	Err error
@@ -127,10 +127,10 @@ func (c *Client) Request(ctx context.Context, id string) (approvals.Request, err
 	return r, notFound(err)
 }
 
-// Decide decides the request d.RequestID and returns it as it then stands. It
+// Decide decides the request d.RequestID and returns it as it is then. It
 // fails with [*approvals.DecidedError], which holds the request as somebody else
 // decided it, [*approvals.InvalidError] or [approvals.ErrUnknownRequest]. Who
-// decides, over which channel and when is the console's to say.
+// decides, over which channel and when is set by the console.
 func (c *Client) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
 	var r approvals.Request
 	err := c.exchange(ctx, http.MethodPost, "/api/v1/requests/"+url.PathEscape(d.RequestID)+"/decision", decisionBody(d), &r)
@@ -160,7 +160,7 @@ func decisionBody(d approvals.Decision) map[string]any {
 	return payload
 }
 
-// Signal steers the run s.RunID and returns it as it then stands. It fails with
+// Signal steers the run s.RunID and returns it as it is then. It fails with
 // [*approvals.InvalidError].
 func (c *Client) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
 	payload := map[string]any{"action": s.Action}
@@ -178,7 +178,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	return c.exchange(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
-// notFound says what the 404 of a request is to the caller.
+// notFound is the error of a 404 of a request.
 func notFound(err error) error {
 	if p := (*problem.Problem)(nil); errors.As(err, &p) && p.Code == problem.CodeNotFound {
 		return approvals.ErrUnknownRequest
@@ -209,7 +209,7 @@ func (c *Client) exchange(ctx context.Context, method, path string, body, result
 	return nil
 }
 
-// send returns the response if its status is 200, else the error it stands for.
+// send returns the response if its status is 200, else its error.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
 	var content bytes.Buffer
 	if body != nil {
@@ -235,7 +235,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	response, err := c.http.Do(request)
 	if err != nil {
 		if failed := (*url.Error)(nil); errors.As(err, &failed) {
-			err = failed.Err // the URL is said already
+			err = failed.Err // the URL is named already
 		}
 		return nil, &UnreachableError{URL: c.base, Err: err}
 	}
@@ -260,7 +260,7 @@ func (c *Client) failure(response *http.Response) error {
 	return reported(&p)
 }
 
-// reported is the error of the domain that a problem stands for.
+// reported is the error of the domain of a problem.
 func reported(p *problem.Problem) error {
 	switch {
 	case p.Code == problem.CodeAlreadyDecided && p.Request != nil:

@@ -23,7 +23,7 @@ const FromNow = -1
 
 // Events yields the audit log after a sequence number (0: all of it, [FromNow]:
 // what happens next) until the context ends or the console goes away; then the
-// error says why. To go on, call it again with the last Seq.
+// error reports why. To continue, call it again with the last Seq.
 func (c *Client) Events(ctx context.Context, after int64) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
 		header := http.Header{"Accept": {"text/event-stream"}}

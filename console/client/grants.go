@@ -40,14 +40,14 @@ func (c *Client) Grant(ctx context.Context, id string) (approvals.Grant, error) 
 }
 
 // AddGrant grants by hand. It fails with [*approvals.InvalidError]. Who grants,
-// over which channel and when is the console's to say.
+// over which channel and when is set by the console.
 func (c *Client) AddGrant(ctx context.Context, g approvals.Grant) (approvals.Grant, error) {
 	var added approvals.Grant
 	err := c.exchange(ctx, http.MethodPost, "/api/v1/grants", grantBody(g), &added)
 	return added, err
 }
 
-// PreviewGrant says which calls recorded lately a grant would have decided.
+// PreviewGrant returns which calls recorded lately a grant would have decided.
 func (c *Client) PreviewGrant(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error) {
 	var preview approvals.GrantPreview
 	err := c.exchange(ctx, http.MethodPost, "/api/v1/grants/preview", grantBody(g), &preview)
@@ -90,7 +90,7 @@ func grantBody(g approvals.Grant) map[string]any {
 	return body
 }
 
-// noGrant says what the 404 of a grant is to the caller.
+// noGrant is the error of a 404 of a grant.
 func noGrant(err error) error {
 	if p := (*problem.Problem)(nil); errors.As(err, &p) && p.Code == problem.CodeNotFound {
 		return approvals.ErrUnknownGrant

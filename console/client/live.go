@@ -37,7 +37,7 @@ type Live struct {
 	conn   *websocket.Conn
 	quiet  *time.Timer // gives up a console that is silent
 	cancel context.CancelFunc
-	ended  chan struct{} // closed when nothing more is read; why says why
+	ended  chan struct{} // closed when nothing more is read; why is the reason
 
 	mu       sync.Mutex
 	why      error
@@ -47,12 +47,12 @@ type Live struct {
 	awaiting map[string]chan<- answered
 }
 
-// Update is one thing that a [Live] tells.
+// Update is one message of a [Live].
 type Update struct {
 	// Type is live.TypeRequest for a request that waits, live.TypeUpdate for one that
-	// changed, and live.TypeReady when all that waits has been told.
+	// changed, and live.TypeReady when all that waits has been sent.
 	Type    live.Type
-	Request approvals.Request // as it stands, under its own names, abridged where it is large; not with live.TypeReady
+	Request approvals.Request // as it is now, under its own names, abridged where it is large; not with live.TypeReady
 	Ready   live.Ready        // with live.TypeReady
 	EventID string            // where to resume after this, "" where that has not changed
 }
@@ -63,10 +63,10 @@ type answered struct {
 	err  error
 }
 
-// Live opens a WebSocket. With the last EventID of an earlier one it also tells
-// what ended since then; "" begins anew. The context bounds the opening only.
+// Live opens a WebSocket. With the last EventID of an earlier one it also sends
+// what ended since then; "" begins with what waits. The context bounds the opening only.
 func (c *Client) Live(ctx context.Context, lastEventID string) (*Live, error) {
-	address := c.base + "/api/v1/ws"
+	address := c.base + live.Path
 	if lastEventID != "" {
 		address += "?last_event_id=" + url.QueryEscape(lastEventID)
 	}
@@ -136,7 +136,7 @@ func (l *Live) Decide(ctx context.Context, d approvals.Decision) (approvals.Requ
 	return decided.Data, notFound(err)
 }
 
-// Status is where agents stand: all, or those of a session or a run.
+// Status is the state of agents: all, or those of a session or a run.
 func (l *Live) Status(ctx context.Context, query live.StatusQuery) (live.AgentStatus, error) {
 	var status live.Message[live.AgentStatus]
 	err := l.exchange(ctx, live.TypeQuery, query, &status)
@@ -254,7 +254,7 @@ func (l *Live) take(text []byte) error {
 	return l.keep(update)
 }
 
-// errUnread ends a WebSocket whose updates nobody reads.
+// errUnread ends a WebSocket whose updates are not read.
 var errUnread = errors.New("too many updates were not read")
 
 func (l *Live) keep(update Update) error {

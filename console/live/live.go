@@ -9,9 +9,11 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Subprotocol is the one that the console speaks. KeyProtocol, with the key of a
-// session behind it, is offered beside it by a page that signed in: a page cannot
-// set the headers of a WebSocket.
+// Path is where the WebSocket is.
+const Path = "/api/v1/ws"
+
+// Subprotocol is that of the console. A page that signed in offers KeyProtocol too,
+// followed by the key of its session: a page cannot set the headers of a WebSocket.
 const (
 	Subprotocol = "heldcall.v1"
 	KeyProtocol = "heldcall.session_key."
@@ -23,7 +25,7 @@ type Type string
 // What the console sends.
 const (
 	TypeRequest Type = "agent_tool_permission_request" // a request that waits; Data is a ToldRequest
-	TypeUpdate  Type = "agent_tool_permission_update"  // a request as it stands now; Data is a ToldRequest
+	TypeUpdate  Type = "agent_tool_permission_update"  // a request as it is now; Data is a ToldRequest
 	TypeReady   Type = "ready"                         // what waits has been sent; Data is a Ready
 	TypeStatus  Type = "agent_status"                  // the answer to TypeQuery; Data is an AgentStatus
 	TypeError   Type = "error"                         // Data is a problem.Problem
@@ -38,7 +40,7 @@ const (
 // Message is what goes over a WebSocket, one a text frame.
 type Message[T any] struct {
 	Type Type `json:"type"`
-	// ID is the client's own name for a message that it sends, and stands in the
+	// ID is the client's own name for a message that it sends, and is in the
 	// answer to that one. What the console sends by itself has none.
 	ID string `json:"id,omitempty"`
 	// EventID is where to resume after this message: see the parameter
@@ -47,7 +49,7 @@ type Message[T any] struct {
 	Data    T      `json:"data"`
 }
 
-// ToldRequest is a request as a WebSocket tells it: with the names, beside its own, by
+// ToldRequest is a request as a WebSocket sends it: with the names, beside its own, by
 // which clients that were written for other agent frameworks know these things. A large
 // one is abridged, see [approvals.Request.Abridged].
 type ToldRequest struct {
@@ -63,7 +65,7 @@ func Told(r approvals.Request) ToldRequest {
 	return ToldRequest{Request: r, ExecutionID: r.ID, Parameters: r.Arguments, Message: r.Title}
 }
 
-// Ready says that whatever waits has been sent.
+// Ready reports that all that waits has been sent.
 type Ready struct {
 	// Pending are the ids of all that waits. Whatever else a client shows has ended.
 	Pending []string `json:"pending"`
@@ -71,13 +73,13 @@ type Ready struct {
 	Resumed bool `json:"resumed"`
 }
 
-// StatusQuery asks where agents stand: all, or those of a session or run.
+// StatusQuery asks for the state of agents: all, or those of a session or run.
 type StatusQuery struct {
 	SessionID string `json:"session_id,omitempty"`
 	RunID     string `json:"run_id,omitempty"`
 }
 
-// AgentStatus is where agents stand: the sessions in which something waits or
+// AgentStatus is the state of agents: the sessions in which something waits or
 // somebody steered a run.
 type AgentStatus struct {
 	Sessions []SessionStatus `json:"sessions"`
@@ -89,7 +91,7 @@ type SessionStatus struct {
 	Runs      []RunStatus `json:"runs"`
 }
 
-// RunStatus is where one run stands.
+// RunStatus is the state of one run.
 type RunStatus struct {
 	RunID      string              `json:"run_id"`
 	State      approvals.RunState  `json:"state"`

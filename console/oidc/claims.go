@@ -18,11 +18,11 @@ const (
 	claimVerified = "email_verified"
 )
 
-// claims are what the provider says of a person.
+// claims are the provider's claims about a person.
 type claims map[string]any
 
 // claims are those of the ID token and, where it leaves out what is needed, those
-// that the provider tells whoever has its access token.
+// of the UserInfo endpoint, which the access token opens.
 func (p *Provider) claims(ctx context.Context, d *discovered, token *oauth2.Token, identity *oidc.IDToken) (claims, error) {
 	said := claims{}
 	if err := identity.Claims(&said); err != nil {
@@ -126,7 +126,7 @@ func (c claims) email() string {
 	return strings.ToLower(address)
 }
 
-// reviewer is who the claims say somebody is, with the rights that the
+// reviewer is the person of the claims, with the rights that the
 // configuration gives them. It fails with [*RefusedError].
 func (c *Config) reviewer(said claims) (reviewers.Reviewer, error) {
 	name, err := c.name(said)

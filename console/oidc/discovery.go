@@ -16,13 +16,13 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// discovered is what the provider has said of itself.
+// discovered is the metadata of the provider.
 type discovered struct {
 	provider *oidc.Provider
 	oauth    oauth2.Config
 	keys     oidc.KeySet // that it signs with, as last read
 	verifier *oidc.IDTokenVerifier
-	userInfo bool // it has an endpoint that tells claims
+	userInfo bool // it has a UserInfo endpoint
 }
 
 // Check asks the provider about itself, as a sign-in does. It fails with
@@ -101,7 +101,7 @@ var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
-// CheckURL says what is wrong with an address of a provider, through which
+// CheckURL reports what is wrong with an address of a provider, through which
 // secrets pass: it is https, or http on loopback.
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
@@ -122,7 +122,7 @@ func (p *Provider) with(ctx context.Context) context.Context {
 }
 
 // checkRedirect follows a provider that has moved as far as secrets may go, and
-// takes none of them along: what is posted holds some.
+// takes none of them along: the body of the request contains some.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > 3 || via[0].Method != http.MethodGet {
 		return http.ErrUseLastResponse

@@ -63,17 +63,17 @@ type Membership struct {
 }
 
 var (
-	// ErrUnavailable says that the provider did not answer, or not as one.
+	// ErrUnavailable reports that the provider did not answer, or not as one.
 	ErrUnavailable = errors.New("the OpenID Connect provider is not available")
-	// ErrUnknown says that no sign-in of this browser waits for the code: it took
+	// ErrUnknown reports that no sign-in of this browser waits for the code: it took
 	// too long, has ended, or began elsewhere.
 	ErrUnknown = errors.New("no sign-in of this browser waits for this code")
-	// ErrRejected says that the provider refused the code, or that what it answered
-	// proves nobody's identity.
+	// ErrRejected reports that the provider refused the code, or that what it answered
+	// proves no identity.
 	ErrRejected = errors.New("the provider's answer does not prove who you are")
 )
 
-// RefusedError says that somebody is known, and may not come in.
+// RefusedError reports that a person is known and has no access.
 type RefusedError struct {
 	Who    string // "" if even that was missing
 	Reason string
@@ -88,7 +88,7 @@ type Provider struct {
 	client *http.Client
 	flows  *flows
 	found  atomic.Pointer[discovered]
-	asking chan struct{} // held by whoever asks the provider about itself
+	asking chan struct{} // held by the goroutine that reads the provider's metadata
 }
 
 // New makes a provider of a configuration that was checked. Nothing is asked yet.
@@ -131,8 +131,8 @@ type Returned struct {
 	Secret string `json:"secret"`
 }
 
-// Finish ends a sign-in: it tells who the person is and what they may do. A
-// sign-in can be ended once, whatever comes of it. It fails with [ErrUnknown],
+// Finish ends a sign-in: it returns the person and their rights. A
+// sign-in can be ended once, whatever its outcome. It fails with [ErrUnknown],
 // [ErrRejected], [*RefusedError] or [ErrUnavailable].
 func (p *Provider) Finish(ctx context.Context, r Returned) (reviewers.Reviewer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -167,7 +167,7 @@ func (p *Provider) verify(ctx context.Context, d *discovered, token *oauth2.Toke
 	if raw == "" {
 		return nil, fmt.Errorf("%w: it has no ID token; is openid among the scopes?", ErrRejected)
 	}
-	// The verifier reads the keys too, and does not tell one error from the other.
+	// The verifier reads the keys too, and does not distinguish the errors.
 	if _, err := d.keys.VerifySignature(ctx, raw); unanswered(err) {
 		return nil, fmt.Errorf("%w: read its keys: %w", ErrUnavailable, err)
 	}
@@ -198,8 +198,8 @@ func (p *Provider) verify(ctx context.Context, d *discovered, token *oauth2.Toke
 	return identity, nil
 }
 
-// exchangeError tells a provider that says no from one that says nothing. What
-// it said besides the code of the error may hold what it was sent.
+// exchangeError distinguishes a provider that refuses from one that does not answer. What
+// it answers besides the code of the error may contain the request.
 func exchangeError(err error) error {
 	if refused := (*oauth2.RetrieveError)(nil); !errors.As(err, &refused) || refused.Response == nil {
 		return fmt.Errorf("%w: exchange the code: %s", ErrUnavailable, withoutBody(err))
@@ -207,7 +207,7 @@ func exchangeError(err error) error {
 	return fmt.Errorf("%w: it refused the code: %s", ErrRejected, withoutBody(err))
 }
 
-// withoutBody is what an error of the exchange says without the provider's
+// withoutBody is the text of an error of the exchange without the provider's
 // words.
 func withoutBody(err error) string {
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) {

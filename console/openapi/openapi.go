@@ -82,7 +82,7 @@ func Describe(routes []Route) schema.Object {
 	}
 }
 
-// pathParameter is a part of a path that stands for any text.
+// pathParameter is a part of a path that matches any text.
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
 // operation describes one route.
@@ -139,8 +139,8 @@ func operationID(r Route) string {
 	return strings.ToLower(r.Method) + "_" + strings.Trim(notInNames.ReplaceAllString(r.Path, "_"), "_")
 }
 
-// messagesOf is the schema of what goes over a WebSocket in one direction: one of
-// several messages, told apart by their type. Each has a name of its own.
+// messagesOf is the schema of the messages of a WebSocket in one direction: one of
+// several, distinguished by their type. Each has a name of its own.
 func messagesOf(types schema.Set, all []Message, fields func(reflect.Type) object, required ...string) object {
 	choices, mapping := []object{}, object{}
 	for _, m := range all {

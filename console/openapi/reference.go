@@ -114,7 +114,7 @@ func fieldsOf(schema object) []referenceField {
 	return fields
 }
 
-// typeOf says a schema in a few words.
+// typeOf describes a schema in a few words.
 func typeOf(schema object) referenceType {
 	if ref, ok := schema["$ref"].(string); ok {
 		return referenceType{Link: ref[strings.LastIndexByte(ref, '/')+1:]}

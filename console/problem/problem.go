@@ -15,25 +15,25 @@ const ContentType = "application/problem+json"
 const (
 	CodeBadRequest       = "bad_request"        // 400: the query or the form of the request
 	CodeUnauthenticated  = "unauthenticated"    // 401: who sent it is not known
-	CodeWrongToken       = "wrong_token"        // 401: nobody has this token
-	CodeSignInFailed     = "sign_in_failed"     // 401: what came back from the provider proves nobody's identity
+	CodeWrongToken       = "wrong_token"        // 401: no reviewer has this token
+	CodeSignInFailed     = "sign_in_failed"     // 401: the answer of the provider proves no identity
 	CodeForbidden        = "forbidden"          // 403: who sent it may not
 	CodeForeignOrigin    = "foreign_origin"     // 403: sent by a page of another site
 	CodeForeignHost      = "foreign_host"       // 403: reached under a name that is not the console's
 	CodeNotFound         = "not_found"          // 404
 	CodeMethodNotAllowed = "method_not_allowed" // 405
-	CodeAlreadyDecided   = "already_decided"    // 409: Request and Decision say how
+	CodeAlreadyDecided   = "already_decided"    // 409: Request and Decision are the outcome
 	CodeTooLarge         = "too_large"          // 413
 	CodeUnsupportedType  = "unsupported_type"   // 415: the body is not application/json
-	CodeInvalid          = "invalid"            // 422: Field and Reason say what
+	CodeInvalid          = "invalid"            // 422: Field and Reason name it
 	CodeUpgradeRequired  = "upgrade_required"   // 426: a WebSocket
 	CodeTooManyAttempts  = "too_many_attempts"  // 429: to sign in
 	CodeTooManySockets   = "too_many_sockets"   // 429: of this reviewer, or of all
 	CodeInternal         = "internal"           // 500
-	// CodeProviderUnavailable is 502: nobody can sign in by the provider just now.
+	// CodeProviderUnavailable is 502: the OpenID Connect provider cannot be used now.
 	CodeProviderUnavailable = "provider_unavailable"
 	CodeStoreUnavailable    = "store_unavailable" // 503
-	CodeNotReady            = "not_ready"         // 503: Checks says why
+	CodeNotReady            = "not_ready"         // 503: Checks has the reasons
 	typePrefix              = "urn:heldcall:problem:"
 )
 

@@ -19,10 +19,10 @@ const minArguments = 60
 const maxFlags = 3
 
 // What some parts of a message may take, in bytes.
-func (m manner) name() int    { return m.most / 20 } // of a tool, a person, a rule
-func (m manner) reason() int  { return m.most / 10 }
-func (m manner) flag() int    { return m.most / 16 }
-func (m manner) preview() int { return m.most / 12 } // of a call among many
+func (m format) name() int    { return m.most / 20 } // of a tool, a person, a rule
+func (m format) reason() int  { return m.most / 10 }
+func (m format) flag() int    { return m.most / 16 }
+func (m format) preview() int { return m.most / 12 } // of a call among many
 
 // text is the message about the requests of a delivery.
 func (c *Channel) text(d notify.Delivery) string {
@@ -38,7 +38,7 @@ func (c *Channel) text(d notify.Delivery) string {
 
 // one is the message about one call.
 func (c *Channel) one(r *approvals.Request) string {
-	m := c.manner
+	m := c.format
 	head := []string{fmt.Sprintf("heldcall holds a call of %s: %s risk.", m.word(r.ToolName), risk(r)), m.who(r)}
 	if r.RuleTitle() != "" {
 		title, _ := m.quote(r.Title, m.reason())
@@ -69,7 +69,7 @@ func (c *Channel) one(r *approvals.Request) string {
 
 // many is the message about several calls: a line for each, as far as they fit.
 func (c *Channel) many(requests []approvals.Request, grouped bool) string {
-	m := c.manner
+	m := c.format
 	first := &requests[0]
 	worst, until := first, first.ExpiresAt
 	for i := range requests {
@@ -110,13 +110,13 @@ func size(lines []string) int {
 }
 
 // word is a short foreign text.
-func (m manner) word(text string) string {
+func (m format) word(text string) string {
 	quoted, _ := m.quote(text, m.name())
 	return quoted
 }
 
 // who says for whom a call is.
-func (m manner) who(r *approvals.Request) string {
+func (m format) who(r *approvals.Request) string {
 	var parts []string
 	for _, one := range []struct{ name, value string }{
 		{"agent", r.Principal.Agent},
@@ -143,7 +143,7 @@ func (c *Channel) link(id string) string {
 	if id != "" {
 		url += "requests/" + id
 	}
-	return c.manner.own(url)
+	return c.format.own(url)
 }
 
 func risk(r *approvals.Request) string { return cmp.Or(string(r.RiskLevel), "unknown") }

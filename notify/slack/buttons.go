@@ -22,8 +22,8 @@ const (
 
 // buttons are those of a call that waits, nil for none. What is not shown whole can
 // be denied, and that is all.
-func (c *Channel) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
-	if !c.takesClicks() || r.Kind != approvals.KindPermission && r.Kind != "" {
+func (c cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
+	if !c.clickable || (r.Kind != approvals.KindPermission && r.Kind != "") {
 		return nil
 	}
 	var row []slackapi.BlockElement
@@ -90,7 +90,7 @@ func decision(action string) (d approvals.Decision, ok bool) {
 }
 
 // offered reports whether a card has a button for this request, as it now stands.
-func (c *Channel) offered(action string, r *approvals.Request) bool {
+func (c cards) offered(action string, r *approvals.Request) bool {
 	buttons := c.buttons(r, viewOf(r, maxArguments).whole)
 	if buttons == nil {
 		return false

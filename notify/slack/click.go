@@ -57,8 +57,8 @@ func (c *Channel) press(ctx context.Context, click *slackapi.InteractionCallback
 		return err
 	case r.Status.Final():
 		return &approvals.DecidedError{Request: r}
-	case !c.offered(action.ActionID, &r):
-		return refuse("This cannot be done from Slack: %s.", c.link(r.ID, "decide in the inbox"))
+	case !c.cards.offered(action.ActionID, &r):
+		return refuse("This cannot be done from Slack: %s.", c.cards.link(r.ID, "decide in the inbox"))
 	}
 	if d, ok := decision(action.ActionID); ok {
 		r, err := c.decide(ctx, who, r.ID, d)
@@ -68,7 +68,7 @@ func (c *Channel) press(ctx context.Context, click *slackapi.InteractionCallback
 		return err
 	}
 	if _, err := c.api.OpenViewContext(ctx, click.TriggerID, form(action.ActionID, &r, click.Channel.ID)); err != nil {
-		return c.verdict("views.open", err)
+		return errorClass("views.open", err)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (c *Channel) reviewer(ctx context.Context, click *slackapi.InteractionCallb
 	}
 	user, err := c.api.GetUserInfoContext(ctx, userID)
 	if err != nil {
-		return who, c.verdict("users.info", err)
+		return who, errorClass("users.info", err)
 	}
 	if user.Deleted || user.IsBot || user.ID != userID {
 		return who, refuse("Slack says that your account is not one of an active person, so nothing was done.")
@@ -126,7 +126,7 @@ func (c *Channel) tell(ctx context.Context, click *slackapi.InteractionCallback,
 		options = append(options, slackapi.MsgOptionTS(thread))
 	}
 	if _, err := c.api.PostEphemeralContext(ctx, click.Channel.ID, click.User.ID, options...); err != nil {
-		c.log.Warn("cannot reply to a click that had no effect", "error", c.verdict("chat.postEphemeral", err))
+		c.log.Warn("cannot reply to a click that had no effect", "error", errorClass("chat.postEphemeral", err))
 	}
 }
 
@@ -140,7 +140,7 @@ func (c *Channel) excuse(err error) string {
 	case errors.As(err, &refused):
 		return refused.text
 	case errors.As(err, &decided):
-		return "This was over before: " + standing(&decided.Request) + "."
+		return "This was over before: " + statusText(&decided.Request) + "."
 	case errors.As(err, &forbidden):
 		return "You may not decide this: " + mustWord(forbidden.Reason) + "."
 	case errors.As(err, &invalid):
@@ -149,5 +149,5 @@ func (c *Channel) excuse(err error) string {
 		return "There is no such request any more."
 	}
 	c.log.Warn("a click in Slack could not be handled", "error", err)
-	return "heldcall could not do this now. Whether it was done is not known: " + c.link("", "look in the inbox") + ", or try again."
+	return "heldcall could not do this now. Whether it was done is not known: " + c.cards.link("", "look in the inbox") + ", or try again."
 }

@@ -34,9 +34,10 @@ func answers(err error, words []string) bool {
 	return errors.As(err, &refused) && slices.Contains(words, refused.Err)
 }
 
-// verdict says whether an error of Slack's API is for good. It names the method and
-// Slack's own word for what is wrong, and nothing of what was sent.
-func (c *Channel) verdict(method string, err error) error {
+// errorClass marks an error of Slack's API that is permanent, or that sets the time of
+// the next attempt. It names the method and Slack's own word for the error, and nothing
+// of what was sent.
+func errorClass(method string, err error) error {
 	var limited *slackapi.RateLimitedError
 	var refused slackapi.SlackErrorResponse
 	var status slackapi.StatusCodeError

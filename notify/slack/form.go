@@ -102,7 +102,7 @@ func (c *Channel) take(ctx context.Context, click *slackapi.InteractionCallback)
 		return err
 	case r.Status.Final():
 		return &approvals.DecidedError{Request: r}
-	case !c.offered(click.View.CallbackID, &r):
+	case !c.cards.offered(click.View.CallbackID, &r):
 		return refuse("This cannot be done from Slack: decide in the inbox.")
 	}
 	values := click.View.State.Values

@@ -103,7 +103,7 @@ func (c *Channel) Listen(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return c.verdict("apps.connections.open", err)
+	return errorClass("apps.connections.open", err)
 }
 
 // receive handles one event of Socket Mode.

@@ -64,7 +64,7 @@ type Channel struct {
 	socket    *slackapi.Client // nil without Socket Mode
 	secret    string
 	target    string
-	inbox     func() string
+	cards     cards
 	gate      Gate
 	reviewers Reviewers
 	log       *slog.Logger
@@ -103,8 +103,9 @@ func New(o Options) *Channel {
 	}
 	client := slackapi.New(o.BotToken, options...)
 	c := &Channel{
-		api: client, secret: o.SigningSecret, target: o.Target, inbox: o.Inbox,
-		gate: o.Gate, reviewers: o.Reviewers, log: o.Log,
+		api: client, secret: o.SigningSecret, target: o.Target,
+		cards: cards{inbox: o.Inbox, clickable: o.AppToken != "" || o.SigningSecret != ""},
+		gate:  o.Gate, reviewers: o.Reviewers, log: o.Log,
 		unsigned: rate.Sometimes{First: 1, Interval: time.Minute},
 	}
 	if o.AppToken != "" {
@@ -119,9 +120,6 @@ type silent struct{}
 // Output implements the library's logger.
 func (silent) Output(int, string) error { return nil }
 
-// takesClicks reports whether buttons lead anywhere.
-func (c *Channel) takesClicks() bool { return c.socket != nil || c.secret != "" }
-
 // posted is what a [notify.Ref] of this channel says.
 type posted struct {
 	Channel string `json:"channel"` // id of the conversation
@@ -133,7 +131,7 @@ func refOf(channel, ts string) (notify.Ref, error) {
 	return notify.Ref(text), err
 }
 
-func (c *Channel) parse(ref notify.Ref) (p posted, err error) {
+func parseRef(ref notify.Ref) (p posted, err error) {
 	if err := json.Unmarshal([]byte(ref), &p); err != nil {
 		return p, notify.Permanent(fmt.Errorf("the reference %q of a card cannot be read", ref))
 	}
@@ -148,7 +146,7 @@ func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 	})}
 	thread := options
 	if d.Thread != "" {
-		first, err := c.parse(d.Thread)
+		first, err := parseRef(d.Thread)
 		if err != nil {
 			return "", err
 		}
@@ -159,7 +157,7 @@ func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 		where, ts, err = c.post(ctx, d, options)
 	}
 	if err != nil {
-		return "", c.verdict("chat.postMessage", err)
+		return "", errorClass("chat.postMessage", err)
 	}
 	return refOf(where, ts)
 }
@@ -167,9 +165,9 @@ func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 // post sends a card, and a short one if Slack finds it too long: what a model writes
 // must not keep anybody from hearing of it.
 func (c *Channel) post(ctx context.Context, d notify.Delivery, options []slackapi.MsgOption) (where, ts string, err error) {
-	where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.message(d, c.blocks(d)), options)...)
+	where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.cards.message(d, c.cards.blocks(d)), options)...)
 	if answers(err, unfit) {
-		where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.message(d, c.short(d)), options)...)
+		where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.cards.message(d, c.cards.short(d)), options)...)
 	}
 	return where, ts, err
 }
@@ -189,16 +187,16 @@ const (
 
 // Update changes a card.
 func (c *Channel) Update(ctx context.Context, d notify.Delivery, ref notify.Ref) (notify.Ref, error) {
-	p, err := c.parse(ref)
+	p, err := parseRef(ref)
 	if err != nil {
 		return "", err
 	}
-	where, ts, _, err := c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.message(d, c.blocks(d))...)
+	where, ts, _, err := c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.cards.message(d, c.cards.blocks(d))...)
 	if answers(err, unfit) {
-		where, ts, _, err = c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.message(d, c.short(d))...)
+		where, ts, _, err = c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.cards.message(d, c.cards.short(d))...)
 	}
 	if err != nil {
-		return "", c.verdict("chat.update", err)
+		return "", errorClass("chat.update", err)
 	}
 	return refOf(where, ts)
 }
@@ -221,7 +219,7 @@ func (c *Channel) Find(ctx context.Context, d notify.Delivery) (notify.Ref, bool
 			return "", false, nil
 		}
 		if err != nil {
-			return "", false, c.verdict("conversations.history", err)
+			return "", false, errorClass("conversations.history", err)
 		}
 		for _, m := range page.Messages {
 			if m.Metadata.EventType == metadataType && m.Metadata.EventPayload[metadataCard] == d.ID {

@@ -35,7 +35,7 @@ func (h *home) of(ctx context.Context, slack api) (*slackapi.AuthTestResponse, e
 func (c *Channel) atHome(ctx context.Context, click *slackapi.InteractionCallback) error {
 	own, err := c.home.of(ctx, c.api)
 	if err != nil {
-		return c.verdict("auth.test", err)
+		return errorClass("auth.test", err)
 	}
 	inOrganization := click.IsEnterpriseInstall && click.Enterprise.ID != "" && click.Enterprise.ID == own.EnterpriseID
 	inWorkspace := click.Team.ID != "" && click.Team.ID == own.TeamID && (click.User.TeamID == "" || click.User.TeamID == own.TeamID)

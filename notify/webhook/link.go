@@ -19,11 +19,11 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
-// Notes keeps what a channel has to know again, on every replica and after a
+// Deliveries keeps what a channel has to know again, on every replica and after a
 // restart. The store of heldcall is one.
-type Notes interface {
-	Note(ctx context.Context, channel, key string) (value []byte, revision uint64, err error)
-	PutNote(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error)
+type Deliveries interface {
+	State(ctx context.Context, channel, key string) (value []byte, revision uint64, err error)
+	PutState(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error)
 	// LinkKey is the key of a channel's links, for good: fresh, if there is none yet.
 	LinkKey(ctx context.Context, channel string, fresh []byte) ([]byte, error)
 }
@@ -39,10 +39,10 @@ type LinkOptions struct {
 	Channel string // name of the webhook
 	Path    string // below the console's URL, where the links lead
 	// Reviewer is who the webhook acts for, as the configuration has them now.
-	Reviewer func() (reviewers.Reviewer, bool)
-	Gate     Gate
-	Notes    Notes
-	Log      *slog.Logger
+	Reviewer   func() (reviewers.Reviewer, bool)
+	Gate       Gate
+	Deliveries Deliveries
+	Log        *slog.Logger
 }
 
 // Links are URLs that decide one request for one reviewer, by approving or denying
@@ -78,7 +78,7 @@ func (l *Links) secret(ctx context.Context) ([]byte, error) {
 	}
 	fresh := make([]byte, keyLength)
 	_, _ = rand.Read(fresh) // never fails
-	key, err := l.o.Notes.LinkKey(ctx, l.o.Channel, fresh)
+	key, err := l.o.Deliveries.LinkKey(ctx, l.o.Channel, fresh)
 	if err != nil {
 		return nil, fmt.Errorf("read the key of the links: %w", err)
 	}
@@ -171,7 +171,7 @@ func (l *Links) decide(ctx context.Context, id string, action approvals.Action, 
 	who.Sign(&d)
 	decided, err := l.o.Gate.Decide(ctx, d)
 	if refused(err) {
-		if _, failed := l.o.Notes.PutNote(ctx, l.o.Channel, usedPrefix+id, []byte(givenBack), revision); failed != nil {
+		if _, failed := l.o.Deliveries.PutState(ctx, l.o.Channel, usedPrefix+id, []byte(givenBack), revision); failed != nil {
 			l.o.Log.Warn("a link that decided nothing stays used up", "request", id, "error", failed)
 		}
 	}
@@ -186,7 +186,7 @@ func (l *Links) use(ctx context.Context, id string, action approvals.Action) (re
 		return 0, err
 	}
 	used := string(action) + " " + time.Now().UTC().Format(time.RFC3339)
-	revision, err = l.o.Notes.PutNote(ctx, l.o.Channel, usedPrefix+id, []byte(used), revision)
+	revision, err = l.o.Deliveries.PutState(ctx, l.o.Channel, usedPrefix+id, []byte(used), revision)
 	if errors.Is(err, approvals.ErrConflict) {
 		return 0, errUsed
 	}
@@ -196,7 +196,7 @@ func (l *Links) use(ctx context.Context, id string, action approvals.Action) (re
 // unused fails with errUsed where the link of a request is used, and returns else the
 // revision of the record that says so.
 func (l *Links) unused(ctx context.Context, id string) (revision uint64, err error) {
-	value, revision, err := l.o.Notes.Note(ctx, l.o.Channel, usedPrefix+id)
+	value, revision, err := l.o.Deliveries.State(ctx, l.o.Channel, usedPrefix+id)
 	if err == nil && revision > 0 && string(value) != givenBack {
 		err = errUsed
 	}

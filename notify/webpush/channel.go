@@ -30,14 +30,12 @@ var (
 
 // Anybody reports whether any browser has subscribed.
 func (p *Push) Anybody() bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return len(p.byID) > 0
+	return p.browsers.any()
 }
 
 // Wants reports whether there is a browser to tell of any of the requests.
 func (p *Push) Wants(requests []approvals.Request) bool {
-	return slices.ContainsFunc(p.all(), func(s reviewers.Subscription) bool { return len(p.forWhom(s, requests)) > 0 })
+	return slices.ContainsFunc(p.browsers.all(), func(s reviewers.Subscription) bool { return len(p.forWhom(s, requests)) > 0 })
 }
 
 // Post tells every browser whose reviewer may approve one of the requests. The error
@@ -69,7 +67,7 @@ func (p *Push) Update(ctx context.Context, d notify.Delivery, posted notify.Ref)
 // tellNew tells browsers but those that were told, and returns the ids of those that
 // are told now.
 func (p *Push) tellNew(ctx context.Context, d notify.Delivery, told []string) (more []string, err error) {
-	subscriptions := slices.DeleteFunc(p.all(), func(s reviewers.Subscription) bool { return slices.Contains(told, s.ID) })
+	subscriptions := slices.DeleteFunc(p.browsers.all(), func(s reviewers.Subscription) bool { return slices.Contains(told, s.ID) })
 	now := time.Now()
 	return p.fanOut(ctx, d.ID, subscriptions, func(s reviewers.Subscription) (push, bool) {
 		requests := p.forWhom(s, d.Requests)
@@ -147,27 +145,9 @@ func (p *Push) fanOut(ctx context.Context, delivery string, to []reviewers.Subsc
 	return told, errors.Join(failed...)
 }
 
-// all are the subscriptions, the latest first.
-func (p *Push) all() []reviewers.Subscription {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	all := make([]reviewers.Subscription, 0, len(p.byID))
-	for _, s := range p.byID {
-		all = append(all, s)
-	}
-	sortLatestFirst(all)
-	return all
-}
-
 // known are those of ids that still stand.
 func (p *Push) known(ids []string) []reviewers.Subscription {
-	return slices.DeleteFunc(p.all(), func(s reviewers.Subscription) bool { return !slices.Contains(ids, s.ID) })
-}
-
-func sortLatestFirst(all []reviewers.Subscription) {
-	slices.SortFunc(all, func(a, b reviewers.Subscription) int {
-		return strings.Compare(b.CreatedAt.Format(time.RFC3339Nano)+b.ID, a.CreatedAt.Format(time.RFC3339Nano)+a.ID)
-	})
+	return slices.DeleteFunc(p.browsers.all(), func(s reviewers.Subscription) bool { return !slices.Contains(ids, s.ID) })
 }
 
 // refPrefix begins a [notify.Ref], which is not empty where nobody was told.

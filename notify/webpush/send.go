@@ -45,7 +45,7 @@ func (p *Push) send(ctx context.Context, s reviewers.Subscription, m push) error
 		&webpush.Subscription{Endpoint: s.Endpoint, Keys: webpush.Keys{Auth: s.Auth, P256dh: s.P256DH}},
 		&webpush.Options{
 			HTTPClient: p.client, Subscriber: p.contact, TTL: int(math.Ceil(m.ttl.Seconds())), Topic: m.message.ID, Urgency: m.urgency,
-			VAPIDPublicKey: p.public, VAPIDPrivateKey: p.secret,
+			VAPIDPublicKey: p.key.public, VAPIDPrivateKey: p.key.secret,
 		})
 	if err != nil {
 		if unsent := (*url.Error)(nil); errors.As(err, &unsent) {

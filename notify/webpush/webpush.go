@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -74,22 +74,21 @@ type Push struct {
 	private  bool
 	log      *slog.Logger
 	client   *http.Client
-	public   string // key, base64url
-	secret   string // key, base64url
+	key      keyPair
 	services *services
 	given    *given
-
-	loaded chan struct{}
-
-	mu   sync.RWMutex
-	byID map[string]reviewers.Subscription
+	browsers *browsers
+	loaded   chan struct{} // closed when browsers has what was recorded before
 }
+
+// keyPair is heldcall's own key for Web Push, in base64url.
+type keyPair struct{ public, secret string }
 
 // Open reads or makes the key. [Push.Run] must run for anybody to be told.
 func Open(ctx context.Context, o Options) (*Push, error) {
 	p := &Push{
 		store: o.Store, gate: o.Gate, reviewer: o.Reviewer, token: o.HoldsToken, rights: o.Rights, contact: o.Contact, preview: o.Preview, private: o.Private, log: o.Log,
-		client: newClient(o.Private), services: newServices(), given: newGiven(), loaded: make(chan struct{}), byID: map[string]reviewers.Subscription{},
+		client: newClient(o.Private), services: newServices(), given: newGiven(), loaded: make(chan struct{}), browsers: newBrowsers(),
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -106,21 +105,23 @@ func Open(ctx context.Context, o Options) (*Push, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the recorded key for Web Push is not one: %w", err)
 	}
-	p.secret = base64.RawURLEncoding.EncodeToString(key.Bytes())
-	p.public = base64.RawURLEncoding.EncodeToString(key.PublicKey().Bytes())
+	p.key = keyPair{
+		public: base64.RawURLEncoding.EncodeToString(key.PublicKey().Bytes()),
+		secret: base64.RawURLEncoding.EncodeToString(key.Bytes()),
+	}
 	return p, nil
 }
 
 // Run keeps to what is recorded of subscriptions until the context ends.
 func (p *Push) Run(ctx context.Context) error {
-	return p.store.WatchSubscriptions(ctx, p.keep, p.forget, func() { close(p.loaded) })
+	return p.store.WatchSubscriptions(ctx, p.browsers.put, p.browsers.remove, func() { close(p.loaded) })
 }
 
 // Ready is closed once what was recorded before is known.
 func (p *Push) Ready() <-chan struct{} { return p.loaded }
 
 // PublicKey is what browsers subscribe with: an uncompressed point in base64url.
-func (p *Push) PublicKey() string { return p.public }
+func (p *Push) PublicKey() string { return p.key.public }
 
 // Subscribe has a browser told of what its reviewer may approve, from now on. signed
 // is nil for a reviewer who has not signed in. It fails with [*approvals.InvalidError]
@@ -140,7 +141,7 @@ func (p *Push) Subscribe(ctx context.Context, reviewer string, signed *reviewers
 	if err := p.store.PutSubscription(ctx, s); err != nil {
 		return s, err
 	}
-	p.keep(s)
+	p.browsers.put(s)
 	own := p.Subscriptions(reviewer)
 	for _, old := range own[min(maxBrowsers, len(own)):] {
 		err = errors.Join(err, p.drop(ctx, old.ID))
@@ -150,24 +151,13 @@ func (p *Push) Subscribe(ctx context.Context, reviewer string, signed *reviewers
 
 // Subscriptions are those of a reviewer, the latest first.
 func (p *Push) Subscriptions(reviewer string) []reviewers.Subscription {
-	own := []reviewers.Subscription{}
-	p.mu.RLock()
-	for _, s := range p.byID {
-		if s.Reviewer == reviewer {
-			own = append(own, s)
-		}
-	}
-	p.mu.RUnlock()
-	sortLatestFirst(own)
-	return own
+	return slices.DeleteFunc(p.browsers.all(), func(s reviewers.Subscription) bool { return s.Reviewer != reviewer })
 }
 
 // Unsubscribe has a browser of a reviewer told nothing more; that of another is
 // left as it is.
 func (p *Push) Unsubscribe(ctx context.Context, reviewer, id string) error {
-	p.mu.RLock()
-	s, known := p.byID[id]
-	p.mu.RUnlock()
+	s, known := p.browsers.get(id)
 	if !known || s.Reviewer != reviewer {
 		return nil
 	}
@@ -179,18 +169,6 @@ func (p *Push) drop(ctx context.Context, id string) error {
 	if err := p.store.DeleteSubscription(ctx, id); err != nil {
 		return err
 	}
-	p.forget(id)
+	p.browsers.remove(id)
 	return nil
-}
-
-func (p *Push) keep(s reviewers.Subscription) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.byID[s.ID] = s
-}
-
-func (p *Push) forget(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.byID, id)
 }

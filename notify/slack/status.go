@@ -8,9 +8,9 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// standing says where a request stands: what it waits for, or how it ended and by
+// statusText is the status of a request: what it waits for, or how it ended and by
 // whom.
-func standing(r *approvals.Request) string {
+func statusText(r *approvals.Request) string {
 	switch {
 	case !r.Status.Final():
 		return waits(r)
@@ -33,8 +33,8 @@ func standing(r *approvals.Request) string {
 	return sign + " " + string(r.Status) + by(r)
 }
 
-// shortStanding is standing for a line among many.
-func shortStanding(r *approvals.Request) string {
+// shortStatus is the status in a line among many.
+func shortStatus(r *approvals.Request) string {
 	text := string(r.Status)
 	if d, ok := r.FinalDecision(); ok {
 		text += " by " + reviewer(d)

@@ -11,8 +11,8 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// manner is how a service takes texts.
-type manner struct {
+// format is how a service takes texts.
+type format struct {
 	open, end string            // around a foreign text
 	escapes   map[rune]string   // what would be markup or a mention in it
 	links     bool              // foreign text is code, in which nothing becomes a link
@@ -42,20 +42,20 @@ func asEscape(chars string) map[rune]string {
 // and what could be markup or end the quotes is written as escapes. So is everywhere
 // what could be a mention.
 var (
-	asHTML   = manner{open: "<code>", end: "</code>", escapes: map[rune]string{'&': "&amp;", '<': "&lt;", '>': "&gt;"}, links: true}
-	asCode   = manner{open: "`", end: "`", escapes: asEscape("`@<"), links: true}
-	asPlain  = manner{open: `"`, end: `"`, escapes: asEscape(`"@`)}
-	asLetter = manner{open: `"`, end: `"`, escapes: asEscape("\"`*_[]#~<>|&@")}
+	asHTML   = format{open: "<code>", end: "</code>", escapes: map[rune]string{'&': "&amp;", '<': "&lt;", '>': "&gt;"}, links: true}
+	asCode   = format{open: "`", end: "`", escapes: asEscape("`@<"), links: true}
+	asPlain  = format{open: `"`, end: `"`, escapes: asEscape(`"@`)}
+	asLetter = format{open: `"`, end: `"`, escapes: asEscape("\"`*_[]#~<>|&@")}
 )
 
-// with is the manner with some things set.
-func (m manner) with(most int, title bool, settings map[string]string) manner {
+// with is the format with some things set.
+func (m format) with(most int, title bool, settings map[string]string) format {
 	m.most, m.title, m.settings = most, title, settings
 	return m
 }
 
-// mannerOf is that of the service of a URL: the most careful where it is not known.
-func mannerOf(text string) manner {
+// formatOf is that of the service of a URL: the most careful where it is not known.
+func formatOf(text string) format {
 	scheme, _, _ := strings.Cut(text, ":")
 	scheme, _, _ = strings.Cut(strings.ToLower(scheme), "+")
 	switch scheme {
@@ -86,7 +86,7 @@ func mannerOf(text string) manner {
 
 // params are the settings of one message. The title is never of a model's words, and
 // the one in the URL goes before it.
-func (m manner) params(text string, d notify.Delivery) map[string]string {
+func (m format) params(text string, d notify.Delivery) map[string]string {
 	params := map[string]string{}
 	for key, value := range m.settings {
 		params[key] = value
@@ -112,7 +112,7 @@ var wwwDot = regexp.MustCompile(`(?i)(www)\.`)
 
 // quote is a foreign text as the service is to show it: on one line, within a number
 // of bytes, and whether that is all of it.
-func (m manner) quote(text string, most int) (quoted string, whole bool) {
+func (m format) quote(text string, most int) (quoted string, whole bool) {
 	if len(text) > most+utf8.UTFMax { // it does not fit, and may be megabytes
 		end := most
 		for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
@@ -145,14 +145,14 @@ func (m manner) quote(text string, most int) (quoted string, whole bool) {
 
 // ending is a foreign text after which nothing stands on its line: quotes, of which JSON
 // is full, are left in it.
-func (m manner) ending(text string, most int) (quoted string, whole bool) {
+func (m format) ending(text string, most int) (quoted string, whole bool) {
 	m.escapes = maps.Clone(m.escapes)
 	delete(m.escapes, '"')
 	return m.quote(text, most)
 }
 
 // own is a text of heldcall's that the service is to take as it is.
-func (m manner) own(text string) string {
+func (m format) own(text string) string {
 	if m.open != asHTML.open {
 		return text
 	}

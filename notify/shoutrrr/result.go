@@ -20,15 +20,15 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// verdict is what came of an order. Its words are this package's own.
-type verdict struct {
+// result is what came of an order. Its words are this package's own.
+type result struct {
 	Failed string `json:"failed"`        // why; "": the service has taken it
 	Final  bool   `json:"final"`         // trying again cannot help
 	After  int64  `json:"after_seconds"` // when the service wants to be asked again; 0: it does not say
 }
 
-// err is the verdict as channels give it.
-func (v verdict) err() error {
+// err is the result as channels give it.
+func (v result) err() error {
 	switch {
 	case v.Failed == "":
 		return nil
@@ -40,27 +40,27 @@ func (v verdict) err() error {
 	return errors.New(v.Failed)
 }
 
-// verdictOf says what came of an attempt, of which the library tells one thing and
+// resultOf says what came of an attempt, of which the library tells one thing and
 // the wire another: what was seen there goes first, as some services drop errors.
-func verdictOf(err error, w *witness) verdict {
+func resultOf(err error, w *recorder) result {
 	if s := w.seen; s != nil {
 		switch {
 		case s.err != nil:
-			return verdict{Failed: unreached(s.err)}
+			return result{Failed: unreached(s.err)}
 		case s.status >= http.StatusMultipleChoices:
-			return verdict{Failed: fmt.Sprintf("the service answered %d", s.status), Final: final(s.status), After: s.after}
+			return result{Failed: fmt.Sprintf("the service answered %d", s.status), Final: final(s.status), After: s.after}
 		case err != nil:
-			return verdict{Failed: fmt.Sprintf("the service answered %d, but not that it has taken the message", s.status)}
+			return result{Failed: fmt.Sprintf("the service answered %d, but not that it has taken the message", s.status)}
 		}
-		return verdict{}
+		return result{}
 	}
 	switch answer := (*textproto.Error)(nil); {
 	case err == nil, closedOnly(err):
-		return verdict{}
+		return result{}
 	case errors.As(err, &answer):
-		return verdict{Failed: fmt.Sprintf("the mail server answered %d", answer.Code), Final: finalMail(answer.Code)}
+		return result{Failed: fmt.Sprintf("the mail server answered %d", answer.Code), Final: finalMail(answer.Code)}
 	}
-	return verdict{Failed: unreached(err)}
+	return result{Failed: unreached(err)}
 }
 
 // final reports whether a status means this message. What an operator can put right,

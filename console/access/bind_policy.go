@@ -1,9 +1,10 @@
-package console
+// Package access decides which requests the console serves: bind_policy.go refuses
+// requests of foreign pages, authenticate.go finds who the sender is and compares
+// their role.
+package access
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -14,41 +15,38 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// maxBody bounds the body of a decision: arguments that a reviewer edited may be
-// long.
-const maxBody = 8 << 20
-
-// bindPolicy are the names and origins under which the console is reached.
-type bindPolicy struct {
+// BindPolicy are the names and origins under which the console is reached.
+type BindPolicy struct {
 	loopback bool   // it listens on loopback only
 	host     string // of its URL, "" without one
 	origin   string // the same
 	origins  *http.CrossOriginProtection
 }
 
-// newBindPolicy refuses an address that other machines can reach if there are no
-// reviewers.
-func newBindPolicy(o Options) (bindPolicy, error) {
-	host, _, err := net.SplitHostPort(o.Listen)
+// NewBindPolicy is the policy of a console that listens on an address, host:port, and
+// that reviewers reach under consoleURL, "" if that is the address. An address that
+// other machines can reach is an error if there are no reviewers.
+func NewBindPolicy(listen, consoleURL string, reviewers bool) (BindPolicy, error) {
+	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return bindPolicy{}, fmt.Errorf("console address %q is not host:port: %w", o.Listen, err)
+		return BindPolicy{}, fmt.Errorf("console address %q is not host:port: %w", listen, err)
 	}
-	p := bindPolicy{loopback: isLoopbackHost(host), origins: http.NewCrossOriginProtection()}
-	if !p.loopback && o.Reviewers == nil {
-		return bindPolicy{}, fmt.Errorf("console address %q is not a loopback address, and there are no reviewers to ask who may decide: "+
-			"configure console.reviewers, or set console.listen to 127.0.0.1 and reach it over SSH or kubectl port-forward", o.Listen)
+	p := BindPolicy{loopback: isLoopbackHost(host), origins: http.NewCrossOriginProtection()}
+	if !p.loopback && !reviewers {
+		return BindPolicy{}, fmt.Errorf("console address %q is not a loopback address, and there are no reviewers to ask who may decide: "+
+			"configure console.reviewers, or set console.listen to 127.0.0.1 and reach it over SSH or kubectl port-forward", listen)
 	}
-	if o.URL == "" {
+	if consoleURL == "" {
 		return p, nil
 	}
-	own, err := url.Parse(o.URL)
+	own, err := url.Parse(consoleURL)
 	if err != nil {
-		return bindPolicy{}, fmt.Errorf("console URL %q: %w", o.URL, err)
+		return BindPolicy{}, fmt.Errorf("console URL %q: %w", consoleURL, err)
 	}
 	p.host = own.Hostname()
 	p.origin = originOf(own)
 	if err := p.origins.AddTrustedOrigin(p.origin); err != nil {
-		return bindPolicy{}, fmt.Errorf("console URL %q: %w", o.URL, err)
+		return BindPolicy{}, fmt.Errorf("console URL %q: %w", consoleURL, err)
 	}
 	return p, nil
 }
@@ -59,17 +57,17 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), standard)
 }
 
-// guard refuses what a web page of another site can make a browser send: to a
+// Guard refuses what a web page of another site can make a browser send: to a
 // console on loopback, requests under a name that was bound to loopback (DNS
 // rebinding); to any, writes and WebSockets across origins. Programs other than
 // browsers pass.
-func (p bindPolicy) guard(r *http.Request) error {
+func (p BindPolicy) Guard(r *http.Request) error {
 	if host := hostOf(r.Host); p.loopback && !isLoopbackHost(host) && !(p.host != "" && strings.EqualFold(host, p.host)) {
 		return problem.New(http.StatusForbidden, problem.CodeForeignHost,
 			fmt.Sprintf("the host %q is neither loopback nor that of console.url; use http://127.0.0.1 or http://localhost with the console's port", host))
 	}
 	checked := r
-	if isHandshake(r) { // writes come over it, and browsers let any page open one
+	if IsHandshake(r) { // writes come over it, and browsers let any page open one
 		writing := *r
 		writing.Method, checked = http.MethodPost, &writing
 	}
@@ -100,15 +98,5 @@ func isLoopbackHost(host string) bool {
 	return strings.EqualFold(host, "localhost") || (err == nil && ip.IsLoopback())
 }
 
-// readBody reads a body that may not be larger than maxBody.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, problem.New(http.StatusRequestEntityTooLarge, problem.CodeTooLarge,
-			fmt.Sprintf("the body is larger than %d bytes; send less", tooLarge.Limit))
-	}
-	if err != nil {
-		return nil, problem.New(http.StatusBadRequest, problem.CodeBadRequest, "the body could not be read to its end")
-	}
-	return body, nil
-}
+// Origin is the origin of the console's URL, "" without one.
+func (p BindPolicy) Origin() string { return p.origin }

@@ -16,11 +16,11 @@ import (
 	"github.com/nicholas-fedor/shoutrrr/pkg/types"
 )
 
-// CourierArg is the one argument with which the program is a courier.
-const CourierArg = "shoutrrr-courier"
+// SenderArg is the one argument with which the program is a sender.
+const SenderArg = "shoutrrr-courier"
 
-// Asked reports whether the program was started as a courier, by its command line.
-func Asked(args []string) bool { return len(args) == 2 && args[1] == CourierArg }
+// IsSender reports whether the program was started as a sender, by its command line.
+func IsSender(args []string) bool { return len(args) == 2 && args[1] == SenderArg }
 
 const (
 	exitDone = iota
@@ -28,20 +28,20 @@ const (
 	exitLate
 )
 
-// Carry is all that a courier does: it reads an order, sends one message, writes what
+// RunSender is all that a sender does: it reads an order, sends one message, writes what
 // came of it, and returns the code to exit with. It may change what belongs to the
-// whole process, which is the courier's own: the transport that the library's services
+// whole process, which is the sender's own: the transport that the library's services
 // share is watched.
-func Carry(in io.Reader, out io.Writer) int {
+func RunSender(in io.Reader, out io.Writer) int {
 	var o order
 	if err := json.UnmarshalRead(io.LimitReader(in, 1<<20), &o); err != nil || o.Within <= 0 {
 		return exitOrder
 	}
 	time.AfterFunc(time.Duration(o.Within)*time.Millisecond, func() { os.Exit(exitLate) }) // where nobody ends it
-	w := &witness{base: http.DefaultTransport}
+	w := &recorder{base: http.DefaultTransport}
 	http.DefaultTransport = w
 	err := o.send(w)
-	if json.MarshalWrite(out, verdictOf(err, w)) != nil {
+	if json.MarshalWrite(out, resultOf(err, w)) != nil {
 		return exitOrder
 	}
 	return exitDone
@@ -50,7 +50,7 @@ func Carry(in io.Reader, out io.Writer) int {
 var errPanic = errors.New("the library has failed")
 
 // send sends by the service that the URL names.
-func (o *order) send(w *witness) (err error) {
+func (o *order) send(w *recorder) (err error) {
 	defer func() {
 		if recover() != nil {
 			err = errPanic
@@ -67,7 +67,7 @@ func (o *order) send(w *witness) (err error) {
 
 // watch has a service that does not use the shared transport use one that is watched,
 // and one that sleeps not do so: another attempt is the channel's to make.
-func watch(service types.Service, w *witness) {
+func watch(service types.Service, w *recorder) {
 	switch s := service.(type) {
 	case *discord.Service:
 		s.Sleeper = awake{}
@@ -90,10 +90,10 @@ type awake struct{}
 // Sleep implements the library's sleeper.
 func (awake) Sleep(time.Duration) {}
 
-// witness is a transport that notes how the services it carries requests to answer.
-// With the first answer that is no success it ends: nothing is repeated in a courier.
+// recorder is a transport that notes how the services it carries requests to answer.
+// With the first answer that is no success it ends: nothing is repeated in a sender.
 // Redirects are not followed, as who changes where messages go changes the URL.
-type witness struct {
+type recorder struct {
 	base http.RoundTripper
 	seen *seen
 }
@@ -107,8 +107,8 @@ type seen struct {
 
 var errOver = errors.New("the service has answered")
 
-func (w *witness) over(base http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) { return w.carry(base, r) })
+func (w *recorder) over(base http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) { return w.roundTrip(base, r) })
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -117,9 +117,9 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // RoundTrip implements [http.RoundTripper].
-func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) { return w.carry(w.base, r) }
+func (w *recorder) RoundTrip(r *http.Request) (*http.Response, error) { return w.roundTrip(w.base, r) }
 
-func (w *witness) carry(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+func (w *recorder) roundTrip(base http.RoundTripper, r *http.Request) (*http.Response, error) {
 	if w.seen != nil && (w.seen.err != nil || w.seen.status >= http.StatusMultipleChoices) {
 		return nil, errOver
 	}
@@ -133,7 +133,7 @@ func (w *witness) carry(base http.RoundTripper, r *http.Request) (*http.Response
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxVerdict))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxResult))
 	w.seen.after = retryAfter(resp.Header, body)
 	resp.Body = io.NopCloser(strings.NewReader(string(body)))
 	if resp.StatusCode < http.StatusBadRequest {
