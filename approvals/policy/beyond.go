@@ -48,7 +48,7 @@ func (s *subject) lookFolder() {
 		}
 		for _, v := range match.ValuesAt(s.members, field) {
 			l, problem := match.Locate(v.Text)
-			if v.Kind != '"' || v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0) {
+			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0)) {
 				s.goesBeyond(fmt.Sprintf("The call has the argument %s, which names another folder for the command to run in.", strings.Join(field, ".")))
 			}
 		}
@@ -81,7 +81,7 @@ func (s *subject) lookUnknown(members []match.Member, fields [][]string, top boo
 		if !match.IsPlainName(m.Name) {
 			texts = append(texts, m.Name)
 		}
-		if len(texts) > 0 || top && s.tool.listed {
+		if len(texts) > 0 || (top && s.tool.listed) {
 			s.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change what it does.", match.Visible(match.Shorten(m.Name, 60))))
 			s.compareUnknown(texts, all)
 		}

@@ -54,7 +54,7 @@ func TestDecoyArguments(t *testing.T) {
 			t.Errorf("%s %s: %s by %s (%s), want %s (%s)", tool, args, v.Action, v.Rule, v.Reason, want, reason)
 		}
 		e := p.Explain(Call{Tool: tool, Arguments: args})
-		if e.Verdict.Action != v.Action || want == Ask && e.Doubt == "" && v.Reason == reason {
+		if e.Verdict.Action != v.Action || (want == Ask && e.Doubt == "" && v.Reason == reason) {
 			t.Errorf("%s %s: explained as %s, %q", tool, args, e.Verdict.Action, e.Doubt)
 		}
 	}
@@ -135,7 +135,7 @@ rules:
 	f := func(tool, args string, want Action) {
 		t.Helper()
 		v := p.Judge(Call{Tool: tool, Arguments: args})
-		if v.Action != want || want == Ask && (!strings.Contains(v.Reason, "which programs read differently") || v.AllowRemember) {
+		if v.Action != want || (want == Ask && (!strings.Contains(v.Reason, "which programs read differently") || v.AllowRemember)) {
 			t.Errorf("%s %s: %s by %s (%s) %q, want %s", tool, args, v.Action, v.Rule, v.Reason, v.Flags, want)
 		}
 		if e := p.Explain(Call{Tool: tool, Arguments: args}); e.Verdict.Action != want {

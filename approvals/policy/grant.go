@@ -89,7 +89,7 @@ func (g *granted) holds(now time.Time) bool {
 // each of some ask patterns asks.
 func (g *granted) liftsAll(asks []*pattern) bool {
 	return g.byHand || !slices.ContainsFunc(asks, func(p *pattern) bool {
-		return p.rule.required > 1 || len(p.rule.reviewers) > 0 && !approvals.MemberOf(g.groups, p.rule.reviewers)
+		return p.rule.required > 1 || (len(p.rule.reviewers) > 0 && !approvals.MemberOf(g.groups, p.rule.reviewers))
 	})
 }
 

@@ -32,7 +32,7 @@ func (s *subject) findDeny() finding {
 func (s *subject) findDenyIn(x *index) finding {
 	found := finding{}
 	for p := range x.candidates(s.call.Tool, s.kind, s.keys, s.every) {
-		if m := s.match(p); m > found.match || m == found.match && m != match.No && p.rank < found.pattern.rank {
+		if m := s.match(p); m > found.match || (m == found.match && m != match.No && p.rank < found.pattern.rank) {
 			found = finding{m, p}
 		}
 	}
@@ -336,7 +336,7 @@ func settingsOf(asks []*pattern, silence bool) settings {
 		all.forget = all.forget || r.forget
 		all.scopes, all.forget = common(all.scopes, r.scopes, all.forget)
 		t := cmp.Or(r.timeout, DefaultTimeout)
-		if all.timeout == 0 || silence && t > all.timeout || !silence && t < all.timeout {
+		if all.timeout == 0 || (silence && t > all.timeout) || (!silence && t < all.timeout) {
 			all.timeout = t
 		}
 	}

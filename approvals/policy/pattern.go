@@ -93,7 +93,7 @@ func (p *pattern) fits(kinds []kind, allows bool) error {
 // check says why a pattern cannot be meant for a tool of a kind.
 func (p *pattern) check(k kind, allows bool) error {
 	switch {
-	case p.any || p.star && !allows || p.rule != nil && p.rule.wide:
+	case p.any || (p.star && !allows) || (p.rule != nil && p.rule.wide):
 		return nil
 	case k == asPath:
 		return p.pathErr

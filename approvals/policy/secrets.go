@@ -91,7 +91,7 @@ func (p *profiles) isSensitive(l match.Location) bool {
 
 func (p *profiles) hits(list []*match.PathGlob, l match.Location) bool {
 	return slices.ContainsFunc(list, func(g *match.PathGlob) bool {
-		at := g.Anywhere || g.Anchor == l.Anchor && g.Up == l.Up || l.Anchor == "" && l.Up > 0
+		at := g.Anywhere || (g.Anchor == l.Anchor && g.Up == l.Up) || (l.Anchor == "" && l.Up > 0)
 		return at && strings.Contains(l.Lower, g.Core) && doublestar.MatchUnvalidated(g.Lower, l.Lower)
 	})
 }

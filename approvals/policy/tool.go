@@ -100,7 +100,7 @@ func (t *tool) over(known *tool) *tool {
 	both.workdir = appendNew(known.workdir, t.workdir)
 	both.anyFolder = len(t.workdir) > 0
 	both.args = append(slices.Clip(known.args), t.args...)
-	both.listed = t.listed || known.listed && !t.typed
+	both.listed = t.listed || (known.listed && !t.typed)
 	return &both
 }
 

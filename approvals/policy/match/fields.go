@@ -120,7 +120,7 @@ func Strings(text string) (found []string, all bool) {
 		if err != nil {
 			return found, errors.Is(err, io.EOF)
 		}
-		if t.Kind() != '"' || in == '{' && index%2 == 0 && IsPlainName(t.String()) {
+		if t.Kind() != '"' || (in == '{' && index%2 == 0 && IsPlainName(t.String())) {
 			continue
 		}
 		if len(found) == MaxReadings {

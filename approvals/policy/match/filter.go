@@ -90,11 +90,11 @@ func selectsSegments(filter, list []string, pinned bool) bool {
 	case len(list) == 0:
 		return pinned && !slices.ContainsFunc(filter, func(s string) bool { return s != "**" })
 	case list[0] == "**":
-		return selectsSegments(filter, list[1:], pinned) || len(filter) > 0 && selectsSegments(filter[1:], list, pinned)
+		return selectsSegments(filter, list[1:], pinned) || (len(filter) > 0 && selectsSegments(filter[1:], list, pinned))
 	case len(filter) == 0:
 		return false
 	case filter[0] == "**":
-		return selectsSegments(filter[1:], list, pinned) || pinned && selectsSegments(filter, list[1:], pinned)
+		return selectsSegments(filter[1:], list, pinned) || (pinned && selectsSegments(filter, list[1:], pinned))
 	}
 	meets := meetsName
 	if pinned {

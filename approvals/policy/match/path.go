@@ -33,7 +33,7 @@ func Locate(text string) (l Location, problem string) {
 	case hasDrive(text):
 		anchor, rest = strings.ToLower(text[:2]), text[2:]
 	}
-	if anchor == "/" || hasDrive(anchor) && strings.HasPrefix(rest, "/") {
+	if anchor == "/" || (hasDrive(anchor) && strings.HasPrefix(rest, "/")) {
 		rest = strings.TrimPrefix(path.Clean("/"+rest), "/")
 	} else {
 		rest = path.Clean(strings.TrimLeft(rest, "/"))
@@ -116,7 +116,7 @@ func hasDrive(text string) bool {
 func hasScheme(text string) bool {
 	name, _, found := strings.Cut(text, ":")
 	return found && name != "" && IsLetter(name[0]) && !strings.ContainsFunc(name, func(r rune) bool {
-		return r > unicode.MaxASCII || !IsLetter(byte(r)) && !strings.ContainsRune("0123456789+.-", r)
+		return r > unicode.MaxASCII || (!IsLetter(byte(r)) && !strings.ContainsRune("0123456789+.-", r))
 	})
 }
 
@@ -146,6 +146,8 @@ type PathGlob struct {
 // literalGlob escapes what is special to doublestar only.
 var literalGlob = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
 
+// NewPathGlob reads the argument of a pattern for paths. The error says why no path can
+// be compared with it.
 func NewPathGlob(text string) (*PathGlob, error) {
 	if strings.HasSuffix(text, "/") && text != "/" {
 		text += "**"
@@ -208,6 +210,7 @@ func pathKeys(lower string) []string {
 // SegmentKey is the key of the paths that have a segment.
 func SegmentKey(segment string) string { return "/" + segment }
 
+// LastSegment returns the text after the last slash.
 func LastSegment(body string) string { return body[strings.LastIndexByte(body, '/')+1:] }
 
 // Covers reports whether a path is among those that the glob means, for an
@@ -223,7 +226,7 @@ func (g *PathGlob) Match(l Location) Result {
 	if beside && !strings.Contains(g.head, "*") && FirstSegment(l.Lower) != g.head {
 		return No
 	}
-	if g.Covers(l) || g.Anywhere && doublestar.MatchUnvalidated(g.Body, l.Body) {
+	if g.Covers(l) || (g.Anywhere && doublestar.MatchUnvalidated(g.Body, l.Body)) {
 		return Yes
 	}
 	body := l.Lower
@@ -273,6 +276,7 @@ func endsLike(body string, like func(string) bool) bool {
 	}
 }
 
+// FirstSegment returns the text before the first slash.
 func FirstSegment(body string) string {
 	first, _, _ := strings.Cut(body, "/")
 	return first

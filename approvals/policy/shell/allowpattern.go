@@ -1,12 +1,12 @@
 package shell
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -23,6 +23,8 @@ type AllowPattern struct {
 
 var errNotOneCommand = errors.New("is not one command of plain words: write one pattern for each command that is allowed")
 
+// NewAllowPattern reads the argument of an allow pattern. The error says why it is not one
+// command of plain words.
 func NewAllowPattern(text string) (*AllowPattern, error) {
 	if problem := scriptProblem(text); problem != "" {
 		return nil, errNotOneCommand
@@ -50,10 +52,6 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 	}
 	p.takeTail()
 	return p, nil
-}
-
-func newParser() *syntax.Parser {
-	return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 }
 
 // takeTail takes a last word * or a trailing :* off the words.
@@ -187,7 +185,7 @@ func (p *AllowPattern) coversWord(i int, word string, star, wild bool) bool {
 	if g.Literal() {
 		return true
 	}
-	if !star && !isOption(g.Prefix()) || i == 0 && isOption(word) {
+	if (!star && !isOption(g.Prefix())) || (i == 0 && isOption(word)) {
 		return false
 	}
 	return !match.LeadsUp(word) || !slices.ContainsFunc(g.Parts, func(part string) bool { return strings.Contains(part, "/") })

@@ -41,26 +41,17 @@ func ansiEscape(b *strings.Builder, text string) (n int, ok bool) {
 		b.WriteByte(c)
 		return 1, true
 	}
-	most, base, from := 0, 16, 1
-	switch text[0] {
-	case 'x':
-		most = 2
-	case 'u':
-		most = 4
-	case 'U':
-		most = 8
-	case '0', '1', '2', '3', '4', '5', '6', '7':
-		most, base, from = 3, 8, 0
-	default:
+	from, most, base := numberForm(text[0])
+	if most == 0 {
 		return 0, false
 	}
 	end := from
-	for end < len(text) && end < from+most && isDigit(text[end], base) {
+	for end < len(text) && end < from+most && isDigitOf(text[end], base) {
 		end++
 	}
 	code, err := strconv.ParseUint(text[from:end], base, 32)
 	switch {
-	case err != nil || code == 0 || base == 8 && byte(code) == 0:
+	case err != nil || code == 0 || (base == 8 && byte(code) == 0):
 		return 0, false
 	case text[0] == 'u' || text[0] == 'U':
 		if code > utf8.MaxRune || !utf8.ValidRune(rune(code)) {
@@ -73,7 +64,23 @@ func ansiEscape(b *strings.Builder, text string) (n int, ok bool) {
 	return end, true
 }
 
-func isDigit(c byte, base int) bool {
+// numberForm is where the digits of an escape by number begin, how many there are at most,
+// and their base. most is 0 if there is no such escape.
+func numberForm(c byte) (from, most, base int) {
+	switch c {
+	case 'x':
+		return 1, 2, 16
+	case 'u':
+		return 1, 4, 16
+	case 'U':
+		return 1, 8, 16
+	case '0', '1', '2', '3', '4', '5', '6', '7':
+		return 0, 3, 8
+	}
+	return 0, 0, 0
+}
+
+func isDigitOf(c byte, base int) bool {
 	_, err := strconv.ParseUint(string(c), base, 8)
 	return err == nil
 }

@@ -1,10 +1,10 @@
 package shell
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 
 	"mvdan.cc/sh/v3/syntax"
 )

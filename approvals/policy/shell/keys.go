@@ -6,13 +6,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-func firstWord(text string) string {
-	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
-		return text[:i]
-	}
-	return text
-}
-
 // maxKeyWords is how many words of a command it is looked up by.
 const maxKeyWords = 8
 

@@ -1,10 +1,10 @@
 package shell
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // wordsGlob is the argument of a deny or ask pattern as the words of a command,

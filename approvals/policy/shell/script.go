@@ -1,12 +1,20 @@
+// Package shell finds the commands in shell scripts, as far as that is possible without
+// running them, and compares them with the patterns of policies.
+//
+// [Programs.Parse] reads a script: [Script] lists its commands at any depth, with those
+// that sudo, xargs, sh -c and the like run. The table in programs.yaml holds what is known
+// of programs. A [Pattern] is for rules that deny or ask and matches a script that may run
+// a command; an [AllowPattern] covers one command of plain words.
 package shell
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -341,4 +349,19 @@ func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
 			f.findNested(c, src, depth)
 		}
 	}
+}
+
+// otherPart is a part of a script that is no command and that a reviewer is shown beside
+// the commands: what sets a variable, and where a list of commands is redirected.
+type otherPart struct {
+	at   int // in the source
+	text string
+}
+
+// othersWithin are the other parts of a script in a word of another script.
+func (s *Script) othersWithin() []otherPart {
+	for i := range s.others {
+		s.others[i].at = math.MaxInt
+	}
+	return s.others
 }

@@ -67,7 +67,7 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 // harmlessRedirect reports whether a redirection only joins output and errors or
 // throws them away.
 func harmlessRedirect(r *syntax.Redirect) bool {
-	if r.Hdoc != nil || r.Word == nil || r.N != nil && r.N.Value != "1" && r.N.Value != "2" {
+	if r.Hdoc != nil || r.Word == nil || (r.N != nil && r.N.Value != "1" && r.N.Value != "2") {
 		return false
 	}
 	switch to := r.Word.Lit(); r.Op {
