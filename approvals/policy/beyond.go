@@ -11,26 +11,26 @@ import (
 // lookBeyond notes what of a call counts beside its resource: arguments that lead
 // elsewhere than its path, a folder in which its command runs, and arguments that
 // nothing is known of.
-func (s *subject) lookBeyond() {
-	s.lookBelow()
-	s.lookFolder()
-	s.lookUnknown(s.members, slices.Concat(s.tool.fields, s.tool.workdir), true)
-	s.lookFilters()
+func (p *parser) lookBeyond() {
+	p.lookBelow()
+	p.lookFolder()
+	p.lookUnknown(p.members, slices.Concat(p.c.Tool.fields, p.c.Tool.workdir), true)
+	p.lookFilters()
 }
 
 // goesBeyond notes the first reason why the resource is not all that counts.
-func (s *subject) goesBeyond(why string) {
-	if s.beyond == "" {
-		s.beyond = why
+func (p *parser) goesBeyond(why string) {
+	if p.c.Beyond == "" {
+		p.c.Beyond = why
 	}
 }
 
 // lookBelow notes arguments that must name something below the path and may not.
-func (s *subject) lookBelow() {
-	for _, name := range s.tool.below {
-		for _, v := range match.ValuesAt(s.members, []string{name}) {
+func (p *parser) lookBelow() {
+	for _, name := range p.c.Tool.below {
+		for _, v := range match.ValuesAt(p.members, []string{name}) {
 			if l, problem := match.Locate(v.Text); v.Kind != '"' || problem != "" || l.Anchor != "" || strings.Contains(v.Text, "..") {
-				s.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of its folder.", name))
+				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of its folder.", name))
 			}
 		}
 	}
@@ -38,18 +38,18 @@ func (s *subject) lookBelow() {
 
 // lookFolder notes the folder in which a command runs, unless it is in the agent's
 // own or the policy takes any.
-func (s *subject) lookFolder() {
-	if s.kind != asShell || s.tool.anyFolder {
+func (p *parser) lookFolder() {
+	if p.c.Kind != asShell || p.c.Tool.anyFolder {
 		return
 	}
-	for _, field := range s.tool.workdir {
-		if slices.Contains(s.tool.args, field[0]) {
+	for _, field := range p.c.Tool.workdir {
+		if slices.Contains(p.c.Tool.args, field[0]) {
 			continue
 		}
-		for _, v := range match.ValuesAt(s.members, field) {
+		for _, v := range match.ValuesAt(p.members, field) {
 			l, problem := match.Locate(v.Text)
 			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0)) {
-				s.goesBeyond(fmt.Sprintf("The call has the argument %s, which names another folder for the command to run in.", strings.Join(field, ".")))
+				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which names another folder for the command to run in.", strings.Join(field, ".")))
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func (s *subject) lookFolder() {
 // lookUnknown notes the members that are neither a field nor a known argument, if
 // they hold a text, or, at the top, if the tool's arguments are listed. Deny and ask
 // patterns are compared with these texts.
-func (s *subject) lookUnknown(members []match.Member, fields [][]string, top bool) {
+func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool) {
 	for _, m := range members {
 		field, inner := false, [][]string(nil)
 		for _, f := range fields {
@@ -71,36 +71,59 @@ func (s *subject) lookUnknown(members []match.Member, fields [][]string, top boo
 			}
 		}
 		switch {
-		case field, top && slices.Contains(s.tool.args, m.Name):
+		case field, top && slices.Contains(p.c.Tool.args, m.Name):
 			continue
 		case len(inner) > 0 && m.Value.Kind() == '{':
-			s.lookUnknown(match.Members(m.Value), inner, false)
+			p.lookUnknown(match.Members(m.Value), inner, false)
 			continue
 		}
 		texts, all := match.Strings(string(m.Value))
 		if !match.IsPlainName(m.Name) {
 			texts = append(texts, m.Name)
 		}
-		if len(texts) > 0 || (top && s.tool.listed) {
-			s.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change what it does.", match.Visible(match.Shorten(m.Name, 60))))
-			s.compareUnknown(texts, all)
+		if len(texts) > 0 || (top && p.c.Tool.listed) {
+			p.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change what it does.", match.Visible(match.Shorten(m.Name, 60))))
+			p.compareUnknown(texts, all)
 		}
 	}
 }
 
 // compareUnknown adds texts of unknown arguments to what deny and ask patterns are
 // compared with.
-func (s *subject) compareUnknown(texts []string, all bool) {
-	if !s.compares() {
+func (p *parser) compareUnknown(texts []string, all bool) {
+	if !p.compares() {
 		return
 	}
 	for _, text := range texts {
-		if all = all && len(s.unknown) < match.MaxReadings; !all {
+		if all = all && len(p.c.Unknown) < match.MaxReadings; !all {
 			break
 		}
-		s.unknown = append(s.unknown, s.newReading(text))
+		p.c.Unknown = append(p.c.Unknown, p.newCandidate(text))
 	}
-	if !all && s.unclear == "" {
-		s.unclear = "The arguments hold more texts than are judged."
+	if !all && p.c.Unclear == "" {
+		p.c.Unclear = "The arguments hold more texts than are judged."
+	}
+}
+
+// lookFilters notes an argument that selects files of the list, or those that the
+// tool leaves out otherwise.
+func (p *parser) lookFilters() {
+	if p.c.Kind != asPath {
+		return
+	}
+	for _, name := range p.c.Tool.below {
+		for _, v := range match.ValuesAt(p.members, []string{name}) {
+			if p.c.known.Profiles.selects(v.Text) {
+				p.c.Filter = v.Text
+			}
+		}
+	}
+	if p.c.Tool.leaves == "" {
+		return
+	}
+	for _, v := range match.ValuesAt(p.members, []string{p.c.Tool.leaves}) {
+		if v.Kind != 't' {
+			p.c.Filter = p.c.Tool.leaves + ": " + v.Text
+		}
 	}
 }

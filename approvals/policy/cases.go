@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals"
 
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )

@@ -194,7 +194,7 @@ func decoyed(args map[string]any) map[string]string {
 // covers no call of it with a decoy.
 func TestKnownToolsMindDecoys(t *testing.T) {
 	judged := 0
-	for _, known := range knownProfiles().all() {
+	for _, known := range KnownProfiles().all() {
 		if !known.names.Literal() || len(known.fields) == 0 || known.patch {
 			continue
 		}

@@ -2,31 +2,9 @@ package policy
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 )
-
-// Demand is what rules that name the same groups want of a question: so many approvals
-// by their members.
-type Demand struct {
-	Rule              string     // "policy.yaml:12"; of several rules, with commas between
-	Reviewers         []string   // groups, sorted; none: any reviewer
-	RequiredApprovals int        // at least 1
-	Escalate          Escalation // who may approve too, after a while
-}
-
-// demandsOf is what each rule of several ask patterns wants.
-func demandsOf(asks []*pattern) []Demand {
-	var all []Demand
-	for i, p := range asks {
-		if slices.ContainsFunc(asks[:i], func(earlier *pattern) bool { return earlier.rule == p.rule }) {
-			continue
-		}
-		all = append(all, Demand{p.where, slices.Clone(p.rule.reviewers), p.rule.required, p.rule.escalate})
-	}
-	return all
-}
 
 // Wants is what reviewers have to give before the call goes; none where they are not
 // asked.
@@ -63,39 +41,4 @@ func (v *Verdict) want(all []Demand) {
 	}
 	slices.Sort(v.Reviewers)
 	v.Reviewers = slices.Compact(v.Reviewers)
-}
-
-// merged makes one of the demands that the same groups meet. What is wanted of any
-// reviewer is wanted of the members of each group: those are reviewers too.
-func merged(all []Demand) []Demand {
-	var found []Demand
-	anybody := all[0]
-	anybody.RequiredApprovals = 1
-	for _, d := range all {
-		if len(d.Reviewers) == 0 {
-			anybody.RequiredApprovals = max(anybody.RequiredApprovals, d.RequiredApprovals)
-			continue
-		}
-		i := slices.IndexFunc(found, func(one Demand) bool {
-			return slices.Equal(one.Reviewers, d.Reviewers) && one.Escalate.compare(d.Escalate) == 0
-		})
-		if i < 0 {
-			found = append(found, d)
-			continue
-		}
-		same := &found[i]
-		same.RequiredApprovals = max(same.RequiredApprovals, d.RequiredApprovals)
-		for rule := range strings.SplitSeq(d.Rule, ", ") {
-			if !slices.Contains(strings.Split(same.Rule, ", "), rule) {
-				same.Rule += ", " + rule
-			}
-		}
-	}
-	if len(found) == 0 {
-		return []Demand{anybody}
-	}
-	for i := range found {
-		found[i].RequiredApprovals = max(found[i].RequiredApprovals, anybody.RequiredApprovals)
-	}
-	return found
 }

@@ -2,24 +2,11 @@ package policy
 
 import (
 	"cmp"
-	"slices"
-	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/internal/strictyaml"
-	"go.yaml.in/yaml/v3"
 )
-
-// Escalation is who may decide a question too when nobody has for a while. The
-// zero value is none.
-type Escalation struct {
-	After time.Duration // from the question on; less than its timeout
-	To    []string      // groups, sorted
-}
-
-// compare orders escalations by what they say.
-func (e Escalation) compare(other Escalation) int {
-	return cmp.Or(cmp.Compare(e.After, other.After), slices.Compare(e.To, other.To))
-}
 
 // escalation reads the escalate of a rule.
 func (r *reader) escalation(n *yaml.Node, path string) Escalation {

@@ -29,15 +29,17 @@ type RuleExplanation struct {
 
 // Explain judges a call and says how. The rules are in the order of the file.
 func (p *Policy) Explain(c Call) Explanation {
-	s := p.newSubject(c)
-	e := Explanation{Verdict: p.Judge(c), Known: s.known(), Commands: s.shownCommands(), Doubt: s.doubt()}
+	evaluation := p.evaluate(c)
+	x := &explainer{evaluation, evaluation.c}
+	e := Explanation{Verdict: p.Judge(c), Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}
 	type listed struct {
 		*pattern
 		in Action
 	}
 	var all []listed
-	for in, x := range map[Action]*index{Deny: p.deny, Ask: p.ask, Allow: p.allow, "rewrite": p.rewrite} {
-		for _, one := range x.all {
+	rules := p.rules
+	for in, list := range map[Action]*index{Deny: rules.deny, Ask: rules.ask, Allow: rules.allow, "rewrite": rules.rewrite} {
+		for _, one := range list.all {
 			all = append(all, listed{one, in})
 		}
 	}
@@ -47,53 +49,59 @@ func (p *Policy) Explain(c Call) Explanation {
 	for _, one := range all {
 		r := RuleExplanation{Where: one.where, List: one.in, Pattern: one.text}
 		if one.in == Allow || one.in == "rewrite" {
-			r.Applies, r.Says = s.explainAllow(one.pattern)
+			r.Applies, r.Says = x.explainAllow(one.pattern)
 		} else {
-			r.Applies, r.Says = s.explainMatch(one.pattern)
+			r.Applies, r.Says = x.explainMatch(one.pattern)
 		}
 		e.Rules = append(e.Rules, r)
 	}
 	return e
 }
 
+// explainer explains the verdict on one call.
+type explainer struct {
+	e *evaluation
+	c *ParsedCall // of e
+}
+
 // known says what is known of the tool.
-func (s *subject) known() string {
+func (x *explainer) known() string {
 	switch {
-	case s.tool == nil:
+	case x.c.Tool == nil:
 		return "Nothing is known of the tool: its arguments are compared as a whole."
-	case !s.tool.typed:
-		return fmt.Sprintf("Its arguments are compared as a whole (%s).", s.tool.where)
+	case !x.c.Tool.typed:
+		return fmt.Sprintf("Its arguments are compared as a whole (%s).", x.c.Tool.where)
 	}
-	what := kindNames[s.kind]
-	if s.tool.patch {
+	what := kindNames[x.c.Kind]
+	if x.c.Tool.patch {
 		what = "patch"
 	}
-	return fmt.Sprintf("Its %s is judged as %s (%s).", s.tool.fieldNames(), what, s.tool.where)
+	return fmt.Sprintf("Its %s is judged as %s (%s).", x.c.Tool.fieldNames(), what, x.c.Tool.where)
 }
 
 // doubt is why no allow pattern with an argument covers the call, or "".
-func (s *subject) doubt() string {
-	if len(s.doubts) > 0 {
-		return s.doubts[0]
+func (x *explainer) doubt() string {
+	if len(x.c.Doubts) > 0 {
+		return x.c.Doubts[0]
 	}
 	filtered := ""
-	if s.filter != "" {
-		filtered = s.secretReason()
+	if x.c.Filter != "" {
+		filtered = x.c.SecretReason()
 	}
-	return cmp.Or(s.unclear, s.beyond, filtered, s.notPlain())
+	return cmp.Or(x.c.Unclear, x.c.Beyond, filtered, x.c.NotSimple())
 }
 
 // explainMatch says what a deny or ask pattern says of the call.
-func (s *subject) explainMatch(p *pattern) (applies bool, says string) {
-	if !p.isFor(s.call.Tool, s.kind) {
+func (x *explainer) explainMatch(p *pattern) (applies bool, says string) {
+	if !p.isFor(x.c.Call.Tool, x.c.Kind) {
 		return false, "is for another tool"
 	}
-	compared := s.compare(p)
-	switch s.meets(p, compared) {
+	compared := p.compare(x.c)
+	switch x.e.meets(p, compared) {
 	case match.Yes:
 		return true, "matches"
 	case match.Maybe:
-		return true, "may match: " + s.inDoubt(p)
+		return true, "may match: " + x.e.inDoubt(p)
 	}
 	if compared != match.No {
 		return false, "its condition is not true"
@@ -102,32 +110,32 @@ func (s *subject) explainMatch(p *pattern) (applies bool, says string) {
 }
 
 // explainAllow says what an allow pattern says of the call.
-func (s *subject) explainAllow(p *pattern) (applies bool, says string) {
+func (x *explainer) explainAllow(p *pattern) (applies bool, says string) {
 	switch {
-	case !p.isFor(s.call.Tool, s.kind):
+	case !p.isFor(x.c.Call.Tool, x.c.Kind):
 		return false, "is for another tool"
-	case len(s.doubts) == 0 && !s.allows(p):
+	case len(x.c.Doubts) == 0 && !x.e.allows(p):
 		return false, "its condition is not true"
-	case p.any && len(s.doubts) == 0:
+	case p.any && len(x.c.Doubts) == 0:
 		return true, "covers every call of the tool"
-	case s.doubt() != "":
-		return false, "does not cover the call: " + strings.TrimSuffix(s.doubt(), ".")
-	case s.kind == asShell && !p.rule.wide:
-		return s.explainCommands(p)
+	case x.doubt() != "":
+		return false, "does not cover the call: " + strings.TrimSuffix(x.doubt(), ".")
+	case x.c.Kind == asShell && !p.rule.wide:
+		return x.explainCommands(p)
 	}
-	for i := range s.resources() {
-		if p.covers(s, &s.readings[i]) {
-			return true, "covers " + match.Shorten(s.readings[i].text, 60)
+	for i := range x.c.Resources() {
+		if p.covers(x.c, &x.c.Candidates[i]) {
+			return true, "covers " + match.Shorten(x.c.Candidates[i].Text, 60)
 		}
 	}
 	return false, "does not cover it"
 }
 
-func (s *subject) explainCommands(p *pattern) (applies bool, says string) {
+func (x *explainer) explainCommands(p *pattern) (applies bool, says string) {
 	var covered []string
-	for _, script := range s.scripts() {
+	for _, script := range x.c.Scripts() {
 		for _, c := range script.Commands {
-			if s.coversCommand(p, c) {
+			if p.coversCommand(x.c, c) {
 				covered = append(covered, match.Shorten(c.Display(), 60))
 			}
 		}

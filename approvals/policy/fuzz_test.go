@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/heldcall/heldcall/approvals"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 const shellPolicy = `

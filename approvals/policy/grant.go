@@ -116,7 +116,7 @@ func (p *pattern) checkProgram() error {
 func (p *Policy) CheckGrant(c *CompiledGrant) error {
 	allows := c.grant.Effect == approvals.GrantAllow
 	for _, one := range c.patterns {
-		kinds := p.kindsFor(one)
+		kinds := p.rules.kindsFor(one)
 		err := one.fits(kinds, allows)
 		if err == nil && allows && slices.Contains(kinds, asShell) {
 			err = one.checkProgram()
@@ -132,7 +132,7 @@ func (p *Policy) CheckGrant(c *CompiledGrant) error {
 // tools run shell scripts is known here only of those with a built-in profile.
 func (c *CompiledGrant) IsFor(tool string) bool {
 	k := asPlain
-	if t := knownProfiles().find(tool); t != nil {
+	if t := KnownProfiles().find(tool); t != nil {
 		k = t.kind
 	}
 	return slices.ContainsFunc(c.patterns, func(p *pattern) bool { return p.isFor(tool, k) })
@@ -144,11 +144,11 @@ func (c *CompiledGrant) IsFor(tool string) bool {
 func (p *Policy) Covers(c *CompiledGrant, call Call) bool {
 	grant := c.grant
 	call.Principal, call.Session = grant.Principal, grant.SessionID
-	s := p.With(NewGrants(c)).newSubject(call)
+	e := p.With(NewGrants(c)).evaluate(call)
 	if grant.Effect == approvals.GrantDeny {
-		return s.findDenyIn(s.granted[0].deny).match == match.Yes
+		return e.findDenyIn(e.granted[0].deny).match == match.Yes
 	}
-	_, ok := s.findAllow(s.granted[0].allow)
+	_, ok := e.findAllow(e.granted[0].allow)
 	return ok
 }
 
@@ -156,10 +156,10 @@ func (p *Policy) Covers(c *CompiledGrant, call Call) bool {
 // "": each that denies matches it by itself, each that allows covers a part of it,
 // such as one command of a script.
 func (p *Policy) Unrelated(c *CompiledGrant, call Call) string {
-	s := p.newSubject(call)
-	related := s.partly
+	e := p.evaluate(call)
+	related := e.partly
 	if c.grant.Effect == approvals.GrantDeny {
-		related = func(one *pattern) bool { return s.match(one) == match.Yes }
+		related = func(one *pattern) bool { return e.match(one) == match.Yes }
 	}
 	for _, one := range c.patterns {
 		if !related(one) {

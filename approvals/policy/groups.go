@@ -4,7 +4,7 @@ import "slices"
 
 // Groups are the groups that rules name, as their reviewers or to escalate to, each with
 // one of the rules that do.
-func (p *Policy) Groups() map[string]string {
+func (p *ruleSet) Groups() map[string]string {
 	groups := map[string]string{}
 	for _, list := range []*index{p.ask, p.limited.ask, p.limited.allow} {
 		if list == nil {

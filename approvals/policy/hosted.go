@@ -4,8 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // hosted is what policy says of tools that the provider runs itself. Their calls
@@ -24,7 +25,7 @@ const keptPrompt = "prompt"
 // provider runs: [Allow], [Deny], or [Ask] where each call of it has to be
 // approved, which only hosted MCP tools (mcp:SERVER) can be.
 func (p *Policy) JudgeHosted(_ approvals.Principal, name string) Verdict {
-	h := &p.hosted
+	h := &p.rules.hosted
 	v := Verdict{Action: Allow, Rule: h.rule, Risk: approvals.RiskMedium, Resource: name, Reason: "Tools that the provider runs may be offered."}
 	mcp := strings.HasPrefix(name, "mcp:")
 	v.Listed = slices.ContainsFunc(h.names, func(p *pattern) bool { return p.tool.Match(name) })

@@ -67,6 +67,18 @@ func (x *index) candidates(tool string, k kind, keys []string, every bool) iter.
 	}
 }
 
+// first returns the pattern of the lowest rank that has one of some keys and is like that,
+// or nil.
+func (x *index) first(tool string, k kind, keys []string, like func(*pattern) bool) *pattern {
+	var found *pattern
+	for p := range x.candidates(tool, k, keys, false) {
+		if (found == nil || p.rank < found.rank) && like(p) {
+			found = p
+		}
+	}
+	return found
+}
+
 func (s *shelf) visit(k kind, keys []string, every bool, yield func(*pattern) bool) bool {
 	few := len(s.all) <= 4
 	if every || few {

@@ -6,13 +6,13 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// Patterns that allow are told apart by more than those that deny, which must
-// see through quoting, folders and letter case: one of commands by the words in
-// front of its first *, one of paths by its first segment. Nor are they all looked
-// at where a call may hide what it does: such a call they do not cover.
-
 // allowKeys are those of which a resource of a kind has one among its own if an
 // allow pattern covers it. There are none where the pattern may cover any.
+//
+// They distinguish more than the keys of patterns that deny, which must see through
+// quoting, folders and letter case: a pattern for commands has the words in front of its
+// first *, one for paths its first segment. Nor are all allow patterns compared with a
+// call that may hide what it does: they do not cover it.
 func (p *pattern) allowKeys(k kind) []string {
 	switch {
 	case p.any || p.star || p.rule.wide:
@@ -22,21 +22,8 @@ func (p *pattern) allowKeys(k kind) []string {
 		}
 	case k == asPath && p.path != nil && !p.path.Fixed:
 		if first := match.FirstSegment(p.path.Lower); !strings.ContainsAny(first, `*\`) {
-			return []string{rootKey(&p.path.Location, first)}
+			return []string{RootKey(&p.path.Location, first)}
 		}
 	}
 	return p.keys(k)
-}
-
-// rootKey is the key of the paths below a first segment.
-func rootKey(l *match.Location, first string) string { return "\x00" + l.Anchor + "\x00" + first }
-
-// addAllowKeys adds what patterns that allow are looked up by.
-func (s *subject) addAllowKeys(r *reading) {
-	switch s.kind {
-	case asPath:
-		s.addKey(rootKey(&r.path, match.FirstSegment(r.path.Lower)))
-	case asShell:
-		s.keys = r.script.AppendAllowKeys(s.keys)
-	}
 }

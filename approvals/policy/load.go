@@ -13,7 +13,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -32,21 +31,22 @@ func Load(file string) (*Policy, error) {
 	return Parse(file, src)
 }
 
-// Parse reads a policy. The name stands for its file in errors, and the last
-// element of it in verdicts. What is wrong is returned as [Errors], all of it.
-func Parse(name string, src []byte) (*Policy, error) {
+// ParseSet reads the rules of a policy. The name stands for its file in errors, and the
+// last element of it in the places of rules. What is wrong is returned as [Errors], all
+// of it.
+func ParseSet(name string, src []byte) (*ruleSet, error) {
 	r := newReader(name)
-	p := Default()
-	p.profiles, p.fallback = knownProfiles(), ""
+	set := EmptySet()
+	set.known.Profiles, set.fallback = KnownProfiles(), ""
 	if root := r.Root(src); root != nil {
-		r.policy(root, p)
+		r.policy(root, set)
 	}
-	p.fallback = cmp.Or(p.fallback, Ask)
+	set.fallback = cmp.Or(set.fallback, Ask)
 	if len(r.Errors) > 0 {
 		slices.SortStableFunc(r.Errors, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
 		return nil, r.Errors
 	}
-	return p, nil
+	return set, nil
 }
 
 // reader reads the YAML of a policy.
@@ -54,7 +54,7 @@ type reader struct{ strictyaml.Reader }
 
 func newReader(file string) *reader { return &reader{strictyaml.Reader{File: file}} }
 
-func (r *reader) policy(root *yaml.Node, p *Policy) {
+func (r *reader) policy(root *yaml.Node, p *ruleSet) {
 	var tools, rules *yaml.Node
 	r.Mapping(root, "", []strictyaml.Key{
 		{Name: "default", Read: func(n *yaml.Node, path string) { p.fallback = r.action(n, path) }},
@@ -64,11 +64,11 @@ func (r *reader) policy(root *yaml.Node, p *Policy) {
 				reason: "The call can be read in more than one way, and the policy denies such calls.",
 			}
 		}},
-		{Name: "profiles", Read: func(n *yaml.Node, path string) { r.profiles(n, path, p) }},
+		{Name: "profiles", Read: func(n *yaml.Node, path string) { r.profiles(n, path, &p.known) }},
 		{Name: "programs", Read: func(n *yaml.Node, path string) {
 			options := map[string]*shell.Program{}
 			shell.ReadOptions(&r.Reader, n, path, options)
-			p.programs = p.programs.With(options)
+			p.known.Programs = p.known.Programs.With(options)
 		}},
 		{Name: "tools", Read: func(n *yaml.Node, _ string) { tools = n }},
 		{Name: "rules", Read: func(n *yaml.Node, _ string) { rules = n }},
@@ -78,11 +78,11 @@ func (r *reader) policy(root *yaml.Node, p *Policy) {
 		}},
 	}, "denial", "grants", "limit", "limits", "mode")
 	if p.fallback != "" {
-		p.profiles = p.profiles.without()
+		p.known.Profiles = p.known.Profiles.without()
 	}
 	if tools != nil {
-		r.tools(tools, "tools", p)
-		slices.SortFunc(p.tools, bySpecificity)
+		r.tools(tools, "tools", &p.known)
+		slices.SortFunc(p.known.Tools, bySpecificity)
 	}
 	var lists lists
 	if rules != nil && !isEmpty(rules) { // after tools and profiles, which say what the patterns' arguments are
@@ -100,10 +100,10 @@ func isEmpty(n *yaml.Node) bool {
 }
 
 // profiles reads all, none, or the agents whose tools are known.
-func (r *reader) profiles(n *yaml.Node, path string, p *Policy) {
+func (r *reader) profiles(n *yaml.Node, path string, known *Known) {
 	if n.Kind != yaml.SequenceNode {
 		if r.OneOf(n, path, []string{"all", "none"}) == "none" {
-			p.profiles = p.profiles.of(nil)
+			known.Profiles = known.Profiles.of(nil)
 		}
 		return
 	}
@@ -112,21 +112,17 @@ func (r *reader) profiles(n *yaml.Node, path string, p *Policy) {
 		name, ok := r.Text(n, path)
 		switch {
 		case !ok:
-		case !slices.Contains(p.profiles.names(), name):
-			r.Fail(n, path, "is %q, which has no profile: write %s", name, strings.Join(p.profiles.names(), ", "))
+		case !slices.Contains(known.Profiles.names(), name):
+			r.Fail(n, path, "is %q, which has no profile: write %s", name, strings.Join(known.Profiles.names(), ", "))
 		default:
 			agents = append(agents, name)
 		}
 	})
-	p.profiles = p.profiles.of(agents)
+	known.Profiles = known.Profiles.of(agents)
 }
 
 func (r *reader) action(n *yaml.Node, path string) Action {
 	return Action(r.OneOf(n, path, []string{string(Ask), string(Allow), string(Deny)}))
-}
-
-func (r *reader) risk(n *yaml.Node, path string) approvals.Risk {
-	return approvals.Risk(r.OneOf(n, path, []string{"low", "medium", "high", "critical"}))
 }
 
 //go:embed starter.yaml

@@ -21,7 +21,7 @@ type lists struct {
 // ruleReader reads one rule.
 type ruleReader struct {
 	*reader
-	in    *Policy
+	in    *ruleSet
 	one   *rule
 	to    *lists
 	found map[*[]*pattern]bool // the lists that the rule has
@@ -41,7 +41,7 @@ type setting struct {
 }
 
 // rule reads one item of rules.
-func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
+func (r *reader) rule(n *yaml.Node, path string, in *ruleSet, to *lists) {
 	before := len(r.Errors)
 	rr := &ruleReader{reader: r, in: in, one: &rule{}, to: to, found: map[*[]*pattern]bool{}}
 	r.Mapping(n, path, rr.keys(), "delegate", "scope")
@@ -85,7 +85,7 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "when", Read: func(n *yaml.Node, path string) { one.when = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
 		{Name: "reason", Read: r.SetText(&one.reason)},
-		{Name: "risk", Read: func(n *yaml.Node, path string) { one.risk = r.risk(n, path) }},
+		{Name: "risk", Read: func(n *yaml.Node, path string) { one.risk = ReadRisk(&r.Reader, n, path) }},
 		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { one.title = r.message(n, path) })},
 		{Name: "denial", Read: func(n *yaml.Node, path string) { one.denial = r.message(n, path) }},
 		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.timeout = r.Duration(n, path) })},
@@ -235,7 +235,7 @@ func (r *reader) remember(n *yaml.Node, path string, s *settings) {
 }
 
 // patterns reads the patterns of one list of a rule.
-func (r *reader) patterns(n *yaml.Node, path string, of *rule, in *Policy, allows bool, to *[]*pattern) {
+func (r *reader) patterns(n *yaml.Node, path string, of *rule, in *ruleSet, allows bool, to *[]*pattern) {
 	r.List(n, path, "patterns", func(item *yaml.Node, path string) {
 		s, ok := r.Text(item, path)
 		if !ok {

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/internal/strictyaml"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // tools reads what a policy says of tools.
-func (r *reader) tools(n *yaml.Node, path string, p *Policy) {
+func (r *reader) tools(n *yaml.Node, path string, known *Known) {
 	r.Members(n, path, func(name, value *yaml.Node, path string) {
 		only, err := newPattern(name.Value)
 		switch {
@@ -25,7 +26,7 @@ func (r *reader) tools(n *yaml.Node, path string, p *Policy) {
 		r.Mapping(value, path, []strictyaml.Key{
 			{Name: "resource", Read: func(n *yaml.Node, path string) { t.fields, t.typed = r.fields(n, path), true }},
 			{Name: "as", Read: func(n *yaml.Node, path string) {
-				r.as(n, path, t)
+				ReadKind(&r.Reader, n, path, t)
 				t.typed, t.kinded = true, true
 			}},
 			{Name: "replace", Read: r.SetBool(&t.replace)},
@@ -34,10 +35,10 @@ func (r *reader) tools(n *yaml.Node, path string, p *Policy) {
 				t.anyFolder = true
 			}},
 			{Name: "args", Read: func(n *yaml.Node, path string) { t.args, t.listed = r.args(n, path), true }},
-			{Name: "risk", Read: func(n *yaml.Node, path string) { t.risk = r.risk(n, path) }},
+			{Name: "risk", Read: func(n *yaml.Node, path string) { t.risk = ReadRisk(&r.Reader, n, path) }},
 			{Name: "default", Read: func(n *yaml.Node, path string) { t.fallback = r.action(n, path) }},
 		}, "limit", "profile")
-		p.tools = append(p.tools, t)
+		known.Tools = append(known.Tools, t)
 	})
 }
 
@@ -75,18 +76,4 @@ func (r *reader) args(n *yaml.Node, path string) []string {
 		}
 	})
 	return names
-}
-
-// as reads what a resource is.
-func (r *reader) as(n *yaml.Node, path string, t *tool) {
-	switch r.OneOf(n, path, kindNames) {
-	case "path":
-		t.kind = asPath
-	case "shell":
-		t.kind = asShell
-	case "url":
-		t.kind = asURL
-	case "patch":
-		t.kind, t.patch = asPath, true
-	}
 }

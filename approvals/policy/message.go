@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"errors"
 	"strings"
 	"text/template"
@@ -76,64 +74,4 @@ func (b *bounded) Write(p []byte) (int, error) {
 		return 0, errTooLong
 	}
 	return b.Builder.Write(p)
-}
-
-// messageData is what templates may show of a call.
-func (s *subject) messageData(v *Verdict) MessageData {
-	data := MessageData{
-		Tool: s.call.Tool, Resource: s.text, Args: map[string]any{}, Commands: firstOf(s.shownCommands()), Risk: v.Risk, Rule: v.Rule, Reason: v.Reason,
-		Principal: s.call.Principal, Session: s.call.Session, Run: s.call.Run, Model: s.call.Model,
-	}
-	if !s.call.FreeText && len(s.doubts) == 0 {
-		data.Args = match.DecodeObject(s.call.Arguments)
-	}
-	return data
-}
-
-// title fills in the title of a question. Where it cannot be filled in, the
-// verdict has none and a flag says why.
-func (s *subject) title(v *Verdict, rules []*rule) {
-	for _, r := range rules {
-		if r.title == nil {
-			continue
-		}
-		text, err := r.title.render(s.messageData(v))
-		if err != nil {
-			v.Flags = append(v.Flags, "The title of the rule at "+v.Rule+" could not be filled in for this call.")
-			return
-		}
-		v.Title = match.Preview(text)
-		return
-	}
-}
-
-// denial is what the model is told by the first rule that says it, or nil.
-func (s *subject) denial(v *Verdict, rules []*rule) *Denial {
-	for _, r := range rules {
-		if r.denial != nil {
-			return &Denial{r.denial, s.messageData(v)}
-		}
-	}
-	return nil
-}
-
-// Denial is what the model is told where a call is denied, as a rule has it.
-type Denial struct {
-	message *Message
-	data    MessageData
-}
-
-// Text fills in how the call came to be denied. It is "" if that cannot be done,
-// and on a nil *Denial: then the model is told the usual.
-func (d *Denial) Text(how Denied) string {
-	if d == nil {
-		return ""
-	}
-	data := d.data
-	data.Denied = how
-	text, err := d.message.render(data)
-	if err != nil {
-		return ""
-	}
-	return text
 }

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/heldcall/heldcall/internal/strictyaml"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // profiles are the built-in tools: see profiles.yaml.
@@ -25,16 +26,16 @@ type profiles struct {
 //go:embed profiles.yaml
 var profilesFile []byte
 
-// knownProfiles are the profiles of all agents. They never change.
-var knownProfiles = sync.OnceValue(func() *profiles {
+// KnownProfiles are the profiles of all agents. They never change.
+var KnownProfiles = sync.OnceValue(func() *profiles {
 	known := &profiles{named: map[string]*tool{}, agents: map[string]string{}, risks: true}
-	r := newReader("profiles.yaml")
+	r := &strictyaml.Reader{File: "profiles.yaml"}
 	r.Mapping(r.Root(profilesFile), "", []strictyaml.Key{
 		{Name: "tools", Read: func(n *yaml.Node, path string) {
-			r.Members(n, path, func(name, value *yaml.Node, path string) { known.add(r.profile(name.Value, value, path)) })
+			r.Members(n, path, func(name, value *yaml.Node, path string) { known.add(readProfile(r, name.Value, value, path)) })
 		}},
-		{Name: "sensitive", Read: r.pathGlobs(&known.sensitive)},
-		{Name: "harmless", Read: r.pathGlobs(&known.harmless)},
+		{Name: "sensitive", Read: readPathGlobs(r, &known.sensitive)},
+		{Name: "harmless", Read: readPathGlobs(r, &known.harmless)},
 	})
 	if len(r.Errors) > 0 {
 		panic("internal error: the profiles are not well formed: " + r.Errors.Error())
@@ -98,14 +99,14 @@ func (p *profiles) names() []string {
 	return slices.Compact(names)
 }
 
-// profile reads one built-in tool.
-func (r *reader) profile(name string, n *yaml.Node, path string) (*tool, string) {
+// readProfile reads one built-in tool.
+func readProfile(r *strictyaml.Reader, name string, n *yaml.Node, path string) (*tool, string) {
 	t := &tool{name: name, names: match.NewGlob(name), where: "built-in profile of " + name, builtin: true}
 	agents := ""
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "agents", Read: r.SetText(&agents)},
 		{Name: "resource", Read: func(n *yaml.Node, _ string) { t.typed, t.fields = true, splitFields(n.Value) }},
-		{Name: "as", Read: func(n *yaml.Node, path string) { r.as(n, path, t) }},
+		{Name: "as", Read: func(n *yaml.Node, path string) { ReadKind(r, n, path, t) }},
 		{Name: "each", Read: r.SetBool(&t.each)},
 		{Name: "workdir", Read: func(n *yaml.Node, _ string) { t.workdir = splitFields(n.Value) }},
 		{Name: "args", Read: func(n *yaml.Node, _ string) { t.args, t.listed = strings.Fields(n.Value), true }},
@@ -113,7 +114,7 @@ func (r *reader) profile(name string, n *yaml.Node, path string) (*tool, string)
 		{Name: "without", Read: func(n *yaml.Node, _ string) { t.without = n.Value }},
 		{Name: "below", Read: func(n *yaml.Node, _ string) { t.below = strings.Fields(n.Value) }},
 		{Name: "tree", Read: r.SetBool(&t.tree)},
-		{Name: "risk", Read: func(n *yaml.Node, path string) { t.risk = r.risk(n, path) }},
+		{Name: "risk", Read: func(n *yaml.Node, path string) { t.risk = ReadRisk(r, n, path) }},
 	})
 	return t, agents
 }
@@ -127,8 +128,8 @@ func splitFields(text string) [][]string {
 	return fields
 }
 
-// pathGlobs reads a list of path patterns.
-func (r *reader) pathGlobs(to *[]*match.PathGlob) func(*yaml.Node, string) {
+// readPathGlobs reads a list of path patterns.
+func readPathGlobs(r *strictyaml.Reader, to *[]*match.PathGlob) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.List(n, path, "path patterns", func(n *yaml.Node, path string) {
 			g, err := match.NewPathGlob(n.Value)

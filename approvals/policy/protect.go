@@ -2,7 +2,6 @@ package policy
 
 import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/shell"
 
 	"path/filepath"
 	"regexp"
@@ -20,10 +19,7 @@ const protection = "built-in protection of heldcall's files"
 // unless the risk of the tool is low; a shell command that names one is asked about,
 // and no grant lifts that. Relative paths of calls count from folder; it and the files
 // are absolute. What writes to a file without its name is not found.
-func (p *Policy) Protect(folder string, files ...string) *Policy {
-	if len(files) == 0 {
-		return p
-	}
+func (p *ruleSet) Protect(folder string, files ...string) *ruleSet {
 	notLow, err := newCondition(`risk != "low"`)
 	if err != nil {
 		panic("internal error: the condition of protected files: " + err.Error())
@@ -85,28 +81,4 @@ func namesOf(files []string) *regexp.Regexp {
 		names = append(names, regexp.QuoteMeta(filepath.Base(file)))
 	}
 	return regexp.MustCompile(`(?i)(?:^|[^\w.-])(?:` + strings.Join(names, "|") + `)(?:$|[^\w.-])`)
-}
-
-// concerns reports whether the rule is about tools with a resource of a kind.
-func (r *rule) concerns(k kind) bool {
-	return r == nil || len(r.kinds) == 0 || slices.Contains(r.kinds, k)
-}
-
-// namesAny reports whether the call names one of the files that the rule is about, as it
-// is written or in a command with its quotes removed.
-func (s *subject) namesAny(names *regexp.Regexp) match.Result {
-	for i := range s.readings {
-		if names.MatchString(s.readings[i].text) {
-			return match.Yes
-		}
-	}
-	for _, script := range s.scripts() {
-		if slices.ContainsFunc(script.All, func(c *shell.Command) bool { return slices.ContainsFunc(c.Words, names.MatchString) }) {
-			return match.Yes
-		}
-	}
-	if s.unclear != "" {
-		return match.Maybe
-	}
-	return match.No
 }

@@ -28,31 +28,30 @@ type change struct {
 
 // rewritten is the verdict with what the rewrite rules make of the call. Deny
 // rules judge the changed call too.
-func (s *subject) rewritten(v Verdict) Verdict {
-	if v.Action == Deny || !s.policy.rewrite.anyFor(s.call.Tool, s.kind) {
+func (q *question) rewritten(v Verdict) Verdict {
+	if v.Action == Deny || !q.e.policy.rules.rewrite.anyFor(q.c.Call.Tool, q.c.Kind) {
 		return v
 	}
-	c := s.change()
+	c := q.e.change()
 	if c.problem != "" {
-		return s.notRewritten(v, &c)
+		return q.notRewritten(v, &c)
 	}
 	if c.text == "" {
 		return v
 	}
-	call := s.call
+	call := q.c.Call
 	call.Arguments = c.text
-	then := s.policy.newSubject(call)
-	denied := then.findDeny()
+	then := newQuestion(q.e.policy.evaluate(call))
 	switch {
-	case denied.match == match.Yes:
-		return then.deny(denied.pattern)
-	case v.Action == Allow && denied.match == match.Maybe:
-		v = then.question(ground{rule: v.Rule, risk: v.Risk, reason: "The call as a rule changes it would be allowed, but a rule that denies may match it."}, denied)
+	case then.denied.match == match.Yes:
+		return then.deny(then.denied.pattern)
+	case v.Action == Allow && then.denied.match == match.Maybe:
+		v = then.ask(ground{rule: v.Rule, risk: v.Risk, reason: "The call as a rule changes it would be allowed, but a rule that denies may match it."})
 	}
 	v.Arguments, v.RewrittenBy = c.text, c.where()
-	v.Resource, v.Preview = then.text, then.preview()
+	v.Resource, v.Preview = then.c.Text, then.c.Preview()
 	if v.Action == Ask {
-		v.Commands = firstOf(then.shownCommands())
+		v.Commands = firstOf(then.c.ShownCommands())
 		v.Flags = append(v.Flags, fmt.Sprintf("The rule at %s has changed the arguments.", v.RewrittenBy))
 	}
 	return v
@@ -60,10 +59,11 @@ func (s *subject) rewritten(v Verdict) Verdict {
 
 // notRewritten is the verdict on a call that a rewrite rule covers and cannot
 // change.
-func (s *subject) notRewritten(v Verdict, c *change) Verdict {
+func (q *question) notRewritten(v Verdict, c *change) Verdict {
 	why := fmt.Sprintf("A rule that changes arguments (%s) covers this call, which %s.", c.where(), c.problem)
 	if v.Action == Allow {
-		return s.question(ground{rule: c.patterns[0].where, risk: v.Risk, reason: why}, finding{})
+		undenied := &question{e: q.e, c: q.c}
+		return undenied.ask(ground{rule: c.patterns[0].where, risk: v.Risk, reason: why})
 	}
 	v.Flags = append(v.Flags, why)
 	return v
@@ -81,13 +81,13 @@ func (c *change) where() string {
 }
 
 // change applies the rewrite rules that cover the call.
-func (s *subject) change() change {
+func (e *evaluation) change() change {
 	var c change
-	for p := range s.policy.rewrite.candidates(s.call.Tool, s.kind, s.keys, s.every) {
+	for p := range e.policy.rules.rewrite.candidates(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, e.c.Keys.Any) {
 		if slices.ContainsFunc(c.patterns, func(q *pattern) bool { return q.rule == p.rule }) {
 			continue
 		}
-		if s.coveredBy(p) && s.allows(p) {
+		if e.coveredBy(p) && e.allows(p) {
 			c.patterns = append(c.patterns, p)
 		}
 	}
@@ -96,25 +96,25 @@ func (s *subject) change() change {
 	}
 	slices.SortFunc(c.patterns, func(a, b *pattern) int { return a.rank - b.rank })
 	switch {
-	case s.call.FreeText:
+	case e.c.Call.FreeText:
 		c.problem = "takes free text, which has no fields"
-	case s.call.Fixed:
+	case e.c.Call.Fixed:
 		c.problem = "is run by the provider, so that its arguments cannot be changed"
 	default:
-		c.apply(s.call.Arguments)
+		c.apply(e.c.Call.Arguments)
 	}
 	return c
 }
 
 // coveredBy reports whether the patterns of a rewrite rule cover the call.
-func (s *subject) coveredBy(p *pattern) bool {
+func (e *evaluation) coveredBy(p *pattern) bool {
 	var own []*pattern
-	for _, q := range s.policy.rewrite.all {
+	for _, q := range e.policy.rules.rewrite.all {
 		if q.rule == p.rule {
 			own = append(own, q)
 		}
 	}
-	_, ok := s.findAllow(&index{globs: &shelf{all: own, keysOf: (*pattern).allowKeys}})
+	_, ok := e.findAllow(&index{globs: &shelf{all: own, keysOf: (*pattern).allowKeys}})
 	return ok
 }
 

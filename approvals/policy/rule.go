@@ -4,23 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
-
-// settings are what a rule says of a question to people.
-type settings struct {
-	risk      approvals.Risk
-	timeout   time.Duration
-	onTimeout string
-	reviewers []string // sorted
-	escalate  Escalation
-	required  int
-	forget    bool                   // decisions are not to be remembered
-	lifts     bool                   // a grant that allows stands above the rule
-	scopes    []approvals.GrantScope // of such a grant; nil: any
-}
 
 // rule is what the patterns of one item of rules have in common.
 type rule struct {

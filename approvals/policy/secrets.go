@@ -2,9 +2,7 @@ package policy
 
 import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/shell"
 
-	"fmt"
 	"slices"
 	"strings"
 
@@ -20,47 +18,6 @@ import (
 // maxPath is the length in bytes beyond which a path is not looked at: no file has
 // it, so it counts as one that may hold secrets.
 const maxPath = 4 << 10
-
-// mindsSecrets reports whether the tool's calls are compared with the list.
-func (s *subject) mindsSecrets() bool { return s.kind == asPath || s.kind == asShell }
-
-// secret is what of the call may hold secrets, or "".
-func (s *subject) secret() string {
-	if s.filter != "" {
-		return s.filter
-	}
-	for i := range s.readings {
-		if found := s.readings[i].secret; found != "" {
-			return found
-		}
-	}
-	for i, script := range s.scripts() {
-		for _, c := range script.All {
-			if found := s.secretWords(c); len(found) > 0 {
-				return c.Words[found[0]]
-			}
-		}
-		if script.NotSimple == "" {
-			continue
-		}
-		for _, word := range strings.FieldsFunc(s.readings[i].text, isShellSign) { // redirections, documents, what is not parsed
-			if s.policy.profiles.isSecretWord(word, false) {
-				return word
-			}
-		}
-	}
-	return ""
-}
-
-func isShellSign(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>`'\"$", r) }
-
-func (s *subject) secretReason() string { return s.secretFlag() + " No rule names that." }
-
-// secretFlag is what reviewers are shown of a call that reaches what may hold
-// secrets.
-func (s *subject) secretFlag() string {
-	return fmt.Sprintf("The call reaches what may hold secrets: %s.", match.Visible(match.Shorten(s.secret(), 60)))
-}
 
 // secretPath is the text of a path if it may hold secrets, or "". Of a tree, what is
 // below the path counts.
@@ -147,41 +104,6 @@ func isHome(l match.Location) bool {
 	return (folder == "home" || folder == "users") && (!deeper || !strings.Contains(name, "/"))
 }
 
-// lookFilters notes an argument that selects files of the list, or those that the
-// tool leaves out otherwise.
-func (s *subject) lookFilters() {
-	if s.kind != asPath {
-		return
-	}
-	for _, name := range s.tool.below {
-		for _, v := range match.ValuesAt(s.members, []string{name}) {
-			if s.policy.profiles.selects(v.Text) {
-				s.filter = v.Text
-			}
-		}
-	}
-	if s.tool.leaves == "" {
-		return
-	}
-	for _, v := range match.ValuesAt(s.members, []string{s.tool.leaves}) {
-		if v.Kind != 't' {
-			s.filter = s.tool.leaves + ": " + v.Text
-		}
-	}
-}
-
-// coversCommand reports whether an allow pattern covers a command, and names what
-// of it may hold secrets.
-func (s *subject) coversCommand(p *pattern, c *shell.Command) bool {
-	if p.shell == nil || !p.shell.Covers(c, s.policy.programs) {
-		return false
-	}
-	return !slices.ContainsFunc(s.secretWords(c), func(i int) bool {
-		word, spelled := p.shell.Word(i)
-		return !spelled || !s.policy.profiles.namesWord(word)
-	})
-}
-
 // namesWord reports whether a word of an allow pattern is spelled out or in the
 // list itself.
 func (p *profiles) namesWord(g match.Glob) bool {
@@ -189,4 +111,49 @@ func (p *profiles) namesWord(g match.Glob) bool {
 		l, _ := match.Locate(text)
 		return p.isSensitive(l)
 	})
+}
+
+// isSecretWord reports whether a word names a path of the list, as it is or in an
+// option (--file=.env), a revision (HEAD:.env) or an upload (@.env), or, of a
+// program that searches, a folder near one.
+func (p *profiles) isSecretWord(word string, searched bool) bool {
+	if len(word) > maxPath {
+		return true
+	}
+	if strings.ContainsAny(word, match.GlobSigns) && p.selects(word) {
+		return true
+	}
+	for _, text := range pathsIn(word) {
+		l, _ := match.Locate(text)
+		if p.isSensitive(l) && (!strings.ContainsAny(text, " \t\n") || strings.Contains(text, "/")) {
+			return true
+		}
+	}
+	if !searched || strings.Contains(word, ":") {
+		return false
+	}
+	l, _ := match.Locate(word)
+	return p.nearSecrets(l)
+}
+
+// pathsIn are the texts in a word that may be paths: the word, and what follows
+// each sign that joins a path to something else.
+func pathsIn(word string) []string {
+	texts := []string{word}
+	for i := 0; i < len(word) && len(texts) < 16; i++ {
+		if strings.IndexByte("=:@,", word[i]) >= 0 && i+1 < len(word) {
+			texts = append(texts, word[i+1:])
+		}
+	}
+	if len(word) > 2 && word[0] == '-' && match.IsLetter(word[1]) {
+		texts = append(texts, word[2:])
+	}
+	return texts
+}
+
+// selects reports whether a filter of names or paths, as tools take it for globs,
+// selects what the list of secrets names. A filter for all names or for an
+// extension does not, unless that extension is in the list.
+func (p *profiles) selects(filter string) bool {
+	return match.FilterSelects(filter, p.sensitive, p.isSensitive)
 }

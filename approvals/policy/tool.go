@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"go.yaml.in/yaml/v3"
+
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 
 	"cmp"
 	"fmt"
@@ -22,9 +25,6 @@ const (
 	asURL
 	kinds
 )
-
-// kindNames are the kinds as policies name them. A patch is the paths in it.
-var kindNames = []string{"plain", "path", "shell", "url", "patch"}
 
 // tool is what is known of a tool: an entry of tools, one of a built-in profile,
 // or the former over the latter.
@@ -54,28 +54,6 @@ type tool struct {
 	fallback Action
 	builtin  bool // the risk is that of a profile
 	own      bool // the policy has an entry
-}
-
-// toolFor finds what is known of a tool, or nil.
-func (p *Policy) toolFor(name string) *tool {
-	given, known := find(p.tools, name), p.profiles.find(name)
-	switch {
-	case given == nil:
-		return known
-	case known == nil:
-		return given
-	}
-	return given.over(known)
-}
-
-// find is the most specific entry for a tool, or nil.
-func find(tools []*tool, name string) *tool {
-	for _, t := range tools {
-		if t.names.Match(name) {
-			return t
-		}
-	}
-	return nil
 }
 
 // over is an entry of the policy added to a profile: its fields and arguments are
@@ -129,27 +107,6 @@ func bySpecificity(a, b *tool) int {
 	return cmp.Or(cmp.Compare(b.names.TextLen(), a.names.TextLen()), cmp.Compare(a.name, b.name))
 }
 
-// kindsFor are the kinds of the resources of the tools that a pattern may mean.
-func (p *Policy) kindsFor(of *pattern) []kind {
-	if of.shells {
-		return []kind{asShell}
-	}
-	var found []kind
-	names := of.tool
-	if names.Literal() {
-		if t := p.toolFor(names.Prefix()); t != nil {
-			found = append(found, t.kind)
-		}
-		return found
-	}
-	for _, t := range p.tools {
-		if names.Meets(t.names) && !slices.Contains(found, t.kind) {
-			found = append(found, t.kind)
-		}
-	}
-	return found
-}
-
 func (t *tool) reason() string {
 	says := map[Action]string{Allow: "allows", Deny: "denies", Ask: "asks about"}[t.fallback]
 	return fmt.Sprintf("The policy %s calls of %s that no rule covers.", says, t.name)
@@ -175,9 +132,9 @@ func (t *tool) fieldNames() string {
 	return strings.Join(names, " or ")
 }
 
-// nameDoubt says why a tool name is not trusted, or "": agents may trim, cut or
+// NameDoubt says why a tool name is not trusted, or "": agents may trim, cut or
 // normalise what is not plain ASCII.
-func nameDoubt(name string) string {
+func NameDoubt(name string) string {
 	odd := func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsGraphic(r) || strings.ContainsRune(" *()'\"`\\", r)
 	}
@@ -188,4 +145,23 @@ func nameDoubt(name string) string {
 		return "The tool's name holds characters that do not belong in a tool name."
 	}
 	return ""
+}
+
+// ReadKind reads the kind of the resource of a tool.
+func ReadKind(r *strictyaml.Reader, n *yaml.Node, path string, t *tool) {
+	switch r.OneOf(n, path, kindNames) {
+	case "path":
+		t.kind = asPath
+	case "shell":
+		t.kind = asShell
+	case "url":
+		t.kind = asURL
+	case "patch":
+		t.kind, t.patch = asPath, true
+	}
+}
+
+// ReadRisk reads the risk of a tool or a rule.
+func ReadRisk(r *strictyaml.Reader, n *yaml.Node, path string) approvals.Risk {
+	return approvals.Risk(r.OneOf(n, path, []string{"low", "medium", "high", "critical"}))
 }

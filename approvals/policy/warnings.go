@@ -10,7 +10,7 @@ import (
 // Warnings returns, one sentence each with its place, what of a valid policy may
 // not be meant: an allow pattern that is the name alone of a tool whose resource is
 // known. It covers calls with any arguments, also what may hold secrets.
-func (p *Policy) Warnings() []string {
+func (p *ruleSet) Warnings() []string {
 	patterns := slices.Clone(p.allow.all)
 	slices.SortFunc(patterns, func(a, b *pattern) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.text, b.text)) })
 	var found []string
@@ -27,9 +27,9 @@ func (p *Policy) Warnings() []string {
 
 // withResource are the names of the tools that a pattern is for and whose resource
 // is known, sorted.
-func (p *Policy) withResource(of *pattern) []string {
+func (p *ruleSet) withResource(of *pattern) []string {
 	var names []string
-	for _, t := range slices.Concat(p.tools, p.profiles.all()) {
+	for _, t := range slices.Concat(p.known.Tools, p.known.Profiles.all()) {
 		if t.typed && len(t.fields) > 0 && t.names.Meets(of.tool) {
 			names = append(names, t.name)
 		}

@@ -1,0 +1,22 @@
+package policy
+
+// Denial is what the model is told where a call is denied, as a rule has it.
+type Denial struct {
+	message *Message
+	data    MessageData
+}
+
+// Text fills in how the call came to be denied. It is "" if that cannot be done,
+// and on a nil *Denial: then the model is told the usual.
+func (d *Denial) Text(how Denied) string {
+	if d == nil {
+		return ""
+	}
+	data := d.data
+	data.Denied = how
+	text, err := d.message.render(data)
+	if err != nil {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,36 @@
+package policy
+
+import "github.com/heldcall/heldcall/approvals/policy/shell"
+
+// Known is what is known of tools and programs: the entries of a policy and the built-in
+// tables.
+type Known struct {
+	Tools    []*tool // by falling specificity
+	Profiles *profiles
+	Programs *shell.Programs
+}
+
+// Tool returns what is known of a tool, or nil.
+func (k *Known) Tool(name string) *tool {
+	given, known := find(k.Tools, name), k.Profiles.find(name)
+	switch {
+	case given == nil:
+		return known
+	case known == nil:
+		return given
+	}
+	return given.over(known)
+}
+
+// find is the most specific entry for a tool, or nil.
+func find(tools []*tool, name string) *tool {
+	for _, t := range tools {
+		if t.names.Match(name) {
+			return t
+		}
+	}
+	return nil
+}
+
+// kindNames are the kinds as policies name them. A patch is the paths in it.
+var kindNames = []string{"plain", "path", "shell", "url", "patch"}
