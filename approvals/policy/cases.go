@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+
 	"encoding/json"
 	"fmt"
 	"os"
@@ -51,7 +53,7 @@ func LoadCases(file string) (*Cases, error) {
 }
 
 func parseCases(file string, src []byte) (*Cases, error) {
-	r := newReader(file)
+	r := &caseReader{strictyaml.Reader{File: file}}
 	all := &Cases{}
 	root := r.Root(src)
 	if root == nil && len(r.Errors) == 0 {
@@ -81,13 +83,16 @@ func (c *Case) Check(p *Policy) string {
 	return ""
 }
 
+// caseReader reads a file of cases.
+type caseReader struct{ strictyaml.Reader }
+
 // given is the call of a case as it is written.
 type given struct {
 	call  Call
 	field string
 }
 
-func (r *reader) cases(root *yaml.Node, all *Cases) {
+func (r *caseReader) cases(root *yaml.Node, all *Cases) {
 	var common given
 	var list *yaml.Node
 	r.Mapping(root, "", []strictyaml.Key{
@@ -102,11 +107,11 @@ func (r *reader) cases(root *yaml.Node, all *Cases) {
 	r.List(list, "cases", "cases", func(n *yaml.Node, path string) { all.Cases = append(all.Cases, r.oneCase(n, path, common)) })
 }
 
-func (r *reader) oneCase(n *yaml.Node, path string, one given) Case {
+func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 	c := Case{Where: r.Place(n.Line)}
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "given", Read: func(n *yaml.Node, path string) { r.given(n, path, &one) }},
-		{Name: "expect", Read: func(n *yaml.Node, path string) { c.Expect = r.action(n, path) }},
+		{Name: "expect", Read: func(n *yaml.Node, path string) { c.Expect = resource.ReadAction(&r.Reader, n, path) }},
 		{Name: "rule", Read: r.SetText(&c.Rule)},
 		{Name: "why", Read: r.SetText(&c.Why)},
 	})
@@ -118,7 +123,7 @@ func (r *reader) oneCase(n *yaml.Node, path string, one given) Case {
 }
 
 // given reads a call: the text of its field, or all of it.
-func (r *reader) given(n *yaml.Node, path string, one *given) {
+func (r *caseReader) given(n *yaml.Node, path string, one *given) {
 	if n.Kind == yaml.ScalarNode {
 		if n.ShortTag() != "!!str" {
 			r.Fail(n, path, "must be a text or a mapping, and is %s: quote it", strictyaml.Describe(n))
@@ -148,7 +153,7 @@ func (r *reader) given(n *yaml.Node, path string, one *given) {
 	})
 }
 
-func (r *reader) principal(n *yaml.Node, path string) (who approvals.Principal) {
+func (r *caseReader) principal(n *yaml.Node, path string) (who approvals.Principal) {
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "tenant", Read: r.SetText(&who.Tenant)},
 		{Name: "user", Read: r.SetText(&who.User)},

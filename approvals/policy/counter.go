@@ -67,7 +67,7 @@ func (n *Counter) Take(limits []Limit) (charge Charge, over []Excess) {
 			k, now := n.find(l.countKey(b.kind)), l.call.c.Call.Now
 			if k.used(now) < b.most {
 				charge.add(k, now)
-			} else if !slices.ContainsFunc(over, func(e Excess) bool { return e.Limit.pattern.rule == l.pattern.rule }) {
+			} else if !slices.ContainsFunc(over, func(e Excess) bool { return e.Limit.pattern.Rule == l.pattern.Rule }) {
 				over = append(over, Excess{l, b.String()})
 			}
 		}
@@ -102,7 +102,7 @@ func (c *Charge) Keep() { *c = Charge{} }
 // a minute for the principal.
 func (l *Limit) countKey(kind string) countKey {
 	call := &l.call.c.Call
-	key := countKey{rule: l.pattern.rule.limit.of, kind: kind, whose: call.Principal}
+	key := countKey{rule: l.pattern.Rule.Limit.Key, kind: kind, whose: call.Principal}
 	switch kind {
 	case "turn":
 		key.name = call.Turn

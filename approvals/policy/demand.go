@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+
 	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -41,4 +44,60 @@ func (v *Verdict) want(all []Demand) {
 	}
 	slices.Sort(v.Reviewers)
 	v.Reviewers = slices.Compact(v.Reviewers)
+}
+
+// Demand is what rules that name the same groups want of a question: so many approvals
+// by their members.
+type Demand struct {
+	Rule              string     // "policy.yaml:12"; of several rules, with commas between
+	Reviewers         []string   // groups, sorted; none: any reviewer
+	RequiredApprovals int        // at least 1
+	Escalate          Escalation // who may approve too, after a while
+}
+
+// demandsOf is what each rule of several ask patterns wants.
+func demandsOf(asks []*rule.Pattern) []Demand {
+	var all []Demand
+	for i, p := range asks {
+		if slices.ContainsFunc(asks[:i], func(earlier *rule.Pattern) bool { return earlier.Rule == p.Rule }) {
+			continue
+		}
+		all = append(all, Demand{p.Where, slices.Clone(p.Rule.Reviewers), p.Rule.Required, p.Rule.Escalate})
+	}
+	return all
+}
+
+// merged makes one of the demands that the same groups meet. What is wanted of any
+// reviewer is wanted of the members of each group: those are reviewers too.
+func merged(all []Demand) []Demand {
+	var found []Demand
+	anybody := all[0]
+	anybody.RequiredApprovals = 1
+	for _, d := range all {
+		if len(d.Reviewers) == 0 {
+			anybody.RequiredApprovals = max(anybody.RequiredApprovals, d.RequiredApprovals)
+			continue
+		}
+		i := slices.IndexFunc(found, func(one Demand) bool {
+			return slices.Equal(one.Reviewers, d.Reviewers) && one.Escalate.Compare(d.Escalate) == 0
+		})
+		if i < 0 {
+			found = append(found, d)
+			continue
+		}
+		same := &found[i]
+		same.RequiredApprovals = max(same.RequiredApprovals, d.RequiredApprovals)
+		for rule := range strings.SplitSeq(d.Rule, ", ") {
+			if !slices.Contains(strings.Split(same.Rule, ", "), rule) {
+				same.Rule += ", " + rule
+			}
+		}
+	}
+	if len(found) == 0 {
+		return []Demand{anybody}
+	}
+	for i := range found {
+		found[i].RequiredApprovals = max(found[i].RequiredApprovals, anybody.RequiredApprovals)
+	}
+	return found
 }

@@ -1,9 +1,13 @@
 package policy
 
+import (
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+)
+
 // Denial is what the model is told where a call is denied, as a rule has it.
 type Denial struct {
-	message *Message
-	data    MessageData
+	message *rule.Message
+	data    rule.MessageData
 }
 
 // Text fills in how the call came to be denied. It is "" if that cannot be done,
@@ -14,7 +18,7 @@ func (d *Denial) Text(how Denied) string {
 	}
 	data := d.data
 	data.Denied = how
-	text, err := d.message.render(data)
+	text, err := d.message.Render(data)
 	if err != nil {
 		return ""
 	}

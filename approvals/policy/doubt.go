@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+
 	"github.com/heldcall/heldcall/approvals/policy/match"
 
 	"fmt"
@@ -12,13 +14,13 @@ const maxDoubts = 5
 
 // askMatching asks by the rules whose patterns match the call or may. What only may is a
 // doubt: the reason, risk and title of its rule are not shown as facts.
-func (q *question) askMatching(asks []*pattern) Verdict {
+func (q *question) askMatching(asks []*rule.Pattern) Verdict {
 	sure := q.sure(asks)
-	var by ground
+	var by rule.Basis
 	if len(sure) > 0 {
-		by = sure[0].ground(Ask)
+		by = sure[0].Basis(Ask)
 	} else {
-		by = ground{action: Ask, rule: asks[0].where, reason: "A rule that asks may match this call."}
+		by = rule.Basis{Action: Ask, Rule: asks[0].Where, Reason: "A rule that asks may match this call."}
 	}
 	v := q.askByRules(by, asks, sure)
 	v.Flags = append(v.Flags, q.doubtsOf(asks)...)
@@ -26,12 +28,12 @@ func (q *question) askMatching(asks []*pattern) Verdict {
 }
 
 // sure are the patterns that certainly match the call.
-func (q *question) sure(asks []*pattern) []*pattern {
-	return slices.DeleteFunc(slices.Clone(asks), func(p *pattern) bool { return q.e.match(p) != match.Yes })
+func (q *question) sure(asks []*rule.Pattern) []*rule.Pattern {
+	return slices.DeleteFunc(slices.Clone(asks), func(p *rule.Pattern) bool { return q.e.match(p) != match.Yes })
 }
 
 // doubtsOf warn the reviewer of each pattern that only may match, in one sentence each.
-func (q *question) doubtsOf(asks []*pattern) []string {
+func (q *question) doubtsOf(asks []*rule.Pattern) []string {
 	var flags []string
 	more := 0
 	for _, p := range asks {
@@ -51,20 +53,20 @@ func (q *question) doubtsOf(asks []*pattern) []string {
 
 // mayMatch returns, in one sentence, which pattern of a rule or grant may match, in which list
 // it is, and which part of the call decides it.
-func (e *evaluation) mayMatch(p *pattern, does Action) string {
-	return fmt.Sprintf("May match the %s pattern %s (%s): %s.", does, match.Quote(p.text), p.where, e.inDoubt(p))
+func (e *evaluation) mayMatch(p *rule.Pattern, does Action) string {
+	return fmt.Sprintf("May match the %s pattern %s (%s): %s.", does, match.Quote(p.Text), p.Where, e.inDoubt(p))
 }
 
 // inDoubt returns, for a pattern that may match, which part of the call is not known for
 // certain. It has no full stop.
-func (e *evaluation) inDoubt(p *pattern) string {
+func (e *evaluation) inDoubt(p *rule.Pattern) string {
 	if len(e.c.Doubts) > 0 {
 		return match.SentencePart(e.c.Doubts[0])
 	}
-	if !p.rule.wide {
+	if !p.Rule.MatchesArguments {
 		for i := range e.c.Candidates {
-			if r := &e.c.Candidates[i]; p.matchCandidate(e.c, r) == match.Maybe {
-				return e.partInDoubt(p, r)
+			if r := &e.c.Candidates[i]; p.MatchCandidate(e.c, r) == match.Maybe {
+				return p.InDoubt(e.c, r)
 			}
 		}
 	}
@@ -72,19 +74,4 @@ func (e *evaluation) inDoubt(p *pattern) string {
 		return match.SentencePart(e.c.Unclear)
 	}
 	return "an argument differs from it in letter case only, or cannot be read"
-}
-
-// partInDoubt is the part of a reading that a pattern may match.
-func (e *evaluation) partInDoubt(p *pattern, r *Candidate) string {
-	switch {
-	case e.c.Kind == asPath && e.c.IsTree() && p.path != nil && p.path.Below(r.Path):
-		return match.Quote(r.Text) + " may be, or may contain, such a path"
-	case e.c.Kind == asPath:
-		return "which file " + match.Quote(r.Text) + " is depends on the agent's folder, or on letter case"
-	case e.c.Kind == asURL:
-		return match.Quote(r.Text) + " differs from it in scheme, port or letter case"
-	case e.c.Kind == asShell:
-		return p.command.InDoubt(r.Script)
-	}
-	return match.Quote(r.Text) + " differs from it in letter case only"
 }

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+
 	"github.com/heldcall/heldcall/approvals/policy/match"
 
 	"cmp"
@@ -33,25 +36,25 @@ func (p *Policy) Explain(c Call) Explanation {
 	x := &explainer{evaluation, evaluation.c}
 	e := Explanation{Verdict: p.Judge(c), Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}
 	type listed struct {
-		*pattern
+		*rule.Pattern
 		in Action
 	}
 	var all []listed
 	rules := p.rules
-	for in, list := range map[Action]*index{Deny: rules.deny, Ask: rules.ask, Allow: rules.allow, "rewrite": rules.rewrite} {
-		for _, one := range list.all {
+	for in, list := range map[Action]*rule.Index{Deny: rules.Deny, Ask: rules.Ask, Allow: rules.Allow, "rewrite": rules.Rewrite} {
+		for _, one := range list.All {
 			all = append(all, listed{one, in})
 		}
 	}
 	slices.SortFunc(all, func(a, b listed) int {
-		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.in, b.in), cmp.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.in, b.in), cmp.Compare(a.Text, b.Text))
 	})
 	for _, one := range all {
-		r := RuleExplanation{Where: one.where, List: one.in, Pattern: one.text}
+		r := RuleExplanation{Where: one.Where, List: one.in, Pattern: one.Text}
 		if one.in == Allow || one.in == "rewrite" {
-			r.Applies, r.Says = x.explainAllow(one.pattern)
+			r.Applies, r.Says = x.explainAllow(one.Pattern)
 		} else {
-			r.Applies, r.Says = x.explainMatch(one.pattern)
+			r.Applies, r.Says = x.explainMatch(one.Pattern)
 		}
 		e.Rules = append(e.Rules, r)
 	}
@@ -61,7 +64,7 @@ func (p *Policy) Explain(c Call) Explanation {
 // explainer explains the verdict on one call.
 type explainer struct {
 	e *evaluation
-	c *ParsedCall // of e
+	c *resource.ParsedCall // of e
 }
 
 // known says what is known of the tool.
@@ -69,14 +72,14 @@ func (x *explainer) known() string {
 	switch {
 	case x.c.Tool == nil:
 		return "Nothing is known of the tool: its arguments are compared as a whole."
-	case !x.c.Tool.typed:
-		return fmt.Sprintf("Its arguments are compared as a whole (%s).", x.c.Tool.where)
+	case !x.c.Tool.Typed:
+		return fmt.Sprintf("Its arguments are compared as a whole (%s).", x.c.Tool.Where)
 	}
-	what := kindNames[x.c.Kind]
-	if x.c.Tool.patch {
+	what := resource.KindNames[x.c.Kind]
+	if x.c.Tool.Patch {
 		what = "patch"
 	}
-	return fmt.Sprintf("Its %s is judged as %s (%s).", x.c.Tool.fieldNames(), what, x.c.Tool.where)
+	return fmt.Sprintf("Its %s is judged as %s (%s).", x.c.Tool.FieldNames(), what, x.c.Tool.Where)
 }
 
 // doubt is why no allow pattern with an argument covers the call, or "".
@@ -92,11 +95,11 @@ func (x *explainer) doubt() string {
 }
 
 // explainMatch says what a deny or ask pattern says of the call.
-func (x *explainer) explainMatch(p *pattern) (applies bool, says string) {
-	if !p.isFor(x.c.Call.Tool, x.c.Kind) {
+func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
+	if !p.IsFor(x.c.Call.Tool, x.c.Kind) {
 		return false, "is for another tool"
 	}
-	compared := p.compare(x.c)
+	compared := p.Compare(x.c)
 	switch x.e.meets(p, compared) {
 	case match.Yes:
 		return true, "matches"
@@ -110,32 +113,32 @@ func (x *explainer) explainMatch(p *pattern) (applies bool, says string) {
 }
 
 // explainAllow says what an allow pattern says of the call.
-func (x *explainer) explainAllow(p *pattern) (applies bool, says string) {
+func (x *explainer) explainAllow(p *rule.Pattern) (applies bool, says string) {
 	switch {
-	case !p.isFor(x.c.Call.Tool, x.c.Kind):
+	case !p.IsFor(x.c.Call.Tool, x.c.Kind):
 		return false, "is for another tool"
 	case len(x.c.Doubts) == 0 && !x.e.allows(p):
 		return false, "its condition is not true"
-	case p.any && len(x.c.Doubts) == 0:
+	case p.Any && len(x.c.Doubts) == 0:
 		return true, "covers every call of the tool"
 	case x.doubt() != "":
 		return false, "does not cover the call: " + strings.TrimSuffix(x.doubt(), ".")
-	case x.c.Kind == asShell && !p.rule.wide:
+	case x.c.Kind == resource.Shell && !p.Rule.MatchesArguments:
 		return x.explainCommands(p)
 	}
 	for i := range x.c.Resources() {
-		if p.covers(x.c, &x.c.Candidates[i]) {
+		if p.Covers(x.c, &x.c.Candidates[i]) {
 			return true, "covers " + match.Shorten(x.c.Candidates[i].Text, 60)
 		}
 	}
 	return false, "does not cover it"
 }
 
-func (x *explainer) explainCommands(p *pattern) (applies bool, says string) {
+func (x *explainer) explainCommands(p *rule.Pattern) (applies bool, says string) {
 	var covered []string
 	for _, script := range x.c.Scripts() {
 		for _, c := range script.Commands {
-			if p.coversCommand(x.c, c) {
+			if p.CoversCommand(x.c, c) {
 				covered = append(covered, match.Shorten(c.Display(), 60))
 			}
 		}

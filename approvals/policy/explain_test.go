@@ -1,6 +1,8 @@
 package policy
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestExplain(t *testing.T) {
 	p := mustParse(t, `

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+
 	"github.com/heldcall/heldcall/approvals/policy/match"
 
 	"strings"
@@ -32,7 +34,7 @@ func FuzzMessage(f *testing.F) {
 			if strings.ContainsFunc(v.Title, func(r rune) bool { return r == '\n' || unicode.IsControl(r) }) || len(v.Title) > 4*match.MaxPreview {
 				t.Errorf("%q: title %q", text, v.Title)
 			}
-			if told := v.Denial.Text(Denied{Note: resource, Reviewer: "ann"}); len(told) > maxMessage {
+			if told := v.Denial.Text(Denied{Note: resource, Reviewer: "ann"}); len(told) > rule.MaxMessage {
 				t.Errorf("%q: a denial of %d bytes", text, len(told))
 			}
 		}

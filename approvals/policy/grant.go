@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+
 	"github.com/heldcall/heldcall/approvals/policy/match"
 
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,38 +17,28 @@ import (
 // CompiledGrant is a grant whose patterns have been read.
 type CompiledGrant struct {
 	grant    approvals.Grant
-	patterns []*pattern
-}
-
-// granted is what the patterns of one grant have in common beside a rule's.
-type granted struct {
-	id      string
-	scope   approvals.GrantScope
-	deny    bool
-	expires time.Time // zero: never
-	byHand  bool      // an admin wrote it; else
-	groups  []string  // by whose right it was decided
+	patterns []*rule.Pattern
 }
 
 // CompileGrant reads the patterns of a grant. It says what is wrong with one that
 // no policy would take: a pattern that is none, or that allows every tool.
 func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 	c := &CompiledGrant{grant: g}
-	about := &granted{id: g.ID, scope: g.Scope, deny: g.Effect == approvals.GrantDeny}
-	about.byHand, about.groups = g.RequestID == "", g.Groups
+	about := &rule.Granted{Id: g.ID, Scope: g.Scope, Deny: g.Effect == approvals.GrantDeny}
+	about.ByHand, about.Groups = g.RequestID == "", g.Groups
 	if g.ExpiresAt != nil {
-		about.expires = *g.ExpiresAt
+		about.Expires = *g.ExpiresAt
 	}
 	for _, text := range g.Patterns {
-		p, err := newPattern(text)
+		p, err := rule.NewPattern(text)
 		if err != nil {
 			return nil, fmt.Errorf("%q %w", text, err)
 		}
-		if !about.deny && p.tool.TextLen() == 0 {
+		if !about.Deny && p.Tool.TextLen() == 0 {
 			return nil, fmt.Errorf("%q allows every tool: name one", text)
 		}
-		p.where = "grant " + g.ID
-		p.rule = &rule{grant: about, reason: reasonOf(&g, text)}
+		p.Where = "grant " + g.ID
+		p.Rule = &rule.Rule{Grant: about, Reason: reasonOf(&g, text)}
 		c.patterns = append(c.patterns, p)
 	}
 	return c, nil
@@ -73,56 +65,19 @@ func reasonOf(g *approvals.Grant, pattern string) string {
 	return b.String() + "."
 }
 
-// holds reports whether a grant is in force at a time. Where the time is not
-// known, a deny holds and an allow that ends does not.
-func (g *granted) holds(now time.Time) bool {
-	switch {
-	case g.expires.IsZero():
-		return true
-	case now.IsZero():
-		return g.deny
-	}
-	return now.Before(g.expires)
-}
-
-// liftsAll reports whether the grant is of somebody who could have decided alone what
-// each of some ask patterns asks.
-func (g *granted) liftsAll(asks []*pattern) bool {
-	return g.byHand || !slices.ContainsFunc(asks, func(p *pattern) bool {
-		return p.rule.required > 1 || (len(p.rule.reviewers) > 0 && !approvals.MemberOf(g.groups, p.rule.reviewers))
-	})
-}
-
-var (
-	errEveryCommand = errors.New("allows every command: name the program, as in bash(npm run lint)")
-	errNoProgram    = errors.New("does not name the program that it allows: its first word may have no *")
-)
-
-// checkProgram refuses an allow pattern under which other programs could run, of
-// a tool that runs shell scripts.
-func (p *pattern) checkProgram() error {
-	switch {
-	case p.any || p.star:
-		return errEveryCommand
-	case p.shell != nil && !p.shell.NamesProgram():
-		return errNoProgram
-	}
-	return nil
-}
-
 // CheckGrant says why a grant cannot do what it is meant for under this policy:
 // the argument of a pattern does not fit what the tool's resource is, or would
 // let other programs run than the one it names.
 func (p *Policy) CheckGrant(c *CompiledGrant) error {
 	allows := c.grant.Effect == approvals.GrantAllow
 	for _, one := range c.patterns {
-		kinds := p.rules.kindsFor(one)
-		err := one.fits(kinds, allows)
-		if err == nil && allows && slices.Contains(kinds, asShell) {
-			err = one.checkProgram()
+		kinds := p.rules.KindsFor(one)
+		err := one.Fits(kinds, allows)
+		if err == nil && allows && slices.Contains(kinds, resource.Shell) {
+			err = one.CheckProgram()
 		}
 		if err != nil {
-			return fmt.Errorf("%q %w", one.text, err)
+			return fmt.Errorf("%q %w", one.Text, err)
 		}
 	}
 	return nil
@@ -131,11 +86,11 @@ func (p *Policy) CheckGrant(c *CompiledGrant) error {
 // IsFor reports whether any pattern of the grant is for a tool of a name. Which
 // tools run shell scripts is known here only of those with a built-in profile.
 func (c *CompiledGrant) IsFor(tool string) bool {
-	k := asPlain
-	if t := KnownProfiles().find(tool); t != nil {
-		k = t.kind
+	k := resource.Plain
+	if t := resource.KnownProfiles().Find(tool); t != nil {
+		k = t.Kind
 	}
-	return slices.ContainsFunc(c.patterns, func(p *pattern) bool { return p.isFor(tool, k) })
+	return slices.ContainsFunc(c.patterns, func(p *rule.Pattern) bool { return p.IsFor(tool, k) })
 }
 
 // Covers reports whether a grant alone would decide a call, whosever it is: one
@@ -159,11 +114,11 @@ func (p *Policy) Unrelated(c *CompiledGrant, call Call) string {
 	e := p.evaluate(call)
 	related := e.partly
 	if c.grant.Effect == approvals.GrantDeny {
-		related = func(one *pattern) bool { return e.match(one) == match.Yes }
+		related = func(one *rule.Pattern) bool { return e.match(one) == match.Yes }
 	}
 	for _, one := range c.patterns {
 		if !related(one) {
-			return one.text
+			return one.Text
 		}
 	}
 	return ""

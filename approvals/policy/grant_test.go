@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -206,7 +208,7 @@ func TestGrantsChange(t *testing.T) {
 			}
 		}
 		for _, one := range []approvals.Principal{ann, bob} {
-			if g.mayDeny(one, "bash", asShell) != anew.mayDeny(one, "bash", asShell) {
+			if g.mayDeny(one, "bash", resource.Shell) != anew.mayDeny(one, "bash", resource.Shell) {
 				t.Fatalf("whether bash may be denied to %v differs", one)
 			}
 		}

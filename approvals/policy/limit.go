@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+
 	"github.com/heldcall/heldcall/approvals/policy/match"
 
 	"fmt"
@@ -15,7 +17,7 @@ type Limit struct {
 	Then                       Action // [Ask] or [Deny], of a call beyond
 
 	call     *evaluation
-	pattern  *pattern
+	pattern  *rule.Pattern
 	asks     bool // the rule asks, and does not allow
 	shadowed bool
 }
@@ -27,9 +29,9 @@ func (e *evaluation) limits(v *Verdict) []Limit {
 	if v.Action == Deny {
 		return nil
 	}
-	found := e.limitsIn(nil, e.policy.rules.limited.ask, func(p *pattern) bool { return e.match(p) != match.No })
+	found := e.limitsIn(nil, e.policy.rules.Limited.Ask, func(p *rule.Pattern) bool { return e.match(p) != match.No })
 	if v.Action == Allow {
-		found = e.limitsIn(found, e.policy.rules.limited.allow, e.partly)
+		found = e.limitsIn(found, e.policy.rules.Limited.Allow, e.partly)
 	}
 	for i := range found {
 		found[i].asks = v.Action == Ask
@@ -38,20 +40,20 @@ func (e *evaluation) limits(v *Verdict) []Limit {
 }
 
 // limitsIn adds the limits of the rules of an index of which a pattern holds.
-func (e *evaluation) limitsIn(to []Limit, x *index, holds func(*pattern) bool) []Limit {
+func (e *evaluation) limitsIn(to []Limit, x *rule.Index, holds func(*rule.Pattern) bool) []Limit {
 	var found []Limit
-	for p := range x.candidates(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, e.c.Keys.Any) {
-		known := slices.ContainsFunc(slices.Concat(to, found), func(l Limit) bool { return l.pattern.rule == p.rule })
-		if of := p.rule.limit; !known && holds(p) {
-			found = append(found, Limit{PerTurn: of.turn, PerRun: of.run, PerMinute: of.minute, Then: of.then, call: e, pattern: p})
+	for p := range x.Candidates(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, e.c.Keys.Any) {
+		known := slices.ContainsFunc(slices.Concat(to, found), func(l Limit) bool { return l.pattern.Rule == p.Rule })
+		if of := p.Rule.Limit; !known && holds(p) {
+			found = append(found, Limit{PerTurn: of.Turn, PerRun: of.Run, PerMinute: of.Minute, Then: of.Then, call: e, pattern: p})
 		}
 	}
-	slices.SortFunc(found, func(a, b Limit) int { return a.pattern.rank - b.pattern.rank })
+	slices.SortFunc(found, func(a, b Limit) int { return a.pattern.Rank - b.pattern.Rank })
 	return append(to, found...)
 }
 
 // Where is the file and line of the rule.
-func (l *Limit) Where() string { return l.pattern.where }
+func (l *Limit) Where() string { return l.pattern.Where }
 
 // String says what the limit is, such as "5 calls a turn, 20 a run".
 func (l *Limit) String() string {
@@ -79,18 +81,18 @@ func (v Verdict) Beyond(over []Excess) Verdict {
 // beyond is the verdict of the limit's rule on a call that is one too many.
 func (l *Limit) beyond(exceeded string) Verdict {
 	p := l.pattern
-	by := p.ground(l.Then)
-	by.reason = fmt.Sprintf("The policy lets %s of %s pass, and this is one more.", exceeded, p.text)
+	by := p.Basis(l.Then)
+	by.Reason = fmt.Sprintf("The policy lets %s of %s pass, and this is one more.", exceeded, p.Text)
 	if l.asks {
-		by.reason = fmt.Sprintf("The policy asks about %s of %s, and this is one more.", exceeded, p.text)
+		by.Reason = fmt.Sprintf("The policy asks about %s of %s, and this is one more.", exceeded, p.Text)
 	}
 	var v Verdict
 	q := newQuestion(l.call)
 	if l.Then == Deny {
 		v = q.verdict(by)
-		v.Denial = q.denial(&v, []*rule{p.rule})
+		v.Denial = q.denial(&v, []*rule.Rule{p.Rule})
 	} else {
-		v = q.rewritten(q.askByRules(by, []*pattern{p}, []*pattern{p}))
+		v = q.rewritten(q.askByRules(by, []*rule.Pattern{p}, []*rule.Pattern{p}))
 		v.AllowRemember = false // a grant lifts no limit
 	}
 	if l.shadowed {

@@ -1,15 +1,42 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+
+	"fmt"
+	"os"
+
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// DefaultTimeout is how long people have to answer where no rule says.
-const DefaultTimeout = 300 * time.Second
+// Call is one tool call as policy sees it.
+type Call = resource.Call
+
+// Action is the decision of a policy on a call. The zero value is not an action and must
+// never be taken for [Allow].
+type Action = resource.Action
+
+// The actions.
+const (
+	Allow = resource.Allow
+	Deny  = resource.Deny
+	Ask   = resource.Ask
+)
+
+// Escalation is who may decide a question too when nobody has for a while.
+type Escalation = rule.Escalation
+
+// Denied is how a call came to be denied.
+type Denied = rule.Denied
+
+// DefaultTimeout is how long people have to answer where no rule sets it.
+const DefaultTimeout = rule.DefaultTimeout
 
 // Verdict is what policy says of one call. The fields from Suggested to
 // AllowRemember are set where Action is [Ask].
@@ -70,14 +97,14 @@ type Verdict struct {
 
 // Policy judges calls. It is immutable and safe for concurrent use.
 type Policy struct {
-	rules  *ruleSet
+	rules  *rule.Set
 	grants *Grants // that hold beside the rules
 }
 
 // Parse reads a policy. The name stands for its file in errors, and the last
 // element of it in verdicts. What is wrong is returned as [Errors], all of it.
 func Parse(name string, src []byte) (*Policy, error) {
-	rules, err := ParseSet(name, src)
+	rules, err := rule.Parse(name, src)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +117,7 @@ func (p *Policy) With(g *Grants) *Policy { return &Policy{rules: p.rules, grants
 
 // Default returns the policy where there is no file: people are asked about
 // everything.
-func Default() *Policy { return &Policy{rules: EmptySet()} }
+func Default() *Policy { return &Policy{rules: rule.EmptySet()} }
 
 // Warnings returns, one sentence each with its place, what of a valid policy may
 // not be meant: an allow pattern that is the name alone of a tool whose resource is
@@ -131,3 +158,18 @@ func (p *Policy) DeniedEdit(c Call) (Verdict, bool) {
 	}
 	return Verdict{}, false
 }
+
+// Load reads a policy file. What is wrong in it is returned as [Errors].
+func Load(file string) (*Policy, error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the policy: %w", err)
+	}
+	return Parse(file, src)
+}
+
+// Error is one mistake in a policy file.
+type Error = strictyaml.Error
+
+// Errors are all mistakes in a policy file.
+type Errors = strictyaml.Errors

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+
 	"os"
 	"path/filepath"
 	"testing"
@@ -53,7 +55,7 @@ rules:
 	} {
 		if v := p.Judge(Call{Tool: one.tool, Arguments: one.arguments}); v.Action != one.want {
 			t.Errorf("%s %s: %s by %s (%s), want %s", one.tool, one.arguments, v.Action, v.Rule, v.Reason, one.want)
-		} else if v.Action == Ask && v.Rule == protection && v.Risk != approvals.RiskCritical {
+		} else if v.Action == Ask && v.Rule == rule.Protection && v.Risk != approvals.RiskCritical {
 			t.Errorf("%s %s is rated %s", one.tool, one.arguments, v.Risk)
 		}
 	}

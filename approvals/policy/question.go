@@ -1,7 +1,11 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -11,8 +15,8 @@ import (
 // question makes the verdict on one call.
 type question struct {
 	e      *evaluation
-	c      *ParsedCall // of e
-	denied finding     // the deny rule or grant that matches or may
+	c      *resource.ParsedCall // of e
+	denied finding              // the deny rule or grant that matches or may
 }
 
 // newQuestion looks for the rule or grant that denies a call.
@@ -24,61 +28,61 @@ func (q *question) judge() Verdict {
 	if q.denied.match == match.Yes {
 		return q.deny(q.denied.pattern)
 	}
-	if len(q.c.Doubts) > 0 && rules.ambiguous.action == Deny {
-		return q.verdict(rules.ambiguous)
+	if len(q.c.Doubts) > 0 && rules.Ambiguous.Action == Deny {
+		return q.verdict(rules.Ambiguous)
 	}
-	if asks := q.e.findAsks(rules.ask); len(asks) > 0 {
+	if asks := q.e.findAsks(rules.Ask); len(asks) > 0 {
 		if by, ok := q.e.findGrants(asks); ok && q.whyNotAllow(by, true) == "" {
 			return q.verdict(by)
 		}
 		return q.askMatching(asks)
 	}
-	by, byRule := q.e.findAllow(q.e.allowing(rules.allow)...)
+	by, byRule := q.e.findAllow(q.e.allowing(rules.Allow)...)
 	if !byRule {
-		by = rules.byDefault(q.c.Call.Tool, q.c.Kind, q.c.Tool)
+		by = rules.ByDefault(q.c.Call.Tool, q.c.Kind, q.c.Tool)
 	}
-	if by.action == Deny {
+	if by.Action == Deny {
 		return q.verdict(by)
 	}
-	if by.action == Ask {
-		by.reason = cmp.Or(q.whyNoRule(), by.reason)
+	if by.Action == Ask {
+		by.Reason = cmp.Or(q.whyNoRule(), by.Reason)
 		return q.ask(by)
 	}
 	if why := q.whyNotAllow(by, byRule); why != "" {
-		by.reason = why
+		by.Reason = why
 		return q.ask(by)
 	}
 	return q.verdict(by)
 }
 
 // verdict fills in the fields of every verdict.
-func (q *question) verdict(by ground) Verdict {
-	risk := by.risk
+func (q *question) verdict(by rule.Basis) Verdict {
+	risk := by.Risk
 	if q.c.Tool != nil {
-		risk = cmp.Or(risk, q.c.Tool.risk)
+		risk = cmp.Or(risk, q.c.Tool.Risk)
 	}
 	return Verdict{
-		Action:   by.action,
-		Rule:     by.rule,
-		Reason:   by.reason,
+		Action:   by.Action,
+		Rule:     by.Rule,
+		Reason:   by.Reason,
 		Risk:     cmp.Or(risk, approvals.RiskMedium),
 		Resource: q.c.Text,
 		Preview:  q.c.Preview(),
-		Grants:   by.grants,
+		Grants:   by.Grants,
 		Flags:    slices.Concat(q.c.Doubts, q.e.notes),
 	}
 }
 
-func (q *question) deny(p *pattern) Verdict {
-	v := q.verdict(p.ground(Deny))
-	v.Denial = q.denial(&v, []*rule{p.rule})
+func (q *question) deny(p *rule.Pattern) Verdict {
+	v := q.verdict(p.Basis(Deny))
+	v.Denial = q.denial(&v, []*rule.Rule{p.Rule})
 	return v
 }
 
 // ask returns the verdict that people are asked, with the settings that hold
 // where no rule has any.
-func (q *question) ask(by ground) Verdict {
-	by.action, by.grants = Ask, nil
+func (q *question) ask(by rule.Basis) Verdict {
+	by.Action, by.Grants = Ask, nil
 	v := q.verdict(by)
 	v.Timeout = DefaultTimeout
 	v.OnTimeout = approvals.OnTimeoutDeny
@@ -106,17 +110,17 @@ func (q *question) ask(by ground) Verdict {
 
 // whyNotAllow says why people are asked about a call that a rule or a default
 // allows, or is "".
-func (q *question) whyNotAllow(by ground, byRule bool) string {
+func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 	switch {
 	case len(q.c.Doubts) > 0:
 		return "The call can be read in more than one way, so it is not allowed without asking."
-	case q.denied.match == match.Maybe && !by.spelledOut:
+	case q.denied.match == match.Maybe && !by.SpelledOut:
 		return "The call would be allowed, but a rule that denies may match it."
 	case !byRule && q.c.IsJudgedScript() && (q.c.Unclear != "" || q.c.NotSimple() != ""):
 		return "The command is more than plain words, which no default allows without asking."
 	case !byRule && q.c.Secret() != "":
 		return q.c.SecretReason()
-	case by.rated:
+	case by.Rated:
 		return q.whyNotRated()
 	}
 	return ""
@@ -128,7 +132,7 @@ func (q *question) whyNoRule() string {
 	switch {
 	case len(q.c.Doubts) == 0 && q.c.Secret() != "":
 		return q.c.SecretReason()
-	case !q.e.policy.rules.allow.anyFor(q.c.Call.Tool, q.c.Kind):
+	case !q.e.policy.rules.Allow.AnyFor(q.c.Call.Tool, q.c.Kind):
 		return ""
 	case len(q.c.Doubts) > 0:
 		return q.c.Doubts[0]
@@ -149,42 +153,42 @@ func (q *question) whyNotRated() string {
 
 // askByRules asks with the strictest settings of several rules, whose patterns are in
 // falling strictness. Risk and title are those of the patterns that certainly match.
-func (q *question) askByRules(by ground, asks, sure []*pattern) Verdict {
+func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict {
 	v := q.ask(by)
 	silence := len(q.c.Doubts) == 0 && q.denied.match == match.No && q.silenceApproves(asks)
-	all := settingsOf(asks, silence)
-	v.Risk = cmp.Or(settingsOf(sure, silence).risk, v.Risk)
-	v.Timeout = cmp.Or(all.timeout, v.Timeout)
+	all := rule.StrictestSettings(asks, silence)
+	v.Risk = cmp.Or(rule.StrictestSettings(sure, silence).Risk, v.Risk)
+	v.Timeout = cmp.Or(all.Timeout, v.Timeout)
 	v.want(demandsOf(asks))
-	v.AllowRemember = v.AllowRemember && !all.forget
-	v.RememberScopes = slices.Clone(all.scopes)
+	v.AllowRemember = v.AllowRemember && !all.NoRemember
+	v.RememberScopes = slices.Clone(all.Scopes)
 	if silence {
 		v.OnTimeout = approvals.OnTimeoutApprove
 	}
-	q.title(&v, rulesOf(sure))
-	v.Denial = q.denial(&v, rulesOf(asks))
+	q.title(&v, rule.RulesOf(sure))
+	v.Denial = q.denial(&v, rule.RulesOf(asks))
 	return v
 }
 
 // silenceApproves reports whether the call passes when nobody answers: every rule that
 // asks says so, and no part of the call is there about which none of them asks and
 // that no rule or grant allows.
-func (q *question) silenceApproves(asks []*pattern) bool {
-	covering := make([]*pattern, len(asks))
+func (q *question) silenceApproves(asks []*rule.Pattern) bool {
+	covering := make([]*rule.Pattern, len(asks))
 	for i, p := range asks {
-		if p.rule.onTimeout != approvals.OnTimeoutApprove {
+		if p.Rule.OnTimeout != approvals.OnTimeoutApprove {
 			return false
 		}
 		one := *p // an index ranks its patterns
 		covering[i] = &one
 	}
-	_, ok := q.e.findAllow(append(q.e.allowing(q.e.policy.rules.allow), newAllowIndex(covering))...)
+	_, ok := q.e.findAllow(append(q.e.allowing(q.e.policy.rules.Allow), rule.NewAllowIndex(covering))...)
 	return ok
 }
 
 // messageData is what templates may show of a call.
-func (q *question) messageData(v *Verdict) MessageData {
-	data := MessageData{
+func (q *question) messageData(v *Verdict) rule.MessageData {
+	data := rule.MessageData{
 		Tool: q.c.Call.Tool, Resource: q.c.Text, Args: map[string]any{}, Commands: firstOf(q.c.ShownCommands()), Risk: v.Risk, Rule: v.Rule, Reason: v.Reason,
 		Principal: q.c.Call.Principal, Session: q.c.Call.Session, Run: q.c.Call.Run, Model: q.c.Call.Model,
 	}
@@ -196,12 +200,12 @@ func (q *question) messageData(v *Verdict) MessageData {
 
 // title fills in the title of a question. Where it cannot be filled in, the
 // verdict has none and a flag says why.
-func (q *question) title(v *Verdict, rules []*rule) {
+func (q *question) title(v *Verdict, rules []*rule.Rule) {
 	for _, r := range rules {
-		if r.title == nil {
+		if r.Title == nil {
 			continue
 		}
-		text, err := r.title.render(q.messageData(v))
+		text, err := r.Title.Render(q.messageData(v))
 		if err != nil {
 			v.Flags = append(v.Flags, "The title of the rule at "+v.Rule+" could not be filled in for this call.")
 			return
@@ -212,11 +216,23 @@ func (q *question) title(v *Verdict, rules []*rule) {
 }
 
 // denial is what the model is told by the first rule that says it, or nil.
-func (q *question) denial(v *Verdict, rules []*rule) *Denial {
+func (q *question) denial(v *Verdict, rules []*rule.Rule) *Denial {
 	for _, r := range rules {
-		if r.denial != nil {
-			return &Denial{r.denial, q.messageData(v)}
+		if r.Denial != nil {
+			return &Denial{r.Denial, q.messageData(v)}
 		}
 	}
 	return nil
+}
+
+// maxCommands is how many commands a reviewer is shown.
+const maxCommands = 50
+
+// firstOf are so many commands as a reviewer is shown, and how many there are
+// besides.
+func firstOf(commands []string) []string {
+	if len(commands) <= maxCommands {
+		return commands
+	}
+	return append(commands[:maxCommands:maxCommands], fmt.Sprintf("and %d more", len(commands)-maxCommands))
 }

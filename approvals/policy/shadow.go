@@ -1,6 +1,8 @@
 package policy
 
-import "github.com/heldcall/heldcall/approvals"
+import (
+	"github.com/heldcall/heldcall/approvals"
+)
 
 // Shadow is a policy that is tried out: it judges, and lets everything pass as it
 // is. What the policy says stands in the verdict's Shadowed.

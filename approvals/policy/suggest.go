@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 
@@ -14,11 +16,11 @@ const maxSuggestion = 500
 
 // suggest finds patterns that would allow the call, from exact to a little more
 // general: never another program, never other options.
-func suggest(c *ParsedCall) []string {
+func suggest(c *resource.ParsedCall) []string {
 	if len(c.Doubts) > 0 || c.Unclear != "" || c.Beyond != "" || c.Filter != "" {
 		return []string{}
 	}
-	if c.Kind == asShell {
+	if c.Kind == resource.Shell {
 		return suggestCommands(c)
 	}
 	found := []string{}
@@ -35,17 +37,17 @@ func suggest(c *ParsedCall) []string {
 }
 
 // exactly is the argument of a pattern for a resource alone, or "".
-func exactly(k kind, r *Candidate) string {
+func exactly(k resource.Kind, r *resource.Candidate) string {
 	argument := r.Text
 	switch k {
-	case asPath:
+	case resource.Path:
 		if argument != "/" {
 			argument = strings.TrimRight(argument, "/")
 		}
 		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.Path) {
 			return ""
 		}
-	case asURL:
+	case resource.URL:
 		argument, _, _ = strings.Cut(argument, "?")
 		if g, err := match.NewURLGlob(argument); err != nil || !g.Covers(r.URL) {
 			return ""
@@ -65,7 +67,7 @@ func meansItself(argument string) bool {
 
 // suggestCommands finds an exact pattern for each command, of which all are
 // needed, and of a single command a wider one too.
-func suggestCommands(c *ParsedCall) []string {
+func suggestCommands(c *resource.ParsedCall) []string {
 	var commands []*shell.Command
 	for _, script := range c.Scripts() {
 		if script.NotSimple != "" {
@@ -92,7 +94,7 @@ func suggestCommands(c *ParsedCall) []string {
 // suggestWider leaves the last operand open, of a command that has a few, unless the
 // program writes to its operands. What is not known of a program may make another one
 // of its operands, so it is only done for one whose options are known.
-func suggestWider(c *ParsedCall, command *shell.Command) []string {
+func suggestWider(c *resource.ParsedCall, command *shell.Command) []string {
 	if !c.Programs().MayOpenLast(command) || len(c.SecretWords(command)) > 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package policy
+package rule
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// maxMessage bounds what a template may write, in bytes.
-const maxMessage = 4 << 10
+// MaxMessage bounds what a template may write, in bytes.
+const MaxMessage = 4 << 10
 
 // Message is a template of a rule: the title of a question, or what the model is
 // told of a denial. It is written in Go's text/template over [MessageData].
@@ -46,7 +46,7 @@ func newMessage(text string) (*Message, error) {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "template: message:"))
 	}
 	m := &Message{t}
-	_, err = m.render(MessageData{Args: map[string]any{}, Commands: []string{""}})
+	_, err = m.Render(MessageData{Args: map[string]any{}, Commands: []string{""}})
 	var failed template.ExecError
 	// Which arguments a call has is not known yet.
 	if errors.As(err, &failed) && !strings.Contains(err.Error(), "at <.Args") && !strings.Contains(err.Error(), "at <$.Args") {
@@ -57,8 +57,8 @@ func newMessage(text string) (*Message, error) {
 
 var errTooLong = errors.New("the text is too long")
 
-// render fills in the template.
-func (m *Message) render(data MessageData) (string, error) {
+// Render fills in the template.
+func (m *Message) Render(data MessageData) (string, error) {
 	var b bounded
 	if err := m.template.Execute(&b, data); err != nil {
 		return "", err
@@ -70,7 +70,7 @@ func (m *Message) render(data MessageData) (string, error) {
 type bounded struct{ strings.Builder }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxMessage {
+	if b.Len()+len(p) > MaxMessage {
 		return 0, errTooLong
 	}
 	return b.Builder.Write(p)

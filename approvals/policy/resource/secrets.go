@@ -1,4 +1,4 @@
-package policy
+package resource
 
 import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
@@ -53,8 +53,8 @@ func (p *profiles) hits(list []*match.PathGlob, l match.Location) bool {
 	})
 }
 
-// namesSecret reports whether the glob of an allow pattern is in the list itself.
-func (p *profiles) namesSecret(g *match.PathGlob) bool {
+// NamesSecret reports whether the glob of an allow pattern is in the list itself.
+func (p *profiles) NamesSecret(g *match.PathGlob) bool {
 	return p.isSensitive(match.Location{Anchor: g.Anchor, Up: g.Up, Lower: withoutStars(g.Lower)})
 }
 
@@ -104,9 +104,9 @@ func isHome(l match.Location) bool {
 	return (folder == "home" || folder == "users") && (!deeper || !strings.Contains(name, "/"))
 }
 
-// namesWord reports whether a word of an allow pattern is spelled out or in the
+// NamesWord reports whether a word of an allow pattern is spelled out or in the
 // list itself.
-func (p *profiles) namesWord(g match.Glob) bool {
+func (p *profiles) NamesWord(g match.Glob) bool {
 	return g.Literal() || slices.ContainsFunc(pathsIn(g.Text()), func(text string) bool {
 		l, _ := match.Locate(text)
 		return p.isSensitive(l)

@@ -1,6 +1,8 @@
-package policy
+package rule
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+
 	"github.com/heldcall/heldcall/approvals/policy/match"
 
 	"path/filepath"
@@ -11,36 +13,36 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// protection is what a verdict names as the rule that protects files.
-const protection = "built-in protection of heldcall's files"
+// Protection is what a verdict names as the rule that protects files.
+const Protection = "built-in protection of heldcall's files"
 
 // Protect is the policy with rules for files and folders that calls must not write to:
 // a call of a tool for paths or patches that names one, or something in it, is denied
 // unless the risk of the tool is low; a shell command that names one is asked about,
 // and no grant lifts that. Relative paths of calls count from folder; it and the files
 // are absolute. What writes to a file without its name is not found.
-func (p *ruleSet) Protect(folder string, files ...string) *ruleSet {
+func (p *Set) Protect(folder string, files ...string) *Set {
 	notLow, err := newCondition(`risk != "low"`)
 	if err != nil {
 		panic("internal error: the condition of protected files: " + err.Error())
 	}
-	writes := &rule{reason: "The file is heldcall's own, and agents do not write to it.", kinds: []kind{asPath}, when: notLow}
-	names := &rule{reason: "The command names a file of heldcall.", kinds: []kind{asShell}, names: namesOf(files)}
-	names.risk = approvals.RiskCritical
-	var deny []*pattern
+	writes := &Rule{Reason: "The file is heldcall's own, and agents do not write to it.", kinds: []resource.Kind{resource.Path}, When: notLow}
+	names := &Rule{Reason: "The command names a file of heldcall.", kinds: []resource.Kind{resource.Shell}, names: namesOf(files)}
+	names.Risk = approvals.RiskCritical
+	var deny []*Pattern
 	for _, file := range files {
 		for _, form := range pathForms(folder, file) {
 			for _, argument := range []string{form, form + "/**"} {
-				if one, err := newPattern("*(" + argument + ")"); err == nil {
-					one.rule, one.where = writes, protection
+				if one, err := NewPattern("*(" + argument + ")"); err == nil {
+					one.Rule, one.Where = writes, Protection
 					deny = append(deny, one)
 				}
 			}
 		}
 	}
 	protected := *p
-	protected.deny = newIndex(slices.Concat(p.deny.all, deny))
-	protected.ask = newIndex(append(slices.Clone(p.ask.all), &pattern{text: "*", where: protection, tool: match.NewGlob("*"), any: true, rule: names}))
+	protected.Deny = NewIndex(slices.Concat(p.Deny.All, deny))
+	protected.Ask = NewIndex(append(slices.Clone(p.Ask.All), &Pattern{Text: "*", Where: Protection, Tool: match.NewGlob("*"), Any: true, Rule: names}))
 	return &protected
 }
 

@@ -1,4 +1,4 @@
-package policy
+package resource
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ const maxSecretWords = 256
 var printers = []string{"echo", "printf", "true", "false"}
 
 // MindsSecrets reports whether the tool's calls are compared with the list.
-func (c *ParsedCall) MindsSecrets() bool { return c.Kind == asPath || c.Kind == asShell }
+func (c *ParsedCall) MindsSecrets() bool { return c.Kind == Path || c.Kind == Shell }
 
 // Secret returns the part of the call that may hold secrets, or "".
 func (c *ParsedCall) Secret() string {

@@ -1,4 +1,4 @@
-package policy
+package resource
 
 import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
@@ -14,7 +14,7 @@ import (
 func (p *parser) lookBeyond() {
 	p.lookBelow()
 	p.lookFolder()
-	p.lookUnknown(p.members, slices.Concat(p.c.Tool.fields, p.c.Tool.workdir), true)
+	p.lookUnknown(p.members, slices.Concat(p.c.Tool.Fields, p.c.Tool.Workdir), true)
 	p.lookFilters()
 }
 
@@ -39,11 +39,11 @@ func (p *parser) lookBelow() {
 // lookFolder notes the folder in which a command runs, unless it is in the agent's
 // own or the policy takes any.
 func (p *parser) lookFolder() {
-	if p.c.Kind != asShell || p.c.Tool.anyFolder {
+	if p.c.Kind != Shell || p.c.Tool.AnyFolder {
 		return
 	}
-	for _, field := range p.c.Tool.workdir {
-		if slices.Contains(p.c.Tool.args, field[0]) {
+	for _, field := range p.c.Tool.Workdir {
+		if slices.Contains(p.c.Tool.Args, field[0]) {
 			continue
 		}
 		for _, v := range match.ValuesAt(p.members, field) {
@@ -71,7 +71,7 @@ func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool
 			}
 		}
 		switch {
-		case field, top && slices.Contains(p.c.Tool.args, m.Name):
+		case field, top && slices.Contains(p.c.Tool.Args, m.Name):
 			continue
 		case len(inner) > 0 && m.Value.Kind() == '{':
 			p.lookUnknown(match.Members(m.Value), inner, false)
@@ -81,7 +81,7 @@ func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool
 		if !match.IsPlainName(m.Name) {
 			texts = append(texts, m.Name)
 		}
-		if len(texts) > 0 || (top && p.c.Tool.listed) {
+		if len(texts) > 0 || (top && p.c.Tool.Listed) {
 			p.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change what it does.", match.Visible(match.Shorten(m.Name, 60))))
 			p.compareUnknown(texts, all)
 		}
@@ -108,7 +108,7 @@ func (p *parser) compareUnknown(texts []string, all bool) {
 // lookFilters notes an argument that selects files of the list, or those that the
 // tool leaves out otherwise.
 func (p *parser) lookFilters() {
-	if p.c.Kind != asPath {
+	if p.c.Kind != Path {
 		return
 	}
 	for _, name := range p.c.Tool.below {

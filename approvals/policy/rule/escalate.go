@@ -1,7 +1,9 @@
-package policy
+package rule
 
 import (
 	"cmp"
+	"slices"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -28,11 +30,23 @@ func (r *ruleReader) checkEscalation(path string) {
 	if r.escalateAt == nil {
 		return
 	}
-	timeout := cmp.Or(one.timeout, DefaultTimeout)
+	timeout := cmp.Or(one.Timeout, DefaultTimeout)
 	switch {
-	case len(one.reviewers) == 0:
+	case len(one.Reviewers) == 0:
 		r.Fail(r.escalateAt, path, "has no effect: the rule names no reviewers, so any reviewer may decide from the start")
-	case one.escalate.After >= timeout:
+	case one.Escalate.After >= timeout:
 		r.Fail(r.escalateAt, path+".after", "is not before the end: the rule's timeout is %s", timeout)
 	}
+}
+
+// Escalation is who may decide a question too when nobody has for a while. The
+// zero value is none.
+type Escalation struct {
+	After time.Duration // from the question on; less than its timeout
+	To    []string      // groups, sorted
+}
+
+// Compare orders escalations by what they say.
+func (e Escalation) Compare(other Escalation) int {
+	return cmp.Or(cmp.Compare(e.After, other.After), slices.Compare(e.To, other.To))
 }

@@ -1,18 +1,18 @@
-package policy
+package resource
 
 import "github.com/heldcall/heldcall/approvals/policy/shell"
 
 // Known is what is known of tools and programs: the entries of a policy and the built-in
 // tables.
 type Known struct {
-	Tools    []*tool // by falling specificity
+	Tools    []*Tool // by falling specificity
 	Profiles *profiles
 	Programs *shell.Programs
 }
 
 // Tool returns what is known of a tool, or nil.
-func (k *Known) Tool(name string) *tool {
-	given, known := find(k.Tools, name), k.Profiles.find(name)
+func (k *Known) Tool(name string) *Tool {
+	given, known := find(k.Tools, name), k.Profiles.Find(name)
 	switch {
 	case given == nil:
 		return known
@@ -23,14 +23,14 @@ func (k *Known) Tool(name string) *tool {
 }
 
 // find is the most specific entry for a tool, or nil.
-func find(tools []*tool, name string) *tool {
+func find(tools []*Tool, name string) *Tool {
 	for _, t := range tools {
-		if t.names.Match(name) {
+		if t.Names.Match(name) {
 			return t
 		}
 	}
 	return nil
 }
 
-// kindNames are the kinds as policies name them. A patch is the paths in it.
-var kindNames = []string{"plain", "path", "shell", "url", "patch"}
+// KindNames are the kinds as policies name them. A patch is the paths in it.
+var KindNames = []string{"plain", "path", "shell", "url", "patch"}

@@ -1,4 +1,4 @@
-package policy
+package resource
 
 import (
 	"fmt"
@@ -13,17 +13,17 @@ import (
 // Rules is what reading a call depends on in the rules of a policy.
 type Rules interface {
 	// Compares reports whether a deny or ask rule is for a tool with a resource of a kind.
-	Compares(tool string, k kind) bool
+	Compares(tool string, k Kind) bool
 	// PassesByName reports whether every call of the tool is allowed.
 	PassesByName(c *Call) bool
 }
 
-// ParseCall finds what a call is about.
-func ParseCall(call Call, known *Known, rules Rules) *ParsedCall {
+// Parse finds what a call is about.
+func Parse(call Call, known *Known, rules Rules) *ParsedCall {
 	c := &ParsedCall{Call: call, Tool: known.Tool(call.Tool), known: known}
 	p := &parser{c: c, rules: rules}
 	if c.Tool != nil {
-		c.Kind = c.Tool.kind
+		c.Kind = c.Tool.Kind
 	}
 	if doubt := NameDoubt(call.Tool); doubt != "" {
 		c.Doubts = append(c.Doubts, doubt)
@@ -59,7 +59,7 @@ func (p *parser) readArguments() {
 			c.Doubts = append(c.Doubts, doubt)
 		}
 	}
-	if c.Tool != nil && c.Tool.typed {
+	if c.Tool != nil && c.Tool.Typed {
 		p.readFields(doubts)
 	} else {
 		p.readWhole(doubts)
@@ -82,7 +82,7 @@ func (p *parser) readText() {
 
 // readWhole takes all the arguments as the resource.
 func (p *parser) readWhole(doubts []string) {
-	p.c.Kind = asPlain
+	p.c.Kind = Plain
 	p.c.Text = p.c.Whole()
 	p.resource(p.c.Text)
 	p.clarify()
@@ -94,7 +94,7 @@ func (p *parser) readWhole(doubts []string) {
 
 // readFields takes fields of the arguments as the resource.
 func (p *parser) readFields(doubts []string) {
-	if len(p.c.Tool.fields) == 0 {
+	if len(p.c.Tool.Fields) == 0 {
 		p.missing("The policy does not say which field of the arguments to judge.")
 		return
 	}
@@ -105,7 +105,7 @@ func (p *parser) readFields(doubts []string) {
 		p.missing(doubts[0])
 		return
 	}
-	for _, field := range p.c.Tool.fields {
+	for _, field := range p.c.Tool.Fields {
 		for _, v := range match.ValuesAt(p.members, field) {
 			if why := p.c.Kind.wrong(field, v); why != "" {
 				p.missing(why)
@@ -117,11 +117,11 @@ func (p *parser) readFields(doubts []string) {
 			}
 		}
 	}
-	if p.c.certain == 0 && p.c.Tool.without != "" && !hasAny(p.members, p.c.Tool.fields) {
+	if p.c.certain == 0 && p.c.Tool.without != "" && !hasAny(p.members, p.c.Tool.Fields) {
 		p.take(folder, "", match.Value{Text: p.c.Tool.without, Kind: '"'})
 	}
 	if p.c.certain == 0 {
-		p.missing(fmt.Sprintf("The arguments have no field %s, which the policy judges.", p.c.Tool.fieldNames()))
+		p.missing(fmt.Sprintf("The arguments have no field %s, which the policy judges.", p.c.Tool.FieldNames()))
 		return
 	}
 	texts := make([]string, p.c.certain)
@@ -134,12 +134,12 @@ func (p *parser) readFields(doubts []string) {
 }
 
 // wrong says why a value cannot be the resource, or is "".
-func (k kind) wrong(field []string, v match.Value) string {
+func (k Kind) wrong(field []string, v match.Value) string {
 	name := strings.Join(field, ".")
 	switch {
 	case v.Folded:
 		return fmt.Sprintf("The arguments have the field %s, which the policy judges, in another letter case.", name)
-	case k != asPlain && v.Kind != '"' && v.Kind != '[':
+	case k != Plain && v.Kind != '"' && v.Kind != '[':
 		return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a text.", name)
 	}
 	return ""
@@ -149,19 +149,19 @@ func (k kind) wrong(field []string, v match.Value) string {
 // cannot, or is "".
 func (p *parser) take(folder, field string, v match.Value) string {
 	switch {
-	case p.c.Kind == asPlain:
+	case p.c.Kind == Plain:
 		p.resource(v.Text)
 	case v.Kind == '[':
 		texts, ok := v.Elements()
 		if !ok || len(texts) == 0 {
 			return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a list of texts.", field)
 		}
-		if p.c.Kind == asShell && !p.c.Tool.each {
+		if p.c.Kind == Shell && !p.c.Tool.each {
 			p.command(texts)
 			return ""
 		}
 		return p.several(folder, field, texts)
-	case p.c.Tool != nil && p.c.Tool.patch:
+	case p.c.Tool != nil && p.c.Tool.Patch:
 		paths, problem := match.PatchPaths(v.Text)
 		if p.c.Unclear = problem; len(paths) == 0 {
 			paths = []string{v.Text}
@@ -179,7 +179,7 @@ func (p *parser) several(folder, field string, texts []string) string {
 		return fmt.Sprintf("The field %s of the arguments holds more texts than are judged.", field)
 	}
 	for _, text := range texts {
-		if p.c.Kind == asPath {
+		if p.c.Kind == Path {
 			text = match.JoinFolder(folder, text)
 		}
 		p.resource(text)
@@ -200,10 +200,10 @@ func (p *parser) command(argv []string) {
 
 // folder is the folder from which the paths of the call count, or "".
 func (p *parser) folder() string {
-	if p.c.Kind != asPath {
+	if p.c.Kind != Path {
 		return ""
 	}
-	for _, field := range p.c.Tool.workdir {
+	for _, field := range p.c.Tool.Workdir {
 		for _, v := range match.ValuesAt(p.members, field) {
 			if v.Kind == '"' && !v.Folded {
 				return v.Text
@@ -216,7 +216,7 @@ func (p *parser) folder() string {
 
 // readAmbiguous adds what any program could take for the resource.
 func (p *parser) readAmbiguous(folder string) {
-	for _, field := range p.c.Tool.fields {
+	for _, field := range p.c.Tool.Fields {
 		for _, v := range match.ValuesAt(p.members, field) {
 			if len(p.c.Candidates) < match.MaxReadings && p.take(folder, "", v) != "" {
 				p.candidate(v.Text)
@@ -272,7 +272,7 @@ func (p *parser) clarify() {
 		case p.c.Unclear != "":
 		case strings.ContainsRune(r.Text, 0):
 			p.c.Unclear = "The resource holds a NUL character, where some programs end a text."
-		case p.c.Kind == asShell:
+		case p.c.Kind == Shell:
 			p.c.Unclear = r.Script.Problem
 		default:
 			p.c.Unclear = r.Problem
@@ -288,7 +288,7 @@ func (p *parser) resource(text string) {
 
 // addOthers adds the other ways in which programs take paths.
 func (p *parser) addOthers() {
-	if p.c.Kind != asPath {
+	if p.c.Kind != Path {
 		return
 	}
 	for _, r := range p.c.Candidates[:len(p.c.Candidates):len(p.c.Candidates)] {
@@ -306,12 +306,12 @@ func (p *parser) candidate(text string) {
 func (p *parser) newCandidate(text string) Candidate {
 	r := Candidate{Text: text, Lower: match.FoldCase(text)}
 	switch p.c.Kind {
-	case asPath:
+	case Path:
 		r.Path, r.Problem = match.Locate(text)
 		r.Secret = p.c.known.Profiles.secretPath(text, p.c.IsTree())
-	case asURL:
+	case URL:
 		r.URL, r.Problem = match.ParseURL(text)
-	case asShell:
+	case Shell:
 		r.Script = p.parse(text)
 	}
 	return r

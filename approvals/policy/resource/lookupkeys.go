@@ -1,4 +1,4 @@
-package policy
+package resource
 
 import (
 	"slices"
@@ -21,11 +21,11 @@ func lookupKeys(c *ParsedCall) Keys {
 	for i := range c.Candidates {
 		one := &c.Candidates[i]
 		switch c.Kind {
-		case asPath:
+		case Path:
 			k.Texts = appendPathKeys(k.Texts, &one.Path)
-		case asURL:
+		case URL:
 			k.Texts = append(k.Texts, one.URL.Host)
-		case asShell:
+		case Shell:
 			var all bool
 			k.Texts = one.Script.AppendAllowKeys(k.Texts)
 			k.Texts, all = one.Script.AppendKeys(k.Texts, one.Lower)

@@ -1,4 +1,4 @@
-package policy
+package rule
 
 import (
 	"fmt"
@@ -77,10 +77,10 @@ func newCondition(source string) (*condition, error) {
 	return &condition{source, program}, nil
 }
 
-// holds reports whether the condition is true of a call with some
+// Holds reports whether the condition is true of a call with some
 // variables. An error is one of its
 // run, such as a field that the arguments do not have.
-func (c *condition) holds(variables map[string]any) (bool, error) {
+func (c *condition) Holds(variables map[string]any) (bool, error) {
 	out, _, err := c.program.Eval(variables)
 	if err != nil {
 		return false, err

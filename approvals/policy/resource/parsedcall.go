@@ -1,4 +1,4 @@
-package policy
+package resource
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 // ParsedCall is a call and what it is about: the texts that patterns are compared with.
 type ParsedCall struct {
 	Call  Call
-	Tool  *tool // what is known of it, or nil
-	Kind  kind
+	Tool  *Tool // what is known of it, or nil
+	Kind  Kind
 	Text  string // the resource, or the arguments if it is not known
 	known *Known
 
@@ -76,7 +76,7 @@ func (c *ParsedCall) Risk() approvals.Risk {
 	if c.Tool == nil {
 		return approvals.RiskMedium
 	}
-	return cmp.Or(c.Tool.risk, approvals.RiskMedium)
+	return cmp.Or(c.Tool.Risk, approvals.RiskMedium)
 }
 
 // Whole returns the arguments as one line of JSON, or their text where they are not
@@ -117,7 +117,7 @@ func (c *ParsedCall) Args() map[string]any {
 
 // Scripts returns the scripts of the resources.
 func (c *ParsedCall) Scripts() []*shell.Script {
-	if c.Kind != asShell {
+	if c.Kind != Shell {
 		return nil
 	}
 	var found []*shell.Script
@@ -162,7 +162,7 @@ func (c *ParsedCall) NotSimple() string {
 // Preview returns the resource on one short line. Arguments that stand for it are in the
 // order in which the model wrote them.
 func (c *ParsedCall) Preview() string {
-	if c.Kind != asPlain || c.Call.FreeText || len(c.Doubts) > 0 || c.Text != c.Whole() {
+	if c.Kind != Plain || c.Call.FreeText || len(c.Doubts) > 0 || c.Text != c.Whole() {
 		return match.Preview(c.Text)
 	}
 	v := jsontext.Value(match.OrEmptyObject(c.Call.Arguments))
@@ -174,5 +174,5 @@ func (c *ParsedCall) Preview() string {
 
 // IsJudgedScript reports whether the policy contains that the tool runs shell scripts.
 func (c *ParsedCall) IsJudgedScript() bool {
-	return c.Kind == asShell && !(c.Tool != nil && c.Tool.unsaid())
+	return c.Kind == Shell && !(c.Tool != nil && c.Tool.unsaid())
 }

@@ -1,6 +1,8 @@
-package policy
+package rule
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+
 	"errors"
 	"regexp"
 	"slices"
@@ -15,16 +17,16 @@ import (
 
 // lists are the patterns of all rules, by what their lists say.
 type lists struct {
-	deny, ask, allow, rewrite []*pattern
+	deny, ask, allow, rewrite []*Pattern
 }
 
 // ruleReader reads one rule.
 type ruleReader struct {
 	*reader
-	in    *ruleSet
-	one   *rule
+	in    *Set
+	one   *Rule
 	to    *lists
-	found map[*[]*pattern]bool // the lists that the rule has
+	found map[*[]*Pattern]bool // the lists that the rule has
 	later []func()             // reads the patterns: what they mean depends on the rule's settings
 	only  []setting            // settings that are about one list
 
@@ -36,14 +38,14 @@ type ruleReader struct {
 type setting struct {
 	line int
 	path string
-	list *[]*pattern
+	list *[]*Pattern
 	name string // of the list
 }
 
 // rule reads one item of rules.
-func (r *reader) rule(n *yaml.Node, path string, in *ruleSet, to *lists) {
+func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	before := len(r.Errors)
-	rr := &ruleReader{reader: r, in: in, one: &rule{}, to: to, found: map[*[]*pattern]bool{}}
+	rr := &ruleReader{reader: r, in: in, one: &Rule{}, to: to, found: map[*[]*Pattern]bool{}}
 	r.Mapping(n, path, rr.keys(), "delegate", "scope")
 	for _, read := range rr.later {
 		read()
@@ -62,7 +64,7 @@ func (r *reader) rule(n *yaml.Node, path string, in *ruleSet, to *lists) {
 			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: it is about the %s list, and the rule has none", s.name)
 		}
 	}
-	if one := rr.one; one.denial != nil && one.limit == nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
+	if one := rr.one; one.Denial != nil && one.Limit == nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
 		r.Fail(n, path, "has a denial and neither a deny nor an ask list that it could be of")
 	}
 	if rr.found[&to.rewrite] && len(rr.one.edits) == 0 {
@@ -80,33 +82,33 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "set", Read: r.about(&r.to.rewrite, "rewrite", r.set)},
 		{Name: "delete", Read: r.about(&r.to.rewrite, "rewrite", r.delete)},
 		{Name: "match", Read: func(n *yaml.Node, path string) {
-			one.wide = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
+			one.MatchesArguments = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
-		{Name: "when", Read: func(n *yaml.Node, path string) { one.when = r.condition(n, path) }},
+		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
-		{Name: "reason", Read: r.SetText(&one.reason)},
-		{Name: "risk", Read: func(n *yaml.Node, path string) { one.risk = ReadRisk(&r.Reader, n, path) }},
-		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { one.title = r.message(n, path) })},
-		{Name: "denial", Read: func(n *yaml.Node, path string) { one.denial = r.message(n, path) }},
-		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.timeout = r.Duration(n, path) })},
+		{Name: "reason", Read: r.SetText(&one.Reason)},
+		{Name: "risk", Read: func(n *yaml.Node, path string) { one.Risk = resource.ReadRisk(&r.Reader, n, path) }},
+		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { one.Title = r.message(n, path) })},
+		{Name: "denial", Read: func(n *yaml.Node, path string) { one.Denial = r.message(n, path) }},
+		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.Timeout = r.Duration(n, path) })},
 		{Name: "on_timeout", Read: r.question(func(n *yaml.Node, path string) {
 			if n.Value == "escalate" {
 				r.Fail(n, path, "escalate is a key of its own, of what happens before the end: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
 				return
 			}
-			one.onTimeout = r.OneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
+			one.OnTimeout = r.OneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
 		})},
-		{Name: "reviewers", Read: r.question(func(n *yaml.Node, path string) { one.reviewers = r.names(n, path) })},
+		{Name: "reviewers", Read: r.question(func(n *yaml.Node, path string) { one.Reviewers = r.names(n, path) })},
 		{Name: "escalate", Read: r.question(func(n *yaml.Node, path string) {
-			one.escalate, r.escalateAt = r.escalation(n, path), n
+			one.Escalate, r.escalateAt = r.escalation(n, path), n
 		})},
-		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { one.required = r.Number(n, path, 1) })},
+		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { one.Required = r.Number(n, path, 1) })},
 		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.settings) })},
 	}
 }
 
 // patternList notes a list of patterns, to be read when the rule's settings are known.
-func (r *ruleReader) patternList(to *[]*pattern, covers bool) func(*yaml.Node, string) {
+func (r *ruleReader) patternList(to *[]*Pattern, covers bool) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.found[to] = true
 		r.later = append(r.later, func() { r.patterns(n, path, r.one, r.in, covers, to) })
@@ -114,7 +116,7 @@ func (r *ruleReader) patternList(to *[]*pattern, covers bool) func(*yaml.Node, s
 }
 
 // about reads a setting that means something beside a list only.
-func (r *ruleReader) about(list *[]*pattern, name string, read func(*yaml.Node, string)) func(*yaml.Node, string) {
+func (r *ruleReader) about(list *[]*Pattern, name string, read func(*yaml.Node, string)) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		read(n, path)
 		r.only = append(r.only, setting{n.Line, path, list, name})
@@ -218,36 +220,36 @@ func (r *reader) names(n *yaml.Node, path string) []string {
 // remember reads true, false, or the scopes that grants may have.
 func (r *reader) remember(n *yaml.Node, path string, s *settings) {
 	if n.Kind != yaml.SequenceNode {
-		s.lifts = r.Bool(n, path)
-		s.forget = !s.lifts
+		s.GrantOverrides = r.Bool(n, path)
+		s.NoRemember = !s.GrantOverrides
 		return
 	}
 	var known []string
 	for _, scope := range approvals.GrantScopes() {
 		known = append(known, string(scope))
 	}
-	s.lifts = true
+	s.GrantOverrides = true
 	r.List(n, path, "scopes", func(item *yaml.Node, path string) {
 		if scope := approvals.GrantScope(r.OneOf(item, path, known)); scope != "" {
-			s.scopes = append(s.scopes, scope)
+			s.Scopes = append(s.Scopes, scope)
 		}
 	})
 }
 
 // patterns reads the patterns of one list of a rule.
-func (r *reader) patterns(n *yaml.Node, path string, of *rule, in *ruleSet, allows bool, to *[]*pattern) {
+func (r *reader) patterns(n *yaml.Node, path string, of *Rule, in *Set, allows bool, to *[]*Pattern) {
 	r.List(n, path, "patterns", func(item *yaml.Node, path string) {
 		s, ok := r.Text(item, path)
 		if !ok {
 			return
 		}
-		p, err := newPattern(s)
+		p, err := NewPattern(s)
 		if err != nil {
 			r.Fail(item, path, "%s", err)
 			return
 		}
-		p.rule, p.line, p.where = of, item.Line, r.Place(item.Line)
-		if err := p.fits(in.kindsFor(p), allows); err != nil {
+		p.Rule, p.Line, p.Where = of, item.Line, r.Place(item.Line)
+		if err := p.Fits(in.KindsFor(p), allows); err != nil {
 			r.Fail(item, path, "%s %s", s, err)
 			return
 		}

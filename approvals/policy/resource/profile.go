@@ -1,4 +1,4 @@
-package policy
+package resource
 
 import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
@@ -15,12 +15,12 @@ import (
 
 // profiles are the built-in tools: see profiles.yaml.
 type profiles struct {
-	named     map[string]*tool
-	globs     []*tool // by falling specificity
+	named     map[string]*Tool
+	globs     []*Tool // by falling specificity
 	agents    map[string]string
 	sensitive []*match.PathGlob // paths that may hold secrets
 	harmless  []*match.PathGlob // names among them that do not
-	risks     bool              // the risks decide where no rule does and the policy has no default
+	Risks     bool              // the risks decide where no rule does and the policy has no default
 }
 
 //go:embed profiles.yaml
@@ -28,7 +28,7 @@ var profilesFile []byte
 
 // KnownProfiles are the profiles of all agents. They never change.
 var KnownProfiles = sync.OnceValue(func() *profiles {
-	known := &profiles{named: map[string]*tool{}, agents: map[string]string{}, risks: true}
+	known := &profiles{named: map[string]*Tool{}, agents: map[string]string{}, Risks: true}
 	r := &strictyaml.Reader{File: "profiles.yaml"}
 	r.Mapping(r.Root(profilesFile), "", []strictyaml.Key{
 		{Name: "tools", Read: func(n *yaml.Node, path string) {
@@ -43,30 +43,30 @@ var KnownProfiles = sync.OnceValue(func() *profiles {
 	return known
 })
 
-func (p *profiles) add(t *tool, agents string) {
-	p.agents[t.name] = agents
-	if t.names.Literal() {
-		p.named[t.name] = t
+func (p *profiles) add(t *Tool, agents string) {
+	p.agents[t.Name] = agents
+	if t.Names.Literal() {
+		p.named[t.Name] = t
 		return
 	}
 	p.globs = append(p.globs, t)
-	slices.SortFunc(p.globs, bySpecificity)
+	slices.SortFunc(p.globs, BySpecificity)
 }
 
-func (p *profiles) find(name string) *tool {
+func (p *profiles) Find(name string) *Tool {
 	if t := p.named[name]; t != nil {
 		return t
 	}
 	return find(p.globs, name)
 }
 
-// of are the profiles of some agents.
-func (p *profiles) of(agents []string) *profiles {
-	some := &profiles{named: map[string]*tool{}, agents: map[string]string{}, sensitive: p.sensitive, harmless: p.harmless, risks: p.risks}
-	for _, t := range p.all() {
-		for _, agent := range strings.Fields(p.agents[t.name]) {
+// Of are the profiles of some agents.
+func (p *profiles) Of(agents []string) *profiles {
+	some := &profiles{named: map[string]*Tool{}, agents: map[string]string{}, sensitive: p.sensitive, harmless: p.harmless, Risks: p.Risks}
+	for _, t := range p.All() {
+		for _, agent := range strings.Fields(p.agents[t.Name]) {
 			if slices.Contains(agents, agent) {
-				some.add(t, p.agents[t.name])
+				some.add(t, p.agents[t.Name])
 				break
 			}
 		}
@@ -74,14 +74,14 @@ func (p *profiles) of(agents []string) *profiles {
 	return some
 }
 
-// without are the profiles without the say of their risks.
-func (p *profiles) without() *profiles {
+// Without are the profiles without the say of their risks.
+func (p *profiles) Without() *profiles {
 	same := *p
-	same.risks = false
+	same.Risks = false
 	return &same
 }
 
-func (p *profiles) all() []*tool {
+func (p *profiles) All() []*Tool {
 	all := slices.Clone(p.globs)
 	for _, t := range p.named {
 		all = append(all, t)
@@ -89,8 +89,8 @@ func (p *profiles) all() []*tool {
 	return all
 }
 
-// names are the agents that have a profile.
-func (p *profiles) names() []string {
+// Agents are the agents that have a profile.
+func (p *profiles) Agents() []string {
 	var names []string
 	for _, agents := range p.agents {
 		names = append(names, strings.Fields(agents)...)
@@ -100,21 +100,21 @@ func (p *profiles) names() []string {
 }
 
 // readProfile reads one built-in tool.
-func readProfile(r *strictyaml.Reader, name string, n *yaml.Node, path string) (*tool, string) {
-	t := &tool{name: name, names: match.NewGlob(name), where: "built-in profile of " + name, builtin: true}
+func readProfile(r *strictyaml.Reader, name string, n *yaml.Node, path string) (*Tool, string) {
+	t := &Tool{Name: name, Names: match.NewGlob(name), Where: "built-in profile of " + name, Builtin: true}
 	agents := ""
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "agents", Read: r.SetText(&agents)},
-		{Name: "resource", Read: func(n *yaml.Node, _ string) { t.typed, t.fields = true, splitFields(n.Value) }},
+		{Name: "resource", Read: func(n *yaml.Node, _ string) { t.Typed, t.Fields = true, splitFields(n.Value) }},
 		{Name: "as", Read: func(n *yaml.Node, path string) { ReadKind(r, n, path, t) }},
 		{Name: "each", Read: r.SetBool(&t.each)},
-		{Name: "workdir", Read: func(n *yaml.Node, _ string) { t.workdir = splitFields(n.Value) }},
-		{Name: "args", Read: func(n *yaml.Node, _ string) { t.args, t.listed = strings.Fields(n.Value), true }},
+		{Name: "workdir", Read: func(n *yaml.Node, _ string) { t.Workdir = splitFields(n.Value) }},
+		{Name: "args", Read: func(n *yaml.Node, _ string) { t.Args, t.Listed = strings.Fields(n.Value), true }},
 		{Name: "leaves", Read: func(n *yaml.Node, _ string) { t.leaves = n.Value }},
 		{Name: "without", Read: func(n *yaml.Node, _ string) { t.without = n.Value }},
 		{Name: "below", Read: func(n *yaml.Node, _ string) { t.below = strings.Fields(n.Value) }},
 		{Name: "tree", Read: r.SetBool(&t.tree)},
-		{Name: "risk", Read: func(n *yaml.Node, path string) { t.risk = ReadRisk(r, n, path) }},
+		{Name: "risk", Read: func(n *yaml.Node, path string) { t.Risk = ReadRisk(r, n, path) }},
 	})
 	return t, agents
 }

@@ -1,6 +1,8 @@
-package policy
+package rule
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
@@ -13,16 +15,16 @@ import (
 // quoting, folders and letter case: a pattern for commands has the words in front of its
 // first *, one for paths its first segment. Nor are all allow patterns compared with a
 // call that may hide what it does: they do not cover it.
-func (p *pattern) allowKeys(k kind) []string {
+func (p *Pattern) allowKeys(k resource.Kind) []string {
 	switch {
-	case p.any || p.star || p.rule.wide:
-	case k == asShell && p.shell != nil:
-		if key := p.shell.Key(); key != "" {
+	case p.Any || p.argument.star || p.Rule.MatchesArguments:
+	case k == resource.Shell && p.argument.shell != nil:
+		if key := p.argument.shell.Key(); key != "" {
 			return []string{key}
 		}
-	case k == asPath && p.path != nil && !p.path.Fixed:
-		if first := match.FirstSegment(p.path.Lower); !strings.ContainsAny(first, `*\`) {
-			return []string{RootKey(&p.path.Location, first)}
+	case k == resource.Path && p.argument.path != nil && !p.argument.path.Fixed:
+		if first := match.FirstSegment(p.argument.path.Lower); !strings.ContainsAny(first, `*\`) {
+			return []string{resource.RootKey(&p.argument.path.Location, first)}
 		}
 	}
 	return p.keys(k)
