@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals"
-
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 

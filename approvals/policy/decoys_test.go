@@ -1,16 +1,14 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 // decoyPolicy is an example as docs have it, with a tool of the user's own.

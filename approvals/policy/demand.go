@@ -1,12 +1,11 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/rule"
-
 	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // Wants is what reviewers have to give before the call goes; none where they are not

@@ -1,14 +1,13 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-	"github.com/heldcall/heldcall/approvals/policy/rule"
-
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
@@ -186,7 +185,7 @@ func together(used []*rule.Pattern) (rule.Basis, bool) {
 		}
 		by.Reason = "Every part of the call is allowed by a rule."
 		if p.Rule.Grant != nil {
-			by.Grants = append(by.Grants, p.Rule.Grant.Id)
+			by.Grants = append(by.Grants, p.Rule.Grant.ID)
 		}
 		if len(by.Grants) > 0 {
 			by.Reason = "Every part of the call is allowed by a rule or grant."

@@ -1,15 +1,14 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-	"github.com/heldcall/heldcall/approvals/policy/rule"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // Explanation is how a policy comes to its verdict on a call.

@@ -1,13 +1,12 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/rule"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // FuzzMessage: a template writes a bounded text, of which a title is one line that

@@ -1,17 +1,15 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-	"github.com/heldcall/heldcall/approvals/policy/rule"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // CompiledGrant is a grant whose patterns have been read.
@@ -24,7 +22,7 @@ type CompiledGrant struct {
 // no policy would take: a pattern that is none, or that allows every tool.
 func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 	c := &CompiledGrant{grant: g}
-	about := &rule.Granted{Id: g.ID, Scope: g.Scope, Deny: g.Effect == approvals.GrantDeny}
+	about := &rule.Granted{ID: g.ID, Scope: g.Scope, Deny: g.Effect == approvals.GrantDeny}
 	about.ByHand, about.Groups = g.RequestID == "", g.Groups
 	if g.ExpiresAt != nil {
 		about.Expires = *g.ExpiresAt

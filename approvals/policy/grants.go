@@ -1,14 +1,13 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-	"github.com/heldcall/heldcall/approvals/policy/rule"
-
 	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // Grants are grants made ready to judge by, beside the rules of a policy: see
@@ -93,7 +92,7 @@ func newGrantSet(kind approvals.GrantScope, grants []*CompiledGrant) *grantSet {
 
 // byExactness orders patterns of grants: the longest decides, then the newest.
 func byExactness(a, b *rule.Pattern) int {
-	return cmp.Or(cmp.Compare(len(b.Text), len(a.Text)), cmp.Compare(b.Rule.Grant.Id, a.Rule.Grant.Id), cmp.Compare(a.Text, b.Text))
+	return cmp.Or(cmp.Compare(len(b.Text), len(a.Text)), cmp.Compare(b.Rule.Grant.ID, a.Rule.Grant.ID), cmp.Compare(a.Text, b.Text))
 }
 
 // Len is how many grants there are.

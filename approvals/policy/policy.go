@@ -1,18 +1,15 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-	"github.com/heldcall/heldcall/approvals/policy/rule"
-
 	"fmt"
 	"os"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/internal/strictyaml"
-
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // Call is one tool call as policy sees it.

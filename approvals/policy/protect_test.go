@@ -1,13 +1,12 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/rule"
-
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // Finding 7 (control side): an agent that an ordinary policy lets write files and run

@@ -1,12 +1,11 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/rule"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"fmt"
 	"slices"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // rewritten is the verdict with what the rewrite rules make of the call. Deny

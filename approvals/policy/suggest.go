@@ -1,13 +1,12 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/shell"
-
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
 // maxSuggestion is the length in bytes beyond which an exact pattern helps

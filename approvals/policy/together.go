@@ -1,15 +1,13 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/rule"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // Together is the verdict on what is released as one, from the verdicts on its parts:

@@ -1,11 +1,11 @@
 package resource
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // lookBeyond notes what of a call counts beside its resource: arguments that lead
@@ -27,7 +27,7 @@ func (p *parser) goesBeyond(why string) {
 
 // lookBelow notes arguments that must name something below the path and may not.
 func (p *parser) lookBelow() {
-	for _, name := range p.c.Tool.below {
+	for _, name := range p.c.Tool.Below {
 		for _, v := range match.ValuesAt(p.members, []string{name}) {
 			if l, problem := match.Locate(v.Text); v.Kind != '"' || problem != "" || l.Anchor != "" || strings.Contains(v.Text, "..") {
 				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of its folder.", name))
@@ -111,19 +111,19 @@ func (p *parser) lookFilters() {
 	if p.c.Kind != Path {
 		return
 	}
-	for _, name := range p.c.Tool.below {
+	for _, name := range p.c.Tool.Below {
 		for _, v := range match.ValuesAt(p.members, []string{name}) {
 			if p.c.known.Profiles.selects(v.Text) {
 				p.c.Filter = v.Text
 			}
 		}
 	}
-	if p.c.Tool.leaves == "" {
+	if p.c.Tool.Leaves == "" {
 		return
 	}
-	for _, v := range match.ValuesAt(p.members, []string{p.c.Tool.leaves}) {
+	for _, v := range match.ValuesAt(p.members, []string{p.c.Tool.Leaves}) {
 		if v.Kind != 't' {
-			p.c.Filter = p.c.Tool.leaves + ": " + v.Text
+			p.c.Filter = p.c.Tool.Leaves + ": " + v.Text
 		}
 	}
 }

@@ -6,7 +6,7 @@ import "github.com/heldcall/heldcall/approvals/policy/shell"
 // tables.
 type Known struct {
 	Tools    []*Tool // by falling specificity
-	Profiles *profiles
+	Profiles *Profiles
 	Programs *shell.Programs
 }
 

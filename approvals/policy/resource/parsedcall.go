@@ -1,3 +1,10 @@
+// Package resource finds what a tool call is about: the paths, URLs, shell scripts or texts
+// that the rules of a policy are compared with.
+//
+// [Known] is what is known of tools, from a policy and from the profiles of well-known
+// agents; [Profiles] also lists the paths that may hold secrets. [Parse] reads the
+// arguments of a [Call] by it, in parser.go, and returns a [ParsedCall] with every text
+// that a program could take for the resource, and with the reasons why that is not certain.
 package resource
 
 import (
@@ -63,10 +70,10 @@ type argumentTexts struct {
 func (c *ParsedCall) Resources() []Candidate { return c.Candidates[:c.certain] }
 
 // IsTree reports whether the tool reads the whole tree below its path.
-func (c *ParsedCall) IsTree() bool { return c.Tool != nil && c.Tool.tree }
+func (c *ParsedCall) IsTree() bool { return c.Tool != nil && c.Tool.Tree }
 
 // Profiles returns the built-in tools by which the call was parsed.
-func (c *ParsedCall) Profiles() *profiles { return c.known.Profiles }
+func (c *ParsedCall) Profiles() *Profiles { return c.known.Profiles }
 
 // Programs returns the table of programs by which the call was parsed.
 func (c *ParsedCall) Programs() *shell.Programs { return c.known.Programs }

@@ -117,8 +117,8 @@ func (p *parser) readFields(doubts []string) {
 			}
 		}
 	}
-	if p.c.certain == 0 && p.c.Tool.without != "" && !hasAny(p.members, p.c.Tool.Fields) {
-		p.take(folder, "", match.Value{Text: p.c.Tool.without, Kind: '"'})
+	if p.c.certain == 0 && p.c.Tool.Without != "" && !hasAny(p.members, p.c.Tool.Fields) {
+		p.take(folder, "", match.Value{Text: p.c.Tool.Without, Kind: '"'})
 	}
 	if p.c.certain == 0 {
 		p.missing(fmt.Sprintf("The arguments have no field %s, which the policy judges.", p.c.Tool.FieldNames()))
@@ -156,7 +156,7 @@ func (p *parser) take(folder, field string, v match.Value) string {
 		if !ok || len(texts) == 0 {
 			return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a list of texts.", field)
 		}
-		if p.c.Kind == Shell && !p.c.Tool.each {
+		if p.c.Kind == Shell && !p.c.Tool.Each {
 			p.command(texts)
 			return ""
 		}

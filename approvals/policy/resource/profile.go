@@ -1,8 +1,6 @@
 package resource
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	_ "embed"
 	"slices"
 	"strings"
@@ -10,11 +8,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// profiles are the built-in tools: see profiles.yaml.
-type profiles struct {
+// Profiles are the built-in tools: see profiles.yaml.
+type Profiles struct {
 	named     map[string]*Tool
 	globs     []*Tool // by falling specificity
 	agents    map[string]string
@@ -27,8 +26,8 @@ type profiles struct {
 var profilesFile []byte
 
 // KnownProfiles are the profiles of all agents. They never change.
-var KnownProfiles = sync.OnceValue(func() *profiles {
-	known := &profiles{named: map[string]*Tool{}, agents: map[string]string{}, Risks: true}
+var KnownProfiles = sync.OnceValue(func() *Profiles {
+	known := &Profiles{named: map[string]*Tool{}, agents: map[string]string{}, Risks: true}
 	r := &strictyaml.Reader{File: "profiles.yaml"}
 	r.Mapping(r.Root(profilesFile), "", []strictyaml.Key{
 		{Name: "tools", Read: func(n *yaml.Node, path string) {
@@ -43,7 +42,7 @@ var KnownProfiles = sync.OnceValue(func() *profiles {
 	return known
 })
 
-func (p *profiles) add(t *Tool, agents string) {
+func (p *Profiles) add(t *Tool, agents string) {
 	p.agents[t.Name] = agents
 	if t.Names.Literal() {
 		p.named[t.Name] = t
@@ -53,7 +52,8 @@ func (p *profiles) add(t *Tool, agents string) {
 	slices.SortFunc(p.globs, BySpecificity)
 }
 
-func (p *profiles) Find(name string) *Tool {
+// Find returns the profile of a tool, or nil.
+func (p *Profiles) Find(name string) *Tool {
 	if t := p.named[name]; t != nil {
 		return t
 	}
@@ -61,8 +61,8 @@ func (p *profiles) Find(name string) *Tool {
 }
 
 // Of are the profiles of some agents.
-func (p *profiles) Of(agents []string) *profiles {
-	some := &profiles{named: map[string]*Tool{}, agents: map[string]string{}, sensitive: p.sensitive, harmless: p.harmless, Risks: p.Risks}
+func (p *Profiles) Of(agents []string) *Profiles {
+	some := &Profiles{named: map[string]*Tool{}, agents: map[string]string{}, sensitive: p.sensitive, harmless: p.harmless, Risks: p.Risks}
 	for _, t := range p.All() {
 		for _, agent := range strings.Fields(p.agents[t.Name]) {
 			if slices.Contains(agents, agent) {
@@ -75,13 +75,14 @@ func (p *profiles) Of(agents []string) *profiles {
 }
 
 // Without are the profiles without the say of their risks.
-func (p *profiles) Without() *profiles {
+func (p *Profiles) Without() *Profiles {
 	same := *p
 	same.Risks = false
 	return &same
 }
 
-func (p *profiles) All() []*Tool {
+// All returns all profiles, in no order.
+func (p *Profiles) All() []*Tool {
 	all := slices.Clone(p.globs)
 	for _, t := range p.named {
 		all = append(all, t)
@@ -90,7 +91,7 @@ func (p *profiles) All() []*Tool {
 }
 
 // Agents are the agents that have a profile.
-func (p *profiles) Agents() []string {
+func (p *Profiles) Agents() []string {
 	var names []string
 	for _, agents := range p.agents {
 		names = append(names, strings.Fields(agents)...)
@@ -107,13 +108,13 @@ func readProfile(r *strictyaml.Reader, name string, n *yaml.Node, path string) (
 		{Name: "agents", Read: r.SetText(&agents)},
 		{Name: "resource", Read: func(n *yaml.Node, _ string) { t.Typed, t.Fields = true, splitFields(n.Value) }},
 		{Name: "as", Read: func(n *yaml.Node, path string) { ReadKind(r, n, path, t) }},
-		{Name: "each", Read: r.SetBool(&t.each)},
+		{Name: "each", Read: r.SetBool(&t.Each)},
 		{Name: "workdir", Read: func(n *yaml.Node, _ string) { t.Workdir = splitFields(n.Value) }},
 		{Name: "args", Read: func(n *yaml.Node, _ string) { t.Args, t.Listed = strings.Fields(n.Value), true }},
-		{Name: "leaves", Read: func(n *yaml.Node, _ string) { t.leaves = n.Value }},
-		{Name: "without", Read: func(n *yaml.Node, _ string) { t.without = n.Value }},
-		{Name: "below", Read: func(n *yaml.Node, _ string) { t.below = strings.Fields(n.Value) }},
-		{Name: "tree", Read: r.SetBool(&t.tree)},
+		{Name: "leaves", Read: func(n *yaml.Node, _ string) { t.Leaves = n.Value }},
+		{Name: "without", Read: func(n *yaml.Node, _ string) { t.Without = n.Value }},
+		{Name: "below", Read: func(n *yaml.Node, _ string) { t.Below = strings.Fields(n.Value) }},
+		{Name: "tree", Read: r.SetBool(&t.Tree)},
 		{Name: "risk", Read: func(n *yaml.Node, path string) { t.Risk = ReadRisk(r, n, path) }},
 	})
 	return t, agents

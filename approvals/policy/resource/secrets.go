@@ -1,12 +1,12 @@
 package resource
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // What may hold secrets is asked about, whatever allows the call: a default, a risk,
@@ -21,7 +21,7 @@ const maxPath = 4 << 10
 
 // secretPath is the text of a path if it may hold secrets, or "". Of a tree, what is
 // below the path counts.
-func (p *profiles) secretPath(text string, tree bool) string {
+func (p *Profiles) secretPath(text string, tree bool) string {
 	if len(text) > maxPath {
 		return text
 	}
@@ -39,14 +39,14 @@ func (p *profiles) secretPath(text string, tree bool) string {
 }
 
 // isSensitive reports whether a path is in the list.
-func (p *profiles) isSensitive(l match.Location) bool {
+func (p *Profiles) isSensitive(l match.Location) bool {
 	if p.hits(p.harmless, l) {
 		l.Lower = strings.TrimSuffix(l.Lower, match.LastSegment(l.Lower)) + "x" // its folder decides
 	}
 	return p.hits(p.sensitive, l)
 }
 
-func (p *profiles) hits(list []*match.PathGlob, l match.Location) bool {
+func (p *Profiles) hits(list []*match.PathGlob, l match.Location) bool {
 	return slices.ContainsFunc(list, func(g *match.PathGlob) bool {
 		at := g.Anywhere || (g.Anchor == l.Anchor && g.Up == l.Up) || (l.Anchor == "" && l.Up > 0)
 		return at && strings.Contains(l.Lower, g.Core) && doublestar.MatchUnvalidated(g.Lower, l.Lower)
@@ -54,7 +54,7 @@ func (p *profiles) hits(list []*match.PathGlob, l match.Location) bool {
 }
 
 // NamesSecret reports whether the glob of an allow pattern is in the list itself.
-func (p *profiles) NamesSecret(g *match.PathGlob) bool {
+func (p *Profiles) NamesSecret(g *match.PathGlob) bool {
 	return p.isSensitive(match.Location{Anchor: g.Anchor, Up: g.Up, Lower: withoutStars(g.Lower)})
 }
 
@@ -68,7 +68,7 @@ func withoutStars(glob string) string {
 // nearSecrets reports whether a search below a folder is likely to meet secrets: it
 // is the root, a home folder or above the agent's own, or the list names something
 // below it: in a hidden folder of its name, or at its absolute path.
-func (p *profiles) nearSecrets(l match.Location) bool {
+func (p *Profiles) nearSecrets(l match.Location) bool {
 	if l.Up > 0 || isHome(l) || p.isSensitive(l) {
 		return true
 	}
@@ -106,7 +106,7 @@ func isHome(l match.Location) bool {
 
 // NamesWord reports whether a word of an allow pattern is spelled out or in the
 // list itself.
-func (p *profiles) NamesWord(g match.Glob) bool {
+func (p *Profiles) NamesWord(g match.Glob) bool {
 	return g.Literal() || slices.ContainsFunc(pathsIn(g.Text()), func(text string) bool {
 		l, _ := match.Locate(text)
 		return p.isSensitive(l)
@@ -116,7 +116,7 @@ func (p *profiles) NamesWord(g match.Glob) bool {
 // isSecretWord reports whether a word names a path of the list, as it is or in an
 // option (--file=.env), a revision (HEAD:.env) or an upload (@.env), or, of a
 // program that searches, a folder near one.
-func (p *profiles) isSecretWord(word string, searched bool) bool {
+func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	if len(word) > maxPath {
 		return true
 	}
@@ -154,6 +154,6 @@ func pathsIn(word string) []string {
 // selects reports whether a filter of names or paths, as tools take it for globs,
 // selects what the list of secrets names. A filter for all names or for an
 // extension does not, unless that extension is in the list.
-func (p *profiles) selects(filter string) bool {
+func (p *Profiles) selects(filter string) bool {
 	return match.FilterSelects(filter, p.sensitive, p.isSensitive)
 }

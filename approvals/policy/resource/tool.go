@@ -1,23 +1,23 @@
 package resource
 
 import (
-	"go.yaml.in/yaml/v3"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/internal/strictyaml"
-
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // Kind is what a resource is, and so how patterns are compared with it.
 type Kind int
 
+// The kinds.
 const (
 	Plain Kind = iota
 	Path
@@ -37,14 +37,14 @@ type Tool struct {
 	Fields  [][]string // paths of the resource in the arguments; none: all of them
 	Kind    Kind
 	Patch   bool       // the resource is a patch, whose paths are judged
-	each    bool       // a list of texts is a list of scripts
+	Each    bool       // a list of texts is a list of scripts
 	Workdir [][]string // fields of the folder from which paths count
 	Args    []string   // the arguments that a call may have besides
 	Listed  bool       // it has no others; else none that holds a text
-	without string     // what stands for a resource that is missing; "": nothing does
-	below   []string   // arguments that may name nothing beyond the path
-	tree    bool       // the tool reads the whole tree below its path
-	leaves  string     // argument that, if false, has the tool read what it leaves out otherwise
+	Without string     // what stands for a resource that is missing; "": nothing does
+	Below   []string   // arguments that may name nothing beyond the path
+	Tree    bool       // the tool reads the whole tree below its path
+	Leaves  string     // argument that, if false, has the tool read what it leaves out otherwise
 
 	Replace   bool // an entry counts in place of the built-in profile
 	Kinded    bool // an entry names the kind
@@ -107,11 +107,13 @@ func BySpecificity(a, b *Tool) int {
 	return cmp.Or(cmp.Compare(b.Names.TextLen(), a.Names.TextLen()), cmp.Compare(a.Name, b.Name))
 }
 
+// Reason returns in one sentence why the default of the tool decides.
 func (t *Tool) Reason() string {
 	says := map[Action]string{Allow: "allows", Deny: "denies", Ask: "asks about"}[t.Fallback]
 	return fmt.Sprintf("The policy %s calls of %s that no rule covers.", says, t.Name)
 }
 
+// RiskReason returns in one sentence why the risk of the tool decides.
 func (t *Tool) RiskReason() string {
 	who := "The policy"
 	if t.Builtin {

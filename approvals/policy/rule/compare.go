@@ -1,13 +1,12 @@
 package rule
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
@@ -17,8 +16,8 @@ func (p *Pattern) Compare(c *resource.ParsedCall) match.Result {
 	if !p.IsFor(c.Call.Tool, c.Kind) {
 		return match.No
 	}
-	if p.Rule.names != nil {
-		return namesAny(p.Rule.names, c)
+	if p.Rule.Names != nil {
+		return namesAny(p.Rule.Names, c)
 	}
 	if p.Any || p.argument.star {
 		return match.Yes
@@ -64,6 +63,7 @@ func (p *Pattern) matchWide(c *resource.ParsedCall) match.Result {
 	return found
 }
 
+// MatchCandidate compares a deny or ask pattern with one text that the resource may be.
 func (p *Pattern) MatchCandidate(c *resource.ParsedCall, r *resource.Candidate) match.Result {
 	switch c.Kind {
 	case resource.Path:

@@ -15,13 +15,13 @@ import (
 // maxCost bounds what a condition may cost, in units of CEL: some milliseconds.
 const maxCost = 20_000
 
-// condition is the when of a rule.
-type condition struct {
+// Condition is the when of a rule.
+type Condition struct {
 	source  string
 	program cel.Program
 }
 
-func (c *condition) text() string {
+func (c *Condition) text() string {
 	if c == nil {
 		return ""
 	}
@@ -57,7 +57,7 @@ var conditions = sync.OnceValues(func() (*cel.Env, error) {
 })
 
 // newCondition compiles and type-checks a condition.
-func newCondition(source string) (*condition, error) {
+func newCondition(source string) (*Condition, error) {
 	env, err := conditions()
 	if err != nil {
 		return nil, fmt.Errorf("set up conditions: %w", err)
@@ -74,13 +74,13 @@ func newCondition(source string) (*condition, error) {
 	if err != nil {
 		return nil, &conditionError{1, 1, err.Error()}
 	}
-	return &condition{source, program}, nil
+	return &Condition{source, program}, nil
 }
 
 // Holds reports whether the condition is true of a call with some
 // variables. An error is one of its
 // run, such as a field that the arguments do not have.
-func (c *condition) Holds(variables map[string]any) (bool, error) {
+func (c *Condition) Holds(variables map[string]any) (bool, error) {
 	out, _, err := c.program.Eval(variables)
 	if err != nil {
 		return false, err

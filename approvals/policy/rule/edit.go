@@ -13,14 +13,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// edit is one change that a rewrite rule makes to arguments.
-type edit struct {
+// Edit is one change that a rewrite rule makes to arguments.
+type Edit struct {
 	path string         // as sjson writes it
 	set  jsontext.Value // nil: the value is deleted
 }
 
 // contradicts reports whether two changes touch the same value and differ.
-func (e edit) contradicts(other edit) bool {
+func (e Edit) contradicts(other Edit) bool {
 	if e.path == other.path {
 		return !bytes.Equal(e.set, other.set)
 	}
@@ -29,7 +29,7 @@ func (e edit) contradicts(other edit) bool {
 
 // apply changes strict arguments; a value that is there already stays as it is
 // written.
-func (e edit) apply(text []byte) ([]byte, error) {
+func (e Edit) apply(text []byte) ([]byte, error) {
 	found := gjson.GetBytes(text, e.path)
 	if e.set == nil {
 		if !found.Exists() {
@@ -73,9 +73,9 @@ func (c *Change) Where() string {
 func (c *Change) Apply(arguments string) {
 	before := []byte(match.OrEmptyObject(arguments))
 	text := before
-	var done []edit
+	var done []Edit
 	for _, p := range c.Patterns {
-		for _, e := range p.Rule.edits {
+		for _, e := range p.Rule.Edits {
 			if i := slices.IndexFunc(done, e.contradicts); i >= 0 {
 				c.Problem = fmt.Sprintf("is changed in two ways by rewrite rules, at %s and %s", done[i].path, e.path)
 				return

@@ -10,7 +10,7 @@ import (
 
 // Granted is what the patterns of one grant have in common beside a rule's.
 type Granted struct {
-	Id      string
+	ID      string
 	Scope   approvals.GrantScope
 	Deny    bool
 	Expires time.Time // zero: never

@@ -1,12 +1,12 @@
 package rule
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 // hosted is what policy says of tools that the provider runs itself. Their calls

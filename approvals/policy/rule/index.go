@@ -1,11 +1,11 @@
 package rule
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
 	"iter"
 	"slices"
 	"sync"
+
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 // Index finds the patterns of one list that may match a call without looking at
@@ -120,4 +120,22 @@ func visit(patterns []*Pattern, yield func(*Pattern) bool) bool {
 		}
 	}
 	return true
+}
+
+// Limited are the patterns of the rules that have a limit.
+type Limited struct{ Allow, Ask *Index }
+
+// newLimited finds them among all.
+func newLimited(all *lists) Limited {
+	of := func(patterns []*Pattern) *Index {
+		var found []*Pattern
+		for _, p := range patterns {
+			if p.Rule.Limit != nil {
+				one := *p // has a rank of its own in each index
+				found = append(found, &one)
+			}
+		}
+		return NewIndex(found)
+	}
+	return Limited{of(all.allow), of(all.ask)}
 }

@@ -1,17 +1,14 @@
 package rule
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell"
-
 	"cmp"
-	_ "embed"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -32,11 +29,6 @@ func Parse(name string, src []byte) (*Set, error) {
 	}
 	return set, nil
 }
-
-// reader reads the YAML of a policy.
-type reader struct{ strictyaml.Reader }
-
-func newReader(file string) *reader { return &reader{strictyaml.Reader{File: file}} }
 
 func (r *reader) policy(root *yaml.Node, p *Set) {
 	var tools, rules *yaml.Node

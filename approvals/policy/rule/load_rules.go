@@ -1,8 +1,6 @@
 package rule
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
 	"errors"
 	"regexp"
 	"slices"
@@ -12,35 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
-
-// lists are the patterns of all rules, by what their lists say.
-type lists struct {
-	deny, ask, allow, rewrite []*Pattern
-}
-
-// ruleReader reads one rule.
-type ruleReader struct {
-	*reader
-	in    *Set
-	one   *Rule
-	to    *lists
-	found map[*[]*Pattern]bool // the lists that the rule has
-	later []func()             // reads the patterns: what they mean depends on the rule's settings
-	only  []setting            // settings that are about one list
-
-	limitAt    *yaml.Node // the limit, if there is one
-	escalateAt *yaml.Node // the escalate, if there is one
-}
-
-// setting is a key of a rule that means something beside a list only.
-type setting struct {
-	line int
-	path string
-	list *[]*Pattern
-	name string // of the list
-}
 
 // rule reads one item of rules.
 func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
@@ -67,7 +39,7 @@ func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	if one := rr.one; one.Denial != nil && one.Limit == nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
 		r.Fail(n, path, "has a denial and neither a deny nor an ask list that it could be of")
 	}
-	if rr.found[&to.rewrite] && len(rr.one.edits) == 0 {
+	if rr.found[&to.rewrite] && len(rr.one.Edits) == 0 {
 		r.Fail(n, path, "has a rewrite list and does not say what to change: write set or delete")
 	}
 }
@@ -103,7 +75,7 @@ func (r *ruleReader) keys() []strictyaml.Key {
 			one.Escalate, r.escalateAt = r.escalation(n, path), n
 		})},
 		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { one.Required = r.Number(n, path, 1) })},
-		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.settings) })},
+		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.Settings) })},
 	}
 }
 
@@ -113,18 +85,6 @@ func (r *ruleReader) patternList(to *[]*Pattern, covers bool) func(*yaml.Node, s
 		r.found[to] = true
 		r.later = append(r.later, func() { r.patterns(n, path, r.one, r.in, covers, to) })
 	}
-}
-
-// about reads a setting that means something beside a list only.
-func (r *ruleReader) about(list *[]*Pattern, name string, read func(*yaml.Node, string)) func(*yaml.Node, string) {
-	return func(n *yaml.Node, path string) {
-		read(n, path)
-		r.only = append(r.only, setting{n.Line, path, list, name})
-	}
-}
-
-func (r *ruleReader) question(read func(*yaml.Node, string)) func(*yaml.Node, string) {
-	return r.about(&r.to.ask, "ask", read)
 }
 
 // set reads the values that arguments get, by their paths.
@@ -162,12 +122,12 @@ func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {
 		r.Fail(name, path, "%q is not the path of an argument: write names or numbers with dots between", name.Value)
 		return
 	}
-	e := edit{path: name.Value, set: to}
-	if i := slices.IndexFunc(r.one.edits, e.contradicts); i >= 0 {
-		r.Fail(name, path, "contradicts the change of %s", r.one.edits[i].path)
+	e := Edit{path: name.Value, set: to}
+	if i := slices.IndexFunc(r.one.Edits, e.contradicts); i >= 0 {
+		r.Fail(name, path, "contradicts the change of %s", r.one.Edits[i].path)
 		return
 	}
-	r.one.edits = append(r.one.edits, e)
+	r.one.Edits = append(r.one.Edits, e)
 }
 
 // message reads a template.
@@ -184,7 +144,7 @@ func (r *reader) message(n *yaml.Node, path string) *Message {
 }
 
 // condition reads the when of a rule.
-func (r *reader) condition(n *yaml.Node, path string) *condition {
+func (r *reader) condition(n *yaml.Node, path string) *Condition {
 	text, ok := r.Text(n, path)
 	if !ok {
 		return nil
@@ -206,19 +166,8 @@ func (r *reader) condition(n *yaml.Node, path string) *condition {
 	return nil
 }
 
-func (r *reader) names(n *yaml.Node, path string) []string {
-	var names []string
-	r.List(n, path, "reviewers", func(item *yaml.Node, path string) {
-		if s, ok := r.Text(item, path); ok {
-			names = append(names, s)
-		}
-	})
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // remember reads true, false, or the scopes that grants may have.
-func (r *reader) remember(n *yaml.Node, path string, s *settings) {
+func (r *reader) remember(n *yaml.Node, path string, s *Settings) {
 	if n.Kind != yaml.SequenceNode {
 		s.GrantOverrides = r.Bool(n, path)
 		s.NoRemember = !s.GrantOverrides

@@ -1,17 +1,16 @@
 package rule
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/shell"
-
 	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
 // Pattern is one tool(argument) of a list of a rule. The argument
@@ -173,4 +172,41 @@ func byStrictness(a, b *Pattern) int {
 		cmp.Compare(a.Rule.When.text(), b.Rule.When.text()),
 		cmp.Compare(a.Line, b.Line),
 	)
+}
+
+// Basis is the pattern's own, for an action that its list names.
+func (p *Pattern) Basis(a resource.Action) Basis {
+	says := map[resource.Action]string{resource.Allow: "allows", resource.Deny: "denies", resource.Ask: "asks about"}[a]
+	g := Basis{
+		Action: a,
+		Rule:   p.Where,
+		Risk:   p.Rule.Risk,
+		Reason: cmp.Or(p.Rule.Reason, fmt.Sprintf("The policy %s %s.", says, p.Text)),
+	}
+	if p.Rule.Grant != nil {
+		g.Grants = []string{p.Rule.Grant.ID}
+	}
+	return g
+}
+
+// allowKeys are those of which a resource of a kind has one among its own if an
+// allow pattern covers it. There are none where the pattern may cover any.
+//
+// They distinguish more than the keys of patterns that deny, which must see through
+// quoting, folders and letter case: a pattern for commands has the words in front of its
+// first *, one for paths its first segment. Nor are all allow patterns compared with a
+// call that may hide what it does: they do not cover it.
+func (p *Pattern) allowKeys(k resource.Kind) []string {
+	switch {
+	case p.Any || p.argument.star || p.Rule.MatchesArguments:
+	case k == resource.Shell && p.argument.shell != nil:
+		if key := p.argument.shell.Key(); key != "" {
+			return []string{key}
+		}
+	case k == resource.Path && p.argument.path != nil && !p.argument.path.Fixed:
+		if first := match.FirstSegment(p.argument.path.Lower); !strings.ContainsAny(first, `*\`) {
+			return []string{resource.RootKey(&p.argument.path.Location, first)}
+		}
+	}
+	return p.keys(k)
 }

@@ -1,16 +1,14 @@
 package rule
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 // Protection is what a verdict names as the rule that protects files.
@@ -26,8 +24,8 @@ func (p *Set) Protect(folder string, files ...string) *Set {
 	if err != nil {
 		panic("internal error: the condition of protected files: " + err.Error())
 	}
-	writes := &Rule{Reason: "The file is heldcall's own, and agents do not write to it.", kinds: []resource.Kind{resource.Path}, When: notLow}
-	names := &Rule{Reason: "The command names a file of heldcall.", kinds: []resource.Kind{resource.Shell}, names: namesOf(files)}
+	writes := &Rule{Reason: "The file is heldcall's own, and agents do not write to it.", Kinds: []resource.Kind{resource.Path}, When: notLow}
+	names := &Rule{Reason: "The command names a file of heldcall.", Kinds: []resource.Kind{resource.Shell}, Names: namesOf(files)}
 	names.Risk = approvals.RiskCritical
 	var deny []*Pattern
 	for _, file := range files {

@@ -1,31 +1,28 @@
 package rule
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
-	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 // Rule is what the patterns of one item of rules have in common.
 type Rule struct {
-	settings
+	Settings
 	Reason           string
 	MatchesArguments bool       // its patterns are compared with all the arguments
-	When             *condition // nil: always
-	Limit            *limit     // nil: any number of calls
-	edits            []edit     // of a rewrite
+	When             *Condition // nil: always
+	Limit            *Limit     // nil: any number of calls
+	Edits            []Edit     // of a rewrite
 	Title            *Message   // of a question
 	Denial           *Message   // what the model is told of a denial
 	Grant            *Granted   // nil of a rule of the policy
 
-	kinds []resource.Kind // of the resources of the tools that the rule is about; nil: any
-	names *regexp.Regexp  // finds the names that a call must contain; nil: none
+	Kinds []resource.Kind // of the resources of the tools that the rule is about; nil: any
+	Names *regexp.Regexp  // finds the names that a call must contain; nil: none
 }
 
 // Basis is why a verdict is what it is.
@@ -43,23 +40,8 @@ type Basis struct {
 	SpelledOut bool
 }
 
-// Basis is the pattern's own, for an action that its list names.
-func (p *Pattern) Basis(a resource.Action) Basis {
-	says := map[resource.Action]string{resource.Allow: "allows", resource.Deny: "denies", resource.Ask: "asks about"}[a]
-	g := Basis{
-		Action: a,
-		Rule:   p.Where,
-		Risk:   p.Rule.Risk,
-		Reason: cmp.Or(p.Rule.Reason, fmt.Sprintf("The policy %s %s.", says, p.Text)),
-	}
-	if p.Rule.Grant != nil {
-		g.Grants = []string{p.Rule.Grant.Id}
-	}
-	return g
-}
-
-// settings are what a rule says of a question to people.
-type settings struct {
+// Settings are what a rule says of a question to people.
+type Settings struct {
 	Risk           approvals.Risk
 	Timeout        time.Duration
 	OnTimeout      string
@@ -71,6 +53,7 @@ type settings struct {
 	Scopes         []approvals.GrantScope // of such a grant; nil: any
 }
 
+// Strictest returns the higher of two risks. None is below all.
 func Strictest(a, b approvals.Risk) approvals.Risk {
 	if riskLevel(b) > riskLevel(a) {
 		return b
@@ -85,5 +68,8 @@ func riskLevel(r approvals.Risk) int {
 
 // concerns reports whether the rule is about tools with a resource of a kind.
 func (r *Rule) concerns(k resource.Kind) bool {
-	return r == nil || len(r.kinds) == 0 || slices.Contains(r.kinds, k)
+	return r == nil || len(r.Kinds) == 0 || slices.Contains(r.Kinds, k)
 }
+
+// DefaultTimeout is how long people have to answer where no rule says.
+const DefaultTimeout = 300 * time.Second

@@ -1,12 +1,16 @@
+// Package rule reads policy files and compares calls with single rules.
+//
+// [Parse] reads a file, in load.go and load_rules.go, and returns a [Set]: the [Rule] items
+// by their [Pattern], in one [Index] for each list. A pattern is compared with a parsed
+// call in compare.go. [Condition] and [Message] are the expressions and templates of rules.
+// Which of several rules decides is the subject of package policy.
 package rule
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
 	"slices"
-	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
@@ -20,7 +24,7 @@ type Set struct {
 	Ask       *Index
 	Allow     *Index
 	Rewrite   *Index
-	Limited   limited
+	Limited   Limited
 	Hosted    hosted
 }
 
@@ -89,6 +93,3 @@ func defaultReason(a resource.Action) string {
 		return "No rule covers this call, and the policy asks about what none covers."
 	}
 }
-
-// DefaultTimeout is how long people have to answer where no rule says.
-const DefaultTimeout = 300 * time.Second

@@ -9,10 +9,10 @@ import (
 
 // StrictestSettings puts together the strictest settings of several ask rules, but for who
 // decides: see [demandsOf]. Where silence approves, more time is stricter.
-func StrictestSettings(asks []*Pattern, silence bool) settings {
-	var all settings
+func StrictestSettings(asks []*Pattern, silence bool) Settings {
+	var all Settings
 	for _, p := range asks {
-		r := p.Rule.settings
+		r := p.Rule.Settings
 		all.Risk = Strictest(all.Risk, r.Risk)
 		all.NoRemember = all.NoRemember || r.NoRemember
 		all.Scopes, all.NoRemember = common(all.Scopes, r.Scopes, all.NoRemember)
@@ -42,6 +42,7 @@ func common(a, b []approvals.GrantScope, forget bool) ([]approvals.GrantScope, b
 	return both, forget || len(both) == 0
 }
 
+// RulesOf returns the rules of patterns, in their order.
 func RulesOf(patterns []*Pattern) []*Rule {
 	rules := make([]*Rule, len(patterns))
 	for i, p := range patterns {

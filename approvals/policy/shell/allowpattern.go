@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // AllowPattern is the argument of an allow pattern for scripts: the words of

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // InDoubt is the part of a script that a pattern may match.

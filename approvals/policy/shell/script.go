@@ -14,9 +14,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // Limits of the scripts that are parsed: the parser is slow with deep nesting,

@@ -1,44 +1,25 @@
 package rule
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// limit is how many calls a rule lets pass, or asks about.
-type limit struct {
+// Limit is how many calls a rule lets pass, or asks about.
+type Limit struct {
 	Turn, Run, Minute int // 0: any number
 	Then              resource.Action
 	Key               string // the same as long as patterns and condition of the rule are
 }
 
-// limited are the patterns of the rules that have a limit.
-type limited struct{ Allow, Ask *Index }
-
-// newLimited finds them among all.
-func newLimited(all *lists) limited {
-	of := func(patterns []*Pattern) *Index {
-		var found []*Pattern
-		for _, p := range patterns {
-			if p.Rule.Limit != nil {
-				one := *p // has a rank of its own in each index
-				found = append(found, &one)
-			}
-		}
-		return NewIndex(found)
-	}
-	return limited{of(all.allow), of(all.ask)}
-}
-
 // limit reads the limit of a rule.
 func (r *ruleReader) limit(n *yaml.Node, path string) {
 	before := len(r.Errors)
-	l := &limit{}
+	l := &Limit{}
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "per_turn", Read: func(n *yaml.Node, path string) { l.Turn = r.Number(n, path, 1) }},
 		{Name: "per_run", Read: func(n *yaml.Node, path string) { l.Run = r.Number(n, path, 1) }},
