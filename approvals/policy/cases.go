@@ -14,7 +14,7 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// Cases are what a policy is expected to say of some calls: its unit test. A file
+// Cases are the verdicts that a policy is expected to return on some calls: its unit test. A file
 // of them looks like this:
 //
 //	policy: policy.yaml                    # beside this file
@@ -28,7 +28,7 @@ import (
 // Given has tool, field, args (an object) or arguments (their exact text),
 // free_text, principal, session, run, model and dialect.
 type Cases struct {
-	Policy string // file, as the cases' file says it, from that file's folder; "" if it does not
+	Policy string // file, as the cases' file names it, from that file's folder; "": none is named
 	Cases  []Case
 }
 
@@ -69,7 +69,7 @@ func parseCases(file string, src []byte) (*Cases, error) {
 	return all, nil
 }
 
-// Check says how a policy's verdict differs from what is expected, or is "".
+// Check returns how a policy's verdict differs from the expected one, or "".
 func (c *Case) Check(p *Policy) string {
 	v := p.Judge(c.Call)
 	switch {

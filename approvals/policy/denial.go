@@ -4,14 +4,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// Denial is what the model is told where a call is denied, as a rule has it.
+// Denial is the message of a rule to the model about a denied call.
 type Denial struct {
 	message *rule.Message
 	data    rule.MessageData
 }
 
 // Text fills in how the call came to be denied. It is "" if that cannot be done,
-// and on a nil *Denial: then the model is told the usual.
+// and on a nil *Denial: then the model gets the usual message.
 func (d *Denial) Text(how Denied) string {
 	if d == nil {
 		return ""

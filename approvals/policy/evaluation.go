@@ -212,7 +212,7 @@ func (e *evaluation) variables() map[string]any {
 	return e.vars
 }
 
-// meets narrows down what a deny or ask pattern says of the call by the
+// meets narrows down the result of a deny or ask pattern for the call by the
 // condition of its rule. One that fails counts as true.
 func (e *evaluation) meets(p *rule.Pattern, found match.Result) match.Result {
 	when, grant := p.Rule.When, p.Rule.Grant

@@ -20,16 +20,16 @@ type Explanation struct {
 	Rules    []RuleExplanation
 }
 
-// RuleExplanation is what one pattern of the policy says of a call.
+// RuleExplanation is the result of one pattern of the policy for a call.
 type RuleExplanation struct {
 	Where   string // file and line
-	List    Action // the list in which the pattern stands, or "rewrite"
+	List    Action // the list that the pattern is in, or "rewrite"
 	Pattern string
 	Applies bool   // it matches, might match, or covers a part of the call
 	Says    string // that, or why not
 }
 
-// Explain judges a call and says how. The rules are in the order of the file.
+// Explain judges a call and explains the verdict. The rules are in the order of the file.
 func (p *Policy) Explain(c Call) Explanation {
 	evaluation := p.evaluate(c)
 	x := &explainer{evaluation, evaluation.c}
@@ -66,7 +66,7 @@ type explainer struct {
 	c *resource.ParsedCall // of e
 }
 
-// known says what is known of the tool.
+// known returns what is known of the tool.
 func (x *explainer) known() string {
 	switch {
 	case x.c.Tool == nil:
@@ -93,7 +93,7 @@ func (x *explainer) doubt() string {
 	return cmp.Or(x.c.Unclear, x.c.Beyond, filtered, x.c.NotSimple())
 }
 
-// explainMatch says what a deny or ask pattern says of the call.
+// explainMatch explains the result of a deny or ask pattern.
 func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
 	if !p.IsFor(x.c.Call.Tool, x.c.Kind) {
 		return false, "is for another tool"
@@ -111,7 +111,7 @@ func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
 	return false, "does not match"
 }
 
-// explainAllow says what an allow pattern says of the call.
+// explainAllow explains the result of an allow pattern.
 func (x *explainer) explainAllow(p *rule.Pattern) (applies bool, says string) {
 	switch {
 	case !p.IsFor(x.c.Call.Tool, x.c.Kind):

@@ -18,7 +18,7 @@ type CompiledGrant struct {
 	patterns []*rule.Pattern
 }
 
-// CompileGrant reads the patterns of a grant. It says what is wrong with one that
+// CompileGrant reads the patterns of a grant. The error says what is wrong with one that
 // no policy would take: a pattern that is none, or that allows every tool.
 func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 	c := &CompiledGrant{grant: g}
@@ -42,7 +42,7 @@ func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 	return c, nil
 }
 
-// reasonOf says in one sentence why a grant decides.
+// reasonOf returns in one sentence why a grant decides.
 func reasonOf(g *approvals.Grant, pattern string) string {
 	var b strings.Builder
 	b.WriteString("A grant")
@@ -63,7 +63,7 @@ func reasonOf(g *approvals.Grant, pattern string) string {
 	return b.String() + "."
 }
 
-// CheckGrant says why a grant cannot do what it is meant for under this policy:
+// CheckGrant returns why a grant cannot do what it is meant for under this policy:
 // the argument of a pattern does not fit what the tool's resource is, or would
 // let other programs run than the one it names.
 func (p *Policy) CheckGrant(c *CompiledGrant) error {
@@ -92,8 +92,8 @@ func (c *CompiledGrant) IsFor(tool string) bool {
 }
 
 // Covers reports whether a grant alone would decide a call, whosever it is: one
-// that denies matches it, one that allows covers all of it. What the policy's
-// rules say of the call is not asked.
+// that denies matches it, one that allows covers all of it. The policy's
+// rules are not asked.
 func (p *Policy) Covers(c *CompiledGrant, call Call) bool {
 	grant := c.grant
 	call.Principal, call.Session = grant.Principal, grant.SessionID

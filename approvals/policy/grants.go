@@ -18,7 +18,7 @@ type Grants struct {
 	byID   map[string]*CompiledGrant
 	scopes map[scope]*grantSet
 	// inSessions are the deny patterns of grants for sessions, by principal: who
-	// asks about a tool by name does not say in which session.
+	// asks about a tool by name does not know the session.
 	inSessions map[approvals.Principal]*rule.Index
 }
 
@@ -131,7 +131,7 @@ func (g *Grants) clone() *Grants {
 	return &Grants{maps.Clone(g.byID), maps.Clone(g.scopes), maps.Clone(g.inSessions)}
 }
 
-// renew makes the index of a scope anew, of a set that nobody has seen yet.
+// renew makes the index of a scope again, in a set that is not in use yet.
 func (g *Grants) renew(at scope) {
 	var own, sessions []*CompiledGrant
 	for _, c := range g.byID {

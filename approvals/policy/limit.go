@@ -54,7 +54,7 @@ func (e *evaluation) limitsIn(to []Limit, x *rule.Index, holds func(*rule.Patter
 // Where is the file and line of the rule.
 func (l *Limit) Where() string { return l.pattern.Where }
 
-// String says what the limit is, such as "5 calls a turn, 20 a run".
+// String returns the limit in words, such as "5 calls a turn, 20 a run".
 func (l *Limit) String() string {
 	var all []string
 	for _, one := range l.bounds() {

@@ -35,7 +35,7 @@ type Denied = rule.Denied
 // DefaultTimeout is how long people have to answer where no rule sets it.
 const DefaultTimeout = rule.DefaultTimeout
 
-// Verdict is what policy says of one call. The fields from Suggested to
+// Verdict is the decision of a policy on one call. The fields from Suggested to
 // AllowRemember are set where Action is [Ask].
 type Verdict struct {
 	Action   Action
@@ -52,7 +52,7 @@ type Verdict struct {
 	RewrittenBy string
 
 	// Commands are the commands found in a shell command, at any depth and with
-	// those that they run, with … for what only a shell can tell. They are set
+	// those that they run, with … for what only a shell knows. They are set
 	// where Action is [Ask].
 	Commands []string
 
@@ -65,14 +65,14 @@ type Verdict struct {
 	Grants []string
 
 	Title  string  // of the question, as a rule has it, on one line; "": none has
-	Denial *Denial // what the model is told if the call is denied, as a rule has it; nil: none has
+	Denial *Denial // the message of a rule to the model if the call is denied; nil: none has one
 
 	Timeout           time.Duration // never 0 where people are asked
 	OnTimeout         string        // approvals.OnTimeoutDeny or approvals.OnTimeoutApprove
 	Reviewers         []string      // groups that may decide; none: any reviewer
 	Escalate          Escalation    // who may too, after a while
 	RequiredApprovals int           // at least 1 where people are asked
-	Demands           []Demand      // what rules that name different groups want, each of its own; nil: the fields above say all
+	Demands           []Demand      // what rules that name different groups want, each of its own; nil: the fields above are all
 	AllowRemember     bool
 	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
 
@@ -80,11 +80,11 @@ type Verdict struct {
 	// it is one too many has to be counted: see [Counter.Take].
 	Limits []Limit
 
-	// Listed says of a hosted tool that hosted_tools lists it, so that it is what
+	// Listed reports of a hosted tool that hosted_tools lists it, so that it is what
 	// policy takes it for.
 	Listed bool
 
-	// Shadowed is what the policy says where it is only tried out ([Shadow]) and
+	// Shadowed is the action of a policy that is only tried out ([Shadow]) and
 	// would not have let the call pass; else "".
 	Shadowed Action
 

@@ -107,8 +107,8 @@ func (q *question) ask(by rule.Basis) Verdict {
 	return v
 }
 
-// whyNotAllow says why people are asked about a call that a rule or a default
-// allows, or is "".
+// whyNotAllow returns why people are asked about a call that a rule or a default
+// allows, or "".
 func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 	switch {
 	case len(q.c.Doubts) > 0:
@@ -170,8 +170,8 @@ func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict
 }
 
 // silenceApproves reports whether the call passes when nobody answers: every rule that
-// asks says so, and no part of the call is there about which none of them asks and
-// that no rule or grant allows.
+// asks has it so, and each part of the call is asked about by one of them or allowed by
+// a rule or grant.
 func (q *question) silenceApproves(asks []*rule.Pattern) bool {
 	covering := make([]*rule.Pattern, len(asks))
 	for i, p := range asks {
@@ -198,7 +198,7 @@ func (q *question) messageData(v *Verdict) rule.MessageData {
 }
 
 // title fills in the title of a question. Where it cannot be filled in, the
-// verdict has none and a flag says why.
+// verdict has none, and a flag.
 func (q *question) title(v *Verdict, rules []*rule.Rule) {
 	for _, r := range rules {
 		if r.Title == nil {
@@ -214,7 +214,7 @@ func (q *question) title(v *Verdict, rules []*rule.Rule) {
 	}
 }
 
-// denial is what the model is told by the first rule that says it, or nil.
+// denial returns the message of the first rule that has one, or nil.
 func (q *question) denial(v *Verdict, rules []*rule.Rule) *Denial {
 	for _, r := range rules {
 		if r.Denial != nil {

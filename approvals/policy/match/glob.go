@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Glob is a text in which * stands for any text.
+// Glob is a text in which * matches any text.
 type Glob struct {
 	Parts []string // the texts between the stars; a single one: there is no star
 }

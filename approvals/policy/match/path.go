@@ -20,8 +20,8 @@ type Location struct {
 	Lower  string // the body in lower case
 }
 
-// Locate cleans a path. The problem says why it cannot be told what programs
-// take it for, or is "".
+// Locate cleans a path. The problem is why it is not known what programs
+// take it for, or "".
 func Locate(text string) (l Location, problem string) {
 	text = homeForm(text)
 	anchor, rest := "", text
@@ -219,7 +219,7 @@ func (g *PathGlob) Covers(l Location) bool {
 	return g.Anchor == l.Anchor && g.Up == l.Up && doublestar.MatchUnvalidated(g.Body, l.Body)
 }
 
-// Match says the same for a deny or ask: maybe where it depends on the agent's
+// Match is [PathGlob.Covers] for a deny or ask: maybe where it depends on the agent's
 // folder or on whether its file system minds letter case.
 func (g *PathGlob) Match(l Location) Result {
 	beside := g.Anchor == l.Anchor && g.Up == l.Up
@@ -248,7 +248,7 @@ func (g *PathGlob) Match(l Location) Result {
 	return No
 }
 
-// Below reports whether what the glob means may stand in the tree below a path.
+// Below reports whether what the glob means may be in the tree below a path.
 func (g *PathGlob) Below(l Location) bool {
 	if g.Anywhere || g.Anchor != l.Anchor {
 		return true
@@ -261,7 +261,7 @@ func (g *PathGlob) Below(l Location) bool {
 	return body == "" || strings.HasPrefix(fixed, body) || strings.HasPrefix(body, fixed)
 }
 
-// endsLike reports whether what any slash of a path leaves behind it is like
+// endsLike reports whether the text after any slash of a path is like
 // that, the whole path included.
 func endsLike(body string, like func(string) bool) bool {
 	for {

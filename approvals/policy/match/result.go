@@ -14,6 +14,6 @@ type Result int
 // The results.
 const (
 	No    Result = iota
-	Maybe        // it cannot be told: the call must not be allowed
+	Maybe        // it is not known: the call must not be allowed
 	Yes
 )

@@ -55,7 +55,7 @@ func Invisible(text string) string {
 	return ""
 }
 
-// Shorten makes at most the first n characters of a text visible and says how
+// Shorten makes at most the first n characters of a text visible and adds how
 // much is left out.
 func Shorten(text string, n int) string {
 	end := 0

@@ -22,8 +22,8 @@ type Address struct {
 
 var ownPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21", "ssh": "22"}
 
-// ParseURL reads a URL. The problem says why programs may read it differently,
-// or is "".
+// ParseURL reads a URL. The problem is why programs may read it differently,
+// or "".
 func ParseURL(text string) (a Address, problem string) {
 	problem = urlProblem(text)
 	u, err := url.Parse(forgiven(text))
@@ -186,7 +186,7 @@ func (g *URLGlob) overHost(a Address) bool {
 	return doublestar.MatchUnvalidated(g.host, strings.ReplaceAll(a.Host, ".", "/"))
 }
 
-// Match says the same for a deny or ask: maybe where only scheme, port or letter
+// Match is [PathGlob.Covers] for a deny or ask: maybe where only scheme, port or letter
 // case differ.
 func (g *URLGlob) Match(a Address) Result {
 	if !g.overHost(a) {

@@ -14,8 +14,8 @@ type Call struct {
 	FreeText  bool   // the tool's input is free text by contract: the text is the resource
 	Fixed     bool   // its arguments cannot be changed
 
-	// Ambiguous holds the reasons, one sentence each, why whoever read the
-	// call off the wire does not trust that there is only one reading of it.
+	// Ambiguous holds the reasons, one sentence each, why the reader of the
+	// wire does not trust that there is only one reading of the call.
 	Ambiguous []string
 
 	Principal approvals.Principal
@@ -36,7 +36,7 @@ func (c *Call) Key() string {
 	return c.Tool + "\x00" + match.Canonical(c.Arguments)
 }
 
-// Action is what policy says of a call. The zero value is not an action and
+// Action is the decision of a policy on a call. The zero value is not an action and
 // must never be taken for [Allow].
 type Action string
 

@@ -145,7 +145,7 @@ func (c *ParsedCall) ShownCommands() []string {
 }
 
 // CommandTexts returns the words of the commands found in the call, each as one would
-// write it, with … for what only a shell can tell.
+// write it, with … for what only a shell knows.
 func (c *ParsedCall) CommandTexts() []string {
 	var found []string
 	for _, script := range c.Scripts() {
@@ -166,7 +166,7 @@ func (c *ParsedCall) NotSimple() string {
 	return ""
 }
 
-// Preview returns the resource on one short line. Arguments that stand for it are in the
+// Preview returns the resource on one short line. Arguments in its place are in the
 // order in which the model wrote them.
 func (c *ParsedCall) Preview() string {
 	if c.Kind != Plain || c.Call.FreeText || len(c.Doubts) > 0 || c.Text != c.Whole() {

@@ -133,7 +133,7 @@ func (p *parser) readFields(doubts []string) {
 	p.lookBeyond()
 }
 
-// wrong says why a value cannot be the resource, or is "".
+// wrong returns why a value cannot be the resource, or "".
 func (k Kind) wrong(field []string, v match.Value) string {
 	name := strings.Join(field, ".")
 	switch {
@@ -145,8 +145,8 @@ func (k Kind) wrong(field []string, v match.Value) string {
 	return ""
 }
 
-// take adds the value of a field as a resource, or as several. It says why it
-// cannot, or is "".
+// take adds the value of a field as a resource, or as several. It returns why it
+// cannot, or "".
 func (p *parser) take(folder, field string, v match.Value) string {
 	switch {
 	case p.c.Kind == Plain:
@@ -235,7 +235,7 @@ func hasAny(members []match.Member, fields [][]string) bool {
 	return false
 }
 
-// missing lets all the arguments stand for a resource that is not known.
+// missing takes all the arguments in place of a resource that is not known.
 func (p *parser) missing(why string) {
 	p.c.certain = 0
 	p.c.Unclear = why

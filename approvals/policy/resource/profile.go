@@ -74,7 +74,7 @@ func (p *Profiles) Of(agents []string) *Profiles {
 	return some
 }
 
-// Without are the profiles without the say of their risks.
+// Without returns the profiles with risks that decide nothing.
 func (p *Profiles) Without() *Profiles {
 	same := *p
 	same.Risks = false

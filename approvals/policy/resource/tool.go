@@ -33,7 +33,7 @@ type Tool struct {
 	Names match.Glob
 	Where string // as a verdict's Rule names it
 
-	Typed   bool       // it is said what the resource is
+	Typed   bool       // the resource is known
 	Fields  [][]string // paths of the resource in the arguments; none: all of them
 	Kind    Kind
 	Patch   bool       // the resource is a patch, whose paths are judged
@@ -41,7 +41,7 @@ type Tool struct {
 	Workdir [][]string // fields of the folder from which paths count
 	Args    []string   // the arguments that a call may have besides
 	Listed  bool       // it has no others; else none that holds a text
-	Without string     // what stands for a resource that is missing; "": nothing does
+	Without string     // what counts as a resource that is missing; "": nothing does
 	Below   []string   // arguments that may name nothing beyond the path
 	Tree    bool       // the tool reads the whole tree below its path
 	Leaves  string     // argument that, if false, has the tool read what it leaves out otherwise
@@ -134,7 +134,7 @@ func (t *Tool) FieldNames() string {
 	return strings.Join(names, " or ")
 }
 
-// NameDoubt says why a tool name is not trusted, or "": agents may trim, cut or
+// NameDoubt returns why a tool name is not trusted, or "": agents may trim, cut or
 // normalise what is not plain ASCII.
 func NameDoubt(name string) string {
 	odd := func(r rune) bool {

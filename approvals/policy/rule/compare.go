@@ -133,8 +133,8 @@ func (p *Pattern) Covers(c *resource.ParsedCall, r *resource.Candidate) bool {
 	}
 }
 
-// matchText compares a pattern with a text as it stands: what a glob of tools
-// says of those whose resource its argument is not the form of.
+// matchText compares a pattern with a text as it is: a glob of tools may have a tool to
+// whose kind of resource the argument does not fit.
 func (p *Pattern) matchText(r *resource.Candidate) match.Result {
 	switch {
 	case p.argument.plain.Match(r.Text):

@@ -46,7 +46,7 @@ type Escalation struct {
 	To    []string      // groups, sorted
 }
 
-// Compare orders escalations by what they say.
+// Compare orders escalations by their values.
 func (e Escalation) Compare(other Escalation) int {
 	return cmp.Or(cmp.Compare(e.After, other.After), slices.Compare(e.To, other.To))
 }

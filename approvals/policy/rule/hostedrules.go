@@ -9,7 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
-// hosted is what policy says of tools that the provider runs itself. Their calls
+// Hosted are the rules about tools that the provider runs itself. Their calls
 // cannot be held, so the request that offers them is judged.
 type hosted struct {
 	rule   string

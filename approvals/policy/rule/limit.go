@@ -65,7 +65,7 @@ func (r *ruleReader) checkLimit(path string) {
 }
 
 // asksBeyond reports whether the rule asks about calls beyond its limit, so that
-// it may say how.
+// it may have settings for that.
 func (r *ruleReader) asksBeyond() bool { return r.one.Limit != nil && r.one.Limit.Then == resource.Ask }
 
 // maxPerMinute is the most calls a minute that a limit may let pass: the time of

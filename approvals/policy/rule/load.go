@@ -61,7 +61,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		slices.SortFunc(p.Known.Tools, resource.BySpecificity)
 	}
 	var lists lists
-	if rules != nil && !isEmpty(rules) { // after tools and profiles, which say what the patterns' arguments are
+	if rules != nil && !isEmpty(rules) { // after tools and profiles, which determine what the patterns' arguments are
 		r.List(rules, "rules", "rules", func(n *yaml.Node, path string) { r.rule(n, path, p, &lists) })
 	}
 	for _, list := range [][]*Pattern{lists.deny, lists.ask, lists.allow, lists.rewrite} {

@@ -11,8 +11,8 @@ import (
 // MaxMessage bounds what a template may write, in bytes.
 const MaxMessage = 4 << 10
 
-// Message is a template of a rule: the title of a question, or what the model is
-// told of a denial. It is written in Go's text/template over [MessageData].
+// Message is a template of a rule: the title of a question, or the message to
+// the model about a denial. It is written in Go's text/template over [MessageData].
 type Message struct{ template *template.Template }
 
 // MessageData is what a template may show.

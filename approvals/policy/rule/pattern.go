@@ -88,7 +88,7 @@ func (p *Pattern) IsFor(tool string, k resource.Kind) bool {
 	return (p.Tool.Match(tool) || (p.shells && k == resource.Shell)) && p.Rule.concerns(k)
 }
 
-// Fits says why a pattern cannot be meant for any of the tools that it may be
+// Fits returns why a pattern cannot be meant for any of the tools that it may be
 // for, by their kinds.
 func (p *Pattern) Fits(kinds []resource.Kind, allows bool) error {
 	var err error
@@ -102,7 +102,7 @@ func (p *Pattern) Fits(kinds []resource.Kind, allows bool) error {
 	return err
 }
 
-// check says why a pattern cannot be meant for a tool of a kind.
+// check returns why a pattern cannot be meant for a tool of a kind.
 func (p *Pattern) check(k resource.Kind, allows bool) error {
 	switch {
 	case p.Any || (p.argument.star && !allows) || (p.Rule != nil && p.Rule.MatchesArguments):
@@ -156,7 +156,7 @@ func (a *argumentForms) commandKeys() []string {
 	return []string{a.command.Key}
 }
 
-// byStrictness orders patterns by what they say, never by where they stand:
+// byStrictness orders patterns by their settings, never by their place:
 // the strictest first, then the longest.
 func byStrictness(a, b *Pattern) int {
 	return cmp.Or(

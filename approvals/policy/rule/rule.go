@@ -18,7 +18,7 @@ type Rule struct {
 	Limit            *Limit     // nil: any number of calls
 	Edits            []Edit     // of a rewrite
 	Title            *Message   // of a question
-	Denial           *Message   // what the model is told of a denial
+	Denial           *Message   // to the model, of a denial
 	Grant            *Granted   // nil of a rule of the policy
 
 	Kinds []resource.Kind // of the resources of the tools that the rule is about; nil: any
@@ -40,7 +40,7 @@ type Basis struct {
 	SpelledOut bool
 }
 
-// Settings are what a rule says of a question to people.
+// Settings are the settings of a rule for a question to people.
 type Settings struct {
 	Risk           approvals.Risk
 	Timeout        time.Duration
@@ -49,7 +49,7 @@ type Settings struct {
 	Escalate       Escalation
 	Required       int
 	NoRemember     bool                   // decisions are not to be remembered
-	GrantOverrides bool                   // a grant that allows stands above the rule
+	GrantOverrides bool                   // a grant that allows overrides the rule
 	Scopes         []approvals.GrantScope // of such a grant; nil: any
 }
 
@@ -71,5 +71,5 @@ func (r *Rule) concerns(k resource.Kind) bool {
 	return r == nil || len(r.Kinds) == 0 || slices.Contains(r.Kinds, k)
 }
 
-// DefaultTimeout is how long people have to answer where no rule says.
+// DefaultTimeout is how long people have to answer where no rule sets it.
 const DefaultTimeout = 300 * time.Second

@@ -8,7 +8,7 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// lists are the patterns of all rules, by what their lists say.
+// lists are the patterns of all rules, by their lists.
 type lists struct {
 	deny, ask, allow, rewrite []*Pattern
 }

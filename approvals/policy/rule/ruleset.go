@@ -64,7 +64,7 @@ func (p *Set) KindsFor(of *Pattern) []resource.Kind {
 }
 
 // ByDefault returns the basis for a tool's calls that no rule covers. The risk of a
-// built-in profile decides only of tools that the policy says nothing of, and only
+// built-in profile decides only for tools that the policy does not name, and only
 // where the policy has no default. Where there is no policy it counts for nothing.
 func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
 	by := Basis{Action: p.fallback, Rule: "default", Reason: defaultReason(p.fallback)}

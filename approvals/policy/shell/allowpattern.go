@@ -93,7 +93,7 @@ func (p *AllowPattern) Begins(name string) bool {
 	return !p.NamesProgram() || match.FoldCase(p.words[0].Prefix()) == name
 }
 
-// wordGlob is a word of a pattern: each unquoted * stands for any text.
+// wordGlob reads a word of a pattern: each unquoted * matches any text.
 func wordGlob(w *syntax.Word) (match.Glob, error) {
 	parts := []string{""}
 	for i, part := range w.Parts {
@@ -124,7 +124,7 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 	if !p.fitsLength(len(c.Words)) || !p.coversProgram(c, t) {
 		return false
 	}
-	free := false // options may follow, as the pattern has said --
+	free := false // options may follow, as the pattern has --
 	for i, word := range c.Words {
 		spelledFree := free && isOption(word)
 		if i >= len(p.words) {
@@ -170,7 +170,7 @@ func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 }
 
 // coversWord reports whether the pattern's word i covers a word. A * in it covers
-// what it may, and no way up out of the folders that stand beside it.
+// what it may, and no way up out of the folders beside it.
 func (p *AllowPattern) coversWord(i int, word string, star, wild bool) bool {
 	g := p.words[i]
 	if wild {

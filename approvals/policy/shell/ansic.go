@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// ansiEscapes are the escapes of $'...' that stand for one character.
+// ansiEscapes are the escapes of $'...' for one character.
 var ansiEscapes = map[byte]byte{
 	'a': '\a', 'b': '\b', 'e': 0x1b, 'E': 0x1b, 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v',
 	'\\': '\\', '\'': '\'', '"': '"', '?': '?',
 }
 
-// ansiC is what the inside of $'...' stands for. It is false where shells differ
+// ansiC returns the text that the inside of $'...' means. It is false where shells differ
 // in that: a NUL, and escapes that only some know.
 func ansiC(text string) (string, bool) {
 	var b strings.Builder
@@ -34,8 +34,8 @@ func ansiC(text string) (string, bool) {
 	return b.String(), true
 }
 
-// ansiEscape writes what the escape at the start of a text stands for, and says
-// how long it is without its backslash.
+// ansiEscape writes the text that the escape at the start of a text means, and returns
+// its length without its backslash.
 func ansiEscape(b *strings.Builder, text string) (n int, ok bool) {
 	if c, ok := ansiEscapes[text[0]]; ok {
 		b.WriteByte(c)

@@ -30,7 +30,7 @@ func appendLoose(texts []string, text string) []string {
 	return texts
 }
 
-// withoutEscapes is text with the characters that escapes such as \n stand for. What is
+// withoutEscapes is text with the characters that escapes such as \n mean. What is
 // no escape stays.
 func withoutEscapes(text string) string {
 	var b strings.Builder

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// starMay says of each word of a command whether a * in an allow pattern may
-// stand for it: for operands, and for options that the table lists.
+// starMay returns for each word of a command whether a * in an allow pattern may
+// match it: for operands, and for options that the table lists.
 func (t *Programs) starMay(argv []string, wild []bool) []bool {
 	w := optionWalk{at: t.options[argv[0]]}
 	may := make([]bool, len(argv))
@@ -81,7 +81,7 @@ func (p *Program) option(word string) (listed, takesNext bool) {
 	return true, false
 }
 
-// barred reports whether an operand or a value stands for more than itself.
+// barred reports whether an operand or a value means more than itself.
 func (p *Program) barred(text string) bool {
 	return slices.ContainsFunc(p.never, func(begin string) bool { return strings.HasPrefix(text, begin) })
 }

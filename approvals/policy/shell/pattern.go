@@ -11,7 +11,7 @@ import (
 type Pattern struct {
 	glob   match.TextGlob
 	lower  match.TextGlob
-	prefix string     // what stands before the first *
+	prefix string     // the text before the first *
 	joined bool       // the * follows at once
 	open   bool       // the * may continue the last word
 	core   string     // the prefix as a loose text, without what joins it to the *
@@ -49,7 +49,7 @@ func newCommandText(text string) match.TextGlob {
 	return g
 }
 
-// Match says whether any command of a script matches.
+// Match compares the pattern with every command of a script.
 func (g *Pattern) Match(s *Script) match.Result {
 	if slices.ContainsFunc(s.texts, g.glob.Match) || slices.ContainsFunc(s.All, func(c *Command) bool { return g.words.match(c) == match.Yes }) {
 		return match.Yes
@@ -80,7 +80,7 @@ func (g *Pattern) mayBegin(before string) bool {
 	return strings.HasPrefix(g.prefix, before) || (goesOn && (g.joined || rest[0] == ' ' || rest[0] == ':'))
 }
 
-// fromElsewhere reports whether a command may run what does not stand in its
+// fromElsewhere reports whether a command may run what is not in its
 // words.
 func (c *Command) fromElsewhere() bool {
 	return c.reads || (c.piped && c.interprets)

@@ -80,7 +80,7 @@ func (t *Programs) isInterpreter(word string) bool {
 
 // runsOthers reports whether a program runs other programs or the text it is
 // given. An allow pattern covers it only if it spells out the whole command, or
-// where the table of options says for what a * may stand.
+// where the table of options has what a * may match.
 func (t *Programs) runsOthers(word string) bool {
 	return t.wrapper(word) != nil || among(t.runners, word) || t.isInterpreter(word)
 }
@@ -100,7 +100,7 @@ type wrapper struct {
 	transparent      bool
 }
 
-// Program is what the table says of a program's options, or of those of a
+// Program are the options of a program in the table, or those of a
 // subcommand: see programs.yaml.
 type Program struct {
 	flags    string

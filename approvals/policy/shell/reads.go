@@ -83,7 +83,7 @@ func (f *finder) passesOn(c *Command) bool {
 	return !c.complete && slices.ContainsFunc(c.Words[1:], f.table.isInterpreter)
 }
 
-// isInput reports whether an operand stands for what a program is given to read.
+// isInput reports whether an operand means what a program is given to read.
 func isInput(word string) bool {
 	return word == "/dev/stdin" || strings.HasPrefix(word, "/dev/fd/") || strings.HasPrefix(word, "/proc/self/fd/")
 }

@@ -43,7 +43,7 @@ type Script struct {
 
 // Command is one simple command.
 type Command struct {
-	Words []string // quoting removed; unknown stands for what only a shell can tell
+	Words []string // quoting removed; unknown is in place of what only a shell knows
 	wild  []bool   // which words have a * or ? that a shell expands; nil: none
 	opens []string // the words with a space between, a word that a shell may expand ending with unknown
 	//               where it may; of a program with a folder a second time without that
@@ -58,7 +58,7 @@ type Command struct {
 	reads       bool       // it runs what it reads
 	mentions    []string   // loose texts in which it may name another command: see appendLoose
 	transparent bool       // its program only changes time and priority of what it runs
-	mayStar     []bool     // for which words a * may stand: operands, and options that are known
+	mayStar     []bool     // which words a * may match: operands, and options that are known
 }
 
 // commandSource is where in a script a command is.
@@ -147,8 +147,8 @@ func isPlainShell(word string) bool {
 	return slices.Contains([]string{"bash", "sh", "zsh", "dash"}, word)
 }
 
-// scriptProblem says why shells and the parser may read a text differently, or
-// is "".
+// scriptProblem returns why shells and the parser may read a text differently, or
+// "".
 func scriptProblem(src string) string {
 	switch {
 	case len(src) > MaxScript:

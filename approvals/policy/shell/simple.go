@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// whyNotSimple says what a script is more than simple commands of plain words
+// whyNotSimple returns how a script is more than simple commands of plain words
 // joined by &&, ||, ;, | or new lines, in brackets or not, or is "".
 func (t *Programs) whyNotSimple(file *syntax.File) string {
 	if len(file.Stmts) == 0 {

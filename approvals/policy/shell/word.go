@@ -11,13 +11,13 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// unknown stands in a word for text that only the running shell knows. It is
+// unknown is in a word in place of text that only the running shell knows. It is
 // never in a script that is parsed.
 const unknown = "\x00"
 
 // word is one word of a command with its quoting removed.
 type word struct {
-	text string // unknown stands for what a shell expands; unquoted * and ? stay
+	text string // unknown is in place of what a shell expands; unquoted * and ? stay
 	open string // the text up to what a shell may expand, then unknown; else the text
 	why  string // why the word is not plain, or ""
 	wild bool   // has an unquoted * or ?, and is plain otherwise
@@ -59,10 +59,10 @@ func unquoted(w *syntax.Word) word {
 	return one
 }
 
-// maxBraces is how many words a word with braces may stand for.
+// maxBraces is how many words a word with braces may mean.
 const maxBraces = 64
 
-// appendWords adds what a word stands for: several words where it has braces.
+// appendWords adds the words that a word means: several where it has braces.
 func appendWords(words []word, w *syntax.Word) []word {
 	split := w
 	if hasBrace(w) {
@@ -78,7 +78,7 @@ func appendWords(words []word, w *syntax.Word) []word {
 			return append(words, word{text: unknown, open: unknown, why: why})
 		}
 		if !slices.ContainsFunc(one.Parts, func(part syntax.WordPart) bool { lit, ok := part.(*syntax.Lit); return !ok || lit.Value != "" }) {
-			continue // what stands for nothing is no word
+			continue // an empty text is no word
 		}
 		of := wordOf(one)
 		of.why = why

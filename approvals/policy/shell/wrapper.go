@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// inside is what a command runs, as far as its words say.
+// inside is what a command runs, as far as its words show.
 type inside struct {
 	commands [][]word
 	scripts  []string
@@ -37,7 +37,7 @@ func (w *wrapper) look(words []word) inside {
 		return inside{scripts: scriptOptions(words)}
 	}
 	rest, ok := w.rest(words)
-	own := words[1 : len(words)-len(rest)] // what stands before the command
+	own := words[1 : len(words)-len(rest)] // the words before the command
 	found := inside{certain: allCertain(own)}
 	if w.assigns {
 		found.own = own
@@ -82,7 +82,7 @@ func joinWords(words []word) string {
 }
 
 // appended is a command with what xargs reads, at its end or where the value of
-// its option -I stands.
+// its option -I is.
 func appended(command, options []word) []word {
 	for i, one := range options {
 		_, mark, found := strings.Cut(one.text, "I")
@@ -97,7 +97,7 @@ func appended(command, options []word) []word {
 	return append(command[:len(command):len(command)], word{text: unknown, open: unknown})
 }
 
-// replaced is a command in which unknown text stands wherever a mark does.
+// replaced is a command with unknown text in place of a mark.
 func replaced(command []word, mark string) []word {
 	all := make([]word, len(command))
 	for i, one := range command {
@@ -167,7 +167,7 @@ func isAssignment(text string) bool {
 	})
 }
 
-// scriptOptions are the values of -c and --command, wherever they stand.
+// scriptOptions are the values of -c and --command, in any place.
 func scriptOptions(words []word) []string {
 	var scripts []string
 	for i, one := range words {
