@@ -1,15 +1,14 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/shell"
-
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
 // generous allows much by pattern, so that what gets past it is the matcher's

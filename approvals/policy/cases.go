@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// Cases are what a policy is expected to say of some calls: its unit test. A file
+// Cases are the verdicts that a policy is expected to return on some calls: its unit test. A file
 // of them looks like this:
 //
 //	policy: policy.yaml                    # beside this file
@@ -27,7 +28,7 @@ import (
 // Given has tool, field, args (an object) or arguments (their exact text),
 // free_text, principal, session, run, model and dialect.
 type Cases struct {
-	Policy string // file, as the cases' file says it, from that file's folder; "" if it does not
+	Policy string // file, as the cases' file names it, from that file's folder; "": none is named
 	Cases  []Case
 }
 
@@ -50,7 +51,7 @@ func LoadCases(file string) (*Cases, error) {
 }
 
 func parseCases(file string, src []byte) (*Cases, error) {
-	r := newReader(file)
+	r := &caseReader{strictyaml.Reader{File: file}}
 	all := &Cases{}
 	root := r.Root(src)
 	if root == nil && len(r.Errors) == 0 {
@@ -68,7 +69,7 @@ func parseCases(file string, src []byte) (*Cases, error) {
 	return all, nil
 }
 
-// Check says how a policy's verdict differs from what is expected, or is "".
+// Check returns how a policy's verdict differs from the expected one, or "".
 func (c *Case) Check(p *Policy) string {
 	v := p.Judge(c.Call)
 	switch {
@@ -80,13 +81,16 @@ func (c *Case) Check(p *Policy) string {
 	return ""
 }
 
+// caseReader reads a file of cases.
+type caseReader struct{ strictyaml.Reader }
+
 // given is the call of a case as it is written.
 type given struct {
 	call  Call
 	field string
 }
 
-func (r *reader) cases(root *yaml.Node, all *Cases) {
+func (r *caseReader) cases(root *yaml.Node, all *Cases) {
 	var common given
 	var list *yaml.Node
 	r.Mapping(root, "", []strictyaml.Key{
@@ -101,11 +105,11 @@ func (r *reader) cases(root *yaml.Node, all *Cases) {
 	r.List(list, "cases", "cases", func(n *yaml.Node, path string) { all.Cases = append(all.Cases, r.oneCase(n, path, common)) })
 }
 
-func (r *reader) oneCase(n *yaml.Node, path string, one given) Case {
+func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 	c := Case{Where: r.Place(n.Line)}
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "given", Read: func(n *yaml.Node, path string) { r.given(n, path, &one) }},
-		{Name: "expect", Read: func(n *yaml.Node, path string) { c.Expect = r.action(n, path) }},
+		{Name: "expect", Read: func(n *yaml.Node, path string) { c.Expect = resource.ReadAction(&r.Reader, n, path) }},
 		{Name: "rule", Read: r.SetText(&c.Rule)},
 		{Name: "why", Read: r.SetText(&c.Why)},
 	})
@@ -117,7 +121,7 @@ func (r *reader) oneCase(n *yaml.Node, path string, one given) Case {
 }
 
 // given reads a call: the text of its field, or all of it.
-func (r *reader) given(n *yaml.Node, path string, one *given) {
+func (r *caseReader) given(n *yaml.Node, path string, one *given) {
 	if n.Kind == yaml.ScalarNode {
 		if n.ShortTag() != "!!str" {
 			r.Fail(n, path, "must be a text or a mapping, and is %s: quote it", strictyaml.Describe(n))
@@ -147,7 +151,7 @@ func (r *reader) given(n *yaml.Node, path string, one *given) {
 	})
 }
 
-func (r *reader) principal(n *yaml.Node, path string) (who approvals.Principal) {
+func (r *caseReader) principal(n *yaml.Node, path string) (who approvals.Principal) {
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "tenant", Read: r.SetText(&who.Tenant)},
 		{Name: "user", Read: r.SetText(&who.User)},

@@ -64,10 +64,10 @@ func (n *Counter) Take(limits []Limit) (charge Charge, over []Excess) {
 	for i := range limits {
 		l := &limits[i]
 		for _, b := range l.bounds() {
-			k, now := n.find(l.countKey(b.kind)), l.subject.call.Now
+			k, now := n.find(l.countKey(b.kind)), l.call.c.Call.Now
 			if k.used(now) < b.most {
 				charge.add(k, now)
-			} else if !slices.ContainsFunc(over, func(e Excess) bool { return e.Limit.pattern.rule == l.pattern.rule }) {
+			} else if !slices.ContainsFunc(over, func(e Excess) bool { return e.Limit.pattern.Rule == l.pattern.Rule }) {
 				over = append(over, Excess{l, b.String()})
 			}
 		}
@@ -101,8 +101,8 @@ func (c *Charge) Keep() { *c = Charge{} }
 // countKey is what the limit counts by: runs and turns by their names, the calls of
 // a minute for the principal.
 func (l *Limit) countKey(kind string) countKey {
-	call := &l.subject.call
-	key := countKey{rule: l.pattern.rule.limit.of, kind: kind, whose: call.Principal}
+	call := &l.call.c.Call
+	key := countKey{rule: l.pattern.Rule.Limit.Key, kind: kind, whose: call.Principal}
 	switch kind {
 	case "turn":
 		key.name = call.Turn

@@ -1,14 +1,14 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 // decoyPolicy is an example as docs have it, with a tool of the user's own.
@@ -54,7 +54,7 @@ func TestDecoyArguments(t *testing.T) {
 			t.Errorf("%s %s: %s by %s (%s), want %s (%s)", tool, args, v.Action, v.Rule, v.Reason, want, reason)
 		}
 		e := p.Explain(Call{Tool: tool, Arguments: args})
-		if e.Verdict.Action != v.Action || want == Ask && e.Doubt == "" && v.Reason == reason {
+		if e.Verdict.Action != v.Action || (want == Ask && e.Doubt == "" && v.Reason == reason) {
 			t.Errorf("%s %s: explained as %s, %q", tool, args, e.Verdict.Action, e.Doubt)
 		}
 	}
@@ -135,7 +135,7 @@ rules:
 	f := func(tool, args string, want Action) {
 		t.Helper()
 		v := p.Judge(Call{Tool: tool, Arguments: args})
-		if v.Action != want || want == Ask && (!strings.Contains(v.Reason, "which programs read differently") || v.AllowRemember) {
+		if v.Action != want || (want == Ask && (!strings.Contains(v.Reason, "which programs read differently") || v.AllowRemember)) {
 			t.Errorf("%s %s: %s by %s (%s) %q, want %s", tool, args, v.Action, v.Rule, v.Reason, v.Flags, want)
 		}
 		if e := p.Explain(Call{Tool: tool, Arguments: args}); e.Verdict.Action != want {
@@ -194,25 +194,25 @@ func decoyed(args map[string]any) map[string]string {
 // covers no call of it with a decoy.
 func TestKnownToolsMindDecoys(t *testing.T) {
 	judged := 0
-	for _, known := range knownProfiles().all() {
-		if !known.names.Literal() || len(known.fields) == 0 || known.patch {
+	for _, known := range resource.KnownProfiles().All() {
+		if !known.Names.Literal() || len(known.Fields) == 0 || known.Patch {
 			continue
 		}
 		argument, value := "src/ok", "src/ok"
-		if known.kind == asURL {
+		if known.Kind == resource.URL {
 			argument, value = "https://ok.example", "https://ok.example/x"
 		}
-		for _, entry := range []string{"", fmt.Sprintf("tools: {%s: {resource: %s, as: %s}}\n", known.name, known.fields[0][0], kindNames[known.kind])} {
-			p := mustParse(t, entry+fmt.Sprintf("rules: [{allow: ['%s(%s)']}]\n", known.name, argument))
-			args := map[string]any{known.fields[0][0]: value}
+		for _, entry := range []string{"", fmt.Sprintf("tools: {%s: {resource: %s, as: %s}}\n", known.Name, known.Fields[0][0], resource.KindNames[known.Kind])} {
+			p := mustParse(t, entry+fmt.Sprintf("rules: [{allow: ['%s(%s)']}]\n", known.Name, argument))
+			args := map[string]any{known.Fields[0][0]: value}
 			text, _ := json.Marshal(args)
-			if v := p.Judge(Call{Tool: known.name, Arguments: string(text)}); v.Action != Allow {
-				t.Errorf("%s%s %s: %s (%s)", entry, known.name, text, v.Action, v.Reason)
+			if v := p.Judge(Call{Tool: known.Name, Arguments: string(text)}); v.Action != Allow {
+				t.Errorf("%s%s %s: %s (%s)", entry, known.Name, text, v.Action, v.Reason)
 			}
 			for name, decoy := range decoyed(args) {
 				judged++
-				if v := p.Judge(Call{Tool: known.name, Arguments: decoy}); v.Action == Allow && !listsArgument(known, name) {
-					t.Errorf("%s%s %s: allowed by %s", entry, known.name, decoy, v.Rule)
+				if v := p.Judge(Call{Tool: known.Name, Arguments: decoy}); v.Action == Allow && !listsArgument(known, name) {
+					t.Errorf("%s%s %s: allowed by %s", entry, known.Name, decoy, v.Rule)
 				}
 			}
 		}
@@ -223,8 +223,8 @@ func TestKnownToolsMindDecoys(t *testing.T) {
 }
 
 // listsArgument reports whether a profile lists an argument as harmless.
-func listsArgument(known *tool, name string) bool {
-	for _, arg := range known.args {
+func listsArgument(known *resource.Tool, name string) bool {
+	for _, arg := range known.Args {
 		if arg == name {
 			return true
 		}

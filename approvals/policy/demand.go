@@ -5,28 +5,8 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
-
-// Demand is what rules that name the same groups want of a question: so many approvals
-// by their members.
-type Demand struct {
-	Rule              string     // "policy.yaml:12"; of several rules, with commas between
-	Reviewers         []string   // groups, sorted; none: any reviewer
-	RequiredApprovals int        // at least 1
-	Escalate          Escalation // who may approve too, after a while
-}
-
-// demandsOf is what each rule of several ask patterns wants.
-func demandsOf(asks []*pattern) []Demand {
-	var all []Demand
-	for i, p := range asks {
-		if slices.ContainsFunc(asks[:i], func(earlier *pattern) bool { return earlier.rule == p.rule }) {
-			continue
-		}
-		all = append(all, Demand{p.where, slices.Clone(p.rule.reviewers), p.rule.required, p.rule.escalate})
-	}
-	return all
-}
 
 // Wants is what reviewers have to give before the call goes; none where they are not
 // asked.
@@ -65,6 +45,27 @@ func (v *Verdict) want(all []Demand) {
 	v.Reviewers = slices.Compact(v.Reviewers)
 }
 
+// Demand is what rules that name the same groups want of a question: so many approvals
+// by their members.
+type Demand struct {
+	Rule              string     // "policy.yaml:12"; of several rules, with commas between
+	Reviewers         []string   // groups, sorted; none: any reviewer
+	RequiredApprovals int        // at least 1
+	Escalate          Escalation // who may approve too, after a while
+}
+
+// demandsOf is what each rule of several ask patterns wants.
+func demandsOf(asks []*rule.Pattern) []Demand {
+	var all []Demand
+	for i, p := range asks {
+		if slices.ContainsFunc(asks[:i], func(earlier *rule.Pattern) bool { return earlier.Rule == p.Rule }) {
+			continue
+		}
+		all = append(all, Demand{p.Where, slices.Clone(p.Rule.Reviewers), p.Rule.Required, p.Rule.Escalate})
+	}
+	return all
+}
+
 // merged makes one of the demands that the same groups meet. What is wanted of any
 // reviewer is wanted of the members of each group: those are reviewers too.
 func merged(all []Demand) []Demand {
@@ -77,7 +78,7 @@ func merged(all []Demand) []Demand {
 			continue
 		}
 		i := slices.IndexFunc(found, func(one Demand) bool {
-			return slices.Equal(one.Reviewers, d.Reviewers) && one.Escalate.compare(d.Escalate) == 0
+			return slices.Equal(one.Reviewers, d.Reviewers) && one.Escalate.Compare(d.Escalate) == 0
 		})
 		if i < 0 {
 			found = append(found, d)

@@ -1,4 +1,4 @@
-// Package policy says of a tool call whether it is allowed, denied or a person
+// Package policy decides whether a tool call is allowed, denied or a person
 // must be asked. It is pure: a call and its principal in, a verdict out.
 //
 // # The language
@@ -31,10 +31,10 @@
 //	    match: arguments             # not the resource alone
 //
 // The order of rules means nothing. A call is judged by the first of these that
-// says something of it: a deny rule, an ask rule, an allow rule, the default of
+// covers it: a deny rule, an ask rule, an allow rule, the default of
 // its tool, the risk of its tool (low allows, the others ask), the default of
 // the policy. Where several ask rules match, the strictest settings of all of
-// them hold: on_timeout is approve only if each of them says so.
+// them hold: on_timeout is approve only if it is in each of them.
 //
 // # Limits
 //
@@ -46,8 +46,8 @@
 // # Grants
 //
 // Beside the rules there may be grants ([Policy.With]): remembered decisions, each
-// for the calls of some principal. One that denies stands beside the deny rules, one
-// that allows beside the allow rules; so an ask rule stands above it, unless remember
+// for the calls of some principal. One that denies counts like a deny rule, one
+// that allows like an allow rule; so an ask rule overrides it, unless remember
 // is true or names its scope. No grant that allows covers a call in doubt, nor a
 // program that it does not name.
 //
@@ -65,7 +65,7 @@
 // The keys of tools are names or globs of names; the longest text outside the
 // stars wins. Resource is the field of the arguments that patterns are compared
 // with, or a list of fields of which each that is there counts, dotted for a field
-// of a field. As says what the field is: plain (if absent), path, shell, url, or
+// of a field. As is the kind of the field: plain (if absent), path, shell, url, or
 // patch, which is the paths that a patch for apply_patch names. A list of texts is
 // several paths or URLs, and the words of one command. All of them must be allowed.
 // Workdir is the field of the folder from which paths count, or in which a command
@@ -90,10 +90,10 @@
 //
 // A pattern is tool, for any arguments, or tool(argument). The tool is a glob,
 // and letter case counts; shell(argument) is for every tool whose as is shell. What the argument means depends on the tool's as, unless
-// the rule says match: arguments, which compares with the arguments as a whole:
+// the rule has match: arguments, which compares with the arguments as a whole:
 //
-//   - plain: the whole resource, where * is any text. A trailing :* matches what
-//     stands before it, alone or followed by a space or a colon.
+//   - plain: the whole resource, where * is any text. A trailing :* matches the
+//     text before it, alone or followed by a space or a colon.
 //   - path: both sides are cleaned first, so src/../.env is .env and ./src is
 //     src. * stays in one segment, ** crosses, nothing else is special. A path
 //     that leads upwards matches only a pattern that leads up as far. A
@@ -106,7 +106,7 @@
 //   - shell: the script is parsed. A deny or ask pattern matches if any command
 //     at any depth begins with it, by its name with or without folder, quoting
 //     removed: also what sudo, env, xargs, find -exec, sh -c, eval and the like
-//     run, and with options that stand elsewhere or as letters in another order.
+//     run, and with options in other places or as letters in another order.
 //     Where an option may be another way to write the pattern's, or a program that
 //     is not known names what is denied, it cannot be told. An allow pattern is one command of plain words. Scripts are allowed only
 //     if they are commands of plain words joined by &&, ||, ;, | or a new line, in

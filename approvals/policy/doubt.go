@@ -1,10 +1,11 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"fmt"
 	"slices"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // maxDoubts is of how many patterns that may match a reviewer is warned.
@@ -12,35 +13,35 @@ const maxDoubts = 5
 
 // askMatching asks by the rules whose patterns match the call or may. What only may is a
 // doubt: the reason, risk and title of its rule are not shown as facts.
-func (s *subject) askMatching(asks []*pattern, denied finding) Verdict {
-	sure := s.sure(asks)
-	var by ground
+func (q *question) askMatching(asks []*rule.Pattern) Verdict {
+	sure := q.sure(asks)
+	var by rule.Basis
 	if len(sure) > 0 {
-		by = sure[0].ground(Ask)
+		by = sure[0].Basis(Ask)
 	} else {
-		by = ground{action: Ask, rule: asks[0].where, reason: "A rule that asks may match this call."}
+		by = rule.Basis{Action: Ask, Rule: asks[0].Where, Reason: "A rule that asks may match this call."}
 	}
-	v := s.askByRules(by, asks, sure, denied)
-	v.Flags = append(v.Flags, s.doubtsOf(asks)...)
+	v := q.askByRules(by, asks, sure)
+	v.Flags = append(v.Flags, q.doubtsOf(asks)...)
 	return v
 }
 
 // sure are the patterns that certainly match the call.
-func (s *subject) sure(asks []*pattern) []*pattern {
-	return slices.DeleteFunc(slices.Clone(asks), func(p *pattern) bool { return s.match(p) != match.Yes })
+func (q *question) sure(asks []*rule.Pattern) []*rule.Pattern {
+	return slices.DeleteFunc(slices.Clone(asks), func(p *rule.Pattern) bool { return q.e.match(p) != match.Yes })
 }
 
 // doubtsOf warn the reviewer of each pattern that only may match, in one sentence each.
-func (s *subject) doubtsOf(asks []*pattern) []string {
+func (q *question) doubtsOf(asks []*rule.Pattern) []string {
 	var flags []string
 	more := 0
 	for _, p := range asks {
 		switch {
-		case s.match(p) == match.Yes:
+		case q.e.match(p) == match.Yes:
 		case len(flags) == maxDoubts:
 			more++
 		default:
-			flags = append(flags, s.mayMatch(p, Ask))
+			flags = append(flags, q.e.mayMatch(p, Ask))
 		}
 	}
 	if more > 0 {
@@ -51,40 +52,25 @@ func (s *subject) doubtsOf(asks []*pattern) []string {
 
 // mayMatch returns, in one sentence, which pattern of a rule or grant may match, in which list
 // it is, and which part of the call decides it.
-func (s *subject) mayMatch(p *pattern, does Action) string {
-	return fmt.Sprintf("May match the %s pattern %s (%s): %s.", does, match.Quote(p.text), p.where, s.inDoubt(p))
+func (e *evaluation) mayMatch(p *rule.Pattern, does Action) string {
+	return fmt.Sprintf("May match the %s pattern %s (%s): %s.", does, match.Quote(p.Text), p.Where, e.inDoubt(p))
 }
 
 // inDoubt returns, for a pattern that may match, which part of the call is not known for
 // certain. It has no full stop.
-func (s *subject) inDoubt(p *pattern) string {
-	if len(s.doubts) > 0 {
-		return match.SentencePart(s.doubts[0])
+func (e *evaluation) inDoubt(p *rule.Pattern) string {
+	if len(e.c.Doubts) > 0 {
+		return match.SentencePart(e.c.Doubts[0])
 	}
-	if !p.rule.wide {
-		for i := range s.readings {
-			if r := &s.readings[i]; s.matchReading(p, r) == match.Maybe {
-				return s.partInDoubt(p, r)
+	if !p.Rule.MatchesArguments {
+		for i := range e.c.Candidates {
+			if r := &e.c.Candidates[i]; p.MatchCandidate(e.c, r) == match.Maybe {
+				return p.InDoubt(e.c, r)
 			}
 		}
 	}
-	if s.unclear != "" {
-		return match.SentencePart(s.unclear)
+	if e.c.Unclear != "" {
+		return match.SentencePart(e.c.Unclear)
 	}
 	return "an argument differs from it in letter case only, or cannot be read"
-}
-
-// partInDoubt is the part of a reading that a pattern may match.
-func (s *subject) partInDoubt(p *pattern, r *reading) string {
-	switch {
-	case s.kind == asPath && s.tree && p.path != nil && p.path.Below(r.path):
-		return match.Quote(r.text) + " may be, or may contain, such a path"
-	case s.kind == asPath:
-		return "which file " + match.Quote(r.text) + " is depends on the agent's folder, or on letter case"
-	case s.kind == asURL:
-		return match.Quote(r.text) + " differs from it in scheme, port or letter case"
-	case s.kind == asShell:
-		return p.command.InDoubt(r.script)
-	}
-	return match.Quote(r.text) + " differs from it in letter case only"
 }

@@ -1,12 +1,14 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // Explanation is how a policy comes to its verdict on a call.
@@ -18,82 +20,90 @@ type Explanation struct {
 	Rules    []RuleExplanation
 }
 
-// RuleExplanation is what one pattern of the policy says of a call.
+// RuleExplanation is the result of one pattern of the policy for a call.
 type RuleExplanation struct {
 	Where   string // file and line
-	List    Action // the list in which the pattern stands, or "rewrite"
+	List    Action // the list that the pattern is in, or "rewrite"
 	Pattern string
 	Applies bool   // it matches, might match, or covers a part of the call
 	Says    string // that, or why not
 }
 
-// Explain judges a call and says how. The rules are in the order of the file.
+// Explain judges a call and explains the verdict. The rules are in the order of the file.
 func (p *Policy) Explain(c Call) Explanation {
-	s := p.newSubject(c)
-	e := Explanation{Verdict: p.Judge(c), Known: s.known(), Commands: s.shownCommands(), Doubt: s.doubt()}
+	evaluation := p.evaluate(c)
+	x := &explainer{evaluation, evaluation.c}
+	e := Explanation{Verdict: p.Judge(c), Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}
 	type listed struct {
-		*pattern
+		*rule.Pattern
 		in Action
 	}
 	var all []listed
-	for in, x := range map[Action]*index{Deny: p.deny, Ask: p.ask, Allow: p.allow, "rewrite": p.rewrite} {
-		for _, one := range x.all {
+	rules := p.rules
+	for in, list := range map[Action]*rule.Index{Deny: rules.Deny, Ask: rules.Ask, Allow: rules.Allow, "rewrite": rules.Rewrite} {
+		for _, one := range list.All {
 			all = append(all, listed{one, in})
 		}
 	}
 	slices.SortFunc(all, func(a, b listed) int {
-		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.in, b.in), cmp.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.in, b.in), cmp.Compare(a.Text, b.Text))
 	})
 	for _, one := range all {
-		r := RuleExplanation{Where: one.where, List: one.in, Pattern: one.text}
+		r := RuleExplanation{Where: one.Where, List: one.in, Pattern: one.Text}
 		if one.in == Allow || one.in == "rewrite" {
-			r.Applies, r.Says = s.explainAllow(one.pattern)
+			r.Applies, r.Says = x.explainAllow(one.Pattern)
 		} else {
-			r.Applies, r.Says = s.explainMatch(one.pattern)
+			r.Applies, r.Says = x.explainMatch(one.Pattern)
 		}
 		e.Rules = append(e.Rules, r)
 	}
 	return e
 }
 
-// known says what is known of the tool.
-func (s *subject) known() string {
+// explainer explains the verdict on one call.
+type explainer struct {
+	e *evaluation
+	c *resource.ParsedCall // of e
+}
+
+// known returns what is known of the tool.
+func (x *explainer) known() string {
 	switch {
-	case s.tool == nil:
+	case x.c.Tool == nil:
 		return "Nothing is known of the tool: its arguments are compared as a whole."
-	case !s.tool.typed:
-		return fmt.Sprintf("Its arguments are compared as a whole (%s).", s.tool.where)
+	case !x.c.Tool.Typed:
+		return fmt.Sprintf("Its arguments are compared as a whole (%s).", x.c.Tool.Where)
 	}
-	what := kindNames[s.kind]
-	if s.tool.patch {
+	what := resource.KindNames[x.c.Kind]
+	if x.c.Tool.Patch {
 		what = "patch"
 	}
-	return fmt.Sprintf("Its %s is judged as %s (%s).", s.tool.fieldNames(), what, s.tool.where)
+	return fmt.Sprintf("Its %s is judged as %s (%s).", x.c.Tool.FieldNames(), what, x.c.Tool.Where)
 }
 
 // doubt is why no allow pattern with an argument covers the call, or "".
-func (s *subject) doubt() string {
-	if len(s.doubts) > 0 {
-		return s.doubts[0]
+func (x *explainer) doubt() string {
+	if len(x.c.Doubts) > 0 {
+		return x.c.Doubts[0]
 	}
 	filtered := ""
-	if s.filter != "" {
-		filtered = s.secretReason()
+	if x.c.Filter != "" {
+		filtered = x.c.SecretReason()
 	}
-	return cmp.Or(s.unclear, s.beyond, filtered, s.notPlain())
+	return cmp.Or(x.c.Unclear, x.c.Beyond, filtered, x.c.NotSimple())
 }
 
-// explainMatch says what a deny or ask pattern says of the call.
-func (s *subject) explainMatch(p *pattern) (applies bool, says string) {
-	if !p.isFor(s.call.Tool, s.kind) {
+// explainMatch explains the result of a deny or ask pattern.
+func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
+	if !p.IsFor(x.c.Call.Tool, x.c.Kind) {
 		return false, "is for another tool"
 	}
-	compared := s.compare(p)
-	switch s.meets(p, compared) {
+	compared := p.Compare(x.c)
+	switch x.e.meets(p, compared) {
 	case match.Yes:
 		return true, "matches"
 	case match.Maybe:
-		return true, "may match: " + s.inDoubt(p)
+		return true, "may match: " + x.e.inDoubt(p)
 	}
 	if compared != match.No {
 		return false, "its condition is not true"
@@ -101,33 +111,33 @@ func (s *subject) explainMatch(p *pattern) (applies bool, says string) {
 	return false, "does not match"
 }
 
-// explainAllow says what an allow pattern says of the call.
-func (s *subject) explainAllow(p *pattern) (applies bool, says string) {
+// explainAllow explains the result of an allow pattern.
+func (x *explainer) explainAllow(p *rule.Pattern) (applies bool, says string) {
 	switch {
-	case !p.isFor(s.call.Tool, s.kind):
+	case !p.IsFor(x.c.Call.Tool, x.c.Kind):
 		return false, "is for another tool"
-	case len(s.doubts) == 0 && !s.allows(p):
+	case len(x.c.Doubts) == 0 && !x.e.allows(p):
 		return false, "its condition is not true"
-	case p.any && len(s.doubts) == 0:
+	case p.Any && len(x.c.Doubts) == 0:
 		return true, "covers every call of the tool"
-	case s.doubt() != "":
-		return false, "does not cover the call: " + strings.TrimSuffix(s.doubt(), ".")
-	case s.kind == asShell && !p.rule.wide:
-		return s.explainCommands(p)
+	case x.doubt() != "":
+		return false, "does not cover the call: " + strings.TrimSuffix(x.doubt(), ".")
+	case x.c.Kind == resource.Shell && !p.Rule.MatchesArguments:
+		return x.explainCommands(p)
 	}
-	for i := range s.resources() {
-		if p.covers(s, &s.readings[i]) {
-			return true, "covers " + match.Shorten(s.readings[i].text, 60)
+	for i := range x.c.Resources() {
+		if p.Covers(x.c, &x.c.Candidates[i]) {
+			return true, "covers " + match.Shorten(x.c.Candidates[i].Text, 60)
 		}
 	}
 	return false, "does not cover it"
 }
 
-func (s *subject) explainCommands(p *pattern) (applies bool, says string) {
+func (x *explainer) explainCommands(p *rule.Pattern) (applies bool, says string) {
 	var covered []string
-	for _, script := range s.scripts() {
+	for _, script := range x.c.Scripts() {
 		for _, c := range script.Commands {
-			if s.coversCommand(p, c) {
+			if p.CoversCommand(x.c, c) {
 				covered = append(covered, match.Shorten(c.Display(), 60))
 			}
 		}

@@ -1,6 +1,8 @@
 package policy
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestExplain(t *testing.T) {
 	p := mustParse(t, `
@@ -19,7 +21,7 @@ rules:
 			t.Errorf("%+v", e)
 		}
 		for i, r := range e.Rules {
-			if r.Says != says[i] || r.Applies != (says[i][0] == 'c' && says[i][1] == 'o' && says[i] != "covers none of the commands" || says[i] == "matches" || says[i][:3] == "may") {
+			if r.Says != says[i] || r.Applies != ((says[i][0] == 'c' && says[i][1] == 'o' && says[i] != "covers none of the commands") || says[i] == "matches" || says[i][:3] == "may") {
 				t.Errorf("%+v, want %q", r, says[i])
 			}
 		}

@@ -1,14 +1,14 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"net/url"
 	"path"
 	"strings"
 	"testing"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // FuzzShellDeny: a command that is denied is never allowed, whatever stands
@@ -59,7 +59,7 @@ func FuzzPath(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		clean := path.Join("/work", text)
-		if judge("read", text) == Allow && (clean != "/work/src" && !strings.HasPrefix(clean, "/work/src/") || strings.HasPrefix(text, "/")) {
+		if judge("read", text) == Allow && ((clean != "/work/src" && !strings.HasPrefix(clean, "/work/src/")) || strings.HasPrefix(text, "/")) {
 			t.Errorf("%q is allowed and is %q", text, clean)
 		}
 		folded := strings.ToLower(clean)

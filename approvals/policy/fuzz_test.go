@@ -1,15 +1,15 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/heldcall/heldcall/approvals"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 const shellPolicy = `
@@ -110,7 +110,7 @@ func FuzzJudge(f *testing.F) {
 				t.Errorf("policy %d: an incomplete question: %+v", i, v)
 			case v.Action != Ask && v.Action != Allow && v.Action != Deny:
 				t.Errorf("policy %d: %+v", i, v)
-			case ambiguous && (v.Action == Allow || v.OnTimeout == approvals.OnTimeoutApprove || v.Action == Ask && len(v.Flags) == 0):
+			case ambiguous && (v.Action == Allow || v.OnTimeout == approvals.OnTimeoutApprove || (v.Action == Ask && len(v.Flags) == 0)):
 				t.Errorf("policy %d: more than one reading: %+v", i, v)
 			}
 			if by, ok := p.AllowsByName(approvals.Principal{}, tool); ok && !freeText && len(match.CheckArguments(arguments)) == 0 && (v.Action != Allow || v.Rule != by.Rule) {

@@ -1,11 +1,12 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // FuzzMessage: a template writes a bounded text, of which a title is one line that
@@ -32,7 +33,7 @@ func FuzzMessage(f *testing.F) {
 			if strings.ContainsFunc(v.Title, func(r rune) bool { return r == '\n' || unicode.IsControl(r) }) || len(v.Title) > 4*match.MaxPreview {
 				t.Errorf("%q: title %q", text, v.Title)
 			}
-			if told := v.Denial.Text(Denied{Note: resource, Reviewer: "ann"}); len(told) > maxMessage {
+			if told := v.Denial.Text(Denied{Note: resource, Reviewer: "ann"}); len(told) > rule.MaxMessage {
 				t.Errorf("%q: a denial of %d bytes", text, len(told))
 			}
 		}

@@ -1,58 +1,48 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // CompiledGrant is a grant whose patterns have been read.
 type CompiledGrant struct {
 	grant    approvals.Grant
-	patterns []*pattern
+	patterns []*rule.Pattern
 }
 
-// granted is what the patterns of one grant have in common beside a rule's.
-type granted struct {
-	id      string
-	scope   approvals.GrantScope
-	deny    bool
-	expires time.Time // zero: never
-	byHand  bool      // an admin wrote it; else
-	groups  []string  // by whose right it was decided
-}
-
-// CompileGrant reads the patterns of a grant. It says what is wrong with one that
+// CompileGrant reads the patterns of a grant. The error says what is wrong with one that
 // no policy would take: a pattern that is none, or that allows every tool.
 func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 	c := &CompiledGrant{grant: g}
-	about := &granted{id: g.ID, scope: g.Scope, deny: g.Effect == approvals.GrantDeny}
-	about.byHand, about.groups = g.RequestID == "", g.Groups
+	about := &rule.Granted{ID: g.ID, Scope: g.Scope, Deny: g.Effect == approvals.GrantDeny}
+	about.ByHand, about.Groups = g.RequestID == "", g.Groups
 	if g.ExpiresAt != nil {
-		about.expires = *g.ExpiresAt
+		about.Expires = *g.ExpiresAt
 	}
 	for _, text := range g.Patterns {
-		p, err := newPattern(text)
+		p, err := rule.NewPattern(text)
 		if err != nil {
 			return nil, fmt.Errorf("%q %w", text, err)
 		}
-		if !about.deny && p.tool.TextLen() == 0 {
+		if !about.Deny && p.Tool.TextLen() == 0 {
 			return nil, fmt.Errorf("%q allows every tool: name one", text)
 		}
-		p.where = "grant " + g.ID
-		p.rule = &rule{grant: about, reason: reasonOf(&g, text)}
+		p.Where = "grant " + g.ID
+		p.Rule = &rule.Rule{Grant: about, Reason: reasonOf(&g, text)}
 		c.patterns = append(c.patterns, p)
 	}
 	return c, nil
 }
 
-// reasonOf says in one sentence why a grant decides.
+// reasonOf returns in one sentence why a grant decides.
 func reasonOf(g *approvals.Grant, pattern string) string {
 	var b strings.Builder
 	b.WriteString("A grant")
@@ -73,56 +63,19 @@ func reasonOf(g *approvals.Grant, pattern string) string {
 	return b.String() + "."
 }
 
-// holds reports whether a grant is in force at a time. Where the time is not
-// known, a deny holds and an allow that ends does not.
-func (g *granted) holds(now time.Time) bool {
-	switch {
-	case g.expires.IsZero():
-		return true
-	case now.IsZero():
-		return g.deny
-	}
-	return now.Before(g.expires)
-}
-
-// liftsAll reports whether the grant is of somebody who could have decided alone what
-// each of some ask patterns asks.
-func (g *granted) liftsAll(asks []*pattern) bool {
-	return g.byHand || !slices.ContainsFunc(asks, func(p *pattern) bool {
-		return p.rule.required > 1 || len(p.rule.reviewers) > 0 && !approvals.MemberOf(g.groups, p.rule.reviewers)
-	})
-}
-
-var (
-	errEveryCommand = errors.New("allows every command: name the program, as in bash(npm run lint)")
-	errNoProgram    = errors.New("does not name the program that it allows: its first word may have no *")
-)
-
-// checkProgram refuses an allow pattern under which other programs could run, of
-// a tool that runs shell scripts.
-func (p *pattern) checkProgram() error {
-	switch {
-	case p.any || p.star:
-		return errEveryCommand
-	case p.shell != nil && !p.shell.NamesProgram():
-		return errNoProgram
-	}
-	return nil
-}
-
-// CheckGrant says why a grant cannot do what it is meant for under this policy:
+// CheckGrant returns why a grant cannot do what it is meant for under this policy:
 // the argument of a pattern does not fit what the tool's resource is, or would
 // let other programs run than the one it names.
 func (p *Policy) CheckGrant(c *CompiledGrant) error {
 	allows := c.grant.Effect == approvals.GrantAllow
 	for _, one := range c.patterns {
-		kinds := p.kindsFor(one)
-		err := one.fits(kinds, allows)
-		if err == nil && allows && slices.Contains(kinds, asShell) {
-			err = one.checkProgram()
+		kinds := p.rules.KindsFor(one)
+		err := one.Fits(kinds, allows)
+		if err == nil && allows && slices.Contains(kinds, resource.Shell) {
+			err = one.CheckProgram()
 		}
 		if err != nil {
-			return fmt.Errorf("%q %w", one.text, err)
+			return fmt.Errorf("%q %w", one.Text, err)
 		}
 	}
 	return nil
@@ -131,24 +84,24 @@ func (p *Policy) CheckGrant(c *CompiledGrant) error {
 // IsFor reports whether any pattern of the grant is for a tool of a name. Which
 // tools run shell scripts is known here only of those with a built-in profile.
 func (c *CompiledGrant) IsFor(tool string) bool {
-	k := asPlain
-	if t := knownProfiles().find(tool); t != nil {
-		k = t.kind
+	k := resource.Plain
+	if t := resource.KnownProfiles().Find(tool); t != nil {
+		k = t.Kind
 	}
-	return slices.ContainsFunc(c.patterns, func(p *pattern) bool { return p.isFor(tool, k) })
+	return slices.ContainsFunc(c.patterns, func(p *rule.Pattern) bool { return p.IsFor(tool, k) })
 }
 
 // Covers reports whether a grant alone would decide a call, whosever it is: one
-// that denies matches it, one that allows covers all of it. What the policy's
-// rules say of the call is not asked.
+// that denies matches it, one that allows covers all of it. The policy's
+// rules are not asked.
 func (p *Policy) Covers(c *CompiledGrant, call Call) bool {
 	grant := c.grant
 	call.Principal, call.Session = grant.Principal, grant.SessionID
-	s := p.With(NewGrants(c)).newSubject(call)
+	e := p.With(NewGrants(c)).evaluate(call)
 	if grant.Effect == approvals.GrantDeny {
-		return s.findDenyIn(s.granted[0].deny).match == match.Yes
+		return e.findDenyIn(e.granted[0].deny).match == match.Yes
 	}
-	_, ok := s.findAllow(s.granted[0].allow)
+	_, ok := e.findAllow(e.granted[0].allow)
 	return ok
 }
 
@@ -156,14 +109,14 @@ func (p *Policy) Covers(c *CompiledGrant, call Call) bool {
 // "": each that denies matches it by itself, each that allows covers a part of it,
 // such as one command of a script.
 func (p *Policy) Unrelated(c *CompiledGrant, call Call) string {
-	s := p.newSubject(call)
-	related := s.partly
+	e := p.evaluate(call)
+	related := e.partly
 	if c.grant.Effect == approvals.GrantDeny {
-		related = func(one *pattern) bool { return s.match(one) == match.Yes }
+		related = func(one *rule.Pattern) bool { return e.match(one) == match.Yes }
 	}
 	for _, one := range c.patterns {
 		if !related(one) {
-			return one.text
+			return one.Text
 		}
 	}
 	return ""

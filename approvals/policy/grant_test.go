@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
 var (
@@ -205,7 +207,7 @@ func TestGrantsChange(t *testing.T) {
 			}
 		}
 		for _, one := range []approvals.Principal{ann, bob} {
-			if g.mayDeny(one, "bash", asShell) != anew.mayDeny(one, "bash", asShell) {
+			if g.mayDeny(one, "bash", resource.Shell) != anew.mayDeny(one, "bash", resource.Shell) {
 				t.Fatalf("whether bash may be denied to %v differs", one)
 			}
 		}

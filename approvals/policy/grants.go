@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // Grants are grants made ready to judge by, beside the rules of a policy: see
@@ -16,8 +18,8 @@ type Grants struct {
 	byID   map[string]*CompiledGrant
 	scopes map[scope]*grantSet
 	// inSessions are the deny patterns of grants for sessions, by principal: who
-	// asks about a tool by name does not say in which session.
-	inSessions map[approvals.Principal]*index
+	// asks about a tool by name does not know the session.
+	inSessions map[approvals.Principal]*rule.Index
 }
 
 // scope is whose calls some grants cover.
@@ -42,12 +44,12 @@ func (c *CompiledGrant) in() scope {
 // grantSet is the grants of one scope.
 type grantSet struct {
 	scope       approvals.GrantScope
-	deny, allow *index
+	deny, allow *rule.Index
 }
 
 // NewGrants makes a set of grants. Their order means nothing.
 func NewGrants(grants ...*CompiledGrant) *Grants {
-	g := &Grants{byID: map[string]*CompiledGrant{}, scopes: map[scope]*grantSet{}, inSessions: map[approvals.Principal]*index{}}
+	g := &Grants{byID: map[string]*CompiledGrant{}, scopes: map[scope]*grantSet{}, inSessions: map[approvals.Principal]*rule.Index{}}
 	in := map[scope][]*CompiledGrant{}
 	for _, c := range grants {
 		g.byID[c.grant.ID] = c
@@ -71,26 +73,26 @@ func NewGrants(grants ...*CompiledGrant) *Grants {
 // newGrantSet indexes the patterns of some grants. They are copied: an index
 // ranks its patterns.
 func newGrantSet(kind approvals.GrantScope, grants []*CompiledGrant) *grantSet {
-	var deny, allow []*pattern
+	var deny, allow []*rule.Pattern
 	for _, c := range grants {
 		for _, p := range c.patterns {
 			one := *p
-			if p.rule.grant.deny {
+			if p.Rule.Grant.Deny {
 				deny = append(deny, &one)
 			} else {
 				allow = append(allow, &one)
 			}
 		}
 	}
-	for _, list := range [][]*pattern{deny, allow} {
+	for _, list := range [][]*rule.Pattern{deny, allow} {
 		slices.SortFunc(list, byExactness)
 	}
-	return &grantSet{kind, newIndex(deny), newAllowIndex(allow)}
+	return &grantSet{kind, rule.NewIndex(deny), rule.NewAllowIndex(allow)}
 }
 
 // byExactness orders patterns of grants: the longest decides, then the newest.
-func byExactness(a, b *pattern) int {
-	return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(b.rule.grant.id, a.rule.grant.id), cmp.Compare(a.text, b.text))
+func byExactness(a, b *rule.Pattern) int {
+	return cmp.Or(cmp.Compare(len(b.Text), len(a.Text)), cmp.Compare(b.Rule.Grant.ID, a.Rule.Grant.ID), cmp.Compare(a.Text, b.Text))
 }
 
 // Len is how many grants there are.
@@ -129,7 +131,7 @@ func (g *Grants) clone() *Grants {
 	return &Grants{maps.Clone(g.byID), maps.Clone(g.scopes), maps.Clone(g.inSessions)}
 }
 
-// renew makes the index of a scope anew, of a set that nobody has seen yet.
+// renew makes the index of a scope again, in a set that is not in use yet.
 func (g *Grants) renew(at scope) {
 	var own, sessions []*CompiledGrant
 	for _, c := range g.byID {
@@ -168,9 +170,9 @@ func (g *Grants) of(p approvals.Principal, session string) []*grantSet {
 
 // mayDeny reports whether any grant denies calls of a tool of a principal, in
 // any session.
-func (g *Grants) mayDeny(p approvals.Principal, tool string, k kind) bool {
+func (g *Grants) mayDeny(p approvals.Principal, tool string, k resource.Kind) bool {
 	if g.Len() == 0 {
 		return false
 	}
-	return g.inSessions[p].anyFor(tool, k) || slices.ContainsFunc(g.of(p, ""), func(set *grantSet) bool { return set.deny.anyFor(tool, k) })
+	return g.inSessions[p].AnyFor(tool, k) || slices.ContainsFunc(g.of(p, ""), func(set *grantSet) bool { return set.deny.AnyFor(tool, k) })
 }

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -10,7 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 func mustParse(t testing.TB, src string) *Policy {

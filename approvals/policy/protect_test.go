@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // Finding 7 (control side): an agent that an ordinary policy lets write files and run
@@ -53,7 +54,7 @@ rules:
 	} {
 		if v := p.Judge(Call{Tool: one.tool, Arguments: one.arguments}); v.Action != one.want {
 			t.Errorf("%s %s: %s by %s (%s), want %s", one.tool, one.arguments, v.Action, v.Rule, v.Reason, one.want)
-		} else if v.Action == Ask && v.Rule == protection && v.Risk != approvals.RiskCritical {
+		} else if v.Action == Ask && v.Rule == rule.Protection && v.Risk != approvals.RiskCritical {
 			t.Errorf("%s %s is rated %s", one.tool, one.arguments, v.Risk)
 		}
 	}

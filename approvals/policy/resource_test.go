@@ -15,7 +15,9 @@ func TestBuiltInRisks(t *testing.T) {
 			t.Errorf("%s%s %s: %s by %s (%s)", src, c.Tool, c.Arguments, v.Action, v.Rule, v.Reason)
 		}
 	}
-	read := func(path string) Call { return Call{Tool: "Read", Arguments: argument("file_path", path)} }
+	read := func(path string) Call {
+		return Call{Tool: "Read", Arguments: argument("file_path", path)}
+	}
 	f("", read("src/a.go"), Allow)
 	f("default: ask\n", read("src/a.go"), Ask)
 	f("default: deny\n", read("src/a.go"), Deny)

@@ -1,15 +1,17 @@
 package policy
 
-import "github.com/heldcall/heldcall/approvals"
+import (
+	"github.com/heldcall/heldcall/approvals"
+)
 
 // Shadow is a policy that is tried out: it judges, and lets everything pass as it
-// is. What the policy says stands in the verdict's Shadowed.
+// is. The action of the policy is in the verdict's Shadowed.
 type Shadow struct{ *Policy }
 
-// Judge allows a call and says what the policy would have done with it.
+// Judge allows a call and reports what the policy would have done with it.
 func (s Shadow) Judge(c Call) Verdict { return shadowed(s.Policy.Judge(c)) }
 
-// JudgeHosted allows a hosted tool and says what the policy would have done.
+// JudgeHosted allows a hosted tool and reports what the policy would have done.
 func (s Shadow) JudgeHosted(principal approvals.Principal, name string) Verdict {
 	return shadowed(s.Policy.JudgeHosted(principal, name))
 }
@@ -25,7 +27,7 @@ func shadowed(v Verdict) Verdict {
 	return v
 }
 
-// Said is what the policy says of the call, in shadow mode too.
+// Said returns the action of the policy, in shadow mode too.
 func (v *Verdict) Said() Action {
 	if v.Shadowed != "" {
 		return v.Shadowed

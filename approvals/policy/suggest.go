@@ -1,11 +1,12 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/shell"
-
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
 // maxSuggestion is the length in bytes beyond which an exact pattern helps
@@ -14,20 +15,20 @@ const maxSuggestion = 500
 
 // suggest finds patterns that would allow the call, from exact to a little more
 // general: never another program, never other options.
-func (s *subject) suggest() []string {
-	if len(s.doubts) > 0 || s.unclear != "" || s.beyond != "" || s.filter != "" {
+func suggest(c *resource.ParsedCall) []string {
+	if len(c.Doubts) > 0 || c.Unclear != "" || c.Beyond != "" || c.Filter != "" {
 		return []string{}
 	}
-	if s.kind == asShell {
-		return s.suggestCommands()
+	if c.Kind == resource.Shell {
+		return suggestCommands(c)
 	}
 	found := []string{}
-	for i := range s.resources() {
-		argument := s.exactly(&s.readings[i])
+	for i := range c.Resources() {
+		argument := exactly(c.Kind, &c.Candidates[i])
 		if argument == "" {
 			return []string{}
 		}
-		if text := s.call.Tool + "(" + argument + ")"; !slices.Contains(found, text) {
+		if text := c.Call.Tool + "(" + argument + ")"; !slices.Contains(found, text) {
 			found = append(found, text)
 		}
 	}
@@ -35,19 +36,19 @@ func (s *subject) suggest() []string {
 }
 
 // exactly is the argument of a pattern for a resource alone, or "".
-func (s *subject) exactly(r *reading) string {
-	argument := r.text
-	switch s.kind {
-	case asPath:
+func exactly(k resource.Kind, r *resource.Candidate) string {
+	argument := r.Text
+	switch k {
+	case resource.Path:
 		if argument != "/" {
 			argument = strings.TrimRight(argument, "/")
 		}
-		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.path) {
+		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.Path) {
 			return ""
 		}
-	case asURL:
+	case resource.URL:
 		argument, _, _ = strings.Cut(argument, "?")
-		if g, err := match.NewURLGlob(argument); err != nil || !g.Covers(r.url) {
+		if g, err := match.NewURLGlob(argument); err != nil || !g.Covers(r.URL) {
 			return ""
 		}
 	}
@@ -65,26 +66,26 @@ func meansItself(argument string) bool {
 
 // suggestCommands finds an exact pattern for each command, of which all are
 // needed, and of a single command a wider one too.
-func (s *subject) suggestCommands() []string {
+func suggestCommands(c *resource.ParsedCall) []string {
 	var commands []*shell.Command
-	for _, script := range s.scripts() {
+	for _, script := range c.Scripts() {
 		if script.NotSimple != "" {
 			return []string{}
 		}
 		commands = append(commands, script.Commands...)
 	}
 	found := []string{}
-	for _, c := range commands {
-		exact := shell.QuoteWords(c.Words)
-		if p, err := shell.NewAllowPattern(exact); err != nil || !p.Covers(c, s.policy.programs) || !meansItself(exact) {
+	for _, command := range commands {
+		exact := shell.QuoteWords(command.Words)
+		if p, err := shell.NewAllowPattern(exact); err != nil || !p.Covers(command, c.Programs()) || !meansItself(exact) {
 			return []string{}
 		}
-		if text := s.call.Tool + "(" + exact + ")"; !slices.Contains(found, text) {
+		if text := c.Call.Tool + "(" + exact + ")"; !slices.Contains(found, text) {
 			found = append(found, text)
 		}
 	}
 	if len(commands) == 1 {
-		found = append(found, s.suggestWider(commands[0])...)
+		found = append(found, suggestWider(c, commands[0])...)
 	}
 	return found
 }
@@ -92,9 +93,9 @@ func (s *subject) suggestCommands() []string {
 // suggestWider leaves the last operand open, of a command that has a few, unless the
 // program writes to its operands. What is not known of a program may make another one
 // of its operands, so it is only done for one whose options are known.
-func (s *subject) suggestWider(c *shell.Command) []string {
-	if !s.policy.programs.MayOpenLast(c) || len(s.secretWords(c)) > 0 {
+func suggestWider(c *resource.ParsedCall, command *shell.Command) []string {
+	if !c.Programs().MayOpenLast(command) || len(c.SecretWords(command)) > 0 {
 		return nil
 	}
-	return []string{s.call.Tool + "(" + shell.QuoteWords(c.Words[:len(c.Words)-1]) + " *)"}
+	return []string{c.Call.Tool + "(" + shell.QuoteWords(command.Words[:len(command.Words)-1]) + " *)"}
 }

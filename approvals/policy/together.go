@@ -1,13 +1,13 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // Together is the verdict on what is released as one, from the verdicts on its parts:
@@ -26,7 +26,7 @@ func Together(parts ...Verdict) Verdict {
 	for i := range parts {
 		part := &parts[i]
 		all.Limits = append(all.Limits, part.Limits...)
-		all.Risk = strictest(all.Risk, part.Risk)
+		all.Risk = rule.Strictest(all.Risk, part.Risk)
 		for _, flag := range part.Flags {
 			all.flag(flag)
 		}
@@ -49,7 +49,9 @@ func Together(parts ...Verdict) Verdict {
 }
 
 // strictness is how much an action holds a call back.
-func strictness(a Action) int { return slices.Index([]Action{Allow, Ask, Deny}, a) }
+func strictness(a Action) int {
+	return slices.Index([]Action{Allow, Ask, Deny}, a)
+}
 
 // askToo makes a verdict as strict as that on another part that people are asked
 // about.

@@ -29,7 +29,7 @@ type Member struct {
 }
 
 // Members are the members of an object in order, up to what is not JSON; names
-// may stand twice.
+// may occur twice.
 func Members(text []byte) []Member {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if dec.PeekKind() != '{' {
@@ -55,7 +55,7 @@ func Members(text []byte) []Member {
 }
 
 // ValuesAt are all the values that any program could find in a field, however
-// it reads names that stand twice or in another case. Null counts as absent.
+// it reads names that occur twice or in another case. Null counts as absent.
 func ValuesAt(members []Member, field []string) []Value {
 	var found []Value
 	for _, m := range members {
@@ -120,7 +120,7 @@ func Strings(text string) (found []string, all bool) {
 		if err != nil {
 			return found, errors.Is(err, io.EOF)
 		}
-		if t.Kind() != '"' || in == '{' && index%2 == 0 && IsPlainName(t.String()) {
+		if t.Kind() != '"' || (in == '{' && index%2 == 0 && IsPlainName(t.String())) {
 			continue
 		}
 		if len(found) == MaxReadings {

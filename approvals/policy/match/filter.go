@@ -90,11 +90,11 @@ func selectsSegments(filter, list []string, pinned bool) bool {
 	case len(list) == 0:
 		return pinned && !slices.ContainsFunc(filter, func(s string) bool { return s != "**" })
 	case list[0] == "**":
-		return selectsSegments(filter, list[1:], pinned) || len(filter) > 0 && selectsSegments(filter[1:], list, pinned)
+		return selectsSegments(filter, list[1:], pinned) || (len(filter) > 0 && selectsSegments(filter[1:], list, pinned))
 	case len(filter) == 0:
 		return false
 	case filter[0] == "**":
-		return selectsSegments(filter[1:], list, pinned) || pinned && selectsSegments(filter, list[1:], pinned)
+		return selectsSegments(filter[1:], list, pinned) || (pinned && selectsSegments(filter, list[1:], pinned))
 	}
 	meets := meetsName
 	if pinned {
@@ -122,7 +122,7 @@ func meetsName(filter, list string) bool {
 func meetsAny(filter, list string) bool { return overlap(filter, list, false) }
 
 // overlap reports whether a name can match both a filter and a name of the list. If
-// strict, no * of the filter stands for a letter that the list spells out. A class
+// strict, no * of the filter matches a letter that the list spells out. A class
 // in brackets counts as any letter.
 func overlap(filter, list string, strict bool) bool {
 	filter = classes.ReplaceAllString(filter, "?")
@@ -141,7 +141,7 @@ func overlap(filter, list string, strict bool) bool {
 	return reached[len(list)]
 }
 
-// skipStars lets each * of the list stand for nothing.
+// skipStars lets each * of the list match nothing.
 func skipStars(reached []bool, list string) {
 	for j := range len(list) {
 		reached[j+1] = reached[j+1] || (reached[j] && list[j] == '*')
@@ -156,7 +156,7 @@ func overlapNext(reached []bool, list string, f byte) []bool {
 			continue
 		}
 		star := j < len(list) && list[j] == '*'
-		if star || f == '*' { // the star of the one stands for what the other has
+		if star || f == '*' { // the star of the one matches what the other has
 			next[j] = true
 		}
 		if j < len(list) && !star && (f == '?' || f == list[j]) {

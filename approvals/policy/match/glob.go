@@ -5,15 +5,18 @@ import (
 	"strings"
 )
 
-// Glob is a text in which * stands for any text.
+// Glob is a text in which * matches any text.
 type Glob struct {
-	Parts []string // what stands between the stars; one: there is no star
+	Parts []string // the texts between the stars; a single one: there is no star
 }
 
+// NewGlob returns the glob that a text is.
 func NewGlob(text string) Glob { return Glob{strings.Split(text, "*")} }
 
+// Literal reports whether the glob has no star.
 func (g Glob) Literal() bool { return len(g.Parts) == 1 }
 
+// TextLen returns the length in bytes of the text between the stars.
 func (g Glob) TextLen() int {
 	n := 0
 	for _, p := range g.Parts {
@@ -22,12 +25,13 @@ func (g Glob) TextLen() int {
 	return n
 }
 
-// Text is the glob without its stars.
+// Text returns the glob without its stars.
 func (g Glob) Text() string { return strings.Join(g.Parts, "") }
 
-// Prefix is what stands before the first star.
+// Prefix returns the text before the first star.
 func (g Glob) Prefix() string { return g.Parts[0] }
 
+// Match reports whether the glob covers all of a text.
 func (g Glob) Match(s string) bool {
 	first, last := g.Parts[0], g.Parts[len(g.Parts)-1]
 	if g.Literal() {
@@ -51,6 +55,7 @@ func (g Glob) Match(s string) bool {
 // a trailing :* one that also ends where a space or a colon follows.
 type TextGlob []Glob
 
+// NewTextGlob returns the glob that the argument of a pattern is.
 func NewTextGlob(text string) TextGlob {
 	if base, ok := strings.CutSuffix(text, ":*"); ok {
 		return TextGlob{NewGlob(base), NewGlob(base + " *"), NewGlob(base + ":*")}
@@ -58,7 +63,7 @@ func NewTextGlob(text string) TextGlob {
 	return TextGlob{NewGlob(text)}
 }
 
-// NewPrefixGlob is a textGlob that also ends where a space follows.
+// NewPrefixGlob is [NewTextGlob] for a text that also ends where a space follows.
 func NewPrefixGlob(text string) TextGlob {
 	g := NewTextGlob(text)
 	if len(g) == 1 {
@@ -67,6 +72,7 @@ func NewPrefixGlob(text string) TextGlob {
 	return g
 }
 
+// Match reports whether the glob covers all of a text.
 func (t TextGlob) Match(s string) bool {
 	for _, g := range t {
 		if g.Match(s) {
@@ -82,7 +88,7 @@ func (g Glob) Meets(other Glob) bool {
 	return g.Match(strings.Join(other.Parts, "*")) || other.Match(strings.Join(g.Parts, "*"))
 }
 
-// WithColon is the glob, then a colon and any text.
+// WithColon returns the glob followed by a colon and any text.
 func (g Glob) WithColon() Glob {
 	parts := append(slices.Clone(g.Parts), "")
 	parts[len(parts)-2] += ":"

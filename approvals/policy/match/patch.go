@@ -9,7 +9,7 @@ import (
 var patchHeaders = []string{"*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "}
 
 // PatchPaths are the files that a patch for apply_patch touches. The problem
-// says why it is not certain that those are all, or is "".
+// is why it is not certain that those are all, or "".
 func PatchPaths(text string) (paths []string, problem string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	begin, end := 0, len(lines)-1
@@ -50,7 +50,7 @@ func patchHeader(line string) (path string, ok bool) {
 }
 
 // looseHeader is the file named by a line that only readers who trim lines, or
-// who miss no space behind the colon, take for a header.
+// who miss no space after the colon, take for a header.
 func looseHeader(line string) (path string, ok bool) {
 	line = strings.TrimSpace(line)
 	for _, header := range patchHeaders {

@@ -20,8 +20,8 @@ type Location struct {
 	Lower  string // the body in lower case
 }
 
-// Locate cleans a path. The problem says why it cannot be told what programs
-// take it for, or is "".
+// Locate cleans a path. The problem is why it is not known what programs
+// take it for, or "".
 func Locate(text string) (l Location, problem string) {
 	text = homeForm(text)
 	anchor, rest := "", text
@@ -33,7 +33,7 @@ func Locate(text string) (l Location, problem string) {
 	case hasDrive(text):
 		anchor, rest = strings.ToLower(text[:2]), text[2:]
 	}
-	if anchor == "/" || hasDrive(anchor) && strings.HasPrefix(rest, "/") {
+	if anchor == "/" || (hasDrive(anchor) && strings.HasPrefix(rest, "/")) {
 		rest = strings.TrimPrefix(path.Clean("/"+rest), "/")
 	} else {
 		rest = path.Clean(strings.TrimLeft(rest, "/"))
@@ -116,7 +116,7 @@ func hasDrive(text string) bool {
 func hasScheme(text string) bool {
 	name, _, found := strings.Cut(text, ":")
 	return found && name != "" && IsLetter(name[0]) && !strings.ContainsFunc(name, func(r rune) bool {
-		return r > unicode.MaxASCII || !IsLetter(byte(r)) && !strings.ContainsRune("0123456789+.-", r)
+		return r > unicode.MaxASCII || (!IsLetter(byte(r)) && !strings.ContainsRune("0123456789+.-", r))
 	})
 }
 
@@ -146,6 +146,8 @@ type PathGlob struct {
 // literalGlob escapes what is special to doublestar only.
 var literalGlob = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
 
+// NewPathGlob reads the argument of a pattern for paths. The error says why no path can
+// be compared with it.
 func NewPathGlob(text string) (*PathGlob, error) {
 	if strings.HasSuffix(text, "/") && text != "/" {
 		text += "**"
@@ -208,6 +210,7 @@ func pathKeys(lower string) []string {
 // SegmentKey is the key of the paths that have a segment.
 func SegmentKey(segment string) string { return "/" + segment }
 
+// LastSegment returns the text after the last slash.
 func LastSegment(body string) string { return body[strings.LastIndexByte(body, '/')+1:] }
 
 // Covers reports whether a path is among those that the glob means, for an
@@ -216,14 +219,14 @@ func (g *PathGlob) Covers(l Location) bool {
 	return g.Anchor == l.Anchor && g.Up == l.Up && doublestar.MatchUnvalidated(g.Body, l.Body)
 }
 
-// Match says the same for a deny or ask: maybe where it depends on the agent's
+// Match is [PathGlob.Covers] for a deny or ask: maybe where it depends on the agent's
 // folder or on whether its file system minds letter case.
 func (g *PathGlob) Match(l Location) Result {
 	beside := g.Anchor == l.Anchor && g.Up == l.Up
 	if beside && !strings.Contains(g.head, "*") && FirstSegment(l.Lower) != g.head {
 		return No
 	}
-	if g.Covers(l) || g.Anywhere && doublestar.MatchUnvalidated(g.Body, l.Body) {
+	if g.Covers(l) || (g.Anywhere && doublestar.MatchUnvalidated(g.Body, l.Body)) {
 		return Yes
 	}
 	body := l.Lower
@@ -245,7 +248,7 @@ func (g *PathGlob) Match(l Location) Result {
 	return No
 }
 
-// Below reports whether what the glob means may stand in the tree below a path.
+// Below reports whether what the glob means may be in the tree below a path.
 func (g *PathGlob) Below(l Location) bool {
 	if g.Anywhere || g.Anchor != l.Anchor {
 		return true
@@ -258,7 +261,7 @@ func (g *PathGlob) Below(l Location) bool {
 	return body == "" || strings.HasPrefix(fixed, body) || strings.HasPrefix(body, fixed)
 }
 
-// endsLike reports whether what any slash of a path leaves behind it is like
+// endsLike reports whether the text after any slash of a path is like
 // that, the whole path included.
 func endsLike(body string, like func(string) bool) bool {
 	for {
@@ -273,6 +276,7 @@ func endsLike(body string, like func(string) bool) bool {
 	}
 }
 
+// FirstSegment returns the text before the first slash.
 func FirstSegment(body string) string {
 	first, _, _ := strings.Cut(body, "/")
 	return first

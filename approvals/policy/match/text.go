@@ -37,14 +37,17 @@ func isASCII(s string) bool {
 	return true
 }
 
+// IsLetter reports whether a byte is an ASCII letter.
 func IsLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
+// Hidden reports whether a reviewer cannot see a character. Line ends and tabs are no
+// surprise.
 func Hidden(r rune) bool {
 	return !unicode.IsPrint(r) && !slices.Contains([]rune{'\n', '\t', '\r'}, r)
 }
 
-// Invisible says that a text holds characters which a reviewer cannot see, or
-// "". Line ends and tabs are no surprise.
+// Invisible returns a sentence if a text contains characters that a reviewer cannot see,
+// else "".
 func Invisible(text string) string {
 	if i := strings.IndexFunc(text, Hidden); i >= 0 {
 		return "The call holds characters that cannot be seen."
@@ -52,7 +55,7 @@ func Invisible(text string) string {
 	return ""
 }
 
-// Shorten makes at most the first n characters of a text visible and says how
+// Shorten makes at most the first n characters of a text visible and adds how
 // much is left out.
 func Shorten(text string, n int) string {
 	end := 0

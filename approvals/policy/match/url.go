@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,8 +22,8 @@ type Address struct {
 
 var ownPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21", "ssh": "22"}
 
-// ParseURL reads a URL. The problem says why programs may read it differently,
-// or is "".
+// ParseURL reads a URL. The problem is why programs may read it differently,
+// or "".
 func ParseURL(text string) (a Address, problem string) {
 	problem = urlProblem(text)
 	u, err := url.Parse(forgiven(text))
@@ -62,7 +63,6 @@ func urlProblem(text string) string {
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
 		authority = rest[:i]
 	}
-	lower := strings.ToLower(rest)
 	switch {
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }):
 		return "The URL holds characters that do not belong in one."
@@ -72,12 +72,16 @@ func urlProblem(text string) string {
 		return "The URL has an @ before its path, which hides the host."
 	case strings.ContainsAny(authority, "?#") && strings.Contains(rest, "@"):
 		return "The URL has an @ before its path, which hides the host."
-	case strings.Contains(lower, "%2e") || strings.Contains(lower, "%2f") || strings.Contains(lower, "%5c") || strings.Contains(lower, "%25") || strings.Contains(lower, "..;"):
+	case containsAny(strings.ToLower(rest), "%2e", "%2f", "%5c", "%25", "..;"):
 		return "The URL escapes dots, slashes or percent signs in its path."
 	case LeadsUp(beforeQuery(strings.TrimPrefix(rest, authority))):
 		return "The URL has .. in its path, which programs resolve differently."
 	}
 	return ""
+}
+
+func containsAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
 func beforeQuery(text string) string {
@@ -131,12 +135,14 @@ type URLGlob struct {
 	Fixed  bool
 }
 
+// NewURLGlob reads the argument of a pattern for URLs. The error says why no URL can be
+// compared with it.
 func NewURLGlob(text string) (*URLGlob, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || scheme == "" {
 		return nil, errors.New("is no URL pattern: write scheme://host/path, with * for any scheme")
 	}
-	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`\@?#%[]{}`, r) }) {
+	if strings.ContainsFunc(text, notInURLGlob) {
 		return nil, errors.New(`holds what a URL pattern cannot: any of \ @ ? # % [ ] { }, spaces, or characters beyond ASCII`)
 	}
 	host, rest, hasPath := strings.Cut(rest, "/")
@@ -147,10 +153,9 @@ func NewURLGlob(text string) (*URLGlob, error) {
 	if strings.Trim(port, "0123456789") != "" {
 		return nil, errors.New("has a port that is not a number")
 	}
-	for label := range strings.SplitSeq(host, ".") {
-		if strings.Contains(label, "**") && label != "**" {
-			return nil, errors.New("has a ** that does not stand alone between dots")
-		}
+	joined := func(label string) bool { return strings.Contains(label, "**") && label != "**" }
+	if slices.ContainsFunc(strings.Split(host, "."), joined) {
+		return nil, errors.New("has a ** that does not stand alone between dots")
 	}
 	g := &URLGlob{scheme: NewGlob(strings.ToLower(scheme)), host: strings.ReplaceAll(host, ".", "/"), port: port, whole: !hasPath || rest == ""}
 	if g.scheme.Literal() && ownPorts[scheme] == port {
@@ -167,6 +172,10 @@ func NewURLGlob(text string) (*URLGlob, error) {
 	return g, nil
 }
 
+func notInURLGlob(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`\@?#%[]{}`, r)
+}
+
 // Covers reports whether a URL is among those that the glob means, for an allow.
 func (g *URLGlob) Covers(a Address) bool {
 	return g.scheme.Match(a.Scheme) && g.port == a.Port && g.overHost(a) &&
@@ -177,7 +186,7 @@ func (g *URLGlob) overHost(a Address) bool {
 	return doublestar.MatchUnvalidated(g.host, strings.ReplaceAll(a.Host, ".", "/"))
 }
 
-// Match says the same for a deny or ask: maybe where only scheme, port or letter
+// Match is [PathGlob.Covers] for a deny or ask: maybe where only scheme, port or letter
 // case differ.
 func (g *URLGlob) Match(a Address) Result {
 	if !g.overHost(a) {

@@ -1,14 +1,14 @@
 package shell
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // AllowPattern is the argument of an allow pattern for scripts: the words of
@@ -23,6 +23,8 @@ type AllowPattern struct {
 
 var errNotOneCommand = errors.New("is not one command of plain words: write one pattern for each command that is allowed")
 
+// NewAllowPattern reads the argument of an allow pattern. The error says why it is not one
+// command of plain words.
 func NewAllowPattern(text string) (*AllowPattern, error) {
 	if problem := scriptProblem(text); problem != "" {
 		return nil, errNotOneCommand
@@ -50,10 +52,6 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 	}
 	p.takeTail()
 	return p, nil
-}
-
-func newParser() *syntax.Parser {
-	return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 }
 
 // takeTail takes a last word * or a trailing :* off the words.
@@ -95,7 +93,7 @@ func (p *AllowPattern) Begins(name string) bool {
 	return !p.NamesProgram() || match.FoldCase(p.words[0].Prefix()) == name
 }
 
-// wordGlob is a word of a pattern: each unquoted * stands for any text.
+// wordGlob reads a word of a pattern: each unquoted * matches any text.
 func wordGlob(w *syntax.Word) (match.Glob, error) {
 	parts := []string{""}
 	for i, part := range w.Parts {
@@ -126,7 +124,7 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 	if !p.fitsLength(len(c.Words)) || !p.coversProgram(c, t) {
 		return false
 	}
-	free := false // options may follow, as the pattern has said --
+	free := false // options may follow, as the pattern has --
 	for i, word := range c.Words {
 		spelledFree := free && isOption(word)
 		if i >= len(p.words) {
@@ -172,7 +170,7 @@ func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 }
 
 // coversWord reports whether the pattern's word i covers a word. A * in it covers
-// what it may, and no way up out of the folders that stand beside it.
+// what it may, and no way up out of the folders beside it.
 func (p *AllowPattern) coversWord(i int, word string, star, wild bool) bool {
 	g := p.words[i]
 	if wild {
@@ -187,7 +185,7 @@ func (p *AllowPattern) coversWord(i int, word string, star, wild bool) bool {
 	if g.Literal() {
 		return true
 	}
-	if !star && !isOption(g.Prefix()) || i == 0 && isOption(word) {
+	if (!star && !isOption(g.Prefix())) || (i == 0 && isOption(word)) {
 		return false
 	}
 	return !match.LeadsUp(word) || !slices.ContainsFunc(g.Parts, func(part string) bool { return strings.Contains(part, "/") })

@@ -1,12 +1,12 @@
 package shell
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // InDoubt is the part of a script that a pattern may match.

@@ -6,13 +6,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-func firstWord(text string) string {
-	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
-		return text[:i]
-	}
-	return text
-}
-
 // maxKeyWords is how many words of a command it is looked up by.
 const maxKeyWords = 8
 
@@ -48,12 +41,17 @@ func (s *Script) AppendKeys(keys []string, source string) (_ []string, all bool)
 	for _, text := range s.lower {
 		keys = appendFirst(keys, text)
 	}
-	loose := s.mentions
+	keys, all = appendMentioned(keys, s.mentions, all)
 	for _, c := range s.All {
-		loose = append(loose[:len(loose):len(loose)], c.mentions...)
-		all = all && !c.mayRunAnything()
+		keys, all = appendMentioned(keys, c.mentions, all && !c.mayRunAnything())
 	}
-	for _, text := range loose {
+	return keys, all
+}
+
+// appendMentioned adds what may be names of commands in loose texts. It reports false if
+// there are too many, or all is false.
+func appendMentioned(keys, texts []string, all bool) ([]string, bool) {
+	for _, text := range texts {
 		var complete bool
 		keys, complete = appendNames(keys, text)
 		all = all && complete

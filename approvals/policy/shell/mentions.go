@@ -30,7 +30,7 @@ func appendLoose(texts []string, text string) []string {
 	return texts
 }
 
-// withoutEscapes is text with the characters that escapes such as \n stand for. What is
+// withoutEscapes is text with the characters that escapes such as \n mean. What is
 // no escape stays.
 func withoutEscapes(text string) string {
 	var b strings.Builder
@@ -78,21 +78,28 @@ func nameBegins(text string, at int) bool {
 	if at == 0 {
 		return true
 	}
+	afterOther := at == 1 || !isWordByte(text[at-2])
 	switch before := text[at-1]; {
 	case before == '-':
-		return at == 1 || !isWordByte(text[at-2])
+		return afterOther
 	case !isWordByte(before):
 		return true
-	case before == 'e' && (at == 1 || text[at-2] < 'a' || text[at-2] > 'z'):
+	case before == 'e' && (at == 1 || !isLower(text[at-2])):
 		return true
 	}
+	return afterOptionLetters(text, at)
+}
+
+// afterOptionLetters reports whether a place in a loose text is after - and letters, or
+// after more letters than are looked at.
+func afterOptionLetters(text string, at int) bool {
 	i := at
 	for i > 0 && isWordByte(text[i-1]) {
 		if i--; at-i > maxLetters {
 			return true
 		}
 	}
-	return i > 0 && text[i-1] == '-' && (i == 1 || text[i-2] != '-' && !isWordByte(text[i-2]))
+	return i > 0 && text[i-1] == '-' && (i == 1 || (text[i-2] != '-' && !isWordByte(text[i-2])))
 }
 
 // nameEnd is where a name that begins a text ends.
@@ -105,9 +112,9 @@ func nameEnd(text string) int {
 	return len(text)
 }
 
-func isWordByte(b byte) bool {
-	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 0x80
-}
+func isWordByte(b byte) bool { return b == '_' || isDigit(b) || isLower(b) || b >= 0x80 }
+
+func isLower(b byte) bool { return b >= 'a' && b <= 'z' }
 
 // appendNames adds the texts in a loose text that may be names of commands, up to a space
 // and up to what cannot be part of a name. It is false if there are too many.
@@ -131,23 +138,4 @@ func appendNames(names []string, text string) ([]string, bool) {
 		}
 	}
 	return names, true
-}
-
-// namedIn reports whether a loose text names the command of the pattern.
-func (g *Pattern) namedIn(text string) bool {
-	if g.core == "" {
-		return g.loose.Match(text)
-	}
-	for i := 0; ; i++ {
-		j := strings.Index(text[i:], g.core)
-		if j < 0 {
-			return false
-		}
-		i += j
-		rest := text[i+len(g.core):]
-		whole := g.open || nameEnd(rest) == 0 || strings.HasPrefix(rest, ".exe")
-		if whole && nameBegins(text, i) && g.loose.Match(text[i:]) {
-			return true
-		}
-	}
 }

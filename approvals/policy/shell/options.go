@@ -5,24 +5,8 @@ import (
 	"strings"
 )
 
-// Program is what the table says of a program's options, or of those of a
-// subcommand: see programs.yaml.
-type Program struct {
-	flags    string
-	values   string
-	long     map[string]bool
-	words    map[string]bool
-	numbers  bool
-	dashes   bool
-	spell    int
-	most     int      // below 0: any number
-	begins   string   // of every operand
-	never    []string // what neither operands nor values begin with
-	commands map[string]*Program
-}
-
-// starMay says of each word of a command whether a * in an allow pattern may
-// stand for it: for operands, and for options that the table lists.
+// starMay returns for each word of a command whether a * in an allow pattern may
+// match it: for operands, and for options that the table lists.
 func (t *Programs) starMay(argv []string, wild []bool) []bool {
 	w := optionWalk{at: t.options[argv[0]]}
 	may := make([]bool, len(argv))
@@ -97,64 +81,7 @@ func (p *Program) option(word string) (listed, takesNext bool) {
 	return true, false
 }
 
-// barred reports whether an operand or a value stands for more than itself.
+// barred reports whether an operand or a value means more than itself.
 func (p *Program) barred(text string) bool {
 	return slices.ContainsFunc(p.never, func(begin string) bool { return strings.HasPrefix(text, begin) })
-}
-
-// MayOpenLast reports whether a pattern with a * in place of a command's last operand
-// covers nothing but other operands of a program that only reads them.
-func (t *Programs) MayOpenLast(c *Command) bool {
-	switch {
-	case len(c.Words) < 3, c.runsOthers, t.writes(c.Words), !t.listed(c.Words[0]), strings.Contains(c.Words[0], "/"):
-		return false
-	case c.wild != nil, slices.Contains(c.mayStar[1:], false), slices.ContainsFunc(c.Words, isOption):
-		return false
-	}
-	return true
-}
-
-// writes reports whether a program writes to its operands.
-func (t *Programs) writes(argv []string) bool {
-	return t.writers[argv[0]] || len(argv) > 1 && t.writers[argv[0]+" "+argv[1]]
-}
-
-// programNames are the names under which a program may be known: without folder,
-// .exe and letter case, and without its version.
-func programNames(word string) (name, base string) {
-	name = word[strings.LastIndexByte(word, '/')+1:]
-	name = strings.TrimSuffix(strings.ToLower(name), ".exe")
-	return name, strings.TrimRight(name, "0123456789.-")
-}
-
-// among reports whether a program is one of those.
-func among(all map[string]bool, word string) bool {
-	name, base := programNames(word)
-	return all[name] || all[base]
-}
-
-// wrapper is how a program runs another one, or nil.
-func (t *Programs) wrapper(word string) *wrapper {
-	name, base := programNames(word)
-	if w := t.wrappers[name]; w != nil {
-		return w
-	}
-	return t.wrappers[base]
-}
-
-// isShell reports whether a program reads shell scripts of the kind that is
-// parsed here.
-func (t *Programs) isShell(word string) bool { return among(t.shells, word) }
-
-// isInterpreter reports whether a program runs what it is given as a script or
-// reads on its input.
-func (t *Programs) isInterpreter(word string) bool {
-	return t.isShell(word) || among(t.interpreters, word)
-}
-
-// runsOthers reports whether a program runs other programs or the text it is
-// given. An allow pattern covers it only if it spells out the whole command, or
-// where the table of options says for what a * may stand.
-func (t *Programs) runsOthers(word string) bool {
-	return t.wrapper(word) != nil || among(t.runners, word) || t.isInterpreter(word)
 }

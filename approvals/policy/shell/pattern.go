@@ -1,17 +1,17 @@
 package shell
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // Pattern is the argument of a deny or ask pattern compared with scripts.
 type Pattern struct {
 	glob   match.TextGlob
 	lower  match.TextGlob
-	prefix string     // what stands before the first *
+	prefix string     // the text before the first *
 	joined bool       // the * follows at once
 	open   bool       // the * may continue the last word
 	core   string     // the prefix as a loose text, without what joins it to the *
@@ -20,6 +20,7 @@ type Pattern struct {
 	words  *wordsGlob
 }
 
+// NewPattern reads the argument of a deny or ask pattern.
 func NewPattern(text string) *Pattern {
 	prefix := match.NewGlob(text).Prefix()
 	g := &Pattern{
@@ -48,7 +49,7 @@ func newCommandText(text string) match.TextGlob {
 	return g
 }
 
-// Match says whether any command of a script matches.
+// Match compares the pattern with every command of a script.
 func (g *Pattern) Match(s *Script) match.Result {
 	if slices.ContainsFunc(s.texts, g.glob.Match) || slices.ContainsFunc(s.All, func(c *Command) bool { return g.words.match(c) == match.Yes }) {
 		return match.Yes
@@ -70,21 +71,40 @@ func (g *Pattern) mayMatch(c *Command) bool {
 	if g.words.match(c) == match.Maybe || slices.ContainsFunc(c.mentions, g.namedIn) {
 		return true
 	}
-	return c.opaque || c.runsOthers && !c.complete && (c.fromElsewhere() || c.obscure() || g.core == "")
+	return c.opaque || (c.runsOthers && !c.complete && (c.fromElsewhere() || c.obscure() || g.core == ""))
 }
 
 // mayBegin reports whether a text that begins like this may match.
 func (g *Pattern) mayBegin(before string) bool {
 	rest, goesOn := strings.CutPrefix(before, g.prefix)
-	return strings.HasPrefix(g.prefix, before) || goesOn && (g.joined || rest[0] == ' ' || rest[0] == ':')
+	return strings.HasPrefix(g.prefix, before) || (goesOn && (g.joined || rest[0] == ' ' || rest[0] == ':'))
 }
 
-// fromElsewhere reports whether a command may run what does not stand in its
+// fromElsewhere reports whether a command may run what is not in its
 // words.
 func (c *Command) fromElsewhere() bool {
-	return c.reads || c.piped && c.interprets
+	return c.reads || (c.piped && c.interprets)
 }
 
 // obscure reports whether a command has words in which another may hide what it
 // runs.
 func (c *Command) obscure() bool { return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") }
+
+// namedIn reports whether a loose text names the command of the pattern.
+func (g *Pattern) namedIn(text string) bool {
+	if g.core == "" {
+		return g.loose.Match(text)
+	}
+	for i := 0; ; i++ {
+		j := strings.Index(text[i:], g.core)
+		if j < 0 {
+			return false
+		}
+		i += j
+		rest := text[i+len(g.core):]
+		whole := g.open || nameEnd(rest) == 0 || strings.HasPrefix(rest, ".exe")
+		if whole && nameBegins(text, i) && g.loose.Match(text[i:]) {
+			return true
+		}
+	}
+}

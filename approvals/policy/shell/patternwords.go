@@ -1,14 +1,14 @@
 package shell
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // wordsGlob is the argument of a deny or ask pattern as the words of a command,
-// whose options may stand elsewhere and be spelled in other ways.
+// whose options may be in other places and be spelled in other ways.
 type wordsGlob struct {
 	program  string
 	options  []match.Glob
@@ -53,7 +53,7 @@ func (g *wordsGlob) findLike() {
 	}
 }
 
-// match says whether a command has the words: maybe where one may be the value
+// match reports whether a command has the words: maybe where one may be the value
 // of an option, an option may be another way to write the same, or a shell
 // expands something.
 func (g *wordsGlob) match(c *Command) match.Result {
@@ -179,7 +179,7 @@ func holdsAll(text, letters string) bool {
 }
 
 // begin reports whether operands begin with those of the pattern. What may be an
-// option's value may be passed over, and in front of a path other paths may stand.
+// option's value may be passed over, and other paths may be in front of a path.
 func (g *wordsGlob) begin(operands []commandWord) match.Result {
 	reached := make([]match.Result, len(g.operands)+1) // how surely so many of the pattern's were met
 	reached[0] = match.Yes

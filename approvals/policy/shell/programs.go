@@ -1,14 +1,11 @@
 package shell
 
 import (
-	_ "embed"
 	"maps"
 	"strings"
 	"sync"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/heldcall/heldcall/internal/strictyaml"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // Programs is what is known of programs: their options, and which of them run
@@ -25,36 +22,6 @@ type Programs struct {
 	parsers      *sync.Pool          // of *syntax.Parser
 }
 
-//go:embed programs.yaml
-var programsFile []byte
-
-// KnownPrograms is the built-in table. It never changes.
-var KnownPrograms = sync.OnceValue(func() *Programs {
-	t := &Programs{
-		options: map[string]*Program{}, wrappers: map[string]*wrapper{}, like: map[string][]string{},
-		parsers: &sync.Pool{New: func() any { return newParser() }},
-	}
-	r := &strictyaml.Reader{File: "programs.yaml"}
-	r.Mapping(r.Root(programsFile), "", []strictyaml.Key{
-		{Name: "options", Read: func(n *yaml.Node, path string) { ReadOptions(r, n, path, t.options) }},
-		{Name: "wrappers", Read: func(n *yaml.Node, path string) {
-			r.Members(n, path, func(name, value *yaml.Node, path string) { t.wrappers[name.Value] = readWrapper(r, value, path) })
-		}},
-		{Name: "shells", Read: func(n *yaml.Node, path string) { t.shells = readNames(r, n, path) }},
-		{Name: "interpreters", Read: func(n *yaml.Node, path string) { t.interpreters = readNames(r, n, path) }},
-		{Name: "runners", Read: func(n *yaml.Node, path string) { t.runners = readNames(r, n, path) }},
-		{Name: "environment", Read: func(n *yaml.Node, path string) { t.environment = readNames(r, n, path) }},
-		{Name: "writers", Read: func(n *yaml.Node, path string) { t.writers = readNames(r, n, path) }},
-		{Name: "like", Read: func(n *yaml.Node, path string) {
-			r.Members(n, path, func(name, value *yaml.Node, _ string) { t.like[name.Value] = strings.Fields(value.Value) })
-		}},
-	})
-	if len(r.Errors) > 0 {
-		panic("internal error: the table of programs is not well formed: " + r.Errors.Error())
-	}
-	return t
-})
-
 // listed reports whether the options of a program are known.
 func (t *Programs) listed(name string) bool { return t.options[name] != nil }
 
@@ -69,90 +36,82 @@ func (t *Programs) With(options map[string]*Program) *Programs {
 	return &more
 }
 
-// ReadOptions reads what is known of programs by name.
-func ReadOptions(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]*Program) {
-	r.Members(n, path, func(name, value *yaml.Node, path string) {
-		if strings.ContainsAny(name.Value, "/* ") {
-			r.Fail(name, path, "must be the name of a program, without folder")
-			return
-		}
-		to[name.Value] = readProgram(r, value, path)
-	})
+func newParser() *syntax.Parser {
+	return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 }
 
-func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
-	p := &Program{most: -1}
-	r.Mapping(n, path, []strictyaml.Key{
-		{Name: "flags", Read: func(n *yaml.Node, path string) { p.flags = readLetters(r, n, path) }},
-		{Name: "values", Read: func(n *yaml.Node, path string) { p.values = readLetters(r, n, path) }},
-		{Name: "long", Read: func(n *yaml.Node, path string) { p.long = readNames(r, n, path) }},
-		{Name: "words", Read: func(n *yaml.Node, path string) { p.words = readNames(r, n, path) }},
-		{Name: "numbers", Read: r.SetBool(&p.numbers)},
-		{Name: "dashes", Read: r.SetBool(&p.dashes)},
-		{Name: "spell", Read: func(n *yaml.Node, path string) { p.spell = r.Number(n, path, 0) }},
-		{Name: "most", Read: func(n *yaml.Node, path string) { p.most = r.Number(n, path, 0) }},
-		{Name: "begins", Read: r.SetText(&p.begins)},
-		{Name: "never", Read: func(n *yaml.Node, path string) {
-			if text, ok := r.Text(n, path); ok {
-				p.never = strings.Fields(text)
-			}
-		}},
-		{Name: "commands", Read: func(n *yaml.Node, path string) {
-			p.commands = map[string]*Program{}
-			ReadOptions(r, n, path, p.commands)
-		}},
-	})
-	return p
+// writes reports whether a program writes to its operands.
+func (t *Programs) writes(argv []string) bool {
+	return t.writers[argv[0]] || (len(argv) > 1 && t.writers[argv[0]+" "+argv[1]])
 }
 
-func readWrapper(r *strictyaml.Reader, n *yaml.Node, path string) *wrapper {
-	w := &wrapper{}
-	r.Mapping(n, path, []strictyaml.Key{
-		{Name: "flags", Read: func(n *yaml.Node, path string) { w.flags = readLetters(r, n, path) }},
-		{Name: "values", Read: func(n *yaml.Node, path string) { w.values = readLetters(r, n, path) }},
-		{Name: "long", Read: func(n *yaml.Node, path string) { w.long = readNames(r, n, path) }},
-		{Name: "long_values", Read: func(n *yaml.Node, path string) { w.longValues = readNames(r, n, path) }},
-		{Name: "operands", Read: func(n *yaml.Node, path string) { w.operands = r.Number(n, path, 0) }},
-		{Name: "numbers", Read: r.SetBool(&w.numbers)},
-		{Name: "assigns", Read: r.SetBool(&w.assigns)},
-		{Name: "appends", Read: r.SetBool(&w.appends)},
-		{Name: "or_script", Read: r.SetBool(&w.orScript)},
-		{Name: "joins", Read: r.SetBool(&w.joins)},
-		{Name: "scripts", Read: r.SetBool(&w.scripts)},
-		{Name: "shell", Read: r.SetBool(&w.shell)},
-		{Name: "plain", Read: r.SetBool(&w.transparent)},
-	})
-	return w
+// programNames are the names under which a program may be known: without folder,
+// .exe and letter case, and without its version.
+func programNames(word string) (name, base string) {
+	name = word[strings.LastIndexByte(word, '/')+1:]
+	name = strings.TrimSuffix(strings.ToLower(name), ".exe")
+	return name, strings.TrimRight(name, "0123456789.-")
 }
 
-// readLetters reads option letters, which YAML may take for a number.
-func readLetters(r *strictyaml.Reader, n *yaml.Node, path string) string {
-	if n.Kind != yaml.ScalarNode || strings.ContainsAny(n.Value, " -=") {
-		r.Fail(n, path, "must be letters, one an option, without dashes, and is %s", strictyaml.Describe(n))
-		return ""
+// among reports whether a program is one of those.
+func among(all map[string]bool, word string) bool {
+	name, base := programNames(word)
+	return all[name] || all[base]
+}
+
+// wrapper is how a program runs another one, or nil.
+func (t *Programs) wrapper(word string) *wrapper {
+	name, base := programNames(word)
+	if w := t.wrappers[name]; w != nil {
+		return w
 	}
-	return n.Value
+	return t.wrappers[base]
 }
 
-// readNames reads names with spaces between, or a list of them, without the dashes
-// of long options.
-func readNames(r *strictyaml.Reader, n *yaml.Node, path string) map[string]bool {
-	if n.Kind == yaml.ScalarNode {
-		return set(n.Value)
-	}
-	all := map[string]bool{}
-	r.List(n, path, "names", func(n *yaml.Node, path string) {
-		if name, ok := r.Text(n, path); ok {
-			all[strings.TrimPrefix(name, "--")] = true
-		}
-	})
-	return all
+// isShell reports whether a program reads shell scripts of the kind that is
+// parsed here.
+func (t *Programs) isShell(word string) bool { return among(t.shells, word) }
+
+// isInterpreter reports whether a program runs what it is given as a script or
+// reads on its input.
+func (t *Programs) isInterpreter(word string) bool {
+	return t.isShell(word) || among(t.interpreters, word)
 }
 
-func set(names string) map[string]bool {
-	all := map[string]bool{}
-	for _, name := range strings.Fields(names) {
-		all[name] = true
-	}
-	return all
+// runsOthers reports whether a program runs other programs or the text it is
+// given. An allow pattern covers it only if it spells out the whole command, or
+// where the table of options has what a * may match.
+func (t *Programs) runsOthers(word string) bool {
+	return t.wrapper(word) != nil || among(t.runners, word) || t.isInterpreter(word)
+}
+
+// wrapper is how a program is called that runs another one: see programs.yaml.
+type wrapper struct {
+	flags, values    string
+	long, longValues map[string]bool
+	operands         int
+	numbers          bool
+	assigns          bool
+	appends          bool
+	orScript         bool
+	joins            bool
+	scripts          bool
+	shell            bool
+	transparent      bool
+}
+
+// Program are the options of a program in the table, or those of a
+// subcommand: see programs.yaml.
+type Program struct {
+	flags    string
+	values   string
+	long     map[string]bool
+	words    map[string]bool
+	numbers  bool
+	dashes   bool
+	spell    int
+	most     int      // below 0: any number
+	begins   string   // of every operand
+	never    []string // what neither operands nor values begin with
+	commands map[string]*Program
 }

@@ -41,13 +41,34 @@ func (f *finder) assigned(c *Command, own []word) {
 func (f *finder) readsScript(c *Command) bool {
 	operands := false
 	for _, word := range c.Words[1:] {
-		if isInput(word) || !operands && c.interprets && (word == "-" || readsBefore(word) && f.table.isShell(c.Words[0])) {
-			return c.interprets || c.Words[0] == "." || c.Words[0] == "source"
+		if isInput(word) || (!operands && f.readsAfter(c, word)) {
+			return c.runsFileOf()
 		}
 		operands = operands || IsOperand(word)
 	}
-	w := f.table.wrapper(c.Words[0])
-	return c.interprets && !operands || c.piped && f.passesOn(c) || w != nil && (w.shell || w.scripts) && len(c.inner) == 0 && !c.complete
+	switch {
+	case c.interprets && !operands, c.piped && f.passesOn(c):
+		return true
+	}
+	return f.table.startsShell(c)
+}
+
+// readsAfter reports whether a word in front of the operands of an interpreter has it read
+// its script: - or, of a shell, -s.
+func (f *finder) readsAfter(c *Command, word string) bool {
+	return c.interprets && (word == "-" || (readsBefore(word) && f.table.isShell(c.Words[0])))
+}
+
+// runsFileOf reports whether a command runs the file that is its operand.
+func (c *Command) runsFileOf() bool {
+	return c.interprets || c.Words[0] == "." || c.Words[0] == "source"
+}
+
+// startsShell reports whether a program that runs another one has none in its words and
+// starts a shell, or may get scripts in other ways.
+func (t *Programs) startsShell(c *Command) bool {
+	w := t.wrapper(c.Words[0])
+	return w != nil && (w.shell || w.scripts) && len(c.inner) == 0 && !c.complete
 }
 
 // readsBefore reports whether an option of a shell is -s: it reads its script, whatever
@@ -62,7 +83,7 @@ func (f *finder) passesOn(c *Command) bool {
 	return !c.complete && slices.ContainsFunc(c.Words[1:], f.table.isInterpreter)
 }
 
-// isInput reports whether an operand stands for what a program is given to read.
+// isInput reports whether an operand means what a program is given to read.
 func isInput(word string) bool {
 	return word == "/dev/stdin" || strings.HasPrefix(word, "/dev/fd/") || strings.HasPrefix(word, "/proc/self/fd/")
 }
@@ -75,7 +96,7 @@ func givesInput(r *syntax.Redirect) bool {
 // runsFile reports whether a command, or one that it runs, may run a file of a name that
 // the script chooses.
 func (c *Command) runsFile() bool {
-	return !c.complete && (c.interprets || c.Words[0] == "." || c.Words[0] == "source" || strings.Contains(c.Words[0], "/")) ||
+	return (!c.complete && (c.runsFileOf() || strings.Contains(c.Words[0], "/"))) ||
 		slices.ContainsFunc(c.inner, (*Command).runsFile)
 }
 

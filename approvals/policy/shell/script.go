@@ -1,14 +1,22 @@
+// Package shell finds the commands in shell scripts, as far as that is possible without
+// running them, and compares them with the patterns of policies.
+//
+// [Programs.Parse] reads a script: [Script] lists its commands at any depth, with those
+// that sudo, xargs, sh -c and the like run. The table in programs.yaml holds what is known
+// of programs. A [Pattern] is for rules that deny or ask and matches a script that may run
+// a command; an [AllowPattern] covers one command of plain words.
 package shell
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // Limits of the scripts that are parsed: the parser is slow with deep nesting,
@@ -35,7 +43,7 @@ type Script struct {
 
 // Command is one simple command.
 type Command struct {
-	Words []string // quoting removed; unknown stands for what only a shell can tell
+	Words []string // quoting removed; unknown is in place of what only a shell knows
 	wild  []bool   // which words have a * or ? that a shell expands; nil: none
 	opens []string // the words with a space between, a word that a shell may expand ending with unknown
 	//               where it may; of a program with a folder a second time without that
@@ -50,7 +58,7 @@ type Command struct {
 	reads       bool       // it runs what it reads
 	mentions    []string   // loose texts in which it may name another command: see appendLoose
 	transparent bool       // its program only changes time and priority of what it runs
-	mayStar     []bool     // for which words a * may stand: operands, and options that are known
+	mayStar     []bool     // which words a * may match: operands, and options that are known
 }
 
 // commandSource is where in a script a command is.
@@ -139,8 +147,8 @@ func isPlainShell(word string) bool {
 	return slices.Contains([]string{"bash", "sh", "zsh", "dash"}, word)
 }
 
-// scriptProblem says why shells and the parser may read a text differently, or
-// is "".
+// scriptProblem returns why shells and the parser may read a text differently, or
+// "".
 func scriptProblem(src string) string {
 	switch {
 	case len(src) > MaxScript:
@@ -341,4 +349,19 @@ func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
 			f.findNested(c, src, depth)
 		}
 	}
+}
+
+// otherPart is a part of a script that is no command and that a reviewer is shown beside
+// the commands: what sets a variable, and where a list of commands is redirected.
+type otherPart struct {
+	at   int // in the source
+	text string
+}
+
+// othersWithin are the other parts of a script in a word of another script.
+func (s *Script) othersWithin() []otherPart {
+	for i := range s.others {
+		s.others[i].at = math.MaxInt
+	}
+	return s.others
 }

@@ -39,10 +39,28 @@ func (c *Command) Searches() bool {
 	if !slices.Contains(searchers, name) {
 		return false
 	}
-	if !strings.HasSuffix(name, "grep") && name != "cp" && name != "scp" || name == "rgrep" {
+	if (!strings.HasSuffix(name, "grep") && name != "cp" && name != "scp") || name == "rgrep" {
 		return true
 	}
-	return slices.ContainsFunc(c.Words[1:], func(word string) bool {
-		return isOption(word) && (strings.HasPrefix(word, "--") && strings.Contains(word, "recursive") || !strings.HasPrefix(word, "--") && strings.ContainsAny(word, "rRa"))
-	})
+	return slices.ContainsFunc(c.Words[1:], isRecursive)
+}
+
+// isRecursive reports whether a word is an option by which a program goes into folders.
+func isRecursive(word string) bool {
+	if strings.HasPrefix(word, "--") {
+		return strings.Contains(word, "recursive")
+	}
+	return isOption(word) && strings.ContainsAny(word, "rRa")
+}
+
+// MayOpenLast reports whether a pattern with a * in place of a command's last operand
+// covers nothing but other operands of a program that only reads them.
+func (t *Programs) MayOpenLast(c *Command) bool {
+	switch {
+	case len(c.Words) < 3, c.runsOthers, t.writes(c.Words), !t.listed(c.Words[0]), strings.Contains(c.Words[0], "/"):
+		return false
+	case c.wild != nil, slices.Contains(c.mayStar[1:], false), slices.ContainsFunc(c.Words, isOption):
+		return false
+	}
+	return true
 }

@@ -2,19 +2,11 @@ package shell
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
-
-// otherPart is a part of a script that is no command and that a reviewer is shown beside
-// the commands: what sets a variable, and where a list of commands is redirected.
-type otherPart struct {
-	at   int // in the source
-	text string
-}
 
 // noteOther notes a statement that is no simple command, if it does something by itself.
 func (s *Script) noteOther(n *syntax.Stmt, src string) {
@@ -61,14 +53,6 @@ func (s *Script) Shown() []string {
 		all = append(all, one.texts...)
 	}
 	return all
-}
-
-// othersWithin are the other parts of a script in a word of another script.
-func (s *Script) othersWithin() []otherPart {
-	for i := range s.others {
-		s.others[i].at = math.MaxInt
-	}
-	return s.others
 }
 
 func (c *Command) at() int {

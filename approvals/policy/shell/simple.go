@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// whyNotSimple says what a script is more than simple commands of plain words
+// whyNotSimple returns how a script is more than simple commands of plain words
 // joined by &&, ||, ;, | or new lines, in brackets or not, or is "".
 func (t *Programs) whyNotSimple(file *syntax.File) string {
 	if len(file.Stmts) == 0 {
@@ -67,7 +67,7 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 // harmlessRedirect reports whether a redirection only joins output and errors or
 // throws them away.
 func harmlessRedirect(r *syntax.Redirect) bool {
-	if r.Hdoc != nil || r.Word == nil || r.N != nil && r.N.Value != "1" && r.N.Value != "2" {
+	if r.Hdoc != nil || r.Word == nil || (r.N != nil && r.N.Value != "1" && r.N.Value != "2") {
 		return false
 	}
 	switch to := r.Word.Lit(); r.Op {

@@ -20,7 +20,7 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
 		case *syntax.Assign:
 			w.spans = append(w.spans, spanOf(n))
-			f.script.opens = f.script.opens || n.Value != nil && wordOf(n.Value).opens()
+			f.script.opens = f.script.opens || (n.Value != nil && wordOf(n.Value).opens())
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 				w.piped = append(w.piped, n.Y)
@@ -31,7 +31,7 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 		}
 		return true
 	})
-	if f.script.opens || f.script.writes && slices.ContainsFunc(f.script.Commands, (*Command).runsFile) {
+	if f.script.opens || (f.script.writes && slices.ContainsFunc(f.script.Commands, (*Command).runsFile)) {
 		w.spans = append(w.spans, span{0, len(src)})
 	}
 	f.looksInto(file, src, w.spans)

@@ -1,23 +1,23 @@
 package shell
 
 import (
-	"github.com/heldcall/heldcall/approvals/policy/match"
-
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// unknown stands in a word for text that only the running shell knows. It is
+// unknown is in a word in place of text that only the running shell knows. It is
 // never in a script that is parsed.
 const unknown = "\x00"
 
 // word is one word of a command with its quoting removed.
 type word struct {
-	text string // unknown stands for what a shell expands; unquoted * and ? stay
+	text string // unknown is in place of what a shell expands; unquoted * and ? stay
 	open string // the text up to what a shell may expand, then unknown; else the text
 	why  string // why the word is not plain, or ""
 	wild bool   // has an unquoted * or ?, and is plain otherwise
@@ -59,10 +59,10 @@ func unquoted(w *syntax.Word) word {
 	return one
 }
 
-// maxBraces is how many words a word with braces may stand for.
+// maxBraces is how many words a word with braces may mean.
 const maxBraces = 64
 
-// appendWords adds what a word stands for: several words where it has braces.
+// appendWords adds the words that a word means: several where it has braces.
 func appendWords(words []word, w *syntax.Word) []word {
 	split := w
 	if hasBrace(w) {
@@ -78,7 +78,7 @@ func appendWords(words []word, w *syntax.Word) []word {
 			return append(words, word{text: unknown, open: unknown, why: why})
 		}
 		if !slices.ContainsFunc(one.Parts, func(part syntax.WordPart) bool { lit, ok := part.(*syntax.Lit); return !ok || lit.Value != "" }) {
-			continue // what stands for nothing is no word
+			continue // an empty text is no word
 		}
 		of := wordOf(one)
 		of.why = why
@@ -194,20 +194,20 @@ func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
 // a word, = and % mean something to some shells, and ~ is plain within a name.
 func plainRune(text string, at int, r rune, first bool) bool {
 	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r >= utf8.RuneSelf:
-		return true
-	case strings.ContainsRune("_-./:,@+", r):
+	case r >= utf8.RuneSelf, match.IsLetter(byte(r)), isDigit(byte(r)), strings.ContainsRune("_-./:,@+", r):
 		return true
 	case r == '=' || r == '%':
 		return at > 0 || !first
 	case r == '~' && at > 0:
 		before := text[at-1]
-		return match.IsLetter(before) || before >= '0' && before <= '9'
+		return match.IsLetter(before) || isDigit(before)
 	case r == '~':
 		return first && (len(text) == 1 || text[1] == '/')
 	}
 	return false
 }
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // plainLiteral reports whether every shell takes an unquoted text for itself.
 func plainLiteral(text string, first bool) bool {
@@ -255,6 +255,7 @@ func unescape(text string, quoted bool) string {
 
 func isOption(word string) bool { return strings.HasPrefix(word, "-") }
 
+// IsOperand reports whether a word is not an option.
 func IsOperand(word string) bool { return !isOption(word) }
 
 // certain reports whether a shell takes a word for its text.
@@ -262,3 +263,10 @@ func (w word) certain() bool { return w.open == w.text }
 
 // opens reports whether a shell may expand something in a word.
 func (w word) opens() bool { return !w.certain() || strings.Contains(w.text, unknown) }
+
+func firstWord(text string) string {
+	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+		return text[:i]
+	}
+	return text
+}

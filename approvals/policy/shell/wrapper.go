@@ -5,22 +5,7 @@ import (
 	"strings"
 )
 
-// wrapper is how a program is called that runs another one: see programs.yaml.
-type wrapper struct {
-	flags, values    string
-	long, longValues map[string]bool
-	operands         int
-	numbers          bool
-	assigns          bool
-	appends          bool
-	orScript         bool
-	joins            bool
-	scripts          bool
-	shell            bool
-	transparent      bool
-}
-
-// inside is what a command runs, as far as its words say.
+// inside is what a command runs, as far as its words show.
 type inside struct {
 	commands [][]word
 	scripts  []string
@@ -52,29 +37,25 @@ func (w *wrapper) look(words []word) inside {
 		return inside{scripts: scriptOptions(words)}
 	}
 	rest, ok := w.rest(words)
-	own := words[1 : len(words)-len(rest)] // what stands before the command
-	found := inside{certain: !slices.ContainsFunc(own, func(one word) bool { return !one.certain() })}
+	own := words[1 : len(words)-len(rest)] // the words before the command
+	found := inside{certain: allCertain(own)}
 	if w.assigns {
 		found.own = own
 	}
 	switch {
-	case ok && w.orScript && len(rest) == 2 && rest[0].text == "-c" && rest[1].certain():
+	case ok && w.orScript && isScriptCall(rest):
 		found.scripts = []string{rest[1].text}
 		return found
-	case !ok || len(rest) > 0 && isOption(rest[0].text):
+	case !ok || (len(rest) > 0 && isOption(rest[0].text)):
 		return inside{hides: w.appends}
 	case len(rest) == 0:
 		found.certain = found.certain && w.appends // which then only writes what it reads
 		return found
 	case w.joins:
-		texts := make([]string, len(rest))
-		for i, one := range rest {
-			if !one.certain() {
-				return inside{}
-			}
-			texts[i] = one.text
+		if !allCertain(rest) {
+			return inside{}
 		}
-		found.scripts = []string{strings.Join(texts, " ")}
+		found.scripts = []string{joinWords(rest)}
 		return found
 	case w.appends:
 		rest = appended(rest, own)
@@ -83,8 +64,25 @@ func (w *wrapper) look(words []word) inside {
 	return found
 }
 
+// isScriptCall reports whether words are -c SCRIPT.
+func isScriptCall(words []word) bool {
+	return len(words) == 2 && words[0].text == "-c" && words[1].certain()
+}
+
+func allCertain(words []word) bool {
+	return !slices.ContainsFunc(words, func(one word) bool { return !one.certain() })
+}
+
+func joinWords(words []word) string {
+	texts := make([]string, len(words))
+	for i, one := range words {
+		texts[i] = one.text
+	}
+	return strings.Join(texts, " ")
+}
+
 // appended is a command with what xargs reads, at its end or where the value of
-// its option -I stands.
+// its option -I is.
 func appended(command, options []word) []word {
 	for i, one := range options {
 		_, mark, found := strings.Cut(one.text, "I")
@@ -99,7 +97,7 @@ func appended(command, options []word) []word {
 	return append(command[:len(command):len(command)], word{text: unknown, open: unknown})
 }
 
-// replaced is a command in which unknown text stands wherever a mark does.
+// replaced is a command with unknown text in place of a mark.
 func replaced(command []word, mark string) []word {
 	all := make([]word, len(command))
 	for i, one := range command {
@@ -169,7 +167,7 @@ func isAssignment(text string) bool {
 	})
 }
 
-// scriptOptions are the values of -c and --command, wherever they stand.
+// scriptOptions are the values of -c and --command, in any place.
 func scriptOptions(words []word) []string {
 	var scripts []string
 	for i, one := range words {

@@ -1,43 +1,45 @@
-package policy
+package rule
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/internal/strictyaml"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// tools reads what a policy says of tools.
-func (r *reader) tools(n *yaml.Node, path string, p *Policy) {
+// tools reads the tools of a policy.
+func (r *reader) tools(n *yaml.Node, path string, known *resource.Known) {
 	r.Members(n, path, func(name, value *yaml.Node, path string) {
-		only, err := newPattern(name.Value)
+		only, err := NewPattern(name.Value)
 		switch {
 		case err != nil:
 			r.Fail(name, path, "%s", err)
 			return
-		case !only.any:
+		case !only.Any:
 			r.Fail(name, path, "must be a tool's name or a glob of names, without an argument")
 			return
 		}
-		t := &tool{name: name.Value, names: only.tool, where: fmt.Sprintf("tool %s (%s)", name.Value, r.Place(name.Line))}
+		t := &resource.Tool{Name: name.Value, Names: only.Tool, Where: fmt.Sprintf("tool %s (%s)", name.Value, r.Place(name.Line))}
 		r.Mapping(value, path, []strictyaml.Key{
-			{Name: "resource", Read: func(n *yaml.Node, path string) { t.fields, t.typed = r.fields(n, path), true }},
+			{Name: "resource", Read: func(n *yaml.Node, path string) { t.Fields, t.Typed = r.fields(n, path), true }},
 			{Name: "as", Read: func(n *yaml.Node, path string) {
-				r.as(n, path, t)
-				t.typed, t.kinded = true, true
+				resource.ReadKind(&r.Reader, n, path, t)
+				t.Typed, t.Kinded = true, true
 			}},
-			{Name: "replace", Read: r.SetBool(&t.replace)},
+			{Name: "replace", Read: r.SetBool(&t.Replace)},
 			{Name: "workdir", Read: func(n *yaml.Node, path string) {
-				t.workdir = r.fields(n, path)
-				t.anyFolder = true
+				t.Workdir = r.fields(n, path)
+				t.AnyFolder = true
 			}},
-			{Name: "args", Read: func(n *yaml.Node, path string) { t.args, t.listed = r.args(n, path), true }},
-			{Name: "risk", Read: func(n *yaml.Node, path string) { t.risk = r.risk(n, path) }},
-			{Name: "default", Read: func(n *yaml.Node, path string) { t.fallback = r.action(n, path) }},
+			{Name: "args", Read: func(n *yaml.Node, path string) { t.Args, t.Listed = r.args(n, path), true }},
+			{Name: "risk", Read: func(n *yaml.Node, path string) { t.Risk = resource.ReadRisk(&r.Reader, n, path) }},
+			{Name: "default", Read: func(n *yaml.Node, path string) { t.Fallback = resource.ReadAction(&r.Reader, n, path) }},
 		}, "limit", "profile")
-		p.tools = append(p.tools, t)
+		known.Tools = append(known.Tools, t)
 	})
 }
 
@@ -75,18 +77,4 @@ func (r *reader) args(n *yaml.Node, path string) []string {
 		}
 	})
 	return names
-}
-
-// as reads what a resource is.
-func (r *reader) as(n *yaml.Node, path string, t *tool) {
-	switch r.OneOf(n, path, kindNames) {
-	case "path":
-		t.kind = asPath
-	case "shell":
-		t.kind = asShell
-	case "url":
-		t.kind = asURL
-	case "patch":
-		t.kind, t.patch = asPath, true
-	}
 }

@@ -1,4 +1,4 @@
-package policy
+package rule
 
 import (
 	"errors"
@@ -10,40 +10,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// lists are the patterns of all rules, by what their lists say.
-type lists struct {
-	deny, ask, allow, rewrite []*pattern
-}
-
-// ruleReader reads one rule.
-type ruleReader struct {
-	*reader
-	in    *Policy
-	one   *rule
-	to    *lists
-	found map[*[]*pattern]bool // the lists that the rule has
-	later []func()             // reads the patterns: what they mean depends on the rule's settings
-	only  []setting            // settings that are about one list
-
-	limitAt    *yaml.Node // the limit, if there is one
-	escalateAt *yaml.Node // the escalate, if there is one
-}
-
-// setting is a key of a rule that means something beside a list only.
-type setting struct {
-	line int
-	path string
-	list *[]*pattern
-	name string // of the list
-}
-
 // rule reads one item of rules.
-func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
+func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	before := len(r.Errors)
-	rr := &ruleReader{reader: r, in: in, one: &rule{}, to: to, found: map[*[]*pattern]bool{}}
+	rr := &ruleReader{reader: r, in: in, one: &Rule{}, to: to, found: map[*[]*Pattern]bool{}}
 	r.Mapping(n, path, rr.keys(), "delegate", "scope")
 	for _, read := range rr.later {
 		read()
@@ -62,10 +36,10 @@ func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
 			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: it is about the %s list, and the rule has none", s.name)
 		}
 	}
-	if one := rr.one; one.denial != nil && one.limit == nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
+	if one := rr.one; one.Denial != nil && one.Limit == nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
 		r.Fail(n, path, "has a denial and neither a deny nor an ask list that it could be of")
 	}
-	if rr.found[&to.rewrite] && len(rr.one.edits) == 0 {
+	if rr.found[&to.rewrite] && len(rr.one.Edits) == 0 {
 		r.Fail(n, path, "has a rewrite list and does not say what to change: write set or delete")
 	}
 }
@@ -80,49 +54,37 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "set", Read: r.about(&r.to.rewrite, "rewrite", r.set)},
 		{Name: "delete", Read: r.about(&r.to.rewrite, "rewrite", r.delete)},
 		{Name: "match", Read: func(n *yaml.Node, path string) {
-			one.wide = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
+			one.MatchesArguments = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
-		{Name: "when", Read: func(n *yaml.Node, path string) { one.when = r.condition(n, path) }},
+		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
-		{Name: "reason", Read: r.SetText(&one.reason)},
-		{Name: "risk", Read: func(n *yaml.Node, path string) { one.risk = r.risk(n, path) }},
-		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { one.title = r.message(n, path) })},
-		{Name: "denial", Read: func(n *yaml.Node, path string) { one.denial = r.message(n, path) }},
-		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.timeout = r.Duration(n, path) })},
+		{Name: "reason", Read: r.SetText(&one.Reason)},
+		{Name: "risk", Read: func(n *yaml.Node, path string) { one.Risk = resource.ReadRisk(&r.Reader, n, path) }},
+		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { one.Title = r.message(n, path) })},
+		{Name: "denial", Read: func(n *yaml.Node, path string) { one.Denial = r.message(n, path) }},
+		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.Timeout = r.Duration(n, path) })},
 		{Name: "on_timeout", Read: r.question(func(n *yaml.Node, path string) {
 			if n.Value == "escalate" {
 				r.Fail(n, path, "escalate is a key of its own, of what happens before the end: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
 				return
 			}
-			one.onTimeout = r.OneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
+			one.OnTimeout = r.OneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
 		})},
-		{Name: "reviewers", Read: r.question(func(n *yaml.Node, path string) { one.reviewers = r.names(n, path) })},
+		{Name: "reviewers", Read: r.question(func(n *yaml.Node, path string) { one.Reviewers = r.names(n, path) })},
 		{Name: "escalate", Read: r.question(func(n *yaml.Node, path string) {
-			one.escalate, r.escalateAt = r.escalation(n, path), n
+			one.Escalate, r.escalateAt = r.escalation(n, path), n
 		})},
-		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { one.required = r.Number(n, path, 1) })},
-		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.settings) })},
+		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { one.Required = r.Number(n, path, 1) })},
+		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.Settings) })},
 	}
 }
 
 // patternList notes a list of patterns, to be read when the rule's settings are known.
-func (r *ruleReader) patternList(to *[]*pattern, covers bool) func(*yaml.Node, string) {
+func (r *ruleReader) patternList(to *[]*Pattern, covers bool) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.found[to] = true
 		r.later = append(r.later, func() { r.patterns(n, path, r.one, r.in, covers, to) })
 	}
-}
-
-// about reads a setting that means something beside a list only.
-func (r *ruleReader) about(list *[]*pattern, name string, read func(*yaml.Node, string)) func(*yaml.Node, string) {
-	return func(n *yaml.Node, path string) {
-		read(n, path)
-		r.only = append(r.only, setting{n.Line, path, list, name})
-	}
-}
-
-func (r *ruleReader) question(read func(*yaml.Node, string)) func(*yaml.Node, string) {
-	return r.about(&r.to.ask, "ask", read)
 }
 
 // set reads the values that arguments get, by their paths.
@@ -160,12 +122,12 @@ func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {
 		r.Fail(name, path, "%q is not the path of an argument: write names or numbers with dots between", name.Value)
 		return
 	}
-	e := edit{path: name.Value, set: to}
-	if i := slices.IndexFunc(r.one.edits, e.contradicts); i >= 0 {
-		r.Fail(name, path, "contradicts the change of %s", r.one.edits[i].path)
+	e := Edit{path: name.Value, set: to}
+	if i := slices.IndexFunc(r.one.Edits, e.contradicts); i >= 0 {
+		r.Fail(name, path, "contradicts the change of %s", r.one.Edits[i].path)
 		return
 	}
-	r.one.edits = append(r.one.edits, e)
+	r.one.Edits = append(r.one.Edits, e)
 }
 
 // message reads a template.
@@ -182,7 +144,7 @@ func (r *reader) message(n *yaml.Node, path string) *Message {
 }
 
 // condition reads the when of a rule.
-func (r *reader) condition(n *yaml.Node, path string) *condition {
+func (r *reader) condition(n *yaml.Node, path string) *Condition {
 	text, ok := r.Text(n, path)
 	if !ok {
 		return nil
@@ -204,50 +166,39 @@ func (r *reader) condition(n *yaml.Node, path string) *condition {
 	return nil
 }
 
-func (r *reader) names(n *yaml.Node, path string) []string {
-	var names []string
-	r.List(n, path, "reviewers", func(item *yaml.Node, path string) {
-		if s, ok := r.Text(item, path); ok {
-			names = append(names, s)
-		}
-	})
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // remember reads true, false, or the scopes that grants may have.
-func (r *reader) remember(n *yaml.Node, path string, s *settings) {
+func (r *reader) remember(n *yaml.Node, path string, s *Settings) {
 	if n.Kind != yaml.SequenceNode {
-		s.lifts = r.Bool(n, path)
-		s.forget = !s.lifts
+		s.GrantOverrides = r.Bool(n, path)
+		s.NoRemember = !s.GrantOverrides
 		return
 	}
 	var known []string
 	for _, scope := range approvals.GrantScopes() {
 		known = append(known, string(scope))
 	}
-	s.lifts = true
+	s.GrantOverrides = true
 	r.List(n, path, "scopes", func(item *yaml.Node, path string) {
 		if scope := approvals.GrantScope(r.OneOf(item, path, known)); scope != "" {
-			s.scopes = append(s.scopes, scope)
+			s.Scopes = append(s.Scopes, scope)
 		}
 	})
 }
 
 // patterns reads the patterns of one list of a rule.
-func (r *reader) patterns(n *yaml.Node, path string, of *rule, in *Policy, allows bool, to *[]*pattern) {
+func (r *reader) patterns(n *yaml.Node, path string, of *Rule, in *Set, allows bool, to *[]*Pattern) {
 	r.List(n, path, "patterns", func(item *yaml.Node, path string) {
 		s, ok := r.Text(item, path)
 		if !ok {
 			return
 		}
-		p, err := newPattern(s)
+		p, err := NewPattern(s)
 		if err != nil {
 			r.Fail(item, path, "%s", err)
 			return
 		}
-		p.rule, p.line, p.where = of, item.Line, r.Place(item.Line)
-		if err := p.fits(in.kindsFor(p), allows); err != nil {
+		p.Rule, p.Line, p.Where = of, item.Line, r.Place(item.Line)
+		if err := p.Fits(in.KindsFor(p), allows); err != nil {
 			r.Fail(item, path, "%s %s", s, err)
 			return
 		}

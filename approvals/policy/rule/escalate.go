@@ -1,25 +1,14 @@
-package policy
+package rule
 
 import (
 	"cmp"
 	"slices"
 	"time"
 
-	"github.com/heldcall/heldcall/internal/strictyaml"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
-
-// Escalation is who may decide a question too when nobody has for a while. The
-// zero value is none.
-type Escalation struct {
-	After time.Duration // from the question on; less than its timeout
-	To    []string      // groups, sorted
-}
-
-// compare orders escalations by what they say.
-func (e Escalation) compare(other Escalation) int {
-	return cmp.Or(cmp.Compare(e.After, other.After), slices.Compare(e.To, other.To))
-}
 
 // escalation reads the escalate of a rule.
 func (r *reader) escalation(n *yaml.Node, path string) Escalation {
@@ -41,11 +30,23 @@ func (r *ruleReader) checkEscalation(path string) {
 	if r.escalateAt == nil {
 		return
 	}
-	timeout := cmp.Or(one.timeout, DefaultTimeout)
+	timeout := cmp.Or(one.Timeout, DefaultTimeout)
 	switch {
-	case len(one.reviewers) == 0:
+	case len(one.Reviewers) == 0:
 		r.Fail(r.escalateAt, path, "has no effect: the rule names no reviewers, so any reviewer may decide from the start")
-	case one.escalate.After >= timeout:
+	case one.Escalate.After >= timeout:
 		r.Fail(r.escalateAt, path+".after", "is not before the end: the rule's timeout is %s", timeout)
 	}
+}
+
+// Escalation is who may decide a question too when nobody has for a while. The
+// zero value is none.
+type Escalation struct {
+	After time.Duration // from the question on; less than its timeout
+	To    []string      // groups, sorted
+}
+
+// Compare orders escalations by their values.
+func (e Escalation) Compare(other Escalation) int {
+	return cmp.Or(cmp.Compare(e.After, other.After), slices.Compare(e.To, other.To))
 }

@@ -1,0 +1,61 @@
+package policy
+
+import (
+	"cmp"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+)
+
+// AllowsByName reports whether every call of a tool is allowed, whatever its
+// arguments as long as they are strictly valid, and by what. Such a call passes
+// while it streams, so numbers that programs read differently do not matter to
+// [Policy.Judge] either. It is false where any deny, ask or rewrite rule, a grant
+// that denies, or an allow rule with a limit has a pattern for the tool. A default
+// or a risk allows no tool by name that runs shell scripts or works on files, as
+// these may hold secrets, and none that only its built-in profile lets pass.
+func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
+	tool := p.rules.Known.Tool(name)
+	by, ok := p.byName(principal, name, tool)
+	if !ok {
+		return Verdict{}, false
+	}
+	risk := by.Risk
+	if tool != nil {
+		risk = cmp.Or(risk, tool.Risk)
+	}
+	return Verdict{Action: by.Action, Rule: by.Rule, Reason: by.Reason, Risk: cmp.Or(risk, approvals.RiskMedium), Grants: by.Grants}, true
+}
+
+// byName returns the basis on which every call of a tool is allowed: see
+// [Policy.AllowsByName].
+func (p *Policy) byName(principal approvals.Principal, name string, t *resource.Tool) (rule.Basis, bool) {
+	k := resource.Plain
+	if t != nil {
+		k = t.Kind
+	}
+	r := p.rules
+	if resource.NameDoubt(name) != "" || r.Compares(name, k) || r.Rewrite.AnyFor(name, k) || r.Limited.Allow.AnyFor(name, k) || p.grants.mayDeny(principal, name, k) {
+		return rule.Basis{}, false
+	}
+	always := func(p *rule.Pattern) bool { return p.Any && p.Rule.When == nil }
+	if found := r.Allow.First(name, k, nil, always); found != nil {
+		return found.Basis(Allow), true
+	}
+	by := r.ByDefault(name, k, t)
+	secrets := k == resource.Path || k == resource.Shell
+	return by, by.Action == Allow && !by.Builtin && !secrets && !(by.Rated && t.Typed)
+}
+
+// parseRules are the rules of a policy that parsing a call depends on.
+type parseRules struct{ p *Policy }
+
+// Compares reports whether a deny or ask rule is for the tool.
+func (r parseRules) Compares(tool string, k resource.Kind) bool { return r.p.rules.Compares(tool, k) }
+
+// PassesByName reports whether every call of the tool is allowed.
+func (r parseRules) PassesByName(c *Call) bool {
+	_, ok := r.p.byName(c.Principal, c.Tool, r.p.rules.Known.Tool(c.Tool))
+	return ok
+}

@@ -1,0 +1,280 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+)
+
+// evaluation compares one call with the rules and grants of a policy.
+type evaluation struct {
+	policy     *Policy
+	c          *resource.ParsedCall
+	granted    []*grantSet     // the grants that count for the caller
+	overridden []*rule.Pattern // the ask patterns that a grant must override to allow the call
+	notes      []string        // what was learned while judging, for the reviewer
+	vars       map[string]any  // of conditions; nil: not needed yet
+}
+
+// evaluate parses a call.
+func (p *Policy) evaluate(c Call) *evaluation {
+	return &evaluation{policy: p, c: resource.Parse(c, &p.rules.Known, parseRules{p}), granted: p.grants.of(c.Principal, c.Session)}
+}
+
+// match reports whether a deny or ask pattern matches the call, and the condition
+// of its rule is true.
+func (e *evaluation) match(p *rule.Pattern) match.Result { return e.meets(p, p.Compare(e.c)) }
+
+// findDeny looks for the deny rule or grant that matches. A rule is named before
+// a grant.
+func (e *evaluation) findDeny() finding {
+	found := e.findDenyIn(e.policy.rules.Deny)
+	for _, set := range e.granted {
+		if one := e.findDenyIn(set.deny); one.match > found.match {
+			found = one
+		}
+	}
+	return found
+}
+
+// finding is the deny pattern that matches, or the first that might.
+type finding struct {
+	match   match.Result
+	pattern *rule.Pattern
+}
+
+func (e *evaluation) findDenyIn(x *rule.Index) finding {
+	found := finding{}
+	for p := range x.Candidates(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, e.c.Keys.Any) {
+		if m := e.match(p); m > found.match || (m == found.match && m != match.No && p.Rank < found.pattern.Rank) {
+			found = finding{m, p}
+		}
+	}
+	return found
+}
+
+// findAsks finds the ask patterns that match, in falling strictness.
+func (e *evaluation) findAsks(x *rule.Index) []*rule.Pattern {
+	var found []*rule.Pattern
+	for p := range x.Candidates(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, e.c.Keys.Any) {
+		if e.match(p) != match.No && !slices.Contains(found, p) {
+			found = append(found, p)
+		}
+	}
+	slices.SortFunc(found, func(a, b *rule.Pattern) int { return a.Rank - b.Rank })
+	return found
+}
+
+// findAllow finds the allow rules and grants that cover a call: every one of its resources,
+// and of a script every command. A call in doubt has none.
+func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
+	if len(e.c.Doubts) > 0 {
+		return rule.Basis{}, false
+	}
+	if by, ok := e.allowedByName(lists, e.allows); ok {
+		return by, true
+	}
+	if e.c.Unclear != "" || e.c.Beyond != "" || e.c.Filter != "" || len(e.c.Resources()) == 0 {
+		return rule.Basis{}, false
+	}
+	var used []*rule.Pattern
+	for i := range e.c.Resources() {
+		if !e.allowedCandidate(lists, &e.c.Candidates[i], &used) {
+			return rule.Basis{}, false
+		}
+	}
+	return together(used)
+}
+
+// allowedByName finds the allow pattern like that that covers every call of the
+// tool.
+func (e *evaluation) allowedByName(lists []*rule.Index, like func(*rule.Pattern) bool) (rule.Basis, bool) {
+	if p := e.first(lists, func(p *rule.Pattern) bool { return p.Any && like(p) }); p != nil {
+		return p.Basis(Allow), true
+	}
+	return rule.Basis{}, false
+}
+
+// allowedCandidate finds the allow patterns that cover a resource.
+func (e *evaluation) allowedCandidate(lists []*rule.Index, r *resource.Candidate, used *[]*rule.Pattern) bool {
+	if e.c.Kind == resource.Shell {
+		if r.Script.NotSimple != "" || len(r.Script.Commands) == 0 {
+			return false
+		}
+		return !slices.ContainsFunc(r.Script.Commands, func(c *shell.Command) bool { return !e.allowedCommand(lists, c, used) })
+	}
+	return use(used, e.first(lists, func(p *rule.Pattern) bool { return p.Covers(e.c, r) && e.allows(p) }))
+}
+
+// allowedCommand finds the allow pattern that covers one command, or what it
+// runs if it is a program that only changes time and priority of that.
+func (e *evaluation) allowedCommand(lists []*rule.Index, c *shell.Command, used *[]*rule.Pattern) bool {
+	if p := e.first(lists, func(p *rule.Pattern) bool {
+		return p.CoversCommand(e.c, c) && e.allows(p)
+	}); p != nil {
+		return use(used, p)
+	}
+	inner := c.OnlyInner()
+	return inner != nil && e.allowedCommand(lists, inner, used)
+}
+
+// first returns the allow pattern of the lowest rank in the first list that has any
+// like that, or nil.
+func (e *evaluation) first(lists []*rule.Index, like func(*rule.Pattern) bool) *rule.Pattern {
+	for _, x := range lists {
+		if found := x.First(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, like); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// allowing are the lists of allow patterns that count for the call: that of the
+// rules, then those of the grants.
+func (e *evaluation) allowing(rules *rule.Index) []*rule.Index {
+	lists := make([]*rule.Index, 1, 1+len(e.granted))
+	lists[0] = rules
+	for _, set := range e.granted {
+		lists = append(lists, set.allow)
+	}
+	return lists
+}
+
+// findGrants finds the grants that cover a call which rules ask about, if all of these
+// rules let grants override them.
+func (e *evaluation) findGrants(asks []*rule.Pattern) (rule.Basis, bool) {
+	if len(e.granted) == 0 || slices.ContainsFunc(asks, func(p *rule.Pattern) bool { return !p.Rule.GrantOverrides }) {
+		return rule.Basis{}, false
+	}
+	scopes := rule.StrictestSettings(asks, false).Scopes
+	var lists []*rule.Index
+	for _, set := range e.granted {
+		if len(scopes) == 0 || slices.Contains(scopes, set.scope) {
+			lists = append(lists, set.allow)
+		}
+	}
+	e.overridden = asks
+	by, ok := e.findAllow(lists...)
+	e.overridden = nil
+	return by, ok
+}
+
+// use notes a pattern that was found.
+func use(used *[]*rule.Pattern, p *rule.Pattern) bool {
+	if p != nil && !slices.Contains(*used, p) {
+		*used = append(*used, p)
+	}
+	return p != nil
+}
+
+// together is the ground of several allow patterns, each of which covers a part.
+func together(used []*rule.Pattern) (rule.Basis, bool) {
+	if len(used) == 0 {
+		return rule.Basis{}, false
+	}
+	by := used[0].Basis(Allow)
+	by.SpelledOut = !slices.ContainsFunc(used, func(p *rule.Pattern) bool { return !p.SpelledOut() })
+	for _, p := range used[1:] {
+		if !slices.Contains(strings.Split(by.Rule, ", "), p.Where) {
+			by.Rule += ", " + p.Where
+		}
+		by.Reason = "Every part of the call is allowed by a rule."
+		if p.Rule.Grant != nil {
+			by.Grants = append(by.Grants, p.Rule.Grant.ID)
+		}
+		if len(by.Grants) > 0 {
+			by.Reason = "Every part of the call is allowed by a rule or grant."
+		}
+		by.Risk = rule.Strictest(by.Risk, p.Rule.Risk)
+	}
+	return by, true
+}
+
+// variables are what a condition may ask about a call. What is not known is
+// missing, so that a condition that asks for it fails.
+func (e *evaluation) variables() map[string]any {
+	if e.vars != nil {
+		return e.vars
+	}
+	e.vars = map[string]any{
+		"tool": e.c.Call.Tool, "args": e.c.Args(), "resource": e.c.Text, "commands": e.c.CommandTexts(),
+		"principal": e.c.Call.Principal, "session": e.c.Call.Session, "run": e.c.Call.Run, "model": e.c.Call.Model,
+		"dialect": e.c.Call.Dialect, "risk": string(e.c.Risk()),
+	}
+	if !e.c.Call.Now.IsZero() {
+		e.vars["now"] = e.c.Call.Now
+	}
+	return e.vars
+}
+
+// meets narrows down the result of a deny or ask pattern for the call by the
+// condition of its rule. One that fails counts as true.
+func (e *evaluation) meets(p *rule.Pattern, found match.Result) match.Result {
+	when, grant := p.Rule.When, p.Rule.Grant
+	switch {
+	case grant != nil && !grant.Holds(e.c.Call.Now):
+		return match.No
+	case found == match.No || when == nil:
+		return found
+	}
+	if len(e.c.Doubts) > 0 {
+		return match.Maybe
+	}
+	held, err := when.Holds(e.variables())
+	if err != nil {
+		e.failed(p, err)
+		return found
+	}
+	if !held {
+		return match.No
+	}
+	return found
+}
+
+// allows reports whether the condition of an allow pattern's rule is true, and
+// whether its grant holds, which never lets other programs run than it names, and lifts
+// what asks.
+func (e *evaluation) allows(p *rule.Pattern) bool {
+	if grant := p.Rule.Grant; grant != nil {
+		return grant.Holds(e.c.Call.Now) && grant.OverridesAll(e.overridden) && (e.c.Kind != resource.Shell || p.CheckProgram() == nil)
+	}
+	if p.Rule.When == nil {
+		return true
+	}
+	held, err := p.Rule.When.Holds(e.variables())
+	return err == nil && held
+}
+
+// failed notes a condition that could not be evaluated.
+func (e *evaluation) failed(p *rule.Pattern, err error) {
+	text := fmt.Sprintf("The condition of the rule at %s cannot be evaluated, which counts as true: %s.",
+		p.Where, match.Visible(strings.TrimSuffix(err.Error(), ".")))
+	if !slices.Contains(e.notes, text) {
+		e.notes = append(e.notes, text)
+	}
+}
+
+// partly reports whether an allow pattern covers a part of the call.
+func (e *evaluation) partly(p *rule.Pattern) bool {
+	if !p.IsFor(e.c.Call.Tool, e.c.Kind) || !e.allows(p) {
+		return false
+	}
+	for i := range e.c.Resources() {
+		r := &e.c.Candidates[i]
+		if e.c.Kind != resource.Shell || p.Rule.MatchesArguments {
+			if p.Covers(e.c, r) {
+				return true
+			}
+			continue
+		}
+		if slices.ContainsFunc(r.Script.All, func(c *shell.Command) bool { return p.CoversCommand(e.c, c) }) {
+			return true
+		}
+	}
+	return p.Any
+}

@@ -1,0 +1,237 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+)
+
+// question makes the verdict on one call.
+type question struct {
+	e      *evaluation
+	c      *resource.ParsedCall // of e
+	denied finding              // the deny rule or grant that matches or may
+}
+
+// newQuestion looks for the rule or grant that denies a call.
+func newQuestion(e *evaluation) *question { return &question{e: e, c: e.c, denied: e.findDeny()} }
+
+// judge returns the verdict on the call as it is.
+func (q *question) judge() Verdict {
+	rules := q.e.policy.rules
+	if q.denied.match == match.Yes {
+		return q.deny(q.denied.pattern)
+	}
+	if len(q.c.Doubts) > 0 && rules.Ambiguous.Action == Deny {
+		return q.verdict(rules.Ambiguous)
+	}
+	if asks := q.e.findAsks(rules.Ask); len(asks) > 0 {
+		if by, ok := q.e.findGrants(asks); ok && q.whyNotAllow(by, true) == "" {
+			return q.verdict(by)
+		}
+		return q.askMatching(asks)
+	}
+	by, byRule := q.e.findAllow(q.e.allowing(rules.Allow)...)
+	if !byRule {
+		by = rules.ByDefault(q.c.Call.Tool, q.c.Kind, q.c.Tool)
+	}
+	if by.Action == Deny {
+		return q.verdict(by)
+	}
+	if by.Action == Ask {
+		by.Reason = cmp.Or(q.whyNoRule(), by.Reason)
+		return q.ask(by)
+	}
+	if why := q.whyNotAllow(by, byRule); why != "" {
+		by.Reason = why
+		return q.ask(by)
+	}
+	return q.verdict(by)
+}
+
+// verdict fills in the fields of every verdict.
+func (q *question) verdict(by rule.Basis) Verdict {
+	risk := by.Risk
+	if q.c.Tool != nil {
+		risk = cmp.Or(risk, q.c.Tool.Risk)
+	}
+	return Verdict{
+		Action:   by.Action,
+		Rule:     by.Rule,
+		Reason:   by.Reason,
+		Risk:     cmp.Or(risk, approvals.RiskMedium),
+		Resource: q.c.Text,
+		Preview:  q.c.Preview(),
+		Grants:   by.Grants,
+		Flags:    slices.Concat(q.c.Doubts, q.e.notes),
+	}
+}
+
+func (q *question) deny(p *rule.Pattern) Verdict {
+	v := q.verdict(p.Basis(Deny))
+	v.Denial = q.denial(&v, []*rule.Rule{p.Rule})
+	return v
+}
+
+// ask returns the verdict that people are asked, with the settings that hold
+// where no rule has any.
+func (q *question) ask(by rule.Basis) Verdict {
+	by.Action, by.Grants = Ask, nil
+	v := q.verdict(by)
+	v.Timeout = DefaultTimeout
+	v.OnTimeout = approvals.OnTimeoutDeny
+	v.RequiredApprovals = 1
+	v.AllowRemember = len(q.c.Doubts) == 0
+	v.Suggested = suggest(q.c)
+	v.Commands = firstOf(q.c.ShownCommands())
+	if q.c.Unclear != "" && len(q.c.Doubts) == 0 {
+		v.Flags = append(v.Flags, q.c.Unclear)
+	}
+	if q.c.Beyond != "" {
+		v.Flags = append(v.Flags, q.c.Beyond)
+	}
+	if q.c.MindsSecrets() && q.c.Secret() != "" {
+		v.Flags = append(v.Flags, q.c.SecretFlag())
+	}
+	if q.denied.match == match.Maybe {
+		v.Flags = append(v.Flags, q.e.mayMatch(q.denied.pattern, Deny))
+	}
+	if hidden := match.Invisible(q.c.Text); hidden != "" {
+		v.Flags = append(v.Flags, hidden)
+	}
+	return v
+}
+
+// whyNotAllow returns why people are asked about a call that a rule or a default
+// allows, or "".
+func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
+	switch {
+	case len(q.c.Doubts) > 0:
+		return "The call can be read in more than one way, so it is not allowed without asking."
+	case q.denied.match == match.Maybe && !by.SpelledOut:
+		return "The call would be allowed, but a rule that denies may match it."
+	case !byRule && q.c.IsJudgedScript() && (q.c.Unclear != "" || q.c.NotSimple() != ""):
+		return "The command is more than plain words, which no default allows without asking."
+	case !byRule && q.c.Secret() != "":
+		return q.c.SecretReason()
+	case by.Rated:
+		return q.whyNotRated()
+	}
+	return ""
+}
+
+// whyNoRule returns why no rule with an argument covers a call, where one could, or
+// is "".
+func (q *question) whyNoRule() string {
+	switch {
+	case len(q.c.Doubts) == 0 && q.c.Secret() != "":
+		return q.c.SecretReason()
+	case !q.e.policy.rules.Allow.AnyFor(q.c.Call.Tool, q.c.Kind):
+		return ""
+	case len(q.c.Doubts) > 0:
+		return q.c.Doubts[0]
+	}
+	return q.c.Beyond
+}
+
+// whyNotRated returns why the low risk of a tool does not let the call pass, or is "".
+func (q *question) whyNotRated() string {
+	switch {
+	case q.c.Unclear != "":
+		return "The tool is rated as low risk, but it is not known what this call is about."
+	case q.c.Beyond != "":
+		return "The tool is rated as low risk, but not all arguments of this call are known."
+	}
+	return ""
+}
+
+// askByRules asks with the strictest settings of several rules, whose patterns are in
+// falling strictness. Risk and title are those of the patterns that certainly match.
+func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict {
+	v := q.ask(by)
+	silence := len(q.c.Doubts) == 0 && q.denied.match == match.No && q.silenceApproves(asks)
+	all := rule.StrictestSettings(asks, silence)
+	v.Risk = cmp.Or(rule.StrictestSettings(sure, silence).Risk, v.Risk)
+	v.Timeout = cmp.Or(all.Timeout, v.Timeout)
+	v.want(demandsOf(asks))
+	v.AllowRemember = v.AllowRemember && !all.NoRemember
+	v.RememberScopes = slices.Clone(all.Scopes)
+	if silence {
+		v.OnTimeout = approvals.OnTimeoutApprove
+	}
+	q.title(&v, rule.RulesOf(sure))
+	v.Denial = q.denial(&v, rule.RulesOf(asks))
+	return v
+}
+
+// silenceApproves reports whether the call passes when nobody answers: every rule that
+// asks has it so, and each part of the call is asked about by one of them or allowed by
+// a rule or grant.
+func (q *question) silenceApproves(asks []*rule.Pattern) bool {
+	covering := make([]*rule.Pattern, len(asks))
+	for i, p := range asks {
+		if p.Rule.OnTimeout != approvals.OnTimeoutApprove {
+			return false
+		}
+		one := *p // an index ranks its patterns
+		covering[i] = &one
+	}
+	_, ok := q.e.findAllow(append(q.e.allowing(q.e.policy.rules.Allow), rule.NewAllowIndex(covering))...)
+	return ok
+}
+
+// messageData is what templates may show of a call.
+func (q *question) messageData(v *Verdict) rule.MessageData {
+	data := rule.MessageData{
+		Tool: q.c.Call.Tool, Resource: q.c.Text, Args: map[string]any{}, Commands: firstOf(q.c.ShownCommands()), Risk: v.Risk, Rule: v.Rule, Reason: v.Reason,
+		Principal: q.c.Call.Principal, Session: q.c.Call.Session, Run: q.c.Call.Run, Model: q.c.Call.Model,
+	}
+	if len(q.c.Doubts) == 0 {
+		data.Args = q.c.Args()
+	}
+	return data
+}
+
+// title fills in the title of a question. Where it cannot be filled in, the
+// verdict has none, and a flag.
+func (q *question) title(v *Verdict, rules []*rule.Rule) {
+	for _, r := range rules {
+		if r.Title == nil {
+			continue
+		}
+		text, err := r.Title.Render(q.messageData(v))
+		if err != nil {
+			v.Flags = append(v.Flags, "The title of the rule at "+v.Rule+" could not be filled in for this call.")
+			return
+		}
+		v.Title = match.Preview(text)
+		return
+	}
+}
+
+// denial returns the message of the first rule that has one, or nil.
+func (q *question) denial(v *Verdict, rules []*rule.Rule) *Denial {
+	for _, r := range rules {
+		if r.Denial != nil {
+			return &Denial{r.Denial, q.messageData(v)}
+		}
+	}
+	return nil
+}
+
+// maxCommands is how many commands a reviewer is shown.
+const maxCommands = 50
+
+// firstOf are so many commands as a reviewer is shown, and how many there are
+// besides.
+func firstOf(commands []string) []string {
+	if len(commands) <= maxCommands {
+		return commands
+	}
+	return append(commands[:maxCommands:maxCommands], fmt.Sprintf("and %d more", len(commands)-maxCommands))
+}

@@ -1,0 +1,129 @@
+package resource
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+)
+
+// lookBeyond notes what of a call counts beside its resource: arguments that lead
+// elsewhere than its path, a folder in which its command runs, and arguments that
+// nothing is known of.
+func (p *parser) lookBeyond() {
+	p.lookBelow()
+	p.lookFolder()
+	p.lookUnknown(p.members, slices.Concat(p.c.Tool.Fields, p.c.Tool.Workdir), true)
+	p.lookFilters()
+}
+
+// goesBeyond notes the first reason why the resource is not all that counts.
+func (p *parser) goesBeyond(why string) {
+	if p.c.Beyond == "" {
+		p.c.Beyond = why
+	}
+}
+
+// lookBelow notes arguments that must name something below the path and may not.
+func (p *parser) lookBelow() {
+	for _, name := range p.c.Tool.Below {
+		for _, v := range match.ValuesAt(p.members, []string{name}) {
+			if l, problem := match.Locate(v.Text); v.Kind != '"' || problem != "" || l.Anchor != "" || strings.Contains(v.Text, "..") {
+				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of its folder.", name))
+			}
+		}
+	}
+}
+
+// lookFolder notes the folder in which a command runs, unless it is in the agent's
+// own or the policy takes any.
+func (p *parser) lookFolder() {
+	if p.c.Kind != Shell || p.c.Tool.AnyFolder {
+		return
+	}
+	for _, field := range p.c.Tool.Workdir {
+		if slices.Contains(p.c.Tool.Args, field[0]) {
+			continue
+		}
+		for _, v := range match.ValuesAt(p.members, field) {
+			l, problem := match.Locate(v.Text)
+			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0)) {
+				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which names another folder for the command to run in.", strings.Join(field, ".")))
+			}
+		}
+	}
+}
+
+// lookUnknown notes the members that are neither a field nor a known argument, if
+// they hold a text, or, at the top, if the tool's arguments are listed. Deny and ask
+// patterns are compared with these texts.
+func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool) {
+	for _, m := range members {
+		field, inner := false, [][]string(nil)
+		for _, f := range fields {
+			switch {
+			case f[0] != m.Name:
+			case len(f) == 1:
+				field = true
+			default:
+				inner = append(inner, f[1:])
+			}
+		}
+		switch {
+		case field, top && slices.Contains(p.c.Tool.Args, m.Name):
+			continue
+		case len(inner) > 0 && m.Value.Kind() == '{':
+			p.lookUnknown(match.Members(m.Value), inner, false)
+			continue
+		}
+		texts, all := match.Strings(string(m.Value))
+		if !match.IsPlainName(m.Name) {
+			texts = append(texts, m.Name)
+		}
+		if len(texts) > 0 || (top && p.c.Tool.Listed) {
+			p.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change what it does.", match.Visible(match.Shorten(m.Name, 60))))
+			p.compareUnknown(texts, all)
+		}
+	}
+}
+
+// compareUnknown adds texts of unknown arguments to what deny and ask patterns are
+// compared with.
+func (p *parser) compareUnknown(texts []string, all bool) {
+	if !p.compares() {
+		return
+	}
+	for _, text := range texts {
+		if all = all && len(p.c.Unknown) < match.MaxReadings; !all {
+			break
+		}
+		p.c.Unknown = append(p.c.Unknown, p.newCandidate(text))
+	}
+	if !all && p.c.Unclear == "" {
+		p.c.Unclear = "The arguments hold more texts than are judged."
+	}
+}
+
+// lookFilters notes an argument that selects files of the list, or those that the
+// tool leaves out otherwise.
+func (p *parser) lookFilters() {
+	if p.c.Kind != Path {
+		return
+	}
+	for _, name := range p.c.Tool.Below {
+		for _, v := range match.ValuesAt(p.members, []string{name}) {
+			if p.c.known.Profiles.selects(v.Text) {
+				p.c.Filter = v.Text
+			}
+		}
+	}
+	if p.c.Tool.Leaves == "" {
+		return
+	}
+	for _, v := range match.ValuesAt(p.members, []string{p.c.Tool.Leaves}) {
+		if v.Kind != 't' {
+			p.c.Filter = p.c.Tool.Leaves + ": " + v.Text
+		}
+	}
+}

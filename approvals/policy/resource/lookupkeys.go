@@ -1,0 +1,52 @@
+package resource
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+)
+
+// Keys are what patterns for a call are looked up by. A pattern that matches has one of
+// its own keys among them.
+type Keys struct {
+	Texts []string // sorted
+	Any   bool     // any deny or ask pattern may match
+}
+
+// lookupKeys finds the keys of a call. Patterns that allow have keys of their own: they
+// need not see through quoting, folders and letter case.
+func lookupKeys(c *ParsedCall) Keys {
+	k := Keys{Any: c.Unclear != "" || c.IsTree() || len(c.Unknown) > 0 || len(c.Candidates) == 0}
+	for i := range c.Candidates {
+		one := &c.Candidates[i]
+		switch c.Kind {
+		case Path:
+			k.Texts = appendPathKeys(k.Texts, &one.Path)
+		case URL:
+			k.Texts = append(k.Texts, one.URL.Host)
+		case Shell:
+			var all bool
+			k.Texts = one.Script.AppendAllowKeys(k.Texts)
+			k.Texts, all = one.Script.AppendKeys(k.Texts, one.Lower)
+			k.Any = k.Any || !all
+		default:
+			k.Texts = append(k.Texts, one.Lower)
+		}
+	}
+	slices.Sort(k.Texts)
+	k.Texts = slices.Compact(k.Texts)
+	return k
+}
+
+// appendPathKeys adds the keys of a path: its root, its last segment, and each segment.
+func appendPathKeys(keys []string, l *match.Location) []string {
+	keys = append(keys, RootKey(l, match.FirstSegment(l.Lower)), match.LastSegment(l.Lower))
+	for segment := range strings.SplitSeq(l.Lower, "/") {
+		keys = append(keys, match.SegmentKey(segment))
+	}
+	return keys
+}
+
+// RootKey returns the key of the paths below a first segment.
+func RootKey(l *match.Location, first string) string { return "\x00" + l.Anchor + "\x00" + first }

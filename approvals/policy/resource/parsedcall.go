@@ -1,0 +1,185 @@
+// Package resource finds what a tool call is about: the paths, URLs, shell scripts or texts
+// that the rules of a policy are compared with.
+//
+// [Known] is what is known of tools, from a policy and from the profiles of well-known
+// agents; [Profiles] also lists the paths that may hold secrets. [Parse] reads the
+// arguments of a [Call] by it, in parser.go, and returns a [ParsedCall] with every text
+// that a program could take for the resource, and with the reasons why that is not certain.
+package resource
+
+import (
+	"cmp"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+)
+
+// ParsedCall is a call and what it is about: the texts that patterns are compared with.
+type ParsedCall struct {
+	Call  Call
+	Tool  *Tool // what is known of it, or nil
+	Kind  Kind
+	Text  string // the resource, or the arguments if it is not known
+	known *Known
+
+	// Doubts are why the call is never allowed, one sentence each: it has more than one
+	// reading.
+	Doubts []string
+	// Unclear is why the resource is not known for certain, or "". Allow patterns with
+	// an argument do not match then, others may.
+	Unclear string
+	// Beyond is why the resource is not all that counts, or "". Allow patterns with an
+	// argument do not match then.
+	Beyond string
+	// Filter is a filter that may select what holds secrets, or "".
+	Filter string
+
+	// Candidates are the texts that deny and ask patterns are compared with. The first
+	// of them, so many as certain, are the resources.
+	Candidates []Candidate
+	certain    int
+	Unknown    []Candidate // texts of arguments that nothing is known of
+	Keys       Keys
+
+	secretWords map[*shell.Command][]int
+	arguments   argumentTexts
+}
+
+// Candidate is one text that a resource may be.
+type Candidate struct {
+	Text    string
+	Lower   string
+	Path    match.Location // of a path
+	URL     match.Address  // of a URL
+	Problem string         // why a path or URL is not understood, or ""
+	Script  *shell.Script  // of a shell command
+	Secret  string         // of a path: the part of it that may hold secrets, or ""
+}
+
+// argumentTexts are the texts of the arguments, each found when it is first needed.
+type argumentTexts struct {
+	canonical string
+	strings   []string
+	complete  bool // strings are all
+}
+
+// Resources returns the texts that the call is about.
+func (c *ParsedCall) Resources() []Candidate { return c.Candidates[:c.certain] }
+
+// IsTree reports whether the tool reads the whole tree below its path.
+func (c *ParsedCall) IsTree() bool { return c.Tool != nil && c.Tool.Tree }
+
+// Profiles returns the built-in tools by which the call was parsed.
+func (c *ParsedCall) Profiles() *Profiles { return c.known.Profiles }
+
+// Programs returns the table of programs by which the call was parsed.
+func (c *ParsedCall) Programs() *shell.Programs { return c.known.Programs }
+
+// Risk returns how much harm the call can do, as far as that is known of its tool.
+func (c *ParsedCall) Risk() approvals.Risk {
+	if c.Tool == nil {
+		return approvals.RiskMedium
+	}
+	return cmp.Or(c.Tool.Risk, approvals.RiskMedium)
+}
+
+// Whole returns the arguments as one line of JSON, or their text where they are not
+// strict.
+func (c *ParsedCall) Whole() string {
+	if c.arguments.canonical == "" {
+		c.arguments.canonical = c.Call.Arguments
+		if !c.Call.FreeText && len(c.Doubts) == 0 {
+			c.arguments.canonical = match.Canonical(c.Call.Arguments)
+		}
+	}
+	return c.arguments.canonical
+}
+
+// Strings returns the strings among the arguments, and whether those are all.
+func (c *ParsedCall) Strings() ([]string, bool) {
+	a := &c.arguments
+	if a.strings == nil {
+		if c.Call.FreeText {
+			a.strings, a.complete = []string{c.Call.Arguments}, true
+		} else {
+			a.strings, a.complete = match.Strings(c.Call.Arguments)
+			a.complete = a.complete || len(c.Doubts) > 0
+		}
+		a.strings = append([]string{}, a.strings...)
+	}
+	return a.strings, a.complete
+}
+
+// Args returns the arguments as Go values. They are empty for free text and for
+// arguments that are not an object.
+func (c *ParsedCall) Args() map[string]any {
+	if c.Call.FreeText {
+		return map[string]any{}
+	}
+	return match.DecodeObject(c.Call.Arguments)
+}
+
+// Scripts returns the scripts of the resources.
+func (c *ParsedCall) Scripts() []*shell.Script {
+	if c.Kind != Shell {
+		return nil
+	}
+	var found []*shell.Script
+	for i := range c.Resources() {
+		found = append(found, c.Candidates[i].Script)
+	}
+	return found
+}
+
+// ShownCommands returns the commands found in the call as a reviewer is shown them, with
+// the variables that are set for them, their redirections and here-documents.
+func (c *ParsedCall) ShownCommands() []string {
+	var found []string
+	for _, script := range c.Scripts() {
+		found = append(found, script.Shown()...)
+	}
+	return found
+}
+
+// CommandTexts returns the words of the commands found in the call, each as one would
+// write it, with … for what only a shell knows.
+func (c *ParsedCall) CommandTexts() []string {
+	var found []string
+	for _, script := range c.Scripts() {
+		for _, command := range script.All {
+			found = append(found, command.Display())
+		}
+	}
+	return found
+}
+
+// NotSimple returns why the resource is a script of more than plain words, or "".
+func (c *ParsedCall) NotSimple() string {
+	for _, script := range c.Scripts() {
+		if script.NotSimple != "" {
+			return script.NotSimple
+		}
+	}
+	return ""
+}
+
+// Preview returns the resource on one short line. Arguments in its place are in the
+// order in which the model wrote them.
+func (c *ParsedCall) Preview() string {
+	if c.Kind != Plain || c.Call.FreeText || len(c.Doubts) > 0 || c.Text != c.Whole() {
+		return match.Preview(c.Text)
+	}
+	v := jsontext.Value(match.OrEmptyObject(c.Call.Arguments))
+	if v.Format() != nil {
+		return match.Preview(c.Text)
+	}
+	return match.Preview(string(v))
+}
+
+// IsJudgedScript reports whether the policy contains that the tool runs shell scripts.
+func (c *ParsedCall) IsJudgedScript() bool {
+	return c.Kind == Shell && !(c.Tool != nil && c.Tool.unsaid())
+}

@@ -1,0 +1,326 @@
+package resource
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+)
+
+// Rules is what reading a call depends on in the rules of a policy.
+type Rules interface {
+	// Compares reports whether a deny or ask rule is for a tool with a resource of a kind.
+	Compares(tool string, k Kind) bool
+	// PassesByName reports whether every call of the tool is allowed.
+	PassesByName(c *Call) bool
+}
+
+// Parse finds what a call is about.
+func Parse(call Call, known *Known, rules Rules) *ParsedCall {
+	c := &ParsedCall{Call: call, Tool: known.Tool(call.Tool), known: known}
+	p := &parser{c: c, rules: rules}
+	if c.Tool != nil {
+		c.Kind = c.Tool.Kind
+	}
+	if doubt := NameDoubt(call.Tool); doubt != "" {
+		c.Doubts = append(c.Doubts, doubt)
+	}
+	c.Doubts = append(c.Doubts, call.Ambiguous...)
+	if call.FreeText {
+		p.readText()
+	} else {
+		p.readArguments()
+	}
+	p.addOthers()
+	c.Keys = lookupKeys(c)
+	return c
+}
+
+// parser parses one call.
+type parser struct {
+	c       *ParsedCall
+	rules   Rules
+	members []match.Member // of the arguments
+	scripts int            // bytes of the candidates parsed as scripts
+}
+
+// readArguments takes fields of the arguments as the resource, or all of them.
+func (p *parser) readArguments() {
+	c := p.c
+	doubts, numbers := match.Doubts(c.Call.Arguments)
+	if len(numbers) > 0 && !p.rules.PassesByName(&c.Call) {
+		doubts = append(doubts, numbers...)
+	}
+	for _, doubt := range doubts {
+		if !slices.Contains(c.Doubts, doubt) { // the reader of the answer may have found it too
+			c.Doubts = append(c.Doubts, doubt)
+		}
+	}
+	if c.Tool != nil && c.Tool.Typed {
+		p.readFields(doubts)
+	} else {
+		p.readWhole(doubts)
+	}
+}
+
+// readText takes the text of a free-text tool as the resource.
+func (p *parser) readText() {
+	text := p.c.Call.Arguments
+	if len(text) > match.MaxArguments {
+		p.c.Doubts = append(p.c.Doubts, fmt.Sprintf("The text is larger than the %d MiB that are judged.", match.MaxArguments>>20))
+	}
+	if !utf8.ValidString(text) {
+		p.c.Doubts = append(p.c.Doubts, "The text is not valid UTF-8.")
+	}
+	p.c.Text = text
+	p.take("", "", match.Value{Text: text, Kind: '"'})
+	p.clarify()
+}
+
+// readWhole takes all the arguments as the resource.
+func (p *parser) readWhole(doubts []string) {
+	p.c.Kind = Plain
+	p.c.Text = p.c.Whole()
+	p.resource(p.c.Text)
+	p.clarify()
+	if len(doubts) > 0 {
+		p.c.Unclear = doubts[0]
+	}
+	p.addStrings()
+}
+
+// readFields takes fields of the arguments as the resource.
+func (p *parser) readFields(doubts []string) {
+	if len(p.c.Tool.Fields) == 0 {
+		p.missing("The policy does not say which field of the arguments to judge.")
+		return
+	}
+	p.members = match.Members([]byte(match.OrEmptyObject(p.c.Call.Arguments)))
+	folder := p.folder()
+	if len(doubts) > 0 {
+		p.readAmbiguous(folder)
+		p.missing(doubts[0])
+		return
+	}
+	for _, field := range p.c.Tool.Fields {
+		for _, v := range match.ValuesAt(p.members, field) {
+			if why := p.c.Kind.wrong(field, v); why != "" {
+				p.missing(why)
+				return
+			}
+			if why := p.take(folder, strings.Join(field, "."), v); why != "" {
+				p.missing(why)
+				return
+			}
+		}
+	}
+	if p.c.certain == 0 && p.c.Tool.Without != "" && !hasAny(p.members, p.c.Tool.Fields) {
+		p.take(folder, "", match.Value{Text: p.c.Tool.Without, Kind: '"'})
+	}
+	if p.c.certain == 0 {
+		p.missing(fmt.Sprintf("The arguments have no field %s, which the policy judges.", p.c.Tool.FieldNames()))
+		return
+	}
+	texts := make([]string, p.c.certain)
+	for i, r := range p.c.Resources() {
+		texts[i] = r.Text
+	}
+	p.c.Text = strings.Join(texts, ", ")
+	p.clarify()
+	p.lookBeyond()
+}
+
+// wrong returns why a value cannot be the resource, or "".
+func (k Kind) wrong(field []string, v match.Value) string {
+	name := strings.Join(field, ".")
+	switch {
+	case v.Folded:
+		return fmt.Sprintf("The arguments have the field %s, which the policy judges, in another letter case.", name)
+	case k != Plain && v.Kind != '"' && v.Kind != '[':
+		return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a text.", name)
+	}
+	return ""
+}
+
+// take adds the value of a field as a resource, or as several. It returns why it
+// cannot, or "".
+func (p *parser) take(folder, field string, v match.Value) string {
+	switch {
+	case p.c.Kind == Plain:
+		p.resource(v.Text)
+	case v.Kind == '[':
+		texts, ok := v.Elements()
+		if !ok || len(texts) == 0 {
+			return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a list of texts.", field)
+		}
+		if p.c.Kind == Shell && !p.c.Tool.Each {
+			p.command(texts)
+			return ""
+		}
+		return p.several(folder, field, texts)
+	case p.c.Tool != nil && p.c.Tool.Patch:
+		paths, problem := match.PatchPaths(v.Text)
+		if p.c.Unclear = problem; len(paths) == 0 {
+			paths = []string{v.Text}
+		}
+		return p.several(folder, field, paths)
+	default:
+		return p.several(folder, field, []string{v.Text})
+	}
+	return ""
+}
+
+// several adds each of a field's texts as a resource.
+func (p *parser) several(folder, field string, texts []string) string {
+	if p.c.certain+len(texts) > match.MaxReadings {
+		return fmt.Sprintf("The field %s of the arguments holds more texts than are judged.", field)
+	}
+	for _, text := range texts {
+		if p.c.Kind == Path {
+			text = match.JoinFolder(folder, text)
+		}
+		p.resource(text)
+	}
+	return ""
+}
+
+// command adds as the resource a command by its words.
+func (p *parser) command(argv []string) {
+	r := Candidate{Text: shell.QuoteWords(argv), Script: p.c.known.Programs.ParseArgv(argv)}
+	if script, ok := shell.ShellCall(argv); ok {
+		r.Text = script
+	}
+	r.Lower = match.FoldCase(r.Text)
+	p.c.Candidates = append(p.c.Candidates, r)
+	p.c.certain++
+}
+
+// folder is the folder from which the paths of the call count, or "".
+func (p *parser) folder() string {
+	if p.c.Kind != Path {
+		return ""
+	}
+	for _, field := range p.c.Tool.Workdir {
+		for _, v := range match.ValuesAt(p.members, field) {
+			if v.Kind == '"' && !v.Folded {
+				return v.Text
+			}
+			p.c.Unclear = "The working folder of the call is not a text."
+		}
+	}
+	return ""
+}
+
+// readAmbiguous adds what any program could take for the resource.
+func (p *parser) readAmbiguous(folder string) {
+	for _, field := range p.c.Tool.Fields {
+		for _, v := range match.ValuesAt(p.members, field) {
+			if len(p.c.Candidates) < match.MaxReadings && p.take(folder, "", v) != "" {
+				p.candidate(v.Text)
+			}
+		}
+	}
+}
+
+// hasAny reports whether any of some fields is there, if only in another case.
+func hasAny(members []match.Member, fields [][]string) bool {
+	for _, field := range fields {
+		if len(match.ValuesAt(members, field)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// missing takes all the arguments in place of a resource that is not known.
+func (p *parser) missing(why string) {
+	p.c.certain = 0
+	p.c.Unclear = why
+	p.c.Text = p.c.Call.Arguments
+	p.candidate(p.c.Text)
+	p.addStrings()
+}
+
+// addStrings adds the strings among the arguments to the candidates, if anything
+// is compared with them.
+func (p *parser) addStrings() {
+	if !p.compares() {
+		return
+	}
+	texts, all := p.c.Strings()
+	for _, text := range texts {
+		p.candidate(text)
+	}
+	if !all && p.c.Unclear == "" {
+		p.c.Unclear = "The arguments hold more texts than are judged."
+	}
+}
+
+// compares reports whether there is a deny or ask pattern for the tool.
+func (p *parser) compares() bool {
+	return p.rules.Compares(p.c.Call.Tool, p.c.Kind)
+}
+
+// clarify notes what the resources leave open.
+func (p *parser) clarify() {
+	for i := range p.c.Resources() {
+		r := &p.c.Candidates[i]
+		switch {
+		case p.c.Unclear != "":
+		case strings.ContainsRune(r.Text, 0):
+			p.c.Unclear = "The resource holds a NUL character, where some programs end a text."
+		case p.c.Kind == Shell:
+			p.c.Unclear = r.Script.Problem
+		default:
+			p.c.Unclear = r.Problem
+		}
+	}
+}
+
+// resource adds a text that is the resource, or one of several.
+func (p *parser) resource(text string) {
+	p.c.certain++
+	p.candidate(text)
+}
+
+// addOthers adds the other ways in which programs take paths.
+func (p *parser) addOthers() {
+	if p.c.Kind != Path {
+		return
+	}
+	for _, r := range p.c.Candidates[:len(p.c.Candidates):len(p.c.Candidates)] {
+		for _, other := range match.OtherPaths(r.Text) {
+			p.candidate(other)
+		}
+	}
+}
+
+// candidate adds a text that the resource may be.
+func (p *parser) candidate(text string) {
+	p.c.Candidates = append(p.c.Candidates, p.newCandidate(text))
+}
+
+func (p *parser) newCandidate(text string) Candidate {
+	r := Candidate{Text: text, Lower: match.FoldCase(text)}
+	switch p.c.Kind {
+	case Path:
+		r.Path, r.Problem = match.Locate(text)
+		r.Secret = p.c.known.Profiles.secretPath(text, p.c.IsTree())
+	case URL:
+		r.URL, r.Problem = match.ParseURL(text)
+	case Shell:
+		r.Script = p.parse(text)
+	}
+	return r
+}
+
+// parse parses a candidate, up to a length in all that bounds the time it takes.
+func (p *parser) parse(text string) *shell.Script {
+	if p.scripts += len(text); len(p.c.Candidates) > 0 && p.scripts > shell.MaxScript {
+		return shell.Unparsed("The arguments hold more text than is parsed.")
+	}
+	return p.c.known.Programs.Parse(text)
+}

@@ -1,0 +1,86 @@
+package resource
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+)
+
+// maxSecretWords is how many words of a command are compared with the list of
+// secrets. The first word beyond counts as one of them.
+const maxSecretWords = 256
+
+// printers are programs that take no word for a file.
+var printers = []string{"echo", "printf", "true", "false"}
+
+// MindsSecrets reports whether the tool's calls are compared with the list.
+func (c *ParsedCall) MindsSecrets() bool { return c.Kind == Path || c.Kind == Shell }
+
+// Secret returns the part of the call that may hold secrets, or "".
+func (c *ParsedCall) Secret() string {
+	if c.Filter != "" {
+		return c.Filter
+	}
+	for i := range c.Candidates {
+		if found := c.Candidates[i].Secret; found != "" {
+			return found
+		}
+	}
+	for i, script := range c.Scripts() {
+		for _, command := range script.All {
+			if found := c.SecretWords(command); len(found) > 0 {
+				return command.Words[found[0]]
+			}
+		}
+		if script.NotSimple == "" {
+			continue
+		}
+		for _, word := range strings.FieldsFunc(c.Candidates[i].Text, isShellSign) { // redirections, documents, what is not parsed
+			if c.known.Profiles.isSecretWord(word, false) {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
+func isShellSign(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>`'\"$", r) }
+
+// SecretReason returns why people are asked about a call that reaches what may hold
+// secrets.
+func (c *ParsedCall) SecretReason() string { return c.SecretFlag() + " No rule names that." }
+
+// SecretFlag returns the sentence that reviewers are shown of a call that reaches what may hold
+// secrets.
+func (c *ParsedCall) SecretFlag() string {
+	return fmt.Sprintf("The call reaches what may hold secrets: %s.", match.Visible(match.Shorten(c.Secret(), 60)))
+}
+
+// SecretWords returns the indices of the words of a command that may name what holds
+// secrets.
+func (c *ParsedCall) SecretWords(of *shell.Command) []int {
+	found, known := c.secretWords[of]
+	if known {
+		return found
+	}
+	if slices.Contains(printers, of.Words[0]) {
+		return nil
+	}
+	searches, pattern := of.Searches(), of.SearchPattern()
+	for i, word := range of.Words {
+		if i > 0 && i != pattern && (i > maxSecretWords || c.known.Profiles.isSecretWord(word, searches && shell.IsOperand(word))) {
+			found = append(found, i)
+		}
+		if i > maxSecretWords {
+			break
+		}
+	}
+	if c.secretWords == nil {
+		c.secretWords = map[*shell.Command][]int{}
+	}
+	c.secretWords[of] = found
+	return found
+}

@@ -1,0 +1,174 @@
+package resource
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/internal/strictyaml"
+)
+
+// Kind is what a resource is, and so how patterns are compared with it.
+type Kind int
+
+// The kinds.
+const (
+	Plain Kind = iota
+	Path
+	Shell
+	URL
+	Kinds
+)
+
+// Tool is what is known of a tool: an entry of tools, one of a built-in profile,
+// or the former over the latter.
+type Tool struct {
+	Name  string
+	Names match.Glob
+	Where string // as a verdict's Rule names it
+
+	Typed   bool       // the resource is known
+	Fields  [][]string // paths of the resource in the arguments; none: all of them
+	Kind    Kind
+	Patch   bool       // the resource is a patch, whose paths are judged
+	Each    bool       // a list of texts is a list of scripts
+	Workdir [][]string // fields of the folder from which paths count
+	Args    []string   // the arguments that a call may have besides
+	Listed  bool       // it has no others; else none that holds a text
+	Without string     // what counts as a resource that is missing; "": nothing does
+	Below   []string   // arguments that may name nothing beyond the path
+	Tree    bool       // the tool reads the whole tree below its path
+	Leaves  string     // argument that, if false, has the tool read what it leaves out otherwise
+
+	Replace   bool // an entry counts in place of the built-in profile
+	Kinded    bool // an entry names the kind
+	AnyFolder bool // an entry names the working folder of a shell, so any folder is meant
+
+	Risk     approvals.Risk
+	Fallback Action
+	Builtin  bool // the risk is that of a profile
+	Own      bool // the policy has an entry
+}
+
+// over is an entry of the policy added to a profile: its fields and arguments are
+// judged and known beside those of the profile, and what else it sets counts in
+// place of the profile's.
+func (t *Tool) over(known *Tool) *Tool {
+	both := *known
+	if t.Replace {
+		both = *t
+	}
+	both.Name, both.Names, both.Where, both.Own = t.Name, t.Names, t.Where, true
+	both.Risk, both.Fallback = cmp.Or(t.Risk, known.Risk), t.Fallback
+	both.Builtin = t.Risk == ""
+	if t.Replace {
+		return &both
+	}
+	both.Typed = t.Typed || known.Typed
+	if t.Kinded {
+		both.Kind, both.Patch = t.Kind, t.Patch
+	}
+	both.Fields = appendNew(known.Fields, t.Fields)
+	both.Workdir = appendNew(known.Workdir, t.Workdir)
+	both.AnyFolder = len(t.Workdir) > 0
+	both.Args = append(slices.Clip(known.Args), t.Args...)
+	both.Listed = t.Listed || (known.Listed && !t.Typed)
+	return &both
+}
+
+// appendNew appends the fields that are not among those already there.
+func appendNew(to, fields [][]string) [][]string {
+	to = slices.Clip(to)
+	for _, field := range fields {
+		if !slices.ContainsFunc(to, func(one []string) bool { return slices.Equal(one, field) }) {
+			to = append(to, field)
+		}
+	}
+	return to
+}
+
+// unsaid reports whether only a built-in profile knows the tool.
+func (t *Tool) unsaid() bool { return t.Builtin && !t.Own }
+
+// BySpecificity puts plain names before globs, longer text before shorter.
+func BySpecificity(a, b *Tool) int {
+	if a.Names.Literal() != b.Names.Literal() {
+		if a.Names.Literal() {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(b.Names.TextLen(), a.Names.TextLen()), cmp.Compare(a.Name, b.Name))
+}
+
+// Reason returns in one sentence why the default of the tool decides.
+func (t *Tool) Reason() string {
+	says := map[Action]string{Allow: "allows", Deny: "denies", Ask: "asks about"}[t.Fallback]
+	return fmt.Sprintf("The policy %s calls of %s that no rule covers.", says, t.Name)
+}
+
+// RiskReason returns in one sentence why the risk of the tool decides.
+func (t *Tool) RiskReason() string {
+	who := "The policy"
+	if t.Builtin {
+		who = "heldcall"
+	}
+	if t.Risk == approvals.RiskLow {
+		return fmt.Sprintf("%s rates %s as low risk, which needs no asking.", who, t.Name)
+	}
+	return fmt.Sprintf("%s rates %s as %s risk, and only low risk needs no asking.", who, t.Name, t.Risk)
+}
+
+// FieldNames are the fields of the resource, for a person.
+func (t *Tool) FieldNames() string {
+	names := make([]string, len(t.Fields))
+	for i, field := range t.Fields {
+		names[i] = strings.Join(field, ".")
+	}
+	return strings.Join(names, " or ")
+}
+
+// NameDoubt returns why a tool name is not trusted, or "": agents may trim, cut or
+// normalise what is not plain ASCII.
+func NameDoubt(name string) string {
+	odd := func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsGraphic(r) || strings.ContainsRune(" *()'\"`\\", r)
+	}
+	if name == "" {
+		return "The call names no tool."
+	}
+	if strings.ContainsFunc(name, odd) {
+		return "The tool's name holds characters that do not belong in a tool name."
+	}
+	return ""
+}
+
+// ReadKind reads the kind of the resource of a tool.
+func ReadKind(r *strictyaml.Reader, n *yaml.Node, path string, t *Tool) {
+	switch r.OneOf(n, path, KindNames) {
+	case "path":
+		t.Kind = Path
+	case "shell":
+		t.Kind = Shell
+	case "url":
+		t.Kind = URL
+	case "patch":
+		t.Kind, t.Patch = Path, true
+	}
+}
+
+// ReadRisk reads the risk of a tool or a rule.
+func ReadRisk(r *strictyaml.Reader, n *yaml.Node, path string) approvals.Risk {
+	return approvals.Risk(r.OneOf(n, path, []string{"low", "medium", "high", "critical"}))
+}
+
+// ReadAction reads an action.
+func ReadAction(r *strictyaml.Reader, n *yaml.Node, path string) Action {
+	return Action(r.OneOf(n, path, []string{string(Ask), string(Allow), string(Deny)}))
+}

@@ -1,0 +1,164 @@
+package rule
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+)
+
+// Compare reports whether a deny or ask pattern matches the call, whatever the
+// condition of its rule.
+func (p *Pattern) Compare(c *resource.ParsedCall) match.Result {
+	if !p.IsFor(c.Call.Tool, c.Kind) {
+		return match.No
+	}
+	if p.Rule.Names != nil {
+		return namesAny(p.Rule.Names, c)
+	}
+	if p.Any || p.argument.star {
+		return match.Yes
+	}
+	if p.Rule.MatchesArguments {
+		return p.matchWide(c)
+	}
+	found := match.No
+	if c.Unclear != "" {
+		found = match.Maybe
+	}
+	for i := range c.Candidates {
+		found = max(found, p.MatchCandidate(c, &c.Candidates[i]))
+		if found == match.Yes {
+			return match.Yes
+		}
+	}
+	if found == match.No && slices.ContainsFunc(c.Unknown, func(r resource.Candidate) bool { return p.MatchCandidate(c, &r) != match.No }) {
+		return match.Maybe
+	}
+	return found
+}
+
+// matchWide compares a pattern with all the arguments and with each string among
+// them.
+func (p *Pattern) matchWide(c *resource.ParsedCall) match.Result {
+	found := match.No
+	if len(c.Doubts) > 0 {
+		found = match.Maybe
+	}
+	texts, all := c.Strings()
+	if !all {
+		found = match.Maybe
+	}
+	for _, text := range append([]string{c.Whole()}, texts...) {
+		switch {
+		case p.argument.plain.Match(text):
+			return match.Yes
+		case p.argument.lower.Match(match.FoldCase(text)):
+			found = match.Maybe
+		}
+	}
+	return found
+}
+
+// MatchCandidate compares a deny or ask pattern with one text that the resource may be.
+func (p *Pattern) MatchCandidate(c *resource.ParsedCall, r *resource.Candidate) match.Result {
+	switch c.Kind {
+	case resource.Path:
+		switch {
+		case p.argument.path == nil:
+			return p.matchText(r)
+		case c.IsTree() && p.argument.path.Below(r.Path):
+			return max(match.Maybe, p.argument.path.Match(r.Path))
+		}
+		return p.argument.path.Match(r.Path)
+	case resource.URL:
+		if p.argument.url == nil {
+			return p.matchText(r)
+		}
+		return p.argument.url.Match(r.URL)
+	case resource.Shell:
+		return max(p.matchText(r), p.argument.command.Match(r.Script))
+	}
+	return p.matchText(r)
+}
+
+// namesAny reports whether the call names one of the files that the rule is about, as it
+// is written or in a command with its quotes removed.
+func namesAny(names *regexp.Regexp, c *resource.ParsedCall) match.Result {
+	for i := range c.Candidates {
+		if names.MatchString(c.Candidates[i].Text) {
+			return match.Yes
+		}
+	}
+	for _, script := range c.Scripts() {
+		if slices.ContainsFunc(script.All, func(c *shell.Command) bool { return slices.ContainsFunc(c.Words, names.MatchString) }) {
+			return match.Yes
+		}
+	}
+	if c.Unclear != "" {
+		return match.Maybe
+	}
+	return match.No
+}
+
+// CoversCommand reports whether an allow pattern covers a command, and names what
+// of it may hold secrets.
+func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) bool {
+	if p.argument.shell == nil || !p.argument.shell.Covers(command, c.Programs()) {
+		return false
+	}
+	return !slices.ContainsFunc(c.SecretWords(command), func(i int) bool {
+		word, spelled := p.argument.shell.Word(i)
+		return !spelled || !c.Profiles().NamesWord(word)
+	})
+}
+
+// Covers reports whether an allow pattern covers a resource that is not a
+// script.
+func (p *Pattern) Covers(c *resource.ParsedCall, r *resource.Candidate) bool {
+	switch {
+	case p.Any:
+		return true
+	case p.Rule.MatchesArguments:
+		return p.argument.plain.Match(c.Whole()) && (r.Secret == "" || !strings.Contains(p.Text, "*"))
+	case c.Kind == resource.Path:
+		return p.argument.path != nil && r.Problem == "" && p.argument.path.Covers(r.Path) && (r.Secret == "" || c.Profiles().NamesSecret(p.argument.path))
+	case c.Kind == resource.URL:
+		return p.argument.url != nil && r.Problem == "" && p.argument.url.Covers(r.URL)
+	default:
+		return p.argument.plain.Match(r.Text)
+	}
+}
+
+// matchText compares a pattern with a text as it is: a glob of tools may have a tool to
+// whose kind of resource the argument does not fit.
+func (p *Pattern) matchText(r *resource.Candidate) match.Result {
+	switch {
+	case p.argument.plain.Match(r.Text):
+		return match.Yes
+	case p.argument.lower.Match(r.Lower):
+		return match.Maybe
+	}
+	return match.No
+}
+
+// InDoubt returns the part of a candidate that a pattern may match.
+func (p *Pattern) InDoubt(c *resource.ParsedCall, r *resource.Candidate) string {
+	switch {
+	case c.Kind == resource.Path && c.IsTree() && p.argument.path != nil && p.argument.path.Below(r.Path):
+		return match.Quote(r.Text) + " may be, or may contain, such a path"
+	case c.Kind == resource.Path:
+		return "which file " + match.Quote(r.Text) + " is depends on the agent's folder, or on letter case"
+	case c.Kind == resource.URL:
+		return match.Quote(r.Text) + " differs from it in scheme, port or letter case"
+	case c.Kind == resource.Shell:
+		return p.argument.command.InDoubt(r.Script)
+	}
+	return match.Quote(r.Text) + " differs from it in letter case only"
+}
+
+// SpelledOut reports whether the pattern spells out a whole command.
+func (p *Pattern) SpelledOut() bool { return p.argument.shell != nil && p.argument.shell.SpelledOut }

@@ -1,0 +1,56 @@
+package rule
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Granted is what the patterns of one grant have in common beside a rule's.
+type Granted struct {
+	ID      string
+	Scope   approvals.GrantScope
+	Deny    bool
+	Expires time.Time // zero: never
+	ByHand  bool      // an admin wrote it; else
+	Groups  []string  // by whose right it was decided
+}
+
+// Holds reports whether a grant is in force at a time. Where the time is not
+// known, a deny holds and an allow that ends does not.
+func (g *Granted) Holds(now time.Time) bool {
+	switch {
+	case g.Expires.IsZero():
+		return true
+	case now.IsZero():
+		return g.Deny
+	}
+	return now.Before(g.Expires)
+}
+
+// OverridesAll reports whether the grant is of somebody who could have decided alone what
+// each of some ask patterns asks.
+func (g *Granted) OverridesAll(asks []*Pattern) bool {
+	return g.ByHand || !slices.ContainsFunc(asks, func(p *Pattern) bool {
+		return p.Rule.Required > 1 || (len(p.Rule.Reviewers) > 0 && !approvals.MemberOf(g.Groups, p.Rule.Reviewers))
+	})
+}
+
+var (
+	errEveryCommand = errors.New("allows every command: name the program, as in bash(npm run lint)")
+	errNoProgram    = errors.New("does not name the program that it allows: its first word may have no *")
+)
+
+// CheckProgram refuses an allow pattern under which other programs could run, of
+// a tool that runs shell scripts.
+func (p *Pattern) CheckProgram() error {
+	switch {
+	case p.Any || p.argument.star:
+		return errEveryCommand
+	case p.argument.shell != nil && !p.argument.shell.NamesProgram():
+		return errNoProgram
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package rule
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+)
+
+// Hosted are the rules about tools that the provider runs itself. Their calls
+// cannot be held, so the request that offers them is judged.
+type hosted struct {
+	rule   string
+	deny   bool       // those that names does not list
+	names  []*Pattern // the allowed ones, where a list is given
+	freely bool       // hosted MCP tools may run without approval
+}
+
+// hostedTools reads allow, deny, or a list of names.
+func (r *reader) hostedTools(n *yaml.Node, path string, h *hosted) {
+	h.rule = r.Place(n.Line)
+	if n.Kind != yaml.SequenceNode {
+		h.deny = r.OneOf(n, path, []string{string(resource.Allow), string(resource.Deny)}) == string(resource.Deny)
+		return
+	}
+	h.deny = true
+	r.List(n, path, "hosted tools", func(n *yaml.Node, path string) {
+		text, ok := r.Text(n, path)
+		if !ok {
+			return
+		}
+		name, err := NewPattern(text)
+		switch {
+		case err != nil:
+			r.Fail(n, path, "%s", err)
+		case !name.Any:
+			r.Fail(n, path, "must be the name of a hosted tool, or a glob, without an argument")
+		default:
+			h.names = append(h.names, name)
+		}
+	})
+}
+
+// keptPrompt is the name of a prompt that the provider keeps, with its tools.
+const keptPrompt = "prompt"
+
+// Judge returns the basis on which a request may offer a tool that the provider runs,
+// and whether the policy lists the tool.
+func (h *hosted) Judge(name string) (by Basis, listed bool) {
+	listed = slices.ContainsFunc(h.names, func(p *Pattern) bool { return p.Tool.Match(name) })
+	by = Basis{Action: resource.Allow, Rule: h.rule, Reason: "Tools that the provider runs may be offered."}
+	switch {
+	case name == keptPrompt && !listed && !h.freely:
+		by.Action, by.Reason = resource.Deny, "A prompt that the provider keeps may bring hosted MCP tools whose calls nobody is asked about; hosted_tools does not list "+name+"."
+	case h.deny && !listed:
+		by.Action, by.Reason = resource.Deny, "Policy does not list the hosted tool "+name+"."
+		if len(h.names) == 0 {
+			by.Reason = "Policy denies tools that the provider runs, because their calls cannot be held."
+		}
+	case strings.HasPrefix(name, "mcp:") && !h.freely:
+		by.Action, by.Reason = resource.Ask, "Calls of hosted MCP tools need approval."
+	}
+	return by, listed
+}

@@ -1,0 +1,141 @@
+package rule
+
+import (
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+)
+
+// Index finds the patterns of one list that may match a call without looking at
+// the others. It is never changed once it is built.
+type Index struct {
+	All   []*Pattern
+	named map[string]*toolPatterns // by tool
+	globs *toolPatterns            // those whose tool is a glob or a class
+}
+
+// toolPatterns is patterns for the same tools, by the keys of what they match.
+type toolPatterns struct {
+	all    []*Pattern
+	keysOf func(*Pattern, resource.Kind) []string
+	kinds  [resource.Kinds]struct {
+		once  sync.Once
+		keyed map[string][]*Pattern
+		rest  []*Pattern // may match whatever the key
+	}
+}
+
+// NewIndex takes patterns in the order in which they decide.
+func NewIndex(patterns []*Pattern) *Index { return newIndexBy((*Pattern).keys, patterns) }
+
+// NewAllowIndex is newIndex for patterns that allow.
+func NewAllowIndex(patterns []*Pattern) *Index { return newIndexBy((*Pattern).allowKeys, patterns) }
+
+func newIndexBy(keysOf func(*Pattern, resource.Kind) []string, patterns []*Pattern) *Index {
+	x := &Index{All: patterns, named: map[string]*toolPatterns{}, globs: &toolPatterns{keysOf: keysOf}}
+	for i, p := range patterns {
+		p.Rank = i
+		on := x.globs
+		if p.Tool.Literal() && !p.shells {
+			if on = x.named[p.Tool.Prefix()]; on == nil {
+				on = &toolPatterns{keysOf: keysOf}
+				x.named[p.Tool.Prefix()] = on
+			}
+		}
+		on.all = append(on.all, p)
+	}
+	return x
+}
+
+// OfRule returns an index of the patterns of one rule that allow, with their ranks.
+func (x *Index) OfRule(r *Rule) *Index {
+	own := slices.DeleteFunc(slices.Clone(x.All), func(p *Pattern) bool { return p.Rule != r })
+	return &Index{globs: &toolPatterns{all: own, keysOf: (*Pattern).allowKeys}}
+}
+
+// AnyFor reports whether any of the patterns is for a tool whose resource is of a
+// kind.
+func (x *Index) AnyFor(tool string, k resource.Kind) bool {
+	return x != nil && (x.named[tool] != nil || slices.ContainsFunc(x.globs.all, func(p *Pattern) bool { return p.IsFor(tool, k) }))
+}
+
+// Candidates are the patterns that may match a resource of a kind with some
+// keys, in no order and some twice; all of the tool's if every key is possible.
+func (x *Index) Candidates(tool string, k resource.Kind, keys []string, every bool) iter.Seq[*Pattern] {
+	return func(yield func(*Pattern) bool) {
+		if x == nil {
+			return
+		}
+		if on := x.named[tool]; on != nil && !on.visit(k, keys, every, yield) {
+			return
+		}
+		x.globs.visit(k, keys, every, func(p *Pattern) bool { return !p.IsFor(tool, k) || yield(p) })
+	}
+}
+
+// First returns the pattern of the lowest rank that has one of some keys and is like that,
+// or nil.
+func (x *Index) First(tool string, k resource.Kind, keys []string, like func(*Pattern) bool) *Pattern {
+	var found *Pattern
+	for p := range x.Candidates(tool, k, keys, false) {
+		if (found == nil || p.Rank < found.Rank) && like(p) {
+			found = p
+		}
+	}
+	return found
+}
+
+func (s *toolPatterns) visit(k resource.Kind, keys []string, every bool, yield func(*Pattern) bool) bool {
+	few := len(s.all) <= 4
+	if every || few {
+		return visit(s.all, yield)
+	}
+	of := &s.kinds[k]
+	of.once.Do(func() {
+		of.keyed = map[string][]*Pattern{}
+		for _, p := range s.all {
+			keys := s.keysOf(p, k)
+			for _, key := range keys {
+				of.keyed[key] = append(of.keyed[key], p)
+			}
+			if len(keys) == 0 {
+				of.rest = append(of.rest, p)
+			}
+		}
+	})
+	for _, key := range keys {
+		if !visit(of.keyed[key], yield) {
+			return false
+		}
+	}
+	return visit(of.rest, yield)
+}
+
+func visit(patterns []*Pattern, yield func(*Pattern) bool) bool {
+	for _, p := range patterns {
+		if !yield(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// Limited are the patterns of the rules that have a limit.
+type Limited struct{ Allow, Ask *Index }
+
+// newLimited finds them among all.
+func newLimited(all *lists) Limited {
+	of := func(patterns []*Pattern) *Index {
+		var found []*Pattern
+		for _, p := range patterns {
+			if p.Rule.Limit != nil {
+				one := *p // has a rank of its own in each index
+				found = append(found, &one)
+			}
+		}
+		return NewIndex(found)
+	}
+	return Limited{of(all.allow), of(all.ask)}
+}

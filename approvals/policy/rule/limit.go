@@ -1,0 +1,73 @@
+package rule
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/internal/strictyaml"
+)
+
+// Limit is how many calls a rule lets pass, or asks about.
+type Limit struct {
+	Turn, Run, Minute int // 0: any number
+	Then              resource.Action
+	Key               string // the same as long as patterns and condition of the rule are
+}
+
+// limit reads the limit of a rule.
+func (r *ruleReader) limit(n *yaml.Node, path string) {
+	before := len(r.Errors)
+	l := &Limit{}
+	r.Mapping(n, path, []strictyaml.Key{
+		{Name: "per_turn", Read: func(n *yaml.Node, path string) { l.Turn = r.Number(n, path, 1) }},
+		{Name: "per_run", Read: func(n *yaml.Node, path string) { l.Run = r.Number(n, path, 1) }},
+		{Name: "per_minute", Read: func(n *yaml.Node, path string) {
+			if l.Minute = r.Number(n, path, 1); l.Minute > maxPerMinute {
+				r.Fail(n, path, "must be at most %d", maxPerMinute)
+			}
+		}},
+		{Name: "then", Read: func(n *yaml.Node, path string) {
+			l.Then = resource.Action(r.OneOf(n, path, []string{string(resource.Ask), string(resource.Deny)}))
+		}},
+	})
+	if len(r.Errors) == before && l.Turn == 0 && l.Run == 0 && l.Minute == 0 {
+		r.Fail(n, path, "limits nothing: write per_turn, per_run or per_minute")
+	}
+	r.one.Limit, r.limitAt = l, n
+}
+
+// checkLimit completes the limit of a rule whose lists are known: what is beyond
+// it is asked about, or denied if the rule asks by itself.
+func (r *ruleReader) checkLimit(path string) {
+	l := r.one.Limit
+	if l == nil {
+		return
+	}
+	asks, allows := r.found[&r.to.ask], r.found[&r.to.allow]
+	switch {
+	case !asks && !allows:
+		r.Fail(r.limitAt, path, "has no effect: it is about the allow and the ask list, and the rule has neither")
+	case asks && l.Then == resource.Ask:
+		r.Fail(r.limitAt, path, "then: ask has no effect on what the ask list asks about anyway: write then: deny")
+	case l.Then == "" && asks:
+		l.Then = resource.Deny
+	case l.Then == "":
+		l.Then = resource.Ask
+	}
+	for _, p := range slices.Concat(r.to.allow, r.to.ask) {
+		if p.Rule == r.one {
+			l.Key += p.Text + "\n"
+		}
+	}
+	l.Key += r.one.When.text()
+}
+
+// asksBeyond reports whether the rule asks about calls beyond its limit, so that
+// it may have settings for that.
+func (r *ruleReader) asksBeyond() bool { return r.one.Limit != nil && r.one.Limit.Then == resource.Ask }
+
+// maxPerMinute is the most calls a minute that a limit may let pass: the time of
+// each of them is kept.
+const maxPerMinute = 10_000

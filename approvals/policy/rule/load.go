@@ -1,0 +1,98 @@
+package rule
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/internal/strictyaml"
+)
+
+// Parse reads the rules of a policy. The name stands for its file in errors, and the
+// last element of it in the places of rules. What is wrong is returned as [strictyaml.Errors], all
+// of it.
+func Parse(name string, src []byte) (*Set, error) {
+	r := newReader(name)
+	set := EmptySet()
+	set.Known.Profiles, set.fallback = resource.KnownProfiles(), ""
+	if root := r.Root(src); root != nil {
+		r.policy(root, set)
+	}
+	set.fallback = cmp.Or(set.fallback, resource.Ask)
+	if len(r.Errors) > 0 {
+		slices.SortStableFunc(r.Errors, func(a, b *strictyaml.Error) int { return cmp.Compare(a.Line, b.Line) })
+		return nil, r.Errors
+	}
+	return set, nil
+}
+
+func (r *reader) policy(root *yaml.Node, p *Set) {
+	var tools, rules *yaml.Node
+	r.Mapping(root, "", []strictyaml.Key{
+		{Name: "default", Read: func(n *yaml.Node, path string) { p.fallback = resource.ReadAction(&r.Reader, n, path) }},
+		{Name: "ambiguous", Read: func(n *yaml.Node, path string) {
+			p.Ambiguous = Basis{
+				Action: resource.Action(r.OneOf(n, path, []string{string(resource.Ask), string(resource.Deny)})), Rule: "ambiguous (" + r.Place(n.Line) + ")",
+				Reason: "The call can be read in more than one way, and the policy denies such calls.",
+			}
+		}},
+		{Name: "profiles", Read: func(n *yaml.Node, path string) { r.profiles(n, path, &p.Known) }},
+		{Name: "programs", Read: func(n *yaml.Node, path string) {
+			options := map[string]*shell.Program{}
+			shell.ReadOptions(&r.Reader, n, path, options)
+			p.Known.Programs = p.Known.Programs.With(options)
+		}},
+		{Name: "tools", Read: func(n *yaml.Node, _ string) { tools = n }},
+		{Name: "rules", Read: func(n *yaml.Node, _ string) { rules = n }},
+		{Name: "hosted_tools", Read: func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.Hosted) }},
+		{Name: "hosted_mcp", Read: func(n *yaml.Node, path string) {
+			p.Hosted.freely = r.OneOf(n, path, []string{string(resource.Ask), string(resource.Allow)}) == string(resource.Allow)
+		}},
+	}, "denial", "grants", "limit", "limits", "mode")
+	if p.fallback != "" {
+		p.Known.Profiles = p.Known.Profiles.Without()
+	}
+	if tools != nil {
+		r.tools(tools, "tools", &p.Known)
+		slices.SortFunc(p.Known.Tools, resource.BySpecificity)
+	}
+	var lists lists
+	if rules != nil && !isEmpty(rules) { // after tools and profiles, which determine what the patterns' arguments are
+		r.List(rules, "rules", "rules", func(n *yaml.Node, path string) { r.rule(n, path, p, &lists) })
+	}
+	for _, list := range [][]*Pattern{lists.deny, lists.ask, lists.allow, lists.rewrite} {
+		slices.SortFunc(list, byStrictness)
+	}
+	p.Deny, p.Ask, p.Allow, p.Rewrite = NewIndex(lists.deny), NewIndex(lists.ask), NewAllowIndex(lists.allow), NewIndex(lists.rewrite)
+	p.Limited = newLimited(&lists)
+}
+
+func isEmpty(n *yaml.Node) bool {
+	return len(n.Content) == 0 && (n.Kind == yaml.SequenceNode || n.ShortTag() == "!!null")
+}
+
+// profiles reads all, none, or the agents whose tools are known.
+func (r *reader) profiles(n *yaml.Node, path string, known *resource.Known) {
+	if n.Kind != yaml.SequenceNode {
+		if r.OneOf(n, path, []string{"all", "none"}) == "none" {
+			known.Profiles = known.Profiles.Of(nil)
+		}
+		return
+	}
+	var agents []string
+	r.List(n, path, "agents", func(n *yaml.Node, path string) {
+		name, ok := r.Text(n, path)
+		switch {
+		case !ok:
+		case !slices.Contains(known.Profiles.Agents(), name):
+			r.Fail(n, path, "is %q, which has no profile: write %s", name, strings.Join(known.Profiles.Agents(), ", "))
+		default:
+			agents = append(agents, name)
+		}
+	})
+	known.Profiles = known.Profiles.Of(agents)
+}

@@ -1,0 +1,212 @@
+package rule
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+)
+
+// Pattern is one tool(argument) of a list of a rule. The argument
+// is compiled for each kind of resource, as its tool glob may meet tools of each.
+type Pattern struct {
+	Text  string
+	Where string // file and line
+	Line  int
+	Rank  int // in its list: the lowest decides
+	Rule  *Rule
+	Tool  match.Glob
+
+	shells   bool // shell(argument): for every tool that runs shell scripts
+	Any      bool // no argument part: every call of the tool
+	argument argumentForms
+}
+
+// argumentForms are the argument of a pattern, compiled for each kind of resource.
+type argumentForms struct {
+	star         bool // the argument is nothing but stars
+	plain, lower match.TextGlob
+	path         *match.PathGlob // nil if the argument is no path
+	pathErr      error
+	url          *match.URLGlob // nil if the argument is no URL
+	urlErr       error
+	command      *shell.Pattern      // for deny and ask
+	shell        *shell.AllowPattern // for allow; nil if the argument is not one command of plain words
+	shellErr     error
+}
+
+// NewPattern reads tool or tool(argument).
+func NewPattern(text string) (*Pattern, error) {
+	name, argument, hasArgument := strings.Cut(text, "(")
+	if name == "" {
+		return nil, errors.New("names no tool: write tool or tool(argument)")
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }) || strings.Contains(name, ")") {
+		return nil, fmt.Errorf("%q is no tool name: write tool or tool(argument), such as bash(git *)", name)
+	}
+	p := &Pattern{Text: text, Tool: match.NewGlob(name), Any: !hasArgument}
+	if p.Any {
+		return p, nil
+	}
+	p.shells = name == shellClass
+	argument, closed := strings.CutSuffix(argument, ")")
+	if !closed {
+		return nil, errors.New("does not end with ): write tool(argument)")
+	}
+	if argument == "" {
+		return nil, fmt.Errorf("has an empty argument: write %s for any arguments", name)
+	}
+	p.argument = newArgument(argument)
+	return p, nil
+}
+
+func newArgument(text string) argumentForms {
+	a := argumentForms{
+		star:    strings.Trim(text, "*") == "",
+		plain:   match.NewTextGlob(text),
+		lower:   match.NewTextGlob(match.FoldCase(text)),
+		command: shell.NewPattern(text),
+	}
+	a.path, a.pathErr = match.NewPathGlob(text)
+	a.url, a.urlErr = match.NewURLGlob(text)
+	a.shell, a.shellErr = shell.NewAllowPattern(text)
+	return a
+}
+
+// shellClass names, in a pattern with an argument, every tool that runs shell
+// scripts.
+const shellClass = "shell"
+
+// IsFor reports whether a pattern is for a tool whose resource is of a kind.
+func (p *Pattern) IsFor(tool string, k resource.Kind) bool {
+	return (p.Tool.Match(tool) || (p.shells && k == resource.Shell)) && p.Rule.concerns(k)
+}
+
+// Fits returns why a pattern cannot be meant for any of the tools that it may be
+// for, by their kinds.
+func (p *Pattern) Fits(kinds []resource.Kind, allows bool) error {
+	var err error
+	for _, k := range kinds {
+		one := p.check(k, allows)
+		if one == nil {
+			return nil
+		}
+		err = cmp.Or(err, one)
+	}
+	return err
+}
+
+// check returns why a pattern cannot be meant for a tool of a kind.
+func (p *Pattern) check(k resource.Kind, allows bool) error {
+	switch {
+	case p.Any || (p.argument.star && !allows) || (p.Rule != nil && p.Rule.MatchesArguments):
+		return nil
+	case k == resource.Path:
+		return p.argument.pathErr
+	case k == resource.URL:
+		return p.argument.urlErr
+	case k == resource.Shell && allows:
+		return p.argument.shellErr
+	}
+	return nil
+}
+
+// keys are those of which a resource of a kind has one among its own if the
+// pattern matches it. There are none where the pattern may match any.
+func (p *Pattern) keys(k resource.Kind) []string {
+	if p.Any || p.argument.star || p.Rule.MatchesArguments {
+		return nil
+	}
+	switch k {
+	case resource.Path:
+		return p.argument.pathKeys()
+	case resource.URL:
+		if url := p.argument.url; url != nil && url.Fixed {
+			return []string{url.Key}
+		}
+	case resource.Shell:
+		return p.argument.commandKeys()
+	case resource.Plain:
+		if lower := p.argument.lower; len(lower) == 1 && lower[0].Literal() {
+			return []string{lower[0].Prefix()}
+		}
+	}
+	return nil
+}
+
+func (a *argumentForms) pathKeys() []string {
+	if a.path == nil {
+		return nil
+	}
+	return a.path.Keys
+}
+
+// commandKeys are none if the first word of the argument is quoted.
+func (a *argumentForms) commandKeys() []string {
+	quoted := a.shell != nil && !a.shell.Begins(a.command.Key)
+	if quoted || a.command.Key == "" {
+		return nil
+	}
+	return []string{a.command.Key}
+}
+
+// byStrictness orders patterns by their settings, never by their place:
+// the strictest first, then the longest.
+func byStrictness(a, b *Pattern) int {
+	return cmp.Or(
+		cmp.Compare(b.Rule.Required, a.Rule.Required),
+		cmp.Compare(riskLevel(b.Rule.Risk), riskLevel(a.Rule.Risk)),
+		cmp.Compare(len(b.Text), len(a.Text)),
+		cmp.Compare(a.Text, b.Text),
+		cmp.Compare(a.Rule.Reason, b.Rule.Reason),
+		cmp.Compare(b.Rule.OnTimeout, a.Rule.OnTimeout),
+		cmp.Compare(a.Rule.Timeout, b.Rule.Timeout),
+		slices.Compare(a.Rule.Reviewers, b.Rule.Reviewers),
+		a.Rule.Escalate.Compare(b.Rule.Escalate),
+		cmp.Compare(a.Rule.When.text(), b.Rule.When.text()),
+		cmp.Compare(a.Line, b.Line),
+	)
+}
+
+// Basis is the pattern's own, for an action that its list names.
+func (p *Pattern) Basis(a resource.Action) Basis {
+	says := map[resource.Action]string{resource.Allow: "allows", resource.Deny: "denies", resource.Ask: "asks about"}[a]
+	g := Basis{
+		Action: a,
+		Rule:   p.Where,
+		Risk:   p.Rule.Risk,
+		Reason: cmp.Or(p.Rule.Reason, fmt.Sprintf("The policy %s %s.", says, p.Text)),
+	}
+	if p.Rule.Grant != nil {
+		g.Grants = []string{p.Rule.Grant.ID}
+	}
+	return g
+}
+
+// allowKeys are those of which a resource of a kind has one among its own if an
+// allow pattern covers it. There are none where the pattern may cover any.
+//
+// They distinguish more than the keys of patterns that deny, which must see through
+// quoting, folders and letter case: a pattern for commands has the words in front of its
+// first *, one for paths its first segment. Nor are all allow patterns compared with a
+// call that may hide what it does: they do not cover it.
+func (p *Pattern) allowKeys(k resource.Kind) []string {
+	switch {
+	case p.Any || p.argument.star || p.Rule.MatchesArguments:
+	case k == resource.Shell && p.argument.shell != nil:
+		if key := p.argument.shell.Key(); key != "" {
+			return []string{key}
+		}
+	case k == resource.Path && p.argument.path != nil && !p.argument.path.Fixed:
+		if first := match.FirstSegment(p.argument.path.Lower); !strings.ContainsAny(first, `*\`) {
+			return []string{resource.RootKey(&p.argument.path.Location, first)}
+		}
+	}
+	return p.keys(k)
+}

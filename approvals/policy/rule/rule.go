@@ -1,0 +1,75 @@
+package rule
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+)
+
+// Rule is what the patterns of one item of rules have in common.
+type Rule struct {
+	Settings
+	Reason           string
+	MatchesArguments bool       // its patterns are compared with all the arguments
+	When             *Condition // nil: always
+	Limit            *Limit     // nil: any number of calls
+	Edits            []Edit     // of a rewrite
+	Title            *Message   // of a question
+	Denial           *Message   // to the model, of a denial
+	Grant            *Granted   // nil of a rule of the policy
+
+	Kinds []resource.Kind // of the resources of the tools that the rule is about; nil: any
+	Names *regexp.Regexp  // finds the names that a call must contain; nil: none
+}
+
+// Basis is why a verdict is what it is.
+type Basis struct {
+	Action resource.Action
+	Rule   string
+	Reason string
+	Risk   approvals.Risk
+	Grants []string // ids of those that decide
+
+	Builtin bool // by the risk of a built-in profile
+	Rated   bool // by the risk of a tool
+	// spelledOut is true of a script that allow patterns without a * spell out:
+	// what it may run beyond its words is meant by who wrote them.
+	SpelledOut bool
+}
+
+// Settings are the settings of a rule for a question to people.
+type Settings struct {
+	Risk           approvals.Risk
+	Timeout        time.Duration
+	OnTimeout      string
+	Reviewers      []string // sorted
+	Escalate       Escalation
+	Required       int
+	NoRemember     bool                   // decisions are not to be remembered
+	GrantOverrides bool                   // a grant that allows overrides the rule
+	Scopes         []approvals.GrantScope // of such a grant; nil: any
+}
+
+// Strictest returns the higher of two risks. None is below all.
+func Strictest(a, b approvals.Risk) approvals.Risk {
+	if riskLevel(b) > riskLevel(a) {
+		return b
+	}
+	return a
+}
+
+// riskLevel orders risks; an unset one is below all.
+func riskLevel(r approvals.Risk) int {
+	return slices.Index([]approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}, r)
+}
+
+// concerns reports whether the rule is about tools with a resource of a kind.
+func (r *Rule) concerns(k resource.Kind) bool {
+	return r == nil || len(r.Kinds) == 0 || slices.Contains(r.Kinds, k)
+}
+
+// DefaultTimeout is how long people have to answer where no rule sets it.
+const DefaultTimeout = 300 * time.Second

@@ -1,0 +1,64 @@
+package rule
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
+)
+
+// lists are the patterns of all rules, by their lists.
+type lists struct {
+	deny, ask, allow, rewrite []*Pattern
+}
+
+// ruleReader reads one rule.
+type ruleReader struct {
+	*reader
+	in    *Set
+	one   *Rule
+	to    *lists
+	found map[*[]*Pattern]bool // the lists that the rule has
+	later []func()             // reads the patterns: what they mean depends on the rule's settings
+	only  []setting            // settings that are about one list
+
+	limitAt    *yaml.Node // the limit, if there is one
+	escalateAt *yaml.Node // the escalate, if there is one
+}
+
+// setting is a key of a rule that means something beside a list only.
+type setting struct {
+	line int
+	path string
+	list *[]*Pattern
+	name string // of the list
+}
+
+// about reads a setting that means something beside a list only.
+func (r *ruleReader) about(list *[]*Pattern, name string, read func(*yaml.Node, string)) func(*yaml.Node, string) {
+	return func(n *yaml.Node, path string) {
+		read(n, path)
+		r.only = append(r.only, setting{n.Line, path, list, name})
+	}
+}
+
+func (r *ruleReader) question(read func(*yaml.Node, string)) func(*yaml.Node, string) {
+	return r.about(&r.to.ask, "ask", read)
+}
+
+func (r *reader) names(n *yaml.Node, path string) []string {
+	var names []string
+	r.List(n, path, "reviewers", func(item *yaml.Node, path string) {
+		if s, ok := r.Text(item, path); ok {
+			names = append(names, s)
+		}
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// reader reads the YAML of a policy.
+type reader struct{ strictyaml.Reader }
+
+func newReader(file string) *reader { return &reader{strictyaml.Reader{File: file}} }

@@ -1,0 +1,95 @@
+// Package rule reads policy files and compares calls with single rules.
+//
+// [Parse] reads a file, in load.go and load_rules.go, and returns a [Set]: the [Rule] items
+// by their [Pattern], in one [Index] for each list. A pattern is compared with a parsed
+// call in compare.go. [Condition] and [Message] are the expressions and templates of rules.
+// Which of several rules decides is the subject of package policy.
+package rule
+
+import (
+	"slices"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+)
+
+// Set is a policy as it is read: its rules, and what is known of tools. It is
+// immutable and safe for concurrent use.
+type Set struct {
+	fallback  resource.Action // where nothing else decides
+	Ambiguous Basis           // of calls with more than one reading
+	Known     resource.Known
+	Deny      *Index
+	Ask       *Index
+	Allow     *Index
+	Rewrite   *Index
+	Limited   Limited
+	Hosted    hosted
+}
+
+// EmptySet returns the rules where there is no file: people are asked about everything.
+func EmptySet() *Set {
+	return &Set{
+		fallback: resource.Ask, Deny: NewIndex(nil), Ask: NewIndex(nil), Allow: NewIndex(nil), Rewrite: NewIndex(nil),
+		Known:  resource.Known{Profiles: resource.KnownProfiles().Without(), Programs: shell.KnownPrograms()},
+		Hosted: hosted{rule: "default"},
+	}
+}
+
+// Compares reports whether a deny or ask rule is for a tool with a resource of a kind.
+func (p *Set) Compares(tool string, k resource.Kind) bool {
+	return p.Deny.AnyFor(tool, k) || p.Ask.AnyFor(tool, k)
+}
+
+// KindsFor are the kinds of the resources of the tools that a pattern may mean.
+func (p *Set) KindsFor(of *Pattern) []resource.Kind {
+	if of.shells {
+		return []resource.Kind{resource.Shell}
+	}
+	var found []resource.Kind
+	names := of.Tool
+	if names.Literal() {
+		if t := p.Known.Tool(names.Prefix()); t != nil {
+			found = append(found, t.Kind)
+		}
+		return found
+	}
+	for _, t := range p.Known.Tools {
+		if names.Meets(t.Names) && !slices.Contains(found, t.Kind) {
+			found = append(found, t.Kind)
+		}
+	}
+	return found
+}
+
+// ByDefault returns the basis for a tool's calls that no rule covers. The risk of a
+// built-in profile decides only for tools that the policy does not name, and only
+// where the policy has no default. Where there is no policy it counts for nothing.
+func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
+	by := Basis{Action: p.fallback, Rule: "default", Reason: defaultReason(p.fallback)}
+	switch {
+	case t == nil:
+	case t.Fallback != "":
+		by = Basis{Action: t.Fallback, Rule: t.Where, Risk: t.Risk, Reason: t.Reason()}
+	case t.Risk == "", t.Builtin && (!p.Known.Profiles.Risks || t.Own || p.Allow.AnyFor(name, k)):
+		by.Risk = t.Risk
+	default:
+		by = Basis{Action: resource.Ask, Rule: t.Where, Risk: t.Risk, Reason: t.RiskReason(), Builtin: t.Builtin, Rated: true}
+		if t.Risk == approvals.RiskLow {
+			by.Action = resource.Allow
+		}
+	}
+	return by
+}
+
+func defaultReason(a resource.Action) string {
+	switch a {
+	case resource.Allow:
+		return "No rule covers this call, and the policy allows what none covers."
+	case resource.Deny:
+		return "No rule covers this call, and the policy denies what none covers."
+	default:
+		return "No rule covers this call, and the policy asks about what none covers."
+	}
+}
