@@ -29,6 +29,7 @@ type turn struct {
 	ending  []*item // in the order of the list at the end
 	strange bool    // one of them is of a type that nobody knows yet
 	manner  manner  // of its events
+	latest  *item   // of the last event that names an item, nil for an item that did not begin
 	opened  *item   // a call that may pass by its name, of which only the beginning came
 	begun   bool    // a response began
 	object  *object // the response as its last event shows it

@@ -91,6 +91,9 @@ func (p *passage) observe(e *event) (it *item, err error) {
 	} else if err == nil && e.kind == kindDone {
 		err = p.hear(len(e.raw))
 	}
+	if e.index >= 0 || e.itemID != "" {
+		p.latest = it
+	}
 	p.manner.last = max(p.manner.last, e.number)
 	return it, err
 }
