@@ -67,3 +67,25 @@ func TestFragmentsThatAlternateWithAnotherItem(t *testing.T) {
 		}
 	}
 }
+
+// LangChain for Python counts items by the number that came with their id first: a call
+// with the id of another item there is the same item, and its fragments go to the call
+// before. The call itself runs without arguments.
+func TestCallWithTheIDOfAnotherItem(t *testing.T) {
+	for name, body := range map[string]string{
+		"in an event about no item": func() string {
+			s := newScript("resp_1").begin()
+			s.event("response.output_text.delta", `"item_id":"fc_b","output_index":0,"content_index":0,"delta":"x","logprobs":[]`)
+			return s.item(function("a", "read", `{"path":"x"}`)).item(function("b", "bash", ls)).end()
+		}(),
+	} {
+		p := play(t, asked(request1), bodies(body), []byte{40}, intercept.Limits{}, intercepttest.ReleaseAll)
+		if p.Err != nil || len(p.Calls[0]) != 2 || !flagged(p.Calls[0]) {
+			t.Fatalf("%s: error %v, calls %+v", name, p.Err, p.Calls)
+		}
+		if out := string(p.Out()); strings.Contains(out, `"item_id":"fc_b","output_index":2`) || strings.Contains(out, `"item_id":"fc_b","output_index":1`) {
+			t.Errorf("%s: the agent has\n%s", name, out)
+		}
+		checkRead(t, p.Out(), false, p.Calls[0]...)
+	}
+}

@@ -55,6 +55,7 @@ type past struct {
 	recounted     bool                 // events went out, or did not, that upstream has not numbered so
 	moved         bool                 // output items are numbered anew
 	unended       string               // what the last event that went out lacks of its end
+	strays        map[string]bool      // ids of items in events about no item, or about an item with another id
 	ruled         []ruled              // the calls that were judged
 	made          map[string]hostedRun // the calls that the provider ran, by the question that was approved
 }

@@ -94,6 +94,13 @@ func (p *passage) observe(e *event) (it *item, err error) {
 	if e.index >= 0 || e.itemID != "" {
 		p.latest = it
 	}
+	if e.itemID != "" && (it == nil || it.entry.id != e.itemID) && !p.strays[e.itemID] && err == nil {
+		if p.strays == nil {
+			p.strays = make(map[string]bool)
+		}
+		p.strays[strings.Clone(e.itemID)] = true
+		err = p.hear(len(e.itemID))
+	}
 	p.manner.last = max(p.manner.last, e.number)
 	return it, err
 }
