@@ -13,8 +13,8 @@ const maxSecretWords = 256
 var printers = []string{"echo", "printf", "true", "false"}
 
 // searchers are programs that read what is below a folder, and copiers those that
-// take it elsewhere. grep does so with -r.
-var searchers = []string{"rg", "ag", "ack", "rgrep", "grep", "egrep", "fgrep", "tar", "zip", "rsync", "scp", "cp"}
+// take it elsewhere. grep and diff do so with -r.
+var searchers = []string{"rg", "ag", "ack", "rgrep", "grep", "egrep", "fgrep", "tar", "zip", "rsync", "scp", "cp", "diff"}
 
 // secretWords are the indices of the words of a command that may name what holds
 // secrets.
@@ -28,18 +28,27 @@ func (s *subject) secretWords(c *command) []int {
 	}
 	searches, pattern := c.searches(), c.searchPattern()
 	for i, word := range c.words {
-		if i > 0 && i != pattern && (i > maxSecretWords || s.policy.profiles.isSecretWord(word, searches && isOperand(word))) {
+		if i > 0 && i != pattern && (i > maxSecretWords || s.policy.profiles.isSecretWord(word, searches && isOperand(word)) || s.secretFrom(c.folder, word, searches)) {
 			found = append(found, i)
 		}
 		if i > maxSecretWords {
 			break
 		}
 	}
+	if last := len(c.words) - 1; last > 0 && searches && c.folder != "" && len(found) == 0 && s.policy.profiles.isSecretWord(c.folder, true) {
+		found = append(found, last)
+	}
 	if s.secrets == nil {
 		s.secrets = map[*command][]int{}
 	}
 	s.secrets[c] = found
 	return found
+}
+
+// secretFrom reports whether a word is the path of a secret as it counts from a folder
+// that the script has changed to before.
+func (s *subject) secretFrom(folder, word string, searches bool) bool {
+	return folder != "" && isOperand(word) && s.policy.profiles.isSecretWord(within(folder, word), searches)
 }
 
 // isSecretWord reports whether a word names a path of the list, as it is or in an
@@ -110,7 +119,7 @@ func (c *command) searches() bool {
 	if !slices.Contains(searchers, name) {
 		return false
 	}
-	if !strings.HasSuffix(name, "grep") && name != "cp" && name != "scp" || name == "rgrep" {
+	if !strings.HasSuffix(name, "grep") && name != "cp" && name != "scp" && name != "diff" || name == "rgrep" {
 		return true
 	}
 	return slices.ContainsFunc(c.words[1:], func(word string) bool {

@@ -42,6 +42,7 @@ type command struct {
 	stmt  *syntax.Stmt // of which it is, or nil
 	src   string       // that the statement is in
 
+	folder     string     // that cd has changed to before it, as far as is known; or ""
 	inner      []*command // what it runs
 	seen       bool       // inner is all that it runs: nothing, where that is empty
 	hides      bool       // it may run anything
@@ -194,9 +195,28 @@ func (f *finder) finish() {
 	for i, text := range s.texts {
 		s.lower[i] = foldCase(text)
 	}
+	folder := ""
 	for _, c := range s.commands {
+		folder = c.from(folder)
 		s.all = c.appendAll(s.all)
 	}
+}
+
+// from notes the folder in which a command and what it runs begin, and returns that of
+// the next command.
+func (c *command) from(folder string) string {
+	c.folder = folder
+	next := folder
+	for _, one := range c.inner {
+		next = one.from(next)
+	}
+	if c.words[0] != "cd" && c.words[0] != "pushd" {
+		return next
+	}
+	if at := slices.IndexFunc(c.words[1:], isOperand); at >= 0 {
+		return within(folder, c.words[at+1])
+	}
+	return "~"
 }
 
 func (c *command) appendAll(all []*command) []*command {
