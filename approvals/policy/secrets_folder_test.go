@@ -2,6 +2,24 @@ package policy
 
 import "testing"
 
+// Programs that read files show the environment too, in which keys are.
+func TestProgramsThatShowTheEnvironment(t *testing.T) {
+	p := mustParse(t, `
+rules:
+  - allow: ["shell(jq *)", "shell(ps *)", "shell(npm run *)", "shell(ps e)"]
+`)
+	for script, want := range map[string]Action{
+		"jq -n env": Ask, `jq -n '"\(env)"'`: Ask, "jq -rn 'env|keys'": Ask, "jq .x a": Allow, "jq '.environment' a": Allow, "jq '.a | .environ' a": Allow,
+		"ps eww": Ask, "ps auxe": Ask, "ps -A e": Ask, "ps -E": Ask, "ps aux": Allow, "ps -ef": Allow, "ps -u me": Allow, "ps -eo pid,comm": Allow,
+		"ps e":        Allow, // a rule names it
+		"npm run env": Ask, "npm run lint": Allow,
+	} {
+		if v := p.Judge(Call{Tool: "Bash", Arguments: argument("command", script)}); v.Action != want {
+			t.Errorf("%q: %s by %s (%s), want %s", script, v.Action, v.Rule, v.Reason, want)
+		}
+	}
+}
+
 // Paths after cd count from its folder, in all that the script runs.
 func TestSecretsBelowTheFolderOfCd(t *testing.T) {
 	p := mustParse(t, `

@@ -28,7 +28,7 @@ func (s *subject) secretWords(c *command) []int {
 	}
 	searches, pattern := c.searches(), c.searchPattern()
 	for i, word := range c.words {
-		if i > 0 && i != pattern && (i > maxSecretWords || s.policy.profiles.isSecretWord(word, searches && isOperand(word)) || s.secretFrom(c.folder, word, searches)) {
+		if i > 0 && i != pattern && (i > maxSecretWords || s.policy.profiles.isSecretWord(word, searches && isOperand(word)) || s.secretFrom(c.folder, word, searches) || c.showsEnvironment(i)) {
 			found = append(found, i)
 		}
 		if i > maxSecretWords {
