@@ -39,6 +39,7 @@ type turn struct {
 	latest  *call  // the call of the last fragment
 	whole   string // the body, where it is one JSON value and was read
 	usage   string
+	foreign bool // a role that is not the assistant's was there
 	done    bool // [DONE] was there
 	failed  bool // an error was reported inside
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -14,6 +15,7 @@ type choiceDelta struct {
 	finish   string
 	texts    []text // strings and other values that pass and belong to the message
 	role     bool
+	foreign  bool   // its role is not that of the assistant
 	audio    string // raw id of a sound
 	calls    []fragment
 	carries  bool // it has something besides calls and finish that the agent reads
@@ -50,6 +52,11 @@ func (c *chunk) fragments() (n int) {
 		n += len(c.choices[i].calls)
 	}
 	return n
+}
+
+// foreign reports whether a role is not that of the assistant.
+func (c *chunk) foreign() bool {
+	return slices.ContainsFunc(c.choices, func(d choiceDelta) bool { return d.foreign })
 }
 
 // announces reports whether a finish reason says that there are calls.
@@ -214,6 +221,7 @@ func (d *decoder) message(c *choiceDelta, at place, v gjson.Result) bool {
 		switch key := k.Str; key {
 		case "role":
 			c.role = c.role || v.Type == gjson.String
+			c.foreign = c.foreign || at == inDelta && v.Type != gjson.Null && v.Str != "assistant"
 			return d.Unknown("", v)
 		case "tool_calls":
 			return d.toolCalls(c, at, v)

@@ -64,6 +64,11 @@ func (p *passage) observe() error {
 			p.usage = c.usage
 		}
 		uniform := c.hasCalls() && p.uniform(c)
+		if c.foreign() && !c.hasCalls() { // beside a call the role does not go out
+			if err := p.changeRole(); err != nil {
+				return err
+			}
+		}
 		for i := range c.choices {
 			if err := p.choice(&c.choices[i], uniform); err != nil {
 				return err
@@ -108,7 +113,7 @@ func (p *passage) choice(d *choiceDelta, uniform bool) error {
 	if err != nil {
 		return err
 	}
-	uniform = uniform && !c.announced
+	uniform = uniform && !c.announced && !p.foreign
 	c.finish(d)
 	c.repeated = c.repeated || d.repeated
 	if err := p.listen(c, d.texts); err != nil {
@@ -121,6 +126,21 @@ func (p *passage) choice(d *choiceDelta, uniform bool) error {
 		}
 	}
 	p.verify(c, d.finish != "")
+	return nil
+}
+
+// changeRole notes a role that is not the assistant's. LangChain takes it for the role of
+// the events after it, of every choice, and reads no call in them.
+func (p *passage) changeRole() error {
+	p.foreign = true
+	for _, c := range p.choices {
+		for _, call := range c.calls() {
+			if call.begun && !call.whole() {
+				return intercept.NotUnderstood("the role changes within a call of a tool that is allowed by name, after its beginning had passed")
+			}
+			call.uneven = true
+		}
+	}
 	return nil
 }
 

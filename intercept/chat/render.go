@@ -12,8 +12,8 @@ import (
 
 // uneven reports whether a call of the choice is not uniform. A message beside the
 // deltas replaces, in some clients, the calls that these have built. Some read all
-// choices as one, and take the arguments of a call in another choice for those of one
-// that has none.
+// choices as one, and add a fragment of a call to the call with the same number in
+// another choice.
 func (a *answer) uneven(c *choice) bool {
 	calling := 0
 	for _, other := range a.choices {
@@ -22,7 +22,7 @@ func (a *answer) uneven(c *choice) bool {
 		}
 	}
 	for _, call := range c.calls() {
-		if c.repeated || call.uneven || (calling > 1 && call.args.Len() == 0 && a.upstream.Kind() == intercept.FormStream) {
+		if c.repeated || call.uneven || (calling > 1 && a.upstream.Kind() == intercept.FormStream) {
 			return true
 		}
 	}

@@ -13,6 +13,11 @@ func (p *passage) streams(c *choice, f *fragment) bool {
 	if f.place != inDelta || f.kind != kindFunction || !f.hasIndex || f.object || p.limits.Pass == nil || p.going != nil || p.req.several() {
 		return false
 	}
+	for _, other := range p.choices {
+		if other != c && len(other.calls()) > 0 { // some clients read all choices as one
+			return false
+		}
+	}
 	last := r.last()
 	if f.index == len(r.calls) {
 		return f.id != "" && f.name != "" && (last == nil || last.passed)

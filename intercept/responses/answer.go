@@ -29,6 +29,7 @@ type turn struct {
 	ending  []*item // in the order of the list at the end
 	strange bool    // one of them is of a type that nobody knows yet
 	manner  manner  // of its events
+	latest  *item   // of the last event that names an item, nil for an item that did not begin
 	opened  *item   // a call that may pass by its name, of which only the beginning came
 	begun   bool    // a response began
 	object  *object // the response as its last event shows it
@@ -54,6 +55,7 @@ type past struct {
 	recounted     bool                 // events went out, or did not, that upstream has not numbered so
 	moved         bool                 // output items are numbered anew
 	unended       string               // what the last event that went out lacks of its end
+	strays        map[string]bool      // ids of items in events about no item, or about an item with another id
 	ruled         []ruled              // the calls that were judged
 	made          map[string]hostedRun // the calls that the provider ran, by the question that was approved
 }

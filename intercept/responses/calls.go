@@ -121,6 +121,9 @@ func (a *answer) open(e *entry, index int) (*item, error) {
 	for _, other := range a.items {
 		a.doubtShared(it, other)
 	}
+	if it.call != nil && a.strays[e.id] { // LangChain for Python goes by the number that came with the id first
+		it.call.repeats, it.call.odd = true, true
+	}
 	a.items, a.strange = append(a.items, it), a.strange || e.unknown()
 	a.shapes = shapes{}
 	return it, nil

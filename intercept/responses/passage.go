@@ -91,8 +91,26 @@ func (p *passage) observe(e *event) (it *item, err error) {
 	} else if err == nil && e.kind == kindDone {
 		err = p.hear(len(e.raw))
 	}
+	if err == nil {
+		err = p.place(e, it)
+	}
 	p.manner.last = max(p.manner.last, e.number)
 	return it, err
+}
+
+// place notes which item an event names, and an id in it that is not that of the item.
+func (p *passage) place(e *event, it *item) error {
+	if e.index >= 0 || e.itemID != "" {
+		p.latest = it
+	}
+	if e.itemID == "" || (it != nil && it.entry.id == e.itemID) || p.strays[e.itemID] {
+		return nil
+	}
+	if p.strays == nil {
+		p.strays = make(map[string]bool)
+	}
+	p.strays[strings.Clone(e.itemID)] = true
+	return p.hear(len(e.itemID))
 }
 
 // learnObject keeps what the response says of itself.

@@ -132,7 +132,9 @@ func (p *passage) uniform(it *item, e *event) bool {
 			(it.entry.status == "completed" || it.entry.status == "incomplete")
 	case kindInput:
 		return inputEventSchemas[e.typ].Fits(top) && (e.itemID == "" || e.itemID == it.entry.id) &&
-			(e.input.fragment || it.call.piece(e.input.path).fragments.String() == e.text)
+
+			(!e.input.fragment && it.call.piece(e.input.path).fragments.String() == e.text ||
+				e.input.fragment && it == p.latest) // LangChain for Python adds what comes after an event of another item to no call
 	}
 	return false
 }

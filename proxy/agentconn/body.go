@@ -47,6 +47,14 @@ func (b *Budget) reserve(n int64) bool {
 	return true
 }
 
+// leaves reports whether n bytes can be reserved and as many more, or nothing is
+// reserved yet. So agents that begin chunked bodies, which costs them nothing, do not
+// keep out those that send their bodies.
+func (b *Budget) leaves(n int64) bool {
+	used := b.used.Load()
+	return used == 0 || used+2*n <= b.limit
+}
+
 func (b *Budget) release(n int64) { b.used.Add(-n) }
 
 // bodyMemory is what a connection has in memory of the current request's body.
@@ -95,6 +103,9 @@ func (c *Conn) admitBody(n, limit int, waits bool) error {
 	timeout := pieceTimeout * time.Duration(n/bodyPiece+1)
 	if n < 0 {
 		n, timeout = limit, chunkedTimeout
+		if !c.body.budget.leaves(int64(n)) {
+			return ErrNoMemory
+		}
 	}
 	if !c.ReserveMemory(n) {
 		return ErrNoMemory

@@ -42,6 +42,27 @@ func TestAdmitBody(t *testing.T) {
 	}
 }
 
+// Chunked bodies of which nothing arrives leave room for other bodies: two connections
+// held all of the default budget of a pod without a byte of a body.
+func TestChunkedBodiesLeaveRoom(t *testing.T) {
+	const limit = 1 << 20
+	b := NewBudget(2*limit + 100)
+	admitted := 0
+	for range 3 {
+		_, conn := connectTo(t, b)
+		err := conn.AdmitBody(-1, limit, false)
+		if err == nil {
+			admitted++
+		} else if !errors.Is(err, ErrNoMemory) {
+			t.Fatal(err)
+		}
+	}
+	_, conn := connectTo(t, b)
+	if err := conn.AdmitBody(100<<10, limit, false); err != nil || admitted != 1 {
+		t.Errorf("beside %d chunked bodies: %v", admitted, err)
+	}
+}
+
 // A large body is read in its order, what the server has of it before, and no byte of
 // the request after it is read too early.
 func TestLargeBodyIsReadInOrder(t *testing.T) {

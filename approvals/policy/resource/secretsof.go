@@ -70,17 +70,30 @@ func (c *ParsedCall) SecretWords(of *shell.Command) []int {
 		return nil
 	}
 	searches, pattern := of.Searches(), of.SearchPattern()
-	for i, word := range of.Words {
-		if i > 0 && i != pattern && (i > maxSecretWords || c.known.Profiles.isSecretWord(word, searches && shell.IsOperand(word))) {
+	for i := range of.Words {
+		if i > 0 && i != pattern && (i > maxSecretWords || c.mayShowSecret(of, i, searches)) {
 			found = append(found, i)
 		}
 		if i > maxSecretWords {
 			break
 		}
 	}
+	if last := len(of.Words) - 1; last > 0 && searches && of.Folder != "" && len(found) == 0 && c.known.Profiles.isSecretWord(of.Folder, true) {
+		found = append(found, last)
+	}
 	if c.secretWords == nil {
 		c.secretWords = map[*shell.Command][]int{}
 	}
 	c.secretWords[of] = found
 	return found
+}
+
+// mayShowSecret reports whether the word i of a command names what may hold secrets, also
+// as a path in the folder that the script has changed to before, or shows variables.
+func (c *ParsedCall) mayShowSecret(of *shell.Command, i int, searches bool) bool {
+	word, operand := of.Words[i], shell.IsOperand(of.Words[i])
+	if c.known.Profiles.isSecretWord(word, searches && operand) || of.ShowsEnvironment(i) {
+		return true
+	}
+	return of.Folder != "" && operand && c.known.Profiles.isSecretWord(match.JoinFolder(of.Folder, word), searches)
 }

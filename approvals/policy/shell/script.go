@@ -49,6 +49,7 @@ type Command struct {
 	//               where it may; of a program with a folder a second time without that
 	piped  bool // reads what another command writes
 	source commandSource
+	Folder string // that cd has changed to before it, as far as is known; or ""
 
 	inner       []*Command // what it runs
 	complete    bool       // inner is all that it runs: nothing, where that is empty
@@ -211,9 +212,28 @@ func (f *finder) finish() {
 	for i, text := range s.texts {
 		s.lower[i] = match.FoldCase(text)
 	}
+	folder := ""
 	for _, c := range s.Commands {
+		folder = c.changeFolder(folder)
 		s.All = c.appendAll(s.All)
 	}
+}
+
+// changeFolder notes the folder in which a command and what it runs begin, and returns
+// that of the next command.
+func (c *Command) changeFolder(folder string) string {
+	c.Folder = folder
+	next := folder
+	for _, one := range c.inner {
+		next = one.changeFolder(next)
+	}
+	if c.Words[0] != "cd" && c.Words[0] != "pushd" {
+		return next
+	}
+	if at := slices.IndexFunc(c.Words[1:], IsOperand); at >= 0 {
+		return match.JoinFolder(folder, c.Words[at+1])
+	}
+	return "~"
 }
 
 func (c *Command) appendAll(all []*Command) []*Command {

@@ -6,8 +6,8 @@ import (
 )
 
 // searchers are programs that read what is below a folder, and copiers those that
-// take it elsewhere. grep does so with -r.
-var searchers = []string{"rg", "ag", "ack", "rgrep", "grep", "egrep", "fgrep", "tar", "zip", "rsync", "scp", "cp"}
+// take it elsewhere. grep and diff do so with -r.
+var searchers = []string{"rg", "ag", "ack", "rgrep", "grep", "egrep", "fgrep", "tar", "zip", "rsync", "scp", "cp", "diff"}
 
 // patternPrograms are programs whose first operand is what they search for.
 var patternPrograms = []string{"grep", "egrep", "fgrep", "rgrep", "rg", "ag", "ack"}
@@ -39,7 +39,7 @@ func (c *Command) Searches() bool {
 	if !slices.Contains(searchers, name) {
 		return false
 	}
-	if (!strings.HasSuffix(name, "grep") && name != "cp" && name != "scp") || name == "rgrep" {
+	if (!strings.HasSuffix(name, "grep") && name != "cp" && name != "scp" && name != "diff") || name == "rgrep" {
 		return true
 	}
 	return slices.ContainsFunc(c.Words[1:], isRecursive)
