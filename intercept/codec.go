@@ -46,7 +46,9 @@ type Codec interface {
 	Heartbeat(Pulse) []byte
 	// Fail appends the end of a stream that fails or, for a whole answer, is the body.
 	Fail(dst []byte, e *Error, whole bool) []byte
-	// Disposed notes what became of the part that was read last.
+	// Disposed notes what became of the part that was read last, or of an event of a
+	// known form, for which p is nil and which is held although [Codec.Repeat] took it
+	// for one that passes.
 	Disposed(p *Part, d Disposition)
 
 	// Plan completes a plan with what the dialect decides: whether the answer goes on,

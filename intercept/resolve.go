@@ -25,7 +25,7 @@ type Plan struct {
 // Reaches reports whether the agent gets a unit.
 func (p *Plan) Reaches(u *Unit) bool {
 	switch {
-	case u.Void:
+	case u.Void || u.Hidden:
 		return false
 	case !u.Call || u.passed:
 		return true
@@ -131,7 +131,7 @@ func (a *Answer2) unchanged(plan *Plan) bool {
 		return false
 	}
 	for _, u := range a.codec.Calls() {
-		if u.Void || (u.ruled && u.ruling.Fate != Release) || (!u.passed && a.codec.Canonical(u)) {
+		if u.Void || u.Hidden || (u.ruled && u.ruling.Fate != Release) || (!u.passed && a.codec.Canonical(u)) {
 			return false
 		}
 	}

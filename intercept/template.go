@@ -52,9 +52,13 @@ func (r *templates) match(part []byte) (*Template, [][]byte) {
 }
 
 // unpadded is a payload without its last brace and the blanks before it: some
-// providers pad their events with a varying number of them.
+// providers pad their events with a varying number of them. It is nil for a payload
+// that does not end in a brace.
 func unpadded(payload []byte) []byte {
-	open, _ := bytes.CutSuffix(bytes.TrimRight(payload, " "), []byte("}"))
+	open, braced := bytes.CutSuffix(bytes.TrimRight(payload, " "), []byte("}"))
+	if !braced {
+		return nil
+	}
 	return bytes.TrimRight(open, " ")
 }
 
@@ -111,6 +115,9 @@ func (a *Answer2) known(part []byte) (bool, error) {
 	case u != nil && u.passed && u.check.Add(added) == nil, u == nil && (!held || t.Overtakes):
 		a.out.Add(part)
 		return true, nil
+	case u != nil && u.passed:
+		u.Interrupt()
+		a.codec.Disposed(nil, Held)
 	case u != nil:
 		u.Interrupt()
 	}

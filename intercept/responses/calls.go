@@ -14,12 +14,28 @@ const (
 
 // item is one output item of a turn, as its events have built it so far.
 type item struct {
+	intercept.Unit
 	index int    // as upstream numbered it, -1 where it did not
 	entry *entry // the fullest that was shown of it
 	over  bool   // it is done
 	seat  int    // its number for the agent, -1 while it has none
-	void  bool   // the agent is not to get it: it is not made yet, was taken back, or was hidden before
 	call  *call  // nil for an item that the agent does not run
+	// recalled: it was ruled on when somebody asked for the same answer before.
+	recalled bool
+}
+
+// itemOf is the item that is a unit of the answer, nil for nil.
+func itemOf(u *intercept.Unit) *item {
+	if u == nil {
+		return nil
+	}
+	return u.Of.(*item)
+}
+
+// ruling is the ruling on a call, the zero value for none.
+func (it *item) ruling() intercept.Ruling {
+	r, _ := it.Ruling()
+	return r
 }
 
 // call is what is known of an item that the agent runs.
@@ -27,16 +43,10 @@ type call struct {
 	form    *form
 	began   *entry // the item where it began, nil where it was shown whole at once
 	pieces  []*piece
-	doubts  intercept.Doubts
-	passed  bool // its events went to the agent unbuffered
-	broken  bool // they did, until it became doubtful
-	odd     bool // clients may read its events in different ways: see uniform.go
-	repeats bool // another call of the answer has the same item id, which some clients go by
-	shown   bool // the agent has got it in canonical form
-	check   *intercept.ArgumentsCheck
+	repeats bool   // another call of the answer has the same item id, which some clients go by
+	shown   bool   // the agent has got it in canonical form
 	offered bool   // the request offers its tool, so that its namespace counts
 	hosted  string // the MCP server that will run it
-	known   *intercept.Ruling
 	id      string // made up, where upstream gave none, or gave it only where the item began
 }
 
@@ -95,26 +105,26 @@ func (it *item) callID() string {
 	return it.entry.callID
 }
 
-func (it *item) asCall() intercept.Call {
+// Call implements [intercept.Codec].
+func (*answer) Call(u *intercept.Unit) intercept.Call {
+	it := itemOf(u)
 	f := it.call.form
-	c := intercept.Call{
+	return intercept.Call{
 		ID: it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.free,
-		Ambiguous: it.call.doubts, Fixed: f.fixed, Hosted: it.call.hosted,
+		Ambiguous: u.Doubts, Fixed: f.fixed, Hosted: it.call.hosted,
 	}
-	if it.call.canonical() && f.typ != approvalRequest {
-		c.Flags = []string{intercept.FlagCanonical}
-	}
-	return c
 }
 
 // open makes an item of an entry that no item is known for.
-func (a *answer) open(e *entry, index int) (*item, error) {
+func (a *answer) open(p *intercept.Part, e *entry, index int) (*item, error) {
 	if len(a.items) == maxItems {
 		return nil, intercept.NotUnderstood("it has more than %d output items", maxItems)
 	}
 	it := &item{index: index, entry: e, seat: -1}
+	it.Of = it
 	if f := a.runs(e); f != nil {
-		it.call = &call{form: f, odd: f.unknown}
+		it.call, it.Call, it.Odd, it.Hidden = &call{form: f}, true, f.unknown, f.typ == approvalRequest
+		p.Open(&it.Unit)
 		it.doubtShape()
 		a.doubtOffer(it)
 	}
@@ -122,7 +132,7 @@ func (a *answer) open(e *entry, index int) (*item, error) {
 		a.doubtShared(it, other)
 	}
 	a.items, a.strange = append(a.items, it), a.strange || e.unknown()
-	a.shapes = shapes{}
+	p.Forget()
 	return it, nil
 }
 
@@ -149,7 +159,7 @@ func (a *answer) at(e *event) (*item, error) {
 		if e.index >= 0 && it.index == e.index && numbered == nil {
 			numbered = it
 		}
-		if e.itemID != "" && named == nil && (it.entry.id == e.itemID || it.index < 0 && it.entry.callID == e.itemID) {
+		if e.itemID != "" && named == nil && (it.entry.id == e.itemID || (it.index < 0 && it.entry.callID == e.itemID)) {
 			named = it
 		}
 		if !it.over && last == nil {
@@ -171,20 +181,20 @@ func (a *answer) at(e *event) (*item, error) {
 	return last, nil
 }
 
-// complete takes the whole of an item. Some servers show items only when they are
+// finish takes the whole of an item. Some servers show items only when they are
 // done.
-func (a *answer) complete(e *event) (*item, error) {
+func (a *answer) finish(p *intercept.Part, e *event) (*item, error) {
 	it, err := a.doneItem(e)
 	if err != nil {
 		return nil, err
 	}
-	if it == nil || it.over && !it.same(e.entry) {
-		if it, err = a.open(e.entry, e.index); err == nil {
+	if it == nil || (it.over && !it.same(e.entry)) {
+		if it, err = a.open(p, e.entry, e.index); err == nil {
 			it.over = true
 		}
 		return it, err
 	}
-	if it.entry.typ != e.entry.typ || it.call == nil && a.runs(e.entry) != nil {
+	if it.entry.typ != e.entry.typ || (it.call == nil && a.runs(e.entry) != nil) {
 		return nil, intercept.NotUnderstood("an output item changes its type")
 	}
 	if err = it.show(e.entry); it.entry == e.entry && it.call != nil {
@@ -210,6 +220,15 @@ func (it *item) same(e *entry) bool {
 	return it.entry.typ == e.typ && it.entry.id == e.id && it.entry.callID == e.callID
 }
 
+// renamed reports whether a fuller entry of a call names another tool than the entry
+// with which it began.
+func (e *entry) renamed(fuller *entry) bool {
+	name := e.name != "" && e.name != fuller.name
+	namespace := (e.namespace != "" || e.name != "") && e.namespace != fuller.namespace
+	server := e.server != "" && e.server != fuller.server
+	return name || namespace || server
+}
+
 // show takes a fuller entry of the item, and doubts a call that differs in it.
 func (it *item) show(e *entry) error {
 	if c := it.call; c != nil {
@@ -217,11 +236,11 @@ func (it *item) show(e *entry) error {
 		case it.over:
 			it.compare(e)
 			return it.unlike() // a client may take it for another call
-		case it.entry.name != "" && it.entry.name != e.name || (it.entry.namespace != "" || it.entry.name != "") && it.entry.namespace != e.namespace || it.entry.server != "" && it.entry.server != e.server:
-			c.doubts.Doubt(doubtName)
+		case it.entry.renamed(e):
+			it.Doubt(doubtName)
 		}
 		if id := it.entry.callID; id != "" && id != e.callID {
-			c.doubts.Doubt(doubtID)
+			it.Doubt(doubtID)
 			if e.callID == "" {
 				c.id = id
 			}
@@ -229,7 +248,7 @@ func (it *item) show(e *entry) error {
 		before, _ := it.entry.input(c.form)
 		after, _ := e.input(c.form)
 		if !c.form.unknown && before != after && !begins(c.form, before, after) {
-			c.doubts.Doubt(doubtCopies)
+			it.Doubt(doubtCopies)
 		}
 		c.began = it.entry
 		defer it.doubtShape()

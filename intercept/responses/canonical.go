@@ -10,20 +10,26 @@ import (
 
 // renders reports whether the agent gets a call in canonical form: it was edited, or
 // its events are not uniform.
-func (p *plan) renders(it *item) bool {
-	if it == nil || it.call == nil || p.drops(it) {
+func renders(p *intercept.Plan, it *item) bool {
+	if it == nil || it.call == nil || !p.Reaches(&it.Unit) {
 		return false
 	}
-	_, edited := p.edits[it]
-	return edited || it.call.canonical()
+	_, edited := p.Edit(&it.Unit)
+	return edited || it.canonical()
+}
+
+// Canonical implements [intercept.Codec].
+func (*answer) Canonical(u *intercept.Unit) bool {
+	it := itemOf(u)
+	return it.canonical() && it.call.form.typ != approvalRequest
 }
 
 // canonical reports whether a call that is released goes out in canonical form.
-func (c *call) canonical() bool { return c.odd && !c.passed && !c.broken }
+func (it *item) canonical() bool { return it.Odd && !it.Begun() }
 
-// input is the input of a call as the agent gets it.
-func (p *plan) input(it *item) string {
-	if input, edited := p.edits[it]; edited {
+// inputFor is the input of a call as the agent gets it.
+func (it *item) inputFor(p *intercept.Plan) string {
+	if input, edited := p.Edit(&it.Unit); edited {
 		return input
 	}
 	return it.input()
@@ -39,8 +45,8 @@ func (w *edit) rendered(it *item) (out []byte) {
 	it.call.shown = true
 	w.align()
 	w.takeSeat(it)
-	f, input := it.call.form, w.plan.input(it)
-	done := it.canonical(w.plan)
+	f, input := it.call.form, it.inputFor(w.plan)
+	done := it.rendered(w.plan)
 	at := fmt.Sprintf(`"output_index":%d`, it.seat)
 	of := `"item_id":` + gjson.Get(done, "id").Raw + "," + at
 	out = w.render(out, "response.output_item.added", at+`,"item":`+f.opening(done))
@@ -57,10 +63,10 @@ func (w *edit) rendered(it *item) (out []byte) {
 	return w.render(out, "response.output_item.done", at+`,"item":`+done)
 }
 
-// canonical is the item of a call as the agent gets it: known fields only, with the
+// rendered is the item of a call as the agent gets it: known fields only, with the
 // identity and the input that were judged. An item of a type that nobody knows was
 // judged as it is.
-func (it *item) canonical(plan *plan) string {
+func (it *item) rendered(plan *intercept.Plan) string {
 	e, f := it.entry, it.call.form
 	if f.unknown {
 		return it.made()
@@ -69,14 +75,14 @@ func (it *item) canonical(plan *plan) string {
 	if v := e.field(f.field); v.Type != gjson.Null {
 		input = v.Raw
 	}
-	if edit, edited := plan.edits[it]; edited {
+	if edit, edited := plan.Edit(&it.Unit); edited {
 		raw, input = e.withInput(f, edit), edit
 	}
 	p := intercept.Patch{JSON: known(itemSchemas[f.typ], gjson.Parse(raw))}
 	p.Set("type", intercept.Quote(f.typ))
 	switch {
 	case f.text:
-		p.Set(f.field, intercept.Quote(plan.input(it)))
+		p.Set(f.field, intercept.Quote(it.inputFor(plan)))
 	case f.typ != "computer_call": // its input stands in several fields
 		p.Set(f.field, input)
 	}

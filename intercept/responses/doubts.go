@@ -11,16 +11,16 @@ import (
 func (it *item) doubtShape() {
 	e, c := it.entry, it.call
 	if _, plain := e.input(c.form); !plain {
-		c.doubts.Doubt(intercept.DoubtObject)
+		it.Doubt(intercept.DoubtObject)
 	}
 	if v := e.field(c.form.field); !c.form.text && !c.form.unknown && (v.IsObject() || v.IsArray()) && !openInput.Fits(v) {
-		c.doubts.Doubt(doubtPrototype)
+		it.Doubt(doubtPrototype)
 	}
 	if len(e.beside) > 0 {
-		c.doubts.Doubt("It has something in " + strings.Join(e.beside, ", ") + " too, where some clients may look for arguments.")
+		it.Doubt("It has something in " + strings.Join(e.beside, ", ") + " too, where some clients may look for arguments.")
 	}
 	if c.form.unknown {
-		c.doubts.Doubt("It is of a type that heldcall does not know; its arguments are all that came of it.")
+		it.Doubt("It is of a type that heldcall does not know; its arguments are all that came of it.")
 	}
 }
 
@@ -36,7 +36,7 @@ func (a *answer) doubtShared(it, other *item) {
 		other.doubt(intercept.DoubtSharedID)
 	}
 	if it.call != nil && other.call != nil && it.entry.id != "" && it.entry.id == other.entry.id {
-		it.call.repeats, it.call.odd = true, true
+		it.call.repeats, it.Odd = true, true
 	}
 }
 
@@ -44,10 +44,13 @@ func (a *answer) doubtShared(it, other *item) {
 // not run by anybody.
 func (it *item) doubt(reason string) {
 	if it.call != nil {
-		it.call.doubts.Doubt(reason)
-		it.call.odd = true
+		it.Doubt(reason)
+		it.Odd = true
 	}
 }
+
+// Judge implements [intercept.Codec].
+func (*answer) Judge(u *intercept.Unit) { itemOf(u).judge() }
 
 // judge doubts a call whose copies contradict each other, or that is no strict
 // JSON object.
@@ -69,14 +72,14 @@ func (it *item) judge() {
 		if p.fragments.Halved() {
 			it.doubt(intercept.DoubtHalf)
 		}
-		if p.came && began+p.fragments.String() != truth || p.stated && p.whole != truth {
+		if (p.came && began+p.fragments.String() != truth) || (p.stated && p.whole != truth) {
 			it.doubt("Its arguments came in parts that make up something else than the whole.")
 		}
 	}
 	if it.entry.status == "incomplete" {
-		c.doubts.Doubt(intercept.DoubtCut)
+		it.Doubt(intercept.DoubtCut)
 	}
 	if !c.form.free && input != "" {
-		c.doubts.DoubtArguments(input)
+		it.DoubtArguments(input)
 	}
 }

@@ -140,9 +140,6 @@ func settled(body []byte) bool {
 	return false
 }
 
-// Forget is for [intercepttest.Play].
-func (a *answer) Forget() { a.shapes = shapes{} }
-
 // FuzzChunking: blocks make no difference.
 func FuzzChunking(f *testing.F) {
 	for _, s := range hostile {

@@ -22,9 +22,9 @@ type grant struct {
 }
 
 // grants are the approvals of the turn.
-func (s *settling) grants() (list []grant) {
+func (s *resolution) grants() (list []grant) {
 	for _, it := range s.calls() {
-		if it.call.form.typ == approvalRequest && s.aborted == nil && s.fates[it].Fate == intercept.Release {
+		if it.call.form.typ == approvalRequest && s.plan.Aborted == nil && it.ruling().Fate == intercept.Release {
 			list = append(list, grant{it.callID(), s.responseID() + " " + it.callID(), it.entry.server, s.req.addressOf(s.offered(), it.entry.server)})
 		}
 	}
@@ -83,13 +83,13 @@ const approvedBefore = "This call was approved once already, for an earlier requ
 
 // useOnce takes back the approvals that were given to whoever asked for the same
 // answer before, and that went upstream with the continuation of it.
-func (s *settling) useOnce() {
+func (s *resolution) useOnce() {
 	if s.fetch() != nil {
 		return
 	}
 	for _, it := range s.calls() {
-		if it.call.known != nil && it.call.form.typ == approvalRequest && s.fates[it].Fate == intercept.Release {
-			s.fates[it] = intercept.Ruling{Told: approvedBefore}
+		if it.recalled && it.call.form.typ == approvalRequest && it.ruling().Fate == intercept.Release {
+			it.Rule(intercept.Ruling{Told: approvedBefore})
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (s *splicer) ran(id string, behind []gjson.Result) bool {
 
 // noteMade remembers which calls of the turn the provider has run because they were
 // approved.
-func (s *settling) noteMade() {
+func (s *resolution) noteMade() {
 	for _, it := range s.items {
 		if approval := it.entry.field("approval_request_id").Str; it.entry.typ == "mcp_call" && approval != "" {
 			if s.made == nil {

@@ -80,9 +80,9 @@ func (it *item) mark() string {
 }
 
 // remember notes the rulings of the turn, those of before among them.
-func (s *settling) remember() {
+func (s *resolution) remember() {
 	for _, it := range s.calls() {
-		r, ok := s.fates[it]
+		r, ok := it.Ruling()
 		if !ok {
 			continue // passed by its name
 		}
@@ -91,21 +91,21 @@ func (s *settling) remember() {
 }
 
 // round is the turn with the outputs that the model gets of heldcall.
-func (s *settling) round(outputs []string) round {
+func (s *resolution) round(outputs []string) round {
 	r := round{Outputs: outputs}
 	asks := false
 	for _, it := range s.items {
 		asks = asks || it.entry.typ == approvalRequest
 	}
 	for _, it := range s.items {
-		if it.call != nil && it.void {
+		if it.call != nil && it.Void {
 			continue
 		}
 		p := part{Seen: s.reaches(it), Type: it.entry.typ, ID: it.entry.id, Text: it.entry.message(), Sealed: sealed(gjson.Parse(it.entry.raw))}
 		if it.call != nil {
 			p.Call, p.Name = it.callID(), it.entry.name
 		}
-		switch ran := s.fates[it]; {
+		switch ran := it.ruling(); {
 		case !p.Seen || p.Type == "message" || asks && p.Type == "reasoning":
 			p.Raw = it.made()
 		case ran.Fate == intercept.Edit:
@@ -118,7 +118,7 @@ func (s *settling) round(outputs []string) round {
 
 // interim is the record of an answer that goes on: whoever asks for it again must
 // not be asked about its calls once more.
-func (s *settling) interim() *record {
+func (s *resolution) interim() *record {
 	if s.head.id == "" {
 		return nil
 	}
@@ -127,17 +127,17 @@ func (s *settling) interim() *record {
 
 // again is the record of an answer that hides nothing, for an agent that asks for
 // it once more: nobody is to be asked about its calls a second time.
-func (s *settling) again() *record {
-	if s.aborted != nil || len(s.ruled) == 0 || !s.retrievable() {
+func (s *resolution) again() *record {
+	if s.plan.Aborted != nil || len(s.ruled) == 0 || !s.retrievable() {
 		return nil
 	}
 	return &record{Response: gjson.Parse(s.head.id).Str, Ruled: s.ruled}
 }
 
 // hides reports whether the agent sees less than the model said, or other.
-func (s *settling) hides() bool {
+func (s *resolution) hides() bool {
 	for _, it := range s.items {
-		if it.call != nil && !it.void && (!s.reaches(it) || s.fates[it].Fate == intercept.Edit) {
+		if it.call != nil && !it.Void && (!s.reaches(it) || it.ruling().Fate == intercept.Edit) {
 			return true
 		}
 	}
@@ -147,7 +147,7 @@ func (s *settling) hides() bool {
 // record describes what the agent did not see, for the later requests of the
 // conversation. An answer whose calls all went on unchanged in the first turn
 // needs none.
-func (s *settling) record() *record {
+func (s *resolution) record() *record {
 	if s.req.verb.beside() {
 		return nil
 	}
@@ -180,19 +180,19 @@ func (s *settling) record() *record {
 	if hidden {
 		rec.Rounds = append(append([]round(nil), s.rounds...), last)
 	}
-	if s.plan.note != "" && hidden {
-		rec.Rounds = append(rec.Rounds, round{Items: []part{{Seen: true, Raw: s.noteMessage(s.plan.note), Type: "message", ID: s.noteID(), Text: s.plan.note, Unknown: true}}})
-		rec.Missing = append(rec.Missing, `{"type":"message","role":"assistant","content":`+intercept.Quote(s.plan.note)+"}")
-		rec.Text += s.plan.note
+	if s.plan.Notice != "" && hidden {
+		rec.Rounds = append(rec.Rounds, round{Items: []part{{Seen: true, Raw: s.noticeMessage(s.plan.Notice), Type: "message", ID: s.noticeID(), Text: s.plan.Notice, Unknown: true}}})
+		rec.Missing = append(rec.Missing, `{"type":"message","role":"assistant","content":`+intercept.Quote(s.plan.Notice)+"}")
+		rec.Text += s.plan.Notice
 	}
 	return rec
 }
 
 // wordsOnly reports whether the agent sees all that the model made, and no call is
 // in it.
-func (s *settling) wordsOnly() bool {
+func (s *resolution) wordsOnly() bool {
 	for _, it := range s.items {
-		if it.call != nil || it.void {
+		if it.call != nil || it.Void {
 			return false
 		}
 	}
@@ -200,7 +200,7 @@ func (s *settling) wordsOnly() bool {
 }
 
 // seen describes what the agent saw.
-func (s *settling) seen(rec *record, last round) {
+func (s *resolution) seen(rec *record, last round) {
 	rec.Turn = s.limits.TurnID
 	rec.Before, rec.Opening, rec.Text = s.req.ending(), intercept.Opening(s.req.opening()), s.text+s.said()
 	for _, r := range append(append([]round(nil), s.rounds...), last) {
@@ -210,15 +210,15 @@ func (s *settling) seen(rec *record, last round) {
 			}
 		}
 	}
-	if s.plan.note != "" {
-		rec.Items = append(rec.Items, s.noteID())
+	if s.plan.Notice != "" {
+		rec.Items = append(rec.Items, s.noticeID())
 	}
 	for _, it := range s.calls() {
 		if !s.reaches(it) {
 			continue
 		}
 		c := seenCall(it.entry.typ, it.entry.callID, it.entry.name, it.input())
-		if r := s.fates[it]; r.Fate == intercept.Edit {
+		if r := it.ruling(); r.Fate == intercept.Edit {
 			c = seenCall(it.entry.typ, it.entry.callID, it.entry.name, r.Arguments)
 			c.Note = r.Told
 			if rec.Ran == nil {

@@ -37,7 +37,7 @@ func (a *answer) history() (items []string) {
 	}
 	for _, it := range a.items {
 		switch {
-		case it.call != nil && it.void:
+		case it.call != nil && it.Void:
 		case lost && it.entry.typ == "reasoning":
 		case lost:
 			items = append(items, withoutID(it.made()))

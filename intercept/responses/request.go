@@ -233,7 +233,9 @@ func fingerprint(item gjson.Result) string {
 }
 
 // Answer implements [intercept.Request].
-func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
+func (r *request) Answer(limits intercept.Limits) intercept.Answer {
+	return intercept.NewAnswer(newAnswer(r, limits), limits)
+}
 
 // Made implements [intercept.Request].
 func (r *request) Made() string {

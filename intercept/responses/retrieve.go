@@ -90,8 +90,9 @@ func (r *request) Before() (list []intercept.Envelope) {
 // before.
 func (a *answer) recall() {
 	for _, it := range a.calls() {
-		if r, ok := a.req.known.rulings[it.mark()]; ok && !it.call.passed {
-			it.call.known = &r
+		if r, ok := a.req.known.rulings[it.mark()]; ok && !it.Passed() {
+			it.Rule(r)
+			it.recalled = true
 		}
 	}
 	if a.req.verb == cancel && len(a.req.known.chain) > 1 {

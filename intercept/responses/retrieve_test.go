@@ -122,7 +122,7 @@ func TestACompactedHistoryTellsNothingHidden(t *testing.T) {
 		records = append(records, raw)
 	}
 	p := newPlayer(t, e, 9, intercept.Limits{}, records...)
-	shown := p.Answer.(*answer).req.Envelope().Body
+	shown := p.Request.Envelope().Body
 	if !strings.Contains(string(shown), `"read"`) {
 		t.Fatalf("the model is not shown what was denied: %s", shown)
 	}

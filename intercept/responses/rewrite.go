@@ -7,23 +7,8 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// plan says how what was kept back goes out.
-type plan struct {
-	drop  func(*item) bool
-	edits map[*item]string // new input
-	note  string           // what stands in place of the calls
-	noted bool             // it has gone out
-	open  bool             // the answer goes on: its end is left out
-}
-
-func (p *plan) drops(it *item) bool {
-	return it.void || p.drop != nil && p.drop(it)
-}
-
-// recast returns a part of the stream changed by the plan and, in a continuation,
-// made to belong to the answer that the agent has begun to read. It is empty when
-// nothing is left of the part.
-func (a *answer) recast(part []byte, items []*item, p *plan) ([]byte, error) {
+// Rewrite implements [intercept.Codec].
+func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return nil, err
@@ -31,13 +16,13 @@ func (a *answer) recast(part []byte, items []*item, p *plan) ([]byte, error) {
 	names := intercept.EventNames(part, len(payloads))
 	return intercept.RecastPart(part, payloads, func(i int, payload []byte) (intercept.Recast, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Recast{JSON: string(payload), Hollow: p.open, Before: a.farewell(p)}, nil
+			return intercept.Recast{JSON: string(payload), Hollow: p.Open, Before: a.closingNotice(p)}, nil
 		}
 		e, err := decode(string(payload), names)
 		if err != nil {
 			return intercept.Recast{}, err
 		}
-		w := edit{answer: a, plan: p, event: e, item: items[i], Patch: intercept.Patch{JSON: e.raw}}
+		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: intercept.Patch{JSON: e.raw}}
 		if w.run(); w.Err != nil {
 			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", w.Err)
 		}
@@ -49,7 +34,7 @@ func (a *answer) recast(part []byte, items []*item, p *plan) ([]byte, error) {
 type edit struct {
 	*answer
 	intercept.Patch
-	plan   *plan
+	plan   *intercept.Plan
 	event  *event
 	item   *item
 	hollow bool   // nothing is left that the agent would read
@@ -58,17 +43,16 @@ type edit struct {
 
 func (w *edit) run() {
 	e := w.event
-	if w.plan.renders(w.item) {
+	if renders(w.plan, w.item) {
 		w.before, w.hollow = w.rendered(w.item), true
 		return
 	}
 	if e.kind == kindEnd {
 		w.conclude()
 	}
-	w.hollow = w.item != nil && w.plan.drops(w.item) ||
-		e.kind == kindEnd && w.plan.open ||
-		(e.kind == kindBegin || e.kind == kindState) && w.continuations > 0
-	if w.hollow {
+	dropped := w.item != nil && !w.plan.Reaches(&w.item.Unit)
+	early, late := w.continuations > 0 && (e.kind == kindBegin || e.kind == kindState), w.plan.Open && e.kind == kindEnd
+	if w.hollow = dropped || early || late; w.hollow {
 		w.recounted = w.recounted || e.number >= 0
 		return
 	}
@@ -90,11 +74,11 @@ func (w *edit) run() {
 // alone, and the note.
 func (w *edit) conclude() {
 	for _, it := range w.items {
-		if w.plan.renders(it) {
+		if renders(w.plan, it) {
 			w.before = append(w.before, w.rendered(it)...)
 		}
 	}
-	w.before = append(w.before, w.farewell(w.plan)...)
+	w.before = append(w.before, w.closingNotice(w.plan)...)
 }
 
 // align takes upstream's number for the next event, unless the agent's differ.
@@ -135,7 +119,7 @@ func (a *answer) takeSeat(it *item) {
 
 // response makes a response object the one that the agent has begun to read.
 func (w *edit) response(path string, o *object, ends bool) {
-	if w.continuations > 0 || w.req.verb == cancel && w.moved {
+	if w.continuations > 0 || (w.req.verb == cancel && w.moved) {
 		for _, f := range []struct{ name, first, own string }{
 			{"id", w.head.id, o.head.id}, {"created_at", w.head.created, o.head.created}, {"previous_response_id", w.previous(), o.head.previous},
 		} {
@@ -150,8 +134,8 @@ func (w *edit) response(path string, o *object, ends bool) {
 		return
 	}
 	w.output(path, o)
-	if len(w.spent) > 0 && string(w.spent) != "null" {
-		w.Set(path+"usage", string(intercept.AddUsage(w.spent, []byte(o.usage))))
+	if len(w.priorUsage) > 0 && string(w.priorUsage) != "null" {
+		w.Set(path+"usage", string(intercept.AddUsage(w.priorUsage, []byte(o.usage))))
 	}
 }
 
@@ -179,20 +163,20 @@ func (a *answer) endingItem(i int, o *object, taken map[*item]bool) *item {
 // output rewrites the list of output items. Some servers list none at the end of
 // a stream, although there were some.
 func (w *edit) output(path string, o *object) {
-	if len(o.output) == 0 && len(w.items) > 0 && w.upstream.Kind() == intercept.FormStream {
+	if len(o.output) == 0 && len(w.items) > 0 && !w.whole {
 		return
 	}
-	items := append([]string(nil), w.past.output...)
+	items := append([]string(nil), w.answerState.output...)
 	changed := len(items) > 0
 	taken := make(map[*item]bool)
 	for i, shown := range o.output {
 		raw := shown.raw
 		if it := w.endingItem(i, o, taken); it != nil {
 			taken[it] = true
-			if w.plan.renders(it) {
-				raw = it.canonical(w.plan)
+			if renders(w.plan, it) {
+				raw = it.rendered(w.plan)
 			}
-			if w.plan.drops(it) {
+			if !w.plan.Reaches(&it.Unit) {
 				raw = ""
 			}
 		} else if w.runs(shown) != nil {
@@ -203,12 +187,12 @@ func (w *edit) output(path string, o *object) {
 		}
 	}
 	for _, it := range w.items {
-		if !taken[it] && w.plan.renders(it) {
-			items, changed = append(items, it.canonical(w.plan)), true
+		if !taken[it] && renders(w.plan, it) {
+			items, changed = append(items, it.rendered(w.plan)), true
 		}
 	}
-	if w.plan.note != "" {
-		items, changed = append(items, w.noteItem()), true
+	if w.plan.Notice != "" {
+		items, changed = append(items, w.noticeMessage(w.plan.Notice)), true
 	}
 	if changed {
 		w.Set(path+"output", string(list(items)))

@@ -127,9 +127,9 @@ func (a *answer) doubtOffer(it *item) {
 	c.offered = e.namespace == "" || a.offers(e.namespace, e.name)
 	switch {
 	case !c.offered:
-		c.doubts.Doubt("It names a namespace of tools that the request does not offer; some clients go by the name alone.")
+		it.Doubt("It names a namespace of tools that the request does not offer; some clients go by the name alone.")
 	case e.namespace == "" && c.form.tool == "" && c.form.typ != approvalRequest && a.within(e.name) && !a.offers("", e.name):
-		c.doubts.Doubt("It names no namespace, and the request offers the tool within one only, where some clients find it all the same.")
+		it.Doubt("It names no namespace, and the request offers the tool within one only, where some clients find it all the same.")
 	}
 }
 

@@ -113,15 +113,15 @@ func (m *manner) note(e *event, part []byte) {
 // blanks stand before them is the same in all of a body: see [intercept.Body.Payloads].
 func (m *manner) fits(e *event, part []byte) bool {
 	event := sse.Parse(part)
-	if len(event.Data) != 1 || len(event.Stray) > 0 || (event.Name != nil) != m.named || m.named && string(event.Name) != e.typ {
+	if len(event.Data) != 1 || len(event.Stray) > 0 || (event.Name != nil) != m.named || (m.named && string(event.Name) != e.typ) {
 		return false
 	}
 	return (e.number >= 0) == m.numbered && (!m.numbered || e.number > m.last)
 }
 
 // uniform reports whether an event of a call is one that all clients read alike.
-func (p *passage) uniform(it *item, e *event) bool {
-	if !p.manner.fits(e, p.part) || e.index != it.index {
+func (p *eventBatch) uniform(it *item, e *event) bool {
+	if !p.manner.fits(e, p.part.Bytes) || e.index != it.index {
 		return false
 	}
 	switch top := gjson.Parse(e.raw); e.kind {
@@ -223,13 +223,32 @@ func (c *call) find(path string) *piece {
 // unlike notes that clients may read a call in different ways. It cannot be taken back
 // where the beginning of the call has reached the agent.
 func (it *item) unlike() error {
-	c := it.call
-	if c == nil || c.form.typ == approvalRequest {
+	if it.call == nil || it.call.form.typ == approvalRequest {
 		return nil
 	}
-	if c.passed || c.broken {
-		return intercept.NotUnderstood("a call of a tool that is allowed by name goes on in a form that clients read in different ways, after its beginning had passed")
+	return it.Differ()
+}
+
+// A call of a tool that is allowed by its name passes unbuffered as long as it is
+// plain. Its beginning waits for the first event after it, which shows whether the
+// input comes in fragments at all: clients that add them up run a call without any
+// with an empty input.
+
+// plain reports whether an event of a call may pass unbuffered: the beginning of the
+// next item, or what follows of the last one.
+func (p *eventBatch) plain(it *item, e *event) bool {
+	c := it.call
+	if !p.verbatim() || it.Odd || len(it.Doubts) > 0 || c.form.typ != "function_call" || p.items[len(p.items)-1] != it {
+		return false
 	}
-	c.odd = true
-	return nil
+	switch {
+	case e.kind == kindAdded:
+		text, _ := it.entry.input(c.form)
+		return text == ""
+	case !it.Passing():
+		return false
+	case e.kind == kindInput && !e.input.fragment:
+		return c.piece("").fragments.String() == e.text && (e.text == "" || intercept.Strict([]byte(e.text)) == nil)
+	}
+	return e.kind == kindInput || e.kind == kindDone
 }

@@ -8,19 +8,16 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// readWhole reads an answer that is one JSON body.
-func (a *answer) readWhole(framed bool) error {
-	body, err := a.upstream.Value(framed)
-	if err != nil {
-		return err
-	}
-	o, err := decodeWhole(string(body))
+// ReadWhole implements [intercept.Codec].
+func (a *answer) ReadWhole(p *intercept.Part) error {
+	a.whole = true
+	o, err := decodeWhole(string(p.Bytes))
 	if err != nil {
 		return err
 	}
 	a.learn(o, true)
 	for _, e := range o.output {
-		it, err := a.open(e, -1)
+		it, err := a.open(p, e, -1)
 		if err != nil {
 			return err
 		}
@@ -28,11 +25,11 @@ func (a *answer) readWhole(framed bool) error {
 		a.ending = append(a.ending, it)
 		switch {
 		case a.req.verb == compact && it.call != nil && a.req.brought(e):
-			it.call = nil
+			it.call, it.Call = nil, false
 		case a.req.verb == compact:
-			it.void = a.req.known.hides(e)
+			it.Void = a.req.known.hides(e)
 		case it.call != nil:
-			it.void = o.pending()
+			it.Void = o.pending()
 		}
 		if !e.uniform() {
 			if err := it.unlike(); err != nil {
@@ -76,12 +73,11 @@ func (Dialect) Harmless(body []byte) bool {
 	return !slices.ContainsFunc(o.output, func(e *entry) bool { return e.form() != nil })
 }
 
-// finishWhole renders a whole answer whose calls were changed, or that comes after
-// hidden turns.
-func (s *settling) finishWhole() ([]byte, error) {
-	w := edit{answer: s.answer, plan: &s.plan, Patch: intercept.Patch{JSON: s.object.raw}}
-	if s.object.listed || s.continuations > 0 {
-		w.response("", s.object, true)
+// RewriteWhole implements [intercept.Codec].
+func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
+	w := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: a.object.raw}}
+	if a.object.listed || a.continuations > 0 {
+		w.response("", a.object, true)
 	}
 	return []byte(w.JSON), w.Err
 }
