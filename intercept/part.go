@@ -69,11 +69,13 @@ func (p *Part) Event(e Event) error {
 	}
 	a := p.answer
 	if !e.Uniform {
-		if a.traits.Resumes {
-			u.Odd = true
-		} else if err := u.Differ(); err != nil {
-			return err
+		if !a.traits.Resumes {
+			if err := u.Differ(); err != nil {
+				return err
+			}
+			e.Plain = false
 		}
+		u.Odd = true
 	}
 	switch {
 	case e.Kind == EventOpen && e.Plain && a.streams(u):

@@ -135,7 +135,9 @@ func newTool(def gjson.Result, free bool) intercept.Tool {
 }
 
 // Answer implements [intercept.Request].
-func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
+func (r *request) Answer(limits intercept.Limits) intercept.Answer {
+	return intercept.NewAnswer(newAnswer(r, limits), limits)
+}
 
 // Made implements [intercept.Request].
 func (r *request) Made() string {
