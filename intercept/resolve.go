@@ -81,7 +81,7 @@ func (b *budget) store(n int) error {
 }
 
 // Settle takes the rulings, in the order of Calls.
-func (a *Answer2) Settle(rulings []Ruling) (Settlement, error) {
+func (a *Answer) Settle(rulings []Ruling) (Settlement, error) {
 	pending := a.pending()
 	if len(rulings) != len(pending) {
 		return Settlement{}, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
@@ -115,7 +115,7 @@ func (a *Answer2) Settle(rulings []Ruling) (Settlement, error) {
 
 // brokenCall refuses to go on when a call whose beginning has reached the agent
 // would have to change.
-func (a *Answer2) brokenCall(plan *Plan) error {
+func (a *Answer) brokenCall(plan *Plan) error {
 	for _, u := range a.codec.Calls() {
 		stopped := plan.Aborted != nil && !a.traits.Resumes
 		if u.ruled && u.Broken() && (u.ruling.Fate != Release || stopped) {
@@ -126,7 +126,7 @@ func (a *Answer2) brokenCall(plan *Plan) error {
 }
 
 // unchanged reports whether the agent gets the body as upstream sent it.
-func (a *Answer2) unchanged(plan *Plan) bool {
+func (a *Answer) unchanged(plan *Plan) bool {
 	if plan.Aborted != nil || !a.codec.Verbatim(nil) {
 		return false
 	}
@@ -139,7 +139,7 @@ func (a *Answer2) unchanged(plan *Plan) bool {
 }
 
 // render returns what the agent gets now.
-func (a *Answer2) render(plan *Plan) ([]byte, error) {
+func (a *Answer) render(plan *Plan) ([]byte, error) {
 	switch {
 	case plan.Unchanged:
 		return a.body.AsItCame(a.kept.Bytes()), nil

@@ -63,7 +63,7 @@ func unpadded(payload []byte) []byte {
 }
 
 // learn remembers the form of a part that was just decoded.
-func (a *Answer2) learn(p *Part) {
+func (a *Answer) learn(p *Part) {
 	t, ok := a.codec.Template(p)
 	if !ok {
 		return
@@ -88,14 +88,14 @@ func (a *Answer2) learn(p *Part) {
 
 // Forget makes the answer decode the next events: the forms that it has learned do not
 // hold any more.
-func (a *Answer2) Forget() { a.templates = templates{} }
+func (a *Answer) Forget() { a.templates = templates{} }
 
 // Forget is [Answer.Forget] for the codec.
 func (p *Part) Forget() { p.answer.Forget() }
 
 // known takes a part of a known form: it passes or is held as the part did that the
 // form was learned from.
-func (a *Answer2) known(part []byte) (bool, error) {
+func (a *Answer) known(part []byte) (bool, error) {
 	t, texts := a.templates.match(part)
 	if t == nil {
 		return false, nil

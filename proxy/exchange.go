@@ -33,7 +33,7 @@ type exchange struct {
 	req      intercept.Request
 	says     intercept.Info // once it was needed: see info
 	informed bool
-	answer   intercept.Answer
+	answer   *intercept.Answer
 	began    time.Time
 	pulse    intercept.Pulse
 

@@ -162,7 +162,7 @@ func (x *exchange) prepare() *intercept.Error {
 	if refusal := x.spend(); refusal != nil {
 		return refusal
 	}
-	x.answer = x.req.Answer(intercept.Limits{
+	x.answer = intercept.NewAnswer(x.req, intercept.Limits{
 		Pass: x.passByName, MaxBytes: x.p.options.MaxBody, MaxContinuations: x.p.options.MaxContinuations, TurnID: x.turn,
 	})
 	return nil

@@ -191,8 +191,8 @@ func (a *answer) Text() string {
 
 // Heartbeat implements [intercept.Codec]: a chunk that repeats the stream's own id,
 // without choices or with an empty delta of one that has not ended.
-func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
-	if a.head.id == "" {
+func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
+	if form == intercept.FormWhole || pulse == intercept.PulseComment || a.head.id == "" {
 		return nil
 	}
 	choices := "[]"

@@ -11,7 +11,7 @@ import (
 // [Play] plays a whole one.
 type Player struct {
 	Request intercept.Request
-	Answer  intercept.Answer
+	Answer  *intercept.Answer
 	Got     strings.Builder      // by the agent
 	Last    intercept.Settlement // of the turn
 	t       testing.TB
@@ -26,7 +26,7 @@ func NewPlayer(t testing.TB, r intercept.Request, block int, limits intercept.Li
 		limits.MaxContinuations = 4
 	}
 	limits.TurnID = "t1"
-	return &Player{Request: r, Answer: r.Answer(limits), t: t, block: block}
+	return &Player{Request: r, Answer: intercept.NewAnswer(r, limits), t: t, block: block}
 }
 
 // Feed lets an upstream body come.
@@ -71,7 +71,7 @@ func Bench(b *testing.B, r intercept.Request, answer string, n int) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		a := r.Answer(intercept.Limits{MaxBytes: 1 << 20, TurnID: "t"})
+		a := intercept.NewAnswer(r, intercept.Limits{MaxBytes: 1 << 20, TurnID: "t"})
 		a.Begin("")
 		for at := 0; at < len(body); at += n {
 			if _, err := a.Write(body[at:min(at+n, len(body))]); err != nil {

@@ -109,8 +109,9 @@ func (a *answer) said() string {
 // Heartbeat implements [intercept.Codec]: the event by which OpenAI itself keeps
 // a stream alive, once it has begun and where its events are numbered, but not
 // where the agent can come back for the events from a number on.
-func (a *answer) Heartbeat(intercept.Pulse) []byte {
-	if !a.numbered || a.next == 0 || a.resumable() {
+func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
+	plain := form == intercept.FormWhole || pulse == intercept.PulseComment
+	if plain || !a.numbered || a.next == 0 || a.resumable() {
 		return nil
 	}
 	number := a.count()

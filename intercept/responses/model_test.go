@@ -57,7 +57,7 @@ func (d *dialogue) send(e intercept.Envelope) string {
 		d.keep(intercept.Settlement{Hidden: [][]byte{once.Record}})
 		d.turn++
 	}
-	a := req.Answer(intercept.Limits{MaxContinuations: 3, TurnID: fmt.Sprint("t", d.turn)})
+	a := intercept.NewAnswer(req, intercept.Limits{MaxContinuations: 3, TurnID: fmt.Sprint("t", d.turn)})
 	var out strings.Builder
 	for next := req.Envelope(); ; {
 		reply := d.model.Reply(&scripted.Request{Method: next.Method, Path: next.Path, RawQuery: next.Query, Body: next.Body})
@@ -93,7 +93,7 @@ func (d *dialogue) keep(settled intercept.Settlement) {
 	}
 }
 
-func (d *dialogue) settle(a intercept.Answer, reply scripted.Reply, out *strings.Builder) intercept.Settlement {
+func (d *dialogue) settle(a *intercept.Answer, reply scripted.Reply, out *strings.Builder) intercept.Settlement {
 	d.t.Helper()
 	a.Begin("")
 	for _, w := range reply.Body {

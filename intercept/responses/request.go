@@ -232,10 +232,8 @@ func fingerprint(item gjson.Result) string {
 	return intercept.Fingerprint(item.Get("type").Str, item.Get("call_id").Str, item.Get("output").Raw)
 }
 
-// Answer implements [intercept.Request].
-func (r *request) Answer(limits intercept.Limits) intercept.Answer {
-	return intercept.NewAnswer(newAnswer(r, limits), limits)
-}
+// Codec implements [intercept.Request].
+func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r, limits) }
 
 // Made implements [intercept.Request].
 func (r *request) Made() string {
