@@ -14,11 +14,12 @@ type Answer struct {
 	body      Body // of upstream, the current one
 	out       Gather
 	kept      Kept[[]*Unit] // with the units that the events of a part are about
-	calls     []*Unit       // of the body, as they began
+	calls     []*Unit       // of the body: as they began, after its end in the order of the codec
 	waiting   *Unit         // a call that may pass by its name, of which only the beginning came
 	complete  bool          // the body has said its last word
 	templates templates
 	reading   Part
+	plan      Plan
 
 	continued int // how often the answer has gone on after a denial
 	budget    budget
@@ -53,6 +54,9 @@ func (a *Answer) End(framed bool) ([]byte, error) {
 	if err == nil {
 		err = a.codec.Close(framed || a.body.Form() != FormStream, a.held())
 	}
+	if err == nil {
+		a.calls = a.codec.Calls()
+	}
 	return out, err
 }
 
@@ -61,7 +65,8 @@ func (a *Answer) readWhole(framed bool) error {
 	if err != nil {
 		return err
 	}
-	return a.codec.ReadWhole(&Part{Bytes: value, answer: a})
+	a.reading = Part{Bytes: value, answer: a}
+	return a.codec.ReadWhole(&a.reading)
 }
 
 // endStream takes a last part without a blank line.
@@ -82,7 +87,7 @@ func (a *Answer) endStream(bool) ([]byte, error) {
 func (a *Answer) Shrink() {
 	a.kept.Pack()
 	a.body.Shrink()
-	a.templates, a.reading = templates{}, Part{}
+	a.templates, a.reading, a.plan = templates{}, Part{}, Plan{}
 }
 
 // Streamed reports whether the body is an event stream; it is false before
@@ -99,19 +104,12 @@ func (a *Answer) Holding() bool { return a.body.Form() == FormWhole || a.held() 
 // held reports whether parts of a stream are kept back.
 func (a *Answer) held() bool { return a.kept.Len() > 0 }
 
-// pending lists the calls that need a ruling, in the order of the answer.
-func (a *Answer) pending() (list []*Unit) {
-	for _, u := range a.codec.Calls() {
-		if u.pending() {
-			list = append(list, u)
-		}
-	}
-	return list
-}
-
 // Calls lists the calls that need a ruling, after End.
 func (a *Answer) Calls() (list []Call) {
-	for _, u := range a.pending() {
+	for _, u := range a.calls {
+		if !u.pending() {
+			continue
+		}
 		a.codec.Judge(u)
 		c := a.codec.Call(u)
 		if a.codec.Canonical(u) {
@@ -125,7 +123,7 @@ func (a *Answer) Calls() (list []Call) {
 // Passed lists the calls that went on unbuffered because their tool is allowed
 // by name, after End.
 func (a *Answer) Passed() (list []Call) {
-	for _, u := range a.codec.Calls() {
+	for _, u := range a.calls {
 		if u.passed {
 			list = append(list, a.codec.Call(u))
 		}

@@ -60,8 +60,9 @@ type Codec interface {
 	Conclude(plan *Plan) (Settlement, error)
 
 	// Template describes the form of the part that was read last, if further events of
-	// that form need no decoder.
-	Template(p *Part) (Template, bool)
+	// that form need no decoder. Slots are what differs between them, see [NewShape];
+	// without any there is no form.
+	Template(p *Part) (t Template, slots []Span)
 	// Repeat takes an event of a known form, and returns what it adds to the input of a
 	// call and how many bytes are remembered of it. It is false where the event has to
 	// be decoded after all; then nothing was taken.

@@ -196,20 +196,6 @@ func Ends(rulings []Ruling) string {
 	return ""
 }
 
-// Assign gives each pending call its ruling. Aborted is the first that ends the
-// run, nil where none does.
-func Assign[C comparable](fates map[C]Ruling, pending []C, rulings []Ruling) (aborted *Ruling, err error) {
-	if len(rulings) != len(pending) {
-		return nil, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
-	}
-	for i, c := range pending {
-		if fates[c] = rulings[i]; rulings[i].Fate == Abort && aborted == nil {
-			aborted = &rulings[i]
-		}
-	}
-	return aborted, nil
-}
-
 // Pulse is the form of a heartbeat in a stream.
 type Pulse int
 

@@ -215,7 +215,8 @@ func (a *Answer) allowedByName(calls []*Unit) bool {
 // pass lets the part go, as it came or rewritten, after what waited for it.
 func (a *Answer) pass(p *Part, waited bool) error {
 	if !a.codec.Verbatim(p) {
-		out, err := a.codec.Rewrite(p.Bytes, p.units, &Plan{})
+		a.plan = Plan{}
+		out, err := a.codec.Rewrite(p.Bytes, p.units, &a.plan)
 		a.out.Add(out)
 		return err
 	}

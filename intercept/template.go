@@ -5,9 +5,7 @@ import "bytes"
 // Template is the form of an event of a stream that was decoded: a piece of text, or
 // of the input of a call. A further event of that form needs no decoder.
 type Template struct {
-	// Name is the event line, "" for none; Slots are what differs, see [NewShape].
-	Name  string
-	Slots []Span
+	Name string // the event line, "" for none
 	// Call is the call to whose input the event adds, nil for other text. Units are
 	// those of the part.
 	Call  *Unit
@@ -33,7 +31,7 @@ func (r *templates) match(part []byte) (*Template, [][]byte) {
 	name, read := "", false
 	for i := range r.known {
 		t := &r.known[i]
-		if t.Slots == nil {
+		if t.shape.literals == nil {
 			continue
 		}
 		if !read || t.Name != name {
@@ -64,8 +62,8 @@ func unpadded(payload []byte) []byte {
 
 // learn remembers the form of a part that was just decoded.
 func (a *Answer) learn(p *Part) {
-	t, ok := a.codec.Template(p)
-	if !ok {
+	t, slots := a.codec.Template(p)
+	if len(slots) == 0 {
 		return
 	}
 	payload, ok := Single(p.Bytes, t.Name)
@@ -73,15 +71,15 @@ func (a *Answer) learn(p *Part) {
 		t.Name = ""
 		payload, ok = Single(p.Bytes, "")
 	}
-	if payload = unpadded(payload); !ok || len(t.Slots) == 0 {
+	if payload = unpadded(payload); !ok {
 		return
 	}
-	for _, s := range t.Slots {
+	for _, s := range slots {
 		if s.Start <= 0 || s.Start > s.End || s.End > len(payload) {
 			return
 		}
 	}
-	t.shape = NewShape(payload, t.Slots)
+	t.shape = NewShape(payload, slots)
 	a.templates.known[a.templates.next] = t
 	a.templates.next = (a.templates.next + 1) % len(a.templates.known)
 }

@@ -14,14 +14,14 @@ type slots struct {
 }
 
 // Template implements [intercept.Codec].
-func (a *answer) Template(p *intercept.Part) (t intercept.Template, ok bool) {
+func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []intercept.Span) {
 	chunks, units := a.batch.chunks, p.Units()
 	if len(chunks) != 1 || len(chunks[0].choices) != 1 || chunks[0].failed || chunks[0].usage != "" || a.continuing != nil {
-		return t, false
+		return t, nil
 	}
 	d := &chunks[0].choices[0]
 	if d.finish != "" || d.role || d.logprobs.IsObject() {
-		return t, false
+		return t, nil
 	}
 	s := &slots{choice: a.known(d.index), words: d.contents}
 	t.Units, t.Overtakes, t.Of = units, d.contents, s
@@ -30,13 +30,14 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, ok bool) {
 	case len(units) == 1 && len(d.texts) == 0 && !a.batch.opens && d.calls[0].name == "" && d.calls[0].id == "":
 		args := gjson.GetBytes(payload, "choices.0.delta.tool_calls.0.function.arguments")
 		if c := callOf(units[0]); args.Type != gjson.String || c.kind != kindFunction || len(c.Doubts) > 0 {
-			return t, false
+			return t, nil
 		}
-		t.Call, t.Overtakes, t.Slots = units[0], false, []intercept.Span{intercept.Inner(args)}
+		t.Call, t.Overtakes = units[0], false
+		return t, []intercept.Span{intercept.Inner(args)}
 	case len(units) == 0:
-		t.Slots = s.texts(d, payload)
+		return t, s.texts(d, payload)
 	}
-	return t, t.Slots != nil && s.choice != nil
+	return t, nil
 }
 
 // texts finds the strings of a delta that carry text, and the random padding that

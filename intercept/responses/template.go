@@ -17,23 +17,22 @@ type slots struct {
 }
 
 // Template implements [intercept.Codec].
-func (a *answer) Template(p *intercept.Part) (t intercept.Template, ok bool) {
+func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []intercept.Span) {
 	if len(a.batch.events) != 1 || len(p.Units()) != 1 || p.Units()[0] == nil || a.continuations > 0 {
-		return t, false
+		return t, nil
 	}
 	e, it := a.batch.events[0], itemOf(p.Units()[0])
 	s := &slots{number: -1}
 	switch {
 	case it.over || e.slots[1].Type != gjson.String:
-		return t, false
+		return t, nil
 	case e.kind == kindInput && it.call != nil && e.input.fragment && e.name == "" && len(it.Doubts) == 0 && !it.Odd:
 		s.piece, t.Call = it.call.piece(e.input.path), &it.Unit
 	case e.kind != kindBeside || it.call != nil:
-		return t, false
+		return t, nil
 	}
 	t.Name, t.Units, t.Of = e.typ, p.Units(), s
-	t.Slots = s.find(e)
-	return t, true
+	return t, s.find(e)
 }
 
 // find returns what differs from one such event to the next: the text, the sequence
