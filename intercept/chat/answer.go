@@ -45,6 +45,7 @@ type answerState struct {
 	outputs    []*outputChoice // in the order they came
 	continuing *outputChoice   // what upstream continues, nil in the first body
 	priorUsage []byte          // of the bodies before
+	open       bool            // it goes on, or may do so again: usage before its end is left out
 	records    [][]byte
 }
 

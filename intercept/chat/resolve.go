@@ -24,7 +24,8 @@ func (a *answer) Plan(p *intercept.Plan) error {
 	if p.Aborted != nil {
 		a.stop(p)
 	}
-	p.Open = !a.failed && a.unfinished() != nil
+	a.open = !a.failed && a.unfinished() != nil
+	p.Open = a.open
 	return nil
 }
 

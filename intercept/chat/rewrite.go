@@ -16,7 +16,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 	}
 	return intercept.RecastPart(part, payloads, func(_ int, payload []byte) (intercept.Recast, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Recast{JSON: string(payload), Hollow: p.Open, Before: a.notices()}, nil
+			return intercept.Recast{JSON: string(payload), Hollow: a.open, Before: a.notices()}, nil
 		}
 		c, err := decode(string(payload))
 		if err != nil {
@@ -147,7 +147,7 @@ func (e *edit) usageSum() {
 	if e.chunk.usage == "" {
 		return
 	}
-	if e.plan.Open {
+	if e.open {
 		e.Delete("usage")
 		e.hollow = e.hollow || len(e.chunk.choices) == 0
 		return
