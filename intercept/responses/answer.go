@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
 )
 
@@ -21,20 +22,20 @@ type answer struct {
 
 // bodyState is the state of one upstream body.
 type bodyState struct {
-	items   []*item // in the order they opened
-	ending  []*item // in the order of the list at the end
-	strange bool    // one of them is of a type that nobody knows yet
-	manner  manner  // of its events
-	begun   bool    // a response began
-	object  *object // the response as its last event shows it
-	closed  bool    // it said that it is at its end
-	done    bool    // [DONE] was there
-	failed  bool    // it reported an error
+	items   []*item      // in the order they opened
+	ending  []*item      // in the order of the list at the end
+	strange bool         // one of them is of a type that nobody knows yet
+	manner  manner       // of its events
+	begun   bool         // a response began
+	object  *wire.Object // the response as its last event shows it
+	closed  bool         // it said that it is at its end
+	done    bool         // [DONE] was there
+	failed  bool         // it reported an error
 }
 
 // answerState is what outlives a continuation.
 type answerState struct {
-	head          head // of the first response
+	head          wire.Head // of the first response
 	continuations int
 	denials       int                  // those of them after a denial
 	rounds        []round              // the turns before
@@ -101,7 +102,7 @@ func (a *answer) Text() string { return a.text + a.said() }
 func (a *answer) said() string {
 	var b strings.Builder
 	for _, it := range a.items {
-		b.WriteString(it.entry.message())
+		b.WriteString(it.entry.Message())
 	}
 	return b.String()
 }
@@ -122,7 +123,7 @@ func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
 // resumable reports whether the agent may ask for the events of the answer again,
 // so that their numbers have to be those that upstream would give them.
 func (a *answer) resumable() bool {
-	return a.req.id != "" || a.req.background() || (a.object != nil && a.object.background)
+	return a.req.id != "" || a.req.background() || (a.object != nil && a.object.Background)
 }
 
 // retrievable reports whether the agent may ask for the answer again.
@@ -131,7 +132,7 @@ func (a *answer) retrievable() bool { return a.resumable() || a.keeps() }
 // keeps reports whether upstream keeps the answer. What the request asks for
 // counts more than what servers put into every answer.
 func (a *answer) keeps() bool {
-	return a.object != nil && a.object.stored && !a.req.unstored()
+	return a.object != nil && a.object.Stored && !a.req.unstored()
 }
 
 // Fail implements [intercept.Codec]: an error and, where a response has begun,
@@ -143,7 +144,7 @@ func (a *answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
 	message, code := intercept.Quote("heldcall: "+e.Reason), intercept.Quote(string(e.Code))
 	failed := `"code":` + code + `,"message":` + message
 	out := a.render(dst, "error", failed+`,"param":null,"error":`+errorObject(e))
-	if a.head.id == "" {
+	if a.head.ID == "" {
 		return out
 	}
 	return a.render(out, "response.failed", `"response":`+a.failure(failed))

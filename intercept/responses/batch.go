@@ -4,13 +4,14 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 )
 
 // eventBatch is the events of one part of a stream on their way to their items.
 type eventBatch struct {
 	*answer
 	part   *intercept.Part
-	events []*event
+	events []*wire.Event
 	marks  bool // [DONE] is in it
 }
 
@@ -43,7 +44,7 @@ func (a *answer) Read(part *intercept.Part) error {
 }
 
 func (p *eventBatch) read(payload string, names []string) error {
-	e, err := decode(payload, names)
+	e, err := wire.Decode(payload, names)
 	if err != nil {
 		return err
 	}
@@ -53,101 +54,101 @@ func (p *eventBatch) read(payload string, names []string) error {
 	if err != nil {
 		return err
 	}
-	if late && (it != nil || e.response != nil) {
+	if late && (it != nil || e.Response != nil) {
 		return intercept.NotUnderstood("it goes on after its end")
 	}
 	p.events = append(p.events, e)
 	if err := p.report(it, e); err != nil {
 		return err
 	}
-	p.manner.last = max(p.manner.last, e.number)
+	p.manner.last = max(p.manner.last, e.Number)
 	return nil
 }
 
 // report tells the answer of an event, with the item that it is about.
-func (p *eventBatch) report(it *item, e *event) error {
+func (p *eventBatch) report(it *item, e *wire.Event) error {
 	switch {
 	case it == nil:
 		return p.part.Event(intercept.Event{})
 	case it.call == nil:
-		if e.kind == kindDone {
-			if err := p.part.Hear(len(e.raw)); err != nil {
+		if e.Kind == wire.KindDone {
+			if err := p.part.Hear(len(e.Raw)); err != nil {
 				return err
 			}
 		}
 		return p.part.Event(intercept.Event{Unit: &it.Unit})
 	}
-	if err := p.part.Hear(e.size()); err != nil {
+	if err := p.part.Hear(e.Size()); err != nil {
 		return err
 	}
-	event := intercept.Event{Unit: &it.Unit, Uniform: it.call.form.typ == approvalRequest || p.uniform(it, e), Plain: p.plain(it, e)}
-	switch e.kind {
-	case kindAdded:
+	event := intercept.Event{Unit: &it.Unit, Uniform: it.call.form.Type == wire.ApprovalRequest || p.uniform(it, e), Plain: p.plain(it, e)}
+	switch e.Kind {
+	case wire.KindAdded:
 		event.Kind = intercept.EventOpen
-	case kindDone:
+	case wire.KindDone:
 		event.Kind = intercept.EventClose
-	case kindInput:
+	case wire.KindInput:
 		event.Kind = intercept.EventInput
-		if e.input.fragment {
-			event.Text = e.text
+		if e.Input.Fragment {
+			event.Text = e.Text
 		}
 	}
 	return p.part.Event(event)
 }
 
 // observe notes what an event contains, and finds the item that it is about.
-func (p *eventBatch) observe(e *event) (it *item, err error) {
-	if e.says && p.strange {
+func (p *eventBatch) observe(e *wire.Event) (it *item, err error) {
+	if e.HasContent && p.strange {
 		return nil, intercept.NotUnderstood("an event of an unknown type is beside an output item of an unknown type")
 	}
-	p.numbered = p.numbered || e.number >= 0
-	if e.response != nil {
+	p.numbered = p.numbered || e.Number >= 0
+	if e.Response != nil {
 		if err := p.learnObject(e); err != nil {
 			return nil, err
 		}
 	}
-	switch e.kind {
-	case kindAdded:
-		return p.open(p.part, e.entry, e.index)
-	case kindDone:
+	switch e.Kind {
+	case wire.KindAdded:
+		return p.open(p.part, e.Entry, e.Index)
+	case wire.KindDone:
 		return p.finish(p.part, e)
-	case kindInput:
+	case wire.KindInput:
 		return p.input(e)
-	case kindEnd, kindFailed:
+	case wire.KindEnd, wire.KindFailed:
 		return nil, p.end(e)
 	}
-	if e.index >= 0 || e.itemID != "" {
+	if e.Index >= 0 || e.ItemID != "" {
 		return p.at(e)
 	}
 	return nil, nil
 }
 
 // input takes an event with a part of an input.
-func (p *eventBatch) input(e *event) (*item, error) {
+func (p *eventBatch) input(e *wire.Event) (*item, error) {
 	it, err := p.at(e)
 	switch {
 	case err != nil:
 		return nil, err
 	case it != nil && it.call != nil:
 		return it, it.take(e)
-	case it == nil || it.entry.typ != e.input.of: // else the provider runs it
+	case it == nil || it.entry.Type != e.Input.Of: // else the provider runs it
 		return nil, intercept.NotUnderstood("an event has the input of a call that did not begin")
 	}
 	return it, nil
 }
 
 // learnObject keeps what the response says of itself.
-func (p *eventBatch) learnObject(e *event) error {
-	o := e.response
+func (p *eventBatch) learnObject(e *wire.Event) error {
+	o := e.Response
 	switch {
-	case e.kind == kindBegin && (len(p.answer.items) > 0 || p.closed):
+	case e.Kind == wire.KindBegin && (len(p.answer.items) > 0 || p.closed):
 		return intercept.NotUnderstood("a second response begins within it")
-	case e.kind != kindEnd && e.kind != kindFailed && p.showsCalls(o):
+	case e.Kind != wire.KindEnd && e.Kind != wire.KindFailed && p.showsCalls(o):
 		return intercept.NotUnderstood("a response shows calls before they are made")
 	}
-	p.begun = p.begun || e.kind == kindBegin
-	p.learn(o, e.kind == kindEnd || e.kind == kindFailed)
-	if e.kind == kindState { // some clients forget what they have got of a call that has begun
+	p.begun = p.begun || e.Kind == wire.KindBegin
+	p.learn(o, e.Kind == wire.KindEnd || e.Kind == wire.KindFailed)
+	if e.Kind == wire.KindState { // some clients forget what they have got of a call that has begun
 		return p.unlike(func(it *item) bool { return !it.over })
 	}
 	return nil
@@ -165,8 +166,8 @@ func (a *answer) unlike(which func(*item) bool) error {
 	return nil
 }
 
-func (a *answer) showsCalls(o *object) bool {
-	for _, e := range o.output {
+func (a *answer) showsCalls(o *wire.Object) bool {
+	for _, e := range o.Output {
 		if a.runs(e) != nil {
 			return true
 		}
@@ -176,34 +177,34 @@ func (a *answer) showsCalls(o *object) bool {
 
 // learn remembers a response. Until it ends, nothing that is remembered pins the
 // event that brought it, which repeats the request's tools.
-func (a *answer) learn(o *object, ended bool) {
+func (a *answer) learn(o *wire.Object, ended bool) {
 	if !ended {
 		tools := ""
 		if a.req.verb == retrieve {
-			tools = strings.Clone(o.tools)
+			tools = strings.Clone(o.Tools)
 		}
-		o = &object{
-			head:   head{strings.Clone(o.head.id), strings.Clone(o.head.created), strings.Clone(o.head.previous)},
-			status: strings.Clone(o.status), conversation: strings.Clone(o.conversation), tools: tools,
-			stored: o.stored, unstored: o.unstored, background: o.background,
+		o = &wire.Object{
+			Head:   wire.Head{ID: strings.Clone(o.Head.ID), Created: strings.Clone(o.Head.Created), Previous: strings.Clone(o.Head.Previous)},
+			Status: strings.Clone(o.Status), Conversation: strings.Clone(o.Conversation), Tools: tools,
+			Stored: o.Stored, Unstored: o.Unstored, Background: o.Background,
 		}
 	}
 	a.object = o
-	if a.continuations == 0 && o.head.id != "" {
-		a.head = o.head
+	if a.continuations == 0 && o.Head.ID != "" {
+		a.head = o.Head
 	}
 }
 
 // end takes the list of output items with which a response ends. It shows calls
 // once more, and must show them as they were; those that only it has are made
 // there.
-func (p *eventBatch) end(e *event) error {
+func (p *eventBatch) end(e *wire.Event) error {
 	p.closed = true
-	if e.kind == kindFailed && p.object.pending() {
+	if e.Kind == wire.KindFailed && p.object.Pending() {
 		return nil // nothing of it will be run
 	}
 	taken := make(map[*item]bool)
-	for i, shown := range e.response.output {
+	for i, shown := range e.Response.Output {
 		it, err := p.concluded(shown, p.listed(i, shown, taken))
 		if err != nil {
 			return err
@@ -220,18 +221,18 @@ func (p *eventBatch) end(e *event) error {
 		}
 	}
 	return p.unlike(func(it *item) bool {
-		lacking := len(e.response.output) > 0 && !taken[it] // clients that read the list alone do not see it
+		lacking := len(e.Response.Output) > 0 && !taken[it] // clients that read the list alone do not see it
 		return (lacking || !it.over) && !it.Begun()
 	})
 }
 
 // concluded compares the item that an entry of the list at the end shows, nil where it
 // is of none, with what came of it before.
-func (p *eventBatch) concluded(shown *entry, it *item) (*item, error) {
+func (p *eventBatch) concluded(shown *wire.Entry, it *item) (*item, error) {
 	switch {
 	case it != nil && it.call == nil && p.runs(shown) != nil:
 		return nil, intercept.NotUnderstood("an output item is a call in the list at the end alone")
-	case it != nil && it.over && shown.raw == it.entry.raw:
+	case it != nil && it.over && shown.Raw == it.entry.Raw:
 		return it, nil // it is as uniform as it was when it was done
 	case it != nil && it.over:
 		it.compare(shown)
@@ -250,14 +251,14 @@ func (p *eventBatch) concluded(shown *entry, it *item) (*item, error) {
 		it, made.over = made, true
 		made.doubt("It is only in the list at the end of the answer.")
 	}
-	if it.call == nil || (shown.uniform() && it.agrees(shown) && it.sameInput(shown)) {
+	if it.call == nil || (shown.Uniform() && it.agrees(shown) && it.sameInput(shown)) {
 		return it, nil
 	}
 	return it, it.unlike()
 }
 
 // listed finds the item that the i-th entry of the list at the end shows.
-func (a *answer) listed(i int, shown *entry, taken map[*item]bool) *item {
+func (a *answer) listed(i int, shown *wire.Entry, taken map[*item]bool) *item {
 	if i < len(a.items) && !taken[a.items[i]] && a.items[i].is(shown) {
 		return a.items[i]
 	}
@@ -266,22 +267,22 @@ func (a *answer) listed(i int, shown *entry, taken map[*item]bool) *item {
 			return it
 		}
 	}
-	if i < len(a.items) && !taken[a.items[i]] && a.items[i].entry.typ == shown.typ {
+	if i < len(a.items) && !taken[a.items[i]] && a.items[i].entry.Type == shown.Type {
 		return a.items[i]
 	}
 	return nil
 }
 
-func (it *item) is(e *entry) bool {
-	if it.entry.callID != "" || e.callID != "" {
-		return it.entry.typ == e.typ && it.entry.callID == e.callID
+func (it *item) is(e *wire.Entry) bool {
+	if it.entry.CallID != "" || e.CallID != "" {
+		return it.entry.Type == e.Type && it.entry.CallID == e.CallID
 	}
-	return it.entry.typ == e.typ && it.entry.id == e.id
+	return it.entry.Type == e.Type && it.entry.ID == e.ID
 }
 
 func (p *eventBatch) fails() bool {
 	for _, e := range p.events {
-		if e.kind == kindError || e.kind == kindFailed {
+		if e.Kind == wire.KindError || e.Kind == wire.KindFailed {
 			return true
 		}
 	}
@@ -291,7 +292,7 @@ func (p *eventBatch) fails() bool {
 // closes reports whether the part ends the answer.
 func (p *eventBatch) closes() bool {
 	for _, e := range p.events {
-		if e.kind == kindEnd {
+		if e.Kind == wire.KindEnd {
 			return true
 		}
 	}
@@ -314,7 +315,7 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 		}
 		a.recounted = a.recounted || p.Held()
 		for _, e := range a.batch.events {
-			a.moved = a.moved || (e.response != nil && a.showsCalls(e.response))
+			a.moved = a.moved || (e.Response != nil && a.showsCalls(e.Response))
 		}
 	}
 }
@@ -322,8 +323,8 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 // sent remembers which numbers have gone out.
 func (a *answer) sent(p *intercept.Part) {
 	for _, e := range a.batch.events {
-		if e.number >= 0 {
-			a.next = e.number + 1
+		if e.Number >= 0 {
+			a.next = e.Number + 1
 		}
 	}
 	for _, u := range p.Units() {

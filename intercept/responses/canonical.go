@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -21,7 +22,7 @@ func renders(p *intercept.Plan, it *item) bool {
 // Canonical implements [intercept.Codec].
 func (*answer) Canonical(u *intercept.Unit) bool {
 	it := itemOf(u)
-	return it.canonical() && it.call.form.typ != approvalRequest
+	return it.canonical() && it.call.form.Type != wire.ApprovalRequest
 }
 
 // canonical reports whether a call that is released goes out in canonical form.
@@ -49,16 +50,16 @@ func (w *edit) rendered(it *item) (out []byte) {
 	done := it.rendered(w.plan)
 	at := fmt.Sprintf(`"output_index":%d`, it.seat)
 	of := `"item_id":` + gjson.Get(done, "id").Raw + "," + at
-	out = w.render(out, "response.output_item.added", at+`,"item":`+f.opening(done))
-	for i, t := range f.texts(input) {
-		if f.typ == "shell_call" {
+	out = w.render(out, "response.output_item.added", at+`,"item":`+f.Opening(done))
+	for i, t := range f.Texts(input) {
+		if f.Type == "shell_call" {
 			of = fmt.Sprintf(`%s,"command_index":%d`, at, i)
-			out = w.render(out, f.events+".added", of+`,"command":""`)
+			out = w.render(out, f.Events+".added", of+`,"command":""`)
 		}
-		if t.text != "" {
-			out = w.render(out, f.events+".delta", of+`,"delta":`+intercept.Quote(t.text))
+		if t.Text != "" {
+			out = w.render(out, f.Events+".delta", of+`,"delta":`+intercept.Quote(t.Text))
 		}
-		out = w.render(out, f.events+".done", of+`,"`+inputEvents[f.events+".done"].field+`":`+intercept.Quote(t.text))
+		out = w.render(out, f.Events+".done", of+`,"`+wire.InputEvents[f.Events+".done"].Field+`":`+intercept.Quote(t.Text))
 	}
 	return w.render(out, "response.output_item.done", at+`,"item":`+done)
 }
@@ -68,40 +69,40 @@ func (w *edit) rendered(it *item) (out []byte) {
 // judged as it is.
 func (it *item) rendered(plan *intercept.Plan) string {
 	e, f := it.entry, it.call.form
-	if f.unknown {
+	if f.Unknown {
 		return it.made()
 	}
-	raw, input := e.raw, "{}"
-	if v := e.field(f.field); v.Type != gjson.Null {
+	raw, input := e.Raw, "{}"
+	if v := e.Field(f.Field); v.Type != gjson.Null {
 		input = v.Raw
 	}
 	if edit, edited := plan.Edit(&it.Unit); edited {
-		raw, input = e.withInput(f, edit), edit
+		raw, input = e.WithInput(f, edit), edit
 	}
-	p := intercept.Patch{JSON: known(itemSchemas[f.typ], gjson.Parse(raw))}
-	p.Set("type", intercept.Quote(f.typ))
+	p := intercept.Patch{JSON: known(wire.ItemSchemas[f.Type], gjson.Parse(raw))}
+	p.Set("type", intercept.Quote(f.Type))
 	switch {
-	case f.text:
-		p.Set(f.field, intercept.Quote(it.inputFor(plan)))
-	case f.typ != "computer_call": // its input stands in several fields
-		p.Set(f.field, input)
+	case f.Text:
+		p.Set(f.Field, intercept.Quote(it.inputFor(plan)))
+	case f.Type != "computer_call": // its input stands in several fields
+		p.Set(f.Field, input)
 	}
 	switch {
 	case it.call.repeats:
-		p.Set("id", intercept.Quote(fmt.Sprintf("%s%s_%d", f.ids, it.callID(), it.seat)))
-	case e.id == "":
-		p.Set("id", intercept.Quote(f.ids+it.callID()))
+		p.Set("id", intercept.Quote(fmt.Sprintf("%s%s_%d", f.IDPrefix, it.callID(), it.seat)))
+	case e.ID == "":
+		p.Set("id", intercept.Quote(f.IDPrefix+it.callID()))
 	}
 	p.Set("call_id", intercept.Quote(it.callID()))
-	if f.tool == "" {
-		p.Set("name", intercept.Quote(e.name))
+	if f.Tool == "" {
+		p.Set("name", intercept.Quote(e.Name))
 	}
-	if f.typ == "tool_search_call" { // it was judged as one of the agent's
+	if f.Type == "tool_search_call" { // it was judged as one of the agent's
 		p.Set("execution", `"client"`)
 	}
 	status := "completed"
-	if e.status == "incomplete" {
-		status = e.status
+	if e.Status == "incomplete" {
+		status = e.Status
 	}
 	p.Set("status", intercept.Quote(status))
 	if p.Err != nil {
@@ -120,24 +121,4 @@ func known(s *intercept.Schema, v gjson.Result) string {
 		return true
 	})
 	return "{" + strings.Join(fields, ",") + "}"
-}
-
-// opening is the item of a call as it begins: what comes in fragments is empty.
-func (f *form) opening(done string) string {
-	p := intercept.Patch{JSON: done}
-	if !f.unknown {
-		p.Set("status", `"in_progress"`)
-	}
-	switch {
-	case f.text:
-		p.Set(f.field, `""`)
-	case f.typ == "apply_patch_call" && gjson.Get(done, "operation.diff").Exists():
-		p.Set("operation.diff", `""`)
-	case f.typ == "shell_call" && gjson.Get(done, "action.commands").Exists():
-		p.Set("action.commands", "[]")
-	}
-	if p.Err != nil {
-		return done
-	}
-	return p.JSON
 }

@@ -65,7 +65,7 @@ func (s *resolution) goOn(outputs []string) error {
 	r := s.round(outputs)
 	for _, it := range s.items {
 		if it.call == nil {
-			s.output = append(s.output, it.entry.raw)
+			s.output = append(s.output, it.entry.Raw)
 		}
 	}
 	for _, raw := range append(s.history(), outputs...) {
@@ -75,7 +75,7 @@ func (s *resolution) goOn(outputs []string) error {
 	}
 	s.rounds = append(s.rounds, r)
 	s.text += s.said()
-	s.priorUsage = intercept.AddUsage(s.priorUsage, []byte(s.object.usage))
+	s.priorUsage = intercept.AddUsage(s.priorUsage, []byte(s.object.Usage))
 	s.chain = append(s.chain, s.responseID())
 	s.continuations++
 	if s.denies() {
@@ -89,7 +89,7 @@ func (a *answer) responseID() string {
 	if a.object == nil {
 		return ""
 	}
-	return gjson.Parse(a.object.head.id).Str
+	return gjson.Parse(a.object.Head.ID).Str
 }
 
 // continuation is the request by which the model goes on. Where upstream keeps
@@ -109,7 +109,7 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 	}
 	id := s.responseID()
 	switch {
-	case s.object.conversation != "" || s.req.conversation() != "":
+	case s.object.Conversation != "" || s.req.conversation() != "":
 		body, err = intercept.SetField(body, "input", list(outputs))
 	case (s.keeps() && id != "") || s.sends.Method == http.MethodGet:
 		if body, err = intercept.SetField(body, "previous_response_id", []byte(intercept.Quote(id))); err == nil {
@@ -184,7 +184,7 @@ func (s *resolution) restate() intercept.Envelope {
 	}
 	query, include := splitQuery(e.Query)
 	e.Query = query
-	object := gjson.Parse(s.object.raw)
+	object := gjson.Parse(s.object.Raw)
 	var fields []string
 	add := func(name, raw string) { fields = append(fields, intercept.Quote(name)+":"+raw) }
 	for _, name := range echoed {

@@ -4,22 +4,23 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
 // doubtShape doubts what some clients cannot read, or read in another way.
 func (it *item) doubtShape() {
 	e, c := it.entry, it.call
-	if _, plain := e.input(c.form); !plain {
+	if _, plain := e.Input(c.form); !plain {
 		it.Doubt(intercept.DoubtObject)
 	}
-	if v := e.field(c.form.field); !c.form.text && !c.form.unknown && (v.IsObject() || v.IsArray()) && !openInput.Fits(v) {
+	if v := e.Field(c.form.Field); !c.form.Text && !c.form.Unknown && (v.IsObject() || v.IsArray()) && !wire.OpenInput.Fits(v) {
 		it.Doubt(doubtPrototype)
 	}
-	if len(e.beside) > 0 {
-		it.Doubt("It has something in " + strings.Join(e.beside, ", ") + " too, where some clients may look for arguments.")
+	if len(e.Beside) > 0 {
+		it.Doubt("It has something in " + strings.Join(e.Beside, ", ") + " too, where some clients may look for arguments.")
 	}
-	if c.form.unknown {
+	if c.form.Unknown {
 		it.Doubt("It is of a type that heldcall does not know; its arguments are all that came of it.")
 	}
 }
@@ -35,7 +36,7 @@ func (a *answer) doubtShared(it, other *item) {
 		it.doubt(intercept.DoubtSharedID)
 		other.doubt(intercept.DoubtSharedID)
 	}
-	if it.call != nil && other.call != nil && it.entry.id != "" && it.entry.id == other.entry.id {
+	if it.call != nil && other.call != nil && it.entry.ID != "" && it.entry.ID == other.entry.ID {
 		it.call.repeats, it.Odd = true, true
 	}
 }
@@ -61,8 +62,8 @@ func (it *item) judge() {
 		it.doubt("The answer never says that it is complete.")
 	}
 	began := ""
-	if c.began != nil && c.form.text {
-		began, _ = c.began.input(c.form)
+	if c.began != nil && c.form.Text {
+		began, _ = c.began.Input(c.form)
 	}
 	for _, p := range c.pieces {
 		truth := input
@@ -76,10 +77,10 @@ func (it *item) judge() {
 			it.doubt("Its arguments came in parts that make up something else than the whole.")
 		}
 	}
-	if it.entry.status == "incomplete" {
+	if it.entry.Status == "incomplete" {
 		it.Doubt(intercept.DoubtCut)
 	}
-	if !c.form.free && input != "" {
+	if !c.form.Free && input != "" {
 		it.DoubtArguments(input)
 	}
 }

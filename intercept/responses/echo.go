@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -125,8 +126,8 @@ func (f *finder) add(r *row, item gjson.Result) {
 		if r.size > f.said {
 			r.long, r.said = true, nil
 		}
-	case forms[p.Type] != nil:
-		r.calls = append(r.calls, seenCall(typeIn(item), p.Call, p.Name, item.Get(forms[p.Type].field).String()))
+	case wire.Forms[p.Type] != nil:
+		r.calls = append(r.calls, seenCall(typeIn(item), p.Call, p.Name, item.Get(wire.Forms[p.Type].Field).String()))
 	}
 	if len(r.calls) > f.calls {
 		r.foreign, r.said, r.calls, r.items = true, nil, nil, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -64,7 +65,7 @@ func checkAnswered(t *testing.T, body string) {
 	for _, item := range gjson.Get(body, "input").Array() {
 		typ, id := item.Get("type").Str, item.Get("call_id").Str
 		switch {
-		case typ == approvalRequest:
+		case typ == wire.ApprovalRequest:
 			open = append(open, item.Get("id").Str)
 		case typ == "mcp_approval_response":
 			id = item.Get("approval_request_id").Str
@@ -77,7 +78,7 @@ func checkAnswered(t *testing.T, body string) {
 			if at >= 0 {
 				open = slices.Delete(open, at, at+1)
 			}
-		case id != "" && (forms[typ] != nil || strings.HasSuffix(typ, "_call")):
+		case id != "" && (wire.Forms[typ] != nil || strings.HasSuffix(typ, "_call")):
 			open = append(open, id)
 		}
 	}
@@ -120,19 +121,19 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 // question that heldcall answers, calls of a response that failed or is not done.
 func settled(body []byte) bool {
 	if o, err := decodeWhole(string(bytes.TrimLeft(body, "\ufeff \t\r\n"))); err == nil && gjson.ValidBytes(bytes.TrimPrefix(body, []byte("\ufeff"))) {
-		return o.pending() || slices.ContainsFunc(o.output, func(e *entry) bool { return e.typ == approvalRequest })
+		return o.Pending() || slices.ContainsFunc(o.Output, func(e *wire.Entry) bool { return e.Type == wire.ApprovalRequest })
 	}
 	for _, part := range intercepttest.Parts(body) {
 		list, _ := intercept.Payloads(part)
 		for _, data := range list {
-			e, err := decode(string(data), intercept.EventNames(part, len(list)))
+			e, err := wire.Decode(string(data), intercept.EventNames(part, len(list)))
 			if err != nil {
 				continue
 			}
-			if e.kind == kindError || e.kind == kindFailed || e.entry != nil && e.entry.typ == approvalRequest {
+			if e.Kind == wire.KindError || e.Kind == wire.KindFailed || e.Entry != nil && e.Entry.Type == wire.ApprovalRequest {
 				return true
 			}
-			if e.response != nil && slices.ContainsFunc(e.response.output, func(e *entry) bool { return e.typ == approvalRequest }) {
+			if e.Response != nil && slices.ContainsFunc(e.Response.Output, func(e *wire.Entry) bool { return e.Type == wire.ApprovalRequest }) {
 				return true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -132,12 +133,12 @@ func checkSane(t *testing.T, got []gjson.Result, made []string, fates map[string
 	for _, raw := range made {
 		item := gjson.Parse(raw)
 		fate, ruled := fates[item.Get("call_id").Str]
-		if f := forms[item.Get("type").Str]; ruled && fate == intercept.Edit {
+		if f := wire.Forms[item.Get("type").Str]; ruled && fate == intercept.Edit {
 			value := intercepttest.Edited
-			if f.text {
+			if f.Text {
 				value = intercept.Quote(value)
 			}
-			raw, _ = sjson.SetRaw(raw, f.field, value)
+			raw, _ = sjson.SetRaw(raw, f.Field, value)
 		} else if ruled && fate == intercept.Deny {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -24,8 +25,8 @@ type grant struct {
 // grants are the approvals of the turn.
 func (s *resolution) grants() (list []grant) {
 	for _, it := range s.calls() {
-		if it.call.form.typ == approvalRequest && s.plan.Aborted == nil && it.ruling().Fate == intercept.Release {
-			list = append(list, grant{it.callID(), s.responseID() + " " + it.callID(), it.entry.server, s.req.addressOf(s.offered(), it.entry.server)})
+		if it.call.form.Type == wire.ApprovalRequest && s.plan.Aborted == nil && it.ruling().Fate == intercept.Release {
+			list = append(list, grant{it.callID(), s.responseID() + " " + it.callID(), it.entry.Server, s.req.addressOf(s.offered(), it.entry.Server)})
 		}
 	}
 	return list
@@ -88,7 +89,7 @@ func (s *resolution) useOnce() {
 		return
 	}
 	for _, it := range s.calls() {
-		if it.recalled && it.call.form.typ == approvalRequest && it.ruling().Fate == intercept.Release {
+		if it.recalled && it.call.form.Type == wire.ApprovalRequest && it.ruling().Fate == intercept.Release {
 			it.Rule(intercept.Ruling{Told: approvedBefore})
 		}
 	}
@@ -138,11 +139,11 @@ func (s *splicer) ran(id string, behind []gjson.Result) bool {
 // approved.
 func (s *resolution) noteMade() {
 	for _, it := range s.items {
-		if approval := it.entry.field("approval_request_id").Str; it.entry.typ == "mcp_call" && approval != "" {
+		if approval := it.entry.Field("approval_request_id").Str; it.entry.Type == "mcp_call" && approval != "" {
 			if s.made == nil {
 				s.made = make(map[string]hostedRun)
 			}
-			s.made[approval] = runOf(gjson.Parse(it.entry.raw))
+			s.made[approval] = runOf(gjson.Parse(it.entry.Raw))
 		}
 	}
 }

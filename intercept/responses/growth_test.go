@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -137,7 +138,7 @@ func TestGrowingIsBounded(t *testing.T) {
 		return gjson.Parse(strings.Repeat(`[`, depth) + `"a"` + strings.Repeat(`]`, depth))
 	}
 	longer := func(depth int) gjson.Result { return gjson.Parse(strings.Replace(nested(depth).Raw, "a", "ab", 1)) }
-	if !grows(nested(8), longer(8), 0) || grows(nested(5000), longer(5000), 0) {
+	if !wire.Grows(nested(8), longer(8), 0) || wire.Grows(nested(5000), longer(5000), 0) {
 		t.Error("it is not, or nothing nested grows")
 	}
 }

@@ -3,6 +3,7 @@ package responses
 import (
 	"github.com/go-json-experiment/json"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -76,7 +77,7 @@ func sealed(item gjson.Result) string {
 
 // mark identifies a call for whoever asks for its answer again.
 func (it *item) mark() string {
-	return intercept.Fingerprint(it.entry.typ, it.callID(), it.entry.namespace, it.entry.name, it.input())
+	return intercept.Fingerprint(it.entry.Type, it.callID(), it.entry.Namespace, it.entry.Name, it.input())
 }
 
 // remember notes the rulings of the turn, those of before among them.
@@ -95,21 +96,21 @@ func (s *resolution) round(outputs []string) round {
 	r := round{Outputs: outputs}
 	asks := false
 	for _, it := range s.items {
-		asks = asks || it.entry.typ == approvalRequest
+		asks = asks || it.entry.Type == wire.ApprovalRequest
 	}
 	for _, it := range s.items {
 		if it.call != nil && it.Void {
 			continue
 		}
-		p := part{Seen: s.reaches(it), Type: it.entry.typ, ID: it.entry.id, Text: it.entry.message(), Sealed: sealed(gjson.Parse(it.entry.raw))}
+		p := part{Seen: s.reaches(it), Type: it.entry.Type, ID: it.entry.ID, Text: it.entry.Message(), Sealed: sealed(gjson.Parse(it.entry.Raw))}
 		if it.call != nil {
-			p.Call, p.Name = it.callID(), it.entry.name
+			p.Call, p.Name = it.callID(), it.entry.Name
 		}
 		switch ran := it.ruling(); {
 		case !p.Seen || p.Type == "message" || asks && p.Type == "reasoning":
 			p.Raw = it.made()
 		case ran.Fate == intercept.Edit:
-			p.Raw = it.entry.withInput(it.call.form, ran.Arguments)
+			p.Raw = it.entry.WithInput(it.call.form, ran.Arguments)
 		}
 		r.Items = append(r.Items, p)
 	}
@@ -119,10 +120,10 @@ func (s *resolution) round(outputs []string) round {
 // interim is the record of an answer that goes on: whoever asks for it again must
 // not be asked about its calls once more.
 func (s *resolution) interim() *record {
-	if s.head.id == "" {
+	if s.head.ID == "" {
 		return nil
 	}
-	return &record{Response: gjson.Parse(s.head.id).Str, Chain: s.chain, Ruled: s.ruled}
+	return &record{Response: gjson.Parse(s.head.ID).Str, Chain: s.chain, Ruled: s.ruled}
 }
 
 // again is the record of an answer that hides nothing, for an agent that asks for
@@ -131,7 +132,7 @@ func (s *resolution) again() *record {
 	if s.plan.Aborted != nil || len(s.ruled) == 0 || !s.retrievable() {
 		return nil
 	}
-	return &record{Response: gjson.Parse(s.head.id).Str, Ruled: s.ruled}
+	return &record{Response: gjson.Parse(s.head.ID).Str, Ruled: s.ruled}
 }
 
 // hides reports whether the agent sees less than the model said, or other.
@@ -152,7 +153,7 @@ func (s *resolution) record() *record {
 		return nil
 	}
 	rec := &record{}
-	if !s.failed && s.object != nil && !s.object.pending() {
+	if !s.failed && s.object != nil && !s.object.Pending() {
 		rec.Told = s.req.known.told
 	}
 	rec.Made = s.made
@@ -167,12 +168,12 @@ func (s *resolution) record() *record {
 	last := s.round(s.answers())
 	s.seen(rec, last)
 	rec.Ruled, rec.Chain, rec.Missing, rec.Grants = s.ruled, s.chain, last.Outputs, s.grants()
-	rec.Response = gjson.Parse(s.head.id).Str
+	rec.Response = gjson.Parse(s.head.ID).Str
 	if id := s.responseID(); id != "" {
 		rec.Chain = append(rec.Chain, id)
 	}
 	if s.object != nil {
-		rec.Conversation = s.object.conversation
+		rec.Conversation = s.object.Conversation
 	}
 	if rec.Conversation == "" {
 		rec.Conversation = s.req.conversation()
@@ -217,9 +218,9 @@ func (s *resolution) seen(rec *record, last round) {
 		if !s.reaches(it) {
 			continue
 		}
-		c := seenCall(it.entry.typ, it.entry.callID, it.entry.name, it.input())
+		c := seenCall(it.entry.Type, it.entry.CallID, it.entry.Name, it.input())
 		if r := it.ruling(); r.Fate == intercept.Edit {
-			c = seenCall(it.entry.typ, it.entry.callID, it.entry.name, r.Arguments)
+			c = seenCall(it.entry.Type, it.entry.CallID, it.entry.Name, r.Arguments)
 			c.Note = r.Told
 			if rec.Ran == nil {
 				rec.Ran = make(map[string]string)

@@ -69,14 +69,14 @@ func (a *answer) failure(reason string) string {
 	items := append([]string(nil), a.output...)
 	for _, it := range a.items {
 		if it.seat >= 0 && it.over && (it.call == nil || it.Passed()) {
-			items = append(items, it.entry.raw)
+			items = append(items, it.entry.Raw)
 		}
 	}
-	created := a.head.created
+	created := a.head.Created
 	if !gjson.Valid(created) || created == "" {
 		created = "0"
 	}
 	return fmt.Sprintf(`{"id":%s,"object":"response","created_at":%s,"status":"failed","background":false,"error":{%s},"incomplete_details":null,"instructions":null,"max_output_tokens":null,`+
 		`"model":%s,"output":%s,"parallel_tool_calls":true,"previous_response_id":null,"temperature":null,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":null,"truncation":"disabled","usage":null,"metadata":{}}`,
-		a.head.id, created, reason, intercept.Quote(a.req.text("model")), list(items))
+		a.head.ID, created, reason, intercept.Quote(a.req.text("model")), list(items))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -110,7 +111,7 @@ func (r *request) previous() string {
 }
 
 func (r *request) conversation() string {
-	return conversationID(gjson.ParseBytes(r.Field("conversation")))
+	return wire.ConversationID(gjson.ParseBytes(r.Field("conversation")))
 }
 
 func (r *request) unstored() bool { return string(r.Field("store")) == "false" }

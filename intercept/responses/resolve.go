@@ -22,7 +22,7 @@ func (a *answer) Plan(p *intercept.Plan) error {
 	a.identify()
 	s := resolution{a, p}
 	for _, it := range s.calls() {
-		if r := it.ruling(); r.Fate == intercept.Edit && !it.recalled && !it.call.form.takes(r.Arguments) {
+		if r := it.ruling(); r.Fate == intercept.Edit && !it.recalled && !it.call.form.Takes(r.Arguments) {
 			return intercept.NotUnderstood("a call of it was changed that cannot be, or to arguments that it cannot have")
 		}
 	}
@@ -104,11 +104,11 @@ func (a *answer) Conclude(p *intercept.Plan) (intercept.Settlement, error) {
 // requests.
 func (s *resolution) settled(rec *record) (intercept.Settlement, error) {
 	var settled intercept.Settlement
-	if id := gjson.Parse(s.head.id).Str; id != "" && !s.req.verb.beside() {
+	if id := gjson.Parse(s.head.ID).Str; id != "" && !s.req.verb.beside() {
 		settled.Refers = append(settled.Refers, id)
 	}
-	if s.object != nil && s.object.conversation != "" {
-		settled.Refers = append(settled.Refers, s.object.conversation)
+	if s.object != nil && s.object.Conversation != "" {
+		settled.Refers = append(settled.Refers, s.object.Conversation)
 	}
 	if rec == nil {
 		return settled, s.askedAgain(&settled)

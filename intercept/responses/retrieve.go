@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -28,19 +29,19 @@ func (k *knowledge) following(id string) string {
 }
 
 // hides reports whether an item is one that Splice added.
-func (k *knowledge) hides(e *entry) bool {
-	return len(k.hidden) > 0 && k.hidden[identity(gjson.Parse(e.raw))]
+func (k *knowledge) hides(e *wire.Entry) bool {
+	return len(k.hidden) > 0 && k.hidden[identity(gjson.Parse(e.Raw))]
 }
 
 // brought reports whether an item stands in the request's own input.
-func (r *request) brought(e *entry) bool {
+func (r *request) brought(e *wire.Entry) bool {
 	if r.own == nil {
 		r.own = make(map[string]bool)
 		for _, item := range r.items() {
 			r.own[identity(item)] = true
 		}
 	}
-	own := identity(gjson.Parse(e.raw))
+	own := identity(gjson.Parse(e.Raw))
 	return r.own[own] && !r.known.hidden[own]
 }
 
@@ -96,7 +97,7 @@ func (a *answer) recall() {
 		}
 	}
 	if a.req.verb == cancel && len(a.req.known.chain) > 1 {
-		a.head.id, a.moved = intercept.Quote(a.req.id), true
-		a.head.previous = "null" // not the part before, which is the same answer to the agent
+		a.head.ID, a.moved = intercept.Quote(a.req.id), true
+		a.head.Previous = "null" // not the part before, which is the same answer to the agent
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 )
 
 // Rewrite implements [intercept.Codec].
@@ -18,11 +19,11 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 		if intercept.IsDone(payload) {
 			return intercept.Recast{JSON: string(payload), Hollow: p.Open, Before: a.closingNotice(p)}, nil
 		}
-		e, err := decode(string(payload), names)
+		e, err := wire.Decode(string(payload), names)
 		if err != nil {
 			return intercept.Recast{}, err
 		}
-		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: intercept.Patch{JSON: e.raw}}
+		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: intercept.Patch{JSON: e.Raw}}
 		if w.run(); w.Err != nil {
 			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", w.Err)
 		}
@@ -35,7 +36,7 @@ type edit struct {
 	*answer
 	intercept.Patch
 	plan   *intercept.Plan
-	event  *event
+	event  *wire.Event
 	item   *item
 	hollow bool   // nothing is left that the agent would read
 	before []byte // events that go out before it
@@ -47,25 +48,25 @@ func (w *edit) run() {
 		w.before, w.hollow = w.rendered(w.item), true
 		return
 	}
-	if e.kind == kindEnd {
+	if e.Kind == wire.KindEnd {
 		w.conclude()
 	}
 	dropped := w.item != nil && !w.plan.Reaches(&w.item.Unit)
-	early, late := w.continuations > 0 && (e.kind == kindBegin || e.kind == kindState), w.plan.Open && e.kind == kindEnd
+	early, late := w.continuations > 0 && (e.Kind == wire.KindBegin || e.Kind == wire.KindState), w.plan.Open && e.Kind == wire.KindEnd
 	if w.hollow = dropped || early || late; w.hollow {
-		w.recounted = w.recounted || e.number >= 0
+		w.recounted = w.recounted || e.Number >= 0
 		return
 	}
 	if w.item != nil {
 		w.takeSeat(w.item)
-		if e.index >= 0 && e.index != w.item.seat {
+		if e.Index >= 0 && e.Index != w.item.seat {
 			w.Set("output_index", strconv.Itoa(w.item.seat))
 		}
 	}
-	if e.response != nil {
-		w.response("response.", e.response, e.kind == kindEnd || e.kind == kindFailed)
+	if e.Response != nil {
+		w.response("response.", e.Response, e.Kind == wire.KindEnd || e.Kind == wire.KindFailed)
 	}
-	if e.number >= 0 {
+	if e.Number >= 0 {
 		w.number()
 	}
 }
@@ -83,8 +84,8 @@ func (w *edit) conclude() {
 
 // align takes upstream's number for the next event, unless the agent's differ.
 func (w *edit) align() {
-	if !w.recounted && w.continuations == 0 && w.event.number >= 0 {
-		w.next = w.event.number
+	if !w.recounted && w.continuations == 0 && w.event.Number >= 0 {
+		w.next = w.event.Number
 	}
 }
 
@@ -93,7 +94,7 @@ func (w *edit) align() {
 func (w *edit) number() {
 	w.align()
 	number := w.next
-	if text := w.count(); text != strconv.FormatInt(w.event.number, 10) {
+	if text := w.count(); text != strconv.FormatInt(w.event.Number, 10) {
 		w.Set("sequence_number", text)
 	}
 	w.hollow = number <= w.req.after
@@ -118,16 +119,16 @@ func (a *answer) takeSeat(it *item) {
 }
 
 // response makes a response object the one that the agent has begun to read.
-func (w *edit) response(path string, o *object, ends bool) {
+func (w *edit) response(path string, o *wire.Object, ends bool) {
 	if w.continuations > 0 || (w.req.verb == cancel && w.moved) {
 		for _, f := range []struct{ name, first, own string }{
-			{"id", w.head.id, o.head.id}, {"created_at", w.head.created, o.head.created}, {"previous_response_id", w.previous(), o.head.previous},
+			{"id", w.head.ID, o.Head.ID}, {"created_at", w.head.Created, o.Head.Created}, {"previous_response_id", w.previous(), o.Head.Previous},
 		} {
 			if f.first != "" && f.own != "" && f.first != f.own {
 				w.Set(path+f.name, f.first)
 			}
 		}
-	} else if p := w.previous(); o.head.previous != "" && p != "" && p != o.head.previous {
+	} else if p := w.previous(); o.Head.Previous != "" && p != "" && p != o.Head.Previous {
 		w.Set(path+"previous_response_id", p)
 	}
 	if !ends {
@@ -135,7 +136,7 @@ func (w *edit) response(path string, o *object, ends bool) {
 	}
 	w.output(path, o)
 	if len(w.priorUsage) > 0 && string(w.priorUsage) != "null" {
-		w.Set(path+"usage", string(intercept.AddUsage(w.priorUsage, []byte(o.usage))))
+		w.Set(path+"usage", string(intercept.AddUsage(w.priorUsage, []byte(o.Usage))))
 	}
 }
 
@@ -144,17 +145,17 @@ func (a *answer) previous() string {
 	if a.req.known.alias != "" {
 		return intercept.Quote(a.req.known.alias)
 	}
-	return a.head.previous
+	return a.head.Previous
 }
 
 // endingItem is the item that the i-th entry of a list shows: what it was taken for
 // when it was read. A call of a list that was not read is none that the provider ran.
-func (a *answer) endingItem(i int, o *object, taken map[*item]bool) *item {
-	if len(a.ending) == len(o.output) {
+func (a *answer) endingItem(i int, o *wire.Object, taken map[*item]bool) *item {
+	if len(a.ending) == len(o.Output) {
 		return a.ending[i]
 	}
-	it := a.listed(i, o.output[i], taken)
-	if it != nil && it.call == nil && a.runs(o.output[i]) != nil {
+	it := a.listed(i, o.Output[i], taken)
+	if it != nil && it.call == nil && a.runs(o.Output[i]) != nil {
 		return nil
 	}
 	return it
@@ -162,15 +163,15 @@ func (a *answer) endingItem(i int, o *object, taken map[*item]bool) *item {
 
 // output rewrites the list of output items. Some servers list none at the end of
 // a stream, although there were some.
-func (w *edit) output(path string, o *object) {
-	if len(o.output) == 0 && len(w.items) > 0 && !w.whole {
+func (w *edit) output(path string, o *wire.Object) {
+	if len(o.Output) == 0 && len(w.items) > 0 && !w.whole {
 		return
 	}
 	items := append([]string(nil), w.answerState.output...)
 	changed := len(items) > 0
 	taken := make(map[*item]bool)
-	for i, shown := range o.output {
-		raw := shown.raw
+	for i, shown := range o.Output {
+		raw := shown.Raw
 		if it := w.endingItem(i, o, taken); it != nil {
 			taken[it] = true
 			if renders(w.plan, it) {
@@ -182,7 +183,7 @@ func (w *edit) output(path string, o *object) {
 		} else if w.runs(shown) != nil {
 			raw = ""
 		}
-		if changed = changed || raw != shown.raw; raw != "" {
+		if changed = changed || raw != shown.Raw; raw != "" {
 			items = append(items, raw)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -24,21 +25,21 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []inte
 	e, it := a.batch.events[0], itemOf(p.Units()[0])
 	s := &slots{number: -1}
 	switch {
-	case it.over || e.slots[1].Type != gjson.String:
+	case it.over || e.Slots[1].Type != gjson.String:
 		return t, nil
-	case e.kind == kindInput && it.call != nil && e.input.fragment && e.name == "" && len(it.Doubts) == 0 && !it.Odd:
-		s.piece, t.Call = it.call.piece(e.input.path), &it.Unit
-	case e.kind != kindBeside || it.call != nil:
+	case e.Kind == wire.KindInput && it.call != nil && e.Input.Fragment && e.Name == "" && len(it.Doubts) == 0 && !it.Odd:
+		s.piece, t.Call = it.call.piece(e.Input.Path), &it.Unit
+	case e.Kind != wire.KindBeside || it.call != nil:
 		return t, nil
 	}
-	t.Name, t.Units, t.Of = e.typ, p.Units(), s
+	t.Name, t.Units, t.Of = e.Type, p.Units(), s
 	return t, s.find(e)
 }
 
 // find returns what differs from one such event to the next: the text, the sequence
 // number, and the random padding that OpenAI puts beside them.
-func (s *slots) find(e *event) (spans []intercept.Span) {
-	for _, v := range e.slots {
+func (s *slots) find(e *wire.Event) (spans []intercept.Span) {
+	for _, v := range e.Slots {
 		switch {
 		case v.Type == gjson.String:
 			spans = append(spans, intercept.Inner(v))
@@ -46,13 +47,13 @@ func (s *slots) find(e *event) (spans []intercept.Span) {
 			spans = append(spans, intercept.Span{Start: v.Index, End: v.Index + len(v.Raw)})
 		}
 	}
-	delta := intercept.Inner(e.slots[1])
+	delta := intercept.Inner(e.Slots[1])
 	slices.SortFunc(spans, func(a, b intercept.Span) int { return cmp.Compare(a.Start, b.Start) })
 	for i, span := range spans {
 		switch {
 		case span == delta:
 			s.delta = i
-		case e.slots[0].Type == gjson.Number && span.Start == e.slots[0].Index:
+		case e.Slots[0].Type == gjson.Number && span.Start == e.Slots[0].Index:
 			s.number = i
 		}
 	}

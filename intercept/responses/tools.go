@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -62,7 +63,7 @@ func (a *answer) offered() []offer {
 	if a.req.id == "" || a.object == nil {
 		return a.req.offered()
 	}
-	return offersIn(gjson.Parse(a.object.tools), 0)
+	return offersIn(gjson.Parse(a.object.Tools), 0)
 }
 
 // OffersTools implements [intercept.Request].
@@ -80,9 +81,9 @@ func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
 			}
 		}
 	}
-	for _, f := range forms { // tools that have no name but their type's
+	for _, f := range wire.Forms { // tools that have no name but their type's
 		for i := range offers {
-			if o == nil && f.tool == name && name != "" && strings.HasPrefix(offers[i].Get("type").Str, name) {
+			if o == nil && f.Tool == name && name != "" && strings.HasPrefix(offers[i].Get("type").Str, name) {
 				o = &offers[i]
 			}
 		}
@@ -121,14 +122,14 @@ func (a *answer) offers(namespace, name string) bool {
 // clients find in another namespace than it names.
 func (a *answer) doubtOffer(it *item) {
 	e, c := it.entry, it.call
-	if c.form.typ == approvalRequest {
-		c.hosted = serverOf(a.offered(), e.server)
+	if c.form.Type == wire.ApprovalRequest {
+		c.hosted = serverOf(a.offered(), e.Server)
 	}
-	c.offered = e.namespace == "" || a.offers(e.namespace, e.name)
+	c.offered = e.Namespace == "" || a.offers(e.Namespace, e.Name)
 	switch {
 	case !c.offered:
 		it.Doubt("It names a namespace of tools that the request does not offer; some clients go by the name alone.")
-	case e.namespace == "" && c.form.tool == "" && c.form.typ != approvalRequest && a.within(e.name) && !a.offers("", e.name):
+	case e.Namespace == "" && c.form.Tool == "" && c.form.Type != wire.ApprovalRequest && a.within(e.Name) && !a.offers("", e.Name):
 		it.Doubt("It names no namespace, and the request offers the tool within one only, where some clients find it all the same.")
 	}
 }
@@ -148,15 +149,15 @@ func (a *answer) within(name string) bool {
 // ranByX reports a call of xAI's own search, which ran at the provider: custom tools
 // with its names or, in older answers, an item of its own. A tool of the agent's with
 // the same name is the agent's.
-func (a *answer) ranByX(e *entry) bool {
+func (a *answer) ranByX(e *wire.Entry) bool {
 	switch {
-	case e.typ == "x_search_call":
-	case e.typ != "custom_tool_call":
+	case e.Type == "x_search_call":
+	case e.Type != "custom_tool_call":
 		return false
-	case !strings.HasPrefix(e.name, "x_") && e.name != "view_x_video" && e.name != "view_image":
+	case !strings.HasPrefix(e.Name, "x_") && e.Name != "view_x_video" && e.Name != "view_image":
 		return false
 	}
-	return a.searchesX() && !a.offers("", e.name) && !a.within(e.name)
+	return a.searchesX() && !a.offers("", e.Name) && !a.within(e.Name)
 }
 
 // searchesX reports whether the model was offered xAI's own search.
@@ -231,7 +232,7 @@ func (r *request) approvals() (labels []string) {
 	servers := make(map[string]string)
 	for _, item := range r.items() {
 		switch item.Get("type").Str {
-		case approvalRequest:
+		case wire.ApprovalRequest:
 			servers[item.Get("id").Str] = item.Get("server_label").Str
 		case approvalResponse:
 			if item.Get("approve").Type != gjson.False {

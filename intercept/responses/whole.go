@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -16,7 +17,7 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 		return err
 	}
 	a.learn(o, true)
-	for _, e := range o.output {
+	for _, e := range o.Output {
 		it, err := a.open(p, e, -1)
 		if err != nil {
 			return err
@@ -29,9 +30,9 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 		case a.req.verb == compact:
 			it.Void = a.req.known.hides(e)
 		case it.call != nil:
-			it.Void = o.pending()
+			it.Void = o.Pending()
 		}
-		if !e.uniform() {
+		if !e.Uniform() {
 			if err := it.unlike(); err != nil {
 				return err
 			}
@@ -41,15 +42,15 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 }
 
 // decodeWhole reads a whole answer that is strict JSON.
-func decodeWhole(body string) (*object, error) {
+func decodeWhole(body string) (*wire.Object, error) {
 	var d intercept.Reading
 	top := gjson.Parse(body)
 	if !top.IsObject() {
 		d.Unknown("", top)
-		return &object{raw: body}, d.Err()
+		return &wire.Object{Raw: body}, d.Err()
 	}
-	o := readObject(&d, top)
-	if !o.listed && speaksOfCalls(typeOf(top)) {
+	o := wire.ReadObject(&d, top)
+	if !o.Listed && wire.SpeaksOfCalls(wire.TypeOf(top)) {
 		d.Refuse("it looks like a call of another API")
 	}
 	return o, d.Err()
@@ -70,13 +71,13 @@ func (Dialect) Harmless(body []byte) bool {
 	if err != nil {
 		return !couldAnswer
 	}
-	return !slices.ContainsFunc(o.output, func(e *entry) bool { return e.form() != nil })
+	return !slices.ContainsFunc(o.Output, func(e *wire.Entry) bool { return e.Form() != nil })
 }
 
 // RewriteWhole implements [intercept.Codec].
 func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
-	w := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: a.object.raw}}
-	if a.object.listed || a.continuations > 0 {
+	w := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: a.object.Raw}}
+	if a.object.Listed || a.continuations > 0 {
 		w.response("", a.object, true)
 	}
 	return []byte(w.JSON), w.Err
