@@ -4,13 +4,14 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
 )
 
 // answer implements [intercept.Codec].
 type answer struct {
-	req    *request
+	req    *history.Request
 	limits intercept.Limits
 	sends  intercept.Envelope // the request that upstream is answering
 	whole  bool               // the answer is one JSON value, no stream
@@ -37,24 +38,24 @@ type bodyState struct {
 type answerState struct {
 	head          wire.Head // of the first response
 	continuations int
-	denials       int                  // those of them after a denial
-	rounds        []round              // the turns before
-	chain         []string             // upstream's ids of the responses so far
-	output        []string             // items of earlier turns that the agent has
-	text          string               // what the agent has read
-	priorUsage    []byte               // of the bodies before
-	seats         int                  // output items that the agent has
-	next          int64                // the sequence number of the next event
-	repeated      int64                // the one before the last event of a known form
-	numbered      bool                 // events have sequence numbers
-	recounted     bool                 // events went out, or did not, that upstream has not numbered so
-	moved         bool                 // output items are numbered anew
-	noticed       bool                 // the closing notice has gone out
-	ruled         []ruled              // the calls that were judged
-	made          map[string]hostedRun // the calls that the provider ran, by the question that was approved
+	denials       int                          // those of them after a denial
+	rounds        []history.Round              // the turns before
+	chain         []string                     // upstream's ids of the responses so far
+	output        []string                     // items of earlier turns that the agent has
+	text          string                       // what the agent has read
+	priorUsage    []byte                       // of the bodies before
+	seats         int                          // output items that the agent has
+	next          int64                        // the sequence number of the next event
+	repeated      int64                        // the one before the last event of a known form
+	numbered      bool                         // events have sequence numbers
+	recounted     bool                         // events went out, or did not, that upstream has not numbered so
+	moved         bool                         // output items are numbered anew
+	noticed       bool                         // the closing notice has gone out
+	ruled         []history.Ruled              // the calls that were judged
+	made          map[string]history.HostedRun // the calls that the provider ran, by the question that was approved
 }
 
-func newAnswer(r *request, limits intercept.Limits) *answer {
+func newAnswer(r *history.Request, limits intercept.Limits) *answer {
 	return &answer{req: r, limits: limits, sends: r.Envelope()}
 }
 
@@ -123,7 +124,7 @@ func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
 // resumable reports whether the agent may ask for the events of the answer again,
 // so that their numbers have to be those that upstream would give them.
 func (a *answer) resumable() bool {
-	return a.req.id != "" || a.req.background() || (a.object != nil && a.object.Background)
+	return a.req.ID != "" || a.req.Background() || (a.object != nil && a.object.Background)
 }
 
 // retrievable reports whether the agent may ask for the answer again.
@@ -132,7 +133,7 @@ func (a *answer) retrievable() bool { return a.resumable() || a.keeps() }
 // keeps reports whether upstream keeps the answer. What the request asks for
 // counts more than what servers put into every answer.
 func (a *answer) keeps() bool {
-	return a.object != nil && a.object.Stored && !a.req.unstored()
+	return a.object != nil && a.object.Stored && !a.req.Unstored()
 }
 
 // Fail implements [intercept.Codec]: an error and, where a response has begun,

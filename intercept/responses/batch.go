@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 )
 
@@ -180,7 +181,7 @@ func (a *answer) showsCalls(o *wire.Object) bool {
 func (a *answer) learn(o *wire.Object, ended bool) {
 	if !ended {
 		tools := ""
-		if a.req.verb == retrieve {
+		if a.req.Verb == history.Retrieve {
 			tools = strings.Clone(o.Tools)
 		}
 		o = &wire.Object{

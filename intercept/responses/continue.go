@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/tidwall/gjson"
 )
 
@@ -14,7 +15,7 @@ import (
 // of the turn, and the model can be told of all of them.
 func (s *resolution) continuable() bool {
 	over := s.plan.Aborted != nil || s.failed || s.object == nil
-	if over || s.req.verb == cancel || s.req.verb.beside() || !s.allDenied() || s.exhausted() {
+	if over || s.req.Verb == history.Cancel || s.req.Verb.Beside() || !s.allDenied() || s.exhausted() {
 		return false
 	}
 	for _, it := range s.calls() {
@@ -68,7 +69,7 @@ func (s *resolution) goOn(outputs []string) error {
 			s.output = append(s.output, it.entry.Raw)
 		}
 	}
-	for _, raw := range append(s.history(), outputs...) {
+	for _, raw := range append(s.turnItems(), outputs...) {
 		if err := s.plan.Store(len(raw)); err != nil {
 			return err
 		}
@@ -103,20 +104,20 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 	if next.Method == http.MethodGet {
 		next = s.restate()
 	}
-	body, err := relax(next.Body)
+	body, err := history.Relax(next.Body)
 	if err != nil {
 		return nil, err
 	}
 	id := s.responseID()
 	switch {
-	case s.object.Conversation != "" || s.req.conversation() != "":
+	case s.object.Conversation != "" || s.req.Conversation() != "":
 		body, err = intercept.SetField(body, "input", list(outputs))
 	case (s.keeps() && id != "") || s.sends.Method == http.MethodGet:
 		if body, err = intercept.SetField(body, "previous_response_id", []byte(intercept.Quote(id))); err == nil {
 			body, err = intercept.SetField(body, "input", list(outputs))
 		}
 	default:
-		body, err = extend(body, append(s.history(), outputs...))
+		body, err = history.Extend(body, append(s.turnItems(), outputs...))
 	}
 	next.Body = body
 	return &next, err
@@ -124,41 +125,10 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 
 func list(items []string) []byte { return []byte("[" + strings.Join(items, ",") + "]") }
 
-// extend returns a request body with items put behind its input.
-func extend(body []byte, items []string) ([]byte, error) {
-	asked, err := requests.Accept(intercept.Envelope{Body: body})
-	if err != nil {
-		return nil, err
-	}
-	r := request{Asked: asked}
-	return intercept.SetField(body, "input", intercept.AppendItems(r.input(), items...))
-}
-
-// relax lets a tool choice that forces a call go, so that the model may take
-// another way.
-func relax(body []byte) ([]byte, error) {
-	f, err := intercept.ReadFields(body, "tool_choice")
-	if err != nil {
-		return nil, err
-	}
-	choice := gjson.ParseBytes(f.Raw("tool_choice"))
-	switch {
-	case choice.Get("type").Str == "allowed_tools": // stays bound to some of the tools
-		p := intercept.Patch{JSON: choice.Raw}
-		if p.Set("mode", `"auto"`); p.Err != nil {
-			return nil, p.Err
-		}
-		return intercept.SetField(body, "tool_choice", []byte(p.JSON))
-	case choice.IsObject() || choice.Str == "required" || choice.Str == "any":
-		return intercept.SetField(body, "tool_choice", []byte(`"auto"`))
-	}
-	return body, nil
-}
-
 // fetch is the request for the response that goes on from this one, where an
 // earlier request for the same response has made it.
 func (s *resolution) fetch() *intercept.Envelope {
-	next := s.req.known.following(s.responseID())
+	next := s.req.Known.Following(s.responseID())
 	if s.sends.Method != http.MethodGet || next == "" {
 		return nil
 	}
@@ -179,7 +149,7 @@ var echoed = []string{
 func (s *resolution) restate() intercept.Envelope {
 	e := s.sends
 	e.Method = http.MethodPost
-	if head, id, ok := identified(e.Path); ok {
+	if head, id, ok := history.Identified(e.Path); ok {
 		e.Path = head[:len(head)-len(id)-1]
 	}
 	query, include := splitQuery(e.Query)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
@@ -70,7 +71,7 @@ func checkAnswered(t *testing.T, body string) {
 		case typ == "mcp_approval_response":
 			id = item.Get("approval_request_id").Str
 			fallthrough
-		case isOutput(typ):
+		case history.IsOutput(typ):
 			at := slices.Index(open, id)
 			if at < 0 && !gjson.Get(body, "previous_response_id").Exists() {
 				t.Fatalf("an output without its call: %s", body)
@@ -182,11 +183,11 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	t.Helper()
 	var results []string
 	for range 2 {
-		r, err := requests.Accept(asked(string(body)))
+		r, err := history.RequestForm.Accept(asked(string(body)))
 		if err != nil {
 			return
 		}
-		again, _ := acceptRequest(asked(string(body)))
+		again, _ := history.AcceptRequest(asked(string(body)))
 		n := again.Splice(records)
 		spliced := again.Envelope().Body
 		if err := intercept.Strict(spliced); err != nil {
@@ -195,7 +196,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 		if n == 0 && !bytes.Equal(spliced, body) {
 			t.Fatalf("changed without splicing: %s", spliced)
 		}
-		for _, field := range requests.Fields {
+		for _, field := range history.RequestForm.Fields {
 			if field != "input" && field != "previous_response_id" && !bytes.Equal(r.Field(field), again.Field(field)) {
 				t.Fatalf("%s changed: %s", field, spliced)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -165,7 +166,7 @@ func checkEchoes(t *testing.T, d *intercepttest.Dice, got []gjson.Result, made [
 			continue
 		}
 		if bare {
-			raw = withoutID(raw)
+			raw = history.WithoutID(raw)
 		}
 		input = append(input, raw)
 		if id := item.Get("call_id"); id.Exists() {
@@ -182,7 +183,7 @@ func checkEchoes(t *testing.T, d *intercepttest.Dice, got []gjson.Result, made [
 	if len(results) == 0 {
 		results = []string{`{"role":"user","content":"go on"}`}
 	}
-	r, err := acceptRequest(asked(`{"store":false,"input":[` + strings.Join(append(input, results...), ",") + `]}`))
+	r, err := history.AcceptRequest(asked(`{"store":false,"input":[` + strings.Join(append(input, results...), ",") + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

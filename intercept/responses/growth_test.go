@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
@@ -42,9 +43,9 @@ func series(n int, element func(i int) string) string {
 	return strings.Join(list, ",")
 }
 
-func accepted(t *testing.T, e intercept.Envelope) *request {
+func accepted(t *testing.T, e intercept.Envelope) *history.Request {
 	t.Helper()
-	r, err := acceptRequest(e)
+	r, err := history.AcceptRequest(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestGrowthOfACompactedHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			linear(t, 60, func(n int) func() {
 				e := asked(`{"model":"m","input":[` + series(n, item) + `]}`)
-				e.Path = root + compacting
+				e.Path = history.Root + history.Compacting
 				p := newPlayer(t, e, 1<<24, intercept.Limits{})
 				body := `{"id":"resp_c","object":"response.compaction","output":[` + series(n, item) + `]}`
 				return func() {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
@@ -26,11 +27,11 @@ func (it *item) made() string {
 	return p.JSON
 }
 
-// history is what of the turn goes back to a provider that does not keep it: every
+// turnItems is what of the turn goes back to a provider that does not keep it: every
 // item in its place. Reasoning that the provider can neither look up nor decrypt
 // stays away, and with it the ids by which it would be missed.
-func (a *answer) history() (items []string) {
-	lost, unstored := false, a.object.Unstored || a.req.unstored()
+func (a *answer) turnItems() (items []string) {
+	lost, unstored := false, a.object.Unstored || a.req.Unstored()
 	for _, it := range a.items {
 		if it.entry.Type == "reasoning" && unstored && it.entry.Field("encrypted_content").Str == "" {
 			lost = true
@@ -41,25 +42,12 @@ func (a *answer) history() (items []string) {
 		case it.call != nil && it.Void:
 		case lost && it.entry.Type == "reasoning":
 		case lost:
-			items = append(items, withoutID(it.made()))
+			items = append(items, history.WithoutID(it.made()))
 		default:
 			items = append(items, it.made())
 		}
 	}
 	return items
-}
-
-// withoutID is an item without the id by which the provider would look it up. That
-// of a question is the one that its answer names.
-func withoutID(raw string) string {
-	p := intercept.Patch{JSON: raw}
-	if gjson.Get(raw, "type").Str == wire.ApprovalRequest {
-		return raw
-	}
-	if p.Delete("id"); p.Err != nil {
-		return raw
-	}
-	return p.JSON
 }
 
 // answerable reports whether the wire has an output for the call.
@@ -91,9 +79,9 @@ func (it *item) outputs(r intercept.Ruling) []string {
 	case "apply_patch_call":
 		return []string{`{"type":"apply_patch_call_output","call_id":` + call + it.by() + `,"status":"failed","output":` + told + "}"}
 	case "tool_search_call":
-		return []string{`{"type":"tool_search_output","call_id":` + call + `,"execution":"client","status":"completed","tools":[]}`, developer(r.Told)}
+		return []string{`{"type":"tool_search_output","call_id":` + call + `,"execution":"client","status":"completed","tools":[]}`, history.Developer(r.Told)}
 	case "computer_call":
-		return []string{it.screenshot(call), developer(r.Told)}
+		return []string{it.screenshot(call), history.Developer(r.Told)}
 	default:
 		return []string{`{"type":` + intercept.Quote(typ+"_output") + `,"call_id":` + call + it.by() + `,"output":` + told + "}"}
 	}
@@ -120,39 +108,3 @@ func (it *item) screenshot(call string) string {
 
 // blankImage is a PNG of one white pixel.
 const blankImage = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4//8/AAX+Av4N70a4AAAAAElFTkSuQmCC"
-
-// developer is a message that tells the model what an output has no place for.
-func developer(text string) string {
-	return `{"type":"message","role":"developer","content":` + intercept.Quote(text) + "}"
-}
-
-// annotate puts a note before what an output says. Where it has no place for
-// text the note is an item of its own behind it.
-func annotate(output gjson.Result, note string) string {
-	path := "output"
-	content := output.Get(path)
-	switch output.Get("type").Str {
-	case "function_call_output", "custom_tool_call_output":
-		if content.IsArray() {
-			content = gjson.Parse(strings.Replace(intercept.Annotated(content, note), `"type":"text"`, `"type":"input_text"`, 1))
-			break
-		}
-		content = gjson.Parse(intercept.Annotated(content, note))
-	case "local_shell_call_output", "apply_patch_call_output":
-		content = gjson.Parse(intercept.Annotated(content, note))
-	case "shell_call_output":
-		if first := content.Get("0"); first.IsObject() {
-			path = "output.0.stdout"
-			content = gjson.Parse(intercept.Annotated(first.Get("stdout"), note))
-			break
-		}
-		return output.Raw + "," + developer(note)
-	default:
-		return output.Raw + "," + developer(note)
-	}
-	p := intercept.Patch{JSON: output.Raw}
-	if p.Set(path, content.Raw); p.Err != nil {
-		return output.Raw
-	}
-	return p.JSON
-}

@@ -54,7 +54,7 @@ func (a *answer) noticeMessage(notice string) string {
 func (a *answer) render(out []byte, typ, fields string) []byte {
 	if a.numbered {
 		a.recounted = true
-		if number := a.next; number <= a.req.after {
+		if number := a.next; number <= a.req.After {
 			a.next++
 			return out
 		}
@@ -78,5 +78,5 @@ func (a *answer) failure(reason string) string {
 	}
 	return fmt.Sprintf(`{"id":%s,"object":"response","created_at":%s,"status":"failed","background":false,"error":{%s},"incomplete_details":null,"instructions":null,"max_output_tokens":null,`+
 		`"model":%s,"output":%s,"parallel_tool_calls":true,"previous_response_id":null,"temperature":null,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":null,"truncation":"disabled","usage":null,"metadata":{}}`,
-		a.head.ID, created, reason, intercept.Quote(a.req.text("model")), list(items))
+		a.head.ID, created, reason, intercept.Quote(a.req.Text("model")), list(items))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/tidwall/gjson"
 )
 
@@ -56,7 +57,7 @@ func (a *answer) Verbatim(p *intercept.Part) bool {
 
 // verbatim reports whether events go out as upstream sent them.
 func (a *answer) verbatim() bool {
-	return a.continuations == 0 && !a.recounted && !a.moved && a.req.after < 0 && a.req.known.alias == ""
+	return a.continuations == 0 && !a.recounted && !a.moved && a.req.After < 0 && a.req.Known.Alias == ""
 }
 
 // reaches reports whether the agent gets the item. A question about a hosted tool is
@@ -79,7 +80,7 @@ func (s *resolution) allDenied() bool { return s.plan.AllDenied(s.Calls()) }
 // notice is what the agent reads of an answer that lost all its calls.
 func (s *resolution) notice() string {
 	switch {
-	case s.failed || s.req.verb.beside() || s.object == nil:
+	case s.failed || s.req.Verb.Beside() || s.object == nil:
 		return ""
 	case s.plan.Aborted != nil:
 		return s.plan.Aborted.Told
@@ -102,9 +103,9 @@ func (a *answer) Conclude(p *intercept.Plan) (intercept.Settlement, error) {
 
 // settled is what follows, with what is remembered of the answer for later
 // requests.
-func (s *resolution) settled(rec *record) (intercept.Settlement, error) {
+func (s *resolution) settled(rec *history.Record) (intercept.Settlement, error) {
 	var settled intercept.Settlement
-	if id := gjson.Parse(s.head.ID).Str; id != "" && !s.req.verb.beside() {
+	if id := gjson.Parse(s.head.ID).Str; id != "" && !s.req.Verb.Beside() {
 		settled.Refers = append(settled.Refers, id)
 	}
 	if s.object != nil && s.object.Conversation != "" {
@@ -113,7 +114,7 @@ func (s *resolution) settled(rec *record) (intercept.Settlement, error) {
 	if rec == nil {
 		return settled, s.askedAgain(&settled)
 	}
-	raw, err := rec.encode()
+	raw, err := rec.Encode()
 	if err != nil {
 		return intercept.Settlement{}, fmt.Errorf("describe a hidden turn: %w", err)
 	}
@@ -124,7 +125,7 @@ func (s *resolution) settled(rec *record) (intercept.Settlement, error) {
 // askedAgain adds what is remembered for whoever asks for the same answer.
 func (s *resolution) askedAgain(settled *intercept.Settlement) (err error) {
 	if rec := s.again(); rec != nil {
-		settled.Again, err = rec.encode()
+		settled.Again, err = rec.Encode()
 	}
 	return err
 }

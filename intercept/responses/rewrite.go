@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 )
 
@@ -97,7 +98,7 @@ func (w *edit) number() {
 	if text := w.count(); text != strconv.FormatInt(w.event.Number, 10) {
 		w.Set("sequence_number", text)
 	}
-	w.hollow = number <= w.req.after
+	w.hollow = number <= w.req.After
 }
 
 // count is the number of the next event.
@@ -120,7 +121,7 @@ func (a *answer) takeSeat(it *item) {
 
 // response makes a response object the one that the agent has begun to read.
 func (w *edit) response(path string, o *wire.Object, ends bool) {
-	if w.continuations > 0 || (w.req.verb == cancel && w.moved) {
+	if w.continuations > 0 || (w.req.Verb == history.Cancel && w.moved) {
 		for _, f := range []struct{ name, first, own string }{
 			{"id", w.head.ID, o.Head.ID}, {"created_at", w.head.Created, o.Head.Created}, {"previous_response_id", w.previous(), o.Head.Previous},
 		} {
@@ -142,8 +143,8 @@ func (w *edit) response(path string, o *wire.Object, ends bool) {
 
 // previous is the response that the agent went on from, by the id it knows.
 func (a *answer) previous() string {
-	if a.req.known.alias != "" {
-		return intercept.Quote(a.req.known.alias)
+	if a.req.Known.Alias != "" {
+		return intercept.Quote(a.req.Known.Alias)
 	}
 	return a.head.Previous
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
@@ -25,10 +26,10 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 		it.over = true
 		a.ending = append(a.ending, it)
 		switch {
-		case a.req.verb == compact && it.call != nil && a.req.brought(e):
+		case a.req.Verb == history.Compact && it.call != nil && a.req.Brought(e):
 			it.call, it.Call = nil, false
-		case a.req.verb == compact:
-			it.Void = a.req.known.hides(e)
+		case a.req.Verb == history.Compact:
+			it.Void = a.req.Known.HidesItem(e)
 		case it.call != nil:
 			it.Void = o.Pending()
 		}

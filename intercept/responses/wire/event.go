@@ -1,3 +1,9 @@
+// Package wire decodes the payloads of the Responses API strictly: events of a stream,
+// response objects and output items. What it has no meaning for and what could be a call
+// in disguise is refused.
+//
+// Read event.go (one event, one response object), item.go (one output item, and the
+// types of items that are calls) and schema.go (the forms that all clients read alike).
 package wire
 
 import (
