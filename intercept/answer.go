@@ -2,8 +2,11 @@ package intercept
 
 import "strings"
 
-// Answer2 reads the upstream's answers to one request.
-type Answer2 struct {
+// Answer reads the upstream's answers to one request and decides what the agent
+// gets: Begin, Write until the upstream's body ends, End, then Settle with a
+// ruling for each of Calls; when Settle asks for another upstream request, the
+// same again with its answer.
+type Answer struct {
 	codec  Codec
 	traits Traits
 	limits Limits
@@ -11,24 +14,26 @@ type Answer2 struct {
 	body      Body // of upstream, the current one
 	out       Gather
 	kept      Kept[[]*Unit] // with the units that the events of a part are about
-	calls     []*Unit       // of the body, as they began
+	calls     []*Unit       // of the body: as they began, after its end in the order of the codec
 	waiting   *Unit         // a call that may pass by its name, of which only the beginning came
 	complete  bool          // the body has said its last word
 	templates templates
 	reading   Part
+	plan      Plan
 
 	continued int // how often the answer has gone on after a denial
 	budget    budget
 	unended   string // what the last event that went out lacks of its end
 }
 
-// NewAnswer returns the reader of an answer in a dialect.
-func NewAnswer(codec Codec, limits Limits) *Answer2 {
-	return &Answer2{codec: codec, traits: codec.Traits(), limits: limits, budget: budget{max: limits.MaxBytes}}
+// NewAnswer returns the reader of the answers to a request.
+func NewAnswer(r Request, limits Limits) *Answer {
+	codec := r.Codec(limits)
+	return &Answer{codec: codec, traits: codec.Traits(), limits: limits, budget: budget{max: limits.MaxBytes}}
 }
 
 // Begin readies the answer for the next upstream response.
-func (a *Answer2) Begin(string) {
+func (a *Answer) Begin(string) {
 	a.kept, a.calls, a.waiting, a.complete = Kept[[]*Unit]{}, nil, nil, false
 	a.templates, a.budget.heard = templates{}, 0
 	a.body.Begin(a.limits.MaxBytes)
@@ -38,30 +43,34 @@ func (a *Answer2) Begin(string) {
 // Write takes bytes of the upstream's body and returns those that may go to
 // the agent at once. They alias p or memory that the next call reuses. An
 // error is an [*Error]: the rest of the answer must not reach the agent.
-func (a *Answer2) Write(p []byte) ([]byte, error) {
+func (a *Answer) Write(p []byte) ([]byte, error) {
 	return a.body.Feed(p, &a.out, a.part)
 }
 
 // End says that the upstream's body has ended. Framed reports whether its
 // framing said so; a connection that just closed may have been cut.
-func (a *Answer2) End(framed bool) ([]byte, error) {
+func (a *Answer) End(framed bool) ([]byte, error) {
 	out, err := a.body.Close(framed, a.readWhole, a.endStream)
 	if err == nil {
 		err = a.codec.Close(framed || a.body.Form() != FormStream, a.held())
 	}
+	if err == nil {
+		a.calls = a.codec.Calls()
+	}
 	return out, err
 }
 
-func (a *Answer2) readWhole(framed bool) error {
+func (a *Answer) readWhole(framed bool) error {
 	value, err := a.body.Value(framed)
 	if err != nil {
 		return err
 	}
-	return a.codec.ReadWhole(&Part{Bytes: value, answer: a})
+	a.reading = Part{Bytes: value, answer: a}
+	return a.codec.ReadWhole(&a.reading)
 }
 
 // endStream takes a last part without a blank line.
-func (a *Answer2) endStream(bool) ([]byte, error) {
+func (a *Answer) endStream(bool) ([]byte, error) {
 	if rest := a.body.Rest(); len(rest) > 0 {
 		if err := a.part(rest, true); err != nil {
 			return a.out.Take(), err
@@ -75,39 +84,32 @@ func (a *Answer2) endStream(bool) ([]byte, error) {
 
 // Shrink, after End, makes what the answer keeps small: its calls may wait for
 // people for hours.
-func (a *Answer2) Shrink() {
+func (a *Answer) Shrink() {
 	a.kept.Pack()
 	a.body.Shrink()
-	a.templates, a.reading = templates{}, Part{}
+	a.templates, a.reading, a.plan = templates{}, Part{}, Plan{}
 }
 
 // Streamed reports whether the body is an event stream; it is false before
 // the first byte that tells.
-func (a *Answer2) Streamed() bool { return a.body.Form() == FormStream }
+func (a *Answer) Streamed() bool { return a.body.Form() == FormStream }
 
 // Complete reports whether the body has said its last word, although
 // upstream has not closed it yet.
-func (a *Answer2) Complete() bool { return a.complete }
+func (a *Answer) Complete() bool { return a.complete }
 
 // Holding reports whether bytes are kept back.
-func (a *Answer2) Holding() bool { return a.body.Form() == FormWhole || a.held() }
+func (a *Answer) Holding() bool { return a.body.Form() == FormWhole || a.held() }
 
 // held reports whether parts of a stream are kept back.
-func (a *Answer2) held() bool { return a.kept.Len() > 0 }
-
-// pending lists the calls that need a ruling, in the order of the answer.
-func (a *Answer2) pending() (list []*Unit) {
-	for _, u := range a.codec.Calls() {
-		if u.pending() {
-			list = append(list, u)
-		}
-	}
-	return list
-}
+func (a *Answer) held() bool { return a.kept.Len() > 0 }
 
 // Calls lists the calls that need a ruling, after End.
-func (a *Answer2) Calls() (list []Call) {
-	for _, u := range a.pending() {
+func (a *Answer) Calls() (list []Call) {
+	for _, u := range a.calls {
+		if !u.pending() {
+			continue
+		}
 		a.codec.Judge(u)
 		c := a.codec.Call(u)
 		if a.codec.Canonical(u) {
@@ -120,8 +122,8 @@ func (a *Answer2) Calls() (list []Call) {
 
 // Passed lists the calls that went on unbuffered because their tool is allowed
 // by name, after End.
-func (a *Answer2) Passed() (list []Call) {
-	for _, u := range a.codec.Calls() {
+func (a *Answer) Passed() (list []Call) {
+	for _, u := range a.calls {
 		if u.passed {
 			list = append(list, a.codec.Call(u))
 		}
@@ -130,29 +132,28 @@ func (a *Answer2) Passed() (list []Call) {
 }
 
 // Text is what the model has said to the user in this answer.
-func (a *Answer2) Text() string { return strings.TrimSpace(a.codec.Text()) }
+func (a *Answer) Text() string { return strings.TrimSpace(a.codec.Text()) }
 
 // Heartbeat is what keeps a client waiting between two events, in the given
 // form: an event of the dialect, or a comment where none fits. A whole answer is kept
 // alive by blanks before the JSON. It is nil before the form of the answer is known.
-func (a *Answer2) Heartbeat(pulse Pulse) []byte {
-	switch a.body.Kind() {
-	case FormWhole:
-		return []byte("\n")
-	case FormStream:
-		if pulse != PulseComment {
-			if event := a.codec.Heartbeat(pulse); event != nil {
-				return event
-			}
-		}
-		return []byte(": keepalive\n")
+func (a *Answer) Heartbeat(pulse Pulse) []byte {
+	form := a.body.Kind()
+	if form == FormUnknown {
+		return nil
 	}
-	return nil
+	if event := a.codec.Heartbeat(form, pulse); event != nil {
+		return event
+	}
+	if form == FormWhole {
+		return []byte("\n")
+	}
+	return []byte(": keepalive\n")
 }
 
 // Fail ends an answer that has begun with e: a stream by events, a whole answer
 // by an error in place of its body.
-func (a *Answer2) Fail(e *Error) []byte {
+func (a *Answer) Fail(e *Error) []byte {
 	if a.body.Kind() == FormWhole {
 		return a.codec.Fail(nil, e, true)
 	}

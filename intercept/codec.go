@@ -42,11 +42,14 @@ type Codec interface {
 	// Notice renders what a stream lacks after all that was held: the closing notice,
 	// or the end of what is open where the answer goes on.
 	Notice(plan *Plan) []byte
-	// Heartbeat is an event of a stream that says nothing, nil where none fits.
-	Heartbeat(Pulse) []byte
+	// Heartbeat is an event of a stream that says nothing, nil where none fits or the
+	// form asks for none: then a comment or a blank goes out.
+	Heartbeat(Form, Pulse) []byte
 	// Fail appends the end of a stream that fails or, for a whole answer, is the body.
 	Fail(dst []byte, e *Error, whole bool) []byte
-	// Disposed notes what became of the part that was read last.
+	// Disposed notes what became of the part that was read last, or of an event of a
+	// known form, for which p is nil and which is held although [Codec.Repeat] took it
+	// for one that passes.
 	Disposed(p *Part, d Disposition)
 
 	// Plan completes a plan with what the dialect decides: whether the answer goes on,
@@ -57,8 +60,9 @@ type Codec interface {
 	Conclude(plan *Plan) (Settlement, error)
 
 	// Template describes the form of the part that was read last, if further events of
-	// that form need no decoder.
-	Template(p *Part) (Template, bool)
+	// that form need no decoder. Slots are what differs between them, see [NewShape];
+	// without any there is no form.
+	Template(p *Part) (t Template, slots []Span)
 	// Repeat takes an event of a known form, and returns what it adds to the input of a
 	// call and how many bytes are remembered of it. It is false where the event has to
 	// be decoded after all; then nothing was taken.

@@ -88,8 +88,9 @@ type Request interface {
 	// Envelope is what goes upstream: the agent's request, or what Splice and
 	// RequireApproval made of it.
 	Envelope() Envelope
-	// Answer starts reading the upstream's answers to this request.
-	Answer(Limits) Answer
+	// Codec returns what the dialect knows of the answers to this request, for
+	// [NewAnswer].
+	Codec(Limits) Codec
 }
 
 // Info is what a request says of itself.
@@ -193,61 +194,6 @@ func Ends(rulings []Ruling) string {
 		}
 	}
 	return ""
-}
-
-// Assign gives each pending call its ruling. Aborted is the first that ends the
-// run, nil where none does.
-func Assign[C comparable](fates map[C]Ruling, pending []C, rulings []Ruling) (aborted *Ruling, err error) {
-	if len(rulings) != len(pending) {
-		return nil, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
-	}
-	for i, c := range pending {
-		if fates[c] = rulings[i]; rulings[i].Fate == Abort && aborted == nil {
-			aborted = &rulings[i]
-		}
-	}
-	return aborted, nil
-}
-
-// Answer reads the upstream's answers to one request and says what the agent
-// gets: Begin, Write until the upstream's body ends, End, then Settle with a
-// ruling for each of Calls; when Settle asks for another upstream request, the
-// same again with its answer.
-type Answer interface {
-	// Begin readies the answer for the next upstream response.
-	Begin(contentType string)
-	// Write takes bytes of the upstream's body and returns those that may go to
-	// the agent at once. They alias p or memory that the next call reuses. An
-	// error is an [*Error]: the rest of the answer must not reach the agent.
-	Write(p []byte) ([]byte, error)
-	// End says that the upstream's body has ended. Framed reports whether its
-	// framing said so; a connection that just closed may have been cut.
-	End(framed bool) ([]byte, error)
-	// Streamed reports whether the body is an event stream; it is false before
-	// the first byte that tells.
-	Streamed() bool
-	// Complete reports whether the body has said its last word, although
-	// upstream has not closed it yet.
-	Complete() bool
-	// Holding reports whether bytes are kept back.
-	Holding() bool
-	// Calls lists the calls that need a ruling, after End.
-	Calls() []Call
-	// Shrink, after End, makes what the answer keeps small: its calls may wait for
-	// people for hours.
-	Shrink()
-	// Settle takes the rulings, in the order of Calls.
-	Settle([]Ruling) (Settlement, error)
-	// Passed lists the calls that went on unbuffered because their tool is allowed
-	// by name, after End.
-	Passed() []Call
-	// Text is what the model has said to the user in this answer.
-	Text() string
-	// Heartbeat is what keeps a client waiting between two events, in the given
-	// form. It is nil when none fits.
-	Heartbeat(Pulse) []byte
-	// Fail ends a stream that has begun with e.
-	Fail(e *Error) []byte
 }
 
 // Pulse is the form of a heartbeat in a stream.

@@ -15,7 +15,7 @@ type Part struct {
 	Withheld  bool // it must not pass before the calls of the answer are ruled on
 	Overtakes bool // nothing that is held has to be read before it
 
-	answer *Answer2
+	answer *Answer
 	units  []*Unit // that its events are about, nil for none
 }
 
@@ -69,11 +69,13 @@ func (p *Part) Event(e Event) error {
 	}
 	a := p.answer
 	if !e.Uniform {
-		if a.traits.Resumes {
-			u.Odd = true
-		} else if err := u.Differ(); err != nil {
-			return err
+		if !a.traits.Resumes {
+			if err := u.Differ(); err != nil {
+				return err
+			}
+			e.Plain = false
 		}
+		u.Odd = true
 	}
 	switch {
 	case e.Kind == EventOpen && e.Plain && a.streams(u):
@@ -93,7 +95,7 @@ func (p *Part) Event(e Event) error {
 }
 
 // streams reports whether a call that begins may pass unbuffered.
-func (a *Answer2) streams(u *Unit) bool {
+func (a *Answer) streams(u *Unit) bool {
 	return a.limits.Pass != nil && a.continued == 0 && !u.Odd && len(u.Doubts) == 0
 }
 
@@ -106,7 +108,7 @@ func (p *Part) Void() {
 }
 
 // part takes one part of the stream: it passes or is held.
-func (a *Answer2) part(part []byte, last bool) error {
+func (a *Answer) part(part []byte, last bool) error {
 	if !last {
 		if known, err := a.known(part); known {
 			return err
@@ -135,7 +137,7 @@ func (a *Answer2) part(part []byte, last bool) error {
 // mayLeave decides whether a part goes to the agent now. Nothing does after a call
 // that has neither passed nor been ruled on, except what the reader gets before that
 // call in any order of events. It marks the calls of the part that pass.
-func (a *Answer2) mayLeave(p *Part) bool {
+func (a *Answer) mayLeave(p *Part) bool {
 	waiting := a.waiting
 	a.waiting = nil
 	calls, others := a.undecided(p)
@@ -171,7 +173,7 @@ func (a *Answer2) mayLeave(p *Part) bool {
 
 // undecided lists the calls of the part that have not passed. Others reports whether
 // the answer has another such call, which is not waiting for its next event.
-func (a *Answer2) undecided(p *Part) (calls []*Unit, others bool) {
+func (a *Answer) undecided(p *Part) (calls []*Unit, others bool) {
 	for _, u := range a.calls {
 		switch {
 		case u.passed:
@@ -191,7 +193,7 @@ func (a *Answer2) undecided(p *Part) (calls []*Unit, others bool) {
 
 // allowedByName asks for each call whether its tool is allowed by name, and marks the
 // calls if all are.
-func (a *Answer2) allowedByName(calls []*Unit) bool {
+func (a *Answer) allowedByName(calls []*Unit) bool {
 	for _, u := range calls {
 		if u.check == nil {
 			return false
@@ -211,9 +213,10 @@ func (a *Answer2) allowedByName(calls []*Unit) bool {
 }
 
 // pass lets the part go, as it came or rewritten, after what waited for it.
-func (a *Answer2) pass(p *Part, waited bool) error {
+func (a *Answer) pass(p *Part, waited bool) error {
 	if !a.codec.Verbatim(p) {
-		out, err := a.codec.Rewrite(p.Bytes, p.units, &Plan{})
+		a.plan = Plan{}
+		out, err := a.codec.Rewrite(p.Bytes, p.units, &a.plan)
 		a.out.Add(out)
 		return err
 	}
@@ -232,7 +235,7 @@ func (a *Answer2) pass(p *Part, waited bool) error {
 }
 
 // hold keeps the part back.
-func (a *Answer2) hold(p *Part) error {
+func (a *Answer) hold(p *Part) error {
 	for _, u := range p.units {
 		if u != nil && !u.passed && u != a.waiting {
 			u.check = nil
@@ -248,7 +251,7 @@ func (a *Answer2) hold(p *Part) error {
 
 // fault passes an error that upstream reports inside a good answer. What was held is
 // void.
-func (a *Answer2) fault(p *Part) error {
+func (a *Answer) fault(p *Part) error {
 	if slices.ContainsFunc(p.units, func(u *Unit) bool { return u != nil && u.Call }) {
 		return NotUnderstood("it reports an error and a call in one event")
 	}

@@ -56,14 +56,3 @@ func TestRewrite(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
-
-func TestAssign(t *testing.T) {
-	fates := make(map[string]Ruling)
-	aborted, err := Assign(fates, []string{"a", "b", "c"}, []Ruling{{Fate: Release}, {Fate: Abort, Told: "first"}, {Fate: Abort}})
-	if err != nil || aborted == nil || aborted.Told != "first" || len(fates) != 3 || fates["a"].Fate != Release {
-		t.Errorf("%v, aborted %+v, %+v", err, aborted, fates)
-	}
-	if _, err := Assign(fates, []string{"a"}, nil); err == nil {
-		t.Error("a call without a ruling")
-	}
-}

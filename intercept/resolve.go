@@ -25,7 +25,7 @@ type Plan struct {
 // Reaches reports whether the agent gets a unit.
 func (p *Plan) Reaches(u *Unit) bool {
 	switch {
-	case u.Void:
+	case u.Void || u.Hidden:
 		return false
 	case !u.Call || u.passed:
 		return true
@@ -81,16 +81,11 @@ func (b *budget) store(n int) error {
 }
 
 // Settle takes the rulings, in the order of Calls.
-func (a *Answer2) Settle(rulings []Ruling) (Settlement, error) {
-	pending := a.pending()
-	if len(rulings) != len(pending) {
-		return Settlement{}, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
-	}
-	plan := &Plan{Ends: Ends(rulings), budget: &a.budget}
-	for i, u := range pending {
-		if u.Rule(rulings[i]); rulings[i].Fate == Abort && plan.Aborted == nil {
-			plan.Aborted = &rulings[i]
-		}
+func (a *Answer) Settle(rulings []Ruling) (Settlement, error) {
+	a.plan = Plan{Ends: Ends(rulings), budget: &a.budget}
+	plan := &a.plan
+	if err := a.assign(rulings); err != nil {
+		return Settlement{}, err
 	}
 	if err := a.brokenCall(plan); err != nil {
 		return Settlement{}, err
@@ -113,10 +108,33 @@ func (a *Answer2) Settle(rulings []Ruling) (Settlement, error) {
 	return settled, nil
 }
 
+// assign gives each call that needs a ruling its own.
+func (a *Answer) assign(rulings []Ruling) error {
+	pending := 0
+	for _, u := range a.calls {
+		if u.pending() {
+			pending++
+		}
+	}
+	if len(rulings) != pending {
+		return fmt.Errorf("%d rulings for %d calls", len(rulings), pending)
+	}
+	for _, u := range a.calls {
+		if !u.pending() {
+			continue
+		}
+		if u.Rule(rulings[0]); rulings[0].Fate == Abort && a.plan.Aborted == nil {
+			a.plan.Aborted = &rulings[0]
+		}
+		rulings = rulings[1:]
+	}
+	return nil
+}
+
 // brokenCall refuses to go on when a call whose beginning has reached the agent
 // would have to change.
-func (a *Answer2) brokenCall(plan *Plan) error {
-	for _, u := range a.codec.Calls() {
+func (a *Answer) brokenCall(plan *Plan) error {
+	for _, u := range a.calls {
 		stopped := plan.Aborted != nil && !a.traits.Resumes
 		if u.ruled && u.Broken() && (u.ruling.Fate != Release || stopped) {
 			return NotUnderstood("a call of a tool that is allowed by name was not released, after its beginning had passed")
@@ -126,12 +144,12 @@ func (a *Answer2) brokenCall(plan *Plan) error {
 }
 
 // unchanged reports whether the agent gets the body as upstream sent it.
-func (a *Answer2) unchanged(plan *Plan) bool {
+func (a *Answer) unchanged(plan *Plan) bool {
 	if plan.Aborted != nil || !a.codec.Verbatim(nil) {
 		return false
 	}
-	for _, u := range a.codec.Calls() {
-		if u.Void || (u.ruled && u.ruling.Fate != Release) || (!u.passed && a.codec.Canonical(u)) {
+	for _, u := range a.calls {
+		if u.Void || u.Hidden || (u.ruled && u.ruling.Fate != Release) || (!u.passed && a.codec.Canonical(u)) {
 			return false
 		}
 	}
@@ -139,7 +157,7 @@ func (a *Answer2) unchanged(plan *Plan) bool {
 }
 
 // render returns what the agent gets now.
-func (a *Answer2) render(plan *Plan) ([]byte, error) {
+func (a *Answer) render(plan *Plan) ([]byte, error) {
 	switch {
 	case plan.Unchanged:
 		return a.body.AsItCame(a.kept.Bytes()), nil

@@ -5,9 +5,7 @@ import "bytes"
 // Template is the form of an event of a stream that was decoded: a piece of text, or
 // of the input of a call. A further event of that form needs no decoder.
 type Template struct {
-	// Name is the event line, "" for none; Slots are what differs, see [NewShape].
-	Name  string
-	Slots []Span
+	Name string // the event line, "" for none
 	// Call is the call to whose input the event adds, nil for other text. Units are
 	// those of the part.
 	Call  *Unit
@@ -33,7 +31,7 @@ func (r *templates) match(part []byte) (*Template, [][]byte) {
 	name, read := "", false
 	for i := range r.known {
 		t := &r.known[i]
-		if t.Slots == nil {
+		if t.shape.literals == nil {
 			continue
 		}
 		if !read || t.Name != name {
@@ -52,16 +50,20 @@ func (r *templates) match(part []byte) (*Template, [][]byte) {
 }
 
 // unpadded is a payload without its last brace and the blanks before it: some
-// providers pad their events with a varying number of them.
+// providers pad their events with a varying number of them. It is nil for a payload
+// that does not end in a brace.
 func unpadded(payload []byte) []byte {
-	open, _ := bytes.CutSuffix(bytes.TrimRight(payload, " "), []byte("}"))
+	open, braced := bytes.CutSuffix(bytes.TrimRight(payload, " "), []byte("}"))
+	if !braced {
+		return nil
+	}
 	return bytes.TrimRight(open, " ")
 }
 
 // learn remembers the form of a part that was just decoded.
-func (a *Answer2) learn(p *Part) {
-	t, ok := a.codec.Template(p)
-	if !ok {
+func (a *Answer) learn(p *Part) {
+	t, slots := a.codec.Template(p)
+	if len(slots) == 0 {
 		return
 	}
 	payload, ok := Single(p.Bytes, t.Name)
@@ -69,29 +71,29 @@ func (a *Answer2) learn(p *Part) {
 		t.Name = ""
 		payload, ok = Single(p.Bytes, "")
 	}
-	if payload = unpadded(payload); !ok || len(t.Slots) == 0 {
+	if payload = unpadded(payload); !ok {
 		return
 	}
-	for _, s := range t.Slots {
+	for _, s := range slots {
 		if s.Start <= 0 || s.Start > s.End || s.End > len(payload) {
 			return
 		}
 	}
-	t.shape = NewShape(payload, t.Slots)
+	t.shape = NewShape(payload, slots)
 	a.templates.known[a.templates.next] = t
 	a.templates.next = (a.templates.next + 1) % len(a.templates.known)
 }
 
 // Forget makes the answer decode the next events: the forms that it has learned do not
 // hold any more.
-func (a *Answer2) Forget() { a.templates = templates{} }
+func (a *Answer) Forget() { a.templates = templates{} }
 
 // Forget is [Answer.Forget] for the codec.
 func (p *Part) Forget() { p.answer.Forget() }
 
 // known takes a part of a known form: it passes or is held as the part did that the
 // form was learned from.
-func (a *Answer2) known(part []byte) (bool, error) {
+func (a *Answer) known(part []byte) (bool, error) {
 	t, texts := a.templates.match(part)
 	if t == nil {
 		return false, nil
@@ -111,6 +113,9 @@ func (a *Answer2) known(part []byte) (bool, error) {
 	case u != nil && u.passed && u.check.Add(added) == nil, u == nil && (!held || t.Overtakes):
 		a.out.Add(part)
 		return true, nil
+	case u != nil && u.passed:
+		u.Interrupt()
+		a.codec.Disposed(nil, Held)
 	case u != nil:
 		u.Interrupt()
 	}

@@ -11,7 +11,9 @@ type Unit struct {
 	Call bool
 	// Odd reports that clients may read its events in different ways.
 	Odd bool
-	// Void reports that the agent is not to get it, whatever is ruled.
+	// Hidden reports that the agent never gets it: a question that heldcall answers.
+	Hidden bool
+	// Void reports that the agent is not to get it, and that it needs no ruling.
 	Void bool
 
 	passed bool // all its events so far went out unbuffered

@@ -12,24 +12,26 @@ import (
 
 // blind is a dialect that looks at no answer: it lets it pass, or swallows it.
 func blind(swallows bool) intercept.Dialect {
-	return recast{answer: func(a intercept.Answer) intercept.Answer { return blindAnswer{a, swallows} }}
+	return recast{codec: func(c intercept.Codec) intercept.Codec { return blindCodec{c, swallows} }}
 }
 
-type blindAnswer struct {
-	intercept.Answer
+type blindCodec struct {
+	intercept.Codec
 	swallows bool
 }
 
-func (a blindAnswer) Write(p []byte) ([]byte, error) {
-	if a.swallows {
-		return nil, nil
-	}
-	return p, nil
+func (blindCodec) Read(*intercept.Part) error                                          { return nil }
+func (blindCodec) ReadWhole(*intercept.Part) error                                     { return nil }
+func (blindCodec) Close(bool, bool) error                                              { return nil }
+func (blindCodec) Calls() []*intercept.Unit                                            { return nil }
+func (blindCodec) Template(*intercept.Part) (t intercept.Template, s []intercept.Span) { return t, nil }
+func (c blindCodec) Verbatim(*intercept.Part) bool                                     { return !c.swallows }
+
+func (blindCodec) Rewrite([]byte, []*intercept.Unit, *intercept.Plan) ([]byte, error) {
+	return nil, nil
 }
 
-func (blindAnswer) End(bool) ([]byte, error) { return nil, nil }
-func (blindAnswer) Calls() []intercept.Call  { return nil }
-func (blindAnswer) Passed() []intercept.Call { return nil }
+func (blindCodec) RewriteWhole([]byte, *intercept.Plan) ([]byte, error) { return []byte{}, nil }
 
 // closed is a dialect that serves none of its routes.
 type closed struct{ chat.Dialect }

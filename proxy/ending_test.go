@@ -109,24 +109,24 @@ func callBash(r *scripted.Request) scripted.Reply {
 	return scripted.Answer{Text: "Let me look.", Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{}`}}}.Reply(r)
 }
 
-// recast is a dialect with other answers than its own.
+// recast is a dialect that reads answers with another codec than its own.
 type recast struct {
 	chat.Dialect
-	answer func(intercept.Answer) intercept.Answer
+	codec func(intercept.Codec) intercept.Codec
 }
 
 func (d recast) Request(e intercept.Envelope) (intercept.Request, error) {
 	r, err := d.Dialect.Request(e)
-	return recastRequest{r, d.answer}, err
+	return recastRequest{r, d.codec}, err
 }
 
 type recastRequest struct {
 	intercept.Request
-	answer func(intercept.Answer) intercept.Answer
+	codec func(intercept.Codec) intercept.Codec
 }
 
-func (r recastRequest) Answer(l intercept.Limits) intercept.Answer {
-	return r.answer(r.Request.Answer(l))
+func (r recastRequest) Codec(l intercept.Limits) intercept.Codec {
+	return r.codec(r.Request.Codec(l))
 }
 
 // faulty is a dialect that panics at one place.
@@ -136,7 +136,7 @@ type faulty struct {
 }
 
 func newFaulty(at string) faulty {
-	return faulty{recast{answer: func(a intercept.Answer) intercept.Answer { return faultyAnswer{a, at} }}, at}
+	return faulty{recast{codec: func(c intercept.Codec) intercept.Codec { return faultyCodec{c, at} }}, at}
 }
 
 func (d faulty) Request(e intercept.Envelope) (intercept.Request, error) {
@@ -146,30 +146,30 @@ func (d faulty) Request(e intercept.Envelope) (intercept.Request, error) {
 	return d.recast.Request(e)
 }
 
-type faultyAnswer struct {
-	intercept.Answer
+type faultyCodec struct {
+	intercept.Codec
 	at string
 }
 
-func (a faultyAnswer) Heartbeat(p intercept.Pulse) []byte {
-	if a.at == "heartbeat" {
+func (c faultyCodec) Heartbeat(f intercept.Form, p intercept.Pulse) []byte {
+	if c.at == "heartbeat" {
 		panic("a fault in heartbeat")
 	}
-	return a.Answer.Heartbeat(p)
+	return c.Codec.Heartbeat(f, p)
 }
 
-func (a faultyAnswer) Write(p []byte) ([]byte, error) {
-	if a.at == "write" {
+func (c faultyCodec) Begin() {
+	if c.at == "write" {
 		panic("a fault in write")
 	}
-	return a.Answer.Write(p)
+	c.Codec.Begin()
 }
 
-func (a faultyAnswer) Settle(r []intercept.Ruling) (intercept.Settlement, error) {
-	if a.at == "settle" {
+func (c faultyCodec) Plan(p *intercept.Plan) error {
+	if c.at == "settle" {
 		panic("a fault in settle")
 	}
-	return a.Answer.Settle(r)
+	return c.Codec.Plan(p)
 }
 
 func TestPanicsLeaveNothingOpen(t *testing.T) {

@@ -16,50 +16,44 @@ const (
 	maxCalls   = 512 // in one choice
 )
 
-// answer implements [intercept.Answer].
+// answer implements [intercept.Codec].
 type answer struct {
 	req    *request
 	limits intercept.Limits
+	whole  bool // the answer is one JSON value, no stream
 
-	turn  // what is known of the current upstream body
-	past  // what is known of the answer, over all upstream bodies
-	ruled // what became of its calls
-
-	upstream intercept.Body
-	kept     intercept.Kept[[]ref] // with the calls that the fragments of a part belong to
-	heard    int                   // bytes of what the model said that are remembered
-	shapes   shapes
-	out      intercept.Gather
+	bodyState   // what is known of the current upstream body
+	answerState // what is known of the answer, over all upstream bodies
+	batch       eventBatch
 }
 
-// turn is the state of one upstream body.
-type turn struct {
+// bodyState is the state of one upstream body.
+type bodyState struct {
 	choices []*choice
 	began   head   // of the first event, as it came
 	latest  *call  // the call of the last fragment
-	whole   string // the body, where it is one JSON value and was read
+	body    string // where it is one JSON value and was read
 	usage   string
 	foreign bool // a role that is not the assistant's was there
 	done    bool // [DONE] was there
 	failed  bool // an error was reported inside
 }
 
-// past is what outlives a continuation.
-type past struct {
-	head    head
-	first   string  // the first body, where it is whole and the answer goes on
-	lanes   []*lane // in the order they came
-	going   *lane   // what upstream continues, nil in the first body
-	stored  int     // bytes of earlier bodies that are remembered
-	spent   []byte  // usage of earlier bodies
-	records [][]byte
-	unended string // what the last event that went out lacks of its end
+// answerState is what outlives a continuation.
+type answerState struct {
+	head       head
+	first      string          // the first body, where it is whole and the answer goes on
+	outputs    []*outputChoice // in the order they came
+	continuing *outputChoice   // what upstream continues, nil in the first body
+	priorUsage []byte          // of the bodies before
+	open       bool            // it goes on, or may do so again: usage before its end is left out
+	records    [][]byte
 }
 
 // choice is one of the answers of a turn.
 type choice struct {
 	index     int // in the upstream body
-	lane      *lane
+	output    *outputChoice
 	rosters   [2]roster    // by place
 	says      [2]utterance // by place
 	textHeld  bool         // a held part carries text or role: later text must wait
@@ -68,33 +62,64 @@ type choice struct {
 	cut       bool         // the finish reason was length
 	repeated  bool         // a message was there, in a stream beside the delta
 	rendered  bool         // its calls have gone out in canonical form
+	final     []*call      // its calls, and whether they are not uniform, after the end of the body
+	odd       bool
+	closed    bool
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {
 	return &answer{req: r, limits: limits}
 }
 
-// Begin implements [intercept.Answer].
-func (a *answer) Begin(string) {
-	a.turn, a.kept, a.shapes, a.heard = turn{}, intercept.Kept[[]ref]{}, shapes{}, 0
-	a.upstream.Begin(a.limits.MaxBytes)
+// Traits implements [intercept.Codec].
+func (*answer) Traits() intercept.Traits { return intercept.Traits{Resumes: true} }
+
+// Begin implements [intercept.Codec].
+func (a *answer) Begin() { a.bodyState = bodyState{} }
+
+// Close implements [intercept.Codec].
+func (a *answer) Close(framed, _ bool) error {
+	if !a.ended(framed) {
+		return intercept.Cut()
+	}
+	if err := a.separable(); err != nil {
+		return err
+	}
+	if a.continuing != nil && len(a.choices) == 0 && !a.failed {
+		return intercept.SaysNothing()
+	}
+	for _, c := range a.choices {
+		c.final = c.calls()
+	}
+	for _, c := range a.choices {
+		c.odd = a.uneven(c)
+	}
+	for _, c := range a.choices {
+		c.closed = true
+	}
+	return nil
 }
 
-// Write implements [intercept.Answer].
-func (a *answer) Write(p []byte) ([]byte, error) {
-	return a.upstream.Feed(p, &a.out, a.part)
+// ended reports whether a stream has its API's own end. Without calls that of the
+// body is enough, where its framing marks it.
+func (a *answer) ended(framed bool) bool {
+	if a.whole || a.done || a.failed || a.finished() {
+		return true
+	}
+	for _, c := range a.choices {
+		framed = framed && (c.announced || len(c.calls()) == 0)
+	}
+	return framed
 }
 
-// End implements [intercept.Answer].
-func (a *answer) End(framed bool) (out []byte, err error) {
-	out, err = a.upstream.Close(framed, a.readWhole, a.endStream)
-	if err == nil {
-		err = a.separable()
+// finished reports whether every choice has announced its end.
+func (a *answer) finished() bool {
+	for _, c := range a.choices {
+		if !c.announced {
+			return false
+		}
 	}
-	if err == nil && a.going != nil && len(a.choices) == 0 && !a.failed {
-		err = intercept.NotUnderstood("after a denial it says nothing")
-	}
-	return out, err
+	return len(a.choices) > 0
 }
 
 // separable refuses calls that clients read as one: two of the old form in one
@@ -120,123 +145,91 @@ func (a *answer) separable() error {
 	return nil
 }
 
-// Shrink implements [intercept.Answer].
-func (a *answer) Shrink() {
-	a.kept.Pack()
-	a.upstream.Shrink()
-	a.shapes = shapes{}
-}
-
-// Streamed implements [intercept.Answer].
-func (a *answer) Streamed() bool { return a.upstream.Form() == intercept.FormStream }
-
-// Complete implements [intercept.Answer].
-func (a *answer) Complete() bool { return a.done }
-
-// Holding implements [intercept.Answer].
-func (a *answer) Holding() bool { return a.upstream.Form() == intercept.FormWhole || a.holding() }
-
-// Calls implements [intercept.Answer].
-func (a *answer) Calls() []intercept.Call {
+// Calls implements [intercept.Codec].
+func (a *answer) Calls() (list []*intercept.Unit) {
 	for _, c := range a.choices {
-		if calls := c.calls(); c.cut && len(calls) > 0 {
-			calls[len(calls)-1].Doubt(intercept.DoubtCut)
-		}
-	}
-	var list []intercept.Call
-	for _, c := range a.choices {
-		uneven := a.uneven(c)
-		for _, own := range c.calls() {
-			if own.passed {
-				continue
-			}
-			own.judge()
-			call := own.call()
-			if uneven {
-				call.Flags = []string{intercept.FlagCanonical}
-			}
-			list = append(list, call)
-		}
+		list = append(list, c.units()...)
 	}
 	return list
 }
 
-// Passed implements [intercept.Answer].
-func (a *answer) Passed() (list []intercept.Call) {
-	for _, c := range a.choices {
-		for _, call := range c.calls() {
-			if call.passed {
-				list = append(list, call.call())
-			}
-		}
+// units lists the calls of the choice.
+func (c *choice) units() (list []*intercept.Unit) {
+	for _, call := range c.calls() {
+		list = append(list, &call.Unit)
 	}
 	return list
 }
 
-func (c *call) call() intercept.Call {
+// Judge implements [intercept.Codec].
+func (*answer) Judge(u *intercept.Unit) {
+	call := callOf(u)
+	if calls := call.choice.calls(); call.choice.cut && calls[len(calls)-1] == call {
+		call.Doubt(intercept.DoubtCut)
+	}
+	call.judge()
+}
+
+// Call implements [intercept.Codec].
+func (*answer) Call(u *intercept.Unit) intercept.Call {
+	c := callOf(u)
 	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == kindCustom, Ambiguous: c.Doubts}
 }
 
-// pending lists the calls that need a ruling, in the order of the answer.
-func (a *answer) pending() (list []*call) {
-	for _, c := range a.choices {
-		for _, call := range c.calls() {
-			if !call.passed {
-				list = append(list, call)
-			}
-		}
-	}
-	return list
-}
+// Canonical implements [intercept.Codec].
+func (a *answer) Canonical(u *intercept.Unit) bool { return a.uneven(callOf(u).choice) }
 
-// Text implements [intercept.Answer].
+// Text implements [intercept.Codec].
 func (a *answer) Text() string {
-	l := a.going
-	if l == nil && len(a.lanes) > 0 {
-		l = a.lanes[0]
+	l := a.continuing
+	if l == nil && len(a.outputs) > 0 {
+		l = a.outputs[0]
 	}
 	if l == nil {
 		return ""
 	}
-	return strings.TrimSpace(cmp.Or(l.heard(), l.allSpoken()))
+	return cmp.Or(l.heard(), l.allSpoken())
 }
 
-// Heartbeat implements [intercept.Answer]: a comment that ends in one newline, or
-// a chunk that repeats the stream's own id, without choices or with an empty delta
-// of one that has not ended. A whole answer is kept alive by blanks before the
-// JSON.
-func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
-	switch {
-	case a.upstream.Form() == intercept.FormWhole:
-		return []byte("\n")
-	case a.upstream.Form() != intercept.FormStream:
+// Heartbeat implements [intercept.Codec]: a chunk that repeats the stream's own id,
+// without choices or with an empty delta of one that has not ended.
+func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
+	if form == intercept.FormWhole || pulse == intercept.PulseComment || a.head.id == "" {
 		return nil
-	case pulse == intercept.PulseEvent && a.head.id != "":
-		return sse.AppendData(nil, "", []byte(a.head.chunk("[]")))
-	case pulse == intercept.PulseDelta && a.head.id != "":
-		open := slices.IndexFunc(a.lanes, func(l *lane) bool { return !l.finish })
-		if open >= 0 {
-			return sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":null}]`, a.lanes[open].index))))
-		}
 	}
-	return []byte(": keepalive\n")
+	choices := "[]"
+	if pulse == intercept.PulseDelta {
+		open := slices.IndexFunc(a.outputs, func(l *outputChoice) bool { return !l.finish })
+		if open < 0 {
+			return nil
+		}
+		choices = fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":null}]`, a.outputs[open].index)
+	}
+	return sse.AppendData(nil, "", []byte(a.head.chunk(choices)))
 }
 
-// Fail implements [intercept.Answer]. A whole answer whose head has gone out is
-// failed by an error for its body.
-func (a *answer) Fail(e *intercept.Error) []byte {
-	if a.upstream.Kind() == intercept.FormWhole {
+// Fail implements [intercept.Codec].
+func (*answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
+	if whole {
 		return errorBody(e)
 	}
-	return sse.AppendData([]byte(a.unended), "", errorBody(e))
+	return sse.AppendData(dst, "", errorBody(e))
+}
+
+// known returns the choice with an index, nil where there is none.
+func (a *answer) known(index int) *choice {
+	for _, c := range a.choices {
+		if c.index == index {
+			return c
+		}
+	}
+	return nil
 }
 
 // choice returns the choice with an index, made when it is new.
 func (a *answer) choice(index int) (*choice, error) {
-	for _, c := range a.choices {
-		if c.index == index {
-			return c, nil
-		}
+	if c := a.known(index); c != nil {
+		return c, nil
 	}
 	c := &choice{index: index}
 	if err := a.assign(c); err != nil {
@@ -256,6 +249,9 @@ func (c *choice) finish(d *choiceDelta) {
 // `delta` the two must say the same; calls that only one of them has, or that
 // differ, are all listed and doubted.
 func (c *choice) calls() []*call {
+	if c.closed {
+		return c.final
+	}
 	delta, message := &c.rosters[inDelta], &c.rosters[inMessage]
 	if len(message.calls) == 0 || delta.sameAs(message) {
 		return delta.calls

@@ -89,7 +89,7 @@ func inWords(message string, speeches []spokenTurn) string {
 
 // audio makes the sound of a continuation part of the one that the agent has
 // begun to hear: there is one id and one time at which it expires.
-func (e *edit) audio(path string, d *choiceDelta, l *lane) {
+func (e *edit) audio(path string, d *choiceDelta, l *outputChoice) {
 	for _, t := range d.texts {
 		if t.field != "audio" || t.place != inDelta || l.audio == "" || !t.value.IsObject() {
 			continue

@@ -8,7 +8,7 @@ import (
 
 // call is one tool call as its fragments have built it so far.
 type call struct {
-	intercept.Doubts
+	intercept.Unit
 	place  place
 	kind   kind
 	index  int // as upstream numbered it; where it did not, clients read 0
@@ -20,11 +20,16 @@ type call struct {
 	object bool     // the arguments stood there as an object, not as a string
 	own    []string // fields that the dialect has no meaning for, as raw name and value
 	inner  []string // the same beside name and arguments
-	passed bool     // all fragments so far went to the agent unbuffered
-	begun  bool     // the first one did
-	check  *intercept.ArgumentsCheck
-	// uneven reports that not all events of the call are uniform.
-	uneven bool
+	choice *choice
+}
+
+// callOf is the call that is a unit of the answer.
+func callOf(u *intercept.Unit) *call { return u.Of.(*call) }
+
+// ruling is the ruling on a call, the zero value for none.
+func (c *call) ruling() intercept.Ruling {
+	r, _ := c.Ruling()
+	return r
 }
 
 // judge doubts arguments that are not one strict JSON object. None at all are
@@ -96,7 +101,7 @@ func (r *roster) take(f *fragment) (c *call, opened bool) {
 	if c.name == "" {
 		c.name = strings.Clone(f.name)
 	}
-	if f.object && c.args.Len() > 0 || c.object && f.args != "" {
+	if (f.object && c.args.Len() > 0) || (c.object && f.args != "") {
 		c.Doubt("Its arguments came partly as text and partly as an object.")
 	}
 	c.object = c.object || f.object
@@ -201,7 +206,8 @@ func (r *roster) collide(c *call) *call {
 const sharedIndex = "Another call of the same answer has the same number; some clients read both as one."
 
 func (r *roster) open(f *fragment) *call {
-	c := &call{place: f.place, kind: f.kind, index: f.index}
+	c := &call{Unit: intercept.Unit{Call: true}, place: f.place, kind: f.kind, index: f.index}
+	c.Of = c
 	for _, other := range r.calls {
 		if other.kind == kindLegacy || f.kind == kindLegacy {
 			continue

@@ -8,45 +8,37 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// tell puts into a lane what the model is told of its denied calls, with which
+// tell puts into an output what the model is told of its denied calls, with which
 // it goes on.
-func (s *settling) tell(c *choice) error {
-	l := c.lane
+func (a *answer) tell(c *choice, p *intercept.Plan) error {
+	l := c.output
 	l.speech = append(l.speech, c.said().voice.speech()...)
-	for _, m := range s.told(c) {
+	for _, m := range a.told(c) {
 		l.hidden = append(l.hidden, m)
-		if err := s.store(len(m)); err != nil {
+		if err := p.Store(len(m)); err != nil {
 			return err
 		}
 	}
-	if s.upstream.Kind() == intercept.FormWhole {
-		s.think(c)
+	if a.whole {
+		a.think(c, p)
 	}
 	l.turns++
-	l.waits = true
-	return nil
-}
-
-// store bounds what is remembered of the bodies before.
-func (a *answer) store(n int) error {
-	if a.stored += n; a.limits.MaxBytes > 0 && a.stored > a.limits.MaxBytes {
-		return intercept.TooLong()
-	}
+	l.continues = true
 	return nil
 }
 
 // told lists what the model said in a choice and what it is told about each
 // call, as messages.
-func (s *settling) told(c *choice) []string {
-	id := s.identify(c)
+func (a *answer) told(c *choice) []string {
+	id := a.identify(c)
 	messages := []string{c.said().message(c.calls(), id)}
 	var legacy []string // behind the others: role tool has to follow the calls at once
 	for _, call := range c.calls() {
 		if call.kind == kindLegacy {
-			legacy = append(legacy, call.legacyResult(s.fates[call].Told))
+			legacy = append(legacy, call.legacyResult(call.ruling().Told))
 			continue
 		}
-		messages = append(messages, toolResult(id(call), s.fates[call].Told))
+		messages = append(messages, toolResult(id(call), call.ruling().Told))
 	}
 	return append(messages, legacy...)
 }
@@ -54,12 +46,12 @@ func (s *settling) told(c *choice) []string {
 // identify returns the function that names the calls of a choice towards the
 // model: by their own ids, or made-up ones where upstream gave none or gave one
 // twice.
-func (s *settling) identify(c *choice) func(*call) string {
+func (a *answer) identify(c *choice) func(*call) string {
 	return func(call *call) string {
 		taken := call.id == ""
 		for i, other := range c.calls() {
 			if other == call && taken {
-				return intercept.MadeUpID(s.limits.TurnID, 2*c.lane.turns*maxCalls+i)
+				return intercept.MadeUpID(a.limits.TurnID, 2*c.output.turns*maxCalls+i)
 			}
 			if other == call {
 				break
@@ -70,25 +62,25 @@ func (s *settling) identify(c *choice) func(*call) string {
 	}
 }
 
-// proceed lets the model go on in a lane. What is remembered of the choices that
+// proceed lets the model go on in an output. What is remembered of the choices that
 // are done goes with what the agent gets of them.
-func (s *settling) proceed(l *lane, out []byte) (intercept.Settlement, error) {
-	body, err := extend(s.req.Envelope().Body, l.hidden)
+func (a *answer) proceed(l *outputChoice, p *intercept.Plan) (intercept.Settlement, error) {
+	body, err := extend(a.req.Envelope().Body, l.hidden)
 	if err != nil {
 		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
 	}
-	settled := intercept.Settlement{Bytes: out}
-	if s.upstream.Kind() == intercept.FormStream {
-		settled.Hidden = s.records
-	} else if err := s.store(len(s.whole)); err != nil {
+	var settled intercept.Settlement
+	if !a.whole {
+		settled.Hidden = a.records
+	} else if err := p.Store(len(a.body)); err != nil {
 		return intercept.Settlement{}, err
 	}
-	if s.first == "" {
-		s.first = s.whole
+	if a.first == "" {
+		a.first = a.body
 	}
-	s.spent = intercept.AddUsage(s.spent, []byte(s.usage))
-	s.going = l
-	next := s.req.With(body)
+	a.priorUsage = intercept.AddUsage(a.priorUsage, []byte(a.usage))
+	a.continuing = l
+	next := a.req.With(body)
 	settled.Next = &next
 	return settled, nil
 }
@@ -96,11 +88,11 @@ func (s *settling) proceed(l *lane, out []byte) (intercept.Settlement, error) {
 // remember describes what the agent does not see of a choice that is done, for
 // the later requests of the conversation. A choice whose calls all went on
 // unchanged in the first body needs no record.
-func (s *settling) remember(c *choice) error {
-	if s.aborted != nil || s.failed {
+func (a *answer) remember(c *choice, p *intercept.Plan) error {
+	if p.Aborted != nil || a.failed {
 		return nil
 	}
-	rec := s.record(c)
+	rec := a.record(c, p)
 	if rec == nil {
 		return nil
 	}
@@ -108,25 +100,25 @@ func (s *settling) remember(c *choice) error {
 	if err != nil {
 		return fmt.Errorf("describe a hidden turn: %w", err)
 	}
-	s.records = append(s.records, raw)
+	a.records = append(a.records, raw)
 	return nil
 }
 
-func (s *settling) record(c *choice) *record {
-	l := c.lane
-	rec := &record{Seen: intercept.Seen{Turn: s.limits.TurnID, Before: s.req.ending(), Opening: intercept.Opening(s.req.opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
+func (a *answer) record(c *choice, p *intercept.Plan) *record {
+	l := c.output
+	rec := &record{Seen: intercept.Seen{Turn: a.limits.TurnID, Before: a.req.ending(), Opening: intercept.Opening(a.req.opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
 	rec.Turns, rec.Speech = append(rec.Turns, l.hidden...), append(rec.Speech, l.speech...)
 	rec.Last = lastOf(c.said(), l.named)
-	id := s.identify(c)
+	id := a.identify(c)
 	changed := len(rec.Turns) > 0
 	for _, call := range c.calls() {
-		if !s.reaches(call) {
+		if !p.Reaches(&call.Unit) {
 			changed = true
-			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), s.fates[call].Told)})
+			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), call.ruling().Told)})
 			continue
 		}
 		seen := intercept.NewSeenCall(call.id, call.name, call.args.String())
-		if r := s.fates[call]; r.Fate == intercept.Edit {
+		if r := call.ruling(); r.Fate == intercept.Edit {
 			changed = true
 			seen = intercept.NewSeenCall(call.id, call.name, r.Arguments)
 			seen.Note = r.Told
@@ -137,12 +129,12 @@ func (s *settling) record(c *choice) *record {
 	if !changed {
 		return nil
 	}
-	if l.note != "" {
-		rec.Turns, rec.Speech = append(rec.Turns, s.told(c)...), append(rec.Speech, c.said().voice.speech()...)
+	if l.notice != "" {
+		rec.Turns, rec.Speech = append(rec.Turns, a.told(c)...), append(rec.Speech, c.said().voice.speech()...)
 		rec.Last = lastOf(&utterance{}, append(l.named, c.said().order...))
 		rec.LastCalls = nil
-		rec.LastText = l.note
-		rec.Text += intercept.Paragraph(rec.Text, l.note)
+		rec.LastText = l.notice
+		rec.Text += intercept.Paragraph(rec.Text, l.notice)
 	}
 	return rec
 }

@@ -175,9 +175,6 @@ func wordsOnly(part []byte, bound map[int64]bool) (key string, indexes []int64) 
 	return fmt.Sprint("choice ", indexes[0]), nil
 }
 
-// Forget is for [intercepttest.Play].
-func (a *answer) Forget() { a.shapes = shapes{} }
-
 // FuzzChunking: blocks make no difference.
 func FuzzChunking(f *testing.F) {
 	for _, s := range hostile {

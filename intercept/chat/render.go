@@ -15,6 +15,9 @@ import (
 // choices as one, and add a fragment of a call to the call with the same number in
 // another choice.
 func (a *answer) uneven(c *choice) bool {
+	if c.closed {
+		return c.odd
+	}
 	calling := 0
 	for _, other := range a.choices {
 		if len(other.calls()) > 0 {
@@ -22,7 +25,7 @@ func (a *answer) uneven(c *choice) bool {
 		}
 	}
 	for _, call := range c.calls() {
-		if c.repeated || call.uneven || (calling > 1 && a.upstream.Kind() == intercept.FormStream) {
+		if c.repeated || call.Odd || (calling > 1 && !a.whole) {
 			return true
 		}
 	}
@@ -31,13 +34,13 @@ func (a *answer) uneven(c *choice) bool {
 
 // changed reports whether the agent gets the calls of the choice in canonical form,
 // because one of them is not uniform, is edited, or does not reach the agent.
-func (a *answer) changed(c *choice) bool {
+func (a *answer) changed(c *choice, p *intercept.Plan) bool {
 	if a.uneven(c) {
 		return true
 	}
 	for _, call := range c.calls() {
-		ruling, judged := a.fates[call]
-		if judged && (a.aborted != nil || ruling.Fate != intercept.Release) {
+		ruling, judged := call.Ruling()
+		if judged && (p.Aborted != nil || ruling.Fate != intercept.Release) {
 			return true
 		}
 	}
@@ -46,12 +49,12 @@ func (a *answer) changed(c *choice) bool {
 
 // rendersCalls reports whether the calls of an event go out in canonical form. In a
 // continuation all do, because their head is that of another answer.
-func (a *answer) rendersCalls(c *chunk) bool {
-	if a.going != nil {
+func (e *edit) rendersCalls(c *chunk) bool {
+	if e.continuing != nil {
 		return true
 	}
 	for i := range c.choices {
-		if known, err := a.choice(c.choices[i].index); err != nil || a.changed(known) {
+		if known := e.known(c.choices[i].index); known == nil || e.changed(known, e.plan) {
 			return true
 		}
 	}
@@ -61,23 +64,23 @@ func (a *answer) rendersCalls(c *chunk) bool {
 // takeApart renders an event with calls as several: one with the text and the other
 // fields of the message, one for each call in canonical form, and one with the finish
 // reasons and the usage.
-func (a *answer) takeApart(c *chunk, refs []ref) ([]byte, error) {
-	out, err := a.revised(nil, a.saidIn(c))
+func (e *edit) takeApart(c *chunk, units []*intercept.Unit) ([]byte, error) {
+	out, err := e.revised(nil, e.saidIn(c))
 	if err != nil {
 		return nil, err
 	}
 	for i := range c.choices {
 		d := &c.choices[i]
 		if len(d.calls) > 0 {
-			out = append(out, a.callEvents(d, refs[:len(d.calls)])...)
-			refs = refs[len(d.calls):]
+			out = append(out, e.callEvents(d, units[:len(d.calls)])...)
+			units = units[len(d.calls):]
 		}
 	}
-	return a.revised(out, a.endIn(c))
+	return e.revised(out, e.endIn(c))
 }
 
 // revised appends an event without calls as the agent gets it; "" for none.
-func (a *answer) revised(out []byte, payload string) ([]byte, error) {
+func (e *edit) revised(out []byte, payload string) ([]byte, error) {
 	if payload == "" {
 		return out, nil
 	}
@@ -85,7 +88,7 @@ func (a *answer) revised(out []byte, payload string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := a.revise(c)
+	r, err := e.answer.revise(c, e.plan)
 	if out = append(out, r.Before...); err == nil && !r.Hollow {
 		out = sse.AppendData(out, "", []byte(r.JSON))
 	}
@@ -99,13 +102,13 @@ func (a *answer) saidIn(c *chunk) string {
 	for i := range c.choices {
 		d := &c.choices[i]
 		var list []string
-		if d.role && !a.lane(d.index).role {
+		if d.role && !a.output(d.index).role {
 			list = append(list, `"role":"assistant"`)
 		}
 		at := a.speaksIn(d)
 		for _, t := range d.texts {
 			s := keptFields[t.field]
-			if t.place == at && s != nil && (t.value.Type == gjson.String && s.Types&intercept.String != 0 || s.Fits(t.value)) {
+			if t.place == at && s != nil && ((t.value.Type == gjson.String && s.Types&intercept.String != 0) || s.Fits(t.value)) {
 				list = append(list, intercept.Quote(t.field)+":"+t.value.Raw)
 			}
 		}
@@ -122,8 +125,8 @@ func (a *answer) saidIn(c *chunk) string {
 // speaksIn returns the place of a choice whose text counts. A message beside deltas
 // repeats them.
 func (a *answer) speaksIn(d *choiceDelta) place {
-	known, err := a.choice(d.index)
-	if err != nil || known.says[inDelta].any() {
+	known := a.known(d.index)
+	if known == nil || known.says[inDelta].any() {
 		return inDelta
 	}
 	for _, t := range d.texts {
@@ -155,27 +158,28 @@ func (a *answer) endIn(c *chunk) string {
 // callEvents renders the calls of a choice in canonical form: with its first fragment
 // all that reach the agent, one event each, and of a call whose beginning has passed
 // what each fragment adds.
-func (a *answer) callEvents(d *choiceDelta, refs []ref) (out []byte) {
-	c, err := a.choice(d.index)
-	if err != nil {
+func (e *edit) callEvents(d *choiceDelta, units []*intercept.Unit) (out []byte) {
+	c := e.known(d.index)
+	if c == nil {
 		return nil
 	}
-	for i, r := range refs {
-		if !r.call.begun {
+	for i, u := range units {
+		call := callOf(u)
+		if !call.Begun() {
 			continue
 		}
 		var added string
-		if added, r.call.half = intercept.CutHalf(r.call.half + d.calls[i].args); added != "" {
-			out = append(out, a.callEvent(c, r.call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, r.call.index, intercept.Quote(added)))...)
+		if added, call.half = intercept.CutHalf(call.half + d.calls[i].args); added != "" {
+			out = append(out, e.callEvent(c, call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, call.index, intercept.Quote(added)))...)
 		}
 	}
 	number, rendered := 0, c.rendered
 	for _, call := range c.calls() {
 		switch {
-		case !a.reaches(call):
+		case !e.plan.Reaches(&call.Unit):
 			continue
-		case !c.rendered && !call.begun:
-			out = append(out, a.callEvent(c, call, call.canonical(strconv.Itoa(number), a.arguments(call)))...)
+		case !c.rendered && !call.Begun():
+			out = append(out, e.callEvent(c, call, call.canonical(strconv.Itoa(number), call.arguments()))...)
 			rendered = true
 		}
 		if call.kind != kindLegacy {
@@ -192,14 +196,13 @@ func (a *answer) callEvent(c *choice, call *call, entry string) []byte {
 	if call.kind == kindLegacy {
 		field = `"function_call":` + entry
 	}
-	return sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s},"finish_reason":null}]`, c.lane.index, field))))
+	return sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s},"finish_reason":null}]`, c.output.index, field))))
 }
 
 // arguments are those that the agent gets in canonical form, where none at all are an
 // empty object.
-func (a *answer) arguments(c *call) string {
-	r := a.fates[c]
-	switch {
+func (c *call) arguments() string {
+	switch r := c.ruling(); {
 	case r.Fate == intercept.Edit:
 		return r.Arguments
 	case c.args.Len() == 0 && c.kind != kindCustom:
@@ -241,11 +244,11 @@ func (e *edit) wholeCalls(path string, c *choice) {
 	legacy := ""
 	for _, call := range c.calls() {
 		switch {
-		case !e.reaches(call):
+		case !e.plan.Reaches(&call.Unit):
 		case call.kind == kindLegacy:
-			legacy = call.canonical("", e.arguments(call))
+			legacy = call.canonical("", call.arguments())
 		default:
-			entries = append(entries, call.canonical("", e.arguments(call)))
+			entries = append(entries, call.canonical("", call.arguments()))
 		}
 	}
 	list := ""

@@ -134,8 +134,8 @@ func newTool(def gjson.Result, free bool) intercept.Tool {
 	return tool
 }
 
-// Answer implements [intercept.Request].
-func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
+// Codec implements [intercept.Request].
+func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r, limits) }
 
 // Made implements [intercept.Request].
 func (r *request) Made() string {

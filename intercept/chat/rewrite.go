@@ -8,44 +8,41 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// recast returns a part of the stream changed by the rulings and, in a
-// continuation, made to belong to the answer that the agent has begun to read.
-// It is empty when nothing is left of the part.
-func (a *answer) recast(part []byte, refs []ref) ([]byte, error) {
+// Rewrite implements [intercept.Codec].
+func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return nil, err
 	}
 	return intercept.RecastPart(part, payloads, func(_ int, payload []byte) (intercept.Recast, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Recast{JSON: string(payload), Hollow: a.more, Before: a.farewells()}, nil
+			return intercept.Recast{JSON: string(payload), Hollow: a.open, Before: a.notices()}, nil
 		}
 		c, err := decode(string(payload))
 		if err != nil {
 			return intercept.Recast{}, err
 		}
 		n := c.fragments()
-		if n == 0 || !a.rendersCalls(c) {
-			refs = refs[n:]
-			return a.revise(c)
+		e := edit{answer: a, plan: p}
+		own := units[:n]
+		if units = units[n:]; n == 0 || !e.rendersCalls(c) {
+			return a.revise(c, p)
 		}
-		own := refs[:n]
-		refs = refs[n:]
-		out, err := a.takeApart(c, own)
+		out, err := e.takeApart(c, own)
 		return intercept.Recast{Hollow: true, Before: out}, err
 	})
 }
 
 // revise returns what becomes of an event whose calls, if it has any, stay as they
 // came.
-func (a *answer) revise(c *chunk) (intercept.Recast, error) {
-	before := a.farewellsBefore(c)
-	e := edit{answer: a, Patch: intercept.Patch{JSON: c.raw}, chunk: c}
+func (a *answer) revise(c *chunk, p *intercept.Plan) (intercept.Recast, error) {
+	before := a.noticesBefore(c)
+	e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: c.raw}, chunk: c}
 	if err := e.run(); err != nil {
 		return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", err)
 	}
 	if !e.hollow {
-		a.note([]*chunk{c})
+		a.noteSent(c)
 	}
 	return intercept.Recast{JSON: e.JSON, Hollow: e.hollow, Before: before}, nil
 }
@@ -54,6 +51,7 @@ func (a *answer) revise(c *chunk) (intercept.Recast, error) {
 type edit struct {
 	*answer
 	intercept.Patch
+	plan   *intercept.Plan
 	chunk  *chunk
 	hollow bool // nothing is left that the agent would read
 }
@@ -66,7 +64,7 @@ func (e *edit) run() error {
 		e.choice(position, &e.chunk.choices[position])
 	}
 	e.usageSum()
-	if e.going != nil {
+	if e.continuing != nil {
 		e.rehead()
 	}
 	return e.Err
@@ -75,13 +73,13 @@ func (e *edit) run() error {
 // choice rewrites what the chunk says of one choice. What does not go out with it
 // is taken out of d too.
 func (e *edit) choice(position int, d *choiceDelta) {
-	l := e.lane(d.index)
+	l := e.output(d.index)
 	path := fmt.Sprintf("choices.%d.", position)
-	if e.going != nil {
+	if e.continuing != nil {
 		e.audio(path, d, l)
 		e.separate(path, d, l)
 	}
-	if known, err := e.answer.choice(d.index); err == nil && e.changed(known) {
+	if known := e.known(d.index); known != nil && e.changed(known, e.plan) {
 		e.withhold(path, d, known)
 		if d.repeated && known.says[inDelta].any() { // clients that know it would let it replace the calls
 			e.Delete(path + "message")
@@ -89,29 +87,29 @@ func (e *edit) choice(position int, d *choiceDelta) {
 	}
 	left := d.carries || len(d.calls) > 0
 	left = e.finishReason(path, d, l) || left
-	if d.role && l.role && (e.going != nil || l.note != "") {
+	if d.role && l.role && (e.continuing != nil || l.notice != "") {
 		e.Delete(path + "delta.role")
 		d.role = false
 	}
 	if l.index != d.index {
 		e.Set(path+"index", strconv.Itoa(l.index))
 	}
-	if left || d.role || (!l.waits && e.going == nil) {
+	if left || d.role || (!l.continues && e.continuing == nil) {
 		e.hollow = false
 	}
 }
 
 // finishReason rewrites the finish reason of a choice without calls, and
 // reports whether the agent reads one.
-func (e *edit) finishReason(path string, d *choiceDelta, l *lane) bool {
+func (e *edit) finishReason(path string, d *choiceDelta, l *outputChoice) bool {
 	switch {
 	case d.finish == "":
 		return false
-	case l.waits:
+	case l.continues:
 		e.Set(path+"finish_reason", "null")
 		d.finish = ""
 		return false
-	case l.note != "" && d.finish != "length" && d.finish != "content_filter":
+	case l.notice != "" && d.finish != "length" && d.finish != "content_filter":
 		e.Set(path+"finish_reason", `"stop"`)
 	}
 	return true
@@ -119,7 +117,7 @@ func (e *edit) finishReason(path string, d *choiceDelta, l *lane) bool {
 
 // separate puts an empty line between what the model said before a denial and
 // after it.
-func (e *edit) separate(path string, d *choiceDelta, l *lane) {
+func (e *edit) separate(path string, d *choiceDelta, l *outputChoice) {
 	for _, t := range d.texts {
 		if t.field != "content" || l.separated {
 			continue
@@ -149,14 +147,14 @@ func (e *edit) usageSum() {
 	if e.chunk.usage == "" {
 		return
 	}
-	if e.more {
+	if e.open {
 		e.Delete("usage")
 		e.hollow = e.hollow || len(e.chunk.choices) == 0
 		return
 	}
 	e.hollow = false
-	if len(e.spent) > 0 {
-		e.Set("usage", string(intercept.AddUsage(e.spent, []byte(e.chunk.usage))))
+	if len(e.priorUsage) > 0 {
+		e.Set("usage", string(intercept.AddUsage(e.priorUsage, []byte(e.chunk.usage))))
 	}
 }
 

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"bytes"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
@@ -150,17 +152,17 @@ var tokenDetails = &schema{Types: intercept.Object | intercept.Null, Fields: fie
 // plain reports whether every client that follows the standard finds the part's
 // one event, and nothing else in it. The last part of a stream that lacks its
 // blank line is lost in most clients.
-func (p *passage) plain() bool {
-	if p.last || len(p.payloads) != 1 {
+func (p *eventBatch) plain() bool {
+	if p.part.Last || len(p.part.Payloads) != 1 {
 		return false
 	}
-	e := sse.Parse(p.part)
-	return len(e.Data) == 1 && len(e.Stray) == 0 && e.Name == nil && e.Indented == 0 && p.part[len(p.part)-1] == '\n'
+	e := sse.Parse(p.part.Bytes)
+	return len(e.Data) == 1 && len(e.Stray) == 0 && e.Name == nil && e.Indented == 0 && bytes.HasSuffix(p.part.Bytes, []byte("\n"))
 }
 
 // uniform reports whether an event that carries parts of calls fits, with the
 // envelope that the answer began with.
-func (p *passage) uniform(c *chunk) bool {
+func (p *eventBatch) uniform(c *chunk) bool {
 	return len(c.choices) == 1 && p.plain() && c.head.like(p.began) && eventSchema.Fits(gjson.Parse(c.raw))
 }
 

@@ -10,27 +10,24 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// readWhole reads an answer that is one JSON body.
-func (a *answer) readWhole(framed bool) error {
-	body, err := a.upstream.Value(framed)
-	if err != nil {
-		return err
-	}
-	if a.going == nil && !intercept.NamesCall(body) {
+// ReadWhole implements [intercept.Codec].
+func (a *answer) ReadWhole(p *intercept.Part) error {
+	a.whole = true
+	if a.continuing == nil && !intercept.NamesCall(p.Bytes) {
 		return nil
 	}
-	c, err := decodeWhole(string(body))
+	c, err := decodeWhole(string(p.Bytes))
 	if err != nil {
 		return err
 	}
 	if c.failed && c.hasCalls() {
 		return intercept.NotUnderstood("it reports an error and a call at once")
 	}
-	if c.failed && a.going != nil {
+	if c.failed && a.continuing != nil {
 		return intercept.NotUnderstood("after a denial it reports an error")
 	}
-	a.whole, a.usage = c.raw, c.usage
-	if a.going == nil {
+	a.body, a.usage = c.raw, c.usage
+	if a.continuing == nil {
 		a.head = c.head
 	}
 	for i := range c.choices {
@@ -70,7 +67,7 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
 	c.finish(d)
-	c.lane.raw = d.raw
+	c.output.raw = d.raw
 	for _, t := range d.texts {
 		c.says[t.place].take(t.field, t.value)
 	}
@@ -82,17 +79,16 @@ func (a *answer) wholeChoice(d *choiceDelta) error {
 		r := &c.rosters[f.place]
 		call := r.open(f)
 		call.id, call.name, call.object = f.id, f.name, f.object
-		call.hasID, call.uneven = f.hasID, !uniform
+		call.hasID, call.Odd, call.choice = f.hasID, !uniform, c
 		call.args.WriteString(f.args)
 		call.keep(f)
 	}
 	return nil
 }
 
-// finishWhole renders a whole answer whose calls were changed, or that comes
-// after hidden turns.
-func (s *settling) finishWhole() ([]byte, error) {
-	body, err := s.assemble()
+// RewriteWhole implements [intercept.Codec].
+func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
+	body, err := a.assemble()
 	if err != nil {
 		return nil, fmt.Errorf("put the choices of an answer together: %w", err)
 	}
@@ -100,11 +96,11 @@ func (s *settling) finishWhole() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := edit{answer: s.answer, Patch: intercept.Patch{JSON: body}, chunk: c}
-	for position, l := range s.lanes {
+	e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: body}, chunk: c}
+	for position, l := range a.outputs {
 		d := &c.choices[position]
 		path := fmt.Sprintf("choices.%d.", position)
-		if s.changed(l.now) {
+		if a.changed(l.now, p) {
 			e.withhold(path, d, l.now)
 			e.wholeCalls(path, l.now)
 		}
@@ -112,21 +108,21 @@ func (s *settling) finishWhole() ([]byte, error) {
 		e.wholeText(path+"message.", l)
 		e.wholeThought(path+"message.", l)
 	}
-	if len(s.spent) > 0 {
-		e.Set("usage", string(intercept.AddUsage(s.spent, []byte(s.usage))))
+	if len(a.priorUsage) > 0 {
+		e.Set("usage", string(intercept.AddUsage(a.priorUsage, []byte(a.usage))))
 	}
 	return []byte(e.JSON), e.Err
 }
 
 // assemble is the first body with each choice as its last body has it. The order
 // is that of the lanes.
-func (s *settling) assemble() (body string, err error) {
-	if s.going == nil {
-		return s.whole, nil
+func (a *answer) assemble() (body string, err error) {
+	if a.continuing == nil {
+		return a.body, nil
 	}
-	body = s.first
+	body = a.first
 	count := len(gjson.Get(body, "choices").Array())
-	for position, l := range s.lanes {
+	for position, l := range a.outputs {
 		raw := l.raw
 		if index := gjson.Get(raw, "index"); index.Exists() && index.Raw != strconv.Itoa(l.index) && l.turns > 0 {
 			if raw, err = sjson.SetRaw(raw, "index", strconv.Itoa(l.index)); err != nil {
@@ -149,14 +145,14 @@ func (s *settling) assemble() (body string, err error) {
 
 // wholeText puts what was said before a denial, and the note that stands in
 // place of calls, around the message's own text.
-func (e *edit) wholeText(path string, l *lane) {
-	if l.text == "" && l.note == "" {
+func (e *edit) wholeText(path string, l *outputChoice) {
+	if l.text == "" && l.notice == "" {
 		return
 	}
 	heard := l.heard()
 	content := gjson.Get(e.JSON, path+"content")
 	if !content.IsArray() {
-		e.Set(path+"content", intercept.Quote(heard+intercept.Paragraph(heard, l.note)))
+		e.Set(path+"content", intercept.Quote(heard+intercept.Paragraph(heard, l.notice)))
 		return
 	}
 	if at := firstText(content); at >= 0 {
@@ -165,8 +161,8 @@ func (e *edit) wholeText(path string, l *lane) {
 	} else if l.text != "" {
 		e.Set(path+"content.-1", textPart(l.text))
 	}
-	if l.note != "" {
-		e.Set(path+"content.-1", textPart(intercept.Paragraph(heard, l.note)))
+	if l.notice != "" {
+		e.Set(path+"content.-1", textPart(intercept.Paragraph(heard, l.notice)))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // those of the call, and lose them if the call does not reach the agent.
 
 // namesCall reports whether an event may name a call outside of it.
-func (p *passage) namesCall() bool {
+func (p *eventBatch) namesCall() bool {
 	for _, c := range p.chunks {
 		for i := range c.choices {
 			if d := &c.choices[i]; d.unspoken() || p.signsCall(d) {
@@ -59,7 +59,7 @@ const detailsField = "reasoning_details"
 // signsCall reports whether a reasoning detail of an event has an id that names a
 // tool of the request. OpenRouter gives it the id of the call that will come, which
 // Gemini's calls have their name in.
-func (p *passage) signsCall(d *choiceDelta) (signs bool) {
+func (p *eventBatch) signsCall(d *choiceDelta) (signs bool) {
 	for _, t := range d.texts {
 		if t.field != detailsField || !t.value.IsArray() {
 			continue
@@ -105,7 +105,7 @@ func (e *edit) unname(path string, details gjson.Result, c *choice) {
 	at := -1
 	details.ForEach(func(_, detail gjson.Result) bool {
 		at++
-		if e.namesDenied(detail.Get("id").String(), c) {
+		if namesDenied(e.plan, detail.Get("id").String(), c) {
 			e.Delete(fmt.Sprintf("%s.%d.id", path, at))
 		}
 		return true
@@ -113,9 +113,9 @@ func (e *edit) unname(path string, details gjson.Result, c *choice) {
 }
 
 // namesDenied reports whether an id names a call that the agent does not get.
-func (a *answer) namesDenied(id string, c *choice) bool {
+func namesDenied(p *intercept.Plan, id string, c *choice) bool {
 	for _, call := range c.calls() {
-		if _, judged := a.fates[call]; judged && !a.reaches(call) && id != "" &&
+		if _, judged := call.Ruling(); judged && !p.Reaches(&call.Unit) && id != "" &&
 			(id == call.id || (call.name != "" && strings.Contains(id, call.name))) {
 			return true
 		}
@@ -125,19 +125,19 @@ func (a *answer) namesDenied(id string, c *choice) bool {
 
 // think keeps the reasoning of a turn of a whole answer for the agent, who reads the
 // last turn's message.
-func (a *answer) think(c *choice) {
+func (a *answer) think(c *choice, p *intercept.Plan) {
 	u := c.said()
 	for _, name := range u.order {
 		value := gjson.Parse(u.extras[name].value())
 		if !joins(name, value) {
 			continue
 		}
-		e := edit{answer: a, Patch: intercept.Patch{JSON: `{"v":` + value.Raw + "}"}}
+		e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: `{"v":` + value.Raw + "}"}}
 		if name == detailsField {
 			e.unname("v", value, c)
 		}
 		if e.Err == nil {
-			c.lane.thought = append(c.lane.thought, field{name, gjson.Get(e.JSON, "v").Raw})
+			c.output.thought = append(c.output.thought, field{name, gjson.Get(e.JSON, "v").Raw})
 		}
 	}
 }
@@ -155,7 +155,7 @@ func joins(name string, value gjson.Result) bool {
 }
 
 // wholeThought puts the reasoning of the turns before in front of the message's own.
-func (e *edit) wholeThought(path string, l *lane) {
+func (e *edit) wholeThought(path string, l *outputChoice) {
 	for i := len(l.thought) - 1; i >= 0; i-- {
 		before := gjson.Parse(l.thought[i].Raw)
 		own := gjson.Get(e.JSON, path+l.thought[i].Name)

@@ -69,9 +69,9 @@ func From(n int, r Ruler) Ruler {
 // Play drives an answer to a request from the first body to its end. A
 // continuation is answered with the next body, the last of them again and again.
 // Sizes cut the bodies into blocks; each block is wiped when the agent has its
-// bytes. If the first size is odd, an answer with the method Forget, which the tests of
-// a dialect define, forgets the shapes of events after each block: it decodes each
-// event. So blocks show that an event of a known shape is read as the decoder reads it.
+// bytes. If the first size is odd, the answer forgets the forms of events after each
+// block: it decodes each event. So blocks show that an event of a known form is read as
+// the decoder reads it.
 func Play(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limits intercept.Limits, rule Ruler) *Played {
 	t.Helper()
 	limits.TurnID = "t1"
@@ -81,7 +81,7 @@ func Play(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limi
 	if limits.MaxContinuations == 0 {
 		limits.MaxContinuations = 2
 	}
-	a := r.Answer(limits)
+	a := intercept.NewAnswer(r, limits)
 	p := &Played{}
 	for i := 0; ; i++ {
 		if p.Err = p.feed(a, bodies[min(i, len(bodies)-1)], sizes); p.Err != nil {
@@ -109,7 +109,7 @@ func Play(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limi
 	return p
 }
 
-func (p *Played) feed(a intercept.Answer, body, sizes []byte) error {
+func (p *Played) feed(a *intercept.Answer, body, sizes []byte) error {
 	a.Begin("")
 	for i := 0; len(body) > 0; i++ {
 		n := len(body)
@@ -125,8 +125,8 @@ func (p *Played) feed(a intercept.Answer, body, sizes []byte) error {
 		if err != nil {
 			return err
 		}
-		if f, ok := a.(interface{ Forget() }); ok && len(sizes) > 0 && sizes[0]%2 == 1 {
-			f.Forget()
+		if len(sizes) > 0 && sizes[0]%2 == 1 {
+			a.Forget()
 		}
 		body = body[n:]
 	}
@@ -135,7 +135,7 @@ func (p *Played) feed(a intercept.Answer, body, sizes []byte) error {
 	return err
 }
 
-func (p *Played) settle(a intercept.Answer, rule Ruler) (more bool, err error) {
+func (p *Played) settle(a *intercept.Answer, rule Ruler) (more bool, err error) {
 	calls := a.Calls()
 	p.Calls = append(p.Calls, calls)
 	p.Passed = append(p.Passed, a.Passed()...)

@@ -10,11 +10,12 @@ import (
 // Player plays one answer turn by turn, so that a test can look at it in between.
 // [Play] plays a whole one.
 type Player struct {
-	Answer intercept.Answer
-	Got    strings.Builder      // by the agent
-	Last   intercept.Settlement // of the turn
-	t      testing.TB
-	block  int
+	Request intercept.Request
+	Answer  *intercept.Answer
+	Got     strings.Builder      // by the agent
+	Last    intercept.Settlement // of the turn
+	t       testing.TB
+	block   int
 }
 
 // NewPlayer begins an answer to a request, whose bodies come in blocks of so many
@@ -25,7 +26,7 @@ func NewPlayer(t testing.TB, r intercept.Request, block int, limits intercept.Li
 		limits.MaxContinuations = 4
 	}
 	limits.TurnID = "t1"
-	return &Player{Answer: r.Answer(limits), t: t, block: block}
+	return &Player{Request: r, Answer: intercept.NewAnswer(r, limits), t: t, block: block}
 }
 
 // Feed lets an upstream body come.
@@ -70,7 +71,7 @@ func Bench(b *testing.B, r intercept.Request, answer string, n int) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		a := r.Answer(intercept.Limits{MaxBytes: 1 << 20, TurnID: "t"})
+		a := intercept.NewAnswer(r, intercept.Limits{MaxBytes: 1 << 20, TurnID: "t"})
 		a.Begin("")
 		for at := 0; at < len(body); at += n {
 			if _, err := a.Write(body[at:min(at+n, len(body))]); err != nil {

@@ -154,7 +154,10 @@ func (a *answer) said() string {
 
 // Heartbeat implements [intercept.Codec]: the event ping, which the API sends
 // itself and which all known clients tolerate anywhere.
-func (*answer) Heartbeat(intercept.Pulse) []byte {
+func (*answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
+	if form == intercept.FormWhole || pulse == intercept.PulseComment {
+		return nil
+	}
 	return appendEvent(nil, "ping", `{"type": "ping"}`)
 }
 

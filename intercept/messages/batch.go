@@ -186,6 +186,13 @@ func (p *eventBatch) grow(e *event) error {
 	if err != nil {
 		return err
 	}
+	input := intercept.Event{Unit: &b.Unit, Kind: intercept.EventInput, Uniform: uniform, Plain: !p.mixed()}
+	if d.input && len(d.fields) > 0 {
+		input.Text = intercept.Fragment(d.fields[0].piece)
+	}
+	if err := p.part.Event(input); err != nil {
+		return err
+	}
 	if b.ended {
 		b.doubt(doubtGoesOn)
 	}
@@ -198,11 +205,7 @@ func (p *eventBatch) grow(e *event) error {
 	if len(b.grown) > maxFields {
 		return intercept.NotUnderstood("a block has more than %d fields in pieces", maxFields)
 	}
-	input := intercept.Event{Unit: &b.Unit, Kind: intercept.EventInput, Uniform: uniform, Plain: !p.mixed()}
-	if d.input && len(d.fields) > 0 {
-		input.Text = intercept.Fragment(d.fields[0].piece)
-	}
-	return p.part.Event(input)
+	return nil
 }
 
 // follow notes that an event goes on with a block, or ends it, and reports whether all
@@ -257,11 +260,15 @@ func (p *eventBatch) close(e *event) error {
 	if err != nil {
 		return err
 	}
-	if b.ended {
+	again := b.ended
+	b.ended = true
+	if err := p.part.Event(intercept.Event{Unit: &b.Unit, Kind: intercept.EventClose, Uniform: uniform, Plain: true}); err != nil {
+		return err
+	}
+	if again {
 		b.doubt(doubtEndsTwice)
 	}
-	b.ended = true
-	return p.part.Event(intercept.Event{Unit: &b.Unit, Kind: intercept.EventClose, Uniform: uniform, Plain: true})
+	return nil
 }
 
 // recasts reports whether events have to be changed to belong to the message that

@@ -131,10 +131,8 @@ func userText(m gjson.Result) (text string, ok bool) {
 	return b.String(), !results || b.Len() > 0
 }
 
-// Answer implements [intercept.Request].
-func (r *request) Answer(limits intercept.Limits) intercept.Answer {
-	return intercept.NewAnswer(newAnswer(r, limits), limits)
-}
+// Codec implements [intercept.Request].
+func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r, limits) }
 
 // Made implements [intercept.Request].
 func (r *request) Made() string {

@@ -7,25 +7,25 @@ import (
 
 // Template implements [intercept.Codec]: a lone delta of the block that opened last,
 // without a doubt, has a form that is likely to come again.
-func (a *answer) Template(p *intercept.Part) (t intercept.Template, ok bool) {
+func (a *answer) Template(p *intercept.Part) (t intercept.Template, slots []intercept.Span) {
 	if len(a.batch.events) != 1 || a.batch.events[0].kind != kindBlockDelta || a.recasts() {
-		return t, false
+		return t, nil
 	}
 	d, b := a.batch.events[0].delta, blockOf(p.Units()[0])
 	if b == nil || b != a.last() || b.ended || len(d.fields) != 1 || d.citation != "" || d.fields[0].piece.Type != gjson.String {
-		return t, false
+		return t, nil
 	}
 	if c := b.call; c == nil {
 		t.Of = b.grow(d.fields[0].field).text
 	} else if t.Call = &b.Unit; !d.input || len(b.Doubts) > 0 || !c.empty() || (c.given != "" && c.given != "{}") {
-		return t, false
+		return t, nil
 	}
 	at := gjson.GetBytes(p.Payloads[0], "delta."+gjson.Escape(d.fields[0].field))
 	if at.Raw != d.fields[0].piece.Raw {
-		return t, false
+		return t, nil
 	}
-	t.Name, t.Slots, t.Units = "content_block_delta", []intercept.Span{intercept.Inner(at)}, p.Units()
-	return t, true
+	t.Name, t.Units = "content_block_delta", p.Units()
+	return t, []intercept.Span{intercept.Inner(at)}
 }
 
 // Repeat implements [intercept.Codec]. What passes is what was uniform when the form

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/tidwall/gjson"
 )
 
@@ -21,7 +22,7 @@ var (
 
 // asked is a POST of a body.
 func asked(body string) intercept.Envelope {
-	return intercept.Envelope{Method: http.MethodPost, Path: root, Body: []byte(body)}
+	return intercept.Envelope{Method: http.MethodPost, Path: history.Root, Body: []byte(body)}
 }
 
 func newPlayer(t *testing.T, e intercept.Envelope, n int, limits intercept.Limits, records ...[]byte) *intercepttest.Player {
@@ -160,7 +161,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 		t.Fatalf("got\n%s\nwant\n%s", p.Got.String(), want)
 	}
 	follow := `{"input":[{"role":"user","content":"hi"},` + function("b", "read", `{"path":"x"}`) + `,{"type":"function_call_output","call_id":"call_b","output":"data"}]}`
-	r, err := acceptRequest(asked(follow))
+	r, err := history.AcceptRequest(asked(follow))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,25 +5,32 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
 // renders reports whether the agent gets a call in canonical form: it was edited, or
 // its events are not uniform.
-func (p *plan) renders(it *item) bool {
-	if it == nil || it.call == nil || p.drops(it) {
+func renders(p *intercept.Plan, it *item) bool {
+	if it == nil || it.call == nil || !p.Reaches(&it.Unit) {
 		return false
 	}
-	_, edited := p.edits[it]
-	return edited || it.call.canonical()
+	_, edited := p.Edit(&it.Unit)
+	return edited || it.canonical()
+}
+
+// Canonical implements [intercept.Codec].
+func (*answer) Canonical(u *intercept.Unit) bool {
+	it := itemOf(u)
+	return it.canonical() && it.call.form.Type != wire.ApprovalRequest
 }
 
 // canonical reports whether a call that is released goes out in canonical form.
-func (c *call) canonical() bool { return c.odd && !c.passed && !c.broken }
+func (it *item) canonical() bool { return it.Odd && !it.Begun() }
 
-// input is the input of a call as the agent gets it.
-func (p *plan) input(it *item) string {
-	if input, edited := p.edits[it]; edited {
+// inputFor is the input of a call as the agent gets it.
+func (it *item) inputFor(p *intercept.Plan) string {
+	if input, edited := p.Edit(&it.Unit); edited {
 		return input
 	}
 	return it.input()
@@ -39,63 +46,63 @@ func (w *edit) rendered(it *item) (out []byte) {
 	it.call.shown = true
 	w.align()
 	w.takeSeat(it)
-	f, input := it.call.form, w.plan.input(it)
-	done := it.canonical(w.plan)
+	f, input := it.call.form, it.inputFor(w.plan)
+	done := it.rendered(w.plan)
 	at := fmt.Sprintf(`"output_index":%d`, it.seat)
 	of := `"item_id":` + gjson.Get(done, "id").Raw + "," + at
-	out = w.render(out, "response.output_item.added", at+`,"item":`+f.opening(done))
-	for i, t := range f.texts(input) {
-		if f.typ == "shell_call" {
+	out = w.render(out, "response.output_item.added", at+`,"item":`+f.Opening(done))
+	for i, t := range f.Texts(input) {
+		if f.Type == "shell_call" {
 			of = fmt.Sprintf(`%s,"command_index":%d`, at, i)
-			out = w.render(out, f.events+".added", of+`,"command":""`)
+			out = w.render(out, f.Events+".added", of+`,"command":""`)
 		}
-		if t.text != "" {
-			out = w.render(out, f.events+".delta", of+`,"delta":`+intercept.Quote(t.text))
+		if t.Text != "" {
+			out = w.render(out, f.Events+".delta", of+`,"delta":`+intercept.Quote(t.Text))
 		}
-		out = w.render(out, f.events+".done", of+`,"`+inputEvents[f.events+".done"].field+`":`+intercept.Quote(t.text))
+		out = w.render(out, f.Events+".done", of+`,"`+wire.InputEvents[f.Events+".done"].Field+`":`+intercept.Quote(t.Text))
 	}
 	return w.render(out, "response.output_item.done", at+`,"item":`+done)
 }
 
-// canonical is the item of a call as the agent gets it: known fields only, with the
+// rendered is the item of a call as the agent gets it: known fields only, with the
 // identity and the input that were judged. An item of a type that nobody knows was
 // judged as it is.
-func (it *item) canonical(plan *plan) string {
+func (it *item) rendered(plan *intercept.Plan) string {
 	e, f := it.entry, it.call.form
-	if f.unknown {
+	if f.Unknown {
 		return it.made()
 	}
-	raw, input := e.raw, "{}"
-	if v := e.field(f.field); v.Type != gjson.Null {
+	raw, input := e.Raw, "{}"
+	if v := e.Field(f.Field); v.Type != gjson.Null {
 		input = v.Raw
 	}
-	if edit, edited := plan.edits[it]; edited {
-		raw, input = e.withInput(f, edit), edit
+	if edit, edited := plan.Edit(&it.Unit); edited {
+		raw, input = e.WithInput(f, edit), edit
 	}
-	p := intercept.Patch{JSON: known(itemSchemas[f.typ], gjson.Parse(raw))}
-	p.Set("type", intercept.Quote(f.typ))
+	p := intercept.Patch{JSON: known(wire.ItemSchemas[f.Type], gjson.Parse(raw))}
+	p.Set("type", intercept.Quote(f.Type))
 	switch {
-	case f.text:
-		p.Set(f.field, intercept.Quote(plan.input(it)))
-	case f.typ != "computer_call": // its input stands in several fields
-		p.Set(f.field, input)
+	case f.Text:
+		p.Set(f.Field, intercept.Quote(it.inputFor(plan)))
+	case f.Type != "computer_call": // its input stands in several fields
+		p.Set(f.Field, input)
 	}
 	switch {
 	case it.call.repeats:
-		p.Set("id", intercept.Quote(fmt.Sprintf("%s%s_%d", f.ids, it.callID(), it.seat)))
-	case e.id == "":
-		p.Set("id", intercept.Quote(f.ids+it.callID()))
+		p.Set("id", intercept.Quote(fmt.Sprintf("%s%s_%d", f.IDPrefix, it.callID(), it.seat)))
+	case e.ID == "":
+		p.Set("id", intercept.Quote(f.IDPrefix+it.callID()))
 	}
 	p.Set("call_id", intercept.Quote(it.callID()))
-	if f.tool == "" {
-		p.Set("name", intercept.Quote(e.name))
+	if f.Tool == "" {
+		p.Set("name", intercept.Quote(e.Name))
 	}
-	if f.typ == "tool_search_call" { // it was judged as one of the agent's
+	if f.Type == "tool_search_call" { // it was judged as one of the agent's
 		p.Set("execution", `"client"`)
 	}
 	status := "completed"
-	if e.status == "incomplete" {
-		status = e.status
+	if e.Status == "incomplete" {
+		status = e.Status
 	}
 	p.Set("status", intercept.Quote(status))
 	if p.Err != nil {
@@ -114,24 +121,4 @@ func known(s *intercept.Schema, v gjson.Result) string {
 		return true
 	})
 	return "{" + strings.Join(fields, ",") + "}"
-}
-
-// opening is the item of a call as it begins: what comes in fragments is empty.
-func (f *form) opening(done string) string {
-	p := intercept.Patch{JSON: done}
-	if !f.unknown {
-		p.Set("status", `"in_progress"`)
-	}
-	switch {
-	case f.text:
-		p.Set(f.field, `""`)
-	case f.typ == "apply_patch_call" && gjson.Get(done, "operation.diff").Exists():
-		p.Set("operation.diff", `""`)
-	case f.typ == "shell_call" && gjson.Get(done, "action.commands").Exists():
-		p.Set("action.commands", "[]")
-	}
-	if p.Err != nil {
-		return done
-	}
-	return p.JSON
 }

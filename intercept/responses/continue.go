@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/tidwall/gjson"
 )
 
 // continuable reports whether heldcall goes on by itself: the agent gets no call
 // of the turn, and the model can be told of all of them.
-func (s *settling) continuable() bool {
-	if s.aborted != nil || s.failed || s.object == nil || s.req.verb == cancel || s.req.verb.beside() || !s.withheld() || s.exhausted() {
+func (s *resolution) continuable() bool {
+	over := s.plan.Aborted != nil || s.failed || s.object == nil
+	if over || s.req.Verb == history.Cancel || s.req.Verb.Beside() || !s.allDenied() || s.exhausted() {
 		return false
 	}
 	for _, it := range s.calls() {
@@ -24,19 +26,19 @@ func (s *settling) continuable() bool {
 	return true
 }
 
-func (s *settling) exhausted() bool {
-	return s.ends != "" || s.denies() && s.denials >= s.limits.MaxContinuations || s.continuations >= maxContinuations
+func (s *resolution) exhausted() bool {
+	return s.plan.Ends != "" || (s.denies() && s.denials >= s.limits.MaxContinuations) || s.continuations >= maxContinuations
 }
 
 // answers are the outputs of the calls that the agent does not get, by call.
-func (s *settling) answers() (outputs []string) {
+func (s *resolution) answers() (outputs []string) {
 	for _, it := range s.calls() {
 		if s.reaches(it) || !it.answerable() {
 			continue
 		}
-		r := s.fates[it]
-		if s.aborted != nil {
-			r = intercept.Ruling{Told: s.aborted.Told}
+		r := it.ruling()
+		if s.plan.Aborted != nil {
+			r = intercept.Ruling{Told: s.plan.Aborted.Told}
 		}
 		outputs = append(outputs, it.outputs(r)...)
 	}
@@ -44,53 +46,37 @@ func (s *settling) answers() (outputs []string) {
 }
 
 // proceed tells the model what became of its calls and lets it go on.
-func (s *settling) proceed() (intercept.Settlement, error) {
-	s.useOnce()
+func (s *resolution) proceed() (intercept.Settlement, error) {
 	outputs := s.answers()
 	next, err := s.continuation(outputs)
 	if err != nil {
 		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
 	}
-	s.moved = true
-	var out []byte
-	if s.upstream.Kind() == intercept.FormStream {
-		if out, err = s.remains(); err != nil {
-			return intercept.Settlement{}, err
-		}
-	}
 	if err := s.goOn(outputs); err != nil {
 		return intercept.Settlement{}, err
 	}
 	s.sends = *next
-	settled, err := s.settled(out, s.interim())
+	settled, err := s.settled(s.interim())
 	settled.Next = next
 	return settled, err
 }
 
-// remains is what the agent gets of a stream that goes on: what was held with its
-// calls. The end comes with the continuation.
-func (s *settling) remains() ([]byte, error) {
-	s.plan = plan{drop: func(it *item) bool { return !s.reaches(it) }, open: true}
-	return s.kept.Render(s.planned)
-}
-
 // goOn remembers the turn as one that the agent does not see all of.
-func (s *settling) goOn(outputs []string) error {
+func (s *resolution) goOn(outputs []string) error {
 	r := s.round(outputs)
 	for _, it := range s.items {
 		if it.call == nil {
-			s.output = append(s.output, it.entry.raw)
+			s.output = append(s.output, it.entry.Raw)
 		}
 	}
-	for _, raw := range append(s.history(), outputs...) {
-		s.stored += len(raw)
-	}
-	if s.limits.MaxBytes > 0 && s.stored > s.limits.MaxBytes {
-		return intercept.TooLong()
+	for _, raw := range append(s.turnItems(), outputs...) {
+		if err := s.plan.Store(len(raw)); err != nil {
+			return err
+		}
 	}
 	s.rounds = append(s.rounds, r)
 	s.text += s.said()
-	s.spent = intercept.AddUsage(s.spent, []byte(s.object.usage))
+	s.priorUsage = intercept.AddUsage(s.priorUsage, []byte(s.object.Usage))
 	s.chain = append(s.chain, s.responseID())
 	s.continuations++
 	if s.denies() {
@@ -104,13 +90,13 @@ func (a *answer) responseID() string {
 	if a.object == nil {
 		return ""
 	}
-	return gjson.Parse(a.object.head.id).Str
+	return gjson.Parse(a.object.Head.ID).Str
 }
 
 // continuation is the request by which the model goes on. Where upstream keeps
 // the response it names it and brings the outputs only; else it repeats the
 // whole history.
-func (s *settling) continuation(outputs []string) (*intercept.Envelope, error) {
+func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error) {
 	if next := s.fetch(); next != nil {
 		return next, nil
 	}
@@ -118,20 +104,20 @@ func (s *settling) continuation(outputs []string) (*intercept.Envelope, error) {
 	if next.Method == http.MethodGet {
 		next = s.restate()
 	}
-	body, err := relax(next.Body)
+	body, err := history.Relax(next.Body)
 	if err != nil {
 		return nil, err
 	}
 	id := s.responseID()
 	switch {
-	case s.object.conversation != "" || s.req.conversation() != "":
+	case s.object.Conversation != "" || s.req.Conversation() != "":
 		body, err = intercept.SetField(body, "input", list(outputs))
-	case s.keeps() && id != "" || s.sends.Method == http.MethodGet:
+	case (s.keeps() && id != "") || s.sends.Method == http.MethodGet:
 		if body, err = intercept.SetField(body, "previous_response_id", []byte(intercept.Quote(id))); err == nil {
 			body, err = intercept.SetField(body, "input", list(outputs))
 		}
 	default:
-		body, err = extend(body, append(s.history(), outputs...))
+		body, err = history.Extend(body, append(s.turnItems(), outputs...))
 	}
 	next.Body = body
 	return &next, err
@@ -139,41 +125,10 @@ func (s *settling) continuation(outputs []string) (*intercept.Envelope, error) {
 
 func list(items []string) []byte { return []byte("[" + strings.Join(items, ",") + "]") }
 
-// extend returns a request body with items put behind its input.
-func extend(body []byte, items []string) ([]byte, error) {
-	asked, err := requests.Accept(intercept.Envelope{Body: body})
-	if err != nil {
-		return nil, err
-	}
-	r := request{Asked: asked}
-	return intercept.SetField(body, "input", intercept.AppendItems(r.input(), items...))
-}
-
-// relax lets a tool choice that forces a call go, so that the model may take
-// another way.
-func relax(body []byte) ([]byte, error) {
-	f, err := intercept.ReadFields(body, "tool_choice")
-	if err != nil {
-		return nil, err
-	}
-	choice := gjson.ParseBytes(f.Raw("tool_choice"))
-	switch {
-	case choice.Get("type").Str == "allowed_tools": // stays bound to some of the tools
-		p := intercept.Patch{JSON: choice.Raw}
-		if p.Set("mode", `"auto"`); p.Err != nil {
-			return nil, p.Err
-		}
-		return intercept.SetField(body, "tool_choice", []byte(p.JSON))
-	case choice.IsObject() || choice.Str == "required" || choice.Str == "any":
-		return intercept.SetField(body, "tool_choice", []byte(`"auto"`))
-	}
-	return body, nil
-}
-
 // fetch is the request for the response that goes on from this one, where an
 // earlier request for the same response has made it.
-func (s *settling) fetch() *intercept.Envelope {
-	next := s.req.known.following(s.responseID())
+func (s *resolution) fetch() *intercept.Envelope {
+	next := s.req.Known.Following(s.responseID())
 	if s.sends.Method != http.MethodGet || next == "" {
 		return nil
 	}
@@ -191,15 +146,15 @@ var echoed = []string{
 
 // restate is the request that the response was made by, as far as the response
 // repeats it.
-func (s *settling) restate() intercept.Envelope {
+func (s *resolution) restate() intercept.Envelope {
 	e := s.sends
 	e.Method = http.MethodPost
-	if head, id, ok := identified(e.Path); ok {
+	if head, id, ok := history.Identified(e.Path); ok {
 		e.Path = head[:len(head)-len(id)-1]
 	}
 	query, include := splitQuery(e.Query)
 	e.Query = query
-	object := gjson.Parse(s.object.raw)
+	object := gjson.Parse(s.object.Raw)
 	var fields []string
 	add := func(name, raw string) { fields = append(fields, intercept.Quote(name)+":"+raw) }
 	for _, name := range echoed {
@@ -221,7 +176,7 @@ func (s *settling) restate() intercept.Envelope {
 	if include != nil {
 		add("include", string(list(include)))
 	}
-	if s.upstream.Kind() == intercept.FormStream {
+	if !s.whole {
 		add("stream", "true")
 	}
 	e.Body = []byte("{" + strings.Join(fields, ",") + "}")

@@ -4,23 +4,24 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
 // doubtShape doubts what some clients cannot read, or read in another way.
 func (it *item) doubtShape() {
 	e, c := it.entry, it.call
-	if _, plain := e.input(c.form); !plain {
-		c.doubts.Doubt(intercept.DoubtObject)
+	if _, plain := e.Input(c.form); !plain {
+		it.Doubt(intercept.DoubtObject)
 	}
-	if v := e.field(c.form.field); !c.form.text && !c.form.unknown && (v.IsObject() || v.IsArray()) && !openInput.Fits(v) {
-		c.doubts.Doubt(doubtPrototype)
+	if v := e.Field(c.form.Field); !c.form.Text && !c.form.Unknown && (v.IsObject() || v.IsArray()) && !wire.OpenInput.Fits(v) {
+		it.Doubt(doubtPrototype)
 	}
-	if len(e.beside) > 0 {
-		c.doubts.Doubt("It has something in " + strings.Join(e.beside, ", ") + " too, where some clients may look for arguments.")
+	if len(e.Beside) > 0 {
+		it.Doubt("It has something in " + strings.Join(e.Beside, ", ") + " too, where some clients may look for arguments.")
 	}
-	if c.form.unknown {
-		c.doubts.Doubt("It is of a type that heldcall does not know; its arguments are all that came of it.")
+	if c.form.Unknown {
+		it.Doubt("It is of a type that heldcall does not know; its arguments are all that came of it.")
 	}
 }
 
@@ -35,8 +36,8 @@ func (a *answer) doubtShared(it, other *item) {
 		it.doubt(intercept.DoubtSharedID)
 		other.doubt(intercept.DoubtSharedID)
 	}
-	if it.call != nil && other.call != nil && it.entry.id != "" && it.entry.id == other.entry.id {
-		it.call.repeats, it.call.odd = true, true
+	if it.call != nil && other.call != nil && it.entry.ID != "" && it.entry.ID == other.entry.ID {
+		it.call.repeats, it.Odd = true, true
 	}
 }
 
@@ -44,10 +45,13 @@ func (a *answer) doubtShared(it, other *item) {
 // not run by anybody.
 func (it *item) doubt(reason string) {
 	if it.call != nil {
-		it.call.doubts.Doubt(reason)
-		it.call.odd = true
+		it.Doubt(reason)
+		it.Odd = true
 	}
 }
+
+// Judge implements [intercept.Codec].
+func (*answer) Judge(u *intercept.Unit) { itemOf(u).judge() }
 
 // judge doubts a call whose copies contradict each other, or that is no strict
 // JSON object.
@@ -58,8 +62,8 @@ func (it *item) judge() {
 		it.doubt("The answer never says that it is complete.")
 	}
 	began := ""
-	if c.began != nil && c.form.text {
-		began, _ = c.began.input(c.form)
+	if c.began != nil && c.form.Text {
+		began, _ = c.began.Input(c.form)
 	}
 	for _, p := range c.pieces {
 		truth := input
@@ -69,14 +73,14 @@ func (it *item) judge() {
 		if p.fragments.Halved() {
 			it.doubt(intercept.DoubtHalf)
 		}
-		if p.came && began+p.fragments.String() != truth || p.stated && p.whole != truth {
+		if (p.came && began+p.fragments.String() != truth) || (p.stated && p.whole != truth) {
 			it.doubt("Its arguments came in parts that make up something else than the whole.")
 		}
 	}
-	if it.entry.status == "incomplete" {
-		c.doubts.Doubt(intercept.DoubtCut)
+	if it.entry.Status == "incomplete" {
+		it.Doubt(intercept.DoubtCut)
 	}
-	if !c.form.free && input != "" {
-		c.doubts.DoubtArguments(input)
+	if !c.form.Free && input != "" {
+		it.DoubtArguments(input)
 	}
 }

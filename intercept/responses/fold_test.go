@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -22,10 +23,10 @@ func isCall(n intercepttest.Node) bool {
 	typ := ""
 	for _, v := range n.All("type") {
 		typ = strings.ToLower(v.Text)
-		if (forms[typ] != nil || typ == "browser_call") && runnable(n) {
+		if (wire.Forms[typ] != nil || typ == "browser_call") && runnable(n) {
 			return true
 		}
-		if _, ok := inputEvents[typ]; ok {
+		if _, ok := wire.InputEvents[typ]; ok {
 			return true
 		}
 	}

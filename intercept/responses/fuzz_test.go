@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -64,12 +66,12 @@ func checkAnswered(t *testing.T, body string) {
 	for _, item := range gjson.Get(body, "input").Array() {
 		typ, id := item.Get("type").Str, item.Get("call_id").Str
 		switch {
-		case typ == approvalRequest:
+		case typ == wire.ApprovalRequest:
 			open = append(open, item.Get("id").Str)
 		case typ == "mcp_approval_response":
 			id = item.Get("approval_request_id").Str
 			fallthrough
-		case isOutput(typ):
+		case history.IsOutput(typ):
 			at := slices.Index(open, id)
 			if at < 0 && !gjson.Get(body, "previous_response_id").Exists() {
 				t.Fatalf("an output without its call: %s", body)
@@ -77,7 +79,7 @@ func checkAnswered(t *testing.T, body string) {
 			if at >= 0 {
 				open = slices.Delete(open, at, at+1)
 			}
-		case id != "" && (forms[typ] != nil || strings.HasSuffix(typ, "_call")):
+		case id != "" && (wire.Forms[typ] != nil || strings.HasSuffix(typ, "_call")):
 			open = append(open, id)
 		}
 	}
@@ -120,28 +122,25 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 // question that heldcall answers, calls of a response that failed or is not done.
 func settled(body []byte) bool {
 	if o, err := decodeWhole(string(bytes.TrimLeft(body, "\ufeff \t\r\n"))); err == nil && gjson.ValidBytes(bytes.TrimPrefix(body, []byte("\ufeff"))) {
-		return o.pending() || slices.ContainsFunc(o.output, func(e *entry) bool { return e.typ == approvalRequest })
+		return o.Pending() || slices.ContainsFunc(o.Output, func(e *wire.Entry) bool { return e.Type == wire.ApprovalRequest })
 	}
 	for _, part := range intercepttest.Parts(body) {
 		list, _ := intercept.Payloads(part)
 		for _, data := range list {
-			e, err := decode(string(data), intercept.EventNames(part, len(list)))
+			e, err := wire.Decode(string(data), intercept.EventNames(part, len(list)))
 			if err != nil {
 				continue
 			}
-			if e.kind == kindError || e.kind == kindFailed || e.entry != nil && e.entry.typ == approvalRequest {
+			if e.Kind == wire.KindError || e.Kind == wire.KindFailed || e.Entry != nil && e.Entry.Type == wire.ApprovalRequest {
 				return true
 			}
-			if e.response != nil && slices.ContainsFunc(e.response.output, func(e *entry) bool { return e.typ == approvalRequest }) {
+			if e.Response != nil && slices.ContainsFunc(e.Response.Output, func(e *wire.Entry) bool { return e.Type == wire.ApprovalRequest }) {
 				return true
 			}
 		}
 	}
 	return false
 }
-
-// Forget is for [intercepttest.Play].
-func (a *answer) Forget() { a.shapes = shapes{} }
 
 // FuzzChunking: blocks make no difference.
 func FuzzChunking(f *testing.F) {
@@ -184,11 +183,11 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	t.Helper()
 	var results []string
 	for range 2 {
-		r, err := requests.Accept(asked(string(body)))
+		r, err := history.RequestForm.Accept(asked(string(body)))
 		if err != nil {
 			return
 		}
-		again, _ := acceptRequest(asked(string(body)))
+		again, _ := history.AcceptRequest(asked(string(body)))
 		n := again.Splice(records)
 		spliced := again.Envelope().Body
 		if err := intercept.Strict(spliced); err != nil {
@@ -197,7 +196,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 		if n == 0 && !bytes.Equal(spliced, body) {
 			t.Fatalf("changed without splicing: %s", spliced)
 		}
-		for _, field := range requests.Fields {
+		for _, field := range history.RequestForm.Fields {
 			if field != "input" && field != "previous_response_id" && !bytes.Equal(r.Field(field), again.Field(field)) {
 				t.Fatalf("%s changed: %s", field, spliced)
 			}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -132,12 +134,12 @@ func checkSane(t *testing.T, got []gjson.Result, made []string, fates map[string
 	for _, raw := range made {
 		item := gjson.Parse(raw)
 		fate, ruled := fates[item.Get("call_id").Str]
-		if f := forms[item.Get("type").Str]; ruled && fate == intercept.Edit {
+		if f := wire.Forms[item.Get("type").Str]; ruled && fate == intercept.Edit {
 			value := intercepttest.Edited
-			if f.text {
+			if f.Text {
 				value = intercept.Quote(value)
 			}
-			raw, _ = sjson.SetRaw(raw, f.field, value)
+			raw, _ = sjson.SetRaw(raw, f.Field, value)
 		} else if ruled && fate == intercept.Deny {
 			continue
 		}
@@ -164,7 +166,7 @@ func checkEchoes(t *testing.T, d *intercepttest.Dice, got []gjson.Result, made [
 			continue
 		}
 		if bare {
-			raw = withoutID(raw)
+			raw = history.WithoutID(raw)
 		}
 		input = append(input, raw)
 		if id := item.Get("call_id"); id.Exists() {
@@ -181,7 +183,7 @@ func checkEchoes(t *testing.T, d *intercepttest.Dice, got []gjson.Result, made [
 	if len(results) == 0 {
 		results = []string{`{"role":"user","content":"go on"}`}
 	}
-	r, err := acceptRequest(asked(`{"store":false,"input":[` + strings.Join(append(input, results...), ",") + `]}`))
+	r, err := history.AcceptRequest(asked(`{"store":false,"input":[` + strings.Join(append(input, results...), ",") + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

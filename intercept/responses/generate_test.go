@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 )
 
 // wilderness generates a stream, or a whole answer, of what servers have been seen
@@ -57,7 +58,7 @@ func (w *wilderness) item() string {
 	if w.last.typ == "tool_search_call" {
 		fields = append(fields, `"execution":"client"`)
 	}
-	if forms[w.last.typ] == nil || forms[w.last.typ].tool == "" {
+	if wire.Forms[w.last.typ] == nil || wire.Forms[w.last.typ].Tool == "" {
 		fields = append(fields, `"name":`+intercept.Quote(w.Pick(w.last.name, w.last.name, w.last.name, w.Mark("N"))))
 	}
 	fields = append(fields, w.input()...)
@@ -76,16 +77,16 @@ func (w *wilderness) item() string {
 func (w *wilderness) input() []string {
 	mark := w.Mark("A")
 	object := w.Pick(`{"m":"`+mark+`"}`, `{"m":"`+mark+`"}`, `{"command":["`+mark+`"]}`, `{"commands":["`+mark+`"]}`, `{"type":"create_file","diff":"`+mark+`","path":"x"}`, "{}", "null")
-	if f := forms[w.last.typ]; f != nil && f.text {
+	if f := wire.Forms[w.last.typ]; f != nil && f.Text {
 		text := w.Pick(intercept.Quote(`{"m":"`+mark+`"}`), intercept.Quote(`{"m":"`+mark+`"}`), `""`, "null", object, intercept.Quote(mark))
 		if w.N(8) == 0 {
 			return nil
 		}
-		return []string{`"` + f.field + `":` + text}
+		return []string{`"` + f.Field + `":` + text}
 	}
 	field := "action"
-	if f := forms[w.last.typ]; f != nil {
-		field = f.field
+	if f := wire.Forms[w.last.typ]; f != nil {
+		field = f.Field
 	}
 	return []string{`"` + field + `":` + object}
 }
@@ -137,8 +138,8 @@ func (w *wilderness) inputEvent(fields string) string {
 	if w.N(3) > 0 {
 		return `{"type":"` + kind + `.delta"` + fields + `,"delta":` + text + w.Pick("", `,"obfuscation":"x"`) + `}`
 	}
-	e := inputEvents[kind+".done"]
-	return `{"type":"` + kind + `.done"` + fields + `,"` + e.field + `":` + text + w.Pick("", "", `,"name":`+intercept.Quote(w.last.name)) + `}`
+	e := wire.InputEvents[kind+".done"]
+	return `{"type":"` + kind + `.done"` + fields + `,"` + e.Field + `":` + text + w.Pick("", "", `,"name":`+intercept.Quote(w.last.name)) + `}`
 }
 
 func (w *wilderness) ending() string {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -41,9 +43,9 @@ func series(n int, element func(i int) string) string {
 	return strings.Join(list, ",")
 }
 
-func accepted(t *testing.T, e intercept.Envelope) *request {
+func accepted(t *testing.T, e intercept.Envelope) *history.Request {
 	t.Helper()
-	r, err := acceptRequest(e)
+	r, err := history.AcceptRequest(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,7 @@ func TestGrowthOfACompactedHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			linear(t, 60, func(n int) func() {
 				e := asked(`{"model":"m","input":[` + series(n, item) + `]}`)
-				e.Path = root + compacting
+				e.Path = history.Root + history.Compacting
 				p := newPlayer(t, e, 1<<24, intercept.Limits{})
 				body := `{"id":"resp_c","object":"response.compaction","output":[` + series(n, item) + `]}`
 				return func() {
@@ -137,7 +139,7 @@ func TestGrowingIsBounded(t *testing.T) {
 		return gjson.Parse(strings.Repeat(`[`, depth) + `"a"` + strings.Repeat(`]`, depth))
 	}
 	longer := func(depth int) gjson.Result { return gjson.Parse(strings.Replace(nested(depth).Raw, "a", "ab", 1)) }
-	if !grows(nested(8), longer(8), 0) || grows(nested(5000), longer(5000), 0) {
+	if !wire.Grows(nested(8), longer(8), 0) || wire.Grows(nested(5000), longer(5000), 0) {
 		t.Error("it is not, or nothing nested grows")
 	}
 }

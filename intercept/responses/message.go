@@ -5,19 +5,21 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
 // made is the item as it goes back to the provider: as it came, or as far as it
 // came.
 func (it *item) made() string {
-	raw := it.entry.raw
+	raw := it.entry.Raw
 	if it.call == nil {
 		return raw
 	}
 	p := intercept.Patch{JSON: raw}
-	if !it.over && !it.call.form.unknown {
-		p.JSON = it.entry.withInput(it.call.form, it.input())
+	if !it.over && !it.call.form.Unknown {
+		p.JSON = it.entry.WithInput(it.call.form, it.input())
 	}
 	if it.call.id != "" {
 		p.Set("call_id", intercept.Quote(it.call.id))
@@ -25,22 +27,22 @@ func (it *item) made() string {
 	return p.JSON
 }
 
-// history is what of the turn goes back to a provider that does not keep it: every
+// turnItems is what of the turn goes back to a provider that does not keep it: every
 // item in its place. Reasoning that the provider can neither look up nor decrypt
 // stays away, and with it the ids by which it would be missed.
-func (a *answer) history() (items []string) {
-	lost, unstored := false, a.object.unstored || a.req.unstored()
+func (a *answer) turnItems() (items []string) {
+	lost, unstored := false, a.object.Unstored || a.req.Unstored()
 	for _, it := range a.items {
-		if it.entry.typ == "reasoning" && unstored && it.entry.field("encrypted_content").Str == "" {
+		if it.entry.Type == "reasoning" && unstored && it.entry.Field("encrypted_content").Str == "" {
 			lost = true
 		}
 	}
 	for _, it := range a.items {
 		switch {
-		case it.call != nil && it.void:
-		case lost && it.entry.typ == "reasoning":
+		case it.call != nil && it.Void:
+		case lost && it.entry.Type == "reasoning":
 		case lost:
-			items = append(items, withoutID(it.made()))
+			items = append(items, history.WithoutID(it.made()))
 		default:
 			items = append(items, it.made())
 		}
@@ -48,31 +50,18 @@ func (a *answer) history() (items []string) {
 	return items
 }
 
-// withoutID is an item without the id by which the provider would look it up. That
-// of a question is the one that its answer names.
-func withoutID(raw string) string {
-	p := intercept.Patch{JSON: raw}
-	if gjson.Get(raw, "type").Str == approvalRequest {
-		return raw
-	}
-	if p.Delete("id"); p.Err != nil {
-		return raw
-	}
-	return p.JSON
-}
-
 // answerable reports whether the wire has an output for the call.
 func (it *item) answerable() bool {
 	f := it.call.form
-	return it.callID() != "" && (!f.unknown || strings.HasSuffix(f.typ, "_call"))
+	return it.callID() != "" && (!f.Unknown || strings.HasSuffix(f.Type, "_call"))
 }
 
 // outputs are the items that answer the call in place of its result: with what
 // the model is told or, for an approval that was asked for, with the ruling.
 func (it *item) outputs(r intercept.Ruling) []string {
 	told, call := intercept.Quote(r.Told), intercept.Quote(it.callID())
-	switch typ := it.call.form.typ; typ {
-	case approvalRequest:
+	switch typ := it.call.form.Type; typ {
+	case wire.ApprovalRequest:
 		approve := r.Fate == intercept.Release
 		reason := ""
 		if !approve {
@@ -83,16 +72,16 @@ func (it *item) outputs(r intercept.Ruling) []string {
 		return []string{`{"type":"local_shell_call_output","id":` + call + `,"call_id":` + call + `,"output":` + told + "}"}
 	case "shell_call":
 		bound := ""
-		if n := it.entry.field("action.max_output_length"); n.Type == gjson.Number {
+		if n := it.entry.Field("action.max_output_length"); n.Type == gjson.Number {
 			bound = `,"max_output_length":` + n.Raw
 		}
 		return []string{`{"type":"shell_call_output","call_id":` + call + it.by() + bound + `,"output":[{"stdout":"","stderr":` + told + `,"outcome":{"type":"exit","exit_code":1}}]}`}
 	case "apply_patch_call":
 		return []string{`{"type":"apply_patch_call_output","call_id":` + call + it.by() + `,"status":"failed","output":` + told + "}"}
 	case "tool_search_call":
-		return []string{`{"type":"tool_search_output","call_id":` + call + `,"execution":"client","status":"completed","tools":[]}`, developer(r.Told)}
+		return []string{`{"type":"tool_search_output","call_id":` + call + `,"execution":"client","status":"completed","tools":[]}`, history.Developer(r.Told)}
 	case "computer_call":
-		return []string{it.screenshot(call), developer(r.Told)}
+		return []string{it.screenshot(call), history.Developer(r.Told)}
 	default:
 		return []string{`{"type":` + intercept.Quote(typ+"_output") + `,"call_id":` + call + it.by() + `,"output":` + told + "}"}
 	}
@@ -100,10 +89,10 @@ func (it *item) outputs(r intercept.Ruling) []string {
 
 // by names the program that made the call, which its output has to name too.
 func (it *item) by() string {
-	if it.entry.caller == "" || it.entry.caller == "null" {
+	if it.entry.Caller == "" || it.entry.Caller == "null" {
 		return ""
 	}
-	return `,"caller":` + it.entry.caller
+	return `,"caller":` + it.entry.Caller
 }
 
 // screenshot is the only answer to a computer call that the API has. It shows
@@ -111,7 +100,7 @@ func (it *item) by() string {
 // the action did not run.
 func (it *item) screenshot(call string) string {
 	acknowledged := ""
-	if checks := it.entry.field(safetyChecks); checks.IsArray() && len(checks.Array()) > 0 {
+	if checks := it.entry.Field(wire.SafetyChecks); checks.IsArray() && len(checks.Array()) > 0 {
 		acknowledged = `,"acknowledged_safety_checks":` + checks.Raw
 	}
 	return `{"type":"computer_call_output","call_id":` + call + acknowledged + `,"output":{"type":"computer_screenshot","image_url":"` + blankImage + `"}}`
@@ -119,39 +108,3 @@ func (it *item) screenshot(call string) string {
 
 // blankImage is a PNG of one white pixel.
 const blankImage = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4//8/AAX+Av4N70a4AAAAAElFTkSuQmCC"
-
-// developer is a message that tells the model what an output has no place for.
-func developer(text string) string {
-	return `{"type":"message","role":"developer","content":` + intercept.Quote(text) + "}"
-}
-
-// annotate puts a note before what an output says. Where it has no place for
-// text the note is an item of its own behind it.
-func annotate(output gjson.Result, note string) string {
-	path := "output"
-	content := output.Get(path)
-	switch output.Get("type").Str {
-	case "function_call_output", "custom_tool_call_output":
-		if content.IsArray() {
-			content = gjson.Parse(strings.Replace(intercept.Annotated(content, note), `"type":"text"`, `"type":"input_text"`, 1))
-			break
-		}
-		content = gjson.Parse(intercept.Annotated(content, note))
-	case "local_shell_call_output", "apply_patch_call_output":
-		content = gjson.Parse(intercept.Annotated(content, note))
-	case "shell_call_output":
-		if first := content.Get("0"); first.IsObject() {
-			path = "output.0.stdout"
-			content = gjson.Parse(intercept.Annotated(first.Get("stdout"), note))
-			break
-		}
-		return output.Raw + "," + developer(note)
-	default:
-		return output.Raw + "," + developer(note)
-	}
-	p := intercept.Patch{JSON: output.Raw}
-	if p.Set(path, content.Raw); p.Err != nil {
-		return output.Raw
-	}
-	return p.JSON
-}

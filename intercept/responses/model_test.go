@@ -9,6 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/internal/scripted"
 	"github.com/tidwall/gjson"
 )
@@ -57,7 +58,7 @@ func (d *dialogue) send(e intercept.Envelope) string {
 		d.keep(intercept.Settlement{Hidden: [][]byte{once.Record}})
 		d.turn++
 	}
-	a := req.Answer(intercept.Limits{MaxContinuations: 3, TurnID: fmt.Sprint("t", d.turn)})
+	a := intercept.NewAnswer(req, intercept.Limits{MaxContinuations: 3, TurnID: fmt.Sprint("t", d.turn)})
 	var out strings.Builder
 	for next := req.Envelope(); ; {
 		reply := d.model.Reply(&scripted.Request{Method: next.Method, Path: next.Path, RawQuery: next.Query, Body: next.Body})
@@ -93,7 +94,7 @@ func (d *dialogue) keep(settled intercept.Settlement) {
 	}
 }
 
-func (d *dialogue) settle(a intercept.Answer, reply scripted.Reply, out *strings.Builder) intercept.Settlement {
+func (d *dialogue) settle(a *intercept.Answer, reply scripted.Reply, out *strings.Builder) intercept.Settlement {
 	d.t.Helper()
 	a.Begin("")
 	for _, w := range reply.Body {
@@ -139,17 +140,17 @@ func final(t *testing.T, out string) gjson.Result {
 type habit struct {
 	name   string
 	fields string // of each request
-	next   func(d *dialogue, history []string, last gjson.Result, more []string) (input []string, fields string)
+	next   func(d *dialogue, said []string, last gjson.Result, more []string) (input []string, fields string)
 }
 
 func repeat(change func(gjson.Result) string) func(*dialogue, []string, gjson.Result, []string) ([]string, string) {
-	return func(_ *dialogue, history []string, last gjson.Result, more []string) ([]string, string) {
+	return func(_ *dialogue, said []string, last gjson.Result, more []string) ([]string, string) {
 		for _, item := range last.Get("output").Array() {
 			if text := change(item); text != "" {
-				history = append(history, text)
+				said = append(said, text)
 			}
 		}
-		return append(history, more...), ""
+		return append(said, more...), ""
 	}
 }
 
@@ -174,7 +175,7 @@ var habits = []habit{
 		if item.Get("type").Str == "reasoning" {
 			return ""
 		}
-		return withoutID(item.Raw)
+		return history.WithoutID(item.Raw)
 	})},
 	{"refers to items", "", repeat(func(item gjson.Result) string {
 		return `{"type":"item_reference","id":` + item.Get("id").Raw + "}"
@@ -183,18 +184,18 @@ var habits = []habit{
 		if item.Get("type").Str == "reasoning" {
 			return ""
 		}
-		return withoutID(item.Raw)
+		return history.WithoutID(item.Raw)
 	})},
-	{dropping, `,"store":false,"include":["reasoning.encrypted_content"]`, func(_ *dialogue, history []string, last gjson.Result, more []string) ([]string, string) {
+	{dropping, `,"store":false,"include":["reasoning.encrypted_content"]`, func(_ *dialogue, said []string, last gjson.Result, more []string) ([]string, string) {
 		text := ""
 		var calls []string
 		for _, item := range last.Get("output").Array() {
 			text += intercept.ContentText(item.Get("content"))
 			if item.Get("call_id").Exists() {
-				calls = append(calls, withoutID(item.Raw))
+				calls = append(calls, history.WithoutID(item.Raw))
 			}
 		}
-		return slices.Concat(history, []string{`{"role":"assistant","content":` + intercept.Quote(text) + "}"}, calls, more), ""
+		return slices.Concat(said, []string{`{"role":"assistant","content":` + intercept.Quote(text) + "}"}, calls, more), ""
 	}},
 }
 
@@ -256,10 +257,10 @@ func converse(t *testing.T, h habit, s scenario, streamed bool) {
 	)
 	made := d.model.Reply(&scripted.Request{Method: http.MethodPost, Path: "/conversations", Body: []byte("{}")})
 	fields := strings.ReplaceAll(h.fields, "CONV", gjson.GetBytes(made.Body[0].Bytes, "id").Str) + fmt.Sprintf(`,"stream":%t,"tools":[{"type":"function","name":"bash","parameters":{"type":"object"}}]`, streamed)
-	history := []string{`{"role":"user","content":"begin"}`}
+	said := []string{`{"role":"user","content":"begin"}`}
 	more := ""
 	for step := range 8 {
-		body := fmt.Sprintf(`{"model":"m","input":[%s]%s%s}`, strings.Join(history, ","), fields, more)
+		body := fmt.Sprintf(`{"model":"m","input":[%s]%s%s}`, strings.Join(said, ","), fields, more)
 		out := d.send(asked(body))
 		last := final(t, out)
 		var outputs []string
@@ -283,7 +284,7 @@ func converse(t *testing.T, h habit, s scenario, streamed bool) {
 		if len(outputs) == 0 {
 			outputs = []string{fmt.Sprintf(`{"role":"user","content":"task %d"}`, step)}
 		}
-		history, more = h.next(d, history, last, outputs)
+		said, more = h.next(d, said, last, outputs)
 	}
 	d.judge(s)
 	if drops := h.name == dropping; drops != (d.repeated > 0) && strings.Contains(s.told, ":approved") {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -171,7 +172,7 @@ func TestStreamWithoutItsEnd(t *testing.T) {
 func callsIn(t *testing.T, out string) (calls []gjson.Result) {
 	t.Helper()
 	for _, item := range final(t, out).Get("output").Array() {
-		if forms[item.Get("type").Str] != nil {
+		if wire.Forms[item.Get("type").Str] != nil {
 			calls = append(calls, item)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 )
@@ -29,8 +30,8 @@ func read(out []byte, skips bool) *reading {
 		r.end(gjson.ParseBytes(body))
 		return r
 	}
-	open := make(map[string]*entry)
-	var order []*entry
+	open := make(map[string]*wire.Entry)
+	var order []*wire.Entry
 	for _, part := range intercepttest.Parts(out) {
 		event := sse.Parse(part)
 		list, _ := intercept.Payloads(part)
@@ -44,34 +45,34 @@ func read(out []byte, skips bool) *reading {
 				typ = string(event.Name)
 			}
 			at := v.Get("output_index").Raw
-			switch in := inputEvents[typ]; {
+			switch in := wire.InputEvents[typ]; {
 			case typ == "response.output_item.added":
-				e := readEntry(&intercept.Reading{}, v.Get("item"))
-				if e.typ == "function_call" || e.typ == "custom_tool_call" {
-					e.text, _ = e.input(forms[e.typ])
+				e := wire.ReadEntry(&intercept.Reading{}, v.Get("item"))
+				if e.Type == "function_call" || e.Type == "custom_tool_call" {
+					e.Text, _ = e.Input(wire.Forms[e.Type])
 					open[at], order = e, append(order, e)
 				}
 			case typ == "response.output_item.done":
 				r.done = append(r.done, callIn(v.Get("item"))...)
-			case in.fragment && open[at] != nil && open[at].typ == in.of:
-				open[at].text += v.Get("delta").Str
+			case in.Fragment && open[at] != nil && open[at].Type == in.Of:
+				open[at].Text += v.Get("delta").Str
 			case typ == "response.completed" || typ == "response.incomplete":
 				r.end(v.Get("response"))
 			}
 		}
 	}
 	for _, e := range order {
-		r.fragments = append(r.fragments, e.name+" "+e.text)
+		r.fragments = append(r.fragments, e.Name+" "+e.Text)
 	}
 	return r
 }
 
 // plainEvent reports whether an event is none of a call, or one as the API has it.
 func plainEvent(v gjson.Result) bool {
-	if s := inputEventSchemas[v.Get("type").Str]; s != nil {
+	if s := wire.InputEventSchemas[v.Get("type").Str]; s != nil {
 		return s.Fits(v)
 	}
-	if s := itemEventSchemas[v.Get("item.type").Str]; s != nil {
+	if s := wire.ItemEventSchemas[v.Get("item.type").Str]; s != nil {
 		return s.Fits(v)
 	}
 	return v.Get("type").Str != ""
@@ -85,14 +86,14 @@ func (r *reading) end(response gjson.Result) {
 
 // callIn is the call that an item is, if it is one.
 func callIn(v gjson.Result) []string {
-	e := readEntry(&intercept.Reading{}, v)
-	f := forms[e.typ]
-	if f == nil || e.typ == approvalRequest || e.execution == "server" {
+	e := wire.ReadEntry(&intercept.Reading{}, v)
+	f := wire.Forms[e.Type]
+	if f == nil || e.Type == wire.ApprovalRequest || e.Execution == "server" {
 		return nil
 	}
 	it := item{entry: e, over: true, call: &call{form: f}}
 	input := it.input()
-	if input == "{}" && !f.text {
+	if input == "{}" && !f.Text {
 		input = "" // as it is shown where there is none
 	}
 	return []string{it.name() + " " + input}
@@ -106,17 +107,17 @@ func checkRead(t testing.TB, out []byte, lacking bool, shown ...intercept.Call) 
 	var want, streamed []string
 	for _, c := range shown {
 		odd := slices.Contains(c.Ambiguous, intercept.DoubtObject) || strings.HasPrefix(c.Arguments, "[")
-		if slices.Contains(c.Ambiguous, doubtPrototype) || odd && itemSchemas[c.Name+"_call"] != nil {
+		if slices.Contains(c.Ambiguous, doubtPrototype) || odd && wire.ItemSchemas[c.Name+"_call"] != nil {
 			return // no form of it is one that all clients read: its reviewer is told
 		}
 		if c.Fixed { // of a type that nobody knows
 			continue
 		}
 		text := c.Name + " " + c.Arguments
-		if c.Arguments == "{}" && itemSchemas[c.Name+"_call"] != nil {
+		if c.Arguments == "{}" && wire.ItemSchemas[c.Name+"_call"] != nil {
 			text = c.Name + " "
 		}
-		if want = append(want, text); itemSchemas[c.Name+"_call"] == nil {
+		if want = append(want, text); wire.ItemSchemas[c.Name+"_call"] == nil {
 			streamed = append(streamed, text)
 		}
 	}

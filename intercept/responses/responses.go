@@ -2,13 +2,12 @@
 // that API and of the servers that imitate it, answers that are fetched,
 // cancelled or deleted by their id, and histories that are compacted or counted.
 //
-// Read it from event.go and item.go (what one payload says, and one output item)
-// by calls.go (which event belongs to which item, and what is doubted) and
-// message.go (what goes back to the provider) to stream.go, passage.go and
-// whole.go (what passes and what is held), settle.go (what follows from the
-// rulings), rewrite.go and farewell.go (the bytes that change), hidden.go and
-// splice.go (what is put back into the agent's later requests) and retrieve.go
-// (answers that are fetched).
+// Read wire first (the contents of one payload), then history (the agent's requests,
+// and what is put back into them), and here calls.go (which event belongs to which
+// item), doubts.go and uniform.go (whether all clients read a call alike), batch.go and
+// whole.go (the codec reads), canonical.go, rewrite.go and notice.go (the bytes that
+// change), resolve.go, continue.go and message.go (what follows from the rulings), and
+// hidden.go and grant.go (what is remembered of it).
 package responses
 
 import (
@@ -17,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 )
 
 // Dialect implements [intercept.Dialect].
@@ -25,71 +25,10 @@ type Dialect struct{}
 // Name implements [intercept.Dialect].
 func (Dialect) Name() string { return "responses" }
 
-// verb is what a request asks for.
-type verb int
-
-const (
-	create   verb = iota // POST /responses
-	retrieve             // GET /responses/{id}
-	cancel               // POST /responses/{id}/cancel
-	compact              // POST /responses/compact
-	count                // POST /responses/input_tokens
-	remove               // DELETE /responses/{id}
-)
-
-// beside reports a request that is about a history or an answer, and asks for
-// nothing that the model says.
-func (v verb) beside() bool { return v == compact || v == count || v == remove }
-
-const (
-	root       = "/responses"
-	cancelling = "/cancel"
-	compacting = "/compact"
-	counting   = "/input_tokens"
-)
-
 // Gates implements [intercept.Dialect].
 func (Dialect) Gates(method, path string) (canonical string, ok bool) {
-	_, _, canonical, ok = find(method, path)
+	_, _, canonical, ok = history.Find(method, path)
 	return canonical, ok
-}
-
-// find reads a route from the end of the path. The id of a response keeps its
-// letter case, and so does what stands before.
-func find(method, path string) (v verb, id, canonical string, ok bool) {
-	switch method {
-	case http.MethodPost:
-		if canonical, ok = intercept.Canonical(path, root); ok {
-			return create, "", canonical, true
-		}
-		if canonical, ok = intercept.Canonical(path, root+compacting); ok {
-			return compact, "", canonical, true
-		}
-		if canonical, ok = intercept.Canonical(path, root+counting); ok {
-			return count, "", canonical, true
-		}
-		if rest, cut := intercept.Canonical(path, cancelling); cut {
-			head, id, ok := identified(rest[:len(rest)-len(cancelling)])
-			return cancel, id, head + cancelling, ok
-		}
-	case http.MethodGet:
-		head, id, ok := identified(path)
-		return retrieve, id, head, ok
-	case http.MethodDelete:
-		head, id, ok := identified(path)
-		return remove, id, head, ok
-	}
-	return 0, "", "", false
-}
-
-// identified reads a path that ends in /responses/{id}.
-func identified(path string) (canonical, id string, ok bool) {
-	at := strings.LastIndexByte(path, '/')
-	if at < 0 || at == len(path)-1 {
-		return "", "", false
-	}
-	head, ok := intercept.Canonical(path[:at], root)
-	return head + path[at:], path[at+1:], ok
 }
 
 const canaryID = "resp_canary"
@@ -97,27 +36,33 @@ const canaryID = "resp_canary"
 // Routes implements [intercept.Dialect].
 func (Dialect) Routes() []intercept.Route {
 	return []intercept.Route{
-		{Method: http.MethodPost, Path: root},
-		{Method: http.MethodGet, Path: root + "/" + canaryID},
-		{Method: http.MethodPost, Path: root + "/" + canaryID + cancelling},
-		{Method: http.MethodDelete, Path: root + "/" + canaryID},
-		{Method: http.MethodPost, Path: root + compacting},
-		{Method: http.MethodPost, Path: root + counting},
+		{Method: http.MethodPost, Path: history.Root},
+		{Method: http.MethodGet, Path: history.Root + "/" + canaryID},
+		{Method: http.MethodPost, Path: history.Root + "/" + canaryID + history.Cancelling},
+		{Method: http.MethodDelete, Path: history.Root + "/" + canaryID},
+		{Method: http.MethodPost, Path: history.Root + history.Compacting},
+		{Method: http.MethodPost, Path: history.Root + history.Counting},
 	}
 }
 
 // Request implements [intercept.Dialect].
 func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
-	r, err := acceptRequest(e)
+	r, err := history.AcceptRequest(e)
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return readable{r}, nil
 }
+
+// readable is a request whose answers the package reads.
+type readable struct{ *history.Request }
+
+// Codec implements [intercept.Request].
+func (r readable) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r.Request, limits) }
 
 // Speaks implements [intercept.Dialect].
 func (Dialect) Speaks(path string, _ func(string) bool) bool {
-	return strings.Contains(strings.ToLower(path), root)
+	return strings.Contains(strings.ToLower(path), history.Root)
 }
 
 // Error implements [intercept.Dialect]: {"error":{"message","type","param","code"}}.
@@ -142,9 +87,9 @@ func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (reques
 	switch {
 	case route.Method == http.MethodGet && streamed:
 		request.Query = "stream=true"
-	case strings.HasSuffix(route.Path, root):
+	case strings.HasSuffix(route.Path, history.Root):
 		request.Body = fmt.Appendf(nil, `{"model":"canary","stream":%t,"input":"canary"}`, streamed)
-	case strings.HasSuffix(route.Path, compacting), strings.HasSuffix(route.Path, counting):
+	case strings.HasSuffix(route.Path, history.Compacting), strings.HasSuffix(route.Path, history.Counting):
 		request.Body = []byte(`{"model":"canary","input":"canary"}`)
 	}
 	const item = `{"id":"fc_canary","type":"function_call","status":"%s","call_id":"call_canary","name":%s,"arguments":"%s"}`

@@ -7,13 +7,14 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/internal/scripted"
 	"github.com/tidwall/gjson"
 )
 
 // got is a GET of a response.
 func got(id, query string) intercept.Envelope {
-	return intercept.Envelope{Method: http.MethodGet, Path: root + "/" + id, Query: query}
+	return intercept.Envelope{Method: http.MethodGet, Path: history.Root + "/" + id, Query: query}
 }
 
 // asksOnce is a model that calls two tools for "begin", and has then said enough.
@@ -71,12 +72,12 @@ func TestAPolledResponseIsHeldWhenItIsDone(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	d := newDialogue(t, deny, asksOnce...)
 	id := gjson.Get(d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}],"background":true}`)), "id").Str
-	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: root + "/" + id + cancelling})
+	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: history.Root + "/" + id + history.Cancelling})
 	if gjson.Get(out, "status").Str != "cancelled" || gjson.Get(out, "id").Str != id || len(d.asked) != 0 {
 		t.Fatalf("%s", out)
 	}
 	body := strings.Replace(whole("resp_1", function("a", "bash", ls)), `"completed","error"`, `"cancelled","error"`, 1)
-	p := newPlayer(t, intercept.Envelope{Method: http.MethodPost, Path: root + "/resp_1" + cancelling}, 9, intercept.Limits{})
+	p := newPlayer(t, intercept.Envelope{Method: http.MethodPost, Path: history.Root + "/resp_1" + history.Cancelling}, 9, intercept.Limits{})
 	if p.Turn(body, deny); strings.Contains(p.Got.String(), "bash\",") && strings.Contains(p.Got.String(), ls) || len(p.Answer.Calls()) != 0 {
 		t.Fatalf("a call of a cancelled response: %s", p.Got.String())
 	}
@@ -90,7 +91,7 @@ func TestCancelledInItsContinuation(t *testing.T) {
 	for range 4 {
 		d.send(got(id, ""))
 	}
-	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: root + "/" + id + cancelling})
+	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: history.Root + "/" + id + history.Cancelling})
 	if len(d.asked) != 2 || gjson.Get(out, "id").Str != id || gjson.Get(out, "previous_response_id").Raw != "null" {
 		t.Fatalf("asked %d times; in the end %s", len(d.asked), out)
 	}
@@ -102,7 +103,7 @@ func TestACountedHistoryIsWhole(t *testing.T) {
 	d := newDialogue(t, denying("read"), asksOnce...)
 	first := final(t, d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}]}`)))
 	output := `{"type":"function_call_output","call_id":` + first.Get(`output.#(type=="function_call").call_id`).Raw + `,"output":"x"}`
-	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: root + counting, Body: []byte(`{"model":"m","previous_response_id":` + first.Get("id").Raw + `,"input":[` + output + `]}`)})
+	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: history.Root + history.Counting, Body: []byte(`{"model":"m","previous_response_id":` + first.Get("id").Raw + `,"input":[` + output + `]}`)})
 	if gjson.Get(out, "input_tokens").Int() == 0 {
 		t.Fatalf("%s", out)
 	}
@@ -111,18 +112,18 @@ func TestACountedHistoryIsWhole(t *testing.T) {
 func TestACompactedHistoryTellsNothingHidden(t *testing.T) {
 	d := newDialogue(t, denying("read"), asksOnce...)
 	first := final(t, d.send(asked(`{"model":"m","store":false,"include":["reasoning.encrypted_content"],"input":[{"role":"user","content":"begin"}]}`)))
-	history := []string{`{"type":"message","role":"user","content":"begin"}`}
+	said := []string{`{"type":"message","role":"user","content":"begin"}`}
 	for _, item := range first.Get("output").Array() {
-		history = append(history, item.Raw)
+		said = append(said, item.Raw)
 	}
-	history = append(history, `{"type":"function_call_output","call_id":`+first.Get(`output.#(type=="function_call").call_id`).Raw+`,"output":"x"}`)
-	e := intercept.Envelope{Method: http.MethodPost, Path: root + compacting, Body: []byte(`{"model":"m","input":[` + strings.Join(history, ",") + `]}`)}
+	said = append(said, `{"type":"function_call_output","call_id":`+first.Get(`output.#(type=="function_call").call_id`).Raw+`,"output":"x"}`)
+	e := intercept.Envelope{Method: http.MethodPost, Path: history.Root + history.Compacting, Body: []byte(`{"model":"m","input":[` + strings.Join(said, ",") + `]}`)}
 	var records [][]byte
 	for _, raw := range d.kept[session] {
 		records = append(records, raw)
 	}
 	p := newPlayer(t, e, 9, intercept.Limits{}, records...)
-	shown := p.Answer.(*answer).req.Envelope().Body
+	shown := p.Request.Envelope().Body
 	if !strings.Contains(string(shown), `"read"`) {
 		t.Fatalf("the model is not shown what was denied: %s", shown)
 	}
@@ -144,7 +145,7 @@ func TestWhatTheRequestSaysOfStoringCounts(t *testing.T) {
 func TestARequestGoesOnFromAnUnchangedAnswerUnchanged(t *testing.T) {
 	p := newPlayer(t, asked(request1), 99, intercept.Limits{})
 	p.Turn(listed, release)
-	r, err := acceptRequest(asked(`{"input":"And now?", "previous_response_id":"resp_1"}`))
+	r, err := history.AcceptRequest(asked(`{"input":"And now?", "previous_response_id":"resp_1"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

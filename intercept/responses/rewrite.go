@@ -5,25 +5,12 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 )
 
-// plan says how what was kept back goes out.
-type plan struct {
-	drop  func(*item) bool
-	edits map[*item]string // new input
-	note  string           // what stands in place of the calls
-	noted bool             // it has gone out
-	open  bool             // the answer goes on: its end is left out
-}
-
-func (p *plan) drops(it *item) bool {
-	return it.void || p.drop != nil && p.drop(it)
-}
-
-// recast returns a part of the stream changed by the plan and, in a continuation,
-// made to belong to the answer that the agent has begun to read. It is empty when
-// nothing is left of the part.
-func (a *answer) recast(part []byte, items []*item, p *plan) ([]byte, error) {
+// Rewrite implements [intercept.Codec].
+func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return nil, err
@@ -31,13 +18,13 @@ func (a *answer) recast(part []byte, items []*item, p *plan) ([]byte, error) {
 	names := intercept.EventNames(part, len(payloads))
 	return intercept.RecastPart(part, payloads, func(i int, payload []byte) (intercept.Recast, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Recast{JSON: string(payload), Hollow: p.open, Before: a.farewell(p)}, nil
+			return intercept.Recast{JSON: string(payload), Hollow: p.Open, Before: a.closingNotice(p)}, nil
 		}
-		e, err := decode(string(payload), names)
+		e, err := wire.Decode(string(payload), names)
 		if err != nil {
 			return intercept.Recast{}, err
 		}
-		w := edit{answer: a, plan: p, event: e, item: items[i], Patch: intercept.Patch{JSON: e.raw}}
+		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: intercept.Patch{JSON: e.Raw}}
 		if w.run(); w.Err != nil {
 			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", w.Err)
 		}
@@ -49,8 +36,8 @@ func (a *answer) recast(part []byte, items []*item, p *plan) ([]byte, error) {
 type edit struct {
 	*answer
 	intercept.Patch
-	plan   *plan
-	event  *event
+	plan   *intercept.Plan
+	event  *wire.Event
 	item   *item
 	hollow bool   // nothing is left that the agent would read
 	before []byte // events that go out before it
@@ -58,30 +45,29 @@ type edit struct {
 
 func (w *edit) run() {
 	e := w.event
-	if w.plan.renders(w.item) {
+	if renders(w.plan, w.item) {
 		w.before, w.hollow = w.rendered(w.item), true
 		return
 	}
-	if e.kind == kindEnd {
+	if e.Kind == wire.KindEnd {
 		w.conclude()
 	}
-	w.hollow = w.item != nil && w.plan.drops(w.item) ||
-		e.kind == kindEnd && w.plan.open ||
-		(e.kind == kindBegin || e.kind == kindState) && w.continuations > 0
-	if w.hollow {
-		w.recounted = w.recounted || e.number >= 0
+	dropped := w.item != nil && !w.plan.Reaches(&w.item.Unit)
+	early, late := w.continuations > 0 && (e.Kind == wire.KindBegin || e.Kind == wire.KindState), w.plan.Open && e.Kind == wire.KindEnd
+	if w.hollow = dropped || early || late; w.hollow {
+		w.recounted = w.recounted || e.Number >= 0
 		return
 	}
 	if w.item != nil {
 		w.takeSeat(w.item)
-		if e.index >= 0 && e.index != w.item.seat {
+		if e.Index >= 0 && e.Index != w.item.seat {
 			w.Set("output_index", strconv.Itoa(w.item.seat))
 		}
 	}
-	if e.response != nil {
-		w.response("response.", e.response, e.kind == kindEnd || e.kind == kindFailed)
+	if e.Response != nil {
+		w.response("response.", e.Response, e.Kind == wire.KindEnd || e.Kind == wire.KindFailed)
 	}
-	if e.number >= 0 {
+	if e.Number >= 0 {
 		w.number()
 	}
 }
@@ -90,17 +76,17 @@ func (w *edit) run() {
 // alone, and the note.
 func (w *edit) conclude() {
 	for _, it := range w.items {
-		if w.plan.renders(it) {
+		if renders(w.plan, it) {
 			w.before = append(w.before, w.rendered(it)...)
 		}
 	}
-	w.before = append(w.before, w.farewell(w.plan)...)
+	w.before = append(w.before, w.closingNotice(w.plan)...)
 }
 
 // align takes upstream's number for the next event, unless the agent's differ.
 func (w *edit) align() {
-	if !w.recounted && w.continuations == 0 && w.event.number >= 0 {
-		w.next = w.event.number
+	if !w.recounted && w.continuations == 0 && w.event.Number >= 0 {
+		w.next = w.event.Number
 	}
 }
 
@@ -109,10 +95,10 @@ func (w *edit) align() {
 func (w *edit) number() {
 	w.align()
 	number := w.next
-	if text := w.count(); text != strconv.FormatInt(w.event.number, 10) {
+	if text := w.count(); text != strconv.FormatInt(w.event.Number, 10) {
 		w.Set("sequence_number", text)
 	}
-	w.hollow = number <= w.req.after
+	w.hollow = number <= w.req.After
 }
 
 // count is the number of the next event.
@@ -134,43 +120,43 @@ func (a *answer) takeSeat(it *item) {
 }
 
 // response makes a response object the one that the agent has begun to read.
-func (w *edit) response(path string, o *object, ends bool) {
-	if w.continuations > 0 || w.req.verb == cancel && w.moved {
+func (w *edit) response(path string, o *wire.Object, ends bool) {
+	if w.continuations > 0 || (w.req.Verb == history.Cancel && w.moved) {
 		for _, f := range []struct{ name, first, own string }{
-			{"id", w.head.id, o.head.id}, {"created_at", w.head.created, o.head.created}, {"previous_response_id", w.previous(), o.head.previous},
+			{"id", w.head.ID, o.Head.ID}, {"created_at", w.head.Created, o.Head.Created}, {"previous_response_id", w.previous(), o.Head.Previous},
 		} {
 			if f.first != "" && f.own != "" && f.first != f.own {
 				w.Set(path+f.name, f.first)
 			}
 		}
-	} else if p := w.previous(); o.head.previous != "" && p != "" && p != o.head.previous {
+	} else if p := w.previous(); o.Head.Previous != "" && p != "" && p != o.Head.Previous {
 		w.Set(path+"previous_response_id", p)
 	}
 	if !ends {
 		return
 	}
 	w.output(path, o)
-	if len(w.spent) > 0 && string(w.spent) != "null" {
-		w.Set(path+"usage", string(intercept.AddUsage(w.spent, []byte(o.usage))))
+	if len(w.priorUsage) > 0 && string(w.priorUsage) != "null" {
+		w.Set(path+"usage", string(intercept.AddUsage(w.priorUsage, []byte(o.Usage))))
 	}
 }
 
 // previous is the response that the agent went on from, by the id it knows.
 func (a *answer) previous() string {
-	if a.req.known.alias != "" {
-		return intercept.Quote(a.req.known.alias)
+	if a.req.Known.Alias != "" {
+		return intercept.Quote(a.req.Known.Alias)
 	}
-	return a.head.previous
+	return a.head.Previous
 }
 
 // endingItem is the item that the i-th entry of a list shows: what it was taken for
 // when it was read. A call of a list that was not read is none that the provider ran.
-func (a *answer) endingItem(i int, o *object, taken map[*item]bool) *item {
-	if len(a.ending) == len(o.output) {
+func (a *answer) endingItem(i int, o *wire.Object, taken map[*item]bool) *item {
+	if len(a.ending) == len(o.Output) {
 		return a.ending[i]
 	}
-	it := a.listed(i, o.output[i], taken)
-	if it != nil && it.call == nil && a.runs(o.output[i]) != nil {
+	it := a.listed(i, o.Output[i], taken)
+	if it != nil && it.call == nil && a.runs(o.Output[i]) != nil {
 		return nil
 	}
 	return it
@@ -178,37 +164,37 @@ func (a *answer) endingItem(i int, o *object, taken map[*item]bool) *item {
 
 // output rewrites the list of output items. Some servers list none at the end of
 // a stream, although there were some.
-func (w *edit) output(path string, o *object) {
-	if len(o.output) == 0 && len(w.items) > 0 && w.upstream.Kind() == intercept.FormStream {
+func (w *edit) output(path string, o *wire.Object) {
+	if len(o.Output) == 0 && len(w.items) > 0 && !w.whole {
 		return
 	}
-	items := append([]string(nil), w.past.output...)
+	items := append([]string(nil), w.answerState.output...)
 	changed := len(items) > 0
 	taken := make(map[*item]bool)
-	for i, shown := range o.output {
-		raw := shown.raw
+	for i, shown := range o.Output {
+		raw := shown.Raw
 		if it := w.endingItem(i, o, taken); it != nil {
 			taken[it] = true
-			if w.plan.renders(it) {
-				raw = it.canonical(w.plan)
+			if renders(w.plan, it) {
+				raw = it.rendered(w.plan)
 			}
-			if w.plan.drops(it) {
+			if !w.plan.Reaches(&it.Unit) {
 				raw = ""
 			}
 		} else if w.runs(shown) != nil {
 			raw = ""
 		}
-		if changed = changed || raw != shown.raw; raw != "" {
+		if changed = changed || raw != shown.Raw; raw != "" {
 			items = append(items, raw)
 		}
 	}
 	for _, it := range w.items {
-		if !taken[it] && w.plan.renders(it) {
-			items, changed = append(items, it.canonical(w.plan)), true
+		if !taken[it] && renders(w.plan, it) {
+			items, changed = append(items, it.rendered(w.plan)), true
 		}
 	}
-	if w.plan.note != "" {
-		items, changed = append(items, w.noteItem()), true
+	if w.plan.Notice != "" {
+		items, changed = append(items, w.noticeMessage(w.plan.Notice)), true
 	}
 	if changed {
 		w.Set(path+"output", string(list(items)))

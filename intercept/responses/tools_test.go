@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/tidwall/gjson"
 )
 
@@ -26,7 +27,7 @@ func TestHostedToolsAreFoundWhereverTheyAreOffered(t *testing.T) {
 		`{"type":"mcp","server_label":"b","require_approval":{"always":{"tool_names":["x"]}}},{"type":"mcp","server_label":"c","require_approval":{"never":{"tool_names":["x"]}}},{"type":"mcp","server_label":"d"},{"type":"brand_new"}`
 	want := "[{shell false} {tool_search false} {web_search false} {mcp:a false} {mcp:b true} {mcp:c false} {mcp:d true} {brand_new false}]"
 	for name, form := range offering {
-		r, err := acceptRequest(asked(fmt.Sprintf(form, tools)))
+		r, err := history.AcceptRequest(asked(fmt.Sprintf(form, tools)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestHostedToolsAreFoundWhereverTheyAreOffered(t *testing.T) {
 		}
 	}
 	for _, prompt := range []string{`{"id":"pmpt_1"}`, `"pmpt_1"`} {
-		r, err := acceptRequest(asked(`{"model":"m","prompt":` + prompt + `}`))
+		r, err := history.AcceptRequest(asked(`{"model":"m","prompt":` + prompt + `}`))
 		if err != nil || fmt.Sprint(r.Hosted()) != "[{prompt false}]" {
 			t.Errorf("a prompt that the provider keeps: %v, %v", r.Hosted(), err)
 		}
@@ -61,7 +62,7 @@ func TestHostedToolsElsewhere(t *testing.T) {
 		`"tools":[{"type":["mcp"]},{"type":null,"name":"f"}]`:                      `[{["mcp"] false}]`,
 		`"plugins":[{"id":"web"}],"search_parameters":{},"tools":[{"type":"mcp"}]`: "[{search_parameters false} {plugin:web false} {mcp: true}]",
 	} {
-		r, err := acceptRequest(asked(`{"model":"m","input":"hi",` + fields + `}`))
+		r, err := history.AcceptRequest(asked(`{"model":"m","input":"hi",` + fields + `}`))
 		if err != nil || fmt.Sprint(r.Hosted()) != want {
 			t.Errorf("%s: %v, %v, want %s", fields, r.Hosted(), err, want)
 		}
@@ -72,14 +73,14 @@ func TestHostedToolsElsewhere(t *testing.T) {
 // be made to ask.
 func TestNamespacesBeyondReading(t *testing.T) {
 	const free = `{"type":"mcp","server_label":"a","require_approval":"never"}`
-	for depth, want := range map[int]string{maxNamespaces: "[{mcp:a false}]", maxNamespaces + 1: "[{namespace false} {mcp: false}]", 4000: "[{namespace false} {mcp: false}]"} {
+	for depth, want := range map[int]string{history.MaxNamespaces: "[{mcp:a false}]", history.MaxNamespaces + 1: "[{namespace false} {mcp: false}]", 4000: "[{namespace false} {mcp: false}]"} {
 		tools := strings.Repeat(`{"type":"namespace","name":"n","tools":[`, depth) + free + strings.Repeat("]}", depth)
-		r, err := acceptRequest(asked(`{"model":"m","input":"hi","tools":[` + tools + `]}`))
+		r, err := history.AcceptRequest(asked(`{"model":"m","input":"hi","tools":[` + tools + `]}`))
 		if err != nil || fmt.Sprint(r.Hosted()) != want {
 			t.Errorf("%d: %v, %v, want %s", depth, r.Hosted(), err, want)
 		}
-		r, err = acceptRequest(asked(`{"model":"m","input":"hi","tools":[` + free + "," + tools + `]}`))
-		if n := r.RequireApproval(); err != nil || (n == 0) != (depth > maxNamespaces) {
+		r, err = history.AcceptRequest(asked(`{"model":"m","input":"hi","tools":[` + free + "," + tools + `]}`))
+		if n := r.RequireApproval(); err != nil || (n == 0) != (depth > history.MaxNamespaces) {
 			t.Errorf("%d: %d made to ask, %v", depth, n, err)
 		}
 	}
@@ -88,7 +89,7 @@ func TestNamespacesBeyondReading(t *testing.T) {
 func TestTool(t *testing.T) {
 	const tools = `{"type":"function","name":"run","description":"runs","parameters":{"type":"object"}},{"type":"custom","name":"sql","description":"asks"},{"type":"shell","description":"sh"}`
 	for name, form := range offering {
-		r, err := acceptRequest(asked(fmt.Sprintf(form, tools)))
+		r, err := history.AcceptRequest(asked(fmt.Sprintf(form, tools)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +231,7 @@ func TestApprovalIsRequiredInPlace(t *testing.T) {
 	const form = "{ \"input\" : [ {\"role\":\"user\",\"content\":\"\u00e4\"} ,\n {\"type\":\"additional_tools\",\"tools\":[ {\"type\":\"namespace\",\"name\":\"n\",\"tools\":[ 1, {\"require_approval\" : %[1]s, \"type\":\"mcp\"}]}]}],\n" +
 		" \"m\u00e4\":\"\\u00e4\", \"to\\u006fls\" : [ \"x\" , {\"type\":\"m\\u0063p\",\"require_approv\\u0061l\":\t%[1]s } , {\"type\":\"mcp\"},{\"type\":\"mcp\",\"require_approval\":%[1]s}] }"
 	for _, never := range []string{`"never"`, `{ "never" : {} }`, "false", "7", `[]`} {
-		r, err := acceptRequest(asked(fmt.Sprintf(form, never)))
+		r, err := history.AcceptRequest(asked(fmt.Sprintf(form, never)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,11 +253,11 @@ func TestServersUnderOneLabel(t *testing.T) {
 		strings.Replace(server, "server_url", "connector_id", 1): "mcp:",
 		strings.Replace(server, `"gh"`, `"other"`, 1):            "mcp:https://gh.example/mcp",
 	} {
-		r, err := acceptRequest(asked(`{"model":"m","input":[],"tools":[` + server + "," + beside + `]}`))
+		r, err := history.AcceptRequest(asked(`{"model":"m","input":[],"tools":[` + server + "," + beside + `]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := serverOf(r.offered(), "gh"); got != want {
+		if got := history.ServerOf(r.Offered(), "gh"); got != want {
 			t.Errorf("beside %s: %s, want %s", beside, got, want)
 		}
 	}
@@ -272,7 +273,7 @@ func TestAgentApprovesNoCallOfAServer(t *testing.T) {
 		`{"type":"mcp_approval\u005fresponse","approval_request_id":"q1","approve":"yes"}`: "[{mcp:gh false} {mcp:gh true}]",
 		`{"type":"mcp_approval_response","approval_request_id":"q1","approve":false}`:      "[{mcp:gh true}]",
 	} {
-		r, err := acceptRequest(asked(`{"model":"m","input":[{"role":"user","content":"hi"},` + ask + "," + answer + `],"tools":[{"type":"mcp","server_label":"gh"}]}`))
+		r, err := history.AcceptRequest(asked(`{"model":"m","input":[{"role":"user","content":"hi"},` + ask + "," + answer + `],"tools":[{"type":"mcp","server_label":"gh"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,36 +5,35 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
-// readWhole reads an answer that is one JSON body.
-func (a *answer) readWhole(framed bool) error {
-	body, err := a.upstream.Value(framed)
-	if err != nil {
-		return err
-	}
-	o, err := decodeWhole(string(body))
+// ReadWhole implements [intercept.Codec].
+func (a *answer) ReadWhole(p *intercept.Part) error {
+	a.whole = true
+	o, err := decodeWhole(string(p.Bytes))
 	if err != nil {
 		return err
 	}
 	a.learn(o, true)
-	for _, e := range o.output {
-		it, err := a.open(e, -1)
+	for _, e := range o.Output {
+		it, err := a.open(p, e, -1)
 		if err != nil {
 			return err
 		}
 		it.over = true
 		a.ending = append(a.ending, it)
 		switch {
-		case a.req.verb == compact && it.call != nil && a.req.brought(e):
-			it.call = nil
-		case a.req.verb == compact:
-			it.void = a.req.known.hides(e)
+		case a.req.Verb == history.Compact && it.call != nil && a.req.Brought(e):
+			it.call, it.Call = nil, false
+		case a.req.Verb == history.Compact:
+			it.Void = a.req.Known.HidesItem(e)
 		case it.call != nil:
-			it.void = o.pending()
+			it.Void = o.Pending()
 		}
-		if !e.uniform() {
+		if !e.Uniform() {
 			if err := it.unlike(); err != nil {
 				return err
 			}
@@ -44,15 +43,15 @@ func (a *answer) readWhole(framed bool) error {
 }
 
 // decodeWhole reads a whole answer that is strict JSON.
-func decodeWhole(body string) (*object, error) {
+func decodeWhole(body string) (*wire.Object, error) {
 	var d intercept.Reading
 	top := gjson.Parse(body)
 	if !top.IsObject() {
 		d.Unknown("", top)
-		return &object{raw: body}, d.Err()
+		return &wire.Object{Raw: body}, d.Err()
 	}
-	o := readObject(&d, top)
-	if !o.listed && speaksOfCalls(typeOf(top)) {
+	o := wire.ReadObject(&d, top)
+	if !o.Listed && wire.SpeaksOfCalls(wire.TypeOf(top)) {
 		d.Refuse("it looks like a call of another API")
 	}
 	return o, d.Err()
@@ -73,15 +72,14 @@ func (Dialect) Harmless(body []byte) bool {
 	if err != nil {
 		return !couldAnswer
 	}
-	return !slices.ContainsFunc(o.output, func(e *entry) bool { return e.form() != nil })
+	return !slices.ContainsFunc(o.Output, func(e *wire.Entry) bool { return e.Form() != nil })
 }
 
-// finishWhole renders a whole answer whose calls were changed, or that comes after
-// hidden turns.
-func (s *settling) finishWhole() ([]byte, error) {
-	w := edit{answer: s.answer, plan: &s.plan, Patch: intercept.Patch{JSON: s.object.raw}}
-	if s.object.listed || s.continuations > 0 {
-		w.response("", s.object, true)
+// RewriteWhole implements [intercept.Codec].
+func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
+	w := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: a.object.Raw}}
+	if a.object.Listed || a.continuations > 0 {
+		w.response("", a.object, true)
 	}
 	return []byte(w.JSON), w.Err
 }

@@ -15,7 +15,7 @@ import (
 
 // newRequest is the request to people about one call: here the call of the wire becomes
 // the request of the domain.
-func (r *review) newRequest(j *judgedCall, answer intercept.Answer) approvals.Request {
+func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.Request {
 	c := r.conversation
 	who, now := c.identity(), time.Now().UTC()
 	timeout, onTimeout := r.timeoutFor(&j.verdict)

@@ -99,7 +99,7 @@ func (r *review) begin() {
 
 // judgeCalls judges every call of the answer, and makes the requests to people about those
 // that policy does not decide.
-func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer intercept.Answer) *intercept.Error {
+func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer *intercept.Answer) *intercept.Error {
 	if refusal := r.denials.load(ctx); refusal != nil {
 		return refusal
 	}

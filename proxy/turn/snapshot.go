@@ -167,7 +167,7 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 // the agent what it may have of them.
 func (t *Turn) replay(s *Snapshot) error {
 	asked := 0
-	t.answer = t.conversation.parsed.Answer(t.limits(func(c intercept.Call) bool {
+	t.answer = intercept.NewAnswer(t.conversation.parsed, t.limits(func(c intercept.Call) bool {
 		if asked < len(s.Passes) {
 			asked++
 			return s.Passes[asked-1]

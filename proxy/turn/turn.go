@@ -85,7 +85,7 @@ type Turn struct {
 	conversation conversation
 	exchange     exchange
 	review       review
-	answer       intercept.Answer
+	answer       *intercept.Answer
 
 	state   State
 	outcome string
@@ -151,7 +151,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 	if refusal != nil {
 		return refusal
 	}
-	t.answer = c.parsed.Answer(t.limits(t.passByName))
+	t.answer = intercept.NewAnswer(c.parsed, t.limits(t.passByName))
 	return nil
 }
 

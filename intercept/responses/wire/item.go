@@ -1,4 +1,4 @@
-package responses
+package wire
 
 import (
 	"slices"
@@ -8,55 +8,55 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// entry is an output item as one place of an answer shows it: where it begins,
+// Entry is an output item as one place of an answer shows it: where it begins,
 // where it is done, or in the list at the end.
-type entry struct {
-	raw       string
-	typ       string
-	id        string
-	callID    string
-	name      string
-	namespace string
-	server    string // label of an MCP server
-	status    string
-	caller    string   // raw: who makes the call, where that is a program
-	execution string   // of a tool search: server or client
-	place     string   // type of the environment of a shell
-	inputs    bool     // it has something that calls have, or that nobody knows
-	beside    []string // filled fields in which some client could look for an input
-	read      *form    // as which its input was read
-	text      string   // the input
-	plain     bool     // it stood there in the form that all clients expect
+type Entry struct {
+	Raw         string
+	Type        string
+	ID          string
+	CallID      string
+	Name        string
+	Namespace   string
+	Server      string // label of an MCP server
+	Status      string
+	Caller      string   // raw: who makes the call, where that is a program
+	Execution   string   // of a tool search: server or client
+	Environment string   // type of the environment of a shell
+	inputs      bool     // it has something that calls have, or that nobody knows
+	Beside      []string // filled fields in which some client could look for an input
+	read        *Form    // as which its input was read
+	Text        string   // the input
+	plain       bool     // it stood there in the form that all clients expect
 }
 
-// form is what is known of a type of items that the agent runs.
-type form struct {
-	typ     string
-	ids     string // how the ids of items begin
-	tool    string // the tool's name, "" where the item has its own
-	field   string // where the input stands, "" for all of the item
-	text    bool   // the input is text, not JSON of its own
-	free    bool   // the text is free, not JSON either
-	fixed   bool   // the agent cannot be given another input
-	unknown bool   // of a type that nobody knows yet
-	events  string // type of the events that stream its texts, but for its last word
+// Form is what is known of a type of items that the agent runs.
+type Form struct {
+	Type     string
+	IDPrefix string // how the ids of items begin
+	Tool     string // the tool's name, "" where the item has its own
+	Field    string // where the input stands, "" for all of the item
+	Text     bool   // the input is text, not JSON of its own
+	Free     bool   // the text is free, not JSON either
+	Fixed    bool   // the agent cannot be given another input
+	Unknown  bool   // of a type that nobody knows yet
+	Events   string // type of the events that stream its texts, but for its last word
 }
 
-// forms are the items that the agent runs.
-var forms = map[string]*form{
-	"function_call":        {typ: "function_call", ids: "fc_", field: "arguments", text: true, events: "response.function_call_arguments"},
-	"custom_tool_call":     {typ: "custom_tool_call", ids: "ctc_", field: "input", text: true, free: true, events: "response.custom_tool_call_input"},
-	"local_shell_call":     {typ: "local_shell_call", ids: "lsh_", tool: "local_shell", field: "action"},
-	"shell_call":           {typ: "shell_call", ids: "sh_", tool: "shell", field: "action", events: "response.shell_call_command"},
-	"apply_patch_call":     {typ: "apply_patch_call", ids: "apc_", tool: "apply_patch", field: "operation", events: "response.apply_patch_call_operation_diff"},
-	"computer_call":        {typ: "computer_call", ids: "cu_", tool: "computer", field: "action"},
-	"tool_search_call":     {typ: "tool_search_call", ids: "tsc_", tool: "tool_search", field: "arguments"},
-	"mcp_approval_request": {typ: approvalRequest, field: "arguments", text: true, fixed: true},
+// Forms are the items that the agent runs.
+var Forms = map[string]*Form{
+	"function_call":        {Type: "function_call", IDPrefix: "fc_", Field: "arguments", Text: true, Events: "response.function_call_arguments"},
+	"custom_tool_call":     {Type: "custom_tool_call", IDPrefix: "ctc_", Field: "input", Text: true, Free: true, Events: "response.custom_tool_call_input"},
+	"local_shell_call":     {Type: "local_shell_call", IDPrefix: "lsh_", Tool: "local_shell", Field: "action"},
+	"shell_call":           {Type: "shell_call", IDPrefix: "sh_", Tool: "shell", Field: "action", Events: "response.shell_call_command"},
+	"apply_patch_call":     {Type: "apply_patch_call", IDPrefix: "apc_", Tool: "apply_patch", Field: "operation", Events: "response.apply_patch_call_operation_diff"},
+	"computer_call":        {Type: "computer_call", IDPrefix: "cu_", Tool: "computer", Field: "action"},
+	"tool_search_call":     {Type: "tool_search_call", IDPrefix: "tsc_", Tool: "tool_search", Field: "arguments"},
+	"mcp_approval_request": {Type: ApprovalRequest, Field: "arguments", Text: true, Fixed: true},
 }
 
-// approvalRequest is the item by which the provider asks whether it may run a
+// ApprovalRequest is the item by which the provider asks whether it may run a
 // tool of an MCP server. It is answered to upstream; no agent ever gets one.
-const approvalRequest = "mcp_approval_request"
+const ApprovalRequest = "mcp_approval_request"
 
 // passive are the items that nobody runs any more: what the model says, what the
 // provider has run itself, and results.
@@ -75,53 +75,53 @@ var spoken = map[string]bool{"message": true, "reasoning": true}
 // entryFields are the names that have a meaning in an output item.
 var entryFields = []string{"type", "id", "call_id", "name", "namespace", "server_label", "status", "caller", "execution", "environment", "arguments", "input", "action", "actions", "operation", "content"}
 
-// readEntry reads an output item.
-func readEntry(d *intercept.Reading, v gjson.Result) *entry {
-	e := &entry{raw: v.Raw}
+// ReadEntry reads an output item.
+func ReadEntry(d *intercept.Reading, v gjson.Result) *Entry {
+	e := &Entry{Raw: v.Raw}
 	if !v.IsObject() {
 		d.Refuse("an output item is not an object")
 		return e
 	}
-	if e.typ = typeOf(v); e.typ == "" {
+	if e.Type = TypeOf(v); e.Type == "" {
 		d.Refuse("an output item has no type")
 		return e
 	}
 	quiet := !intercept.NamesCall(v.Raw) // then nothing in it is suspect
 	v.ForEach(func(k, v gjson.Result) bool { return e.note(d, k.Str, v, quiet) })
-	if passive[e.typ] && !quiet && callsWithin(v, 0) {
+	if passive[e.Type] && !quiet && callsWithin(v, 0) {
 		d.Refuse("an output item that is no call has one in it")
 	}
 	return e
 }
 
-func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet bool) bool {
+func (e *Entry) note(d *intercept.Reading, key string, v gjson.Result, quiet bool) bool {
 	e.noteInput(key, v)
 	switch key {
 	case "type":
 		var typ string
 		return d.Text(&typ, v, "the type of an output item")
 	case "id":
-		return d.Text(&e.id, v, "the id of an output item")
+		return d.Text(&e.ID, v, "the id of an output item")
 	case "call_id":
 		e.inputs = true
-		return d.Text(&e.callID, v, "the id of a call")
+		return d.Text(&e.CallID, v, "the id of a call")
 	case "name":
 		e.inputs = true
-		return d.Text(&e.name, v, "the name of a call")
+		return d.Text(&e.Name, v, "the name of a call")
 	case "namespace":
-		return d.Text(&e.namespace, v, "the namespace of a call")
+		return d.Text(&e.Namespace, v, "the namespace of a call")
 	case "server_label":
-		return d.Text(&e.server, v, "the label of a server")
+		return d.Text(&e.Server, v, "the label of a server")
 	case "status":
-		return d.Text(&e.status, v, "the status of an output item")
+		return d.Text(&e.Status, v, "the status of an output item")
 	case "execution":
-		return d.Text(&e.execution, v, "the execution of a tool search")
+		return d.Text(&e.Execution, v, "the execution of a tool search")
 	case "caller":
-		if e.caller = v.Raw; callerSchema.Fits(v) {
+		if e.Caller = v.Raw; callerSchema.Fits(v) {
 			return true
 		}
 	case "environment":
-		e.place = v.Get("type").Str
+		e.Environment = v.Get("type").Str
 	case "arguments", "input", "action", "actions", "operation":
 		e.inputs = true
 		return true
@@ -130,9 +130,9 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 		if intercept.Misspelt(key, entryFields...) {
 			return d.Refuse("a known field of an output item is spelt in another letter case")
 		}
-		return quiet || passive[e.typ] && !spoken[e.typ] || d.Unknown(key, v)
+		return quiet || passive[e.Type] && !spoken[e.Type] || d.Unknown(key, v)
 	}
-	return quiet || passive[e.typ] && !spoken[e.typ] || d.Unknown("", v)
+	return quiet || passive[e.Type] && !spoken[e.Type] || d.Unknown("", v)
 }
 
 // inputWords are in the names of fields in which an input may stand.
@@ -141,16 +141,16 @@ var inputWords = []string{"argument", "input", "param", "action", "operation", "
 // noteInput notes a field that could be the input of a call beside the one where
 // its form has it. An item of a type that nobody knows is a call if there is more
 // in it than what the model says.
-func (e *entry) noteInput(key string, v gjson.Result) {
-	if !filled(v) || passive[e.typ] {
+func (e *Entry) noteInput(key string, v gjson.Result) {
+	if !filled(v) || passive[e.Type] {
 		return
 	}
-	f := forms[e.typ]
+	f := Forms[e.Type]
 	switch {
 	case f == nil:
 		e.inputs = e.inputs || !says(key, v)
-	case key != f.field && (f.fixed || itemSchemas[f.typ].Fields[key] == nil) && speaks(strings.ToLower(key), inputWords):
-		e.beside = append(e.beside, key)
+	case key != f.Field && (f.Fixed || ItemSchemas[f.Type].Fields[key] == nil) && speaks(strings.ToLower(key), inputWords):
+		e.Beside = append(e.Beside, key)
 	}
 }
 
@@ -203,18 +203,18 @@ func speaks(name string, words []string) bool {
 // callWords are in the types of items that somebody runs.
 var callWords = []string{"call", "tool", "exec", "command", "action", "request"}
 
-// form is that of a call that the agent runs, whatever tools are offered; nil for
+// Form is that of a call that the agent runs, whatever tools are offered; nil for
 // any other item.
-func (e *entry) form() *form {
-	f := forms[e.typ]
-	if e.unknown() && (e.inputs || speaks(strings.ToLower(e.typ), callWords)) {
-		return &form{typ: e.typ, fixed: true, unknown: true}
+func (e *Entry) Form() *Form {
+	f := Forms[e.Type]
+	if e.Unknown() && (e.inputs || speaks(strings.ToLower(e.Type), callWords)) {
+		return &Form{Type: e.Type, Fixed: true, Unknown: true}
 	}
 	return f
 }
 
-// unknown reports an item of a type that nobody knows yet.
-func (e *entry) unknown() bool { return forms[e.typ] == nil && !passive[e.typ] }
+// Unknown reports an item of a type that nobody knows yet.
+func (e *Entry) Unknown() bool { return Forms[e.Type] == nil && !passive[e.Type] }
 
 // callsWithin reports whether an item that the agent would run stands anywhere
 // in a value that is none itself: one of a known type, or one that has the id of a
@@ -231,7 +231,7 @@ func callsWithin(v gjson.Result, depth int) (found bool) {
 		id = id || strings.EqualFold(k.Str, "call_id")
 		input = input || slices.ContainsFunc(inputFields, func(name string) bool { return strings.EqualFold(k.Str, name) })
 		found = callsWithin(item, depth+1) ||
-			strings.EqualFold(k.Str, "type") && depth > 0 && forms[strings.ToLower(item.Str)] != nil
+			strings.EqualFold(k.Str, "type") && depth > 0 && Forms[strings.ToLower(item.Str)] != nil
 		return !found
 	})
 	return found || depth > 0 && id && input
@@ -243,41 +243,41 @@ var inputFields = []string{"arguments", "input", "action", "operation"}
 // maxDepth bounds the search for calls: each level reads all below it again.
 const maxDepth = 64
 
-// field is a value of the entry, as it stands there.
-func (e *entry) field(name string) gjson.Result { return gjson.Get(e.raw, name) }
+// Field is a value of the entry, as it stands there.
+func (e *Entry) Field(name string) gjson.Result { return gjson.Get(e.Raw, name) }
 
-// message is what a message says to the user.
-func (e *entry) message() string {
-	if e.typ != "message" {
+// Message is what a message says to the user.
+func (e *Entry) Message() string {
+	if e.Type != "message" {
 		return ""
 	}
-	return intercept.ContentText(e.field("content"))
+	return intercept.ContentText(e.Field("content"))
 }
 
-// input is the input of a call as its reviewer and policy see it, and whether it
+// Input is the input of a call as its reviewer and policy see it, and whether it
 // stood there in the form that all clients expect.
-func (e *entry) input(f *form) (text string, plain bool) {
+func (e *Entry) Input(f *Form) (text string, plain bool) {
 	if e.read != f {
 		e.read = f
-		e.text, e.plain = e.readInput(f)
+		e.Text, e.plain = e.readInput(f)
 	}
-	return e.text, e.plain
+	return e.Text, e.plain
 }
 
-func (e *entry) readInput(f *form) (text string, plain bool) {
-	if f.field == "" {
-		return e.raw, true
+func (e *Entry) readInput(f *Form) (text string, plain bool) {
+	if f.Field == "" {
+		return e.Raw, true
 	}
-	v := e.field(f.field)
+	v := e.Field(f.Field)
 	switch {
-	case f.typ == "computer_call":
+	case f.Type == "computer_call":
 		return e.actions(v)
 	case v.Type == gjson.Null:
 		return "", true
 	case v.Type == gjson.String:
-		return v.Str, f.text
+		return v.Str, f.Text
 	case v.IsObject() || v.IsArray():
-		return v.Raw, !f.text
+		return v.Raw, !f.Text
 	}
 	return v.Raw, false
 }
@@ -285,10 +285,10 @@ func (e *entry) readInput(f *form) (text string, plain bool) {
 // actions is what a computer is to do: one action or a list of them, with the
 // safety checks that the provider wants looked at. Where they are of another form
 // it is the whole item.
-func (e *entry) actions(one gjson.Result) (input string, plain bool) {
-	list := e.field("actions")
+func (e *Entry) actions(one gjson.Result) (input string, plain bool) {
+	list := e.Field("actions")
 	if filled(one) && !one.IsObject() || filled(list) && !list.IsArray() {
-		return e.raw, false
+		return e.Raw, false
 	}
 	p := intercept.Patch{JSON: "{}"}
 	if one.IsObject() {
@@ -297,42 +297,42 @@ func (e *entry) actions(one gjson.Result) (input string, plain bool) {
 	if list.IsArray() {
 		p.Set("actions", list.Raw)
 	}
-	if checks := e.field(safetyChecks); checks.IsArray() && len(checks.Array()) > 0 {
-		p.Set(safetyChecks, checks.Raw)
+	if checks := e.Field(SafetyChecks); checks.IsArray() && len(checks.Array()) > 0 {
+		p.Set(SafetyChecks, checks.Raw)
 	}
 	return p.JSON, true
 }
 
-const safetyChecks = "pending_safety_checks"
+const SafetyChecks = "pending_safety_checks"
 
-// withInput is the entry with another input, which [form.takes].
-func (e *entry) withInput(f *form, input string) string {
-	p := intercept.Patch{JSON: e.raw}
-	for _, key := range e.beside {
+// WithInput is the entry with another input, which [form.takes].
+func (e *Entry) WithInput(f *Form, input string) string {
+	p := intercept.Patch{JSON: e.Raw}
+	for _, key := range e.Beside {
 		p.Delete(gjson.Escape(key))
 	}
 	switch strict := intercept.Strict([]byte(input)) == nil; {
-	case f.text && (e.field(f.field).Type != gjson.JSON || !strict):
-		p.Set(f.field, intercept.Quote(input))
+	case f.Text && (e.Field(f.Field).Type != gjson.JSON || !strict):
+		p.Set(f.Field, intercept.Quote(input))
 	case !strict: // it never came
-	case f.typ == "computer_call":
+	case f.Type == "computer_call":
 		e.setActions(&p, gjson.Parse(input))
 	default:
-		p.Set(f.field, input)
+		p.Set(f.Field, input)
 	}
 	if p.Err != nil {
-		return e.raw
+		return e.Raw
 	}
 	return p.JSON
 }
 
-// takes reports whether a call of the form can have a text as its input.
-func (f *form) takes(input string) bool {
-	return !f.fixed && (f.text || intercept.Strict([]byte(input)) == nil && gjson.Parse(input).IsObject())
+// Takes reports whether a call of the form can have a text as its input.
+func (f *Form) Takes(input string) bool {
+	return !f.Fixed && (f.Text || intercept.Strict([]byte(input)) == nil && gjson.Parse(input).IsObject())
 }
 
-func (e *entry) setActions(p *intercept.Patch, input gjson.Result) {
-	if _, plain := e.actions(e.field("action")); !plain {
+func (e *Entry) setActions(p *intercept.Patch, input gjson.Result) {
+	if _, plain := e.actions(e.Field("action")); !plain {
 		p.Delete("action")
 		p.Delete("actions")
 	}
@@ -341,16 +341,16 @@ func (e *entry) setActions(p *intercept.Patch, input gjson.Result) {
 		return
 	}
 	one := intercept.Patch{JSON: input.Raw}
-	one.Delete(safetyChecks)
+	one.Delete(SafetyChecks)
 	p.Set("action", one.JSON)
 }
 
 // maxGrowing bounds how deep [grows] looks: each level reads all below it again.
 const maxGrowing = 32
 
-// grows reports whether a value is what another one began as: texts, lists and
+// Grows reports whether a value is what another one began as: texts, lists and
 // objects in it are the beginnings of those in the other.
-func grows(from, to gjson.Result, depth int) bool {
+func Grows(from, to gjson.Result, depth int) bool {
 	switch {
 	case depth > maxGrowing:
 		return false
@@ -364,7 +364,7 @@ func grows(from, to gjson.Result, depth int) bool {
 			return false
 		}
 		for i := range list {
-			if !grows(list[i], longer[i], depth+1) {
+			if !Grows(list[i], longer[i], depth+1) {
 				return false
 			}
 		}
@@ -373,10 +373,19 @@ func grows(from, to gjson.Result, depth int) bool {
 		members := to.Map()
 		ok := to.IsObject()
 		from.ForEach(func(k, v gjson.Result) bool {
-			ok = ok && grows(v, members[k.Str], depth+1)
+			ok = ok && Grows(v, members[k.Str], depth+1)
 			return ok
 		})
 		return ok
 	}
 	return false
+}
+
+// Renamed reports whether a fuller entry of a call names another tool than the entry
+// with which it began.
+func (e *Entry) Renamed(fuller *Entry) bool {
+	name := e.Name != "" && e.Name != fuller.Name
+	namespace := (e.Namespace != "" || e.Name != "") && e.Namespace != fuller.Namespace
+	server := e.Server != "" && e.Server != fuller.Server
+	return name || namespace || server
 }

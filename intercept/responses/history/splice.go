@@ -1,4 +1,4 @@
-package responses
+package history
 
 import (
 	"maps"
@@ -12,12 +12,12 @@ import (
 // Splice implements [intercept.Request]. What upstream keeps is gone on from by
 // the id that upstream knows, with the outputs that it lacks; what the agent
 // repeats is made whole where it stands.
-func (r *request) Splice(records [][]byte) (spliced int) {
-	known := intercept.Records[record](records)
-	if r.id != "" {
+func (r *Request) Splice(records [][]byte) (spliced int) {
+	known := intercept.Records[Record](records)
+	if r.ID != "" {
 		return r.recall(known)
 	}
-	s := splicer{request: r, notes: make(map[string]string), used: make(map[*record]bool), spent: make(map[string]bool), made: make(map[string]hostedRun)}
+	s := splicer{Request: r, notes: make(map[string]string), used: make(map[*Record]bool), spent: make(map[string]bool), made: make(map[string]HostedRun)}
 	for _, rec := range known {
 		s.spent[rec.Spent] = true
 		maps.Copy(s.made, rec.Made)
@@ -36,7 +36,7 @@ func (r *request) Splice(records [][]byte) (spliced int) {
 	if err != nil || r.rewrite(body) != nil {
 		return 0
 	}
-	r.known = knowledge{alias: s.alias, told: s.told, hidden: s.hidden, spends: s.spends}
+	r.Known = knowledge{Alias: s.alias, Told: s.told, hidden: s.hidden, spends: s.spends}
 	for _, p := range s.placed {
 		r.Place(&p.record.Seen, p.sure)
 	}
@@ -45,7 +45,7 @@ func (r *request) Splice(records [][]byte) (spliced int) {
 
 // splicer rewrites the input of a request.
 type splicer struct {
-	*request
+	*Request
 	placed []placed
 	alias  string // the response that the agent goes on from
 	goesOn string // what upstream calls it
@@ -54,15 +54,15 @@ type splicer struct {
 	notes  map[string]string // what stands before the output of an edited call
 	told   []string
 	hidden map[string]bool
-	used   map[*record]bool
+	used   map[*Record]bool
 	spent  map[string]bool      // approvals that a request has used
-	made   map[string]hostedRun // what the provider ran of what was approved
+	made   map[string]HostedRun // what the provider ran of what was approved
 	spends []intercept.Spending
 }
 
 // follow takes the record of the response that the request goes on from.
-func (s *splicer) follow(records []*record) (missing []string) {
-	id := s.text("previous_response_id")
+func (s *splicer) follow(records []*Record) (missing []string) {
+	id := s.Text("previous_response_id")
 	if id == "" {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (s *splicer) follow(records []*record) (missing []string) {
 // owed are the items that upstream lacks, as this request may bring them. Upstream
 // keeps the questions among what they answer; a call that ran in another branch of
 // the conversation did not run in this one.
-func (s *splicer) owed(rec *record) (items []string) {
+func (s *splicer) owed(rec *Record) (items []string) {
 	for _, item := range rec.Missing {
 		items = append(items, s.once(rec, item, nil))
 	}
@@ -91,7 +91,7 @@ func (s *splicer) owed(rec *record) (items []string) {
 }
 
 // latest is the record that knows most of a response.
-func latest(records []*record, id string) (best *record) {
+func latest(records []*Record, id string) (best *Record) {
 	for _, rec := range records {
 		if rec.Response == id && (best == nil || len(rec.Chain) >= len(best.Chain) && len(rec.Rounds) >= len(best.Rounds)) {
 			best = rec
@@ -103,18 +103,18 @@ func latest(records []*record, id string) (best *record) {
 // placed is a record of which something is in the request, and whether the request is
 // surely the one that it belongs in.
 type placed struct {
-	record *record
+	record *Record
 	sure   bool
 }
 
-func (s *splicer) place(rec *record, sure bool) {
+func (s *splicer) place(rec *Record, sure bool) {
 	s.placed = append(s.placed, placed{rec, sure})
 	s.used[rec] = true
 }
 
 // annotate notes which arguments ran, for outputs of calls that upstream keeps as
 // they were made.
-func (s *splicer) annotate(rec *record) {
+func (s *splicer) annotate(rec *Record) {
 	for _, c := range rec.Calls {
 		if ran, ok := rec.Ran[c.ID]; ok && c.Note != "" {
 			s.notes[c.ID] = intercept.ArgumentsRan(c.Note, ran)
@@ -124,8 +124,8 @@ func (s *splicer) annotate(rec *record) {
 
 // converse brings what is missing in a conversation that upstream keeps: once,
 // because upstream keeps that too.
-func (s *splicer) converse(records []*record) (missing []string) {
-	id := s.conversation()
+func (s *splicer) converse(records []*Record) (missing []string) {
+	id := s.Conversation()
 	if id == "" {
 		return nil
 	}
@@ -148,8 +148,8 @@ func (s *splicer) converse(records []*record) (missing []string) {
 }
 
 // weave finds the answers that the agent repeats, and makes them whole.
-func (s *splicer) weave(records []*record) {
-	var candidates []*record
+func (s *splicer) weave(records []*Record) {
+	var candidates []*Record
 	for _, rec := range records {
 		if rec.Parallel || !s.used[rec] && len(rec.Rounds)+len(rec.Ran) > 0 {
 			candidates = append(candidates, rec)
@@ -164,7 +164,7 @@ func (s *splicer) weave(records []*record) {
 	for i, e := range echoes {
 		plain[i] = e.Echo
 	}
-	found := intercept.Match(intercept.Opening(s.opening()), plain, f.answers)
+	found := intercept.Match(intercept.Opening(s.Opening()), plain, f.answers)
 	s.woven = make(map[int][]string)
 	places := slices.Sorted(maps.Keys(found))
 	for _, sure := range []bool{true, false} {
@@ -187,7 +187,7 @@ func (s *splicer) overlaps(e *echo) bool {
 }
 
 // weaveInto makes an answer whole that the agent repeats.
-func (s *splicer) weaveInto(e *echo, rec *record, sure bool) {
+func (s *splicer) weaveInto(e *echo, rec *Record, sure bool) {
 	s.place(rec, sure)
 	items := s.items()
 	w := weaver{splicer: s, record: rec, items: items[e.first : e.last+1], behind: items[e.first:]}
@@ -230,7 +230,7 @@ func (s *splicer) render() []byte {
 
 // annotated is an output with the note of an edit before it.
 func (s *splicer) annotated(item gjson.Result) string {
-	if !isOutput(item.Get("type").Str) {
+	if !IsOutput(item.Get("type").Str) {
 		return item.Raw
 	}
 	id := item.Get("call_id").Str

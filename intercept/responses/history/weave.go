@@ -1,4 +1,4 @@
-package responses
+package history
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 )
 
 // visible are the parts of an answer that the agent saw, in order.
-func (rec *record) visible() (list []*part) {
+func (rec *Record) visible() (list []*Part) {
 	for i := range rec.Rounds {
 		for j := range rec.Rounds[i].Items {
 			if p := &rec.Rounds[i].Items[j]; p.Seen {
@@ -21,7 +21,7 @@ func (rec *record) visible() (list []*part) {
 
 // is reports whether an item of a history is the part: agents leave out ids, or
 // send nothing else.
-func (p *part) is(item gjson.Result) bool {
+func (p *Part) is(item gjson.Result) bool {
 	typ, id := typeIn(item), item.Get("id").Str
 	switch {
 	case typ == "item_reference":
@@ -35,7 +35,7 @@ func (p *part) is(item gjson.Result) bool {
 	case typ == "message":
 		return intercept.SameText(p.Text, intercept.ContentText(item.Get("content")))
 	case p.Sealed != "" && item.Get("encrypted_content").Str != "":
-		return p.Sealed == sealed(item)
+		return p.Sealed == Sealed(item)
 	}
 	return id == "" || p.ID == ""
 }
@@ -43,10 +43,10 @@ func (p *part) is(item gjson.Result) bool {
 // weaver puts what was hidden of one answer between what the agent repeats of it.
 type weaver struct {
 	*splicer
-	record  *record
+	record  *Record
 	items   []gjson.Result
 	behind  []gjson.Result // the history from where it is written at
-	matched map[*part]gjson.Result
+	matched map[*Part]gjson.Result
 	out     []string
 	round   int // how far of the record has been written
 	item    int
@@ -78,9 +78,9 @@ func (w *weaver) run() [][]string {
 }
 
 // match finds the part that each item is.
-func (w *weaver) match() []*part {
-	of := make([]*part, len(w.items))
-	w.matched = make(map[*part]gjson.Result)
+func (w *weaver) match() []*Part {
+	of := make([]*Part, len(w.items))
+	w.matched = make(map[*Part]gjson.Result)
 	visible := w.record.visible()
 	for i, item := range w.items {
 		for j, p := range visible {
@@ -96,7 +96,7 @@ func (w *weaver) match() []*part {
 
 // until writes what was hidden up to a part, or to the end. Outputs stand behind
 // all that the model said in their round.
-func (w *weaver) until(p *part) {
+func (w *weaver) until(p *Part) {
 	for ; w.round < len(w.record.Rounds); w.round, w.item = w.round+1, 0 {
 		r := &w.record.Rounds[w.round]
 		for ; w.item < len(r.Items); w.item++ {
@@ -125,10 +125,10 @@ func (w *weaver) put(raw string) {
 
 // bare is a hidden item without its id where the agent repeats the round's
 // reasoning without one, or not at all: by its id the provider would miss it.
-func (w *weaver) bare(r *round, raw string) string {
+func (w *weaver) bare(r *Round, raw string) string {
 	for i := range r.Items {
 		if q := &r.Items[i]; q.Type == "reasoning" && w.matched[q].Get("id").Str == "" && !w.needed(q) {
-			return withoutID(raw)
+			return WithoutID(raw)
 		}
 	}
 	return raw
@@ -136,7 +136,7 @@ func (w *weaver) bare(r *round, raw string) string {
 
 // needed reports reasoning that the agent leaves out, beside a question that only
 // its id can name.
-func (w *weaver) needed(p *part) bool {
+func (w *weaver) needed(p *Part) bool {
 	_, repeated := w.matched[p]
 	return p.Type == "reasoning" && p.Raw != "" && !repeated
 }
@@ -144,7 +144,7 @@ func (w *weaver) needed(p *part) bool {
 // repeated is a part as the agent repeats it. A message that only heldcall knows
 // goes without its id, an edited call as it ran, and the note of the edit goes
 // before the call's output.
-func (w *weaver) repeated(p *part, item gjson.Result) string {
+func (w *weaver) repeated(p *Part, item gjson.Result) string {
 	edited := false
 	for _, c := range w.record.Calls {
 		if c.Note != "" && p.Call == c.ID && p.Call != "" {
@@ -155,9 +155,9 @@ func (w *weaver) repeated(p *part, item gjson.Result) string {
 	case edited && typeIn(item) == "item_reference": // to the call as the model made it
 		return p.Raw
 	case p.Unknown && typeIn(item) == "item_reference":
-		return withoutID(p.Raw)
+		return WithoutID(p.Raw)
 	case p.Unknown:
-		return withoutID(item.Raw)
+		return WithoutID(item.Raw)
 	}
 	return item.Raw
 }
@@ -168,7 +168,7 @@ func (w *weaver) merged(item gjson.Result) bool {
 	if typeIn(item) != "message" || !made(item) {
 		return false
 	}
-	var messages []*part
+	var messages []*Part
 	text := ""
 	for _, p := range w.record.visible() {
 		if _, ok := w.matched[p]; !ok && p.Type == "message" {
@@ -180,14 +180,14 @@ func (w *weaver) merged(item gjson.Result) bool {
 	}
 	for _, p := range messages {
 		w.until(p)
-		w.out = append(w.out, withoutID(p.Raw))
+		w.out = append(w.out, WithoutID(p.Raw))
 	}
 	return true
 }
 
 // rewritten is the last message of the answer, if the item is the last one of the agent's
 // and the agent has changed all that it repeats.
-func (w *weaver) rewritten(i int) (last *part) {
+func (w *weaver) rewritten(i int) (last *Part) {
 	isMessage := func(item gjson.Result) bool { return made(item) && typeIn(item) == "message" }
 	if len(w.matched) > 0 || !isMessage(w.items[i]) || slices.ContainsFunc(w.items[i+1:], isMessage) {
 		return nil

@@ -1,4 +1,11 @@
-package responses
+// Package history reads the agent's requests to the Responses API and puts back into
+// them what was hidden from the agent in earlier answers.
+//
+// Read route.go and request.go (what a request asks for), offer.go (the tools that it
+// offers), record.go (what is remembered of an answer), splice.go, echo.go and weave.go
+// (how an answer is found in a history and made whole), approval.go (approvals that only
+// one request may use) and recall.go (answers that are asked for again).
+package history
 
 import (
 	"bytes"
@@ -7,27 +14,28 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
-// request is an agent's request.
-type request struct {
+// Request is an agent's request.
+type Request struct {
 	intercept.Asked
-	verb     verb
-	id       string             // of the response that it asks for, "" where it makes one
+	Verb     verb
+	ID       string             // of the response that it asks for, "" where it makes one
 	envelope intercept.Envelope // what goes upstream
-	after    int64              // the agent has the events up to this number, -1 for none
+	After    int64              // the agent has the events up to this number, -1 for none
 	before   string             // fingerprint of the last item as the agent sent it
-	known    knowledge          // what was remembered of what it goes on from
+	Known    knowledge          // what was remembered of what it goes on from
 	approves []string           // labels of the MCP servers of which the agent approves calls
-	offers   []offer            // the tools that it offers, nil while nobody has looked
+	offers   []Offer            // the tools that it offers, nil while nobody has looked
 	history  []gjson.Result     // the items of its input, nil while nobody has looked
 	own      map[string]bool    // their identities, nil while nobody has asked
 }
 
-// requests is what requests have in common. One that asks for a response by its id
+// RequestForm is what requests have in common. One that asks for a response by its id
 // has no fields.
-var requests = &intercept.RequestForm{API: "Responses", Fields: append([]string{
+var RequestForm = &intercept.RequestForm{API: "Responses", Fields: append([]string{
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
 }, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}}
 
@@ -37,21 +45,21 @@ const (
 	approvalResponse = "mcp_approval_response"
 )
 
-// acceptRequest reads a request strictly.
-func acceptRequest(e intercept.Envelope) (*request, error) {
-	r := &request{after: -1}
-	r.verb, r.id, _, _ = find(e.Method, e.Path)
-	if r.verb == retrieve {
+// AcceptRequest reads a request strictly.
+func AcceptRequest(e intercept.Envelope) (*Request, error) {
+	r := &Request{After: -1}
+	r.Verb, r.ID, _, _ = Find(e.Method, e.Path)
+	if r.Verb == Retrieve {
 		if err := r.rewind(&e); err != nil {
 			return nil, err
 		}
 	}
 	r.envelope = e
-	if r.id != "" && len(bytes.TrimSpace(e.Body)) == 0 {
+	if r.ID != "" && len(bytes.TrimSpace(e.Body)) == 0 {
 		e.Body = []byte("{}")
 	}
 	var err error
-	if r.Asked, err = requests.Accept(e); err == nil {
+	if r.Asked, err = RequestForm.Accept(e); err == nil {
 		r.approves = r.approvals()
 	}
 	return r, err
@@ -59,7 +67,7 @@ func acceptRequest(e intercept.Envelope) (*request, error) {
 
 // rewind takes starting_after out of a query: upstream tells the whole stream, so
 // that every call in it is seen, and the agent gets what it lacks.
-func (r *request) rewind(e *intercept.Envelope) error {
+func (r *Request) rewind(e *intercept.Envelope) error {
 	var rest []string
 	for _, part := range strings.Split(e.Query, "&") {
 		name, value, _ := strings.Cut(part, "=")
@@ -71,76 +79,76 @@ func (r *request) rewind(e *intercept.Envelope) error {
 		if err != nil {
 			return &intercept.Error{Code: intercept.CodeBadRequest, Reason: "starting_after is not a sequence number"}
 		}
-		r.after = int64(n)
+		r.After = int64(n)
 	}
 	e.Query = strings.Join(rest, "&")
 	return nil
 }
 
 // Envelope implements [intercept.Request].
-func (r *request) Envelope() intercept.Envelope { return r.envelope }
+func (r *Request) Envelope() intercept.Envelope { return r.envelope }
 
 // Info implements [intercept.Request].
-func (r *request) Info() intercept.Info {
-	info := intercept.Info{Model: r.text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session()}
-	for _, id := range []string{r.id, r.previous(), r.conversation()} {
+func (r *Request) Info() intercept.Info {
+	info := intercept.Info{Model: r.Text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session()}
+	for _, id := range []string{r.ID, r.previous(), r.Conversation()} {
 		if id != "" {
 			info.Refers = append(info.Refers, id)
 		}
 	}
-	if r.verb == retrieve {
+	if r.Verb == Retrieve {
 		query, _ := url.ParseQuery(r.envelope.Query) // what cannot be read is for upstream to refuse
 		info.Streamed = query.Get("stream") == "true"
 	}
 	if info.Session == "" {
-		info.Opening = r.opening()
+		info.Opening = r.Opening()
 	}
 	return info
 }
 
-func (r *request) text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
+func (r *Request) Text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
 
 // previous is the response that the request goes on from, by the id that the
 // agent knows it by.
-func (r *request) previous() string {
-	if r.known.alias != "" {
-		return r.known.alias
+func (r *Request) previous() string {
+	if r.Known.Alias != "" {
+		return r.Known.Alias
 	}
-	return r.text("previous_response_id")
+	return r.Text("previous_response_id")
 }
 
-func (r *request) conversation() string {
-	return conversationID(gjson.ParseBytes(r.Field("conversation")))
+func (r *Request) Conversation() string {
+	return wire.ConversationID(gjson.ParseBytes(r.Field("conversation")))
 }
 
-func (r *request) unstored() bool { return string(r.Field("store")) == "false" }
+func (r *Request) Unstored() bool { return string(r.Field("store")) == "false" }
 
-func (r *request) background() bool { return string(r.Field("background")) == "true" }
+func (r *Request) Background() bool { return string(r.Field("background")) == "true" }
 
 // session looks for an id of the conversation in the fields that agents use for
 // one.
-func (r *request) session() string {
+func (r *Request) session() string {
 	metadata := gjson.ParseBytes(r.Field("metadata"))
 	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
 		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
 			return v.Str
 		}
 	}
-	if id := r.conversation(); id != "" {
+	if id := r.Conversation(); id != "" {
 		return id
 	}
-	return r.text("prompt_cache_key")
+	return r.Text("prompt_cache_key")
 }
 
 // items are those of the request's input. A text is a message of the user's.
-func (r *request) items() []gjson.Result {
+func (r *Request) items() []gjson.Result {
 	if r.history == nil {
 		r.history = append([]gjson.Result{}, gjson.ParseBytes(r.input()).Array()...)
 	}
 	return r.history
 }
 
-func (r *request) input() []byte {
+func (r *Request) input() []byte {
 	raw := r.Field("input")
 	switch {
 	case len(raw) > 0 && raw[0] == '[':
@@ -151,36 +159,36 @@ func (r *request) input() []byte {
 	return []byte("[]")
 }
 
-// opening is the first message of the user, with the user it is for: what stays
+// Opening is the first message of the user, with the user it is for: what stays
 // the same over a conversation that names itself nowhere.
-func (r *request) opening() string {
+func (r *Request) Opening() string {
 	first := ""
 	gjson.ParseBytes(r.input()).ForEach(func(_, item gjson.Result) bool {
 		if item.Get("role").Str != "user" {
 			return true
 		}
-		first = r.text("user") + "\n" + intercept.ContentText(item.Get("content"))
+		first = r.Text("user") + "\n" + intercept.ContentText(item.Get("content"))
 		return false
 	})
 	return first
 }
 
 // LastUser implements [intercept.Request].
-func (r *request) LastUser() string {
+func (r *Request) LastUser() string {
 	_, last := r.users()
 	return last
 }
 
 // Task implements [intercept.Request]: the user's last message and its number,
 // and what it follows where the agent does not repeat that.
-func (r *request) Task() string {
+func (r *Request) Task() string {
 	n, last := r.users()
 	return strconv.Itoa(n) + "\n" + r.previous() + "\n" + last
 }
 
 // Begins implements [intercept.Request].
-func (r *request) Begins() bool {
-	if r.verb != create || r.previous() != "" || r.conversation() != "" {
+func (r *Request) Begins() bool {
+	if r.Verb != create || r.previous() != "" || r.Conversation() != "" {
 		return false
 	}
 	for _, item := range r.items() {
@@ -194,7 +202,7 @@ func (r *request) Begins() bool {
 }
 
 // users counts the user's messages, and returns the last.
-func (r *request) users() (n int, last string) {
+func (r *Request) users() (n int, last string) {
 	for _, item := range r.items() {
 		if item.Get("role").Str == "user" {
 			n++
@@ -205,19 +213,19 @@ func (r *request) users() (n int, last string) {
 }
 
 // rewrite gives the request another body.
-func (r *request) rewrite(body []byte) error {
-	before := r.ending()
+func (r *Request) rewrite(body []byte) error {
+	before := r.Ending()
 	e := r.envelope
 	e.Body = body
-	again, err := requests.Accept(e)
+	again, err := RequestForm.Accept(e)
 	if err == nil {
 		r.Asked, r.envelope, r.before, r.offers, r.history, r.own = again, e, before, nil, nil, nil
 	}
 	return err
 }
 
-// ending is the fingerprint of the item that the agent's request ends with.
-func (r *request) ending() string {
+// Ending is the fingerprint of the item that the agent's request ends with.
+func (r *Request) Ending() string {
 	if items := r.items(); r.before == "" && len(items) > 0 {
 		r.before = fingerprint(items[len(items)-1])
 	}
@@ -232,21 +240,18 @@ func fingerprint(item gjson.Result) string {
 	return intercept.Fingerprint(item.Get("type").Str, item.Get("call_id").Str, item.Get("output").Raw)
 }
 
-// Answer implements [intercept.Request].
-func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
-
 // Made implements [intercept.Request].
-func (r *request) Made() string {
+func (r *Request) Made() string {
 	var calls []intercept.SeenCall
 	for _, item := range r.items() {
 		if made(item) {
 			calls = append(calls, intercept.SeenCall{ID: item.Get("call_id").Str, Name: item.Get("name").Str})
 		}
 	}
-	return intercept.MadeBy(calls, r.previous(), r.conversation())
+	return intercept.MadeBy(calls, r.previous(), r.Conversation())
 }
 
 // Forced implements [intercept.Request].
-func (r *request) Forced() bool {
+func (r *Request) Forced() bool {
 	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), len(gjson.ParseBytes(r.Field("tools")).Array()))
 }

@@ -8,25 +8,19 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// finishStream renders what was held of a stream, at its end.
-func (s *settling) finishStream() ([]byte, error) {
-	out, err := s.kept.Render(s.planned)
-	if err != nil {
-		return nil, err
-	}
-	return append(out, s.farewell(&s.plan)...), nil
-}
+// Notice implements [intercept.Codec].
+func (a *answer) Notice(p *intercept.Plan) []byte { return a.closingNotice(p) }
 
-// farewell renders the note as a message of the assistant's, if there is one that
-// has not gone out.
-func (a *answer) farewell(p *plan) (out []byte) {
-	if p.note == "" || p.noted {
+// closingNotice renders the notice as a message of the assistant's, if there is one
+// that has not gone out.
+func (a *answer) closingNotice(p *intercept.Plan) (out []byte) {
+	if p.Notice == "" || a.noticed {
 		return nil
 	}
-	p.noted = true
+	a.noticed = true
 	at := fmt.Sprintf(`"output_index":%d,`, a.seats)
 	a.seats++
-	id, text := intercept.Quote(a.noteID()), intercept.Quote(p.note)
+	id, text := intercept.Quote(a.noticeID()), intercept.Quote(p.Notice)
 	part := at + `"item_id":` + id + `,"content_index":0,`
 	item := func(status, content string) string {
 		return fmt.Sprintf(`"item":{"id":%s,"type":"message","status":%q,"role":"assistant","content":[%s]}`, id, status, content)
@@ -47,22 +41,20 @@ func (a *answer) farewell(p *plan) (out []byte) {
 	return out
 }
 
-// noteID is the id of the message with the note.
-func (a *answer) noteID() string { return "msg_heldcall_" + a.limits.TurnID }
+// noticeID is the id of the message with the closing notice.
+func (a *answer) noticeID() string { return "msg_heldcall_" + a.limits.TurnID }
 
-// noteItem is the message with the note, whole.
-func (w *edit) noteItem() string { return w.noteMessage(w.plan.note) }
-
-func (a *answer) noteMessage(note string) string {
+// noticeMessage is the message with the closing notice, whole.
+func (a *answer) noticeMessage(notice string) string {
 	return fmt.Sprintf(`{"id":%s,"type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":%s}]}`,
-		intercept.Quote(a.noteID()), intercept.Quote(note))
+		intercept.Quote(a.noticeID()), intercept.Quote(notice))
 }
 
 // render appends an event that heldcall makes up, numbered as the others are.
 func (a *answer) render(out []byte, typ, fields string) []byte {
 	if a.numbered {
 		a.recounted = true
-		if number := a.next; number <= a.req.after {
+		if number := a.next; number <= a.req.After {
 			a.next++
 			return out
 		}
@@ -76,15 +68,15 @@ func (a *answer) render(out []byte, typ, fields string) []byte {
 func (a *answer) failure(reason string) string {
 	items := append([]string(nil), a.output...)
 	for _, it := range a.items {
-		if it.seat >= 0 && it.over && (it.call == nil || it.call.passed) {
-			items = append(items, it.entry.raw)
+		if it.seat >= 0 && it.over && (it.call == nil || it.Passed()) {
+			items = append(items, it.entry.Raw)
 		}
 	}
-	created := a.head.created
+	created := a.head.Created
 	if !gjson.Valid(created) || created == "" {
 		created = "0"
 	}
 	return fmt.Sprintf(`{"id":%s,"object":"response","created_at":%s,"status":"failed","background":false,"error":{%s},"incomplete_details":null,"instructions":null,"max_output_tokens":null,`+
 		`"model":%s,"output":%s,"parallel_tool_calls":true,"previous_response_id":null,"temperature":null,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":null,"truncation":"disabled","usage":null,"metadata":{}}`,
-		a.head.id, created, reason, intercept.Quote(a.req.text("model")), list(items))
+		a.head.ID, created, reason, intercept.Quote(a.req.Text("model")), list(items))
 }

@@ -1,4 +1,4 @@
-package responses
+package history
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -33,15 +34,15 @@ type row struct {
 // the search costs is bounded by what the answers are.
 type finder struct {
 	answers []*intercept.Seen
-	known   map[string]part // by id
+	known   map[string]Part // by id
 	made    map[callName]bool
 	said    int // length of what the longest of the answers says, without white space
 	calls   int // of the answer with the most
 	rows    int // an answer is in no more of them than it has parts
 }
 
-func newFinder(records []*record) *finder {
-	f := &finder{known: make(map[string]part), made: make(map[callName]bool), rows: 1}
+func newFinder(records []*Record) *finder {
+	f := &finder{known: make(map[string]Part), made: make(map[callName]bool), rows: 1}
 	for _, rec := range records {
 		visible := rec.visible()
 		f.answers = append(f.answers, &rec.Seen)
@@ -90,7 +91,7 @@ func (f *finder) rowsIn(items []gjson.Result) (rows []row) {
 	joined := false
 	for i, item := range items {
 		if !made(item) {
-			joined = joined && isOutput(item.Get("type").Str)
+			joined = joined && IsOutput(item.Get("type").Str)
 			continue
 		}
 		if n := len(rows); n == 0 || rows[n-1].last != i-1 {
@@ -115,7 +116,7 @@ func (f *finder) add(r *row, item gjson.Result) {
 	if id != "" {
 		r.items = append(r.items, id)
 	}
-	p := part{Type: typeIn(item), Text: intercept.ContentText(item.Get("content")), Call: item.Get("call_id").Str, Name: item.Get("name").Str}
+	p := Part{Type: typeIn(item), Text: intercept.ContentText(item.Get("content")), Call: item.Get("call_id").Str, Name: item.Get("name").Str}
 	if p.Type == "item_reference" { // a few bytes stand for any text
 		p = f.known[id]
 	}
@@ -125,8 +126,8 @@ func (f *finder) add(r *row, item gjson.Result) {
 		if r.size > f.said {
 			r.long, r.said = true, nil
 		}
-	case forms[p.Type] != nil:
-		r.calls = append(r.calls, seenCall(typeIn(item), p.Call, p.Name, item.Get(forms[p.Type].field).String()))
+	case wire.Forms[p.Type] != nil:
+		r.calls = append(r.calls, SeenCall(typeIn(item), p.Call, p.Name, item.Get(wire.Forms[p.Type].Field).String()))
 	}
 	if len(r.calls) > f.calls {
 		r.foreign, r.said, r.calls, r.items = true, nil, nil, nil
@@ -188,10 +189,10 @@ func made(item gjson.Result) bool {
 		return role == "assistant"
 	}
 	typ := item.Get("type").Str
-	return typ != "" && !isOutput(typ) && typ != "additional_tools" && typ != "compaction" || typ == "" && item.Get("id").Exists()
+	return typ != "" && !IsOutput(typ) && typ != "additional_tools" && typ != "compaction" || typ == "" && item.Get("id").Exists()
 }
 
-func isOutput(typ string) bool {
+func IsOutput(typ string) bool {
 	return strings.HasSuffix(typ, "_output") && typ != "program_output" || typ == "mcp_approval_response"
 }
 

@@ -1,4 +1,10 @@
-package responses
+// Package wire decodes the payloads of the Responses API strictly: events of a stream,
+// response objects and output items. What it has no meaning for and what could be a call
+// in disguise is refused.
+//
+// Read event.go (one event, one response object), item.go (one output item, and the
+// types of items that are calls) and schema.go (the forms that all clients read alike).
+package wire
 
 import (
 	"strconv"
@@ -8,44 +14,47 @@ import (
 	"github.com/tidwall/gjson"
 )
 
+// MaxItems is how many output items an answer of upstream has at most.
+const MaxItems = 2048
+
 // kind is what an event of a stream does.
 type kind int
 
 const (
 	kindOther  kind = iota // nothing that calls depend on
-	kindBegin              // a response begins
-	kindState              // it is queued or in progress
-	kindEnd                // it is complete, or incomplete
-	kindFailed             // it has failed, or was cancelled
-	kindError              // an error beside a response
-	kindAdded              // an output item begins
-	kindDone               // an output item is complete
-	kindInput              // a part of a call's input, or all of it
-	kindBeside             // about an item, and no part of a call
+	KindBegin              // a response begins
+	KindState              // it is queued or in progress
+	KindEnd                // it is complete, or incomplete
+	KindFailed             // it has failed, or was cancelled
+	KindError              // an error beside a response
+	KindAdded              // an output item begins
+	KindDone               // an output item is complete
+	KindInput              // a part of a call's input, or all of it
+	KindBeside             // about an item, and no part of a call
 )
 
 var kinds = map[string]kind{
-	"response.created":           kindBegin,
-	"response.queued":            kindState,
-	"response.in_progress":       kindState,
-	"response.completed":         kindEnd,
-	"response.incomplete":        kindEnd,
-	"response.failed":            kindFailed,
-	"response.cancelled":         kindFailed,
-	"error":                      kindError,
-	"response.output_item.added": kindAdded,
-	"response.output_item.done":  kindDone,
+	"response.created":           KindBegin,
+	"response.queued":            KindState,
+	"response.in_progress":       KindState,
+	"response.completed":         KindEnd,
+	"response.incomplete":        KindEnd,
+	"response.failed":            KindFailed,
+	"response.cancelled":         KindFailed,
+	"error":                      KindError,
+	"response.output_item.added": KindAdded,
+	"response.output_item.done":  KindDone,
 }
 
 // inputEvent is an event that brings the input of a call.
 type inputEvent struct {
-	of       string // type of the item
-	field    string // where the text stands
-	path     string // which text of the input it is, "" for all of it
-	fragment bool   // the text is added to what came before
+	Of       string // type of the item
+	Field    string // where the text stands
+	Path     string // which text of the input it is, "" for all of it
+	Fragment bool   // the text is added to what came before
 }
 
-var inputEvents = map[string]inputEvent{
+var InputEvents = map[string]inputEvent{
 	"response.function_call_arguments.delta":         {"function_call", "delta", "", true},
 	"response.function_call_arguments.done":          {"function_call", "arguments", "", false},
 	"response.custom_tool_call_input.delta":          {"custom_tool_call", "delta", "", true},
@@ -69,71 +78,71 @@ func kindOf(typ string) kind {
 	if k, ok := kinds[typ]; ok {
 		return k
 	}
-	if _, ok := inputEvents[typ]; ok {
-		return kindInput
+	if _, ok := InputEvents[typ]; ok {
+		return KindInput
 	}
 	for _, beginning := range besides {
 		if strings.HasPrefix(typ, beginning) {
-			return kindBeside
+			return KindBeside
 		}
 	}
 	return kindOther
 }
 
-// event is one payload of a stream, read.
-type event struct {
-	raw      string
-	typ      string
-	kind     kind
-	number   int64 // its sequence number, -1 where it has none
-	index    int   // of the output item, -1 where it has none
-	itemID   string
-	strange  bool    // its type, or its name, is one that nobody knows yet
-	says     bool    // it is strange, and has something in it
-	entry    *entry  // of the item, in kindAdded and kindDone
-	response *object // of the response, nil where it has none
+// Event is one payload of a stream, read.
+type Event struct {
+	Raw        string
+	Type       string
+	Kind       kind
+	Number     int64 // its sequence number, -1 where it has none
+	Index      int   // of the output item, -1 where it has none
+	ItemID     string
+	strange    bool    // its type, or its name, is one that nobody knows yet
+	HasContent bool    // it is strange, and has something in it
+	Entry      *Entry  // of the item, in kindAdded and kindDone
+	Response   *Object // of the response, nil where it has none
 
 	// Of kindInput:
-	input inputEvent
-	text  string
-	name  string
+	Input inputEvent
+	Text  string
+	Name  string
 
-	slots [3]gjson.Result // sequence_number, delta, obfuscation: what differs from one event to the next
+	Slots [3]gjson.Result // sequence_number, delta, obfuscation: what differs from one event to the next
 }
 
-// size is how many bytes are remembered of an event of a call.
-func (e *event) size() int {
-	if e.kind == kindInput && e.input.fragment {
-		return len(e.text)
+// Size is how many bytes are remembered of an event of a call.
+func (e *Event) Size() int {
+	if e.Kind == KindInput && e.Input.Fragment {
+		return len(e.Text)
 	}
-	return len(e.raw)
+	return len(e.Raw)
 }
 
-// decode reads a payload of a stream that is strict JSON, and that stands in an
+// Decode reads a payload of a stream that is strict JSON, and that stands in an
 // event with the given names. It refuses what it has no meaning for and what could
 // be a call.
-func decode(payload string, names []string) (*event, error) {
-	e := &event{raw: payload, number: -1, index: -1}
+func Decode(payload string, names []string) (*Event, error) {
+	e := &Event{Raw: payload, Number: -1, Index: -1}
 	d := decoder{event: e}
 	top := gjson.Parse(payload)
 	if !top.IsObject() {
 		d.Unknown("", top)
 		return e, d.Err()
 	}
-	if !d.kind(typeOf(top), names) {
+	if !d.kind(TypeOf(top), names) {
 		return e, d.Err()
 	}
 	top.ForEach(func(k, v gjson.Result) bool { return d.field(k.Str, v) })
 	switch {
-	case (e.kind == kindEnd || e.kind == kindFailed) && e.response == nil:
+	case (e.Kind == KindEnd || e.Kind == KindFailed) && e.Response == nil:
 		d.Refuse("an event that ends a response has none")
-	case (e.kind == kindAdded || e.kind == kindDone) && e.entry == nil:
+	case (e.Kind == KindAdded || e.Kind == KindDone) && e.Entry == nil:
 		d.Refuse("an event of an output item has none")
-	case e.kind == kindInput && e.text == "" && !e.input.fragment && !top.Get(e.input.field).Exists():
+	case e.Kind == KindInput && e.Text == "" && !e.Input.Fragment && !top.Get(e.Input.Field).Exists():
 		d.Refuse("an event with the input of a call has none")
-	case e.kind != kindInput && d.named.Input():
+	case e.Kind != KindInput && d.named.Input():
 		d.Refuse("an event looks like a call of another API")
-	case e.kind == kindOther && e.response == nil && speaksOfCalls(e.typ):
+	case e.Kind == kindOther && e.Response == nil && SpeaksOfCalls(e.Type):
 		d.Refuse("an event of an unknown type speaks of a call")
 	}
 	return e, d.Err()
@@ -148,18 +157,18 @@ func (d *decoder) kind(typ string, names []string) bool {
 			typ = name
 		}
 	}
-	e.typ, e.kind, e.input = typ, kindOf(typ), inputEvents[typ]
-	e.strange = e.kind == kindOther
+	e.Type, e.Kind, e.Input = typ, kindOf(typ), InputEvents[typ]
+	e.strange = e.Kind == kindOther
 	for _, name := range names {
 		e.strange = e.strange || name != "" && name != "message" && kindOf(name) == kindOther
-		if k := kindOf(name); name != typ && k != kindOther && k != kindError {
+		if k := kindOf(name); name != typ && k != kindOther && k != KindError {
 			return d.Refuse("an event is named otherwise than its data say")
 		}
 	}
 	return true
 }
 
-func typeOf(v gjson.Result) (typ string) {
+func TypeOf(v gjson.Result) (typ string) {
 	v.ForEach(func(k, v gjson.Result) bool {
 		if k.Str == "type" {
 			typ = v.Str
@@ -169,16 +178,16 @@ func typeOf(v gjson.Result) (typ string) {
 	return typ
 }
 
-// speaksOfCalls catches events of types that nobody knows yet: of this API, or of
+// SpeaksOfCalls catches events of types that nobody knows yet: of this API, or of
 // another one that a client may read too.
-func speaksOfCalls(typ string) bool {
+func SpeaksOfCalls(typ string) bool {
 	typ = strings.ToLower(typ)
 	return strings.Contains(typ, "call") || strings.Contains(typ, "tool") || strings.HasPrefix(typ, "content_block")
 }
 
 type decoder struct {
 	intercept.Reading
-	event *event
+	event *Event
 	named intercept.Named
 }
 
@@ -193,82 +202,82 @@ func (d *decoder) field(key string, v gjson.Result) bool {
 		var typ string
 		return d.Text(&typ, v, "the type of an event")
 	case "sequence_number":
-		e.slots[0] = v
+		e.Slots[0] = v
 		return v.Type == gjson.Null || d.sequence(v)
 	case "output_index":
-		return v.Type == gjson.Null || d.Number(&e.index, v, "the index of an output item")
+		return v.Type == gjson.Null || d.Number(&e.Index, v, "the index of an output item")
 	case "item_id":
-		return d.Text(&e.itemID, v, "the id of an output item")
+		return d.Text(&e.ItemID, v, "the id of an output item")
 	case "item":
-		if e.kind == kindAdded || e.kind == kindDone {
-			e.entry = readEntry(&d.Reading, v)
+		if e.Kind == KindAdded || e.Kind == KindDone {
+			e.Entry = ReadEntry(&d.Reading, v)
 			return d.OK()
 		}
 	case "response":
 		if v.IsObject() {
-			e.response = readObject(&d.Reading, v)
+			e.Response = ReadObject(&d.Reading, v)
 			return d.OK()
 		}
 	case "delta":
-		e.slots[1] = v
+		e.Slots[1] = v
 	case "obfuscation":
-		e.slots[2] = v
+		e.Slots[2] = v
 	}
-	if e.kind == kindInput {
+	if e.Kind == KindInput {
 		switch key {
-		case e.input.field:
-			if e.input.fragment {
-				return d.Fragment(&e.text, v, "the input of a call")
+		case e.Input.Field:
+			if e.Input.Fragment {
+				return d.Fragment(&e.Text, v, "the input of a call")
 			}
-			return d.Text(&e.text, v, "the input of a call")
+			return d.Text(&e.Text, v, "the input of a call")
 		case "name":
-			return d.Text(&e.name, v, "the name of a call")
+			return d.Text(&e.Name, v, "the name of a call")
 		case "command_index":
 			n := 0
 			ok := d.Number(&n, v, "the index of a command")
-			e.input.path = "commands." + strconv.Itoa(n)
+			e.Input.Path = "commands." + strconv.Itoa(n)
 			return ok
 		case "call_id":
 			return d.Text(new(string), v, "the id of a call")
 		}
 	}
-	e.says = e.says || e.strange && filled(v)
+	e.HasContent = e.HasContent || e.strange && filled(v)
 	return d.Unknown(key, v, eventFields...)
 }
 
 func (d *decoder) sequence(v gjson.Result) bool {
 	n := 0
 	ok := d.Number(&n, v, "a sequence number")
-	d.event.number = int64(n)
+	d.event.Number = int64(n)
 	return ok
 }
 
-// object is a response: of an event that has one, or a whole answer.
-type object struct {
-	raw          string
-	head         head
-	status       string
-	stored       bool // it says that upstream keeps it
-	unstored     bool // it says that upstream does not
-	background   bool
+// Object is a response: of an event that has one, or a whole answer.
+type Object struct {
+	Raw          string
+	Head         Head
+	Status       string
+	Stored       bool // it says that upstream keeps it
+	Unstored     bool // it says that upstream does not
+	Background   bool
 	failed       bool // it has an error
-	conversation string
-	output       []*entry
-	listed       bool   // it has a list of output items
-	usage        string // raw, "" when absent or null
-	tools        string // raw
+	Conversation string
+	Output       []*Entry
+	Listed       bool   // it has a list of output items
+	Usage        string // raw, "" when absent or null
+	Tools        string // raw
 }
 
-// head is what all events of an answer have in common, as raw JSON.
-type head struct{ id, created, previous string }
+// Head is what all events of an answer have in common, as raw JSON.
+type Head struct{ ID, Created, Previous string }
 
 // objectFields are the names that have a meaning in a response.
 var objectFields = []string{"id", "object", "created_at", "status", "error", "output", "tools", "store", "usage", "conversation", "previous_response_id", "background"}
 
-// readObject reads a response. What it echoes of the request is read by nobody as
+// ReadObject reads a response. What it echoes of the request is read by nobody as
 // a call, unless it is an item that is one.
-func readObject(d *intercept.Reading, v gjson.Result) *object {
-	o := &object{raw: v.Raw}
+func ReadObject(d *intercept.Reading, v gjson.Result) *Object {
+	o := &Object{Raw: v.Raw}
 	var named intercept.Named
 	v.ForEach(func(k, v gjson.Result) bool {
 		named.Note(k.Str, v)
@@ -280,33 +289,33 @@ func readObject(d *intercept.Reading, v gjson.Result) *object {
 	return o
 }
 
-func (o *object) field(d *intercept.Reading, key string, v gjson.Result) bool {
+func (o *Object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 	switch key {
 	case "output":
 		return o.list(d, v)
 	case "id":
-		o.head.id = v.Raw
+		o.Head.ID = v.Raw
 	case "created_at":
-		o.head.created = v.Raw
+		o.Head.Created = v.Raw
 	case "previous_response_id":
-		o.head.previous = v.Raw
+		o.Head.Previous = v.Raw
 	case "status":
-		return d.Text(&o.status, v, "the status of a response")
+		return d.Text(&o.Status, v, "the status of a response")
 	case "store":
-		o.stored, o.unstored = v.Type == gjson.True, v.Type == gjson.False
+		o.Stored, o.Unstored = v.Type == gjson.True, v.Type == gjson.False
 	case "background":
-		o.background = v.Type == gjson.True
+		o.Background = v.Type == gjson.True
 	case "conversation":
-		o.conversation = conversationID(v)
+		o.Conversation = ConversationID(v)
 	case "usage":
 		if v.IsObject() {
-			o.usage = v.Raw
+			o.Usage = v.Raw
 		}
 	case "error":
 		o.failed = v.Type != gjson.Null
 	case "tools", "tool_choice", "text", "instructions", "prompt", "metadata", "reasoning":
 		if key == "tools" {
-			o.tools = v.Raw
+			o.Tools = v.Raw
 		}
 		return !callsWithin(v, 0) || d.Refuse("a response echoes a call where none belongs")
 	default:
@@ -315,35 +324,35 @@ func (o *object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 	return d.Unknown("", v)
 }
 
-func (o *object) list(d *intercept.Reading, v gjson.Result) bool {
+func (o *Object) list(d *intercept.Reading, v gjson.Result) bool {
 	if v.Type == gjson.Null {
 		return true
 	}
 	if !v.IsArray() {
 		return d.Refuse("the output of a response is not an array")
 	}
-	o.listed = true
+	o.Listed = true
 	v.ForEach(func(_, v gjson.Result) bool {
-		if len(o.output) == maxItems {
+		if len(o.Output) == MaxItems {
 			return d.Refuse("a response has too many output items")
 		}
-		o.output = append(o.output, readEntry(d, v))
+		o.Output = append(o.Output, ReadEntry(d, v))
 		return d.OK()
 	})
 	return d.OK()
 }
 
-// pending reports a response whose calls are not made yet, or never will be.
-func (o *object) pending() bool {
-	switch o.status {
+// Pending reports a response whose calls are not made yet, or never will be.
+func (o *Object) Pending() bool {
+	switch o.Status {
 	case "queued", "in_progress", "cancelled", "failed":
 		return true
 	}
 	return o.failed
 }
 
-// conversationID reads a conversation: its id, or an object that has it.
-func conversationID(v gjson.Result) string {
+// ConversationID reads a conversation: its id, or an object that has it.
+func ConversationID(v gjson.Result) string {
 	if v.IsObject() {
 		v = v.Get("id")
 	}

@@ -1,0 +1,48 @@
+package chat
+
+import (
+	"fmt"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/sse"
+)
+
+// Notice implements [intercept.Codec].
+func (a *answer) Notice(*intercept.Plan) []byte { return a.notices() }
+
+// noticesBefore renders the notices of the choices that end in a chunk.
+func (a *answer) noticesBefore(next *chunk) (out []byte) {
+	for i := range next.choices {
+		if d := &next.choices[i]; d.finish != "" {
+			out = append(out, a.closingNotice(a.output(d.index), false)...)
+		}
+	}
+	return out
+}
+
+// notices renders all notices that have not gone out, each with an end.
+func (a *answer) notices() (out []byte) {
+	for _, l := range a.outputs {
+		out = append(out, a.closingNotice(l, true)...)
+	}
+	return out
+}
+
+// closingNotice renders the notice of a choice, if it has one that has not gone out.
+func (a *answer) closingNotice(l *outputChoice, end bool) []byte {
+	if l.notice == "" || l.noticed {
+		return nil
+	}
+	l.noticed = true
+	role := ""
+	if !l.role {
+		role = `"role":"assistant",`
+	}
+	l.role, l.finish = true, end
+	text := intercept.Paragraph(l.heard(), l.notice)
+	out := sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, l.index, role, intercept.Quote(text)))))
+	if end {
+		out = sse.AppendData(out, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":"stop"}]`, l.index))))
+	}
+	return out
+}

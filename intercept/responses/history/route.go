@@ -1,0 +1,69 @@
+package history
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// verb is what a request asks for.
+type verb int
+
+const (
+	create   verb = iota // POST /responses
+	Retrieve             // GET /responses/{id}
+	Cancel               // POST /responses/{id}/cancel
+	Compact              // POST /responses/compact
+	count                // POST /responses/input_tokens
+	remove               // DELETE /responses/{id}
+)
+
+// Beside reports a request that is about a history or an answer, and asks for
+// nothing that the model says.
+func (v verb) Beside() bool { return v == Compact || v == count || v == remove }
+
+const (
+	Root       = "/responses"
+	Cancelling = "/cancel"
+	Compacting = "/compact"
+	Counting   = "/input_tokens"
+)
+
+// Find reads a route from the end of the path. The id of a response keeps its
+// letter case, and so does what stands before.
+func Find(method, path string) (v verb, id, canonical string, ok bool) {
+	switch method {
+	case http.MethodPost:
+		if canonical, ok = intercept.Canonical(path, Root); ok {
+			return create, "", canonical, true
+		}
+		if canonical, ok = intercept.Canonical(path, Root+Compacting); ok {
+			return Compact, "", canonical, true
+		}
+		if canonical, ok = intercept.Canonical(path, Root+Counting); ok {
+			return count, "", canonical, true
+		}
+		if rest, cut := intercept.Canonical(path, Cancelling); cut {
+			head, id, ok := Identified(rest[:len(rest)-len(Cancelling)])
+			return Cancel, id, head + Cancelling, ok
+		}
+	case http.MethodGet:
+		head, id, ok := Identified(path)
+		return Retrieve, id, head, ok
+	case http.MethodDelete:
+		head, id, ok := Identified(path)
+		return remove, id, head, ok
+	}
+	return 0, "", "", false
+}
+
+// Identified reads a path that ends in /responses/{id}.
+func Identified(path string) (canonical, id string, ok bool) {
+	at := strings.LastIndexByte(path, '/')
+	if at < 0 || at == len(path)-1 {
+		return "", "", false
+	}
+	head, ok := intercept.Canonical(path[:at], Root)
+	return head + path[at:], path[at+1:], ok
+}

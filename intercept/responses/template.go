@@ -1,0 +1,91 @@
+package responses
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/tidwall/gjson"
+)
+
+// slots are the meaning of a template's slots: a piece of text, or of a call's input.
+type slots struct {
+	number int    // the slot with the sequence number, -1 for none
+	delta  int    // the slot with the text
+	piece  *piece // of the input of a call, nil for any other text
+}
+
+// Template implements [intercept.Codec].
+func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []intercept.Span) {
+	if len(a.batch.events) != 1 || len(p.Units()) != 1 || p.Units()[0] == nil || a.continuations > 0 {
+		return t, nil
+	}
+	e, it := a.batch.events[0], itemOf(p.Units()[0])
+	s := &slots{number: -1}
+	switch {
+	case it.over || e.Slots[1].Type != gjson.String:
+		return t, nil
+	case e.Kind == wire.KindInput && it.call != nil && e.Input.Fragment && e.Name == "" && len(it.Doubts) == 0 && !it.Odd:
+		s.piece, t.Call = it.call.piece(e.Input.Path), &it.Unit
+	case e.Kind != wire.KindBeside || it.call != nil:
+		return t, nil
+	}
+	t.Name, t.Units, t.Of = e.Type, p.Units(), s
+	return t, s.find(e)
+}
+
+// find returns what differs from one such event to the next: the text, the sequence
+// number, and the random padding that OpenAI puts beside them.
+func (s *slots) find(e *wire.Event) (spans []intercept.Span) {
+	for _, v := range e.Slots {
+		switch {
+		case v.Type == gjson.String:
+			spans = append(spans, intercept.Inner(v))
+		case v.Type == gjson.Number:
+			spans = append(spans, intercept.Span{Start: v.Index, End: v.Index + len(v.Raw)})
+		}
+	}
+	delta := intercept.Inner(e.Slots[1])
+	slices.SortFunc(spans, func(a, b intercept.Span) int { return cmp.Compare(a.Start, b.Start) })
+	for i, span := range spans {
+		switch {
+		case span == delta:
+			s.delta = i
+		case e.Slots[0].Type == gjson.Number && span.Start == e.Slots[0].Index:
+			s.number = i
+		}
+	}
+	return spans
+}
+
+// Repeat implements [intercept.Codec].
+func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
+	s := t.Of.(*slots)
+	it := itemOf(t.Units[0])
+	if it.over || a.closed || a.done || (!held && !a.verbatim()) {
+		return "", 0, false
+	}
+	if it != a.latest {
+		return "", 0, false // the decoder notes that the items alternate
+	}
+	if s.number >= 0 {
+		number, err := strconv.ParseInt(string(texts[s.number]), 10, 64)
+		if err != nil || (s.piece != nil && number <= a.manner.last) {
+			return "", 0, false // the decoder finds out what it is
+		}
+		a.manner.last = max(a.manner.last, number)
+		if a.repeated = a.next; !held {
+			a.next = number + 1
+		}
+	}
+	if s.piece == nil {
+		return "", 0, true
+	}
+	before := s.piece.fragments.Len()
+	intercept.Unquote(&s.piece.fragments.Builder, texts[s.delta])
+	s.piece.came = true
+	added = s.piece.fragments.Builder.String()[before:]
+	return added, len(added), true
+}

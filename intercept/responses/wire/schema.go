@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"maps"
+	"strconv"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+var (
+	textSchema   = &intercept.Schema{Types: intercept.String}
+	numberSchema = &intercept.Schema{Types: intercept.Number}
+	maybeText    = &intercept.Schema{Types: intercept.String | intercept.Null}
+	maybeBool    = &intercept.Schema{Types: intercept.Bool | intercept.Null}
+	openObject   = &intercept.Schema{Types: intercept.Object, Open: true}
+	maybeObject  = &intercept.Schema{Types: intercept.Object | intercept.Null, Open: true}
+	openArray    = &intercept.Schema{Types: intercept.Array, Open: true}
+	OpenInput    = &intercept.Schema{Types: intercept.Object | intercept.Array, Open: true}
+)
+
+// callerSchema is what makes a call: the model itself, or a program that it wrote.
+var callerSchema = &intercept.Schema{
+	Types:    intercept.Null | intercept.Object,
+	Fields:   map[string]*intercept.Schema{"type": textSchema, "caller_id": textSchema},
+	Required: []string{"type"},
+}
+
+type fields = map[string]*intercept.Schema
+
+// ItemSchemas are the output items that are calls, by type. The input of a call is
+// what its reviewer sees; where it is no text any object fits.
+var ItemSchemas = map[string]*intercept.Schema{
+	"function_call":    itemSchema("function_call", fields{"name": textSchema, "namespace": maybeText, "arguments": textSchema, "async": maybeBool}, "name", "arguments"),
+	"custom_tool_call": itemSchema("custom_tool_call", fields{"name": textSchema, "namespace": maybeText, "input": textSchema, "async": maybeBool}, "name", "input"),
+	"local_shell_call": itemSchema("local_shell_call", fields{"action": openObject}, "action", "status"),
+	"shell_call":       itemSchema("shell_call", fields{"action": openObject, "environment": maybeObject}, "action", "status"),
+	"apply_patch_call": itemSchema("apply_patch_call", fields{"operation": openObject}, "operation", "status"),
+	"computer_call":    itemSchema("computer_call", fields{"action": openObject, "actions": openArray, SafetyChecks: openArray}, "status"),
+	"tool_search_call": itemSchema("tool_search_call", fields{"arguments": openObject, "execution": textSchema}, "arguments", "execution", "status"),
+}
+
+func itemSchema(typ string, more fields, required ...string) *intercept.Schema {
+	s := &intercept.Schema{Types: intercept.Object, Required: append([]string{"type", "id", "call_id"}, required...), Fields: fields{
+		"type": {Types: intercept.String, Values: []string{typ}}, "id": textSchema, "call_id": textSchema,
+		"status": {Types: intercept.String, Values: []string{"in_progress", "completed", "incomplete"}},
+		"caller": callerSchema, "created_by": maybeText,
+		"extra_content": openObject, "thought_signature": textSchema, "signature": maybeText,
+	}}
+	maps.Copy(s.Fields, more)
+	return s
+}
+
+// ItemEventSchemas are the events with which an item begins and ends, by its type.
+var ItemEventSchemas = func() map[string]*intercept.Schema {
+	all := make(map[string]*intercept.Schema)
+	for typ, item := range ItemSchemas {
+		all[typ] = eventSchema([]string{"response.output_item.added", "response.output_item.done"}, fields{"item": item}, "item")
+	}
+	return all
+}()
+
+// InputEventSchemas are the events with a part of an input, by their type. Those of a
+// shell name no item: its number is enough.
+var InputEventSchemas = func() map[string]*intercept.Schema {
+	all := make(map[string]*intercept.Schema)
+	for typ, in := range InputEvents {
+		own := fields{in.Field: textSchema, "item_id": textSchema, "obfuscation": textSchema}
+		required := []string{in.Field, "item_id"}
+		switch in.Of {
+		case "shell_call":
+			own["command_index"] = numberSchema
+			required[1] = "command_index"
+		case "function_call":
+			own["name"] = textSchema
+		}
+		all[typ] = eventSchema([]string{typ}, own, required...)
+	}
+	return all
+}()
+
+func eventSchema(types []string, more fields, required ...string) *intercept.Schema {
+	s := &intercept.Schema{Types: intercept.Object, Required: append([]string{"type", "output_index"}, required...), Fields: fields{
+		"type": {Types: intercept.String, Values: types}, "sequence_number": numberSchema, "output_index": numberSchema,
+	}}
+	maps.Copy(s.Fields, more)
+	return s
+}
+
+// Fits reports whether all clients read the item alike with which a call begins or
+// ends.
+func (f *Form) Fits(event gjson.Result) bool {
+	s := ItemEventSchemas[f.Type]
+	return s != nil && s.Fits(event)
+}
+
+// Uniform reports whether all clients read the item of a call alike that stands in a
+// list of items.
+func (e *Entry) Uniform() bool {
+	s := ItemSchemas[e.Type]
+	return s != nil && e.Identified() && s.Fits(gjson.Parse(e.Raw))
+}
+
+// Identified reports whether a call has all by which clients know it.
+func (e *Entry) Identified() bool {
+	f := Forms[e.Type]
+	return f != nil && e.ID != "" && e.CallID != "" && (f.Tool != "" || e.Name != "")
+}
+
+// inputText is one of the texts of an input that the API streams in events.
+type inputText struct{ Path, Text string }
+
+// Texts are those of an input.
+func (f *Form) Texts(input string) (list []inputText) {
+	switch f.Type {
+	case "function_call", "custom_tool_call":
+		list = append(list, inputText{"", input})
+	case "apply_patch_call":
+		if diff := gjson.Get(input, "diff"); diff.Exists() {
+			list = append(list, inputText{"diff", diff.String()})
+		}
+	case "shell_call":
+		for i, command := range gjson.Get(input, "commands").Array() {
+			list = append(list, inputText{"commands." + strconv.Itoa(i), command.String()})
+		}
+	}
+	return list
+}
+
+// Opening is the item of a call as it begins: what comes in fragments is empty.
+func (f *Form) Opening(done string) string {
+	p := intercept.Patch{JSON: done}
+	if !f.Unknown {
+		p.Set("status", `"in_progress"`)
+	}
+	switch {
+	case f.Text:
+		p.Set(f.Field, `""`)
+	case f.Type == "apply_patch_call" && gjson.Get(done, "operation.diff").Exists():
+		p.Set("operation.diff", `""`)
+	case f.Type == "shell_call" && gjson.Get(done, "action.commands").Exists():
+		p.Set("action.commands", "[]")
+	}
+	if p.Err != nil {
+		return done
+	}
+	return p.JSON
+}

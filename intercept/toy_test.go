@@ -1,0 +1,282 @@
+package intercept_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/tidwall/gjson"
+)
+
+// The toy dialect shows what a dialect costs: a codec. Its events are {"say":TEXT},
+// {"call":NAME,"id":ID}, {"arg":TEXT,"id":ID}, {"done":true,"id":ID}, {"err":true},
+// {"end":true} and {"wait":true}, which waits for the end. Any of a call may have "odd":true: then clients read it in different
+// ways.
+
+// toyRequest is a request whose answers are read by a toy.
+type toyRequest struct {
+	intercept.Request
+	traits    intercept.Traits
+	overtakes bool // text overtakes calls
+}
+
+func (r toyRequest) Codec(l intercept.Limits) intercept.Codec {
+	return &toy{toyRequest: r, limits: l}
+}
+
+// toy is the codec.
+type toy struct {
+	toyRequest
+	limits    intercept.Limits
+	calls     []*toyCall
+	events    []gjson.Result
+	said      string
+	ended     bool
+	failed    bool
+	whole     bool
+	turns     int
+	noticed   bool
+	textHeld  bool
+	continued bool
+}
+
+type toyCall struct {
+	intercept.Unit
+	id, name string
+	args     strings.Builder
+	done     bool
+	shown    bool
+}
+
+func (t *toy) Traits() intercept.Traits { return t.traits }
+
+func (t *toy) Begin() {
+	t.calls, t.events, t.ended, t.failed, t.textHeld = nil, nil, false, false, false
+}
+
+func (t *toy) Read(p *intercept.Part) error {
+	t.events = t.events[:0]
+	words := len(p.Payloads) > 0
+	for _, payload := range p.Payloads {
+		e := gjson.ParseBytes(payload)
+		t.events = append(t.events, e)
+		if err := t.event(p, e); err != nil {
+			return err
+		}
+		words = words && e.Get("say").Exists()
+	}
+	p.Overtakes = t.overtakes && words && !t.textHeld && !p.Last
+	p.Complete, p.Failed = t.ended, t.failed
+	return nil
+}
+
+func (t *toy) event(p *intercept.Part, e gjson.Result) error {
+	var keys []string
+	e.ForEach(func(k, _ gjson.Result) bool {
+		keys = append(keys, k.Str)
+		return true
+	})
+	uniform := len(p.Payloads) == 1 && !e.Get("odd").Bool()
+	switch strings.Join(slices.DeleteFunc(keys, func(k string) bool { return k == "odd" }), " ") {
+	case "say":
+		t.said += e.Get("say").Str
+		return p.Event(intercept.Event{})
+	case "err":
+		t.failed = true
+		return p.Event(intercept.Event{})
+	case "wait":
+		p.Withheld = true
+		return p.Event(intercept.Event{})
+	case "end":
+		t.ended, p.Ends = true, true
+		return p.Event(intercept.Event{})
+	case "call id":
+		c := &toyCall{Unit: intercept.Unit{Call: true}, id: e.Get("id").Str, name: e.Get("call").Str}
+		c.Of = c
+		if t.find(c.id) != nil || t.ended || (len(t.calls) > 0 && !t.calls[len(t.calls)-1].done) {
+			return intercept.NotUnderstood("a call begins where none can")
+		}
+		t.calls = append(t.calls, c)
+		p.Open(&c.Unit)
+		return p.Event(intercept.Event{Unit: &c.Unit, Kind: intercept.EventOpen, Uniform: uniform, Plain: true})
+	case "arg id", "done id":
+		c := t.find(e.Get("id").Str)
+		if c == nil || c.done || t.ended {
+			return intercept.NotUnderstood("an event of no call")
+		}
+		if e.Get("done").Exists() {
+			c.done = true
+			return p.Event(intercept.Event{Unit: &c.Unit, Kind: intercept.EventClose, Uniform: uniform, Plain: true})
+		}
+		c.args.WriteString(e.Get("arg").Str)
+		return p.Event(intercept.Event{Unit: &c.Unit, Kind: intercept.EventInput, Text: e.Get("arg").Str, Uniform: uniform, Plain: true})
+	}
+	return intercept.NotUnderstood("an event of no known type")
+}
+
+func (t *toy) find(id string) *toyCall {
+	for _, c := range t.calls {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *toy) ReadWhole(p *intercept.Part) error {
+	t.whole = true
+	for _, e := range gjson.ParseBytes(p.Bytes).Get("events").Array() {
+		if err := t.event(p, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *toy) Close(framed, held bool) error {
+	for _, c := range t.calls {
+		if !c.done && !t.failed {
+			return intercept.Cut()
+		}
+	}
+	if !t.whole && !t.ended && !t.failed && (held || !framed) {
+		return intercept.Cut()
+	}
+	return nil
+}
+
+func (t *toy) Calls() (list []*intercept.Unit) {
+	for _, c := range t.calls {
+		list = append(list, &c.Unit)
+	}
+	return list
+}
+
+func (t *toy) Call(u *intercept.Unit) intercept.Call {
+	c := u.Of.(*toyCall)
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), Ambiguous: u.Doubts}
+}
+
+func (t *toy) Judge(u *intercept.Unit)                          { u.DoubtArguments(u.Of.(*toyCall).args.String()) }
+func (t *toy) Canonical(u *intercept.Unit) bool                 { return u.Odd && !u.Begun() }
+func (t *toy) Text() string                                     { return t.said }
+func (t *toy) Heartbeat(intercept.Form, intercept.Pulse) []byte { return nil }
+func (t *toy) Fail(dst []byte, _ *intercept.Error, _ bool) []byte {
+	return toyEvent(dst, `{"err":true}`)
+}
+func (t *toy) Verbatim(*intercept.Part) bool   { return !t.continued || t.failed }
+func (t *toy) Notice(p *intercept.Plan) []byte { return t.notice(p) }
+func (t *toy) RewriteWhole([]byte, *intercept.Plan) ([]byte, error) {
+	return []byte(`{"events":[]}`), nil
+}
+
+func toyEvent(dst []byte, payload string) []byte { return sse.AppendData(dst, "", []byte(payload)) }
+
+func (t *toy) notice(p *intercept.Plan) (out []byte) {
+	if p.Notice != "" && !t.noticed {
+		t.noticed = true
+		out = toyEvent(nil, `{"say":`+intercept.Quote(p.Notice)+"}")
+	}
+	return out
+}
+
+func (t *toy) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
+	payloads, err := intercept.Payloads(part)
+	if err != nil {
+		return nil, err
+	}
+	return intercept.RecastPart(part, payloads, func(i int, payload []byte) (intercept.Recast, error) {
+		r := intercept.Recast{JSON: string(payload)}
+		switch u := units[i]; {
+		case gjson.GetBytes(payload, "end").Exists():
+			r.Hollow, r.Before = p.Open, t.notice(p)
+		case u == nil || u.Begun():
+		case !p.Reaches(u):
+			r.Hollow = true
+		default:
+			r.Hollow, r.Before = true, u.Of.(*toyCall).render(p)
+		}
+		return r, nil
+	})
+}
+
+// render renders a call in canonical form, once.
+func (c *toyCall) render(p *intercept.Plan) []byte {
+	if c.shown {
+		return nil
+	}
+	c.shown = true
+	args, edited := p.Edit(&c.Unit)
+	if !edited {
+		args = c.args.String()
+	}
+	id := intercept.Quote(c.id)
+	out := toyEvent(nil, fmt.Sprintf(`{"call":%s,"id":%s}`, intercept.Quote(c.name), id))
+	out = toyEvent(out, fmt.Sprintf(`{"arg":%s,"id":%s}`, intercept.Quote(args), id))
+	return toyEvent(out, fmt.Sprintf(`{"done":true,"id":%s}`, id))
+}
+
+func (t *toy) Disposed(p *intercept.Part, d intercept.Disposition) {
+	switch {
+	case p == nil:
+	case d == intercept.Held:
+		for _, e := range t.events {
+			t.textHeld = t.textHeld || e.Get("say").Exists()
+		}
+	case d == intercept.Voided:
+		t.calls = slices.DeleteFunc(t.calls, func(c *toyCall) bool { return !c.Passed() })
+	}
+}
+
+func (t *toy) Plan(p *intercept.Plan) error {
+	denied := p.AllDenied(t.Calls())
+	switch p.Open = denied && p.MayContinue(t.turns, t.limits.MaxContinuations); {
+	case p.Open:
+	case p.Aborted != nil:
+		p.Notice = p.Aborted.Told
+	case denied:
+		p.Notice = p.Denial(t.turns)
+	}
+	return nil
+}
+
+func (t *toy) Conclude(p *intercept.Plan) (s intercept.Settlement, err error) {
+	if p.Open {
+		t.turns++
+		t.continued = true
+		s.Next = &intercept.Envelope{Body: []byte("go on")}
+	}
+	return s, nil
+}
+
+func (t *toy) Template(p *intercept.Part) (form intercept.Template, slots []intercept.Span) {
+	if len(t.events) != 1 || t.continued || t.events[0].Get("odd").Exists() {
+		return form, nil
+	}
+	form.Units, form.Overtakes = p.Units(), t.overtakes
+	for _, field := range []string{"say", "arg"} {
+		if v := t.events[0].Get(field); v.Type == gjson.String {
+			form.Call = p.Units()[0]
+			return form, []intercept.Span{intercept.Inner(v)}
+		}
+	}
+	return form, nil
+}
+
+func (t *toy) Repeat(form *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
+	var b strings.Builder
+	intercept.Unquote(&b, texts[0])
+	switch {
+	case t.ended || (held && form.Call == nil && (!t.overtakes || t.textHeld)):
+		return "", 0, false
+	case form.Call == nil:
+		t.said += b.String()
+	case form.Call.Of.(*toyCall).done:
+		return "", 0, false
+	default:
+		form.Call.Of.(*toyCall).args.WriteString(b.String())
+	}
+	return b.String(), b.Len(), true
+}
