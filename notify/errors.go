@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// PermanentError says that trying again cannot help.
+// PermanentError is an error of a delivery that another attempt cannot help.
 type PermanentError struct{ Err error }
 
 func (e *PermanentError) Error() string { return e.Err.Error() }
@@ -17,7 +17,8 @@ func (e *PermanentError) Unwrap() error { return e.Err }
 // Permanent marks a delivery as one that trying again cannot help.
 func Permanent(err error) error { return &PermanentError{err} }
 
-// RetryAfterError says when a service wants to be asked again. Nothing was posted.
+// RetryAfterError is an error of a delivery that a service accepts later. Nothing was
+// posted.
 type RetryAfterError struct {
 	Err   error
 	After time.Duration
@@ -34,5 +35,5 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 // pauses for that long.
 func RetryAfter(err error, after time.Duration) error { return &RetryAfterError{err, after} }
 
-// errBusy says that another replica has the card in hand.
-var errBusy = errors.New("another replica has the card in hand")
+// errBusy reports that another worker or replica is delivering the card.
+var errBusy = errors.New("another replica is delivering this card")
