@@ -3,7 +3,6 @@ package slack
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	slackapi "github.com/slack-go/slack"
 
@@ -22,8 +21,8 @@ const (
 
 // buttons are those of a call that waits, nil for none. What is not shown whole can
 // be denied, and that is all.
-func (c *Channel) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
-	if !c.takesClicks() || r.Kind != approvals.KindPermission && r.Kind != "" {
+func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
+	if !c.clickable || (r.Kind != approvals.KindPermission && r.Kind != "") {
 		return nil
 	}
 	var row []slackapi.BlockElement
@@ -90,7 +89,7 @@ func decision(action string) (d approvals.Decision, ok bool) {
 }
 
 // offered reports whether a card has a button for this request, as it now stands.
-func (c *Channel) offered(action string, r *approvals.Request) bool {
+func (c *cards) offered(action string, r *approvals.Request) bool {
 	buttons := c.buttons(r, viewOf(r, maxArguments).whole)
 	if buttons == nil {
 		return false
@@ -102,7 +101,3 @@ func (c *Channel) offered(action string, r *approvals.Request) bool {
 	}
 	return false
 }
-
-// clickTimeout bounds what follows from a click: Slack waits three seconds for the
-// answer to a form.
-const clickTimeout = 2500 * time.Millisecond

@@ -11,26 +11,14 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-const (
-	// maxRows is how many calls a card shows whole: each takes up to four blocks.
-	maxRows = 10
-	// maxCard bounds all text of a card, in units: Slack takes no message that is much
-	// longer.
-	maxCard = 12000
-	// maxArguments is how much of that one call's arguments may take.
-	maxArguments = 2900
-	// maxButtons is what the buttons of a call that is shown whole take beyond the one
-	// of a call that is not.
-	maxButtons = 400
-	maxDemands = 3   // rules of a call that have their approvals, and that have not, of which it is said
-	maxDemand  = 200 // of what one of them wants and has
-	maxName    = 120 // of a tool, a reviewer, a rule
-	maxSaid    = 600 // of what a user or a model said, and of a reason
-	maxLine    = 250 // of a call in a list
-)
+// cards renders requests as messages.
+type cards struct {
+	inbox     func() string // the console's URL
+	clickable bool          // clicks on buttons are taken
+}
 
 // message is a card as options of a message. Its text is what notifications show.
-func (c *Channel) message(d notify.Delivery, blocks []slackapi.Block) []slackapi.MsgOption {
+func (c *cards) message(d notify.Delivery, blocks []slackapi.Block) []slackapi.MsgOption {
 	return []slackapi.MsgOption{
 		slackapi.MsgOptionText(c.headline(d), false),
 		slackapi.MsgOptionBlocks(blocks...),
@@ -41,9 +29,9 @@ func (c *Channel) message(d notify.Delivery, blocks []slackapi.Block) []slackapi
 }
 
 // headline is a card in one line.
-func (c *Channel) headline(d notify.Delivery) string {
+func (c *cards) headline(d notify.Delivery) string {
 	if len(d.Requests) == 1 {
-		return fmt.Sprintf("%s: %s", named(&d.Requests[0]), standing(&d.Requests[0]))
+		return fmt.Sprintf("%s: %s", named(&d.Requests[0]), statusText(&d.Requests[0]))
 	}
 	waiting := 0
 	for i := range d.Requests {
@@ -68,7 +56,7 @@ func named(r *approvals.Request) string {
 }
 
 // blocks are a card.
-func (c *Channel) blocks(d notify.Delivery) []slackapi.Block {
+func (c *cards) blocks(d notify.Delivery) []slackapi.Block {
 	if d.Grouped || len(d.Requests) > maxRows {
 		return c.list(d, maxCard)
 	}
@@ -94,7 +82,7 @@ func (c *Channel) blocks(d notify.Delivery) []slackapi.Block {
 
 // short is a card that Slack has found too long: it names the calls as far as one
 // section goes, and leads to the inbox.
-func (c *Channel) short(d notify.Delivery) []slackapi.Block { return c.list(d, maxSection) }
+func (c *cards) short(d notify.Delivery) []slackapi.Block { return c.list(d, maxSection) }
 
 // origin says for whom the calls are.
 func origin(r *approvals.Request) string {
@@ -124,7 +112,7 @@ func said(who, text string) []slackapi.Block {
 }
 
 // link leads to the inbox.
-func (c *Channel) link(id, text string) string {
+func (c *cards) link(id, text string) string {
 	url := strings.TrimSuffix(c.inbox(), "/") + "/#/"
 	if id != "" {
 		url += "requests/" + id
@@ -134,13 +122,13 @@ func (c *Channel) link(id, text string) string {
 
 // row is one call: what it is, its arguments within some room, and buttons or how it
 // ended.
-func (c *Channel) row(r *approvals.Request, room int) []slackapi.Block {
+func (c *cards) row(r *approvals.Request, room int) []slackapi.Block {
 	v := viewOf(r, room)
 	blocks := []slackapi.Block{section(v.title)}
 	if v.arguments != "" {
 		blocks = append(blocks, section(v.arguments))
 	}
-	status := standing(r)
+	status := statusText(r)
 	if !r.Status.Final() {
 		if !v.whole {
 			status = "*This call is too long for Slack, so it cannot be approved here:* " + c.link(r.ID, "see it whole and decide in the inbox")
@@ -198,7 +186,7 @@ var riskSigns = map[approvals.Risk]string{
 }
 
 // list is a card of calls within some room: a line each, and no buttons.
-func (c *Channel) list(d notify.Delivery, room int) []slackapi.Block {
+func (c *cards) list(d notify.Delivery, room int) []slackapi.Block {
 	head := "*" + c.headline(d) + "*"
 	if d.Grouped {
 		head += "\nThey came faster than Slack is told of singly."
@@ -228,8 +216,8 @@ func (c *Channel) list(d notify.Delivery, room int) []slackapi.Block {
 }
 
 // line is a call in a list.
-func (c *Channel) line(r *approvals.Request) string {
+func (c *cards) line(r *approvals.Request) string {
 	name, _ := word(cmp.Or(r.RuleTitle(), r.ToolName), maxLine/5)
 	who, _ := word(cmp.Or(r.Principal.Agent, r.Principal.User, r.Principal.Tenant), maxLine/5)
-	return fmt.Sprintf("%s %s · %s · %s · %s\n", riskSigns[r.RiskLevel], name, who, shortStanding(r), c.link(r.ID, "open"))
+	return fmt.Sprintf("%s %s · %s · %s · %s\n", riskSigns[r.RiskLevel], name, who, shortStatus(r), c.link(r.ID, "open"))
 }

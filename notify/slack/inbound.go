@@ -49,7 +49,7 @@ func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this is no interaction", http.StatusBadRequest)
 		return
 	}
-	answer := c.handle(r.Context(), &click)
+	answer := c.clicks.handle(r.Context(), &click)
 	if answer == nil {
 		w.WriteHeader(http.StatusOK)
 		return
@@ -103,7 +103,7 @@ func (c *Channel) Listen(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return c.verdict("apps.connections.open", err)
+	return apiError("apps.connections.open", err)
 }
 
 // receive handles one event of Socket Mode.
@@ -120,7 +120,7 @@ func (c *Channel) receive(ctx context.Context, client *socketmode.Client, event 
 		}
 		beside(func() {
 			var answer []any
-			if response := c.handle(ctx, &click); response != nil {
+			if response := c.clicks.handle(ctx, &click); response != nil {
 				answer = append(answer, response)
 			}
 			if err := client.Ack(*event.Request, answer...); err != nil && ctx.Err() == nil {

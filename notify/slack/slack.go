@@ -1,4 +1,4 @@
-// Package slack tells people of requests in Slack, and takes their answers there.
+// Package slack announces requests in Slack, and takes the answers of reviewers there.
 //
 // A card is one message: the calls that a model made together, each with a row of
 // buttons. Cards of one run stand in one thread. A button is there only where the
@@ -27,21 +27,8 @@ import (
 	slackapi "github.com/slack-go/slack"
 	"golang.org/x/time/rate"
 
-	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/notify"
 )
-
-// Gate is what this channel needs of [approvals.Gate].
-type Gate interface {
-	Request(ctx context.Context, id string) (approvals.Request, error)
-	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
-}
-
-// Reviewers say who a Slack user is. It is [reviewers.Directory].
-type Reviewers interface {
-	BySlack(userID string) (reviewers.Reviewer, bool)
-}
 
 // Options are what a [Channel] is made of.
 type Options struct {
@@ -60,31 +47,15 @@ type Options struct {
 
 // Channel is Slack.
 type Channel struct {
-	api       api
-	socket    *slackapi.Client // nil without Socket Mode
-	secret    string
-	target    string
-	inbox     func() string
-	gate      Gate
-	reviewers Reviewers
-	log       *slog.Logger
-	home      home
-	unsigned  rate.Sometimes // tells of refused requests
+	api      api
+	socket   *slackapi.Client // nil without Socket Mode
+	secret   string           // "" without signed HTTP
+	target   string
+	cards    *cards
+	clicks   *clicks
+	log      *slog.Logger
+	unsigned rate.Sometimes // bounds log lines about refused requests
 }
-
-// api is what this channel needs of Slack.
-type api interface {
-	PostMessageContext(ctx context.Context, channel string, options ...slackapi.MsgOption) (where, ts string, err error)
-	UpdateMessageContext(ctx context.Context, channel, ts string, options ...slackapi.MsgOption) (where, newTS, text string, err error)
-	PostEphemeralContext(ctx context.Context, channel, user string, options ...slackapi.MsgOption) (ts string, err error)
-	GetConversationHistoryContext(ctx context.Context, p *slackapi.GetConversationHistoryParameters) (*slackapi.GetConversationHistoryResponse, error)
-	AuthTestContext(ctx context.Context) (*slackapi.AuthTestResponse, error)
-	OpenViewContext(ctx context.Context, triggerID string, view slackapi.ModalViewRequest) (*slackapi.ViewResponse, error)
-	GetUserInfoContext(ctx context.Context, user string, options ...slackapi.GetUserInfoOption) (*slackapi.User, error)
-}
-
-// callTimeout bounds one call of Slack's API whose caller set no deadline.
-const callTimeout = 15 * time.Second
 
 // New makes a channel. Nothing is sent yet.
 func New(o Options) *Channel {
@@ -102,9 +73,10 @@ func New(o Options) *Channel {
 		options = append(options, slackapi.OptionAppLevelToken(o.AppToken))
 	}
 	client := slackapi.New(o.BotToken, options...)
+	rendered := &cards{inbox: o.Inbox, clickable: o.AppToken != "" || o.SigningSecret != ""}
 	c := &Channel{
-		api: client, secret: o.SigningSecret, target: o.Target, inbox: o.Inbox,
-		gate: o.Gate, reviewers: o.Reviewers, log: o.Log,
+		api: client, secret: o.SigningSecret, target: o.Target, cards: rendered, log: o.Log,
+		clicks:   &clicks{api: client, gate: o.Gate, reviewers: o.Reviewers, cards: rendered, log: o.Log},
 		unsigned: rate.Sometimes{First: 1, Interval: time.Minute},
 	}
 	if o.AppToken != "" {
@@ -113,16 +85,7 @@ func New(o Options) *Channel {
 	return c
 }
 
-// silent keeps the library from logging: its lines may hold tokens.
-type silent struct{}
-
-// Output implements the library's logger.
-func (silent) Output(int, string) error { return nil }
-
-// takesClicks reports whether buttons lead anywhere.
-func (c *Channel) takesClicks() bool { return c.socket != nil || c.secret != "" }
-
-// posted is what a [notify.Ref] of this channel says.
+// posted is the content of a [notify.Ref] of this channel.
 type posted struct {
 	Channel string `json:"channel"` // id of the conversation
 	TS      string `json:"ts"`      // of the message, which is its name there
@@ -133,7 +96,8 @@ func refOf(channel, ts string) (notify.Ref, error) {
 	return notify.Ref(text), err
 }
 
-func (c *Channel) parse(ref notify.Ref) (p posted, err error) {
+// parseRef reads a reference that this channel has returned.
+func parseRef(ref notify.Ref) (p posted, err error) {
 	if err := json.Unmarshal([]byte(ref), &p); err != nil {
 		return p, notify.Permanent(fmt.Errorf("the reference %q of a card cannot be read", ref))
 	}
@@ -148,7 +112,7 @@ func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 	})}
 	thread := options
 	if d.Thread != "" {
-		first, err := c.parse(d.Thread)
+		first, err := parseRef(d.Thread)
 		if err != nil {
 			return "", err
 		}
@@ -159,7 +123,7 @@ func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 		where, ts, err = c.post(ctx, d, options)
 	}
 	if err != nil {
-		return "", c.verdict("chat.postMessage", err)
+		return "", apiError("chat.postMessage", err)
 	}
 	return refOf(where, ts)
 }
@@ -167,9 +131,9 @@ func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 // post sends a card, and a short one if Slack finds it too long: what a model writes
 // must not keep anybody from hearing of it.
 func (c *Channel) post(ctx context.Context, d notify.Delivery, options []slackapi.MsgOption) (where, ts string, err error) {
-	where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.message(d, c.blocks(d)), options)...)
+	where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.cards.message(d, c.cards.blocks(d)), options)...)
 	if answers(err, unfit) {
-		where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.message(d, c.short(d)), options)...)
+		where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.cards.message(d, c.cards.short(d)), options)...)
 	}
 	return where, ts, err
 }
@@ -189,16 +153,16 @@ const (
 
 // Update changes a card.
 func (c *Channel) Update(ctx context.Context, d notify.Delivery, ref notify.Ref) (notify.Ref, error) {
-	p, err := c.parse(ref)
+	p, err := parseRef(ref)
 	if err != nil {
 		return "", err
 	}
-	where, ts, _, err := c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.message(d, c.blocks(d))...)
+	where, ts, _, err := c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.cards.message(d, c.cards.blocks(d))...)
 	if answers(err, unfit) {
-		where, ts, _, err = c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.message(d, c.short(d))...)
+		where, ts, _, err = c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.cards.message(d, c.cards.short(d))...)
 	}
 	if err != nil {
-		return "", c.verdict("chat.update", err)
+		return "", apiError("chat.update", err)
 	}
 	return refOf(where, ts)
 }
@@ -221,7 +185,7 @@ func (c *Channel) Find(ctx context.Context, d notify.Delivery) (notify.Ref, bool
 			return "", false, nil
 		}
 		if err != nil {
-			return "", false, c.verdict("conversations.history", err)
+			return "", false, apiError("conversations.history", err)
 		}
 		for _, m := range page.Messages {
 			if m.Metadata.EventType == metadataType && m.Metadata.EventPayload[metadataCard] == d.ID {
