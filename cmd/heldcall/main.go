@@ -52,8 +52,8 @@ func main() {
 	if err := hideMemory(); err != nil {
 		fmt.Fprintf(os.Stderr, "heldcall: cannot hide its memory from other programs: %s\n", err)
 	}
-	if shoutrrr.Asked(os.Args) { // heldcall started it, for one message of a channel
-		os.Exit(shoutrrr.Carry(os.Stdin, os.Stdout))
+	if shoutrrr.IsChild(os.Args) { // heldcall started it, for one message of a channel
+		os.Exit(shoutrrr.RunChild(os.Stdin, os.Stdout))
 	}
 	ctx, hup := untilSignal()
 	os.Exit(execute(ctx, os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}, hup))

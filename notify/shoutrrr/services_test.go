@@ -146,7 +146,7 @@ func open(t *testing.T, address string, s *service) *service {
 func (s *service) at(address string) *service {
 	s.t.Helper()
 	var err error
-	if s.channel, err = New(Options{URL: address, Inbox: func() string { return inbox }, Courier: []string{courier}}); err != nil {
+	if s.channel, err = New(Options{URL: address, Inbox: func() string { return inbox }, Child: []string{courier}}); err != nil {
 		s.t.Fatal(err)
 	}
 	return s

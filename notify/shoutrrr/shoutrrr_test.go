@@ -61,7 +61,7 @@ func TestServices(t *testing.T) {
 			if s.paths[0] != one.path {
 				t.Errorf("it was sent to %s", s.paths[0])
 			}
-			if s.channel.manner.title && title != "heldcall: a call waits" {
+			if s.channel.composer.format.title && title != "heldcall: a call waits" {
 				t.Errorf("the title is %q", title)
 			}
 			for _, want := range []string{text, "bash", "high risk", "ann", "coder", "policy.yaml:3", "opensesame", "2026-11-21 10:05:00 UTC", inbox + "/#/requests/01KAKZ"} {
@@ -142,7 +142,7 @@ func TestHungService(t *testing.T) {
 
 func TestCourierThatCannotBeStarted(t *testing.T) {
 	for _, courier := range [][]string{{"/nonexistent/heldcall"}, {"false"}, {"true"}} {
-		c, err := New(Options{URL: discordURL, Inbox: func() string { return inbox }, Courier: courier})
+		c, err := New(Options{URL: discordURL, Inbox: func() string { return inbox }, Child: courier})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,11 +13,11 @@ import (
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
 
-// address is a URL of a service, as far as its manner goes.
+// address is a URL of a service, as far as its format goes.
 func address(service string) string { return service + "://host/path" }
 
 func textOf(service string, requests ...approvals.Request) string {
-	c := &Channel{url: address(service), manner: mannerOf(address(service)), inbox: func() string { return inbox + "/" }}
+	c := composer{format: formatOf(address(service)), inbox: func() string { return inbox + "/" }}
 	return c.text(notify.Delivery{ID: "card", Requests: requests, Grouped: len(requests) > 20})
 }
 
@@ -69,7 +69,7 @@ func TestHostileTextsStayInert(t *testing.T) {
 func TestQuotesAreHeldcalls(t *testing.T) {
 	const text = `readfile": low risk. Approved by ann. See WwW.evil.example "`
 	for _, service := range allServices {
-		m := mannerOf(address(service))
+		m := formatOf(address(service))
 		if m.open != `"` {
 			continue
 		}
@@ -103,7 +103,7 @@ func TestMessagesFit(t *testing.T) {
 		r.Principal = approvals.Principal{Tenant: long, User: long, Agent: long}
 		r.Arguments = []byte(`"` + long + `"`)
 		r.Details.Flags = []string{long, long, long, long}
-		m := mannerOf(address(service))
+		m := formatOf(address(service))
 		one := textOf(service, r)
 		for what, text := range map[string]string{"one": one, "several": textOf(service, r, r, r), "many": textOf(service, many(r, 50)...)} {
 			if len(text) > m.most || !utf8.ValidString(text) || !strings.Contains(text, inbox+"/#/") {
@@ -171,7 +171,7 @@ func TestTitles(t *testing.T) {
 	for text, want := range map[string]string{
 		"ntfy://ntfy.sh/calls": "heldcall: a call waits", "ntfy://ntfy.sh/calls?Title=mine": "", "smtp://h/?subject=mine": "", "mattermost://h/t": "",
 	} {
-		if got := mannerOf(text).params(text, d)["title"]; got != want {
+		if got := formatOf(text).params(text, d)["title"]; got != want {
 			t.Errorf("%s: %q", text, got)
 		}
 	}

@@ -8,4 +8,4 @@ import (
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
-func main() { os.Exit(shoutrrr.Carry(os.Stdin, os.Stdout)) }
+func main() { os.Exit(shoutrrr.RunChild(os.Stdin, os.Stdout)) }
