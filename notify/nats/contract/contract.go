@@ -17,8 +17,6 @@ import (
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
-type object = schema.Object
-
 // Document is the contract.
 func Document() object {
 	w := &writer{types: schema.New(), channels: object{}, operations: object{}, messages: object{}, replies: object{}}
