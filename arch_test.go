@@ -26,7 +26,7 @@ var floors = [][]string{
 	{"proxy/route", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},
 	{"proxy", "notify/nats/contract", "notify/nats/contract/contracttest"},
 	{"app"},
-	{"internal/demo"},
+	{"internal/demo", "internal/launch"},
 	{"cmd/heldcall"},
 	{"dashboards", "deploy/release", "internal/agents", "internal/bench", "internal/clients/...", "internal/conformance", "internal/ui", "examples/..."},
 }

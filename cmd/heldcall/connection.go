@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/launch"
 )
 
 // idLength is that of a whole request id, a ULID.
@@ -36,7 +37,7 @@ func (c connection) dial() (*client.Client, error) {
 		if _, port, _ := net.SplitHostPort(config.Listen); port == "0" {
 			return nil, usagef("%s: console.listen has port 0, so where the console is shows only in heldcall's log; name it with --console URL", c.Config)
 		}
-		console = "http://" + reachable(config.Listen)
+		console = "http://" + launch.Reachable(config.Listen)
 	}
 	found, err := client.New(console)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/launch"
 )
 
 // draft is the arguments of a request in a file that the reviewer edits.
@@ -50,7 +51,7 @@ func newDraft(arguments []byte) (*draft, error) {
 // is open are the editor's.
 func (d *draft) edit(s *streams) ([]byte, error) {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, heeded(passedOn()...)...)
+	signal.Notify(signals, launch.Signals()...)
 	defer signal.Stop(signals)
 	command := d.Command()
 	command.Stdin, command.Stdout, command.Stderr = s.in, s.out, s.err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
@@ -80,7 +81,7 @@ func execute(ctx context.Context, args []string, s *streams, hup *hangups) int {
 	} else {
 		err = parsed.Run()
 	}
-	if err != nil && !errors.As(err, new(*childError)) {
+	if err != nil && !errors.As(err, new(*launch.ExitError)) {
 		fmt.Fprintf(s.err, "heldcall: %s\n", printableLines(err.Error()))
 		if failed := (*kong.ParseError)(nil); errors.As(err, &failed) {
 			fmt.Fprintln(s.err, "Run `heldcall --help`, or `heldcall COMMAND --help`.")

@@ -4,10 +4,11 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/heldcall/heldcall/internal/launch"
 )
 
 // haste is how long after the first signal others count as that one: a key
@@ -21,7 +22,7 @@ func untilSignal() (context.Context, *hangups) {
 	ctx, cancel := context.WithCancel(context.Background())
 	hup := newHangups()
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, heeded(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
+	signal.Notify(signals, launch.NotIgnored(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	go func() {
 		for sig := range signals {
 			if sig != syscall.SIGHUP || !hup.handOn() {
@@ -54,7 +55,7 @@ func (h *hangups) take() <-chan struct{} {
 
 // handOn reports whether a SIGHUP was handed on.
 func (h *hangups) handOn() bool {
-	if !h.taken.Load() || h.terminal && !hasTerminal() {
+	if !h.taken.Load() || (h.terminal && !hasTerminal()) {
 		return false
 	}
 	select {
@@ -62,10 +63,4 @@ func (h *hangups) handOn() bool {
 	default: // one is waiting
 	}
 	return true
-}
-
-// heeded leaves out the signals that heldcall was started to ignore, as nohup
-// does.
-func heeded(signals ...os.Signal) []os.Signal {
-	return slices.DeleteFunc(signals, signal.Ignored)
 }
