@@ -79,7 +79,7 @@ func record(service types.Service, rec *recorder) {
 		s.Sleeper = noSleep{}
 	case *ntfy.Service:
 		transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.Config.DisableTLSVerification, //nolint:gosec // as its URL says
+			MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.Config.DisableTLSVerification, //nolint:gosec // a setting of its URL
 		}}
 		s.SetHTTPClient(&http.Client{Transport: rec.over(transport)})
 	case interface{ GetHTTPClient() *http.Client }: // gotify, mattermost

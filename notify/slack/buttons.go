@@ -53,8 +53,8 @@ func editable(r *approvals.Request) bool {
 	return !r.Details.Fixed && r.OneDecides() && units(visible.Indented(r.Arguments)) <= maxSection
 }
 
-// promise says what allowing a call always will let pass; ok is false where it cannot
-// be said in full, or is not remembered. Wider patterns are chosen in the inbox.
+// promise describes the calls that "allow always" would allow; ok is false where the text
+// would be cut, or the call cannot be remembered. Wider patterns are chosen in the inbox.
 func promise(r *approvals.Request) (text string, ok bool) {
 	terms := r.DefaultGrant()
 	if terms == nil || !r.OneDecides() || len(terms.Patterns) == 0 {
@@ -88,7 +88,7 @@ func decision(action string) (d approvals.Decision, ok bool) {
 	return d, false
 }
 
-// offered reports whether a card has a button for this request, as it now stands.
+// offered reports whether a card has a button for this request, in its present state.
 func (c *cards) offered(action string, r *approvals.Request) bool {
 	buttons := c.buttons(r, viewOf(r, maxArguments).whole)
 	if buttons == nil {

@@ -84,7 +84,7 @@ func (c *cards) blocks(d notify.Delivery) []slackapi.Block {
 // section goes, and leads to the inbox.
 func (c *cards) short(d notify.Delivery) []slackapi.Block { return c.list(d, maxSection) }
 
-// origin says for whom the calls are.
+// origin names the agent of the calls, and its user and tenant.
 func origin(r *approvals.Request) string {
 	var parts []string
 	for _, one := range []struct{ name, value string }{

@@ -86,7 +86,7 @@ func (c *clicks) formExcuse(err error) string {
 	return text
 }
 
-// take decides what a form says.
+// take submits the decision in a form.
 func (c *clicks) take(ctx context.Context, click *slackapi.InteractionCallback) error {
 	who, err := c.reviewer(ctx, click)
 	if err != nil {

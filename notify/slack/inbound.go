@@ -34,7 +34,7 @@ func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := c.verify(r.Header, body); err != nil {
-		c.unsigned.Do(func() { // whoever reaches the address can send these
+		c.unsigned.Do(func() { // everybody who reaches the address can send these
 			c.log.Warn("a request that is not signed by Slack was refused; is slack.signing_secret that of the app, and the clock right?", "error", err)
 		})
 		http.Error(w, "this is not signed by Slack", http.StatusUnauthorized)

@@ -1,13 +1,13 @@
 // Package slack announces requests in Slack, and takes the answers of reviewers there.
 //
 // A card is one message: the calls that a model made together, each with a row of
-// buttons. Cards of one run stand in one thread. A button is there only where the
+// buttons. Cards of one run are in one thread. A button is there only where the
 // whole call is: what does not fit into a message is linked to the inbox, and cannot
 // be approved from Slack.
 //
-// What a model or a person has written is shown as it is and does nothing: it stands
-// in code, with &, < and > escaped, characters that are not seen written as escapes,
-// and Slack told to look for no names and links.
+// Texts of models and people are shown as they are and have no effect: they are in code,
+// with &, < and > escaped and invisible characters written as escapes, and Slack does not
+// parse them for names and links.
 //
 // Clicks come over Socket Mode ([Channel.Listen]) or over HTTP, signed
 // ([Channel.ServeHTTP]). Who clicks is a reviewer by their Slack user id; whether

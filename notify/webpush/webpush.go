@@ -34,17 +34,17 @@ type Gate interface {
 type Options struct {
 	Store Store
 	Gate  Gate
-	// Reviewer knows the reviewers of the configuration, and HoldsToken which of them
-	// prove who they are by a token. Who has none is told while their sign-in holds; by
-	// the rights that they had then, where the configuration does not name them and
-	// Rights are the same: all of the configuration that gives rights.
+	// Reviewer finds the reviewers of the configuration, and HoldsToken reports which of
+	// them have a token. Those without one get notifications while their sign-in is valid;
+	// with the rights of their sign-in, where the configuration does not name them and
+	// Rights has not changed: all of the configuration that gives rights.
 	Reviewer   func(name string) (reviewers.Reviewer, bool)
 	HoldsToken func(name string) bool
 	Rights     string
-	// Contact is how push services reach the operator: an e-mail address or an https
-	// URL.
+	// Contact is the address of the operator for push services: an e-mail address or an
+	// https URL.
 	Contact string
-	// Preview has the arguments shown, as lists show them.
+	// Preview shows the arguments as lists do.
 	Preview bool
 	// Private permits push services on private and loopback addresses, and http.
 	Private bool

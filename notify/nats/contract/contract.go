@@ -1,6 +1,6 @@
-// Package contract writes what heldcall says over NATS as an AsyncAPI 3.0 document:
+// Package contract describes heldcall's messages over NATS as an AsyncAPI 3.0 document:
 // the subjects of [store] and [nats.Endpoints], and the Go types that go over them.
-// docs/asyncapi.yaml is it; `make contract` writes the file anew.
+// `make contract` writes it to docs/asyncapi.yaml.
 package contract
 
 import (
@@ -20,8 +20,8 @@ import (
 // Document is the contract.
 func Document() object {
 	w := &writer{types: schema.New(), channels: object{}, operations: object{}, messages: object{}, replies: object{}}
-	w.tells("requests", store.RequestSubject, store.StreamRequests, "A new request, once.", reflect.TypeFor[approvals.Request]())
-	events := w.tells("events", store.EventSubject, store.StreamEvents, "An entry of the audit log.", reflect.TypeFor[approvals.Event]())
+	w.publishes("requests", store.RequestSubject, store.StreamRequests, "A new request, once.", reflect.TypeFor[approvals.Request]())
+	events := w.publishes("events", store.EventSubject, store.StreamEvents, "An entry of the audit log.", reflect.TypeFor[approvals.Event]())
 	events["parameters"].(object)["id"] = object{"description": "Of the grant or the request that it is about, else of the run, else of the event itself."}
 	for _, e := range nats.Endpoints() {
 		w.answers(e)
