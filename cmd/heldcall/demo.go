@@ -65,8 +65,8 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	return playWithPerson(ctx, stage, s, t)
 }
 
-// audience is who reads along. When it has gone, as behind `| head`, the demo ends
-// and tidies up.
+// audience is the reader of the output. When it has gone, as with `| head`, the demo ends
+// and cleans up.
 type audience struct {
 	out   io.Writer
 	leave func()

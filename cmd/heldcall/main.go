@@ -90,8 +90,8 @@ func execute(ctx context.Context, args []string, s *streams, hup *hangups) int {
 	return exitCode(err)
 }
 
-// printHelp prints a command's help, and that of the command it stands for when
-// none of its own is named: `heldcall requests` takes the flags of its list.
+// printHelp prints a command's help, and that of its default command when no other is
+// named: `heldcall requests` takes the flags of its list.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
 		return err

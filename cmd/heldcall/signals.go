@@ -12,7 +12,7 @@ import (
 )
 
 // haste is how long after the first signal others count as that one: a key
-// pressed twice, or a supervisor that tells the process and its group.
+// pressed twice, or a supervisor that signals the process and its group.
 const haste = time.Second
 
 // untilSignal returns a context that ends with the first signal to stop: an
@@ -36,9 +36,8 @@ func untilSignal() (context.Context, *hangups) {
 	return ctx, hup
 }
 
-// hangups hands SIGHUP on to a command for which it means to read its files again.
-// It does not where the signal says that the terminal has closed in which heldcall
-// was started: then that stops.
+// hangups passes SIGHUP on to a command that reads its files again then. It does not where
+// the terminal has closed in which heldcall was started: then heldcall stops.
 type hangups struct {
 	terminal bool // there was one at the start
 	taken    atomic.Bool
