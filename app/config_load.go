@@ -73,8 +73,8 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, strict
 	return config, problems, nil
 }
 
-// resolvePaths makes relative paths relative to the folder of the file. What
-// stands in no file is relative to the working directory.
+// resolvePaths makes relative paths relative to the folder of the file. Without a
+// file they are relative to the working directory.
 func (c *Config) resolvePaths(folder string) {
 	paths := []*string{
 		&c.Policy.File, &c.NATS.Dir, &c.NATS.Creds, &c.NATS.NKey,

@@ -129,8 +129,8 @@ func (c ConsoleConfig) twoNames() []string {
 	return names
 }
 
-// consoleAddress says what is wrong with the console's URL for a provider: it is
-// sent to it as it stands, and nothing may stand behind the host.
+// consoleAddress reports what is wrong with the console's URL for a provider, which gets it
+// unchanged: it must end after the host.
 func consoleAddress(address string) error {
 	if address == "" {
 		return fmt.Errorf("is missing")

@@ -45,7 +45,7 @@ func (r *configValidator) validateConsole(c *ConsoleConfig) {
 	r.validateOIDC(c)
 }
 
-// validateContact checks what push services are told of the operator.
+// validateContact checks the address of the operator for push services.
 func (r *configValidator) validateContact(contact string) {
 	if contact == "" {
 		return
