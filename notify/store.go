@@ -11,7 +11,7 @@ type Store interface {
 	// Follow hands over every event of some types, from the moment the channel was
 	// first followed, to one of the replicas that follow it, until the context ends.
 	// A message that is neither done nor being worked on for half a minute, or whose
-	// process has died, is handed over again. following is called once the channel is
+	// process has died, is delivered again. following is called once the channel is
 	// followed: no event after that is missed. take must not block for long.
 	Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(approvals.Event, Message)) error
 	// Note reads the record of a channel under a key; revision 0: there is none.
@@ -23,13 +23,13 @@ type Store interface {
 
 // Message acknowledges one event on its way to a channel. It does not hold the event:
 // many may wait for a channel that is down.
-type Message interface {
-	Done()    // it need not be handed over again
+type Message = interface {
+	Done()    // it need not be delivered again
 	Working() // it is being worked on
-	Return()  // it is handed over again at once, to any replica
+	Return()  // it is delivered again at once, to any replica
 }
 
-// Requests is what this package needs of [approvals.Gate].
+// Requests is what this package needs of [gate.Gate].
 type Requests interface {
 	Request(ctx context.Context, id string) (approvals.Request, error)
 	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)

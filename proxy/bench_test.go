@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
@@ -22,7 +24,7 @@ import (
 // measures the data plane alone.
 type stateless struct{}
 
-func (stateless) Open(context.Context, []approvals.Request) (*approvals.Hold, error) {
+func (stateless) Open(context.Context, []approvals.Request) (*gate.Hold, error) {
 	return nil, approvals.ErrStoreUnavailable
 }
 func (stateless) Record(context.Context, ...approvals.Event) error { return nil }
@@ -99,7 +101,7 @@ func benchmarkProxy(b *testing.B, answer []byte, end string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o.Policy = func(string) proxy.Policy { return rules }
+	o.Judge = func(string) proxy.Judge { return judge.NewRules(rules) }
 	p, err := proxy.New(o)
 	if err != nil {
 		b.Fatal(err)

@@ -1,117 +1,241 @@
 package proxy
 
 import (
-	"bytes"
-	"context"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/heldcall/heldcall/proxy/route"
+	"github.com/heldcall/heldcall/proxy/trace"
+	"github.com/heldcall/heldcall/proxy/turn"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/oklog/ulid/v2"
 	"github.com/valyala/fasthttp"
 )
 
-// serve takes one request, top to bottom: route, identify, read, splice, and
-// then the exchange with upstream, as far as it goes before the agent gets its
-// first byte. The rest of it runs while the body is written.
+// exchange is one HTTP exchange with an agent: a request and its answer. A request on a
+// gated route is answered by a turn, one without calls by copying.
+type exchange struct {
+	proxy *Proxy
+	agent agent
+	route route.Route
+	id    string // of the turn
+	began time.Time
+	spans *trace.Spans // nil while tracing is off
+
+	upstream gatedUpstream
+	request  turn.Request
+	turn     *turn.Turn         // nil on a route without calls
+	copied   *upstream.Response // whose body is copied, nil on a gated route
+	outcome  string             // of an exchange without a turn
+	open     bool               // it is counted as an open stream
+}
+
+// serve answers one request, top to bottom: read it, route it, and let a turn answer it as
+// far as it goes before the agent gets its first byte. The rest runs while the body is
+// written: see [relay].
 func (p *Proxy) serve(ctx *fasthttp.RequestCtx) {
-	x := p.newExchange(ctx)
+	x := &exchange{proxy: p, agent: newAgent(p.base, ctx), route: route.Route{Label: route.Unknown}, id: ulid.Make().String(), began: time.Now()}
 	defer func() {
 		if r := recover(); r != nil {
 			x.panicked(r)
-			clearResponse(&ctx.Response)
+			x.agent.ResetHead()
 			p.answerError(ctx, x.route.Dialect, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
 		}
-		ctx.Response.Header.Set(headerTurn, x.turn)
+		ctx.Response.Header.Set(headerTurn, x.id)
 		p.metrics.request(x.route.Label, ctx.Response.StatusCode())
-		if !ctx.Response.IsBodyStream() { // else the relay does
-			x.spans.end(x)
+		if !x.agent.streams() { // else the relay does
+			x.endSpans()
 		}
 	}()
-	if refusal := x.start(); refusal != nil {
+	if refusal := x.start(&ctx.Request); refusal != nil {
 		x.release()
-		x.spans.failed(refusal)
-		p.refuse(ctx, x.route.Dialect, refusal)
+		x.refuse(refusal)
 	}
 }
 
-// newExchange is the exchange of a request that has not been looked at.
-func (p *Proxy) newExchange(ctx *fasthttp.RequestCtx) *exchange {
-	x := &exchange{p: p, fasthttp: ctx, route: route.Route{Label: route.Unknown}, turn: ulid.Make().String(), began: time.Now()}
-	x.ctx, x.cancel = context.WithCancelCause(p.base)
-	x.unwatch = func() {}
-	return x
-}
-
-// start finds the request's way and goes it. An error of heldcall's own refuses
-// the request before upstream was asked.
-func (x *exchange) start() (refusal *intercept.Error) {
-	x.route, refusal = x.p.route(x.fasthttp)
-	x.spans = x.p.beginSpans(x)
+// start routes the request and begins the answer. The error refuses the request before
+// upstream was asked.
+func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
+	var r agentRequest
+	r.read(req)
+	x.route, refusal = x.proxy.route(&r)
+	x.beginSpans(&r, &req.Header)
 	if refusal != nil {
 		return refusal
 	}
-	if conn, ok := x.fasthttp.Conn().(*agentconn.Conn); ok {
-		x.unwatch = conn.OnDisconnect(x.cancel)
-		conn.ShrinkMemory(len(x.fasthttp.Request.Body()))
-	}
+	x.agent.watch()
 	if x.route.Dialect == nil {
-		return x.passUngated()
+		return x.passUngated(r.envelope(x.route.Path), &req.Header)
 	}
-	if refusal := x.prepare(); refusal != nil {
+	if r.otherCharset {
+		return badRequest("the character set of the request body is not UTF-8")
+	}
+	x.upstream = gatedUpstream{x.route.Upstream, &req.Header}
+	x.request = x.turnRequest(&r)
+	x.turn = x.proxy.turns.New(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans)
+	if refusal := x.turn.Prepare(); refusal != nil {
 		return refusal
 	}
-	x.pulse = x.p.pulse(x.route.Dialect.Name(), &x.fasthttp.Request.Header)
-	x.serve()
+	x.answer()
 	return nil
 }
 
-// panicked ends an exchange at a fault of heldcall's own.
+// turnRequest is the agent's request as a turn answers it.
+func (x *exchange) turnRequest(r *agentRequest) turn.Request {
+	p := x.proxy
+	client := p.client(r)
+	return turn.Request{
+		Turn: x.id, Began: x.began, Route: x.route.Label, Dialect: x.route.Dialect, Envelope: r.envelope(x.route.Path),
+		Client: client, APIKey: r.apiKey(), Principal: p.principal(client, r), Session: r.text(idSession), Run: r.text(idRun),
+		Retried: r.retried(), IdempotencyKey: r.text(idIdempotency),
+		Pulse: p.heartbeat(x.route.Dialect.Name(), r.userAgent), Silent: p.options.Heartbeat == HeartbeatOff,
+	}
+}
+
+// answer lets the turn answer, in the handler.
+func (x *exchange) answer() {
+	ended, err := x.turn.Run()
+	if !ended {
+		x.stream(unknownLength)
+		return
+	}
+	x.end()
+	if err != nil {
+		x.agent.ResetHead()
+		x.agent.close()
+		x.proxy.answerError(x.agent.fasthttp, x.route.Dialect, turn.Explain(err))
+	}
+}
+
+// stream lets the rest of the exchange run while the body is written.
+func (x *exchange) stream(length int) {
+	x.proxy.metrics.openStreams.Inc()
+	x.open = true
+	x.agent.stream(&relay{x}, length)
+}
+
+// resume runs the rest of the exchange: the body is written to w. An error says that the
+// answer must not end properly.
+func (x *exchange) resume(w io.Writer) error {
+	if err := x.agent.begin(w, x.route.Upstream.Redactor.Redact); err != nil {
+		x.disconnected()
+		return err
+	}
+	var err error
+	if x.turn != nil {
+		_, err = x.turn.Run()
+	} else {
+		err = x.copyBody()
+	}
+	x.end()
+	if err != nil {
+		return err
+	}
+	return x.agent.end()
+}
+
+// disconnected ends an exchange whose agent has disconnected.
+func (x *exchange) disconnected() {
+	if x.turn != nil {
+		x.turn.Disconnected()
+	} else {
+		x.outcome = "agent_gone"
+	}
+	x.end()
+}
+
+// panicked ends an exchange after a panic.
 func (x *exchange) panicked(fault any) {
-	x.p.log.Error("panic while serving a request", "turn", x.turn, "panic", fault, "stack", string(debug.Stack()))
-	x.outcome = "failed"
-	x.close()
+	if x.turn != nil {
+		x.turn.Panicked(fault)
+	} else {
+		x.proxy.log.Error("panic while serving a request", "turn", x.id, "panic", fault, "stack", string(debug.Stack()))
+		x.outcome = "failed"
+	}
+	x.end()
 }
 
-func (p *Proxy) refuse(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *intercept.Error) {
-	p.metrics.refused(e.Code)
-	p.log.Debug("request refused", "code", e.Code, "error", e)
-	p.answerError(ctx, d, e)
+// end ends an exchange of which upstream was asked, and counts it. A turn counts itself.
+func (x *exchange) end() {
+	x.release()
+	if x.turn == nil {
+		x.proxy.turns.Ended(x.route.Label, x.outcome)
+	}
 }
 
-// route finds where a request goes. Requests whose framing or target two servers
-// could read in different ways go nowhere.
-func (p *Proxy) route(ctx *fasthttp.RequestCtx) (route.Route, *intercept.Error) {
+// release returns everything that the exchange has. A turn does so for itself.
+func (x *exchange) release() {
+	if x.copied != nil { // before its context ends, so that the connection can be kept
+		x.copied.Close()
+		x.copied = nil
+	}
+	x.agent.release()
+	if x.open {
+		x.proxy.metrics.openStreams.Dec()
+		x.open = false
+	}
+}
+
+// refuse answers with an error of heldcall's own.
+func (x *exchange) refuse(e *intercept.Error) {
+	x.spans.Failed(e)
+	x.proxy.metrics.refused(e.Code)
+	x.proxy.log.Debug("request refused", "code", e.Code, "error", e)
+	x.proxy.answerError(x.agent.fasthttp, x.route.Dialect, e)
+}
+
+// beginSpans begins the span of the request.
+func (x *exchange) beginSpans(read *agentRequest, h *fasthttp.RequestHeader) {
+	o := x.proxy.options.Tracing
+	if o.Tracer == nil {
+		return
+	}
+	r := trace.Request{Method: read.method, Path: read.path, Route: x.route.Label, Turn: x.id, Began: x.began, Parent: traceContext(h)}
+	if x.route.Upstream != nil {
+		r.Redactor = x.route.Upstream.Redactor
+	}
+	x.spans = trace.Begin(o, r)
+}
+
+// endSpans ends the span of the request.
+func (x *exchange) endSpans() {
+	outcome := x.outcome
+	if x.turn != nil {
+		outcome = x.turn.Outcome()
+	}
+	x.spans.End(x.agent.fasthttp.Response.StatusCode(), outcome)
+}
+
+// route finds where a request goes. Requests whose framing or target two servers could
+// read in different ways go nowhere.
+func (p *Proxy) route(r *agentRequest) (route.Route, *intercept.Error) {
 	none := route.Route{Label: route.Unknown}
-	h := &ctx.Request.Header
-	isFolded := folded(h.RawHeaders()) // before anything reads them: fasthttp joins folded lines in place
-	has := framingOf(h)
 	switch {
-	case isFolded:
+	case r.folded:
 		return none, badRequest("a header of the request is folded over several lines")
-	case !bytes.Equal(h.Protocol(), []byte("HTTP/1.1")):
+	case !r.isHTTP11:
 		return none, badRequest("the protocol is not HTTP/1.1, which streamed answers need (nginx: proxy_http_version 1.1)")
-	case has.transferEncoding && has.contentLength:
+	case r.has(idTransferEncoding) && r.has(idContentLength):
 		return none, badRequest("the request has both Transfer-Encoding and Content-Length")
-	case has.upgrade:
-		return none, refusedUpgrade(string(ctx.URI().PathOriginal()))
-	case has.contentEncoding:
+	case r.has(idUpgrade):
+		return none, refusedUpgrade(r.path)
+	case r.has(idContentEncoding):
 		return none, badRequest("the request body is compressed; send it as it is")
 	}
-	path, err := route.NormalPath(string(ctx.URI().PathOriginal()))
+	path, err := route.NormalPath(r.path)
 	if err != nil {
 		return none, badRequest(err.Error())
 	}
-	return p.router.Find(string(h.Method()), path)
+	return p.router.Find(r.method, path)
 }
 
-// refusedUpgrade is the error for an agent that wants to leave HTTP. Codex tries
-// a WebSocket first: 426 lets it go on with POST at once, where any other status
-// makes it try again for seconds.
+// refusedUpgrade is the error for an agent that wants to leave HTTP. Codex tries a
+// WebSocket first: after 426 it continues with POST at once, after any other status it
+// tries again for seconds.
 func refusedUpgrade(path string) *intercept.Error {
 	e := &intercept.Error{Code: intercept.CodeRouteNotGated, Reason: "protocol upgrades (WebSocket) can carry tool calls that heldcall does not gate; use HTTP streaming"}
 	if strings.HasSuffix(strings.ToLower(strings.TrimRight(path, "/")), "/responses") {
@@ -122,48 +246,4 @@ func refusedUpgrade(path string) *intercept.Error {
 
 func badRequest(reason string) *intercept.Error {
 	return &intercept.Error{Code: intercept.CodeBadRequest, Reason: reason}
-}
-
-// envelope is the request as it goes upstream if nothing is changed.
-func (x *exchange) envelope() intercept.Envelope {
-	ctx := x.fasthttp
-	return intercept.Envelope{
-		Method: string(ctx.Method()), Path: x.route.Path, Query: string(ctx.URI().QueryString()), Body: ctx.Request.Body(),
-	}
-}
-
-// prepare reads the agent's request, looks up what it goes on from, and makes of
-// it what goes upstream.
-func (x *exchange) prepare() *intercept.Error {
-	if x.isDraining() {
-		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "it is shutting down; send the request again"}
-	}
-	if !readAlike(&x.fasthttp.Request.Header) {
-		return badRequest("the character set of the request body is not UTF-8")
-	}
-	var err error
-	if x.req, err = x.route.Dialect.Request(x.envelope()); err != nil {
-		return asError(err, intercept.CodeBadRequest)
-	}
-	if refusal := x.follow(); refusal != nil {
-		return refusal
-	}
-	if refusal := x.admit(); refusal != nil {
-		return refusal
-	}
-	x.spans.identified(x)
-	if refusal := x.splice(); refusal != nil {
-		return refusal
-	}
-	x.countOffer()
-	if refusal := x.judgeOffer(x.req); refusal != nil {
-		return refusal
-	}
-	if refusal := x.spend(); refusal != nil {
-		return refusal
-	}
-	x.answer = x.req.Answer(intercept.Limits{
-		Pass: x.passByName, MaxBytes: x.p.options.MaxBody, MaxContinuations: x.p.options.MaxContinuations, TurnID: x.turn,
-	})
-	return nil
 }

@@ -1,15 +1,13 @@
 package proxy
 
 import (
-	"bytes"
-
-	"github.com/valyala/fasthttp"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// Heartbeat is the form of what is sent in a stream while it is held. A whole
-// answer has one form only, blanks before the JSON.
+// Heartbeat is the form of what is sent in a stream while it is held. A whole answer has
+// one form only, blanks before the JSON.
 type Heartbeat string
 
 // The forms of a heartbeat.
@@ -61,13 +59,13 @@ var pulses = map[Heartbeat]intercept.Pulse{
 	HeartbeatComment: intercept.PulseComment, HeartbeatEvent: intercept.PulseEvent, HeartbeatDelta: intercept.PulseDelta,
 }
 
-// pulse is the form of heartbeats for a client, as configured or by the table.
-func (p *Proxy) pulse(dialect string, h *fasthttp.RequestHeader) intercept.Pulse {
+// heartbeat is the form of heartbeats for a client, as configured or by the table.
+func (p *Proxy) heartbeat(dialect string, userAgent []byte) intercept.Pulse {
 	if p.options.Heartbeat != HeartbeatAuto {
 		return pulses[p.options.Heartbeat]
 	}
 	for _, row := range clientHeartbeats {
-		if row.Dialect == dialect && bytes.HasPrefix(h.UserAgent(), []byte(row.UserAgent)) {
+		if row.Dialect == dialect && strings.HasPrefix(string(userAgent), row.UserAgent) {
 			return pulses[row.Form]
 		}
 	}

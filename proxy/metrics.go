@@ -3,128 +3,42 @@ package proxy
 import (
 	"strconv"
 
-	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics of the data plane. Every label is an enumeration.
+// metrics of agents' requests. Package turn has those of the answers. Every label is an
+// enumeration.
 type metrics struct {
-	requests      *prometheus.CounterVec
-	refusals      *prometheus.CounterVec
-	turns         *prometheus.CounterVec
-	verdicts      *prometheus.CounterVec
-	outcomes      *prometheus.CounterVec
-	ruleDenials   *prometheus.CounterVec
-	hosted        *prometheus.CounterVec
-	failedClosed  *prometheus.CounterVec
-	storeErrors   *prometheus.CounterVec
-	continuations prometheus.Counter
-	spliced       prometheus.Counter
-	unplaced      prometheus.Counter
-	openStreams   prometheus.Gauge
-	firstByte     *prometheus.HistogramVec
-	overhead      prometheus.Histogram
-	release       prometheus.Histogram
+	requests    *prometheus.CounterVec
+	refusals    *prometheus.CounterVec
+	openStreams prometheus.Gauge
 }
 
-func newMetrics(reg prometheus.Registerer, dialects []intercept.Dialect) *metrics {
+func newMetrics(reg prometheus.Registerer) *metrics {
 	f := promauto.With(reg)
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return f.NewCounterVec(prometheus.CounterOpts{Name: "heldcall_" + name, Help: help}, labels)
-	}
 	m := &metrics{
-		requests:     counter("requests_total", "Agent requests by route and status.", "route", "status"),
-		refusals:     counter("refused_requests_total", "Requests that heldcall answered with an error of its own before asking upstream, by code.", "code"),
-		turns:        counter("turns_total", "Answers of gated routes by dialect and how they ended.", "dialect", "outcome"),
-		verdicts:     counter("call_verdicts_total", "What policy said of tool calls.", "verdict"),
-		outcomes:     counter("calls_total", "How tool calls ended.", "outcome"),
-		ruleDenials:  counter("rule_denials_total", "Tool calls that policy denied, by the rule; grant stands for all grants.", "rule"),
-		hosted:       counter("hosted_tools_total", "Tools run by the provider that requests offered, by what policy said of the offer.", "verdict"),
-		failedClosed: counter("failed_closed_total", "Answers that were not released, by code.", "code"),
-		storeErrors:  counter("proxy_store_errors_total", "Operations on durable state that failed in the data plane.", "operation"),
-		continuations: f.NewCounter(prometheus.CounterOpts{
-			Name: "heldcall_continuations_total",
-			Help: "Upstream requests that heldcall made itself to tell the model of a denial.",
-		}),
-		spliced: f.NewCounter(prometheus.CounterOpts{
-			Name: "heldcall_spliced_turns_total",
-			Help: "Hidden turns put back into agents' requests.",
-		}),
-		unplaced: f.NewCounter(prometheus.CounterOpts{
-			Name: "heldcall_unplaced_turns_total",
-			Help: "Hidden turns without a certain place in the agent's history, in each request that brings them.",
-		}),
+		requests: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "heldcall_requests_total", Help: "Agent requests by route and status.",
+		}, []string{"route", "status"}),
+		refusals: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "heldcall_refused_requests_total", Help: "Requests that heldcall answered with an error of its own before asking upstream, by code.",
+		}, []string{"code"}),
 		openStreams: f.NewGauge(prometheus.GaugeOpts{
-			Name: "heldcall_open_streams",
-			Help: "Answers that are being written to agents, held ones included.",
-		}),
-		firstByte: f.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "heldcall_upstream_first_byte_seconds",
-			Help: "Time from the request to upstream to the head of its answer.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
-		}, []string{"dialect"}),
-		overhead: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "heldcall_overhead_seconds",
-			Help: "Time that heldcall's own work added: before the upstream request, and from the last ruling to the release.", Buckets: prometheus.ExponentialBuckets(0.00001, 2.5, 14),
-		}),
-		release: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "heldcall_decision_to_release_seconds",
-			Help: "Time from a turn's last decision to its release.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
+			Name: "heldcall_open_streams", Help: "Answers that are being written to agents, held ones included.",
 		}),
 	}
-	m.zero(dialects)
-	return m
-}
-
-// zero creates the series that alerts look for, so that they exist before the
-// first event.
-func (m *metrics) zero(dialects []intercept.Dialect) {
-	for _, dialect := range dialects {
-		for _, outcome := range []string{"passed", "upstream_error", "failed"} {
-			m.turns.WithLabelValues(dialect.Name(), outcome)
-		}
-	}
-	for _, v := range []policy.Action{policy.Allow, policy.Deny, policy.Ask} {
-		m.verdicts.WithLabelValues(string(v))
-		m.hosted.WithLabelValues(string(v))
-	}
-	for _, o := range []approvals.Outcome{
-		approvals.OutcomeAllowedByRule, approvals.OutcomeAllowedByPerson, approvals.OutcomeAllowedByTimeout, approvals.OutcomeModified,
-		approvals.OutcomeDeniedByRule, approvals.OutcomeDeniedByPerson, approvals.OutcomeExpired, approvals.OutcomeCancelled, approvals.OutcomeAborted,
-	} {
-		m.outcomes.WithLabelValues(string(o))
-	}
-	for _, operation := range []string{"open", "record", "cancel", "turns"} {
-		m.storeErrors.WithLabelValues(operation)
-	}
-	for _, c := range []intercept.Code{
-		intercept.CodeUpstreamUnreachable, intercept.CodeUpstreamCut, intercept.CodeAnswerNotUnderstood, intercept.CodeStoreUnavailable, intercept.CodeShuttingDown, intercept.CodeOverloaded,
-	} {
-		m.failedClosed.WithLabelValues(string(c))
-	}
-	for _, c := range []intercept.Code{
+	for _, c := range []intercept.Code{ // so that alerts find a series before the first event
 		intercept.CodeBadRequest, intercept.CodeRouteNotGated, intercept.CodeRequestTooLarge, intercept.CodeRunAborted, intercept.CodeHostedToolRefused, intercept.CodeShuttingDown,
 		intercept.CodeOverloaded,
 	} {
 		m.refusals.WithLabelValues(string(c))
 	}
+	return m
 }
 
 func (m *metrics) request(route string, status int) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 }
 func (m *metrics) refused(code intercept.Code) { m.refusals.WithLabelValues(string(code)).Inc() }
-func (m *metrics) verdict(a policy.Action)     { m.verdicts.WithLabelValues(string(a)).Inc() }
-func (m *metrics) outcome(o approvals.Outcome) { m.outcomes.WithLabelValues(string(o)).Inc() }
-
-// deniedBy counts a call that policy denied. The rules of a policy are few; the
-// ids of grants are not.
-func (m *metrics) deniedBy(v policy.Verdict) {
-	rule := v.Rule
-	if len(v.Grants) > 0 {
-		rule = "grant"
-	}
-	m.ruleDenials.WithLabelValues(rule).Inc()
-}

@@ -1,16 +1,15 @@
-// Package proxy is the data plane: it takes an agent's request, lets the model
-// answer it, holds the calls that policy does not decide, and releases, rewrites
-// or denies them. It is the only place where the wire (package intercept) and
-// the domain (package approvals) meet. It and package upstream alone import fasthttp.
+// Package proxy is the data plane: it takes an agent's request, lets the model answer it,
+// holds the calls that policy does not decide, and releases, rewrites or denies them. With
+// its subpackages it is the only place where the wire (package intercept) and the domain
+// (package approvals) meet. It and package upstream alone import fasthttp.
 //
-// Read it from handler.go (one request, top to bottom) by exchange.go (the turn
-// loop as a small state machine) and judge.go (calls become requests, requests
-// become rulings) to the packages upstream (the leg to a model API) and agentconn (agents'
+// Read it from handler.go (one request, top to bottom) by request.go and agent.go (what is
+// read of fasthttp's request, and how its answer is written) to the packages turn (the
+// answer to a gated request), upstream (requests to a model API) and agentconn (agents'
 // connections).
 package proxy
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,8 +19,9 @@ import (
 	"unicode"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/trace"
+	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -43,7 +43,7 @@ type Options struct {
 	AbortRest        time.Duration // how long after an abort the same conversation is not taken for a new one; 0: 1 min
 
 	Dialects []intercept.Dialect
-	Policy   func(client string) Policy // in force for a client by its KeySHA256, "" for who is none
+	Judge    func(client string) Judge // of the calls of a client by its KeySHA256, "" for a client that is not configured
 	Gate     Gate
 	Turns    Turns
 	// Used is told the ids of the grants that decided a call. It must not wait; nil:
@@ -71,34 +71,17 @@ type Client struct {
 	Principal approvals.Principal
 }
 
-// Policy judges calls. [policy.Policy] implements it.
-type Policy interface {
-	Judge(policy.Call) policy.Verdict
-	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
-	JudgeHosted(approvals.Principal, string) policy.Verdict
-}
+// Judge returns the verdicts on the calls of a client. [judge.Rules] implements it.
+type Judge = turn.Judge
 
-// Gate asks people and writes the audit log. [approvals.Gate] implements it.
-type Gate interface {
-	Open(ctx context.Context, requests []approvals.Request) (*approvals.Hold, error)
-	Record(ctx context.Context, events ...approvals.Event) error
-	RunState(id string) approvals.RunState
-	LookUp(id string) (approvals.Run, bool)
-	Steered() bool // whether any run is anything but running
-	AwaitResume(ctx context.Context, id string) error
-}
+// Gate asks people and writes the audit log. [gate.Gate] implements it.
+type Gate = turn.Gate
 
 // Turns keeps hidden turns by session.
-type Turns interface {
-	AnyTurns() bool
-	HasTurns(session string) bool
-	Turns(ctx context.Context, session string) ([][]byte, error)
-	PutTurn(ctx context.Context, session, id string, value []byte) error
-	// TakeTurn is PutTurn for the first who comes; taken is false for all others,
-	// until DropTurn.
-	TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error)
-	DropTurn(ctx context.Context, session, id string) error
-}
+type Turns = turn.Store
+
+// Tracing sets which spans are made. The zero value: none.
+type Tracing = trace.Options
 
 func (o *Options) validate() error {
 	var errs []error
@@ -119,8 +102,8 @@ func (o *Options) validate() error {
 	if o.Keepalive <= 0 || o.MaxBody <= 0 || o.MaxContinuations < 0 || o.MaxDenials < 0 {
 		errs = append(errs, errors.New("keepalive and max_body must be positive, max_continuations and max_denials not negative"))
 	}
-	if o.Policy == nil || o.Gate == nil || o.Turns == nil || len(o.Dialects) == 0 {
-		errs = append(errs, errors.New("dialects, policy, gate and turns are needed"))
+	if o.Judge == nil || o.Gate == nil || o.Turns == nil || len(o.Dialects) == 0 {
+		errs = append(errs, errors.New("dialects, judge, gate and turns are needed"))
 	}
 	return errors.Join(errs...)
 }

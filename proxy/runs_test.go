@@ -53,24 +53,24 @@ func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer b.Shutdown(context.WithoutCancel(t.Context()))
-			b.options.AbortRest = time.Hour
+			b.turns.Limits.AbortRest = time.Hour
 			first := b.held(c, c.first)
 			b.decide(first, approvals.ActionAbortRun)
 			if status, got := b.post(c, c.first); status != http.StatusForbidden || !strings.Contains(got, "1h0m0s after the stop") {
 				t.Errorf("at once: %d %s", status, got)
 			}
-			b.options.AbortRest = time.Nanosecond
+			b.turns.Limits.AbortRest = time.Nanosecond
 			if status, got := b.post(c, c.second); status != http.StatusForbidden {
 				t.Errorf("the stopped one goes on: %d %s", status, got)
 			}
-			if status, got := b.post(c, c.first, retryHeader, "1"); status != http.StatusForbidden {
+			if status, got := b.post(c, c.first, headerRetries, "1"); status != http.StatusForbidden {
 				t.Errorf("it tries again: %d %s", status, got)
 			}
-			second := b.held(c, c.first, retryHeader, "0")
+			second := b.held(c, c.first, headerRetries, "0")
 			if second.RunID != first.RunID+"-2" || second.SessionID != first.SessionID {
 				t.Errorf("run %q of %q follows %q of %q", second.RunID, second.SessionID, first.RunID, first.SessionID)
 			}
-			b.options.AbortRest = time.Hour
+			b.turns.Limits.AbortRest = time.Hour
 			b.decide(second, approvals.ActionApprove)
 			next := b.held(c, c.second)
 			if next.RunID != second.RunID {
@@ -82,7 +82,7 @@ func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
 					t.Errorf("stopped once more: %d %s", status, got)
 				}
 			}
-			b.options.AbortRest = time.Nanosecond
+			b.turns.Limits.AbortRest = time.Nanosecond
 			third := b.held(c, c.first)
 			if third.RunID != first.RunID+"-3" {
 				t.Errorf("run %q follows %q", third.RunID, second.RunID)
@@ -100,7 +100,7 @@ func TestNamedRunDoesNotBeginAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Shutdown(context.WithoutCancel(t.Context()))
-	b.options.AbortRest = time.Nanosecond
+	b.turns.Limits.AbortRest = time.Nanosecond
 	b.decide(b.held(c, c.first, headerRun, "r1"), approvals.ActionAbortRun)
 	if status, got := b.post(c, c.first, headerRun, "r1"); status != http.StatusForbidden || strings.Contains(got, "begun anew") {
 		t.Errorf("%d %s", status, got)

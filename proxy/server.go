@@ -9,15 +9,13 @@ import (
 	"math"
 	"net"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/heldcall/heldcall/proxy/route"
+	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
@@ -31,7 +29,10 @@ const (
 	forceCloseWait = 2 * time.Second
 )
 
-var errShuttingDown = errors.New("heldcall is shutting down")
+// defaultAbortRest is longer than clients wait before they send a request again
+// that failed: at most 8 s those of OpenAI and Anthropic, half a minute the last
+// time of six LangChain's.
+const defaultAbortRest = time.Minute
 
 // Proxy is the data plane.
 type Proxy struct {
@@ -40,23 +41,15 @@ type Proxy struct {
 	clients map[string]approvals.Principal // by SHA-256 of the key
 	log     *slog.Logger
 	metrics *metrics
-	offers  offers
-	runs    offers
-	counter *policy.Counter // of the calls that rules with a limit let pass
+	turns   *turn.Engine
 	server  *fasthttp.Server
 	ln      *agentconn.Listener
 	served  chan error
-	opening chan struct{} // a place for each hold that is being recorded
 	rest    rest
 	memory  *agentconn.Budget
 
-	asked    atomic.Int64 // requests for a new answer
-	offering atomic.Int64 // those of them that offer tools
-
-	base     context.Context // ends every exchange
-	stop     context.CancelCauseFunc
-	draining chan struct{} // closed when holds have to end
-	drain    sync.Once
+	base context.Context // ends every exchange
+	stop context.CancelCauseFunc
 }
 
 // New makes a proxy that is not listening yet.
@@ -67,20 +60,18 @@ func New(o Options) (*Proxy, error) {
 	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, defaultGrace)
 	o.AbortRest = cmp.Or(o.AbortRest, defaultAbortRest)
 	p := &Proxy{
-		options:  o,
-		clients:  make(map[string]approvals.Principal, len(o.Clients)),
-		log:      o.Log,
-		metrics:  newMetrics(o.Registerer, o.Dialects),
-		counter:  policy.NewCounter(maxCounts),
-		served:   make(chan error, 1),
-		opening:  make(chan struct{}, maxOpening),
-		rest:     rest{giveBack: freeMemory},
-		memory:   agentconn.NewBudget(cmp.Or(o.Memory, math.MaxInt64)),
-		draining: make(chan struct{}),
+		options: o,
+		clients: make(map[string]approvals.Principal, len(o.Clients)),
+		log:     o.Log,
+		metrics: newMetrics(o.Registerer),
+		served:  make(chan error, 1),
+		rest:    rest{giveBack: freeMemory},
+		memory:  agentconn.NewBudget(cmp.Or(o.Memory, math.MaxInt64)),
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
+	p.turns = p.newEngine()
 	var upstreams []*upstream.Client
 	for _, c := range o.Clients {
 		p.clients[strings.ToLower(c.KeySHA256)] = c.Principal
@@ -96,6 +87,20 @@ func New(o Options) (*Proxy, error) {
 	p.base, p.stop = context.WithCancelCause(context.Background())
 	p.server = p.newServer()
 	return p, nil
+}
+
+// newEngine makes the engine of the turns.
+func (p *Proxy) newEngine() *turn.Engine {
+	o := &p.options
+	return turn.NewEngine(turn.Options{
+		Limits: turn.Limits{
+			MaxBody: o.MaxBody, MaxContinuations: o.MaxContinuations, MaxDenials: o.MaxDenials,
+			Keepalive: o.Keepalive, MaxWait: o.MaxWait, AbortRest: o.AbortRest,
+		},
+		Gate: o.Gate, Store: o.Turns, Dialects: o.Dialects,
+		Judge: o.Judge,
+		Used:  o.Used, Held: p.rest.held, Log: p.log, Registerer: o.Registerer,
+	})
 }
 
 // newServer configures fasthttp so that none of its defaults cuts a long hold, a
@@ -143,6 +148,10 @@ func (p *Proxy) Start(ctx context.Context) error {
 	return nil
 }
 
+// ToolOffers returns how many requests on gated routes have asked for a new answer so
+// far, and how many of them offered the model tools.
+func (p *Proxy) ToolOffers() (requests, offering int) { return p.turns.ToolOffers() }
+
 // Served yields the error that ended serving, if it ended by itself.
 func (p *Proxy) Served() <-chan error { return p.served }
 
@@ -153,7 +162,7 @@ func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 // (the requests stay pending in the store), lets streams end for the grace
 // period, and then cuts what is left.
 func (p *Proxy) Shutdown(ctx context.Context) error {
-	p.drain.Do(func() { close(p.draining) })
+	p.turns.Drain()
 	p.rest.end()
 	if p.ln != nil {
 		_ = p.ln.Close() // fasthttp does not, if Serve has only just begun
@@ -161,7 +170,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(ctx, p.options.ShutdownGrace)
 	defer cancel()
 	err := p.server.ShutdownWithContext(grace)
-	p.stop(errShuttingDown)
+	p.stop(turn.ErrShuttingDown)
 	if err != nil {
 		force, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceCloseWait)
 		defer cancel()
@@ -207,13 +216,7 @@ func (p *Proxy) answerError(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *in
 	if d == nil {
 		d = p.spoken(ctx)
 	}
-	if conn, ok := ctx.Conn().(*agentconn.Conn); ok {
-		conn.DiscardBuffered() // of the answer that this is instead of
-	}
-	ctx.Response.ResetBody()
-	ctx.SetStatusCode(e.Status())
-	ctx.Response.Header.SetContentType("application/json")
-	ctx.SetBody(d.Error(e))
+	setError(ctx, e.Status(), d.Error(e))
 }
 
 // spoken is the dialect that the client seems to speak, else the first.

@@ -26,7 +26,8 @@ func TestErrorInsteadOfWholeAnswer(t *testing.T) {
 	conn := &agentconn.Conn{Conn: sent}
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init2(conn, nil, true)
-	(&exchange{fasthttp: ctx}).whole([]byte("answer"))
+	a := newAgent(t.Context(), ctx)
+	a.Finish([]byte("answer"))
 	if _, err := conn.Write([]byte("the head of the answer")); err != nil || sent.got != "" {
 		t.Fatalf("a small answer does not go out with its head, which was written as %q, %v", sent.got, err)
 	}

@@ -1,68 +1,95 @@
 package proxy
 
-import "github.com/heldcall/heldcall/intercept"
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/trace"
+	"github.com/valyala/fasthttp"
+)
 
 // wholeUpTo is the largest body of known length that is read before it is
 // written, so that it goes out in one piece.
 const wholeUpTo = 64 << 10
 
-// passUngated hands a request of a route without calls on, and its answer back,
-// untouched both ways; but its errors do not show the key.
-func (x *exchange) passUngated() *intercept.Error {
+// passUngated sends a request of a route without calls on, and its answer back, untouched
+// both ways; but its errors do not show the key.
+func (x *exchange) passUngated(e intercept.Envelope, h *fasthttp.RequestHeader) *intercept.Error {
 	x.outcome = "ungated"
-	u, h := x.route.Upstream, &x.fasthttp.Request.Header
-	ask := x.envelope()
-	up, err := u.Do(x.ctx, u.AppendRequestHead(nil, h, ask, false, x.spans.asks(x, ask)), ask.Body)
+	r, err := send(x.agent.ctx, x.route.Upstream, h, e, false, x.traceUngated(e))
 	if err != nil {
 		return noAnswer(err)
 	}
-	x.up = up
-	x.spans.headCame(up.Head.StatusCode())
-	u.CopyResponseHead(&x.fasthttp.Response.Header, up.Head, false)
-	length, known := up.Body.Length()
-	switch status := up.Head.StatusCode(); {
-	case x.fasthttp.IsHead():
+	x.copied = r
+	x.spans.UpstreamHead(r.Status())
+	r.CopyHead(x.agent.Head())
+	length, known := r.Body.Length()
+	switch status := r.Status(); {
+	case e.Method == fasthttp.MethodHead:
 		x.passHead()
 	case status < 200 || status > 299:
 		x.passError()
 	case known && length <= wholeUpTo:
 		x.passWhole()
 	case known:
-		x.begun, x.next = true, (*exchange).copyOn
+		x.agent.Start()
 		x.stream(int(length))
 	default:
-		x.begun, x.next = true, (*exchange).copyOn
+		x.agent.Start()
 		x.stream(unknownLength)
 	}
 	return nil
 }
 
+// traceUngated begins the span of the upstream request.
+func (x *exchange) traceUngated(e intercept.Envelope) trace.Context {
+	return x.spans.UpstreamRequest(trace.UpstreamRequest{Envelope: e, Addr: x.route.Upstream.Addr, Route: x.route.Label})
+}
+
+// copyBody copies the upstream's body to the agent as it is.
+func (x *exchange) copyBody() error {
+	for {
+		p, err := x.copied.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := x.agent.Write(p); err != nil {
+			return err
+		}
+	}
+}
+
 func (x *exchange) passWhole() {
-	defer x.close()
-	whole, err := x.up.Body.ReadAll(wholeUpTo)
+	defer x.end()
+	whole, err := x.copied.ReadAll(wholeUpTo)
 	if err != nil {
-		x.refuse(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end", Err: err})
+		x.refuseUngated(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end", Err: err})
 		return
 	}
-	x.whole(whole)
+	x.agent.Finish(whole)
 }
 
 // passError passes upstream's own error on, but for the key that it may quote.
 func (x *exchange) passError() {
-	defer x.close()
-	resp, redactor := &x.fasthttp.Response, x.route.Upstream.Redactor
-	body, err := x.up.Body.ReadAll(x.p.options.MaxBody)
+	defer x.end()
+	resp, redactor, limit := &x.agent.fasthttp.Response, x.route.Upstream.Redactor, x.proxy.options.MaxBody
+	body, err := x.copied.ReadAll(limit)
 	if err != nil {
-		x.refuse(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
+		x.refuseUngated(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
 		return
 	}
 	resp.SetBodyRaw(body)
 	if len(redactor) == 0 {
 		return
 	}
-	if !plain(resp.Header.ContentEncoding()) {
-		if body, err = resp.BodyUncompressedWithLimit(x.p.options.MaxBody); err != nil {
-			x.refuse(intercept.NotUnderstood("it is an error (status %d) in a coding that heldcall cannot look into", resp.StatusCode()))
+	if !identityEncoded(resp.Header.ContentEncoding()) {
+		if body, err = resp.BodyUncompressedWithLimit(limit); err != nil {
+			x.refuseUngated(intercept.NotUnderstood("it is an error (status %d) in a coding that heldcall cannot look into", resp.StatusCode()))
 			return
 		}
 	}
@@ -72,18 +99,22 @@ func (x *exchange) passError() {
 	}
 }
 
-func (x *exchange) refuse(e *intercept.Error) {
-	clearResponse(&x.fasthttp.Response)
-	x.spans.failed(e)
-	x.p.refuse(x.fasthttp, nil, e)
+func identityEncoded(encoding []byte) bool {
+	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity")
 }
 
-// passHead answers with a head alone. The length in it is that of a body which
-// does not come.
+// refuseUngated answers with an error in place of upstream's answer.
+func (x *exchange) refuseUngated(e *intercept.Error) {
+	x.agent.ResetHead()
+	x.refuse(e)
+}
+
+// passHead answers with a head alone. The length in it is that of a body which is not
+// sent.
 func (x *exchange) passHead() {
-	defer x.close()
-	if length, known := x.up.Body.Length(); known {
-		x.fasthttp.Response.Header.SetContentLength(int(length))
+	defer x.end()
+	if length, known := x.copied.Body.Length(); known {
+		x.agent.fasthttp.Response.Header.SetContentLength(int(length))
 	}
-	x.up.Body.SetEmpty()
+	x.copied.Body.SetEmpty()
 }

@@ -10,10 +10,10 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// Gate is what this channel needs of [approvals.Gate].
+// Gate is what this channel needs of [gate.Gate].
 type Gate interface {
 	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
 	Request(ctx context.Context, id string) (approvals.Request, error)
@@ -23,7 +23,7 @@ type Gate interface {
 	RunByID(id string) (approvals.Run, error)
 }
 
-// Grants is what this channel needs of [approvals.GrantBook].
+// Grants is what this channel needs of [grants.Grants].
 type Grants interface {
 	Grant(id string) (approvals.Grant, error)
 	Grants(f approvals.GrantFilter) approvals.GrantPage
@@ -66,7 +66,7 @@ func (h *handlers) target(subject string, needed reviewers.Role) (who reviewers.
 	if !who.Role.Includes(needed) {
 		return who, "", &approvals.ForbiddenError{Reviewer: who.Name, Reason: fmt.Sprintf("it takes the role %s, and theirs is %s", needed, who.Role)}
 	}
-	if id, err = store.ParseToken(tokens[4]); err != nil {
+	if id, err = subjects.ParseToken(tokens[4]); err != nil {
 		return who, "", &approvals.InvalidError{Field: "subject", Reason: err.Error()}
 	}
 	return who, id, nil
@@ -80,7 +80,7 @@ func (h *handlers) reviewer(token string) (reviewers.Reviewer, error) {
 		}
 		return reviewers.Reviewer{}, fmt.Errorf("%q %w; until reviewers are configured only %q decides", token, errUnknownReviewer, reviewers.LocalName)
 	}
-	name, err := store.ParseToken(token)
+	name, err := subjects.ParseToken(token)
 	if err != nil {
 		return reviewers.Reviewer{}, &approvals.InvalidError{Field: "subject", Reason: err.Error()}
 	}

@@ -6,7 +6,7 @@
 //
 // A decision is answered with the request after it, a signal with the run, either with
 // {"code", "message"} when it was refused. The reviewer is the token in the subject: NATS
-// permissions define who may publish on it. Tokens of runs are written by store.Token.
+// permissions define who may publish on it. Tokens of runs are written by subjects.Token.
 //
 // The micro service "heldcall" lists and reads records; its endpoints are
 // heldcall.v1.svc.{requests,runs,grants}.{list,get} and heldcall.v1.svc.grants.preview.

@@ -25,7 +25,7 @@ import (
 // maxBrowsers is how many browsers one reviewer may subscribe; one more removes the oldest.
 const maxBrowsers = 20
 
-// Gate is what this package needs of [approvals.Gate].
+// Gate is what this package needs of [gate.Gate].
 type Gate interface {
 	CanApprove(r *approvals.Request, d approvals.Decision) bool
 }

@@ -172,9 +172,16 @@ func redirectsElsewhere(lower, v []byte) bool {
 	return false
 }
 
+// HeadWriter takes the head of an answer. [fasthttp.ResponseHeader] implements it.
+type HeadWriter = interface {
+	SetStatusCode(code int)
+	SetStatusMessage(message []byte)
+	AddBytesKV(name, value []byte)
+}
+
 // CopyResponseHead copies the upstream's head, without the key that it may quote and, on
 // a gated route, without headers that send the agent elsewhere. It copies no framing.
-func (u *Client) CopyResponseHead(to, from *fasthttp.ResponseHeader, gated bool) {
+func (u *Client) CopyResponseHead(to HeadWriter, from *fasthttp.ResponseHeader, gated bool) {
 	to.SetStatusCode(from.StatusCode())
 	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
 		to.SetStatusMessage(u.Redactor.Redact(message))

@@ -10,22 +10,6 @@ const (
 // value leaves the agent's in place.
 type TraceContext struct{ Parent, State string }
 
-// Get returns "": a propagator only writes to it ([propagation.TextMapCarrier]).
-func (t *TraceContext) Get(string) string { return "" }
-
-// Keys returns nil; see [TraceContext.Get].
-func (t *TraceContext) Keys() []string { return nil }
-
-// Set keeps the two headers of a trace context.
-func (t *TraceContext) Set(name, value string) {
-	switch name {
-	case headerTraceParent:
-		t.Parent = value
-	case headerTraceState:
-		t.State = value
-	}
-}
-
 // replaces reports whether it replaces one of the agent's headers.
 func (t *TraceContext) replaces(lower []byte) bool {
 	return t.Parent != "" && (string(lower) == headerTraceParent || string(lower) == headerTraceState)

@@ -108,7 +108,38 @@ func New(u Config) (*Client, error) {
 type Response struct {
 	Head *fasthttp.ResponseHeader // nil once the response is closed
 	Body Body
+	// Gated reports that the answer is one to a gated request: see [Response.CopyHead].
+	Gated bool
+
+	client *Client
 }
+
+// Status returns the status of the answer.
+func (r *Response) Status() int { return r.Head.StatusCode() }
+
+// ContentType returns the header of that name, valid until Close.
+func (r *Response) ContentType() []byte { return r.Head.ContentType() }
+
+// ContentEncoding returns the header of that name, valid until Close.
+func (r *Response) ContentEncoding() []byte { return r.Head.ContentEncoding() }
+
+// CopyHead copies the head as [Client.CopyResponseHead] does.
+func (r *Response) CopyHead(to HeadWriter) { r.client.CopyResponseHead(to, r.Head, r.Gated) }
+
+// Buffered is [Body.Buffered].
+func (r *Response) Buffered() bool { return r.Body.Buffered() }
+
+// Framed is [Body.Framed].
+func (r *Response) Framed() bool { return r.Body.Framed() }
+
+// Next is [Body.Next].
+func (r *Response) Next() ([]byte, error) { return r.Body.Next() }
+
+// ReadAll is [Body.ReadAll].
+func (r *Response) ReadAll(limit int) ([]byte, error) { return r.Body.ReadAll(limit) }
+
+// SetReadDeadline is [Body.SetReadDeadline].
+func (r *Response) SetReadDeadline(deadline time.Time) { r.Body.SetReadDeadline(deadline) }
 
 // responseHeads are used again: what is read into one is copied nowhere else, and
 // takes an allocation or two a header.
@@ -174,7 +205,7 @@ func (u *Client) roundTrip(conn *persistConn, head, body []byte) (*Response, err
 	if writeErr != nil && taken == 0 {
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, writeErr)
 	}
-	r := &Response{Head: responseHeads.Get().(*fasthttp.ResponseHeader)}
+	r := &Response{Head: responseHeads.Get().(*fasthttp.ResponseHeader), client: u}
 	br := readers.Get().(*bufio.Reader)
 	br.Reset(conn.Conn)
 	r.Head.DisableNormalizing()

@@ -1,5 +1,5 @@
 // Package contract describes heldcall's messages over NATS as an AsyncAPI 3.0 document:
-// the subjects of [store] and [nats.Endpoints], and the Go types that go over them.
+// the subjects of [subjects] and [nats.Endpoints], and the Go types that go over them.
 // `make contract` writes it to docs/asyncapi.yaml.
 package contract
 
@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/internal/schema"
 	"github.com/heldcall/heldcall/notify/nats"
 )
@@ -20,8 +20,8 @@ import (
 // Document is the contract.
 func Document() object {
 	w := &writer{types: schema.New(), channels: object{}, operations: object{}, messages: object{}, replies: object{}}
-	w.publishes("requests", store.RequestSubject, store.StreamRequests, "A new request, once.", reflect.TypeFor[approvals.Request]())
-	events := w.publishes("events", store.EventSubject, store.StreamEvents, "An entry of the audit log.", reflect.TypeFor[approvals.Event]())
+	w.publishes("requests", subjects.Request, subjects.StreamRequests, "A new request, once.", reflect.TypeFor[approvals.Request]())
+	events := w.publishes("events", subjects.Event, subjects.StreamEvents, "An entry of the audit log.", reflect.TypeFor[approvals.Event]())
 	events["parameters"].(object)["id"] = object{"description": "Of the grant or the request that it is about, else of the run, else of the event itself."}
 	for _, e := range nats.Endpoints() {
 		w.answers(e)

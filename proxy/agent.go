@@ -1,0 +1,216 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/turn"
+	"github.com/valyala/fasthttp"
+)
+
+// unknownLength is the length of a body that goes out in chunks.
+const unknownLength = -1
+
+// maxCorked is how long a whole answer may be that is copied after its head to be sent
+// with it.
+const maxCorked = 7 << 10
+
+// agent writes an answer to the client of one request, by fasthttp. It implements
+// [turn.Agent]. fasthttp writes the head of a streamed answer when the handler has
+// returned: until then bytes of the body are kept.
+type agent struct {
+	fasthttp *fasthttp.RequestCtx
+	conn     *agentconn.Conn // nil in tests that do not listen
+	ctx      context.Context // ends when the agent disconnects, or at shutdown
+	cancel   context.CancelCauseFunc
+	unwatch  func()
+
+	w       io.Writer // of the body, nil while the handler runs
+	body    agentconn.BodyWriter
+	started bool   // the agent has to get the head now
+	chunked bool   // the body is written in chunks
+	pending []byte // for the agent, once w is there
+	written int64  // bytes of the body
+}
+
+// newAgent makes the agent of a request. Call watch before the answer, and release at the
+// end.
+func newAgent(base context.Context, ctx *fasthttp.RequestCtx) (a agent) {
+	a.fasthttp = ctx
+	a.conn, _ = ctx.Conn().(*agentconn.Conn)
+	a.ctx, a.cancel = context.WithCancelCause(base)
+	return a
+}
+
+// watch begins to watch for the agent's disconnect.
+func (a *agent) watch() {
+	if a.conn != nil {
+		a.unwatch = a.conn.OnDisconnect(a.cancel)
+		a.conn.ShrinkMemory(len(a.fasthttp.Request.Body()))
+	}
+}
+
+// release ends the watch, and returns the memory of the request.
+func (a *agent) release() {
+	if a.unwatch != nil {
+		a.unwatch()
+	}
+	if a.conn != nil {
+		a.conn.ReleaseMemory()
+	}
+	a.cancel(nil)
+}
+
+// Head implements [turn.Agent].
+func (a *agent) Head() turn.HeadWriter { return &a.fasthttp.Response.Header }
+
+// ResetHead implements [turn.Agent]. fasthttp's own Reset would also bring its default
+// headers back.
+func (a *agent) ResetHead() {
+	resp := &a.fasthttp.Response
+	var names []string
+	for k := range resp.Header.All() {
+		names = append(names, string(k))
+	}
+	for _, name := range names {
+		resp.Header.Del(name)
+	}
+	resp.Header.SetStatusMessage(nil)
+	resp.SetStatusCode(fasthttp.StatusOK)
+	resp.ImmediateHeaderFlush = false
+	resp.ResetBody()
+}
+
+// Started implements [turn.Agent].
+func (a *agent) Started() bool { return a.started }
+
+// Start implements [turn.Agent].
+func (a *agent) Start() { a.started = true }
+
+// Writable implements [turn.Agent].
+func (a *agent) Writable() bool { return a.w != nil }
+
+// Write implements [turn.Agent].
+func (a *agent) Write(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	a.started = true
+	if a.w == nil {
+		if a.pending == nil {
+			a.pending = p
+		} else {
+			a.pending = slices.Concat(a.pending, p)
+		}
+		return nil
+	}
+	if _, err := a.body.Write(p); err != nil {
+		a.cancel(agentconn.ErrDisconnected)
+		return err
+	}
+	a.written += int64(len(p))
+	return nil
+}
+
+// Finish implements [turn.Agent]. A small answer goes out with its head.
+func (a *agent) Finish(body []byte) {
+	a.fasthttp.Response.SetBodyRaw(body)
+	if a.conn != nil && len(body) > 0 && len(body) <= maxCorked {
+		a.conn.BufferAnswer(len(body))
+	}
+}
+
+// Refuse implements [turn.Agent].
+func (a *agent) Refuse(status int, body []byte) {
+	a.ResetHead()
+	setError(a.fasthttp, status, body)
+}
+
+// Reserve implements [turn.Agent].
+func (a *agent) Reserve(n int) bool { return a.conn == nil || a.conn.ReserveMemory(n) }
+
+// setError sets an error as the answer, in place of one that may be buffered.
+func setError(ctx *fasthttp.RequestCtx, status int, body []byte) {
+	if conn, ok := ctx.Conn().(*agentconn.Conn); ok {
+		conn.DiscardBuffered()
+	}
+	ctx.Response.ResetBody()
+	ctx.SetStatusCode(status)
+	ctx.Response.Header.SetContentType("application/json")
+	ctx.SetBody(body)
+}
+
+// close makes the connection end after the answer.
+func (a *agent) close() { a.fasthttp.Response.Header.SetConnectionClose() }
+
+// streams reports whether the body is, or will be, written by [relay].
+func (a *agent) streams() bool { return a.fasthttp.Response.IsBodyStream() }
+
+// stream lets the rest of the body be written by r.
+func (a *agent) stream(r *relay, length int) {
+	a.chunked = length == unknownLength
+	corked := a.conn != nil && a.chunked && len(a.pending) > 0
+	if corked {
+		a.conn.BufferHead() // the head goes with the first chunk
+	}
+	a.fasthttp.Response.ImmediateHeaderFlush = corked || len(a.pending) == 0
+	a.fasthttp.Response.SetBodyStream(r, length)
+}
+
+// begin makes the answer writable, and writes what is pending.
+func (a *agent) begin(w io.Writer, redact func([]byte) []byte) error {
+	a.w = w
+	a.body.Begin(a.conn, w, a.chunked)
+	pending := a.pending
+	a.pending = nil
+	return a.Write(redact(pending))
+}
+
+// end ends the body of an answer in chunks. fasthttp writes the last chunk in two pieces.
+func (a *agent) end() error {
+	if a.conn == nil || !a.chunked {
+		return nil
+	}
+	return a.conn.BufferLastChunk()
+}
+
+// errPanic ends the connection of a request in which heldcall failed.
+var errPanic = errors.New("internal error")
+
+// relay is the body of an answer that continues while it is written. fasthttp sends each
+// Write as one chunk at once.
+type relay struct{ x *exchange }
+
+// SupportsBodyWriteTo lets fasthttp use WriteTo: each Write is flushed as read.
+func (r *relay) SupportsBodyWriteTo() bool { return true }
+
+// WriteTo runs the rest of the exchange. An error ends the connection without the end of
+// the chunked coding, so that no client takes an incomplete answer for a complete one.
+func (r *relay) WriteTo(w io.Writer) (n int64, err error) {
+	x := r.x
+	defer func() {
+		if fault := recover(); fault != nil {
+			x.panicked(fault)
+			err = errPanic
+		}
+		x.endSpans()
+	}()
+	err = x.resume(w)
+	return x.agent.written, err
+}
+
+// Close ends the exchange of an agent that disconnected before its head could be written,
+// so that WriteTo was not called.
+func (r *relay) Close() error {
+	if r.x.open {
+		r.x.disconnected()
+		r.x.endSpans()
+	}
+	return nil
+}
+
+// Read is never used; see [relay.WriteTo].
+func (r *relay) Read([]byte) (int, error) { return 0, errors.New("the relay is written, not read") }

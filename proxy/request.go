@@ -1,0 +1,203 @@
+package proxy
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/trace"
+	"github.com/heldcall/heldcall/proxy/turn"
+	"github.com/valyala/fasthttp"
+)
+
+// Headers that heldcall reads from agents and strips.
+const (
+	headerSession = "X-Heldcall-Session"
+	headerRun     = turn.HeaderRun
+	headerUser    = "X-Heldcall-User"
+	headerAgent   = "X-Heldcall-Agent"
+	headerTenant  = "X-Heldcall-Tenant"
+	headerTurn    = "X-Heldcall-Turn" // on every response
+)
+
+const (
+	// headerRetries has how often the SDKs of OpenAI and Anthropic have sent a request
+	// before.
+	headerRetries = "X-Stainless-Retry-Count"
+	// headerIdempotency names a request that a client may send several times.
+	headerIdempotency = "Idempotency-Key"
+)
+
+// headers are the headers that are read, by the length of their names: most header lines
+// have a length that none of them has.
+var headers = [...][]struct {
+	name string
+	id   headerID
+}{
+	7:  {{"Api-Key", idAPIKey}, {"Upgrade", idUpgrade}},
+	9:  {{"X-Api-Key", idXAPIKey}},
+	12: {{"Content-Type", idContentType}},
+	13: {{"Authorization", idAuthorization}},
+	14: {{"Content-Length", idContentLength}, {headerRun, idRun}},
+	15: {{headerUser, idUser}, {headerIdempotency, idIdempotency}},
+	16: {{"Content-Encoding", idContentEncoding}, {headerAgent, idAgent}},
+	17: {{"Transfer-Encoding", idTransferEncoding}, {headerTenant, idTenant}},
+	18: {{headerSession, idSession}},
+	23: {{headerRetries, idRetries}},
+}
+
+type headerID int
+
+const (
+	idAPIKey headerID = iota
+	idXAPIKey
+	idAuthorization
+	idUpgrade
+	idContentType
+	idContentLength
+	idContentEncoding
+	idTransferEncoding
+	idSession
+	idRun
+	idUser
+	idAgent
+	idTenant
+	idIdempotency
+	idRetries
+	headerIDs
+)
+
+// agentRequest is what heldcall reads of an agent's request. Bytes alias the request's
+// memory.
+type agentRequest struct {
+	method    string
+	path      string // as sent
+	query     string
+	body      []byte
+	userAgent []byte
+	values    [headerIDs][]byte // of the first header with the name, nil for none
+
+	isHTTP11     bool
+	folded       bool // a header is folded over several lines
+	otherCharset bool // a Content-Type names a character set that is not like ASCII
+}
+
+// read reads a request once, in one pass over its header lines: what fasthttp has
+// parsed lacks some of them.
+func (r *agentRequest) read(req *fasthttp.Request) {
+	h := &req.Header
+	r.folded = folded(h.RawHeaders()) // before anything reads them: fasthttp joins folded lines in place
+	r.isHTTP11 = bytes.Equal(h.Protocol(), []byte("HTTP/1.1"))
+	r.method, r.path, r.query = string(h.Method()), string(req.URI().PathOriginal()), string(req.URI().QueryString())
+	r.body, r.userAgent = req.Body(), h.UserAgent()
+	for k, v := range h.AllInOrder() {
+		r.readHeader(k, v)
+	}
+}
+
+// readHeader reads one header line.
+func (r *agentRequest) readHeader(k, v []byte) {
+	if len(k) >= len(headers) {
+		return
+	}
+	for _, h := range headers[len(k)] {
+		if !is(k, h.name) {
+			continue
+		}
+		if r.values[h.id] == nil {
+			r.values[h.id] = v
+			if v == nil {
+				r.values[h.id] = []byte{}
+			}
+		}
+		if h.id == idContentType {
+			r.otherCharset = r.otherCharset || !turn.ASCIICompatible(v)
+		}
+	}
+}
+
+func (r *agentRequest) has(id headerID) bool    { return r.values[id] != nil }
+func (r *agentRequest) text(id headerID) string { return string(r.values[id]) }
+
+// apiKey is the agent's key: a bearer token, else that of another header. It is nil if
+// the agent sent none.
+func (r *agentRequest) apiKey() []byte {
+	const bearer = "bearer "
+	if a := r.values[idAuthorization]; len(a) > len(bearer) && strings.EqualFold(string(a[:len(bearer)]), bearer) {
+		if token := bytes.TrimSpace(a[len(bearer):]); len(token) > 0 {
+			return token
+		}
+	}
+	for _, id := range []headerID{idXAPIKey, idAPIKey} {
+		if len(r.values[id]) > 0 {
+			return r.values[id]
+		}
+	}
+	return nil
+}
+
+// retried reports whether the client declares that it has sent the request before.
+func (r *agentRequest) retried() bool {
+	retries := r.values[idRetries]
+	return len(retries) > 0 && string(retries) != "0"
+}
+
+// envelope is the request as it goes upstream if nothing is changed.
+func (r *agentRequest) envelope(path string) intercept.Envelope {
+	return intercept.Envelope{Method: r.method, Path: path, Query: r.query, Body: r.body}
+}
+
+// traceContext reads the trace context of a request. Of two traceparent headers none is
+// used; several tracestate headers are one list.
+func traceContext(h *fasthttp.RequestHeader) (c trace.Context) {
+	var parents, states []string
+	for k, v := range h.AllInOrder() {
+		switch {
+		case is(k, "traceparent"):
+			parents = append(parents, string(v))
+		case is(k, "tracestate"):
+			states = append(states, string(v))
+		}
+	}
+	if len(parents) == 1 {
+		c.Parent = parents[0]
+	}
+	c.State = strings.Join(states, ",")
+	return c
+}
+
+// is reports whether a header has a name, in any letter case.
+func is(k []byte, name string) bool {
+	return len(k) == len(name) && strings.EqualFold(string(k), name)
+}
+
+// header is the value of the first header with a name, in any letter case. fasthttp's
+// Peek compares bytes where names are kept as sent, and many clients send them in lower
+// case.
+func header(h *fasthttp.RequestHeader, name string) []byte {
+	for k, v := range h.All() {
+		if is(k, name) {
+			return v
+		}
+	}
+	return nil
+}
+
+// hasHeader reports whether there is a header with a name, in any letter case.
+func hasHeader(h *fasthttp.RequestHeader, name string) bool { return header(h, name) != nil }
+
+// folded reports whether a line of a head's header lines continues the one before it
+// (obs-fold, RFC 9112 section 5.2). Servers read such a header in different ways.
+func folded(lines []byte) bool {
+	for i := 0; i < len(lines); {
+		if lines[i] == ' ' || lines[i] == '\t' {
+			return true
+		}
+		n := bytes.IndexByte(lines[i:], '\n')
+		if n < 0 {
+			return false
+		}
+		i += n + 1
+	}
+	return false
+}

@@ -1,0 +1,258 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/trace"
+)
+
+// exchange is the current HTTP exchange with the upstream: a request and its answer. One
+// turn has several, one after another.
+type exchange struct {
+	engine   *Engine
+	upstream Upstream
+
+	next     intercept.Envelope // the request to send
+	count    int                // requests so far
+	sent     time.Time          // when the last of them was sent
+	pending  chan reply         // to a request that is under way beside the turn, else nil
+	cancel   context.CancelFunc // of that request
+	response Response           // whose body is being read, else nil
+
+	unread   bool // nothing of the body was read, and the answer does not know of it
+	draining bool // the body is complete; it has drainFor to end
+
+	kept   []keptAnswer // of the turn's exchanges, if answers are kept
+	passes []bool       // what was answered to [intercept.Limits.Pass], if answers are kept
+}
+
+// reply is how an upstream request ended.
+type reply struct {
+	response Response
+	sent     bool
+	err      *intercept.Error
+}
+
+// drainFor is how long an upstream may take to end a body that is complete, before the
+// connection is closed.
+const drainFor = time.Second
+
+// send sends the request. A first request is waited for here: its agent must not time
+// out only while a continuation is on its way, which is sent beside the turn.
+func (x *exchange) send(ctx context.Context, c trace.Context) (r reply, done bool) {
+	x.count++
+	x.sent = time.Now()
+	if x.count == 1 {
+		r.response, r.sent, r.err = x.upstream.Send(ctx, x.next, c)
+		return r, true
+	}
+	ctx, x.cancel = context.WithCancel(ctx)
+	pending, next := make(chan reply, 1), x.next
+	x.pending = pending
+	go func() {
+		var r reply
+		r.response, r.sent, r.err = x.upstream.Send(ctx, next, c)
+		pending <- r
+	}()
+	return reply{}, false
+}
+
+// answered takes over the answer of a request.
+func (x *exchange) answered(r Response) {
+	x.response, x.unread, x.draining = r, true, false
+}
+
+// end closes the response after the whole body.
+func (x *exchange) end() {
+	if x.response != nil {
+		x.response.Close()
+		x.response = nil
+	}
+}
+
+// close ends the exchange wherever it is.
+func (x *exchange) close() {
+	x.end()
+	if x.pending != nil {
+		x.cancel()
+		if r := <-x.pending; r.response != nil {
+			r.response.Close()
+		}
+		x.pending = nil
+	}
+	if x.cancel != nil {
+		x.cancel()
+		x.cancel = nil
+	}
+}
+
+// heartbeats reports whether the agent needs heartbeats while the body is read.
+func (x *exchange) heartbeats(started, holding bool) bool {
+	waits := x.count > 1 || (started && holding)
+	return waits && !x.draining
+}
+
+// sendBefore sends the requests that have to come before. One whose subject upstream does
+// not know any more needs none.
+func (t *Turn) sendBefore() State {
+	for _, e := range t.conversation.parsed.Before() {
+		r, sent, refusal := t.exchange.upstream.Send(t.ctx, e, t.traceRequest(e))
+		if refusal != nil {
+			return t.unanswered(sent, refusal)
+		}
+		status := r.Status()
+		t.spans.UpstreamHead(status)
+		_, err := r.ReadAll(t.engine.Limits.MaxBody)
+		r.Close()
+		t.spans.UpstreamEnded("")
+		if done := success(status) || status == http.StatusNotFound; err != nil || !done {
+			return t.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: fmt.Sprintf("the upstream did not do the same to all parts in which it keeps the answer (status %d); try again", status), Err: err})
+		}
+	}
+	return Sending
+}
+
+func success(status int) bool { return status >= 200 && status <= 299 }
+
+// send sends the upstream request.
+func (t *Turn) send() State {
+	// The count is that of the requests before, and so the number of the continuation.
+	if r, done := t.exchange.send(t.ctx, t.traceRequest(t.exchange.next)); done {
+		return t.answered(r)
+	}
+	return Awaiting
+}
+
+// await waits one keep-alive period, or less: until the head of a continuation arrives.
+func (t *Turn) await() State {
+	tick := time.NewTimer(t.engine.Limits.Keepalive)
+	defer tick.Stop()
+	select {
+	case r := <-t.exchange.pending:
+		t.exchange.pending = nil
+		return t.answered(r)
+	case <-tick.C:
+		return t.heartbeat()
+	}
+}
+
+// answered reads the head of an upstream's answer.
+func (t *Turn) answered(r reply) State {
+	if r.err != nil {
+		return t.unanswered(r.sent, r.err)
+	}
+	t.exchange.answered(r.response)
+	t.engine.metrics.firstByte.WithLabelValues(t.request.Route).Observe(time.Since(t.exchange.sent).Seconds())
+	status := r.response.Status()
+	t.spans.UpstreamHead(status)
+	if !success(status) {
+		return t.upstreamError(status)
+	}
+	t.conversation.keepConsumed() // the upstream has accepted the request
+	switch {
+	case status == http.StatusPartialContent:
+		return t.fail(intercept.NotUnderstood("it is a part of an answer, which nobody asked for"))
+	case !identityEncoded(r.response.ContentEncoding()):
+		return t.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
+	case !ASCIICompatible(r.response.ContentType()):
+		return t.fail(intercept.NotUnderstood("its character set is not UTF-8"))
+	}
+	if t.exchange.count == 1 {
+		r.response.CopyHead(t.agent.Head())
+	}
+	return Reading
+}
+
+// read reads one block of the answer.
+func (t *Turn) read() State {
+	x := &t.exchange
+	body := x.response
+	if !t.agent.Started() && !body.Buffered() && isEventStream(body.ContentType()) {
+		t.agent.Start() // the agent need not wait for the first event to see the head
+		return Reading
+	}
+	beats := x.heartbeats(t.agent.Started(), t.answer.Holding())
+	if beats {
+		body.SetReadDeadline(time.Now().Add(t.engine.Limits.Keepalive))
+	}
+	p, err := body.Next()
+	if beats && errors.Is(err, os.ErrDeadlineExceeded) {
+		return t.heartbeat()
+	}
+	if x.unread { // until now a heartbeat had to suit the body before it
+		t.answer.Begin(string(body.ContentType()))
+		x.unread = false
+		x.keepBody(body)
+		t.spans.UpstreamBody()
+	}
+	if err != nil {
+		return t.endOfBody(err)
+	}
+	x.keep(p)
+	if failed, state := t.pass(t.answer.Write(p)); failed {
+		return state
+	}
+	if t.answer.Streamed() && !t.agent.Started() {
+		t.agent.Start()
+	}
+	if t.answer.Complete() && t.answer.Holding() && !x.draining {
+		x.draining = true
+		body.SetReadDeadline(time.Now().Add(drainFor))
+	}
+	return Reading
+}
+
+// endOfBody ends the answer of this exchange.
+func (t *Turn) endOfBody(err error) State {
+	body, complete := t.exchange.response, t.answer.Complete()
+	if !errors.Is(err, io.EOF) && !complete {
+		if t.ctx.Err() != nil {
+			return t.gone()
+		}
+		return t.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void", Err: err})
+	}
+	framed := body.Framed() || complete
+	t.exchange.keepEnd(framed)
+	if failed, state := t.pass(t.answer.End(framed)); failed {
+		return state
+	}
+	t.exchange.end()
+	t.spans.UpstreamEnded("")
+	return Judging
+}
+
+// pass sends what the answer lets through. If the agent has disconnected or the rest of
+// the answer is refused, it reports the state in which the turn continues.
+func (t *Turn) pass(out []byte, refused error) (failed bool, next State) {
+	if !t.emit(out) {
+		return true, t.gone()
+	}
+	if refused != nil {
+		return true, t.fail(asError(refused, intercept.CodeAnswerNotUnderstood))
+	}
+	return false, Reading
+}
+
+// traceRequest begins the span of an upstream request.
+func (t *Turn) traceRequest(e intercept.Envelope) trace.Context {
+	if t.spans == nil {
+		return trace.Context{}
+	}
+	info := t.conversation.requestInfo()
+	return t.spans.UpstreamRequest(trace.UpstreamRequest{
+		Envelope: e, Addr: t.exchange.upstream.Addr(), Route: t.request.Route, Continuation: t.exchange.count,
+		Dialect: t.request.Dialect.Name(), Model: info.Model, Session: t.conversation.identity().Session, Streamed: info.Streamed,
+	})
+}
+
+func identityEncoded(encoding []byte) bool {
+	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity")
+}

@@ -1,0 +1,248 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/trace"
+)
+
+const (
+	cancelTimeout = 5 * time.Second  // to cancel the requests of an agent that has disconnected
+	openTimeout   = 15 * time.Second // to record requests before anybody is asked
+)
+
+const (
+	// maxRequestBytes bounds the size of the requests about one answer, each of which is
+	// recorded, published and shown many times.
+	maxRequestBytes = 8 << 20
+	// bytesRecording is about how many bytes of memory a byte of a request takes while it
+	// is recorded.
+	bytesRecording = 8
+	// freeRequestBytes is the size of requests that need no reservation.
+	freeRequestBytes = 16 << 10
+)
+
+// errOverloaded refuses requests for which there is no memory.
+var errOverloaded = &intercept.Error{Code: intercept.CodeOverloaded, Reason: "the requests being served need all of proxy.memory; send the request again later"}
+
+// reserve reserves memory for the requests that are about to be recorded.
+func (r *review) reserve(agent Agent) *intercept.Error {
+	size := 0
+	for i := range r.requests {
+		size += r.requests[i].Size()
+	}
+	if size > maxRequestBytes {
+		return &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: fmt.Sprintf("its calls need %d bytes to be shown to reviewers, the limit is %d; none of it is released", size, maxRequestBytes)}
+	}
+	if size > freeRequestBytes && !agent.Reserve(size*bytesRecording) {
+		return errOverloaded
+	}
+	return nil
+}
+
+// open records the requests and asks people.
+func (r *review) open(ctx context.Context) error {
+	requests := r.requests
+	r.requests = nil
+	hold, err := r.engine.Gate.Open(ctx, requests)
+	if err != nil {
+		return err
+	}
+	r.hold = hold
+	if r.engine.Held != nil {
+		r.engine.Held()
+	}
+	if r.spans != nil {
+		calls := make([]intercept.Call, 0, len(r.asked))
+		for _, j := range r.asked {
+			calls = append(calls, j.call)
+		}
+		r.spans.Asked(hold.Requests(), calls)
+	}
+	return nil
+}
+
+// detach leaves the requests with the reviewers.
+func (r *review) detach() {
+	r.hold.Detach()
+	r.hold = nil
+}
+
+// cancel cancels the requests that are undecided.
+func (r *review) cancel(ctx context.Context, reason string) {
+	r.spans.Abandoned(string(approvals.StatusCancelled), reason)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	defer stop()
+	if err := r.hold.Cancel(ctx, reason); err != nil {
+		r.engine.log.Error("cannot cancel the pending requests of an agent that has left", "turn", r.conversation.request.Turn, "reason", reason, "error", err)
+		r.engine.metrics.storeError("cancel")
+	}
+	r.detach()
+	for range r.asked {
+		r.engine.metrics.outcome(approvals.OutcomeCancelled)
+	}
+}
+
+// decide turns what people decided into rulings.
+func (r *review) decide() error {
+	hold := r.hold
+	r.hold = nil
+	if err := hold.Err(); err != nil {
+		return err
+	}
+	rules, requests := r.judge(), hold.Requests()
+	r.spans.Answered(requests)
+	for i, j := range r.asked {
+		j.request = &requests[i]
+		r.decideCall(j, rules)
+	}
+	for _, j := range r.asked {
+		if j.ruling.Fate == intercept.Abort {
+			d, _ := j.decision()
+			r.abort(d.Note)
+			break
+		}
+	}
+	return nil
+}
+
+// decideCall makes a ruling of the final state of one request.
+func (r *review) decideCall(j *judgedCall, rules Judge) {
+	d, _ := j.decision()
+	if d.DecidedAt.After(r.decided) {
+		r.decided = d.DecidedAt
+	}
+	switch j.request.Status {
+	case approvals.StatusApproved:
+		r.approved(j, d, rules)
+	case approvals.StatusDenied:
+		j.deny(approvals.OutcomeDeniedByPerson, d.Note, intercept.DeniedByPerson(j.call.Name, d.Note))
+		if d.Action == approvals.ActionAbortRun {
+			j.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(d.Note))
+		}
+	case approvals.StatusExpired:
+		j.deny(approvals.OutcomeExpired, "", intercept.NobodyAnswered(j.call.Name))
+	default:
+		j.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(d.Note))
+	}
+}
+
+// approved releases a call that people approved. Rules may be newer than the request, so
+// the call is judged again; an edit was judged before the reviewer was answered.
+func (r *review) approved(j *judgedCall, d approvals.Decision, rules Judge) {
+	if d.Action == approvals.ActionModifyArgs {
+		j.rule(intercept.Edit, approvals.OutcomeModified, intercept.ArgumentsChanged(j.call.Name, d.Note))
+		j.ruling.Arguments = judge.ArgumentsText(d.ModifiedArgs)
+		return
+	}
+	if v := rules.Verdict(r.conversation.origin(), j.shown()); v.Action == policy.Deny {
+		j.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(j.call.Name, v.Reason))
+		return
+	}
+	outcome := approvals.OutcomeAllowedByPerson
+	if d.ReviewerID == approvals.ReviewerTimeout {
+		outcome = approvals.OutcomeAllowedByTimeout
+	}
+	j.rule(intercept.Release, outcome, "")
+	j.rewrite()
+}
+
+// judge judges the calls of the complete answer.
+func (t *Turn) judge() State {
+	t.review.begin()
+	calls := t.answer.Calls()
+	if len(calls) == 0 {
+		return Settling
+	}
+	return onOwnStack(func() State {
+		if refusal := t.review.judgeCalls(t.ctx, calls, t.answer); refusal != nil {
+			return t.fail(refusal)
+		}
+		if len(t.review.requests) == 0 {
+			return Settling
+		}
+		return Asking
+	})
+}
+
+// ask waits until it may record the requests, and asks people: a burst of holds is
+// recorded by a few turns at a time, which bounds the memory that it needs.
+func (t *Turn) ask() State {
+	if refusal := t.review.reserve(t.agent); refusal != nil {
+		return t.fail(refusal)
+	}
+	// An agent that disconnects meanwhile is noticed in wait: the requests are then recorded
+	// and cancelled, not half recorded.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), openTimeout)
+	defer cancel()
+	select {
+	case t.engine.opening <- struct{}{}:
+		defer func() { <-t.engine.opening }()
+	case <-ctx.Done():
+		return t.storeFailed("open", ctx.Err())
+	}
+	return onOwnStack(func() State {
+		if err := t.review.open(ctx); err != nil {
+			return t.storeFailed("open", err)
+		}
+		t.answer.Shrink()
+		t.outcome = outcomeHeld
+		return Waiting
+	})
+}
+
+// storeFailed ends the turn because of an operation on durable state.
+func (t *Turn) storeFailed(operation string, err error) State {
+	t.engine.metrics.storeError(operation)
+	return t.fail(t.conversation.storeError(err))
+}
+
+// wait waits one keep-alive period, or less: until people have decided, the agent
+// disconnects, or heldcall stops.
+func (t *Turn) wait() State {
+	tick := time.NewTimer(t.engine.Limits.Keepalive)
+	defer tick.Stop()
+	select {
+	case <-t.review.hold.Done():
+		return Deciding
+	case <-t.engine.draining:
+		t.leavePending()
+		return t.fail(errRestarting())
+	case <-t.ctx.Done():
+		return t.abandon()
+	case <-tick.C:
+		return t.heartbeat()
+	}
+}
+
+// leavePending leaves the requests with the reviewers when heldcall stops.
+func (t *Turn) leavePending() {
+	t.spans.Abandoned(trace.LeftPending, "")
+	t.review.detach()
+}
+
+// abandon ends the hold of an agent that has disconnected: its requests are cancelled. At
+// shutdown they stay with the reviewers.
+func (t *Turn) abandon() State {
+	if errors.Is(context.Cause(t.ctx), ErrShuttingDown) {
+		t.leavePending()
+	} else {
+		t.review.cancel(t.ctx, approvals.CancelAgentGone)
+	}
+	return t.gone()
+}
+
+// decide turns what people decided into rulings.
+func (t *Turn) decide() State {
+	if err := t.review.decide(); err != nil {
+		return t.fail(t.conversation.storeError(err))
+	}
+	return Settling
+}

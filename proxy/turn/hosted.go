@@ -1,0 +1,132 @@
+package turn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// maxHosted bounds how many different hosted tools one request offers: each of them
+// is written to the audit log.
+const maxHosted = 128
+
+// judgeOffer judges the tools that a request offers and that the provider runs itself,
+// whose calls heldcall cannot hold.
+func (r *review) judgeOffer(ctx context.Context, req intercept.Request) *intercept.Error {
+	offered := req.Hosted()
+	if len(offered) == 0 {
+		return nil
+	}
+	if n := countDifferent(offered); n > maxHosted {
+		return &intercept.Error{Code: intercept.CodeBadRequest, Reason: fmt.Sprintf("the request offers the model %d different tools that the provider runs; heldcall judges at most %d in one request", n, maxHosted)}
+	}
+	judge, who := r.judge(), r.conversation.identity()
+	var refused []string
+	asks := false
+	for _, tool := range offered {
+		v := judge.JudgeHosted(who.Principal, tool.Name)
+		r.engine.metrics.hosted.WithLabelValues(string(v.Said())).Inc()
+		switch {
+		case v.Action == policy.Deny:
+			refused = append(refused, tool.Name)
+		case v.Action == policy.Ask && !tool.Asks:
+			asks = true
+		}
+		if refusal := r.recordOffer(ctx, tool, v); refusal != nil {
+			return refusal
+		}
+	}
+	if len(refused) > 0 {
+		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "the request offers the model tools that the provider runs and that policy (hosted_tools) does not allow: " + strings.Join(refused, ", ")}
+	}
+	if asks && !r.conversation.requireApproval(req) {
+		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "calls of hosted MCP tools need approval here (hosted_mcp); the request offers some in a way in which this API cannot ask for it, or approves a call itself"}
+	}
+	return nil
+}
+
+// requireApproval changes the offer of a request so that each call of a hosted tool has to
+// be approved. It reports false if nothing of it could be changed.
+func (c *conversation) requireApproval(req intercept.Request) bool {
+	changed := req.RequireApproval() > 0
+	c.approval = c.approval || changed
+	return changed
+}
+
+// judgeRestated judges the tools of a continuation that does not continue the agent's own
+// request: heldcall has made it of a fetched answer. What policy changes in it changes
+// next.
+func (r *review) judgeRestated(ctx context.Context, next *intercept.Envelope) *intercept.Error {
+	if next == nil || next.Method == r.conversation.parsed.Envelope().Method {
+		return nil
+	}
+	restated, err := r.conversation.request.Dialect.Request(*next)
+	if err != nil {
+		return asError(err, intercept.CodeAnswerNotUnderstood)
+	}
+	if refusal := r.judgeOffer(ctx, restated); refusal != nil {
+		return refusal
+	}
+	*next = restated.Envelope()
+	return nil
+}
+
+// countDifferent counts tools by their names. The history of a long conversation may
+// offer the same ones again and again.
+func countDifferent(tools []intercept.HostedTool) int {
+	names := make(map[string]struct{})
+	for _, tool := range tools {
+		names[tool.Name] = struct{}{}
+	}
+	return len(names)
+}
+
+// recordOffer writes to the audit log that a hosted tool was offered or refused, once for
+// each run.
+func (r *review) recordOffer(ctx context.Context, tool intercept.HostedTool, v policy.Verdict) *intercept.Error {
+	c := r.conversation
+	who := c.identity()
+	if !r.engine.offers.first(who.key(who.Run, tool.Name, string(v.Action))) {
+		return nil
+	}
+	j := &judgedCall{call: intercept.Call{Name: tool.Name}, verdict: v, outcome: approvals.OutcomeAllowedByRule}
+	e := c.event(approvals.EventCallAllowed, j)
+	e.Note = "a tool that the provider runs was offered to the model"
+	switch {
+	case v.Action == policy.Deny:
+		e.Type, e.Outcome = approvals.EventCallDenied, string(approvals.OutcomeDeniedByRule)
+		e.Note = "a request that offers the model a tool that the provider runs was refused"
+	case v.Action == policy.Ask:
+		e.Note += "; each call of it needs approval"
+	}
+	if err := r.engine.Gate.Record(ctx, e); err != nil {
+		r.engine.metrics.storeError("record")
+		return c.storeError(err)
+	}
+	return nil
+}
+
+// countOffer counts the request by whether it offers the model tools, and logs the first
+// of a run that does not: if the agent reads its calls from the model's text, heldcall
+// holds none of them. The history is not read for this, so all runs of a principal that
+// the agent does not name count as one.
+func (c *conversation) countOffer() {
+	if c.parsed.Envelope().Method != http.MethodPost {
+		return // it asks for an answer that was made before
+	}
+	c.engine.requests.Add(1)
+	if c.parsed.OffersTools() {
+		c.engine.offering.Add(1)
+		return
+	}
+	who, run := c.request.Principal, c.request.Run
+	if c.engine.runs.first(principalKey(who, run)) {
+		c.engine.log.Info("a request offers the model no tools: heldcall holds nothing of what the model writes as text", "run", cmp.Or(run, "not named"), "user", who.User, "agent", who.Agent)
+	}
+}

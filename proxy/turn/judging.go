@@ -1,0 +1,21 @@
+package turn
+
+import (
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Judge returns the verdicts on the calls of a client. [judge.Rules] implements it.
+type Judge interface {
+	// Judge judges a call that a model makes. Denied are the notes of the reviewers who
+	// have denied calls before, by [judge.Key]; such a call counts for no limit.
+	Judge(from judge.Origin, c intercept.Call, denied map[string]string) judge.Case
+	// Verdict judges a call and counts it for no limit.
+	Verdict(from judge.Origin, c intercept.Call) policy.Verdict
+	// AllowsByName returns the verdict on all calls of a tool, if it allows them.
+	AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool)
+	// JudgeHosted returns the verdict on the offer of a tool that the provider runs.
+	JudgeHosted(who approvals.Principal, name string) policy.Verdict
+}

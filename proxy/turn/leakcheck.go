@@ -1,0 +1,87 @@
+package turn
+
+import (
+	"bytes"
+	"regexp"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// Servers that check requests quote them in their errors. Where heldcall has put back what
+// the agent must not see, or has told the model of a denial, such an error is not passed on.
+
+// sequenceLength is how many letters and digits in a row, which are in the request that
+// upstream got and not in the agent's, count as a quotation: shorter ones occur in many
+// texts by chance.
+const sequenceLength = 10
+
+// maxSearched is the longest error that is searched for quotations; a longer one counts as
+// one that quotes.
+const maxSearched = 256 << 10
+
+type sequence [sequenceLength]byte
+
+// quotesHidden reports whether an upstream's error quotes what is in the request that
+// upstream got and not in the one that the agent sent.
+func quotesHidden(body, sent, agents []byte) bool {
+	if len(body) == 0 || bytes.Equal(agents, sent) {
+		return false
+	}
+	return len(body) > maxSearched || quotes(body, sent, agents)
+}
+
+// quotes reports whether text and from have letters and digits in a row in common that
+// known has not. The characters between those are not compared: a server that quotes a
+// JSON text encodes it again.
+func quotes(text, from, known []byte) bool {
+	in := make(map[sequence]bool) // whether from has it, too
+	eachSequence(text, func(s sequence) { in[s] = false })
+	eachSequence(from, func(s sequence) {
+		if _, ok := in[s]; ok {
+			in[s] = true
+		}
+	})
+	eachSequence(known, func(s sequence) { delete(in, s) })
+	for _, common := range in {
+		if common {
+			return true
+		}
+	}
+	return false
+}
+
+// eachSequence visits all letters and digits of a text, sequenceLength in a row.
+func eachSequence(text []byte, visit func(sequence)) {
+	var g sequence
+	n := 0
+	for _, c := range text {
+		if c-'0' > 9 && c|' '-'a' > 25 {
+			continue
+		}
+		copy(g[:], g[1:])
+		g[sequenceLength-1] = c
+		if n++; n >= sequenceLength {
+			visit(g)
+		}
+	}
+}
+
+// plainCode is what an error may call itself.
+var plainCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
+
+// withoutQuotation is the error in place of one that quotes what was hidden: with
+// its status, so that the agent tries again or does not as it would have, and with
+// the name that the upstream gives it.
+func withoutQuotation(status int, body []byte) *intercept.Error {
+	named := ""
+	for _, path := range []string{"error.code", "error.type", "code", "type"} {
+		if code := gjson.GetBytes(body, path); named == "" && plainCode.MatchString(code.Str) {
+			named = ", " + code.Str
+		}
+	}
+	return &intercept.Error{
+		Code: intercept.CodeUpstreamUnreachable, HTTP: status,
+		Reason: "the upstream refused the request (" + statusText(status) + named + "), in words that quote what is hidden from the agent",
+	}
+}

@@ -1,0 +1,104 @@
+package turn
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// newRequest is the request to people about one call: here the call of the wire becomes
+// the request of the domain.
+func (r *review) newRequest(j *judgedCall, answer intercept.Answer) approvals.Request {
+	c := r.conversation
+	who, now := c.identity(), time.Now().UTC()
+	timeout, onTimeout := r.timeoutFor(&j.verdict)
+	q := approvals.Request{
+		Kind: approvals.KindPermission, Principal: who.Principal,
+		SessionID: who.Session, RunID: who.Run, TurnID: c.request.Turn,
+		Dialect: c.request.Dialect.Name(), Model: who.Model,
+		ToolCallID: j.call.ID, ToolName: j.call.Name, Arguments: argumentsValue(j.shown()),
+		Resource: j.verdict.Resource, ArgsPreview: j.verdict.Preview,
+		Title:     cmp.Or(j.verdict.Title, approvals.DefaultTitle(j.call.Name)),
+		RiskLevel: j.verdict.Risk, Reason: j.verdict.Reason, Rule: j.verdict.Rule,
+		SuggestedPatterns: j.verdict.Suggested,
+		Context:           approvals.Context{LastUserMessage: excerpt(c.parsed.LastUser()), AssistantText: excerpt(answer.Text())},
+		AllowRemember:     j.verdict.AllowRemember, RememberScopes: j.verdict.RememberScopes,
+		Reviewers: j.verdict.Reviewers, RequiredApprovals: j.verdict.RequiredApprovals,
+		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: onTimeout,
+		Details: approvals.Details{Flags: slices.Concat(j.call.Flags, j.verdict.Flags), Commands: j.verdict.Commands, FreeText: j.call.FreeText, Fixed: j.call.Fixed, Doubts: j.call.Ambiguous, Policy: j.policy},
+	}
+	if e := j.verdict.Escalate; e.After > 0 {
+		q.Details.Escalation = &approvals.Escalation{At: now.Add(e.After), To: e.To}
+	}
+	for _, d := range j.verdict.Demands {
+		demand := approvals.Demand{Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals}
+		if d.Escalate.After > 0 {
+			demand.Escalation = &approvals.Escalation{At: now.Add(d.Escalate.After), To: d.Escalate.To}
+		}
+		q.Demands = append(q.Demands, demand)
+	}
+	if tool, ok := c.parsed.Tool(j.call.Name); ok {
+		q.Description = strings.Clone(tool.Description) // pins no list of tools
+		q.Tool = approvals.Tool{Description: q.Description, Parameters: tool.Parameters}
+		if intercept.Deep(tool.Parameters) {
+			q.Tool.Parameters = nil
+			q.Details.Flags = append(slices.Clip(q.Details.Flags), "The tool's parameters are nested too deep to be shown, or checked against.")
+		}
+	}
+	if q.Arguments[0] != '{' || string(q.Arguments) != j.call.Arguments {
+		q.Details.RawArguments = j.call.Arguments
+	}
+	return q
+}
+
+// timeoutFor is how long people have to answer, and what it means if nobody does. Where
+// the configuration bounds every hold below the time of the rule, no answer approves
+// nothing.
+func (r *review) timeoutFor(v *policy.Verdict) (timeout time.Duration, onTimeout string) {
+	if bound := r.engine.Limits.MaxWait; bound > 0 && bound < v.Timeout {
+		return bound, approvals.OnTimeoutDeny
+	}
+	return v.Timeout, v.OnTimeout
+}
+
+// excerptLength is how much of the texts of user and model a request contains: enough to
+// understand a call, and never so much that a request cannot be recorded.
+const excerptLength = 8 << 10
+
+// excerpt cuts a longer text in the middle, and marks where. It is a copy: requests that
+// wait for people keep nothing of a long conversation in memory.
+func excerpt(text string) string {
+	if len(text) <= excerptLength {
+		return strings.Clone(text)
+	}
+	const half = excerptLength / 2
+	left := len(text) - excerptLength
+	return strings.ToValidUTF8(text[:half], "") + fmt.Sprintf(" […%d bytes left out…] ", left) + strings.ToValidUTF8(text[len(text)-half:], "")
+}
+
+// argumentsValue is the arguments as a JSON value: the object where they are one
+// in strict JSON that browsers and bots can read, else the text as a string.
+func argumentsValue(c intercept.Call) json.RawMessage {
+	if text := []byte(c.Arguments); !c.FreeText && intercept.Strict(text) == nil && isObject(text) && !intercept.Deep(text) {
+		return text
+	}
+	return json.RawMessage(intercept.Quote(c.Arguments))
+}
+
+func isObject(text []byte) bool {
+	for _, b := range text {
+		switch b {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		return b == '{'
+	}
+	return false
+}

@@ -1,0 +1,256 @@
+package turn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/trace"
+)
+
+// review is the calls of one answer from the judge to their rulings.
+type review struct {
+	engine       *Engine
+	conversation *conversation
+	spans        *trace.Spans
+
+	calls    []*judgedCall       // in the order of [intercept.Answer.Calls]
+	asked    []*judgedCall       // those that people are asked about
+	requests []approvals.Request // about them, until they are recorded
+	hold     Hold                // nil when no people are asked
+	decided  time.Time           // when the last of them answered, zero for none
+	denials  denialHistory
+}
+
+// judgedCall is one call with its verdict, and with its ruling when it has one.
+type judgedCall struct {
+	call    intercept.Call
+	verdict policy.Verdict
+	ruling  intercept.Ruling
+	outcome approvals.Outcome
+	policy  string             // that judged it: see [approvals.Details]
+	again   bool               // a person has denied an equal call before
+	charge  policy.Charge      // what it has used up of limits
+	request *approvals.Request // in its final state, nil if nobody was asked
+}
+
+// decision is what people decided, if they did.
+func (j *judgedCall) decision() (d approvals.Decision, ok bool) {
+	if j.request == nil {
+		return d, false
+	}
+	return j.request.FinalDecision()
+}
+
+// released reports whether the agent gets the call.
+func (j *judgedCall) released() bool {
+	return j.ruling.Fate == intercept.Release || j.ruling.Fate == intercept.Edit
+}
+
+// judge returns the judge of the agent's calls. It is used in every turn, so it reads
+// nothing of the conversation.
+func (r *review) judge() Judge { return r.engine.Judge(r.conversation.request.Client) }
+
+// origin is what the judge reads about a call beside the call itself.
+func (c *conversation) origin() judge.Origin {
+	who := c.identity()
+	return judge.Origin{
+		Principal: who.Principal, Session: who.Session, Run: who.Run, Turn: c.request.Turn, Model: who.Model, Dialect: c.request.Dialect.Name(),
+		At: time.Now(),
+	}
+}
+
+// passByName decides whether the fragments of a call may pass unbuffered: its tool is
+// allowed by name, nobody has paused the run, and the release is in the audit log.
+func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
+	who := r.conversation.identity()
+	verdict, ok := r.judge().AllowsByName(who.Principal, c)
+	if !ok || r.engine.Gate.RunState(who.Run) != approvals.RunRunning {
+		return false
+	}
+	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
+	e := r.conversation.event(approvals.EventCallAllowed, j)
+	e.Note = "allowed by name; the arguments pass as they stream"
+	if err := r.engine.Gate.Record(ctx, e); err != nil {
+		if ctx.Err() == nil {
+			r.engine.metrics.storeError("record")
+		}
+		return false
+	}
+	r.engine.metrics.verdict(verdict.Action)
+	r.engine.metrics.outcome(approvals.OutcomeAllowedByRule)
+	if r.spans != nil {
+		r.spans.Passed(j.traced(-1))
+	}
+	return true
+}
+
+// begin begins the review of another answer.
+func (r *review) begin() {
+	r.calls, r.asked, r.requests, r.hold, r.decided = nil, nil, nil, nil, time.Time{}
+	r.denials.begin()
+}
+
+// judgeCalls judges every call of the answer, and makes the requests to people about those
+// that policy does not decide.
+func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer intercept.Answer) *intercept.Error {
+	if refusal := r.denials.load(ctx); refusal != nil {
+		return refusal
+	}
+	rules := r.judge()
+	for _, c := range calls {
+		one := rules.Judge(r.conversation.origin(), c, r.denials.before.Notes)
+		j := &judgedCall{call: c, verdict: one.Verdict, policy: one.Policy, again: one.DeniedBefore, charge: one.Charge}
+		r.calls = append(r.calls, j)
+		r.engine.metrics.verdict(j.verdict.Said())
+		r.logShadowed(j)
+		switch {
+		case j.again:
+			j.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedAgain(c.Name, one.Note))
+		case j.verdict.Action == policy.Allow:
+			j.rule(intercept.Release, approvals.OutcomeAllowedByRule, "")
+			j.rewrite()
+		case j.verdict.Action == policy.Deny:
+			j.deny(approvals.OutcomeDeniedByRule, "", intercept.DeniedByRule(c.Name, j.verdict.Reason))
+		default:
+			r.asked = append(r.asked, j)
+			r.requests = append(r.requests, r.newRequest(j, answer))
+		}
+	}
+	return nil
+}
+
+// deny denies a call. The model reads the text of the rule for that, else the usual one.
+func (j *judgedCall) deny(outcome approvals.Outcome, note, usual string) {
+	d, _ := j.decision()
+	text := j.verdict.Denial.Text(policy.Denied{Outcome: outcome, Note: note, Reviewer: d.ReviewerID})
+	j.rule(intercept.Deny, outcome, cmp.Or(text, usual))
+}
+
+// rewrite releases a call as rewrite rules have changed it, if they have.
+func (j *judgedCall) rewrite() {
+	if j.verdict.Arguments == "" {
+		return
+	}
+	why := fmt.Sprintf("the rule at %s", j.verdict.RewrittenBy)
+	j.ruling = intercept.Ruling{Fate: intercept.Edit, Arguments: j.verdict.Arguments, Told: intercept.ArgumentsRewritten(j.call.Name, why)}
+}
+
+// shown is the call as people are asked about it: as rewrite rules have changed it.
+func (j *judgedCall) shown() intercept.Call {
+	c := j.call
+	c.Arguments = cmp.Or(j.verdict.Arguments, c.Arguments)
+	return c
+}
+
+func (j *judgedCall) rule(fate intercept.Fate, outcome approvals.Outcome, told string) {
+	j.ruling = intercept.Ruling{Fate: fate, Told: told}
+	j.outcome = outcome
+}
+
+// abort gives every call the ruling that ends the run.
+func (r *review) abort(note string) {
+	for _, j := range r.calls {
+		j.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(note))
+	}
+}
+
+// endAfterDenials ends the answer where too many calls were denied since the user wrote:
+// it is time to ask the user.
+func (r *review) endAfterDenials() {
+	all, most := r.denials.count(r.calls), r.engine.Limits.MaxDenials
+	if most == 0 || all == 0 || all < most {
+		return
+	}
+	for _, j := range r.calls {
+		j.ruling.Ends = intercept.DeniedTooOften(all)
+	}
+}
+
+// rulings are those of all calls.
+func (r *review) rulings() []intercept.Ruling {
+	rulings := make([]intercept.Ruling, 0, len(r.calls))
+	for _, j := range r.calls {
+		rulings = append(rulings, j.ruling)
+	}
+	return rulings
+}
+
+// keepCharges makes final what the calls have used up of limits. Calls that are denied
+// have used up nothing.
+func (r *review) keepCharges() {
+	for _, j := range r.calls {
+		if !j.released() {
+			j.charge.Return()
+		}
+		j.charge.Keep()
+	}
+}
+
+// release returns what the calls have used up of limits and that is not final.
+func (r *review) release() {
+	for _, j := range r.calls {
+		j.charge.Return()
+	}
+}
+
+// count adds the calls to the metrics, and reports the grants that decided them. It
+// returns the outcome of the turn, "" if the calls do not change it.
+func (r *review) count() (outcome string) {
+	for _, j := range r.calls {
+		r.engine.metrics.outcome(j.outcome)
+		if j.outcome == approvals.OutcomeDeniedByRule {
+			r.engine.metrics.deniedBy(j.verdict)
+		}
+		byRule := j.outcome == approvals.OutcomeAllowedByRule || j.outcome == approvals.OutcomeDeniedByRule
+		if byRule && len(j.verdict.Grants) > 0 && r.engine.Used != nil {
+			r.engine.Used(j.verdict.Grants...)
+		}
+		switch {
+		case j.ruling.Fate == intercept.Abort:
+			outcome = outcomeAborted
+		case j.ruling.Fate != intercept.Release && outcome != outcomeAborted:
+			outcome = outcomeChanged
+		}
+	}
+	if !r.decided.IsZero() {
+		r.engine.metrics.release.Observe(time.Since(r.decided).Seconds())
+	}
+	return outcome
+}
+
+// logShadowed logs what a policy that is only tried out would have done.
+func (r *review) logShadowed(j *judgedCall) {
+	if v := &j.verdict; v.Shadowed != "" {
+		r.engine.log.Info("shadow: the policy would not have let this call pass", "verdict", v.Shadowed, "tool", j.call.Name,
+			"rule", v.Rule, "reason", v.Reason, "run", r.conversation.identity().Run, "turn", r.conversation.request.Turn)
+	}
+}
+
+// traced is the call as a span shows it; held is the index of its request, -1 for none.
+func (j *judgedCall) traced(held int) trace.Decision {
+	c := j.call
+	if j.ruling.Fate == intercept.Edit {
+		c.Arguments = j.ruling.Arguments
+	}
+	by, _ := j.decision()
+	return trace.Decision{Call: c, Held: held, Outcome: j.outcome, Verdict: j.verdict.Said(), Rule: j.verdict.Rule, By: by}
+}
+
+// traceDecided makes the spans of the decisions.
+func (r *review) traceDecided(began time.Time, failed error) {
+	if r.spans == nil {
+		return
+	}
+	decisions := make([]trace.Decision, 0, len(r.calls))
+	for _, j := range r.calls {
+		decisions = append(decisions, j.traced(slices.Index(r.asked, j)))
+	}
+	r.spans.Decided(decisions, began, failed)
+}

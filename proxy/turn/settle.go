@@ -1,0 +1,94 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// settle makes the rulings take effect. What follows from them is recorded before a byte
+// of it leaves.
+func (t *Turn) settle() State {
+	began := time.Now()
+	if t.checkRun() {
+		return Paused
+	}
+	t.review.endAfterDenials()
+	rulings := t.review.rulings()
+	settled, err := t.answer.Settle(rulings)
+	if err != nil {
+		return t.fail(asError(err, intercept.CodeAnswerNotUnderstood))
+	}
+	refusal := t.review.judgeRestated(t.ctx, settled.Next)
+	if refusal != nil { // the model gets no continuation, and the rulings stay
+		settled.Next = nil
+	}
+	err = t.review.record(t.ctx, settled, t.answer.Passed(), suffix(t.exchange.count))
+	t.review.traceDecided(began, err)
+	if err != nil {
+		if t.ctx.Err() != nil {
+			return t.gone()
+		}
+		return t.storeFailed("record", err)
+	}
+	if outcome := t.review.count(); outcome != "" && t.outcome != outcomeAborted {
+		t.outcome = outcome
+	}
+	t.review.keepCharges()
+	t.exchange.keepRulings(rulings)
+	t.engine.metrics.overhead.Observe(time.Since(began).Seconds())
+	switch {
+	case refusal != nil:
+		return t.fail(refusal)
+	case settled.Next == nil:
+		return t.finish(settled.Bytes)
+	}
+	t.engine.metrics.continuations.Inc()
+	if !t.emit(settled.Bytes) {
+		return t.gone()
+	}
+	t.exchange.next = *settled.Next
+	return Sending
+}
+
+// checkRun looks once more whether the run may continue, before anything of it leaves. It
+// aborts the calls of a run that was stopped, and reports a run that is paused.
+func (t *Turn) checkRun() (paused bool) {
+	gate := t.engine.Gate
+	if !gate.Steered() || t.conversation.deletes() {
+		return false
+	}
+	if t.conversation.aborted() {
+		t.review.abort("")
+		return false
+	}
+	return gate.RunState(t.conversation.identity().Run) == approvals.RunPaused
+}
+
+// awaitResume waits one keep-alive period, or less: until the paused run continues.
+func (t *Turn) awaitResume() State {
+	ctx, cancel := context.WithTimeout(t.ctx, t.engine.Limits.Keepalive)
+	defer cancel()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-t.engine.draining:
+			cancel()
+		case <-ended:
+		}
+	}()
+	err := t.engine.Gate.AwaitResume(ctx, t.conversation.identity().Run)
+	switch {
+	case err == nil, errors.Is(err, approvals.ErrRunAborted):
+		return Settling
+	case t.ctx.Err() != nil:
+		return t.gone()
+	case t.engine.isDraining():
+		return t.fail(errRestarting())
+	}
+	return t.heartbeat()
+}

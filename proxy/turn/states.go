@@ -1,0 +1,60 @@
+package turn
+
+// State is where a turn is between two steps.
+//
+//	Preparing ─> Sending ─> Reading ─> Judging ─> Asking ─> Waiting ─> Deciding
+//	               │  ^       ^ │        │                                │
+//	               v  │       │ v        v                                │
+//	            Awaiting ─────┘ │     Settling <──────────────────────────┘
+//	                            │      │  │  ^
+//	                            │      │  v  │
+//	                            │      │ Paused
+//	                            v      v
+//	                          Ending ─> Ended
+//
+// Settling goes back to Sending where the answer continues after a denial. Every state
+// can go to Ending (an error that the agent can read) or Ended. What is in Awaiting,
+// Waiting and Paused sends heartbeats and stays there.
+type State int
+
+// The states of a turn.
+const (
+	Ended     State = iota
+	Preparing       // requests are sent that have to come before
+	Sending         // the upstream request is sent
+	Awaiting        // the head of a continuation has not arrived
+	Reading         // the body of the answer is read, and what may pass is sent on
+	Judging         // the answer is complete: policy judges its calls
+	Asking          // the requests to people are recorded
+	Waiting         // people decide
+	Deciding        // their decisions become rulings
+	Paused          // every call has a ruling, and people have paused the run
+	Settling        // every call has a ruling: it is recorded, then it takes effect
+	Ending          // the last bytes have to be written
+)
+
+// states are what a turn does in each state. Only Awaiting, Reading, Waiting, Paused and
+// Settling write to the agent, and every state that ends the turn with an error.
+var states = [...]struct {
+	name string
+	step func(*Turn) State
+	// complete: the upstream's answer has been read to its end, so that a snapshot has all
+	// that is needed to continue.
+	complete bool
+}{
+	Ended:     {"ended", nil, false},
+	Preparing: {"preparing", (*Turn).sendBefore, false},
+	Sending:   {"sending", (*Turn).send, false},
+	Awaiting:  {"awaiting", (*Turn).await, false},
+	Reading:   {"reading", (*Turn).read, false},
+	Judging:   {"judging", (*Turn).judge, true},
+	Asking:    {"asking", (*Turn).ask, true},
+	Waiting:   {"waiting", (*Turn).wait, true},
+	Deciding:  {"deciding", (*Turn).decide, true},
+	Paused:    {"paused", (*Turn).awaitResume, true},
+	Settling:  {"settling", (*Turn).settle, true},
+	Ending:    {"ending", func(*Turn) State { return Ended }, false},
+}
+
+// String returns the name of the state.
+func (s State) String() string { return states[s].name }

@@ -1,0 +1,270 @@
+// Package turn answers one agent request: it lets the model answer, holds the calls that
+// policy does not decide, and releases, rewrites or denies them. It knows neither HTTP
+// nor sockets: the agent and the upstream are interfaces (ports.go), so that a turn can
+// lose one agent and be continued for another.
+//
+// Read it from turn.go (a turn and how it begins and ends) by states.go (its steps as one
+// table with a diagram) to its collaborators, each with its own fields: conversation.go
+// (who asks, and in which conversation; hidden.go, onetime.go and runs.go are about it),
+// exchange.go (requests to the upstream and their answers), review.go (calls become
+// requests to people, decisions become rulings; hold.go, denials.go, hosted.go and
+// record.go are about it). snapshot.go has the whole state of a turn as a value.
+package turn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/trace"
+)
+
+// ErrShuttingDown is the cause of a turn's context that ends because heldcall stops.
+var ErrShuttingDown = errors.New("heldcall is shutting down")
+
+// errDisconnected is the error of a turn whose agent has disconnected.
+var errDisconnected = errors.New("the agent has left")
+
+// Request is an agent's request for an answer that may contain calls. Its bytes must stay
+// valid until the turn ends.
+type Request struct {
+	Turn     string             // id of the turn
+	Began    time.Time          // when the request arrived
+	Route    string             // label of the route, for metrics and spans
+	Dialect  intercept.Dialect  `json:"-"`
+	Envelope intercept.Envelope // as the agent sent it
+
+	Client    string // SHA-256 of the API key of a configured client in hex, "" for others
+	APIKey    []byte `json:"-"` // of the agent, nil if it sent none
+	KeyDigest string // SHA-256 of the API key in hex, if APIKey is not known
+	Principal approvals.Principal
+	Session   string // as a header names it, or ""
+	Run       string // as a header names it, or ""
+
+	Retried        bool   // the client declares that it has sent the request before
+	IdempotencyKey string // names a request that a client may send several times, or ""
+
+	Pulse  intercept.Pulse // form of the heartbeats in a stream
+	Silent bool            // no heartbeats are sent
+}
+
+// keyDigest is the SHA-256 of the agent's API key in hex, "" without one.
+func (r *Request) keyDigest() string {
+	if len(r.APIKey) == 0 {
+		return r.KeyDigest
+	}
+	sum := sha256.Sum256(r.APIKey)
+	return hex.EncodeToString(sum[:])
+}
+
+// Outcomes of a turn, for metrics and spans.
+const (
+	outcomePassed        = "passed"
+	outcomeHeld          = "held"
+	outcomeChanged       = "changed"
+	outcomeAborted       = "aborted"
+	outcomeFailed        = "failed"
+	outcomeUpstreamError = "upstream_error"
+	outcomeAgentGone     = "agent_gone"
+)
+
+// Turn is one answer to an agent, with all upstream requests that it takes. All of it is
+// for one goroutine.
+type Turn struct {
+	engine  *Engine
+	request *Request
+	agent   Agent
+	ctx     context.Context // ends when the agent disconnects, or when heldcall stops
+	spans   *trace.Spans
+
+	conversation conversation
+	exchange     exchange
+	review       review
+	answer       intercept.Answer
+
+	state   State
+	outcome string
+	broken  error // the connection must end without a proper end of the answer
+	closed  bool
+}
+
+// New makes the turn of a request; [Turn.Prepare] begins it. ctx ends with the cause
+// [ErrShuttingDown] when heldcall stops, and when the agent disconnects. Spans may be nil.
+func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, spans *trace.Spans) *Turn {
+	t := &Turn{engine: e, request: r, agent: agent, ctx: ctx, spans: spans}
+	t.conversation = conversation{engine: e, request: r}
+	t.exchange = exchange{engine: e, upstream: up}
+	t.review = review{engine: e, conversation: &t.conversation, spans: spans}
+	t.review.denials.conversation = &t.conversation
+	return t
+}
+
+// Prepare begins the turn. The error refuses the request before the upstream was asked;
+// the turn is closed then.
+func (t *Turn) Prepare() *intercept.Error {
+	if refusal := t.prepare(); refusal != nil {
+		t.Close()
+		return refusal
+	}
+	t.exchange.next = t.conversation.parsed.Envelope()
+	t.state = Preparing
+	t.engine.metrics.overhead.Observe(time.Since(t.request.Began).Seconds())
+	return nil
+}
+
+// prepare reads the agent's request, looks up what it continues, and makes of it what
+// goes upstream.
+func (t *Turn) prepare() (refusal *intercept.Error) {
+	if t.engine.isDraining() {
+		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "it is shutting down; send the request again"}
+	}
+	c := &t.conversation
+	if c.parsed, refusal = c.parse(t.request.Envelope); refusal != nil {
+		return refusal
+	}
+	if refusal := c.resume(t.ctx); refusal != nil {
+		return refusal
+	}
+	if refusal := c.admit(t.ctx); refusal != nil {
+		return refusal
+	}
+	if t.spans != nil {
+		who := c.identity()
+		t.spans.Identified(who.Session, who.Run, who.Principal)
+	}
+	if refusal := c.splice(t.ctx); refusal != nil {
+		return refusal
+	}
+	c.countOffer()
+	if refusal := t.review.judgeOffer(t.ctx, c.parsed); refusal != nil {
+		return refusal
+	}
+	remade, refusal := c.consume(t.ctx)
+	if refusal == nil && remade {
+		refusal = t.review.judgeOffer(t.ctx, c.parsed)
+	}
+	if refusal != nil {
+		return refusal
+	}
+	t.answer = c.parsed.Answer(t.limits(t.passByName))
+	return nil
+}
+
+func (t *Turn) limits(pass func(intercept.Call) bool) intercept.Limits {
+	l := &t.engine.Limits
+	return intercept.Limits{Pass: pass, MaxBytes: l.MaxBody, MaxContinuations: l.MaxContinuations, TurnID: t.request.Turn}
+}
+
+// passByName reports whether the fragments of a call may pass before it is complete.
+func (t *Turn) passByName(c intercept.Call) bool {
+	passes := t.review.passByName(t.ctx, c)
+	t.exchange.keepPass(passes)
+	return passes
+}
+
+// Run takes steps until the turn ends, or until a started answer has to be writable.
+// After the end the turn is closed, and an error says that the answer must not end
+// properly: it is incomplete.
+func (t *Turn) Run() (ended bool, err error) {
+	for t.state != Ended {
+		if t.agent.Started() && !t.agent.Writable() {
+			return false, nil
+		}
+		t.state = states[t.state].step(t)
+	}
+	t.Close()
+	return true, t.broken
+}
+
+// Explain returns the error for an agent whose answer has ended with an error of Run
+// before it started.
+func Explain(err error) *intercept.Error {
+	if errors.Is(err, ErrShuttingDown) {
+		return errRestarting()
+	}
+	return &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the answer ended early", Err: err}
+}
+
+// Outcome is how the turn ended, "" if it was refused.
+func (t *Turn) Outcome() string { return t.outcome }
+
+// Disconnected ends the turn of an agent that disconnected while the turn did not run.
+func (t *Turn) Disconnected() {
+	t.state = t.disconnected()
+	t.Close()
+}
+
+// Panicked ends the turn after a panic.
+func (t *Turn) Panicked(fault any) {
+	t.engine.log.Error("panic while serving a request", "turn", t.request.Turn, "panic", fault, "stack", string(debug.Stack()))
+	t.outcome = outcomeFailed
+	t.Close()
+}
+
+// Close releases what the turn has, and counts how it ended. [Turn.Run] does so at the
+// end; it may be called more than once.
+func (t *Turn) Close() {
+	if t.closed {
+		return
+	}
+	t.closed, t.state = true, Ended
+	t.review.release()
+	t.exchange.close()
+	if t.review.hold != nil {
+		t.review.cancel(t.ctx, approvals.CancelFault)
+	}
+	if t.outcome != "" {
+		t.engine.metrics.turns.WithLabelValues(t.request.Route, t.outcome).Inc()
+	}
+}
+
+// emit sends the agent bytes, without the key that upstream may quote in them. It
+// reports false when the agent has disconnected.
+func (t *Turn) emit(p []byte) bool {
+	if len(p) == 0 {
+		return true
+	}
+	if err := t.agent.Write(t.exchange.upstream.Redact(p)); err != nil {
+		t.broken = errDisconnected
+		return false
+	}
+	return true
+}
+
+// heartbeat sends a heartbeat, after the answer's head if it is the first, and continues
+// in the same state.
+func (t *Turn) heartbeat() State {
+	if t.request.Silent || t.emit(t.answer.Heartbeat(t.request.Pulse)) {
+		return t.state
+	}
+	return t.disconnected()
+}
+
+// finish sends the agent the last bytes. A whole answer that has not started gets its
+// length.
+func (t *Turn) finish(last []byte) State {
+	if t.outcome == "" {
+		t.outcome = outcomePassed
+	}
+	if !t.agent.Started() {
+		t.agent.Finish(t.exchange.upstream.Redact(last))
+		return Ended
+	}
+	if !t.emit(last) {
+		return t.gone()
+	}
+	return Ending
+}
+
+// disconnected ends the turn of an agent that cannot be written to.
+func (t *Turn) disconnected() State {
+	if t.review.hold != nil {
+		return t.abandon()
+	}
+	return t.gone()
+}
