@@ -29,7 +29,7 @@ var floors = [][]string{
 	{"proxy/turn"},
 	{"proxy"},
 	{"app"},
-	{"internal/demo"},
+	{"internal/launch", "internal/demo"},
 	{"cmd/heldcall"},
 	{"dashboards", "deploy/release", "internal/agents", "internal/bench", "internal/clients/...", "internal/conformance", "internal/ui", "examples/..."},
 }

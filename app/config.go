@@ -48,7 +48,7 @@ type ProxyConfig struct {
 // Upstream is one model API.
 type Upstream struct {
 	Prefix string `yaml:"prefix"`  // path that agents use, such as /v1
-	URL    string `yaml:"url"`     // what the prefix stands for; no trailing slash
+	URL    string `yaml:"url"`     // of the model API; no trailing slash
 	APIKey Secret `yaml:"api_key"` // empty: the agent's own key passes on
 	// KeyHeader is the header that carries the key. auto: x-api-key at Anthropic,
 	// api-key at Azure, else as the agent names it, else authorization.
@@ -87,7 +87,7 @@ type HoldConfig struct {
 type ConsoleConfig struct {
 	Listen    string        `yaml:"listen"`    // host:port; loopback only as long as there are no reviewers
 	URL       string        `yaml:"url"`       // how reviewers reach it; empty: from Listen
-	Reviewers []Reviewer    `yaml:"reviewers"` // empty: whoever reaches the console is the reviewer "local"
+	Reviewers []Reviewer    `yaml:"reviewers"` // empty: everybody who reaches the console is the reviewer "local"
 	Session   time.Duration `yaml:"session"`   // how long a sign-in in a browser lasts
 	// SelfApproval lets reviewers approve what an agent asks that acts for
 	// themselves. The reviewer "local" always may.
@@ -100,10 +100,10 @@ type ConsoleConfig struct {
 	LocalSHA256 string `yaml:"-"`
 }
 
-// PushConfig is how reviewers are told in their browsers (Web Push).
+// PushConfig defines the notifications in reviewers' browsers (Web Push).
 type PushConfig struct {
 	Contact         string `yaml:"contact"`          // e-mail address or https URL, for push services; empty: console.url
-	Preview         bool   `yaml:"preview"`          // what is told shows arguments too
+	Preview         bool   `yaml:"preview"`          // notifications show arguments too
 	PrivateServices bool   `yaml:"private_services"` // push services may be on private addresses, and without TLS
 }
 
@@ -145,7 +145,7 @@ type NATSTLSConfig struct {
 	Key  string `yaml:"key"`
 }
 
-// PolicyConfig says where the rules stand.
+// PolicyConfig names the files of the rules.
 type PolicyConfig struct {
 	File string `yaml:"file"`
 	Mode string `yaml:"mode" oneof:"enforce shadow"`

@@ -13,34 +13,11 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// configReader fills a Config from YAML nodes and collects every problem with
-// its place. yaml's own decoder knows no key paths and gives up at the first
-// unknown key.
+// configReader fills a Config from YAML nodes. yaml's own decoder knows no key paths and
+// stops at the first unknown key.
 type configReader struct {
-	strictyaml.Reader
+	*configProblems
 	lookup func(string) (string, bool)
-	lines  map[string]int // key path -> line, for every key in the file
-}
-
-// given reports whether the key stands in the file.
-func (r *configReader) given(key string) bool { return r.lines[key] > 0 }
-
-// problem notes what is wrong with a key, at its own line or that of the
-// nearest key around it that stands in the file. What follows from a problem
-// that is noted already, of the key or of one in it, is left out.
-func (r *configReader) problem(key, format string, args ...any) {
-	for _, p := range r.Errors {
-		if rest, ok := strings.CutPrefix(p.Key, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return
-		}
-	}
-	at := key
-	for r.lines[at] == 0 && at != "" {
-		at = at[:max(strings.LastIndexAny(at, ".["), 0)]
-	}
-	r.Errors = append(r.Errors, &strictyaml.Error{
-		Line: r.lines[at], Key: key, Problem: fmt.Sprintf(format, args...),
-	})
 }
 
 // read fills the struct that target points to from the root of the file.
@@ -54,7 +31,7 @@ func (r *configReader) readValue(node *yaml.Node, key string, target reflect.Val
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		r.problem(key, "anchors and aliases are not read; write the value out")
 	case target.Type() == reflect.TypeFor[Unsupported]():
-		if len(node.Content) > 0 || node.Kind == yaml.ScalarNode && node.Tag != "!!null" {
+		if len(node.Content) > 0 || (node.Kind == yaml.ScalarNode && node.Tag != "!!null") {
 			r.problem(key, "%s", options.Get("refuse"))
 		}
 	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
@@ -75,7 +52,7 @@ func (r *configReader) readStruct(node *yaml.Node, key string, target reflect.Va
 		r.problem(key, "must be a mapping with the keys %s, and is %s", strings.Join(yamlKeys(target.Type()), ", "), strictyaml.Kind(node))
 		return
 	}
-	r.Members(node, key, func(name, value *yaml.Node, path string) {
+	r.yaml.Members(node, key, func(name, value *yaml.Node, path string) {
 		r.lines[path] = name.Line
 		field, ok := fieldByKey(target.Type(), name.Value)
 		if !ok {
@@ -122,7 +99,7 @@ func (r *configReader) readScalar(node *yaml.Node, key string, target reflect.Va
 		}
 		target.SetInt(int64(size))
 	case bool:
-		if quoted || text != "true" && text != "false" {
+		if quoted || (text != "true" && text != "false") {
 			r.problem(key, "%q is not a boolean; write true or false", text)
 		}
 		target.SetBool(text == "true")
@@ -140,13 +117,7 @@ func (r *configReader) readScalar(node *yaml.Node, key string, target reflect.Va
 	}
 }
 
-// either lists the values as in "auto, comment or off".
-func either(values []string) string {
-	last := len(values) - 1
-	return strings.Join(values[:last], ", ") + " or " + values[last]
-}
-
-// wanted says what a value that is neither struct nor list is written as.
+// wanted describes the form of a value that is neither struct nor list.
 func wanted(target reflect.Value) string {
 	switch target.Interface().(type) {
 	case time.Duration:
@@ -161,7 +132,7 @@ func wanted(target reflect.Value) string {
 	return "a single value"
 }
 
-// yamlKeys are the keys of a struct, in the order of its fields.
+// yamlKeys returns the keys of a struct, in the order of its fields.
 func yamlKeys(t reflect.Type) []string {
 	var keys []string
 	for field := range t.Fields() {

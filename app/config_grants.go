@@ -8,7 +8,7 @@ import (
 )
 
 // validateTemplates checks what reviewers are given to apply.
-func (r *configReader) validateTemplates(templates []GrantTemplate) {
+func (r *configValidator) validateTemplates(templates []GrantTemplate) {
 	seen := map[string]int{}
 	for i := range templates {
 		t := &templates[i]

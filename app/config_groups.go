@@ -10,9 +10,9 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
-// Vacant says of each group that a policy names that nobody in the configuration is in
-// it: a misspelt name, mostly, because of which a request runs out without anybody having
-// been able to answer. Without reviewers `local` is in all groups.
+// Vacant returns a warning for each group of a policy without a member in the configuration:
+// a misspelt name, mostly, because of which a request expires although nobody could answer
+// it. Without reviewers `local` is in all groups.
 func (c *ConsoleConfig) Vacant(p *policy.Policy) []string {
 	if !c.asks() {
 		return nil
@@ -32,9 +32,9 @@ const (
 	unaskedGroup = "%s names the group %q, and no rule asks it, so the route is for no request of that group: correct it there, or name it in a rule's reviewers or escalate"
 )
 
-// VacantRoutes says of each group in notify.routes that no rule of the policies asks it,
-// or that nobody is in it: a misspelt name, mostly, because of which those who may decide
-// are told elsewhere, or not at all.
+// VacantRoutes returns a warning for each group in notify.routes that no rule of the policies
+// asks, or that has no member: a misspelt name, mostly, because of which requests are
+// announced elsewhere, or not at all.
 func (c *Config) VacantRoutes(policies ...*policy.Policy) []string {
 	asked := map[string]string{}
 	for _, p := range policies {

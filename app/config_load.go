@@ -27,9 +27,8 @@ func LoadConfig(file string, lookup func(string) (string, bool)) (Config, error)
 	return config, nil
 }
 
-// LoadConsoleConfig reads only the console's part, for who talks to a heldcall
-// that runs already: that needs none of the secrets and files which the other
-// parts name.
+// LoadConsoleConfig reads only the console's part, for clients of a heldcall that runs
+// already: they need none of the secrets and files which the other parts name.
 func LoadConsoleConfig(file string, lookup func(string) (string, bool)) (ConsoleConfig, error) {
 	config, problems, err := readConfig(file, lookup)
 	if err != nil {
@@ -59,22 +58,23 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, strict
 	if problem != nil {
 		return config, strictyaml.Errors{problem}, nil
 	}
-	r := configReader{lookup: lookup, lines: map[string]int{}}
+	found := &configProblems{lines: map[string]int{}}
 	if root != nil {
-		r.read(root, &config)
+		(&configReader{found, lookup}).read(root, &config)
 	}
-	config.Policy.FileNamed, config.NATS.DirNamed = r.given("policy.file"), r.given("nats.dir")
+	config.Policy.FileNamed, config.NATS.DirNamed = found.given("policy.file"), found.given("nats.dir")
 	config.resolvePaths(filepath.Dir(file))
-	r.validate(&config)
-	for _, problem := range r.Errors {
+	(&configValidator{found}).validate(&config)
+	problems := found.yaml.Errors
+	for _, problem := range problems {
 		problem.Key, problem.Problem = unmarkReferences(problem.Key), unmarkReferences(problem.Problem)
 	}
-	slices.SortStableFunc(r.Errors, func(a, b *strictyaml.Error) int { return a.Line - b.Line })
-	return config, r.Errors, nil
+	slices.SortStableFunc(problems, func(a, b *strictyaml.Error) int { return a.Line - b.Line })
+	return config, problems, nil
 }
 
-// resolvePaths makes relative paths relative to the folder of the file. What
-// stands in no file is relative to the working directory.
+// resolvePaths makes relative paths relative to the folder of the file. Without a
+// file they are relative to the working directory.
 func (c *Config) resolvePaths(folder string) {
 	paths := []*string{
 		&c.Policy.File, &c.NATS.Dir, &c.NATS.Creds, &c.NATS.NKey,

@@ -13,13 +13,13 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// NotifyConfig is where people are told of requests, besides the console and NATS:
+// NotifyConfig defines where requests are announced, besides the console and NATS:
 // channels, and which requests go to them.
 type NotifyConfig struct {
 	Slack    []SlackConfig    `yaml:"slack"`
 	Webhooks []WebhookConfig  `yaml:"webhooks"`
 	Shoutrrr []ShoutrrrConfig `yaml:"shoutrrr"`
-	Routes   []RouteConfig    `yaml:"routes"` // empty: every channel is told of everything
+	Routes   []RouteConfig    `yaml:"routes"` // empty: every channel gets every request
 }
 
 // SlackConfig is one Slack app in one workspace.
@@ -52,10 +52,10 @@ type RouteConfig struct {
 	Digest  time.Duration `yaml:"digest"`
 }
 
-// QuietConfig is a time in which a route tells later what comes then.
+// QuietConfig is a time whose requests a route sends later.
 type QuietConfig struct {
 	Hours  string `yaml:"hours"`
-	Except string `yaml:"except_above" oneof:"low medium high"` // a risk above this is told all the same
+	Except string `yaml:"except_above" oneof:"low medium high"` // requests of a risk above this are sent at once
 }
 
 const (
@@ -63,7 +63,7 @@ const (
 	defaultGroupWithin = 10 * time.Second
 )
 
-// channelName is how channels are named: it stands in routes, consumers and metrics.
+// channelName is the form of names of channels, in routes, consumers and metrics.
 var channelName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
 // names are those of the channels that are configured, and whether routes name
@@ -85,8 +85,11 @@ func (c NotifyConfig) names() (names []string, targets map[string]bool) {
 	return names, targets
 }
 
-// validateNotify fills in what is left out, and notes what cannot work.
-func (r *configReader) validateNotify(c *NotifyConfig) {
+// notifyValidator checks the channels and routes of a configuration.
+type notifyValidator struct{ *configProblems }
+
+// validateNotify fills in defaults, and adds values that cannot work.
+func (r *notifyValidator) validateNotify(c *NotifyConfig) {
 	taken := map[string]string{channelPush: "the channel of Web Push"}
 	for i := range c.Slack {
 		s, key := &c.Slack[i], index("notify.slack", i)
@@ -104,7 +107,7 @@ func (r *configReader) validateNotify(c *NotifyConfig) {
 }
 
 // validateChannel checks the name of a channel: its own, and of plain letters.
-func (r *configReader) validateChannel(key, name string, taken map[string]string) {
+func (r *notifyValidator) validateChannel(key, name string, taken map[string]string) {
 	if !channelName.MatchString(name) {
 		r.problem(key+".name", "%q is not a name; write lower-case letters, digits, - and _, at most 32", name)
 	} else if first, twice := taken[name]; twice {
@@ -113,7 +116,7 @@ func (r *configReader) validateChannel(key, name string, taken map[string]string
 	taken[name] = key
 }
 
-func (r *configReader) validateGroup(key string, g *GroupConfig) {
+func (r *notifyValidator) validateGroup(key string, g *GroupConfig) {
 	g.Cards, g.Within = cmp.Or(g.Cards, defaultGroupCards), cmp.Or(g.Within, defaultGroupWithin)
 	if g.Cards < -1 {
 		r.problem(key+".cards", "%d is less than -1, which is no bound; write for example 5", g.Cards)
@@ -127,7 +130,7 @@ func (g GroupConfig) group() notify.Group {
 	return notify.Group{Cards: max(g.Cards, 0), Within: g.Within}
 }
 
-func (r *configReader) validateSlack(key string, s *SlackConfig) {
+func (r *notifyValidator) validateSlack(key string, s *SlackConfig) {
 	if !strings.HasPrefix(string(s.BotToken), "xoxb-") {
 		r.problem(key+".bot_token", "is not a bot token, which begins with xoxb-: the app's page \"OAuth & Permissions\" has it")
 	}
@@ -146,30 +149,11 @@ func (r *configReader) validateSlack(key string, s *SlackConfig) {
 	}
 }
 
-func (r *configReader) validateRoute(key string, c *RouteConfig, targets map[string]bool) {
-	if len(c.To) == 0 {
-		r.problem(key+".to", "is empty; name the channels, such as [slack]")
-	}
-	for i, to := range c.To {
-		name, target, named := strings.Cut(to, ":")
-		takes, known := targets[name]
-		switch {
-		case !known:
-			r.problem(index(key+".to", i), "%q is not the name of a channel under notify", name)
-		case named && (target == "" || !takes):
-			r.problem(index(key+".to", i), "%q names no place that this kind of channel knows; write %q", to, name)
-		}
-	}
-	for _, list := range []struct {
-		key      string
-		patterns []string
-	}{{".tenants", c.Tenants}, {".tools", c.Tools}, {".rules", c.Rules}} {
-		for i, pattern := range list.patterns {
-			if _, err := path.Match(pattern, ""); err != nil {
-				r.problem(index(key+list.key, i), "%q is not a pattern: a bracket or backslash has no end", pattern)
-			}
-		}
-	}
+func (r *notifyValidator) validateRoute(key string, c *RouteConfig, targets map[string]bool) {
+	r.validateDestinations(key+".to", c.To, targets)
+	r.validatePatterns(key+".tenants", c.Tenants)
+	r.validatePatterns(key+".tools", c.Tools)
+	r.validatePatterns(key+".rules", c.Rules)
 	if _, err := parseHours(c.Hours); err != nil {
 		r.problem(key+".hours", "%s", err)
 	}
@@ -184,7 +168,32 @@ func (r *configReader) validateRoute(key string, c *RouteConfig, targets map[str
 	}
 }
 
-// routes are what the dispatcher goes by. The configuration has been checked.
+// validateDestinations checks the channels of a route, and the targets in them.
+func (r *notifyValidator) validateDestinations(key string, destinations []string, targets map[string]bool) {
+	if len(destinations) == 0 {
+		r.problem(key, "is empty; name the channels, such as [slack]")
+	}
+	for i, to := range destinations {
+		name, target, named := strings.Cut(to, ":")
+		takes, known := targets[name]
+		switch {
+		case !known:
+			r.problem(index(key, i), "%q is not the name of a channel under notify", name)
+		case named && (target == "" || !takes):
+			r.problem(index(key, i), "%q names no place that this kind of channel knows; write %q", to, name)
+		}
+	}
+}
+
+func (r *notifyValidator) validatePatterns(key string, patterns []string) {
+	for i, pattern := range patterns {
+		if _, err := path.Match(pattern, ""); err != nil {
+			r.problem(index(key, i), "%q is not a pattern: a bracket or backslash has no end", pattern)
+		}
+	}
+}
+
+// routes returns the routes of the dispatcher. The configuration has been checked.
 func (c NotifyConfig) routes() notify.Routes {
 	var routes notify.Routes
 	for _, from := range c.Routes {

@@ -40,7 +40,7 @@ const emailClaim = "email"
 // noRole is how the configuration writes that nothing is given.
 const noRole = "none"
 
-func (r *configReader) validateOIDC(c *ConsoleConfig) {
+func (r *configValidator) validateOIDC(c *ConsoleConfig) {
 	o, key := &c.OIDC, "console.oidc"
 	if !o.On() {
 		if r.given(key + ".client_id") {
@@ -59,42 +59,54 @@ func (r *configReader) validateOIDC(c *ConsoleConfig) {
 	if err := consoleAddress(c.URL); err != nil {
 		r.problem("console.url", "%s; console.oidc needs the address to which the provider sends browsers back", err)
 	}
+	r.validateClaims(key, o)
+	if o.NameClaim == emailClaim {
+		r.validateAddresses(c.Reviewers)
+	}
+	r.validateOIDCRights(key, c)
+}
+
+// validateClaims checks the names of claims and the domains of addresses.
+func (r *configValidator) validateClaims(key string, o *OIDCConfig) {
 	for _, claim := range []struct{ key, value string }{{"name_claim", o.NameClaim}, {"groups_claim", o.GroupsClaim}} {
 		if claim.value == "" {
 			r.problem(key+"."+claim.key, "is empty; name a claim, or leave the key out")
 		}
-	}
-	if o.NameClaim == emailClaim {
-		r.validateAddresses(c.Reviewers)
 	}
 	for i, domain := range o.EmailDomains {
 		if domain == "" || strings.ContainsAny(domain, "@* /") {
 			r.problem(index(key+".email_domains", i), "%q is not a domain; write what stands behind the @, such as example.com", domain)
 		}
 	}
-	decides := reviewers.Role(o.Role).Includes(reviewers.RoleReviewer)
+}
+
+// validateOIDCRights checks that somebody may decide, and not everybody with an account.
+func (r *configValidator) validateOIDCRights(key string, c *ConsoleConfig) {
+	o := &c.OIDC
+	everybody := reviewers.Role(o.Role).Includes(reviewers.RoleReviewer)
+	somebody := everybody
 	for i := range o.Memberships {
 		m, at := &o.Memberships[i], index(key+".memberships", i)
 		m.Role = cmp.Or(m.Role, noRole)
-		decides = decides || reviewers.Role(m.Role).Includes(reviewers.RoleReviewer)
+		somebody = somebody || reviewers.Role(m.Role).Includes(reviewers.RoleReviewer)
 		if m.Group == "" {
 			r.problem(at+".group", "is missing; name a group as the claim %s has it", o.GroupsClaim)
 		}
 		r.validateGroups(at+".groups", m.Groups)
 	}
 	for _, reviewer := range c.Reviewers {
-		decides = decides || reviewers.Role(reviewer.Role).Includes(reviewers.RoleReviewer)
+		somebody = somebody || reviewers.Role(reviewer.Role).Includes(reviewers.RoleReviewer)
 	}
-	if !decides {
+	if !somebody {
 		r.problem(key, "nobody would have the role reviewer or admin, so nobody could decide; give it to the members of a group (memberships), to people (console.reviewers) or to everybody who may sign in (role)")
 	}
-	if reviewers.Role(o.Role).Includes(reviewers.RoleReviewer) && len(o.EmailDomains)+len(o.RequiredGroups) == 0 {
+	if everybody && len(o.EmailDomains)+len(o.RequiredGroups) == 0 {
 		r.problem(key+".role", "%q would let everybody with an account at the provider decide; name email_domains or required_groups", o.Role)
 	}
 }
 
 // validateAddresses refuses two reviewers of whom an account's address may be either.
-func (r *configReader) validateAddresses(known []Reviewer) {
+func (r *configValidator) validateAddresses(known []Reviewer) {
 	first := map[string]int{}
 	for i, reviewer := range known {
 		folded := strings.ToLower(reviewer.Name)
@@ -117,8 +129,8 @@ func (c ConsoleConfig) twoNames() []string {
 	return names
 }
 
-// consoleAddress says what is wrong with the console's URL for a provider: it is
-// sent to it as it stands, and nothing may stand behind the host.
+// consoleAddress reports what is wrong with the console's URL for a provider, which gets it
+// unchanged: it must end after the host.
 func consoleAddress(address string) error {
 	if address == "" {
 		return fmt.Errorf("is missing")

@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
-func (r *configReader) validateConsole(c *ConsoleConfig) {
+func (r *configValidator) validateConsole(c *ConsoleConfig) {
 	if c.URL != "" {
 		r.validateURL("console.url", c.URL, "http", "https")
 	}
@@ -45,8 +45,8 @@ func (r *configReader) validateConsole(c *ConsoleConfig) {
 	r.validateOIDC(c)
 }
 
-// validateContact checks what push services are told of the operator.
-func (r *configReader) validateContact(contact string) {
+// validateContact checks the address of the operator for push services.
+func (r *configValidator) validateContact(contact string) {
 	if contact == "" {
 		return
 	}
@@ -62,22 +62,23 @@ func (r *configReader) validateContact(contact string) {
 
 // CheckReviewer returns the mistakes in one reviewer, as [strictyaml.Errors].
 func CheckReviewer(reviewer Reviewer) error {
-	r := configReader{}
+	r := configValidator{&configProblems{}}
 	r.validateReviewer("reviewer", &reviewer, false)
-	if len(r.Errors) > 0 {
-		return r.Errors
+	if len(r.yaml.Errors) > 0 {
+		return r.yaml.Errors
 	}
 	return nil
 }
 
 // validateReviewer checks one reviewer, who needs no token where there is another
 // way to sign in.
-func (r *configReader) validateReviewer(key string, reviewer *Reviewer, tokenless bool) {
+func (r *configValidator) validateReviewer(key string, reviewer *Reviewer, tokenless bool) {
 	if err := reviewers.CheckName(reviewer.Name); err != nil {
 		r.problem(key+".name", "%s", err)
 	}
 	digest, err := hex.DecodeString(reviewer.TokenSHA256)
-	if err != nil || len(digest) != 32 && !(tokenless && len(digest) == 0) || strings.ToLower(reviewer.TokenSHA256) != reviewer.TokenSHA256 {
+	digestFits := len(digest) == 32 || (tokenless && len(digest) == 0)
+	if err != nil || !digestFits || strings.ToLower(reviewer.TokenSHA256) != reviewer.TokenSHA256 {
 		r.problem(key+".token_sha256", "is not 64 lower-case hex digits; make a token and its hash with: heldcall token create")
 	}
 	if reviewer.Slack != "" && !slackUser.MatchString(reviewer.Slack) {
@@ -86,7 +87,7 @@ func (r *configReader) validateReviewer(key string, reviewer *Reviewer, tokenles
 	r.validateGroups(key+".groups", reviewer.Groups)
 }
 
-func (r *configReader) validateGroups(key string, groups []string) {
+func (r *configValidator) validateGroups(key string, groups []string) {
 	for i, group := range groups {
 		if !reviewers.PlainName(group) {
 			r.problem(index(key, i), "%q is not a group; write 1 to %d printable characters", group, reviewers.MaxName)

@@ -4,21 +4,18 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"net"
-	"net/netip"
-	"net/url"
-	"os"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// validate notes every value that is of the right type but cannot work.
-func (r *configReader) validate(c *Config) {
+// configValidator checks the values of a configuration that was read.
+type configValidator struct{ *configProblems }
+
+// validate adds the values that are of the right type but cannot work.
+func (r *configValidator) validate(c *Config) {
 	r.validateListeners(c)
 	r.validateProxy(&c.Proxy)
 	r.validateUpstreams(&c.Proxy)
@@ -37,16 +34,16 @@ func (r *configReader) validate(c *Config) {
 	r.validateConsole(&c.Console)
 	r.validateTracing(&c.Tracing)
 	r.validateActing(c)
-	r.validateNotify(&c.Notify)
+	(&notifyValidator{r.configProblems}).validateNotify(&c.Notify)
 	if c.Audit.Retention < time.Hour {
 		r.problem("audit.retention", "%s is less than an hour; write for example 90d", c.Audit.Retention)
 	}
 }
 
-// validateListeners checks the three addresses. A console without reviewers lets
-// whoever reaches it decide, and the embedded NATS server asks nobody who they
-// are: they stay on loopback.
-func (r *configReader) validateListeners(c *Config) {
+// validateListeners checks the three addresses. A console without reviewers lets everybody
+// decide who reaches it, and the embedded NATS server has no authentication: they must be
+// on loopback.
+func (r *configValidator) validateListeners(c *Config) {
 	proxy := r.validateListen("proxy.listen", c.Proxy.Listen, "")
 	open := "there are no console.reviewers to ask who may decide; add them, or"
 	if c.Console.asks() {
@@ -65,40 +62,7 @@ func (r *configReader) validateListeners(c *Config) {
 	}
 }
 
-// validateListen returns the address in one spelling, or "" if it is not fixed
-// (port 0) or not valid. onlyLoopback is why others must not reach it, "" if they
-// may.
-func (r *configReader) validateListen(key, address, onlyLoopback string) string {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		r.problem(key, "%q is not host:port; write for example 127.0.0.1:4141", address)
-		return ""
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
-		r.problem(key, "%q is not a port; write a number from 0 to 65535", port)
-		return ""
-	} else if n == 0 {
-		port = ""
-	}
-	if onlyLoopback != "" && !isLoopback(host) {
-		r.problem(key, "%q is not a loopback address, and %s write 127.0.0.1 in place of %q", address, onlyLoopback, host)
-		return ""
-	}
-	if port == "" {
-		return ""
-	}
-	if host == "localhost" {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port)
-}
-
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
-}
-
-func (r *configReader) validateProxy(p *ProxyConfig) {
+func (r *configValidator) validateProxy(p *ProxyConfig) {
 	if p.Keepalive < time.Second {
 		r.problem("proxy.keepalive", "%s is less than a second; write for example 10s", p.Keepalive)
 	}
@@ -126,7 +90,7 @@ func (r *configReader) validateProxy(p *ProxyConfig) {
 
 var plainPrefix = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
 
-func (r *configReader) validateUpstreams(p *ProxyConfig) {
+func (r *configValidator) validateUpstreams(p *ProxyConfig) {
 	if len(p.Upstreams) == 0 {
 		r.problem("proxy.upstreams", "is empty; name at least one, or remove the key to use https://api.openai.com/v1")
 	}
@@ -153,33 +117,14 @@ func (r *configReader) validateUpstreams(p *ProxyConfig) {
 	}
 }
 
-// validateURL returns the parsed URL, or nil if it is not valid. A password in a
-// URL would show in logs, so it is refused.
-func (r *configReader) validateURL(key, text string, schemes ...string) *url.URL {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "" || u.Hostname() == "":
-		r.problem(key, "is not a URL with a host; write for example %s://host:port", schemes[0])
-	case !slices.Contains(schemes, u.Scheme):
-		r.problem(key, "the scheme is %q; write %s", u.Scheme, either(schemes))
-	case u.User != nil:
-		r.problem(key, "holds a user or password, which would show in logs; remove it and use the keys meant for credentials")
-	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		r.problem(key, "holds a query or fragment; remove it")
-	default:
-		return u
-	}
-	return nil
-}
-
-func (r *configReader) validateClients(clients []Client) {
+func (r *configValidator) validateClients(clients []Client) {
 	seen := map[string]int{}
 	for i, client := range clients {
 		key := index("proxy.clients", i)
 		switch digest, err := hex.DecodeString(client.KeySHA256); {
 		case (client.Key == "") == (client.KeySHA256 == ""):
 			r.problem(key, "give exactly one of key and key_sha256")
-		case err != nil || client.KeySHA256 != "" && len(digest) != 32 || strings.ToLower(client.KeySHA256) != client.KeySHA256:
+		case err != nil || (client.KeySHA256 != "" && len(digest) != 32) || strings.ToLower(client.KeySHA256) != client.KeySHA256:
 			r.problem(key+".key_sha256", "is not 64 lower-case hex digits; make it with: printf %%s KEY | sha256sum")
 		default:
 			id := client.digest()
@@ -197,7 +142,7 @@ func (r *configReader) validateClients(clients []Client) {
 	}
 }
 
-// digest is what the client's key is known by, however it was given.
+// digest returns the SHA-256 of the client's key, however it was given.
 func (c Client) digest() string {
 	if c.KeySHA256 != "" {
 		return c.KeySHA256
@@ -206,7 +151,7 @@ func (c Client) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (r *configReader) validateNATS(n *NATSConfig) {
+func (r *configValidator) validateNATS(n *NATSConfig) {
 	if n.Replicas < 0 || n.Replicas > 5 {
 		r.problem("nats.replicas", "%d is not a number from 0 to 5; 0 follows the cluster", n.Replicas)
 	}
@@ -249,9 +194,8 @@ func (r *configReader) validateNATS(n *NATSConfig) {
 	}
 }
 
-// validateNATSAuth checks that there is somebody whom the embedded server can ask
-// who they are.
-func (r *configReader) validateNATSAuth(c *Config) {
+// validateNATSAuth checks that somebody can authenticate to the embedded server.
+func (r *configValidator) validateNATSAuth(c *Config) {
 	tokens := slices.ContainsFunc(c.Console.Reviewers, func(reviewer Reviewer) bool { return reviewer.TokenSHA256 != "" })
 	switch {
 	case c.NATS.Auth != natsReviewers:
@@ -261,13 +205,3 @@ func (r *configReader) validateNATSAuth(c *Config) {
 		r.problem("nats.auth", "nobody could connect: no console.reviewers have a token; make one with heldcall token create")
 	}
 }
-
-func (r *configReader) validateFile(key, file string) {
-	if info, err := os.Stat(file); err != nil {
-		r.problem(key, "cannot be read: %s; create the file or name another", err)
-	} else if info.IsDir() {
-		r.problem(key, "%s is a folder; name a file", file)
-	}
-}
-
-func index(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }

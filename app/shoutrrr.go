@@ -31,7 +31,7 @@ func (a *App) makeShoutrrr() error {
 	return nil
 }
 
-func (r *configReader) validateShoutrrr(list []ShoutrrrConfig, taken map[string]string) {
+func (r *notifyValidator) validateShoutrrr(list []ShoutrrrConfig, taken map[string]string) {
 	for i := range list {
 		s, key := &list[i], index("notify.shoutrrr", i)
 		s.Name = cmp.Or(s.Name, "shoutrrr")

@@ -15,8 +15,8 @@ import (
 
 // The test program is the sender of the channels too, as heldcall is.
 func TestMain(m *testing.M) {
-	if shoutrrr.IsSender(os.Args) {
-		os.Exit(shoutrrr.RunSender(os.Stdin, os.Stdout))
+	if shoutrrr.IsChild(os.Args) {
+		os.Exit(shoutrrr.RunChild(os.Stdin, os.Stdout))
 	}
 	os.Exit(m.Run())
 }

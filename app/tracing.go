@@ -35,7 +35,7 @@ func (a *App) startTracing(ctx context.Context, running *lifecycle) error {
 }
 
 // validateTracing checks where spans are to go, whether they go there now or not.
-func (r *configReader) validateTracing(c *TracingConfig) {
+func (r *configValidator) validateTracing(c *TracingConfig) {
 	if c.Endpoint != "" {
 		if u := r.validateURL("tracing.endpoint", c.Endpoint, "http", "https"); u != nil && strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1/traces") {
 			r.problem("tracing.endpoint", "ends in /v1/traces, which heldcall adds itself; write what stands before it")

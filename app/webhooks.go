@@ -57,13 +57,13 @@ func (a *App) acting(name string) (reviewers.Reviewer, bool) {
 	return a.reviewers.ByName(name)
 }
 
-func (r *configReader) validateWebhooks(list []WebhookConfig, taken map[string]string) {
+func (r *notifyValidator) validateWebhooks(list []WebhookConfig, taken map[string]string) {
 	for i := range list {
 		w, key := &list[i], index("notify.webhooks", i)
 		w.Name = cmp.Or(w.Name, "webhook")
 		r.validateChannel(key, w.Name, taken)
 		switch u, err := url.Parse(string(w.URL)); {
-		case err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https":
+		case err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https"):
 			r.problem(key+".url", "is not an http or https URL with a host and without a password; write for example https://ci.example/heldcall")
 		case u.Scheme == "http" && w.Reviewer != "" && !isLoopback(u.Hostname()):
 			r.problem(key+".url", "is an http URL, and with reviewer the messages hold URLs that decide, which could be read on its way; write an https URL, or leave reviewer out")
@@ -80,7 +80,7 @@ func (r *configReader) validateWebhooks(list []WebhookConfig, taken map[string]s
 }
 
 // validateActing checks that webhooks act for reviewers that there are.
-func (r *configReader) validateActing(c *Config) {
+func (r *configValidator) validateActing(c *Config) {
 	known := map[string]bool{reviewers.LocalName: !c.Console.asks()}
 	for _, reviewer := range c.Console.Reviewers {
 		known[reviewer.Name] = true

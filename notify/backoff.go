@@ -10,9 +10,9 @@ const (
 	maxPause   = time.Minute
 )
 
-// pause is how long to wait after a number of failed attempts: it doubles from
-// firstPause to maxPause, and half of it is left to chance, so that what failed
-// together does not come again together.
+// pause returns how long to wait after a number of failed attempts: it doubles from
+// firstPause to maxPause, and half of it is random, so that deliveries that failed
+// together are not repeated together.
 func pause(attempts int) time.Duration {
 	whole := maxPause
 	if shift := attempts - 1; shift < 10 {
@@ -21,11 +21,11 @@ func pause(attempts int) time.Duration {
 	return whole/2 + rand.N(whole/2)
 }
 
-// longestRest is the longest that a service can make its channel pause.
-const longestRest = 15 * time.Minute
+// longestPause is the longest that a service can make its channel pause.
+const longestPause = 15 * time.Minute
 
-// bounded is the pause that a service asked for, as far as it is taken at its word: no
-// less than after any other failure, and not for ever.
+// bounded returns the pause that a service asked for within limits: no less than after
+// any other failure, and at most longestPause.
 func bounded(asked time.Duration, attempts int) time.Duration {
-	return min(max(asked, pause(attempts)), longestRest)
+	return min(max(asked, pause(attempts)), longestPause)
 }

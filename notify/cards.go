@@ -10,12 +10,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// card is the record of one card.
+// siblings is how many requests of a run are read at a time in search of those that have
+// the same card.
+const siblings = 32
+
+// card is the stored form of one card.
 type card struct {
 	Requests []string `json:"requests"` // ids, oldest first
 	Grouped  bool     `json:"grouped,omitempty"`
@@ -29,19 +31,26 @@ type post struct {
 	Ref    Ref       `json:"ref,omitempty"`    // "": not posted, as far as is known
 	Within string    `json:"within,omitempty"` // key of the card that shows the requests in place of this one
 	Since  time.Time `json:"since,omitzero"`   // of the first attempt to post it
-	Trying bool      `json:"trying,omitempty"` // an attempt has begun of which nothing is known
+	Trying bool      `json:"trying,omitempty"` // an attempt has begun whose result is unknown
 	Failed bool      `json:"failed,omitempty"` // it was refused for good
-	Shown  string    `json:"shown,omitempty"`  // what it shows: see shownBy
-	Told   []string  `json:"told,omitempty"`   // ids of events, on a channel that gets each
+	Shown  string    `json:"shown,omitempty"`  // digest of its content: see contentDigest
+	Told   []string  `json:"told,omitempty"`   // ids of delivered events, on a channel that gets each
 }
 
-// claim is the replica that has a card, so that two replicas do not post it both.
+// claim names the replica that is delivering a card, so that two do not post it both.
 type claim struct {
 	By    string    `json:"by"`
 	Until time.Time `json:"until"`
 }
 
-// at is the post at a target, or nil.
+// record is a card under its key, at a revision; 0: it is not stored.
+type record struct {
+	key string
+	card
+	revision uint64
+}
+
+// at returns the post at a target, or nil.
 func (c *card) at(target string) *post {
 	i := slices.IndexFunc(c.Posts, func(p post) bool { return p.Target == target })
 	if i < 0 {
@@ -50,144 +59,146 @@ func (c *card) at(target string) *post {
 	return &c.Posts[i]
 }
 
-// siblings is how many requests of a run are read at a time in search of those that
-// were opened together.
-const siblings = 32
+// groups returns the keys of the cards that show the requests in place of this one.
+func (c *card) groups() (keys []string) {
+	for i := range c.Posts {
+		if key := c.Posts[i].Within; key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
 
-// cards are the records of the cards of one channel.
+// show notes the requests that the card shows.
+func (c *card) show(requests []approvals.Request) {
+	c.Requests = c.Requests[:0]
+	for i := range requests {
+		c.Requests = append(c.Requests, requests[i].ID)
+	}
+}
+
+// cards are the records of one channel.
 type cards struct {
-	channel   string
-	eachEvent bool
-	store     Store
-	requests  Requests
-	replica   string
+	channel  *channel
+	store    Store
+	requests Requests
+	replica  string
 
-	mu   sync.Mutex
-	busy map[string]bool // keys of cards that workers of this process have
+	mu     sync.Mutex
+	locked map[string]bool // by key
 }
 
-// cardRecord is a card as it is recorded.
-type cardRecord struct {
-	key string
-	card
-	revision uint64
+// lock keeps other workers of this process from a card. It fails with errBusy.
+func (c *cards) lock(key string) (unlock func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.locked[key] {
+		return nil, errBusy
+	}
+	c.locked[key] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.locked, key)
+	}, nil
 }
 
-// load reads a record; one that does not exist is empty.
-func (c *cards) load(ctx context.Context, key string) (*cardRecord, error) {
-	h := &cardRecord{key: key}
-	value, revision, err := c.store.State(ctx, c.channel, key)
+// load reads a record; one that is not stored is empty.
+func (c *cards) load(ctx context.Context, key string) (*record, error) {
+	rec := &record{key: key}
+	value, revision, err := c.store.State(ctx, c.channel.setup.Name, key)
 	if err != nil {
 		return nil, err
 	}
-	h.revision = revision
+	rec.revision = revision
 	if revision == 0 {
-		return h, nil
+		return rec, nil
 	}
-	if err := json.Unmarshal(value, &h.card); err != nil {
+	if err := json.Unmarshal(value, &rec.card); err != nil {
 		return nil, Permanent(fmt.Errorf("read the record of card %s: %w", key, err))
 	}
-	return h, nil
+	return rec, nil
 }
 
-// save writes a record if it has not changed since it was read.
-func (c *cards) save(ctx context.Context, h *cardRecord) error {
-	value, err := json.Marshal(&h.card)
+// save writes a record. It fails with errBusy if the record has changed since it was read.
+func (c *cards) save(ctx context.Context, rec *record) error {
+	value, err := json.Marshal(&rec.card)
 	if err != nil {
-		return fmt.Errorf("encode the record of card %s: %w", h.key, err)
+		return fmt.Errorf("encode the record of card %s: %w", rec.key, err)
 	}
-	revision, err := c.store.PutState(ctx, c.channel, h.key, value, h.revision)
+	revision, err := c.store.PutState(ctx, c.channel.setup.Name, rec.key, value, rec.revision)
 	if errors.Is(err, approvals.ErrConflict) {
 		return errBusy
 	}
 	if err != nil {
 		return err
 	}
-	h.revision = revision
+	rec.revision = revision
 	return nil
 }
 
-// keyOf is the key of the card of a request: the requests for calls that a model made
-// together were opened at the same time, which is the first part of their ids. A
-// machine gets a card a request.
-func (c *cards) keyOf(requestID, turnID string) string {
-	if c.eachEvent || turnID == "" || len(requestID) != ulid.EncodedSize {
-		return requestID
-	}
-	return requestID[:10] + "-" + turnID
+// claim saves the record as being delivered by this replica until the lease ends.
+func (c *cards) claim(ctx context.Context, rec *record, now time.Time) error {
+	rec.Claim = &claim{c.replica, now.Add(lease)}
+	return c.save(ctx, rec)
 }
 
-// take takes a card from the other workers of this process until release is called.
-func (c *cards) take(key string) (release func(), err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.busy[key] {
-		return nil, errBusy
-	}
-	c.busy[key] = true
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.busy, key)
-	}, nil
-}
-
-// read reads the record of a card, and its requests as they are now: those recorded,
-// those with the ids, and those for calls that the model made together with them.
-func (c *cards) read(ctx context.Context, key string, ids []string) (*cardRecord, []approvals.Request, error) {
-	h, err := c.load(ctx, key)
+// read reads the record of a card, and its requests in their present state: those
+// recorded, those named, and those that the model asked for together with them.
+func (c *cards) read(ctx context.Context, key string, ids []string) (*record, []approvals.Request, error) {
+	rec, err := c.load(ctx, key)
 	if err != nil {
 		return nil, nil, err
 	}
-	if other := h.Claim; other != nil && other.By != c.replica && time.Now().Before(other.Until) {
+	if claim := rec.Claim; claim != nil && claim.By != c.replica && time.Now().Before(claim.Until) {
 		return nil, nil, errBusy
 	}
 	var requests []approvals.Request
 	seen := map[string]bool{}
-	add := func(q approvals.Request) {
-		if !seen[q.ID] {
-			seen[q.ID] = true
-			requests = append(requests, q)
+	add := func(r approvals.Request) {
+		if !seen[r.ID] {
+			seen[r.ID] = true
+			requests = append(requests, r)
 		}
 	}
-	for _, id := range append(ids, h.Requests...) {
+	for _, id := range append(ids, rec.Requests...) {
 		if seen[id] {
 			continue
 		}
-		q, err := c.requests.Request(ctx, id)
+		r, err := c.requests.Request(ctx, id)
 		if errors.Is(err, approvals.ErrUnknownRequest) {
 			continue
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		add(q)
+		add(r)
 	}
-	if h.revision == 0 && len(requests) > 0 {
+	if rec.revision == 0 && len(requests) > 0 {
 		if err := c.addSiblings(ctx, key, requests[0], add); err != nil {
 			return nil, nil, err
 		}
 	}
 	slices.SortFunc(requests, func(a, b approvals.Request) int { return strings.Compare(a.ID, b.ID) })
-	return h, requests, nil
+	return rec, requests, nil
 }
 
 // addSiblings adds the requests that have the same card. Ids are in the order of
-// time, so the requests are beside each other in the list of their run.
-func (c *cards) addSiblings(ctx context.Context, key string, q approvals.Request, add func(approvals.Request)) error {
-	if key == q.ID { // a card of its own
+// time, so they are adjacent in the list of their run.
+func (c *cards) addSiblings(ctx context.Context, key string, r approvals.Request, add func(approvals.Request)) error {
+	if key == r.ID { // a card of its own
 		return nil
 	}
-	filter := approvals.Filter{RunID: q.RunID, Limit: siblings, Cursor: q.ID[:10] + strings.Repeat("Z", len(q.ID)-10)}
+	filter := approvals.Filter{RunID: r.RunID, Limit: siblings, Cursor: r.ID[:10] + strings.Repeat("Z", len(r.ID)-10)}
 	for {
 		page, err := c.requests.Requests(ctx, filter)
 		if err != nil {
 			return err
 		}
 		for _, other := range page.Items {
-			if c.keyOf(other.ID, other.TurnID) == key {
+			if c.channel.cardKey(other.ID, other.TurnID) == key {
 				add(other)
-			} else if other.ID[:10] < q.ID[:10] {
+			} else if other.ID[:10] < r.ID[:10] {
 				return nil
 			}
 		}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -19,29 +17,28 @@ import (
 const (
 	// attemptTimeout bounds one attempt at a delivery.
 	attemptTimeout = 15 * time.Second
-	// lease is how long a replica has a card: if it dies, another takes the card then.
+	// lease is how long a replica may take for a delivery: if it dies, another delivers
+	// the card after that.
 	lease = time.Minute
-	// recordTimeout bounds the record of what was posted.
+	// recordTimeout bounds the write of the record after a delivery.
 	recordTimeout = 10 * time.Second
 )
 
-// sender posts the cards of a channel and brings them up to date.
-type sender struct {
-	setup   Setup
+// deliverer is the last stage: it posts cards and updates them.
+type deliverer struct {
+	channel *channel
 	cards   *cards
-	limit   *rate.Limiter
-	log     *slog.Logger
-	metrics channelMetrics
+	threads *threads
+	rate    *rate.Limiter
 }
 
-// deliver posts a card at the targets where it is not posted yet, and brings it up to
-// date at the others. The first attempt is recorded before it begins, and the outcomes
-// after the last.
-func (s *sender) deliver(ctx context.Context, h *cardRecord, requests []approvals.Request, events []approvals.Event) error {
+// deliver posts a card wherever it is not posted yet, and updates it where it is. The
+// record is written before the first attempt and after the last.
+func (d *deliverer) deliver(ctx context.Context, rec *record, requests []approvals.Request, events []approvals.Event) error {
 	var due []*post
 	tried := map[*post]bool{}
-	for i := range h.Posts {
-		if p := &h.Posts[i]; s.isDue(p, requests, events) {
+	for i := range rec.Posts {
+		if p := &rec.Posts[i]; d.isDue(p, requests, events) {
 			tried[p] = p.Trying
 			due = append(due, p)
 		}
@@ -50,11 +47,7 @@ func (s *sender) deliver(ctx context.Context, h *cardRecord, requests []approval
 		return nil
 	}
 	now := time.Now().UTC()
-	h.Requests = h.Requests[:0]
-	for i := range requests {
-		h.Requests = append(h.Requests, requests[i].ID)
-	}
-	h.Claim = &claim{s.cards.replica, now.Add(lease)}
+	rec.show(requests)
 	for _, p := range due {
 		if p.Ref == "" {
 			p.Trying = true
@@ -63,180 +56,151 @@ func (s *sender) deliver(ctx context.Context, h *cardRecord, requests []approval
 			}
 		}
 	}
-	if err := s.cards.save(ctx, h); err != nil {
+	if err := d.cards.claim(ctx, rec, now); err != nil {
 		return err
 	}
 	var failed []error
 	for i, p := range due {
 		if i > 0 { // each delivery has the whole lease
-			h.Claim.Until = time.Now().UTC().Add(lease)
-			if err := s.cards.save(ctx, h); err != nil {
+			if err := d.cards.claim(ctx, rec, time.Now().UTC()); err != nil {
 				return errors.Join(append(failed, err)...)
 			}
 		}
-		failed = append(failed, s.deliverTo(ctx, h, p, requests, events, tried[p]))
+		failed = append(failed, d.deliverTo(ctx, rec, p, requests, events, tried[p]))
 	}
-	h.Claim = nil
+	rec.Claim = nil
 	record, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	return errors.Join(append(failed, s.cards.save(record, h))...)
+	return errors.Join(append(failed, d.cards.save(record, rec))...)
 }
 
 // isDue reports whether a post has to be made or changed.
-func (s *sender) isDue(p *post, requests []approvals.Request, events []approvals.Event) bool {
-	_, updates := s.setup.Channel.(Updater)
+func (d *deliverer) isDue(p *post, requests []approvals.Request, events []approvals.Event) bool {
+	_, updates := d.channel.setup.Channel.(Updater)
 	switch {
 	case p.Failed || p.Within != "":
 		return false
-	case s.setup.EachEvent:
-		return len(s.undelivered(p, requests, events)) > 0 && (p.Ref == "" || updates)
+	case d.channel.setup.EachEvent:
+		return len(undelivered(p, requests, events)) > 0 && (p.Ref == "" || updates)
 	case p.Ref == "":
 		return true
 	}
-	return updates && p.Shown != shownBy(requests)
+	return updates && p.Shown != contentDigest(requests)
 }
 
-// undelivered are the events that a machine has still to get at a target, without the
-// beginning of a request that has ended.
-func (s *sender) undelivered(p *post, requests []approvals.Request, events []approvals.Event) []approvals.Event {
+// undelivered returns the events that a machine has still to get at a target. That a
+// request has begun is left out after it has ended.
+func undelivered(p *post, requests []approvals.Request, events []approvals.Event) []approvals.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e approvals.Event) bool {
-		return slices.Contains(p.Told, e.ID) || (e.Type == approvals.EventApprovalRequired && over(requests))
+		return slices.Contains(p.Told, e.ID) || (e.Type == approvals.EventApprovalRequired && allEnded(requests))
 	})
 }
 
-// deliverTo makes one delivery and sets its outcome in the record.
-func (s *sender) deliverTo(ctx context.Context, h *cardRecord, p *post, requests []approvals.Request, events []approvals.Event, tried bool) error {
-	d := Delivery{ID: h.key, Target: p.Target, Requests: requests, Events: events, Grouped: h.Grouped, Since: p.Since}
+// deliverTo makes one delivery and notes its result in the record. tried reports whether
+// an attempt before may have posted the card.
+func (d *deliverer) deliverTo(ctx context.Context, rec *record, p *post, requests []approvals.Request, events []approvals.Event, tried bool) error {
+	delivery := Delivery{ID: rec.key, Target: p.Target, Requests: requests, Events: events, Grouped: rec.Grouped, Since: p.Since}
 	if p.Target != "" {
-		d.ID += "@" + p.Target
+		delivery.ID += "@" + p.Target
 	}
-	if s.setup.EachEvent {
-		d.Events = s.undelivered(p, requests, events)
+	if d.channel.setup.EachEvent {
+		delivery.Events = undelivered(p, requests, events)
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	if err := s.limit.Wait(ctx); err != nil {
+	if err := d.rate.Wait(ctx); err != nil {
 		p.Trying = tried
 		return RetryAfter(errors.New("the limit of the channel's rate is reached"), time.Second)
 	}
-	outcome, err := s.attempt(ctx, p, d, tried)
+	outcome, err := d.attempt(ctx, p, delivery, tried)
 	var permanent *PermanentError
 	var after *RetryAfterError
 	switch {
 	case errors.As(err, &permanent):
-		p.Trying, p.Failed = false, p.Ref == "" && !s.setup.EachEvent
+		p.Trying, p.Failed = false, p.Ref == "" && !d.channel.setup.EachEvent
 		outcome = outcomeRefused
-		s.log.Error("a card was refused; it is not tried again", "card", d.ID, "error", err)
+		d.channel.log.Error("a card was refused; it is not tried again", "card", delivery.ID, "error", err)
 	case errors.As(err, &after):
 		p.Trying = tried && p.Ref == "" // nothing has been posted by this attempt, or part of it
 		return err
 	case err != nil:
 		if outcome != "" {
-			s.metrics.count(outcome)
+			d.channel.metrics.count(outcome)
 		}
 		return err
 	}
-	s.metrics.count(outcome)
-	p.Shown = shownBy(requests)
-	if s.setup.EachEvent {
-		for i := range d.Events {
-			p.Told = append(p.Told, d.Events[i].ID)
+	d.channel.metrics.count(outcome)
+	p.Shown = contentDigest(requests)
+	if d.channel.setup.EachEvent {
+		for i := range delivery.Events {
+			p.Told = append(p.Told, delivery.Events[i].ID)
 		}
 	}
 	return nil
 }
 
-// attempt posts or updates once.
-func (s *sender) attempt(ctx context.Context, p *post, d Delivery, tried bool) (outcome string, err error) {
-	if finder, ok := s.setup.Channel.(Finder); ok && p.Ref == "" && tried {
-		ref, found, err := finder.Find(ctx, d)
-		if err != nil {
+// attempt posts or updates once. The outcome is "" where nothing was posted or updated.
+func (d *deliverer) attempt(ctx context.Context, p *post, delivery Delivery, tried bool) (outcome string, err error) {
+	if p.Ref == "" && tried {
+		if err := d.find(ctx, p, delivery); err != nil {
 			return "", err
 		}
-		if found {
-			p.Ref, p.Trying = ref, false
-		}
 	}
-	if p.Ref != "" {
-		if updater, ok := s.setup.Channel.(Updater); ok {
-			ref, err := updater.Update(ctx, d, p.Ref)
-			if ref != "" {
-				p.Ref = ref
-			}
-			if err != nil {
-				return "", err
-			}
-		}
-		return outcomeUpdated, nil
-	}
-	if over(d.Requests) && !s.setup.EachEvent {
+	switch {
+	case p.Ref != "":
+		return d.update(ctx, p, delivery)
+	case allEnded(delivery.Requests) && !d.channel.setup.EachEvent:
 		p.Failed, p.Trying = true, false
 		return outcomeOver, nil
 	}
-	return s.post(ctx, p, d)
+	return d.post(ctx, p, delivery)
 }
 
-// post posts a card for the first time.
-func (s *sender) post(ctx context.Context, p *post, d Delivery) (outcome string, err error) {
-	if d.Thread, err = s.thread(ctx, d); err != nil {
+// find asks the channel for a post of an attempt whose result is unknown.
+func (d *deliverer) find(ctx context.Context, p *post, delivery Delivery) error {
+	finder, ok := d.channel.setup.Channel.(Finder)
+	if !ok {
+		return nil
+	}
+	ref, found, err := finder.Find(ctx, delivery)
+	if err == nil && found {
+		p.Ref, p.Trying = ref, false
+	}
+	return err
+}
+
+func (d *deliverer) update(ctx context.Context, p *post, delivery Delivery) (outcome string, err error) {
+	if updater, ok := d.channel.setup.Channel.(Updater); ok {
+		ref, err := updater.Update(ctx, delivery, p.Ref)
+		if ref != "" {
+			p.Ref = ref
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return outcomeUpdated, nil
+}
+
+func (d *deliverer) post(ctx context.Context, p *post, delivery Delivery) (outcome string, err error) {
+	if delivery.Thread, err = d.threads.first(ctx, delivery); err != nil {
 		return "", RetryAfter(err, pause(1)) // nothing has been posted
 	}
-	ref, err := s.setup.Channel.Post(ctx, d)
+	ref, err := d.channel.setup.Channel.Post(ctx, delivery)
 	if err != nil && ref == "" {
 		return "", err
 	}
 	p.Ref, p.Trying = ref, false
-	for i := range d.Requests {
-		s.metrics.latency.Observe(time.Since(d.Requests[i].CreatedAt).Seconds())
+	for i := range delivery.Requests {
+		d.channel.metrics.latency.Observe(time.Since(delivery.Requests[i].CreatedAt).Seconds())
 	}
-	s.beginThread(ctx, d, ref)
-	return outcomePosted, err // an error: the rest is an update's
+	d.threads.begin(ctx, delivery, ref)
+	return outcomePosted, err // an error: an update does the rest
 }
 
-// threadKey is the key of the first card of a run, "" if there is none.
-func (s *sender) threadKey(d Delivery) string {
-	if !s.setup.Threads || d.Grouped || d.Requests[0].RunID == "" {
-		return ""
-	}
-	return fmt.Sprintf("run-%q-%q", d.Target, d.Requests[0].RunID)
-}
-
-// thread is the first card of the run of a delivery.
-func (s *sender) thread(ctx context.Context, d Delivery) (Ref, error) {
-	key := s.threadKey(d)
-	if key == "" {
-		return "", nil
-	}
-	value, revision, err := s.cards.store.State(ctx, s.setup.Name, key)
-	if err != nil || revision == 0 {
-		return "", err
-	}
-	var first Ref
-	if err := json.Unmarshal(value, &first); err != nil {
-		return "", fmt.Errorf("read the thread of a run: %w", err)
-	}
-	return first, nil
-}
-
-// beginThread records the first card of a run. If that fails, the next card begins a
-// thread of its own.
-func (s *sender) beginThread(ctx context.Context, d Delivery, ref Ref) {
-	key := s.threadKey(d)
-	if key == "" || d.Thread != "" {
-		return
-	}
-	value, err := json.Marshal(ref)
-	if err == nil {
-		_, err = s.cards.store.PutState(ctx, s.setup.Name, key, value, 0)
-	}
-	if err != nil && !errors.Is(err, approvals.ErrConflict) {
-		s.log.Warn("the first card of a run cannot be noted", "run", d.Requests[0].RunID, "error", err)
-	}
-}
-
-// shownBy is a digest of the part of a card that can change: the state of each of its
+// contentDigest is a digest of the content of a card that can change: the states of its
 // requests.
-func shownBy(requests []approvals.Request) string {
+func contentDigest(requests []approvals.Request) string {
 	h := sha256.New()
 	for i := range requests {
 		q := &requests[i]

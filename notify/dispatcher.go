@@ -17,7 +17,7 @@ type Options struct {
 	Channels   []Setup
 	Routes     Routes
 	Log        *slog.Logger          // nil: discards
-	Registerer prometheus.Registerer // nil: the metrics are not exported
+	Registerer prometheus.Registerer // nil: metrics are not exported
 }
 
 // Dispatcher delivers events to channels.
@@ -34,23 +34,26 @@ func New(o Options) (*Dispatcher, error) {
 	names := map[string]bool{}
 	m := newMetrics(o.Registerer)
 	replica := ulid.Make().String()
+	collector := &queueCollector{}
 	for _, s := range o.Channels {
 		if s.Name == "" || names[s.Name] {
 			return nil, fmt.Errorf("notify: the name %q of a channel is empty or taken", s.Name)
 		}
 		names[s.Name] = true
-		d.runners = append(d.runners, newRunner(s, o, m.of(s.Name), replica))
+		r := newRunner(s, o, m.of(s.Name), replica)
+		d.runners = append(d.runners, r)
+		collector.queues = append(collector.queues, r.queue)
 	}
 	if o.Registerer != nil {
-		if err := o.Registerer.Register(&queueCollector{d.runners}); err != nil {
+		if err := o.Registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("notify: %w", err)
 		}
 	}
 	return d, nil
 }
 
-// Run delivers to every channel until the context ends. Call it once, when requests
-// can be read.
+// Run serves every channel until the context ends. Call it once, when requests can be
+// read.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, r := range d.runners {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// PermanentError is an error of a delivery that fails at every attempt.
+// PermanentError is an error of a delivery that another attempt cannot help.
 type PermanentError struct{ Err error }
 
 func (e *PermanentError) Error() string { return e.Err.Error() }
@@ -14,11 +14,11 @@ func (e *PermanentError) Error() string { return e.Err.Error() }
 // Unwrap is the error itself.
 func (e *PermanentError) Unwrap() error { return e.Err }
 
-// Permanent marks a delivery as one that fails at every attempt.
+// Permanent marks a delivery as one that trying again cannot help.
 func Permanent(err error) error { return &PermanentError{err} }
 
-// RetryAfterError is an error of a delivery with the time until the next attempt.
-// Nothing was posted.
+// RetryAfterError is an error of a delivery that a service accepts later. Nothing was
+// posted.
 type RetryAfterError struct {
 	Err   error
 	After time.Duration
@@ -35,5 +35,5 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 // pauses for that long.
 func RetryAfter(err error, after time.Duration) error { return &RetryAfterError{err, after} }
 
-// errBusy reports that another worker or replica has the card.
+// errBusy reports that another worker or replica is delivering the card.
 var errBusy = errors.New("another replica is delivering this card")

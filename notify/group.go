@@ -12,95 +12,115 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// maxGroup is the most cards that are put together into one.
+// maxGroup is how many cards are put together into one.
 const maxGroup = 50
 
-// processGroup posts the items that wait for a target as one card, if one may be
-// posted.
-func (r *runner) processGroup(ctx context.Context, it *item) {
-	target := it.group.target
-	if at, admitted := r.traffic.admit(target, time.Now()); !admitted {
-		r.queue.later(it, at)
+// grouper is the stage that posts many cards as one, and keeps that up to date.
+type grouper struct {
+	channel   *channel
+	queue     *queue
+	cards     *cards
+	limit     *cardLimit
+	deliverer *deliverer
+}
+
+// post posts the members of a batch as one card, if one may be posted.
+func (g *grouper) post(ctx context.Context, it *item) {
+	target := it.batch.target
+	if at, admitted := g.limit.admit(target, time.Now()); !admitted {
+		g.queue.later(it, at)
 		return
 	}
-	g := &cardRecord{key: "group-" + ulid.Make().String(), card: card{Grouped: true, Posts: []post{{Target: target}}}}
-	var requests []approvals.Request
-	members := r.queue.takeGroup(it, maxGroup)
+	members := g.queue.takeMembers(it, maxGroup)
 	if len(members) == 1 {
 		members[0].alone[target] = struct{}{}
-		r.queue.later(members[0], time.Now())
+		g.queue.later(members[0], time.Now())
 		return
 	}
+	rec := &record{key: "group-" + ulid.Make().String(), card: card{Grouped: true, Posts: []post{{Target: target}}}}
+	var requests []approvals.Request
 	for _, member := range members {
-		joined, err := r.joinGroup(ctx, member, g.key, target)
+		joined, err := g.join(ctx, member, rec.key, target)
 		if err != nil && !errors.Is(err, errBusy) {
-			r.log.Warn("a request cannot be grouped; it is tried again", "card", member.key, "error", err)
+			g.channel.log.Warn("a request cannot be grouped; it is tried again", "card", member.key, "error", err)
 		}
 		requests = append(requests, joined...)
 	}
 	if len(requests) > 0 {
 		slices.SortFunc(requests, func(a, b approvals.Request) int { return strings.Compare(a.ID, b.ID) })
-		r.postGroup(ctx, g, requests)
+		g.deliverNew(ctx, rec, requests)
 	}
-	for _, member := range members { // the outcome is in the records
-		r.queue.later(member, time.Now())
+	for _, member := range members { // the result is in the records
+		g.queue.later(member, time.Now())
 	}
 }
 
-// postGroup posts a group. If that fails, its members try again.
-func (r *runner) postGroup(ctx context.Context, g *cardRecord, requests []approvals.Request) {
-	release, err := r.cards.take(g.key)
+// deliverNew posts a group. If that fails, its members try again.
+func (g *grouper) deliverNew(ctx context.Context, rec *record, requests []approvals.Request) {
+	unlock, err := g.cards.lock(rec.key)
 	if err != nil {
 		return
 	}
-	defer release()
-	err = r.sender.deliver(ctx, g, requests, nil)
+	defer unlock()
+	err = g.deliverer.deliver(ctx, rec, requests, nil)
 	if after := (*RetryAfterError)(nil); errors.As(err, &after) {
-		r.queue.pause(time.Now().Add(bounded(after.After, 1)))
+		g.queue.pauseUntil(time.Now().Add(bounded(after.After, 1)))
 	}
 	if err != nil {
-		r.metrics.count(outcomeFailed)
-		r.log.Warn("a group could not be posted and is tried again", "card", g.key, "error", err)
+		g.channel.metrics.count(outcomeFailed)
+		g.channel.log.Warn("a group could not be posted and is tried again", "card", rec.key, "error", err)
 	}
 }
 
-// joinGroup records that the requests of an item are shown by a group, and returns them:
-// none if they have ended or are posted.
-func (r *runner) joinGroup(ctx context.Context, it *item, group, target string) ([]approvals.Request, error) {
-	release, err := r.cards.take(it.key)
+// join records that the requests of an item are shown by a group, and returns them:
+// none if they need not be announced any more.
+func (g *grouper) join(ctx context.Context, it *item, group, target string) ([]approvals.Request, error) {
+	unlock, err := g.cards.lock(it.key)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	ids, _ := r.queue.snapshot(it)
-	h, requests, err := r.cards.read(ctx, it.key, ids)
-	if err != nil || h.at(target) != nil || over(requests) {
+	defer unlock()
+	ids, _ := g.queue.snapshot(it)
+	rec, requests, err := g.cards.read(ctx, it.key, ids)
+	if err != nil || rec.at(target) != nil || allEnded(requests) {
 		return nil, err
 	}
-	h.Requests = h.Requests[:0]
-	for i := range requests {
-		h.Requests = append(h.Requests, requests[i].ID)
-	}
-	h.Posts = append(h.Posts, post{Target: target, Within: group})
-	if err := r.cards.save(ctx, h); err != nil {
+	rec.show(requests)
+	rec.Posts = append(rec.Posts, post{Target: target, Within: group})
+	if err := g.cards.save(ctx, rec); err != nil {
 		return nil, err
 	}
 	return requests, nil
 }
 
-// updateGroup brings a group up to date, and reports whether it exists.
-func (r *runner) updateGroup(ctx context.Context, key string) (exists bool, err error) {
-	release, err := r.cards.take(key)
+// updateAll updates the groups that show the requests of a card. A group whose process
+// died before it was stored is removed from the record, and the card is tried again.
+func (g *grouper) updateAll(ctx context.Context, rec *record) error {
+	var failed []error
+	for _, key := range rec.groups() {
+		exists, err := g.update(ctx, key)
+		if err == nil && !exists {
+			rec.Posts = slices.DeleteFunc(rec.Posts, func(p post) bool { return p.Within == key })
+			err = errors.Join(g.cards.save(ctx, rec), errBusy)
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// update updates a group, and reports whether it exists.
+func (g *grouper) update(ctx context.Context, key string) (exists bool, err error) {
+	unlock, err := g.cards.lock(key)
 	if err != nil {
 		return false, err
 	}
-	defer release()
-	h, requests, err := r.cards.read(ctx, key, nil)
+	defer unlock()
+	rec, requests, err := g.cards.read(ctx, key, nil)
 	if err != nil {
 		return false, err
 	}
-	if h.revision == 0 || len(requests) == 0 {
-		return h.revision > 0, nil
+	if rec.revision == 0 || len(requests) == 0 {
+		return rec.revision > 0, nil
 	}
-	return true, r.sender.deliver(ctx, h, requests, nil)
+	return true, g.deliverer.deliver(ctx, rec, requests, nil)
 }

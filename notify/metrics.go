@@ -13,7 +13,7 @@ const (
 	outcomeUpdated = "updated"
 	outcomeFailed  = "failed"   // it is tried again
 	outcomeRefused = "refused"  // it is not
-	outcomeOver    = "over"     // the request had ended before it could be told
+	outcomeOver    = "over"     // the request had ended before it was announced
 	outcomeUnsent  = "unrouted" // no route leads to the channel
 	outcomeLater   = "later"    // routes keep it for a later time
 )
@@ -61,11 +61,11 @@ func (m *metrics) of(channel string) channelMetrics {
 	return c
 }
 
-// count counts how a delivery ended.
+// count counts a delivery by its outcome.
 func (c channelMetrics) count(outcome string) { c.deliveries[outcome].Inc() }
 
-// queueCollector reads the queues when it is asked.
-type queueCollector struct{ runners []*runner }
+// queueCollector reads the lengths of the queues when metrics are collected.
+type queueCollector struct{ queues []*queue }
 
 var (
 	descWaiting = prometheus.NewDesc("heldcall_notify_waiting", "Cards that wait to be handed to a channel.", []string{"channel"}, nil)
@@ -80,13 +80,13 @@ func (c *queueCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c *queueCollector) Collect(out chan<- prometheus.Metric) {
-	for _, r := range c.runners {
-		n, oldest := r.queue.depth()
+	for _, q := range c.queues {
+		n, oldest := q.depth()
 		age := 0.0
 		if n > 0 {
 			age = time.Since(oldest).Seconds()
 		}
-		out <- prometheus.MustNewConstMetric(descWaiting, prometheus.GaugeValue, float64(n), r.setup.Name)
-		out <- prometheus.MustNewConstMetric(descOldest, prometheus.GaugeValue, age, r.setup.Name)
+		out <- prometheus.MustNewConstMetric(descWaiting, prometheus.GaugeValue, float64(n), q.channel)
+		out <- prometheus.MustNewConstMetric(descOldest, prometheus.GaugeValue, age, q.channel)
 	}
 }

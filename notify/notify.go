@@ -1,12 +1,12 @@
-// Package notify tells people of requests over channels such as chats, and takes
-// what they answer there.
+// Package notify announces requests to people over channels such as chats, and takes
+// their answers there.
 //
 // # Cards
 //
 // A channel posts cards. A card holds the calls that a model made together, or,
-// where more come than a channel may be told of singly, many that have nothing to
-// do with one another. It shows its requests as they stand: when one of them is
-// decided, anywhere, escalates or ends, the card is brought up to date.
+// where more come than a channel may post singly, many that have nothing to do with
+// one another. It shows the present state of its requests: when one of them is
+// decided, anywhere, escalates or ends, the card is updated.
 //
 // # Delivery
 //
@@ -16,14 +16,21 @@
 // delays no other, and never a call: nothing in front of the agent waits for this
 // package. Only where a process dies between the moment a card reaches the service
 // and the record of it, the channel is asked whether it is there ([Finder]); one
-// that cannot tell is handed the card again, under the same [Delivery].ID.
+// that is no Finder gets the card again, under the same [Delivery].ID.
 //
 // A delivery that fails is tried again with growing pauses, for as long as it makes
-// sense: a request that has ended is not told as new.
+// sense: a request that has ended is not announced as new.
+//
+// # Stages
+//
+// A runner takes each event of a channel through small stages, one file each: intake.go
+// and sweep.go fill the queue; a worker takes an item, placement.go decides where its
+// card is posted, group.go puts many cards together, deliver.go posts and updates, and
+// retry.go decides when to try again. cards.go holds the records.
 //
 // # Routes
 //
-// [Route] says which requests go where, when, and how urgently.
+// [Route] defines which requests go where, when, and how urgently.
 package notify
 
 import (
@@ -35,26 +42,26 @@ import (
 
 // Channel is one medium. It is safe for concurrent use.
 //
-// Errors say whether another attempt helps: what is wrapped in [Permanent] is not
-// tried again, [RetryAfter] says when, any other error is tried again later.
+// Errors define whether another attempt helps: after one wrapped in [Permanent] there is
+// none, [RetryAfter] has its time, after any other error there is one later.
 // Neither errors nor logs of a channel hold secrets or arguments.
 type Channel interface {
-	// Post tells of requests for the first time. The reference that it returns is
+	// Post announces requests for the first time. The reference that it returns is
 	// recorded before anything else is done for the card. One that comes with an error
 	// is recorded too: part of the card is posted, and an Update is to do the rest.
 	Post(ctx context.Context, d Delivery) (Ref, error)
 }
 
-// Updater is a channel whose cards can be changed. Others are told of requests when
-// they are new, and of nothing else.
+// Updater is a channel whose cards can be changed. Others get requests when they are
+// new, and nothing else.
 type Updater interface {
-	// Update brings a posted card up to date. The reference that it returns takes
-	// the place of the one before, also with an error, unless it is empty.
+	// Update updates a posted card. The reference that it returns replaces the one
+	// before, also with an error, unless it is empty.
 	Update(ctx context.Context, d Delivery, posted Ref) (Ref, error)
 }
 
-// Finder is a channel that can tell whether a delivery was posted of which nobody
-// knows: the process died, or the connection broke, before the answer was there.
+// Finder is a channel that can find a delivery whose result is unknown: the process
+// died, or the connection broke, before the answer was there.
 type Finder interface {
 	Find(ctx context.Context, d Delivery) (ref Ref, found bool, err error)
 }
@@ -65,12 +72,12 @@ type Listener interface {
 	Listen(ctx context.Context) error
 }
 
-// Chooser is a channel that knows by itself whom to tell: routes do not concern it.
-// Of what there is nobody to tell, nothing is recorded.
+// Chooser is a channel that finds its recipients itself: routes do not concern it.
+// Where there are none, nothing is recorded.
 type Chooser interface {
-	// Anybody reports whether there is anybody to tell of anything.
+	// Anybody reports whether the channel has any recipient.
 	Anybody() bool
-	// Wants reports whether there is somebody to tell of any of the requests.
+	// Wants reports whether any of the requests has a recipient.
 	Wants(requests []approvals.Request) bool
 }
 
@@ -78,16 +85,16 @@ type Chooser interface {
 // empty.
 type Ref string
 
-// Delivery is what a channel is to show.
+// Delivery is the content of a card.
 type Delivery struct {
 	// ID is the card's at its target: the same at each attempt and each update.
 	ID string
 	// Target is where in the channel, as routes name it: "" is the channel's own.
 	Target string
-	// Requests are as they stand now, oldest first, at least one.
+	// Requests are in their present state, oldest first, at least one.
 	Requests []approvals.Request
-	// Events are what happened since the card was last brought up to date, oldest
-	// first, with arguments only for machines. The one of a request that waited before
+	// Events are those since the card was last updated, oldest first, with arguments
+	// only for machines. The one of a request that waited before
 	// the channel was set up has no Seq and no Hash.
 	Events []approvals.Event
 	// Grouped is true where the requests were put together because many came at
@@ -122,8 +129,8 @@ type Group struct {
 	Within time.Duration
 }
 
-// Told are the events that channels are told of.
-func Told() []approvals.EventType {
+// EventTypes returns the types of events that channels get.
+func EventTypes() []approvals.EventType {
 	return []approvals.EventType{
 		approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,
 		approvals.EventApprovalExpired, approvals.EventApprovalCancelled,

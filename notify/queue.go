@@ -8,41 +8,43 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// item are the events of one card that are to be delivered.
+// item is a card with events that are still to be delivered.
 type item struct {
 	key      string
 	ids      []string            // of its requests, as far as they have been named
 	events   []approvals.Event   // of messages, and of requests found waiting
 	messages map[string]Message  // by the id of their event
 	since    time.Time           // it was queued first
-	at       time.Time           // it is looked at next
+	at       time.Time           // it is due
 	attempts int                 // that failed
-	tick     time.Time           // it is delivered late, at this time; zero: it was not late
-	alone    map[string]struct{} // targets at which its turn to be posted has come
-	group    *waitingGroup       // in place of all the above: many items for one target
-	place    int                 // in the heap; -1: taken, or in a group
-	taken    bool
-	changed  bool // something was added while it was taken
+	tick     time.Time           // announced late, at this time; zero: as soon as its event came
+	alone    map[string]struct{} // targets at which it is posted without waiting for others
+	batch    *batch              // in place of all the above: many items for one target
+	place    int                 // in the heap; -1: being processed, or in a batch
+	busy     bool                // a worker processes it
+	changed  bool                // an event was added meanwhile
 }
 
-// waitingGroup are items that wait to be posted together.
-type waitingGroup struct {
+// batch are items that wait to be posted together.
+type batch struct {
 	target  string
 	members []*item
 }
 
-// queue are the items of one channel, by time.
+// queue holds the items of one channel by the time at which they are due.
 type queue struct {
-	mu     sync.Mutex
-	byKey  map[string]*item
-	due    itemHeap
-	groups map[string]*item // by target
-	paused time.Time        // nothing is due before
-	wake   chan struct{}
+	channel string
+	wake    chan struct{} // receives when an item has become the first
+
+	mu      sync.Mutex
+	byKey   map[string]*item
+	due     itemHeap
+	batches map[string]*item // by target
+	paused  time.Time        // nothing is due before
 }
 
-func newQueue() *queue {
-	return &queue{byKey: map[string]*item{}, groups: map[string]*item{}, wake: make(chan struct{}, 1)}
+func newQueue(channel string) *queue {
+	return &queue{channel: channel, wake: make(chan struct{}, 1), byKey: map[string]*item{}, batches: map[string]*item{}}
 }
 
 // add adds an event to the item of its card.
@@ -56,17 +58,17 @@ func (q *queue) add(key string, e approvals.Event, m Message, tick time.Time) {
 		q.byKey[key] = it
 		q.push(it)
 	}
-	it.note(e, m)
+	it.addEvent(e, m)
 	if tick.After(it.tick) {
 		it.tick = tick
 	}
-	if it.taken {
+	if it.busy {
 		it.changed = true
 	}
 }
 
-// note adds an event unless it is known.
-func (it *item) note(e approvals.Event, m Message) {
+// addEvent adds an event unless it is known.
+func (it *item) addEvent(e approvals.Event, m Message) {
 	known := false
 	for i := range it.events {
 		known = known || it.events[i].ID == e.ID
@@ -88,7 +90,7 @@ func (q *queue) push(it *item) {
 	}
 }
 
-// next takes an item whose time has come, or returns the time until then.
+// next returns an item that is due, for the caller to process, or the time until one is.
 func (q *queue) next(now time.Time) (*item, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,7 +103,7 @@ func (q *queue) next(now time.Time) (*item, time.Duration) {
 		return nil, q.due[0].at.Sub(now)
 	}
 	it := heap.Pop(&q.due).(*item)
-	it.place, it.taken, it.changed = -1, true, false
+	it.place, it.busy, it.changed = -1, true, false
 	if len(q.due) > 0 {
 		q.signal() // each push wakes one worker only
 	}
@@ -115,19 +117,19 @@ func (q *queue) signal() {
 	}
 }
 
-// finish releases an item whose events at the time it was taken are done, and returns
-// their messages.
+// finish removes an item whose events as of its snapshot are delivered, and returns their
+// messages. If it has changed meanwhile, it stays for the rest.
 func (q *queue) finish(it *item, done []approvals.Event) []Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	it.taken, it.attempts = false, 0
+	it.busy, it.attempts = false, 0
 	var messages []Message
-	told := map[string]bool{}
+	delivered := map[string]bool{}
 	for i := range done {
-		told[done[i].ID] = true
+		delivered[done[i].ID] = true
 	}
 	for id, m := range it.messages {
-		if told[id] {
+		if delivered[id] {
 			messages = append(messages, m)
 			delete(it.messages, id)
 		}
@@ -141,52 +143,53 @@ func (q *queue) finish(it *item, done []approvals.Event) []Message {
 	return messages
 }
 
-// later returns an item to the queue.
+// later puts an item back to be processed again.
 func (q *queue) later(it *item, at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	it.taken, it.at = false, at
+	it.busy, it.at = false, at
 	q.push(it)
 }
 
-// join puts an item into the group at a target, which is posted at a time.
-func (q *queue) join(it *item, target string, at time.Time) {
+// joinBatch puts an item into the batch at a target, which is due at a time.
+func (q *queue) joinBatch(it *item, target string, at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	it.taken = false
-	waiting := q.groups[target]
+	it.busy = false
+	waiting := q.batches[target]
 	if waiting == nil {
-		waiting = &item{group: &waitingGroup{target: target}, since: it.since, at: at, place: -1}
-		q.groups[target] = waiting
+		waiting = &item{batch: &batch{target: target}, since: it.since, at: at, place: -1}
+		q.batches[target] = waiting
 		q.push(waiting)
 	}
-	waiting.group.members = append(waiting.group.members, it)
+	waiting.batch.members = append(waiting.batch.members, it)
 }
 
-// groupWaits reports whether items wait to be posted together at a target.
-func (q *queue) groupWaits(target string) bool {
+// hasBatch reports whether items wait to be posted together at a target.
+func (q *queue) hasBatch(target string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.groups[target] != nil
+	return q.batches[target] != nil
 }
 
-// takeGroup takes the first members of a group; the others continue to wait.
-func (q *queue) takeGroup(it *item, most int) []*item {
+// takeMembers removes the first members from a batch, which goes on waiting if others are
+// left.
+func (q *queue) takeMembers(it *item, most int) []*item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	members := it.group.members
+	members := it.batch.members
 	if len(members) <= most {
-		delete(q.groups, it.group.target)
+		delete(q.batches, it.batch.target)
 		return members
 	}
-	it.group.members = append([]*item(nil), members[most:]...)
-	it.taken, it.at = false, time.Now()
+	it.batch.members = append([]*item(nil), members[most:]...)
+	it.busy, it.at = false, time.Now()
 	q.push(it)
 	return members[:most:most]
 }
 
-// pause pauses the whole channel.
-func (q *queue) pause(until time.Time) {
+// pauseUntil stops all deliveries of the channel until a time.
+func (q *queue) pauseUntil(until time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if until.After(q.paused) {
@@ -194,14 +197,14 @@ func (q *queue) pause(until time.Time) {
 	}
 }
 
-// snapshot is what is known of an item now.
+// snapshot returns the requests and events of an item as they are now.
 func (q *queue) snapshot(it *item) (ids []string, events []approvals.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return append([]string(nil), it.ids...), append([]approvals.Event(nil), it.events...)
 }
 
-// messages are those of every item.
+// messages returns those of every item.
 func (q *queue) messages() []Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -214,7 +217,7 @@ func (q *queue) messages() []Message {
 	return all
 }
 
-// depth is how many cards wait, and since when the oldest does.
+// depth returns how many cards wait, and since when the oldest does.
 func (q *queue) depth() (n int, oldest time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

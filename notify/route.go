@@ -9,9 +9,9 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Routes say which requests go where. The first that matches a request decides, for each
-// of its demands and for each group that it escalates to by itself; none: it is not told.
-// Without any route every channel is told of everything, at its own target.
+// Routes define which requests go where. The first that matches a request decides, for each
+// of its demands and for each group that it escalates to by itself; none: it is not sent.
+// Without any route every channel gets every request, at its own target.
 type Routes []Route
 
 // Route is one line of [Routes]. Empty conditions match everything; a list matches
@@ -25,8 +25,8 @@ type Route struct {
 	Groups  []string       // reviewer groups: one of those that may decide
 	Risk    approvals.Risk // this or higher
 	Hours   *Hours         // only then
-	Quiet   *Quiet         // tell later what comes then
-	Digest  time.Duration  // tell together, this often, counted from midnight UTC; 0: at once
+	Quiet   *Quiet         // requests of that time are sent later
+	Digest  time.Duration  // requests are sent together, this often, counted from midnight UTC; 0: at once
 }
 
 // Destination is a channel, and where in it.
@@ -43,14 +43,14 @@ type Hours struct {
 	Zone     *time.Location // nil: UTC
 }
 
-// Quiet is a time in which nothing is told but what has a risk above Except. What
-// still waits at its end is told then.
+// Quiet is a time in which only requests of a risk above Except are sent. Those that are
+// still pending at its end are sent then.
 type Quiet struct {
 	Hours
-	Except approvals.Risk // "": nothing is told
+	Except approvals.Risk // "": nothing is sent
 }
 
-// on is the span that begins on the day of a time, some days later; none where the
+// on returns the span that begins on the day of a time, some days later; none where the
 // hours leave that day of the week out.
 func (h *Hours) on(t time.Time, days int) (begin, end time.Time, some bool) {
 	zone := h.Zone
@@ -78,7 +78,7 @@ func (h *Hours) include(t time.Time) bool {
 	return false
 }
 
-// nextEnd is the first end of the hours after a time.
+// nextEnd returns the first end of the hours after a time.
 func (h *Hours) nextEnd(t time.Time) time.Time {
 	for days := -1; days <= 8; days++ {
 		if _, end, some := h.on(t, days); some && end.After(t) {
@@ -110,9 +110,9 @@ func anyMatches(patterns []string, text string) bool {
 	})
 }
 
-// later reports whether a request that the route is for waits to be told. With a digest
-// that is until the first tick after it came to those who may decide now: one whose
-// tick passed while nobody was there to tell it is told when somebody is.
+// later reports whether a request of the route is sent at a later time. With a digest
+// that is the first tick after it came to those who may decide now: one whose tick passed
+// while no replica ran is sent when one runs.
 func (r *Route) later(q *approvals.Request, now time.Time) bool {
 	if r.Quiet != nil {
 		loud := r.Quiet.Except != "" && slices.Index(risks, q.RiskLevel) > slices.Index(risks, r.Quiet.Except)
@@ -127,8 +127,8 @@ func (r *Route) later(q *approvals.Request, now time.Time) bool {
 	return r.Digest > 0 && !came.Before(now.Truncate(r.Digest))
 }
 
-// tick is the next time after now at which something that waits may be told, zero
-// if nothing ever waits.
+// tick returns the next time after now at which waiting requests may be sent, zero if
+// no route makes requests wait.
 func (rs Routes) tick(now time.Time) time.Time {
 	var next time.Time
 	earlier := func(t time.Time) {
@@ -147,20 +147,20 @@ func (rs Routes) tick(now time.Time) time.Time {
 	return next
 }
 
-// routing is the outcome of routes for a card on one channel.
+// routing is where a card is posted on one channel.
 type routing struct {
 	targets []string
-	later   bool // some target is to be told at a later time
+	later   bool // it is posted at some target at a later time
 }
 
-// of is where a channel tells of the requests of a card: wherever the routes send
+// of returns where a channel posts the card of some requests: wherever the routes send
 // one of them that waits for people. tick is the time for which they were queued, zero
 // where they came by themselves.
 func (rs Routes) of(channel string, requests []approvals.Request, now, tick time.Time) routing {
 	if len(rs) == 0 {
 		return routing{targets: []string{""}}
 	}
-	if tick.After(now) { // by the clock of who queued them
+	if tick.After(now) { // by the clock of the replica that queued them
 		now = tick
 	}
 	var v routing
@@ -183,7 +183,7 @@ func (rs Routes) of(channel string, requests []approvals.Request, now, tick time
 	return v
 }
 
-// leading are the routes of a request: the first that matches each of its askings. So a
+// leading returns the routes of a request: the first that matches each of its askings. So a
 // route of some hides none of the others who have to answer, nor those who are to step in.
 func (rs Routes) leading(q *approvals.Request, now time.Time) []*Route {
 	var routes []*Route

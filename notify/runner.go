@@ -2,7 +2,7 @@ package notify
 
 import (
 	"context"
-	"log/slog"
+	"errors"
 	"sync"
 	"time"
 
@@ -14,142 +14,119 @@ import (
 const (
 	// defaultWorkers is how many deliveries of a channel are made at the same time.
 	defaultWorkers = 4
-	// workingEvery is the time between two reports that a message is worked on; after
-	// half a minute without the store delivers it again.
-	workingEvery = 10 * time.Second
-	// stopGrace is how long deliveries that have begun may take at the end.
+	// stopGrace is how long deliveries may take that have begun when the context ends.
 	stopGrace = 5 * time.Second
 )
 
-// runner serves one channel: it queues the events of requests, and its workers bring
-// the cards of the queue up to date.
+// runner serves one channel: its stages, and the workers that take items through them.
 type runner struct {
-	setup    Setup
-	routes   Routes
-	store    Store
-	requests Requests
-	cards    *cards
-	sender   *sender
-	log      *slog.Logger
-	metrics  channelMetrics
-	queue    *queue
-	traffic  *traffic
-
-	swept time.Time // the last tick that this replica swept, or sweeps; of the sweeper
+	channel   *channel
+	queue     *queue
+	intake    *intake
+	sweeper   *sweeper
+	cards     *cards
+	placer    *placer
+	grouper   *grouper
+	deliverer *deliverer
+	retrier   *retrier
 }
 
 func newRunner(s Setup, o Options, m channelMetrics, replica string) *runner {
 	if s.Workers <= 0 {
 		s.Workers = defaultWorkers
 	}
-	group := s.Group
 	if s.EachEvent {
-		group = Group{}
+		s.Group = Group{}
 	}
-	log := o.Log.With("channel", s.Name)
-	c := &cards{channel: s.Name, eachEvent: s.EachEvent, store: o.Store, requests: o.Requests, replica: replica, busy: map[string]bool{}}
-	return &runner{
-		setup: s, routes: o.Routes, store: o.Store, requests: o.Requests, cards: c,
-		sender: &sender{setup: s, cards: c, limit: s.limiter(), log: log, metrics: m},
-		log:    log, metrics: m, queue: newQueue(),
-		traffic: &traffic{group: group, last: map[string][]time.Time{}},
-	}
-}
-
-// limiter bounds the deliveries of the channel.
-func (s Setup) limiter() *rate.Limiter {
+	rateLimit := rate.NewLimiter(rate.Inf, 1)
 	if s.Rate > 0 {
-		return rate.NewLimiter(rate.Limit(s.Rate), max(s.Burst, 1))
+		rateLimit = rate.NewLimiter(rate.Limit(s.Rate), max(s.Burst, 1))
 	}
-	return rate.NewLimiter(rate.Inf, 1)
+	c := &channel{setup: s, log: o.Log.With("channel", s.Name), metrics: m}
+	r := &runner{channel: c, queue: newQueue(s.Name)}
+	limit := newCardLimit(s.Group)
+	r.intake = &intake{channel: c, store: o.Store, queue: r.queue}
+	r.sweeper = &sweeper{channel: c, store: o.Store, requests: o.Requests, routes: o.Routes, queue: r.queue}
+	r.cards = &cards{channel: c, store: o.Store, requests: o.Requests, replica: replica, locked: map[string]bool{}}
+	r.placer = &placer{channel: c, routes: o.Routes, queue: r.queue, limit: limit}
+	r.deliverer = &deliverer{channel: c, cards: r.cards, threads: &threads{channel: c, store: o.Store}, rate: rateLimit}
+	r.grouper = &grouper{channel: c, queue: r.queue, cards: r.cards, limit: limit, deliverer: r.deliverer}
+	r.retrier = &retrier{channel: c, queue: r.queue}
+	return r
 }
 
-// run serves the channel until the context ends, and returns its messages then, so
-// that another replica can continue at once.
+// run serves the channel until the context ends, and returns the messages that are left,
+// so that another replica continues at once.
 func (r *runner) run(ctx context.Context) {
-	// Deliveries that have begun may end: later it could not be found out whether
-	// they arrived.
+	// Deliveries that have begun when the context ends may finish: it could not be found
+	// out later whether they did.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(stopGrace, stop) })()
 
 	var all sync.WaitGroup
 	followed := make(chan struct{})
-	all.Go(func() { r.follow(ctx, sync.OnceFunc(func() { close(followed) })) })
-	all.Go(func() { r.keepWorking(ctx) })
-	all.Go(func() { r.sweep(ctx, followed) })
-	if listener, ok := r.setup.Channel.(Listener); ok {
-		all.Go(func() { r.listen(ctx, listener) })
+	all.Go(func() { r.intake.follow(ctx, sync.OnceFunc(func() { close(followed) })) })
+	all.Go(func() { r.intake.keepWorking(ctx) })
+	all.Go(func() { r.sweeper.run(ctx, followed) })
+	if listener, ok := r.channel.setup.Channel.(Listener); ok {
+		all.Go(func() { r.channel.repeat(ctx, "answers of a channel cannot be taken", listener.Listen) })
 	}
-	for range r.setup.Workers {
+	for range r.channel.setup.Workers {
 		all.Go(func() { r.work(ctx, work) })
 	}
 	all.Wait()
-	for _, m := range r.queue.messages() {
-		m.Return()
-	}
+	r.intake.returnAll()
 }
 
-// follow queues the events that the store delivers.
-func (r *runner) follow(ctx context.Context, following func()) {
-	r.retry(ctx, "the events of a channel cannot be read", func(ctx context.Context) error {
-		return r.store.Follow(ctx, r.setup.Name, Told(), following, func(e approvals.Event, m Message) {
-			if r.idle() {
-				m.Done()
-				return
-			}
-			r.queue.add(r.cards.keyOf(e.RequestID, e.TurnID), r.kept(e), m, time.Time{})
-		})
-	})
-}
-
-// kept is the part of an event that is queued: a card shows its requests, which are
-// read when it is delivered, and only machines get whole events.
-func (r *runner) kept(e approvals.Event) approvals.Event {
-	if r.setup.EachEvent {
-		return e
-	}
-	e.Before, e.After, e.Doubts, e.Grant = nil, nil, nil, nil
-	return e
-}
-
-// listen takes the answers of people on the channel.
-func (r *runner) listen(ctx context.Context, l Listener) {
-	r.retry(ctx, "answers of a channel cannot be taken", l.Listen)
-}
-
-// retry does something again, after a pause, for as long as the context lasts.
-func (r *runner) retry(ctx context.Context, failed string, do func(context.Context) error) {
-	for attempts := 1; ; attempts++ {
-		began := time.Now()
-		err := do(ctx)
-		if ctx.Err() != nil {
-			return
+// work processes item after item until the context ends. Deliveries have a context of
+// their own.
+func (r *runner) work(ctx, deliveries context.Context) {
+	for ctx.Err() == nil {
+		it, wait := r.queue.next(time.Now())
+		if it != nil {
+			r.process(deliveries, it)
+			continue
 		}
-		if time.Since(began) > maxPause {
-			attempts = 1
-		}
-		r.log.Warn(failed+"; trying again", "error", err)
 		select {
 		case <-ctx.Done():
-			return
-		case <-time.After(pause(attempts)):
+		case <-r.queue.wake:
+		case <-time.After(wait):
 		}
 	}
 }
 
-// keepWorking reports to the store that queued messages are worked on.
-func (r *runner) keepWorking(ctx context.Context) {
-	tick := time.NewTicker(workingEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			for _, m := range r.queue.messages() {
-				m.Working()
-			}
-		}
+// process takes an item through the stages, and puts it back where something is left.
+func (r *runner) process(ctx context.Context, it *item) {
+	if it.batch != nil {
+		r.grouper.post(ctx, it)
+		return
 	}
+	ids, events := r.queue.snapshot(it)
+	waits, err := r.deliver(ctx, it, ids, events)
+	switch {
+	case err != nil:
+		r.retrier.failed(it, events, err)
+	case waits != nil:
+		r.queue.joinBatch(it, waits.target, waits.at)
+	default:
+		r.retrier.done(it, events)
+	}
+}
+
+// deliver updates the card of an item wherever it is posted, and posts it where routes
+// lead now. It returns where the item has to wait for others, nil if nowhere.
+func (r *runner) deliver(ctx context.Context, it *item, ids []string, events []approvals.Event) (*batching, error) {
+	unlock, err := r.cards.lock(it.key)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	rec, requests, err := r.cards.read(ctx, it.key, ids)
+	if err != nil || len(requests) == 0 { // retention has removed them
+		return nil, err
+	}
+	waits := r.placer.place(it, rec, requests)
+	groups := r.grouper.updateAll(ctx, rec)
+	return waits, errors.Join(groups, r.deliverer.deliver(ctx, rec, requests, events))
 }

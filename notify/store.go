@@ -6,24 +6,23 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Store delivers events to channels and keeps their state.
+// Store keeps the events that channels have still to deliver, and their records.
 type Store interface {
-	// Follow delivers every event of some types, from the moment the channel was
+	// Follow hands over every event of some types, from the moment the channel was
 	// first followed, to one of the replicas that follow it, until the context ends.
 	// A message that is neither done nor being worked on for half a minute, or whose
 	// process has died, is delivered again. following is called once the channel is
-	// followed: no event after that is missed. take must not block for
-	// long.
+	// followed: no event after that is missed. take must not block for long.
 	Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(approvals.Event, Message)) error
-	// State reads what a channel has written under a key; revision 0: nothing.
+	// State reads the record of a channel under a key; revision 0: there is none.
 	State(ctx context.Context, channel, key string) (value []byte, revision uint64, err error)
-	// PutState writes it, if it is still at the revision, else it fails with
+	// PutState writes it, if its revision is still that one, else it fails with
 	// [approvals.ErrConflict].
 	PutState(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error)
 }
 
-// Message acknowledges one event on its way to a channel. It does not contain the
-// event: many may wait for a channel that is down.
+// Message acknowledges one event on its way to a channel. It does not hold the event:
+// many may wait for a channel that is down.
 type Message = interface {
 	Done()    // it need not be delivered again
 	Working() // it is being worked on

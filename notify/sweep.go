@@ -9,28 +9,37 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// sweep queues the requests that wait for people: at the start, since the channel may
-// be new or the process may have died, and whenever routes end a time of silence.
-//
-// It begins when the channel is followed: earlier requests are listed, and later ones
-// are delivered as events.
-func (r *runner) sweep(ctx context.Context, followed <-chan struct{}) {
+// sweeper queues the pending requests that may be announced: at the start, as the channel
+// may be new or the process may have died, and whenever routes end a time of silence.
+type sweeper struct {
+	channel  *channel
+	store    Store
+	requests Requests
+	routes   Routes
+	queue    *queue
+
+	swept time.Time // the last tick that this replica swept, or sweeps
+}
+
+// run sweeps until the context ends. It begins when the channel is followed: requests
+// before that are listed, those after it come as events.
+func (s *sweeper) run(ctx context.Context, followed <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 		return
 	case <-followed:
 	}
 	var tick time.Time
-	r.retry(ctx, "what waits cannot be listed", func(ctx context.Context) error {
+	s.channel.repeat(ctx, "pending requests cannot be listed", func(ctx context.Context) error {
 		for { // an error comes back to the same tick
-			if err := r.sweepAt(ctx, tick); err != nil {
+			if err := s.sweep(ctx, tick); err != nil {
 				return err
 			}
 			from := time.Now()
 			if tick.After(from) {
 				from = tick
 			}
-			next := r.routes.tick(from)
+			next := s.routes.tick(from)
 			if next.IsZero() {
 				<-ctx.Done()
 				return nil
@@ -45,25 +54,26 @@ func (r *runner) sweep(ctx context.Context, followed <-chan struct{}) {
 	})
 }
 
-// tickKey is the key of the last tick that any replica has swept for a channel.
+// tickKey is the key of the last tick that was swept by any replica.
 const tickKey = "tick"
 
-// sweepAt queues the requests that wait at a tick, unless another replica does: each
-// would be delivered once all the same, but not together with the others.
-func (r *runner) sweepAt(ctx context.Context, tick time.Time) error {
-	if !tick.Equal(r.swept) {
-		first, err := r.first(ctx, tick)
+// sweep queues the pending requests at a tick, unless another replica does: each request
+// would be announced once all the same, but not together with the others.
+func (s *sweeper) sweep(ctx context.Context, tick time.Time) error {
+	if !tick.Equal(s.swept) {
+		first, err := s.first(ctx, tick)
 		if err != nil || !first {
 			return err
 		}
-		r.swept = tick // an error from here on comes back here
+		s.swept = tick // an error from here on comes back here
 	}
-	return r.queueWaiting(ctx, tick)
+	return s.queuePending(ctx, tick)
 }
 
-// first reports whether this replica is the first to come at a tick.
-func (r *runner) first(ctx context.Context, tick time.Time) (bool, error) {
-	value, revision, err := r.store.State(ctx, r.setup.Name, tickKey)
+// first reports whether this replica is the first at a tick.
+func (s *sweeper) first(ctx context.Context, tick time.Time) (bool, error) {
+	name := s.channel.setup.Name
+	value, revision, err := s.store.State(ctx, name, tickKey)
 	if err != nil {
 		return false, err
 	}
@@ -79,33 +89,27 @@ func (r *runner) first(ctx context.Context, tick time.Time) (bool, error) {
 	if value, err = tick.UTC().MarshalText(); err != nil {
 		return false, err
 	}
-	_, err = r.store.PutState(ctx, r.setup.Name, tickKey, value, revision)
+	_, err = s.store.PutState(ctx, name, tickKey, value, revision)
 	if errors.Is(err, approvals.ErrConflict) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// idle reports whether the channel has no recipients.
-func (r *runner) idle() bool {
-	chooser, chooses := r.setup.Channel.(Chooser)
-	return chooses && !chooser.Anybody()
-}
-
-// queueWaiting queues every request that waits for people.
-func (r *runner) queueWaiting(ctx context.Context, tick time.Time) error {
-	if r.idle() {
+// queuePending queues every pending request.
+func (s *sweeper) queuePending(ctx context.Context, tick time.Time) error {
+	if s.channel.idle() {
 		return nil
 	}
 	filter := approvals.Filter{Status: approvals.StatusPending, Limit: 500}
 	for {
-		page, err := r.requests.Requests(ctx, filter)
+		page, err := s.requests.Requests(ctx, filter)
 		if err != nil {
 			return err
 		}
 		for i := range page.Items {
-			q := &page.Items[i]
-			r.queue.add(r.cards.keyOf(q.ID, q.TurnID), r.kept(approvals.RequiredEvent(q)), nil, tick)
+			r := &page.Items[i]
+			s.queue.add(s.channel.cardKey(r.ID, r.TurnID), s.channel.trim(approvals.RequiredEvent(r)), nil, tick)
 		}
 		if filter.Cursor = page.NextCursor; filter.Cursor == "" {
 			return nil

@@ -11,12 +11,13 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/launch"
 )
 
 // idLength is that of a whole request id, a ULID.
 const idLength = 26
 
-// connection says which running heldcall a command talks to.
+// connection identifies the running heldcall that a command talks to.
 type connection struct {
 	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file; it says where the console is."`
 	Console string `placeholder:"URL" env:"HELDCALL_CONSOLE" help:"URL of the console, in place of --config."`
@@ -36,7 +37,7 @@ func (c connection) dial() (*client.Client, error) {
 		if _, port, _ := net.SplitHostPort(config.Listen); port == "0" {
 			return nil, usagef("%s: console.listen has port 0, so where the console is shows only in heldcall's log; name it with --console URL", c.Config)
 		}
-		console = "http://" + reachable(config.Listen)
+		console = "http://" + launch.Reachable(config.Listen)
 	}
 	found, err := client.New(console)
 	if err != nil {
@@ -67,8 +68,8 @@ func readToken(file string) (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
-// flags are what another command needs to talk to the same heldcall, with a space
-// before each; what stands in the environment it finds itself.
+// flags returns the flags with which another command talks to the same heldcall, each
+// after a space; those in the environment are left out.
 func (c connection) flags() string {
 	flags := ""
 	if c.Config != "" && c.Config != os.Getenv("HELDCALL_CONFIG") {
@@ -104,7 +105,7 @@ const (
 	// shortestID is how much of an id names a request: an empty variable in a
 	// script must not decide about whatever waits.
 	shortestID = 4
-	// mostCandidates is how many requests an id that names several is told of.
+	// mostCandidates is how many requests the error of an ambiguous id lists.
 	mostCandidates = 10
 )
 
@@ -159,7 +160,7 @@ func alike(ctx context.Context, c *client.Client, filter approvals.Filter, part 
 	}
 }
 
-// ambiguousID says which requests an id may mean.
+// ambiguousID is the error of an id that several requests match.
 type ambiguousID struct {
 	id      string
 	status  approvals.Status // of all of them, or ""
@@ -184,7 +185,7 @@ func (e *ambiguousID) Error() string {
 	return text.String()
 }
 
-// unknownID says which id is not that of a request.
+// unknownID is the error of an id that no request has.
 type unknownID struct{ id string }
 
 func (e *unknownID) Error() string {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/heldcall/heldcall/internal/launch"
 )
 
 // Issue 12, number 35: a file with a token is one that only its owner reads, both as
@@ -15,7 +17,7 @@ func TestTokenFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("of before"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeToken(file, "heldcall_X"); err != nil {
+	if err := launch.WriteToken(file, "heldcall_X"); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {

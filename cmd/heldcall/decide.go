@@ -48,7 +48,7 @@ type severalRequests struct {
 }
 
 // decide takes the same decision on each request. None is decided if an id is
-// not known; after that each stands for itself.
+// not known; after that one that fails does not stop the others.
 func (c severalRequests) decide(ctx context.Context, s *streams, decision approvals.Decision) error {
 	console, err := c.dial()
 	if err != nil {
@@ -106,7 +106,7 @@ func decideOne(ctx context.Context, s *streams, console *client.Client, output o
 	return err
 }
 
-// tooLate says who decided before, what, and why.
+// tooLate describes the decision that was taken before.
 type tooLate struct{ decided *approvals.DecidedError }
 
 func (e *tooLate) Error() string {

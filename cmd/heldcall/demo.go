@@ -14,6 +14,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/internal/demo"
+	"github.com/heldcall/heldcall/internal/launch"
 )
 
 type demoCommand struct {
@@ -42,7 +43,7 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	if c.Auto {
 		config.Proxy.Listen, config.Console.Listen, config.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	}
-	stage, _, err := onFreePorts(config, func(config app.Config) (*demo.Stage, error) { // where it listens is said below
+	stage, _, err := launch.OnFreePorts(config, func(config app.Config) (*demo.Stage, error) { // where it listens is said below
 		return demo.Open(ctx, demo.Options{Config: config, Version: version()})
 	})
 	if err != nil {
@@ -64,8 +65,8 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	return playWithPerson(ctx, stage, s, t)
 }
 
-// audience is who reads along. When it has gone, as behind `| head`, the demo ends
-// and tidies up.
+// audience is the reader of the output. When it has gone, as with `| head`, the demo ends
+// and cleans up.
 type audience struct {
 	out   io.Writer
 	leave func()

@@ -35,7 +35,7 @@ or with the command of NATS, if you have that:
   nats --server %[3]s request heldcall.v1.decide.local.%[1]s '{"action":"approve"}'
 `
 
-// errQuit says that the person has had enough.
+// errQuit ends the demo at the wish of the person.
 var errQuit = errors.New("quit")
 
 // playWithPerson lets an agent do one task whose held calls the person answers,
@@ -46,7 +46,7 @@ func playWithPerson(ctx context.Context, stage *demo.Stage, s *streams, t *trans
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	p := &prompt{stage: stage, t: t, self: self(), lines: readLines(whole, s.in), released: make(chan struct{}), done: make(chan struct{})}
-	agent, err := stage.NewAgent(demoSession, func(line demo.Line) { p.tellInOrder(ctx, line) })
+	agent, err := stage.NewAgent(demoSession, func(line demo.Line) { p.printInOrder(ctx, line) })
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func (p *prompt) linger(ctx context.Context) {
 	}
 }
 
-// tellInOrder tells what the agent does. That heldcall let a call go on comes
-// another way than the call, and is told first.
-func (p *prompt) tellInOrder(ctx context.Context, line demo.Line) {
+// printInOrder prints what the agent does. The event that heldcall released a call comes on
+// another way than the call, and is printed first.
+func (p *prompt) printInOrder(ctx context.Context, line demo.Line) {
 	if line.Who == demo.AgentRuns {
 		select {
 		case <-p.released:
@@ -151,7 +151,7 @@ func (p *prompt) review(ctx context.Context) error {
 			return p.failed
 		case event, ok := <-events:
 			if !ok {
-				return errors.New("heldcall does not tell any more what happens")
+				return errors.New("lost the event stream")
 			}
 			next, err := p.take(ctx, event, held)
 			if err != nil {
@@ -195,7 +195,7 @@ func (p *prompt) follow(ctx context.Context) <-chan approvals.Event {
 	return events
 }
 
-// take looks at what happened and returns the request that is held now.
+// take prints an event and returns the request that is held after it.
 func (p *prompt) take(ctx context.Context, event approvals.Event, held *approvals.Request) (*approvals.Request, error) {
 	switch event.Type {
 	case approvals.EventApprovalRequired:
@@ -232,7 +232,7 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 	return held, nil
 }
 
-// show tells of the call that is held and how to answer.
+// show prints the call that is held and how to answer.
 func (p *prompt) show(request *approvals.Request) error {
 	p.t.tell(demo.Line{Who: demo.Heading, Text: "heldcall holds a call: the agent has not seen it"})
 	p.t.say("%s", describeRequest(request, time.Now()))
@@ -240,7 +240,7 @@ func (p *prompt) show(request *approvals.Request) error {
 	return nil
 }
 
-// answer decides as a line of input says, and reports whether the request is
+// answer takes the decision of a line of input, and reports whether the request is
 // decided now. What was not understood is asked for again.
 func (p *prompt) answer(ctx context.Context, line, id string) (decided bool, err error) {
 	decision, err := parseAnswer(line)
@@ -254,7 +254,7 @@ func (p *prompt) answer(ctx context.Context, line, id string) (decided bool, err
 		}
 	}
 	switch {
-	case err == nil, errors.As(err, new(*approvals.DecidedError)): // by whom, the audit log tells
+	case err == nil, errors.As(err, new(*approvals.DecidedError)): // the audit log has by whom
 		return true, nil
 	case errors.As(err, new(*client.UnreachableError)):
 		return false, err

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/launch"
 )
 
 // draft is the arguments of a request in a file that the reviewer edits.
@@ -22,7 +23,7 @@ type draft struct {
 	before []byte
 }
 
-// errNoEditor is what `heldcall modify` says where there is none.
+// errNoEditor is the error of `heldcall modify` without an editor.
 var errNoEditor = usagef("give the arguments with --args JSON, or set VISUAL or EDITOR to edit them")
 
 // newDraft writes arguments into the file. Text that does not show on a terminal
@@ -50,7 +51,7 @@ func newDraft(arguments []byte) (*draft, error) {
 // is open are the editor's.
 func (d *draft) edit(s *streams) ([]byte, error) {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, heeded(passedOn()...)...)
+	signal.Notify(signals, launch.Signals()...)
 	defer signal.Stop(signals)
 	command := d.Command()
 	command.Stdin, command.Stdout, command.Stderr = s.in, s.out, s.err
@@ -65,7 +66,7 @@ func (d *draft) Command() *exec.Cmd {
 	return exec.Command(d.editor[0], append(slices.Clone(d.editor[1:]), d.file)...)
 }
 
-// Result is what the file holds now.
+// Result returns the content of the file.
 func (d *draft) Result() ([]byte, error) {
 	edited, err := os.ReadFile(d.file)
 	if err != nil {
@@ -87,8 +88,8 @@ func (d *draft) unchanged(edited []byte) bool {
 	return bytes.Equal(compactJSON(edited), compactJSON(d.before))
 }
 
-// close removes the file, unless something went wrong and it holds what the
-// reviewer may want to use again: then the error says where.
+// close removes the file, unless the decision failed and the file has changes: then the
+// error names it.
 func (d *draft) close(failed error) error {
 	edited, err := os.ReadFile(d.file)
 	if failed == nil || err != nil || d.unchanged(edited) || errors.As(failed, new(*approvals.DecidedError)) {

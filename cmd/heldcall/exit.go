@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/launch"
 )
 
 // The exit codes. `heldcall run` has those of its command.
@@ -26,17 +27,10 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// childError is the end of the command that `heldcall run` ran. It said itself
-// what was wrong.
-type childError struct{ code int }
-
-func (e *childError) Error() string { return fmt.Sprintf("the command exited with %d", e.code) }
-
-// exitCode says in a number how a command ended. Of several errors the first
-// counts.
+// exitCode returns the exit code of an error. Of several errors the first counts.
 func exitCode(err error) int {
 	var (
-		child       *childError
+		failed      *launch.ExitError
 		usage       *usageError
 		decided     *approvals.DecidedError
 		unreachable *client.UnreachableError
@@ -45,8 +39,8 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &child):
-		return child.code
+	case errors.As(err, &failed):
+		return failed.Code
 	case errors.As(err, &usage), errors.As(err, &reported) && reported.Code == problem.CodeBadRequest:
 		return exitUsage
 	case errors.As(err, &unreachable):

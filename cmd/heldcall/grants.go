@@ -56,7 +56,7 @@ func (c *grantsListCommand) Run(ctx context.Context, s *streams) error {
 	return printGrants(s.out, list)
 }
 
-// listGrants lists as many grants as there are, or as limit says.
+// listGrants lists all grants, or limit of them.
 func listGrants(ctx context.Context, console *client.Client, filter approvals.GrantFilter, limit int) (approvals.GrantPage, error) {
 	list := approvals.GrantPage{Items: []approvals.Grant{}}
 	for {
@@ -132,7 +132,7 @@ func (c *grantsAddCommand) Run(ctx context.Context, s *streams) error {
 	return err
 }
 
-// notGranted says that a grant which is not valid was not written.
+// notGranted is the error of a grant that is not valid.
 func notGranted(err error) error {
 	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) {
 		return fmt.Errorf("nothing was granted: the grant is not valid: %w", invalid)
@@ -142,7 +142,7 @@ func notGranted(err error) error {
 
 type grantsPreviewCommand struct{ newGrant }
 
-// Run says what a grant would have decided.
+// Run prints what a grant would have decided.
 func (c *grantsPreviewCommand) Run(ctx context.Context, s *streams) error {
 	g, console, err := c.open()
 	if err != nil {
@@ -164,8 +164,8 @@ type grantsRevokeCommand struct {
 	IDs []string `arg:"" name:"id" help:"Grants, each as its ${id}."`
 }
 
-// Run ends each grant. None is ended if an id is not known; after that each stands
-// for itself.
+// Run ends each grant. None is ended if an id is not known; after that one that
+// fails does not stop the others.
 func (c *grantsRevokeCommand) Run(ctx context.Context, s *streams) error {
 	console, err := c.dial()
 	if err != nil {
@@ -226,7 +226,7 @@ func resolveGrant(ctx context.Context, console *client.Client, id string) (strin
 // mostGrants bounds how many grants a short id is looked for among.
 const mostGrants = 100_000
 
-// unknownGrant says which id is not that of a grant.
+// unknownGrant is the error of an id that no grant has.
 type unknownGrant struct{ id string }
 
 func (e *unknownGrant) Error() string {

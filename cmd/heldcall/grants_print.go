@@ -27,7 +27,7 @@ func printGrants(w io.Writer, list approvals.GrantPage) error {
 	return endTable(w, table, list.NextCursor)
 }
 
-// describeGrant says on one line what a grant does.
+// describeGrant describes a grant on one line.
 func describeGrant(g *approvals.Grant) string {
 	text := fmt.Sprintf("%s %s for %s", printable(string(g.Effect)), printable(strings.Join(g.Patterns, " ")), describeScope(g))
 	if g.ExpiresAt != nil {
@@ -36,7 +36,7 @@ func describeGrant(g *approvals.Grant) string {
 	return text
 }
 
-// describeScope says whose calls a grant covers.
+// describeScope names those whose calls a grant covers.
 func describeScope(g *approvals.Grant) string {
 	p := g.Principal
 	whose := map[approvals.GrantScope][]string{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
@@ -52,8 +53,8 @@ func main() {
 	if err := hideMemory(); err != nil {
 		fmt.Fprintf(os.Stderr, "heldcall: cannot hide its memory from other programs: %s\n", err)
 	}
-	if shoutrrr.IsSender(os.Args) { // heldcall started it, for one message of a channel
-		os.Exit(shoutrrr.RunSender(os.Stdin, os.Stdout))
+	if shoutrrr.IsChild(os.Args) { // heldcall started it, for one message of a channel
+		os.Exit(shoutrrr.RunChild(os.Stdin, os.Stdout))
 	}
 	ctx, hup := untilSignal()
 	os.Exit(execute(ctx, os.Args[1:], &streams{os.Stdin, os.Stdout, os.Stderr}, hup))
@@ -80,7 +81,7 @@ func execute(ctx context.Context, args []string, s *streams, hup *hangups) int {
 	} else {
 		err = parsed.Run()
 	}
-	if err != nil && !errors.As(err, new(*childError)) {
+	if err != nil && !errors.As(err, new(*launch.ExitError)) {
 		fmt.Fprintf(s.err, "heldcall: %s\n", printableLines(err.Error()))
 		if failed := (*kong.ParseError)(nil); errors.As(err, &failed) {
 			fmt.Fprintln(s.err, "Run `heldcall --help`, or `heldcall COMMAND --help`.")
@@ -89,8 +90,8 @@ func execute(ctx context.Context, args []string, s *streams, hup *hangups) int {
 	return exitCode(err)
 }
 
-// printHelp prints a command's help, and that of the command it stands for when
-// none of its own is named: `heldcall requests` takes the flags of its list.
+// printHelp prints a command's help, and that of its default command when no other is
+// named: `heldcall requests` takes the flags of its list.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
 		return err

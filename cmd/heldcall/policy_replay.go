@@ -24,13 +24,13 @@ type policyReplayCommand struct {
 	Agent  string `help:"Only calls of this agent."`
 }
 
-// Help tells what the exit codes mean.
+// Help explains the exit codes.
 func (c *policyReplayCommand) Help() string {
 	return "It exits with 0 if the policy says of every recorded call what was said of it then, and with 1 if not."
 }
 
 // Run judges the calls that a running heldcall has recorded by another policy, and
-// says what would have changed. It fails if anything would have.
+// prints what would have changed. It fails if anything would have.
 func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
 	since, err := app.ParseDuration(c.Since)
 	if err != nil {
@@ -96,7 +96,7 @@ func newReplay(rules *policy.Policy) *replay {
 	return &replay{rules: judge.NewRules(rules), Changes: []*change{}, known: map[change]*change{}}
 }
 
-// take judges the call that an event tells of, if it does.
+// take judges the call of an event, if it has one.
 func (r *replay) take(e *approvals.Event) {
 	from, call, was, ok := judge.Recorded(e)
 	if !ok {

@@ -17,7 +17,7 @@ func shownJSON(text []byte) string { return visible.Spaces(visible.Indented(text
 // indentJSON is escapeJSON over several lines.
 func indentJSON(text []byte) string { return visible.Indented(text) }
 
-// shorten cuts a text to a number of runes and says so with an ellipsis.
+// shorten cuts a text to a number of runes, with an ellipsis at its end.
 func shorten(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {

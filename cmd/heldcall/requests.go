@@ -77,8 +77,8 @@ func (c *listCommand) Run(ctx context.Context, s *streams) error {
 	return printTable(s.out, list, filter.Status, time.Now())
 }
 
-// printTable writes a list for people. Of one that holds only what waits the
-// last column is the time left, of any other where each request stands.
+// printTable writes a list for people. The last column of a list of pending requests is the
+// time left, of any other list the status.
 func printTable(w io.Writer, list approvals.Page, status approvals.Status, now time.Time) error {
 	last, nothing := "STATUS", "No requests."
 	if status == approvals.StatusPending {
@@ -92,7 +92,7 @@ func printTable(w io.Writer, list approvals.Page, status approvals.Status, now t
 	fmt.Fprintf(table, "ID\tAGE\tRISK\tTOOL\tPREVIEW\t%s\n", last)
 	for i := range list.Items {
 		r := &list.Items[i]
-		stands := shortStanding(r, now)
+		stands := shortStatus(r, now)
 		if status == approvals.StatusPending {
 			stands = left(r.ExpiresAt.Sub(now))
 		}

@@ -5,21 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"log/slog"
 	"os"
-	"os/exec"
-	"os/signal"
 	"time"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/problem"
-)
-
-// Exit codes of a command that could not be started, as shells have them.
-const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
+	"github.com/heldcall/heldcall/internal/launch"
 )
 
 type runCommand struct {
@@ -31,7 +24,7 @@ type runCommand struct {
 
 // Run starts heldcall, runs the command with its model's address pointing at
 // it, and stops heldcall when the command has ended. It fails with a
-// [*childError] if the command did.
+// [*launch.ExitError] if the command did.
 func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	command := c.Command
 	if command[0] == "--" {
@@ -40,18 +33,18 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	if len(command) == 0 {
 		return usagef("name the command to run: heldcall run -- COMMAND ARG...")
 	}
-	if err := notGated(command); err != nil {
-		return err
+	if err := launch.CheckAgent(command); err != nil {
+		return &usageError{err}
 	}
 	config, err := app.LoadConfig(c.Config, os.LookupEnv)
 	if err != nil {
 		return err
 	}
-	u, err := c.prepare(config, s)
+	u, err := launch.Prepare(launch.Options{Config: config, ConfigFile: c.Config, LogFile: c.LogFile, TokenFile: c.TokenFile, In: s.in, Out: s.out})
 	if err != nil {
 		return err
 	}
-	logTo, closeLog, err := openLog(u.logFile, s.err)
+	logTo, closeLog, err := openLog(u.LogFile, s.err)
 	if err != nil {
 		return err
 	}
@@ -61,14 +54,15 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	warnOfUnread(log, c.Config)
-	u.warn(log)
-	n := &notices{out: s.err, terminal: u.terminal}
-	if u.logFile != "" {
-		n.log = log
+	u.Warn(log)
+	var noticeLog *slog.Logger
+	if u.LogFile != "" {
+		noticeLog = log
 	}
-	defer n.shows.Wait()
-	held, notes, err := onFreePorts(u.config, func(config app.Config) (*running, error) {
-		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Notice: n.event})
+	n := launch.NewNotices(s.err, u.Terminal, noticeLog)
+	defer n.Wait()
+	held, notes, err := launch.OnFreePorts(u.Config, func(config app.Config) (*running, error) {
+		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Notice: n.Event})
 	})
 	if errors.Is(err, errStart) {
 		return besideAnother(ctx, err, &config)
@@ -77,24 +71,18 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer held.stop()
-	n.at(held.ConsoleURL())
-	command, note := equipAgent(command, os.LookupEnv, "http://"+reachable(held.ProxyAddr())+openAIPrefix(config.Proxy.Upstreams))
-	if _, err := io.WriteString(s.err, u.notes+notes+note+u.introduction(held.ConsoleURL())); err != nil {
+	n.LinkTo(held.ConsoleURL())
+	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+launch.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(config.Proxy.Upstreams))
+	if _, err := io.WriteString(s.err, u.Notes+notes+note+u.Introduction(held.ConsoleURL())); err != nil {
 		return err
 	}
-	environment := withoutKeys(os.Environ(), u.standIns, u.config.OwnSecrets())
-	ended := runChild(ctx, command, childEnvironment(environment, held.ProxyAddr(), &held.config), s)
+	environment := launch.WithoutKeys(os.Environ(), u.StandIns, u.Config.OwnSecrets())
+	ended := launch.Run(ctx, command, launch.Environment(environment, held.ProxyAddr(), &held.config), s.in, s.out, s.err)
 	held.stop() // so that all requests are counted
-	if hasRun(ended) {
-		reportUnheld(s.err, held.App, printable(agentName(command)))
+	if launch.Started(ended) {
+		reportUnheld(s.err, held.App, printable(launch.AgentName(command)))
 	}
 	return ended
-}
-
-// hasRun reports whether a command that has ended so was started.
-func hasRun(ended error) bool {
-	var child *childError
-	return !errors.Is(ended, errNotStarted) && (!errors.As(ended, &child) || child.code != exitNotFound && child.code != exitNotExecutable)
 }
 
 // reportUnheld reports that nothing of a command could be held, if that is so.
@@ -132,7 +120,7 @@ func start(ctx context.Context, options app.Options) (*running, error) {
 		return nil, fmt.Errorf("%w: %w", errStart, err)
 	case <-ctx.Done():
 		cancel()
-		return nil, errors.Join(errNotStarted, <-served)
+		return nil, errors.Join(launch.ErrNotStarted, <-served)
 	case <-heldcall.Started():
 	}
 	ended := make(chan struct{})
@@ -145,12 +133,8 @@ func start(ctx context.Context, options app.Options) (*running, error) {
 	return &running{heldcall, options.Config, func() { cancel(); <-ended }}, nil
 }
 
-var (
-	// errStart is why a heldcall whose configuration is right does not serve.
-	errStart = errors.New("start heldcall")
-	// errNotStarted is the end of a command that a signal prevented.
-	errNotStarted = errors.New("stopped before the command was started")
-)
+// errStart is why a heldcall whose configuration is right does not serve.
+var errStart = errors.New("start heldcall")
 
 // besideAnother adds to why heldcall did not start what to do if one runs already
 // where the configuration has it.
@@ -165,7 +149,7 @@ func besideAnother(ctx context.Context, failed error, config *app.Config) error 
 		return failed // nobody answers, or another program
 	}
 	return fmt.Errorf("%w\nA heldcall runs already, and `heldcall run` starts one of its own. To use the one that runs:\n  OPENAI_BASE_URL=http://%s%s COMMAND",
-		failed, reachable(config.Proxy.Listen), openAIPrefix(config.Proxy.Upstreams))
+		failed, launch.Reachable(config.Proxy.Listen), launch.OpenAIPrefix(config.Proxy.Upstreams))
 }
 
 // openLog opens the file of heldcall's own log, or returns standard error if there is
@@ -179,43 +163,4 @@ func openLog(name string, stderr io.Writer) (io.Writer, func(), error) {
 		return nil, nil, fmt.Errorf("open the log: %w", err)
 	}
 	return file, func() { file.Close() }, nil
-}
-
-// runChild runs the command with heldcall's standard streams and hands signals
-// on to it.
-func runChild(ctx context.Context, command, environment []string, s *streams) error {
-	child := exec.Command(command[0], command[1:]...)
-	child.Stdin, child.Stdout, child.Stderr = s.in, s.out, s.err
-	child.Env = environment
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, heeded(passedOn()...)...)
-	defer signal.Stop(signals)
-	if ctx.Err() != nil { // one came before they were listened to
-		return errNotStarted
-	}
-	if err := child.Start(); err != nil {
-		fmt.Fprintf(s.err, "heldcall: the command cannot be run: %s\n", printable(err.Error()))
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-			return &childError{exitNotFound}
-		}
-		return &childError{exitNotExecutable}
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- child.Wait() }()
-	for {
-		select {
-		case sig := <-signals:
-			if !sentByTerminal(sig) {
-				_ = child.Process.Signal(sig) // fails only if the child has just ended
-			}
-		case err := <-ended:
-			if child.ProcessState == nil {
-				return fmt.Errorf("wait for the command: %w", err)
-			}
-			if code := exitStatus(child.ProcessState); code != 0 {
-				return &childError{code}
-			}
-			return nil
-		}
-	}
 }

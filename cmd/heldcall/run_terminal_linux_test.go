@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -45,7 +46,7 @@ func TestRunOnATerminal(t *testing.T) {
 			t.Fatalf("%v\n%s", err, shown)
 		}
 		keyboard.Close()
-		state := stateFolder(func(string) (string, bool) { return filepath.Join(r.folder, "state"), true }, r.folder)
+		state := launch.StateFolder(func(string) (string, bool) { return filepath.Join(r.folder, "state"), true }, r.folder)
 		log, err := os.ReadFile(filepath.Join(state, "heldcall.log"))
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -236,7 +237,7 @@ func TestRunReportsThatNoToolsWereOffered(t *testing.T) {
 // of that name.
 func TestStateOfARun(t *testing.T) {
 	r, _ := alone(t, func(r *scripted.Request) scripted.Reply { return scripted.Answer{Text: "Fine."}.Reply(r) })
-	state := stateFolder(func(string) (string, bool) { return filepath.Join(r.folder, "state"), true }, r.folder)
+	state := launch.StateFolder(func(string) (string, bool) { return filepath.Join(r.folder, "state"), true }, r.folder)
 	play := func() string {
 		t.Helper()
 		r.err.Reset()

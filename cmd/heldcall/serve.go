@@ -51,7 +51,7 @@ func (c *serveCommand) Run(ctx context.Context, s *streams, hup *hangups) error 
 // usualConfig is the name that a configuration file has in the documentation.
 const usualConfig = "heldcall.yaml"
 
-// warnOfUnread warns whoever expects that a file is read for its name.
+// warnOfUnread warns of a file that is not read although its name suggests it.
 func warnOfUnread(log *slog.Logger, given string) {
 	if given != "" {
 		return

@@ -32,7 +32,7 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 		}
 	}
 	line("Request", r.ID)
-	line("Status", standing(r, now))
+	line("Status", statusText(r, now))
 	line("Title", r.Title)
 	line("Tool", r.ToolName)
 	line("", r.Tool.Description)
@@ -76,8 +76,8 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 	return page.String()
 }
 
-// standing says where a request stands and what comes next.
-func standing(r *approvals.Request, now time.Time) string {
+// statusText describes the state of a request and what comes next.
+func statusText(r *approvals.Request, now time.Time) string {
 	if r.Status.Final() {
 		return joinFilled(": ", string(r.Status), r.WhyCancelled())
 	}
@@ -88,8 +88,8 @@ func standing(r *approvals.Request, now time.Time) string {
 	return fmt.Sprintf("%s, asked %s ago; %s", r.Status, ago(now.Sub(r.CreatedAt)), then)
 }
 
-// deciders says who may decide a request, and how many must approve, where that
-// is not any one reviewer.
+// deciders names who may decide a request, and how many must approve, where that is not any
+// one reviewer.
 func deciders(r *approvals.Request) string {
 	if len(r.Demands) > 0 {
 		return strings.Join(r.Wanted(), "\n")
@@ -107,7 +107,7 @@ func deciders(r *approvals.Request) string {
 	return joinFilled("; ", who, approvals, escalation(r))
 }
 
-// escalation says who may decide later, or may since when.
+// escalation names who may decide later, or may since when.
 func escalation(r *approvals.Request) string {
 	e := r.Details.Escalation
 	if e == nil {
@@ -120,8 +120,8 @@ func escalation(r *approvals.Request) string {
 	return to + " too from " + e.At.UTC().Format(time.RFC3339)
 }
 
-// shortStanding says where a request stands in a word or two.
-func shortStanding(r *approvals.Request, now time.Time) string {
+// shortStatus is the state of a request in a word or two.
+func shortStatus(r *approvals.Request, now time.Time) string {
 	if !r.Status.Final() {
 		return string(r.Status) + ", " + left(r.ExpiresAt.Sub(now)) + " left"
 	}

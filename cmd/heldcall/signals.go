@@ -4,14 +4,15 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/heldcall/heldcall/internal/launch"
 )
 
 // haste is how long after the first signal others count as that one: a key
-// pressed twice, or a supervisor that tells the process and its group.
+// pressed twice, or a supervisor that signals the process and its group.
 const haste = time.Second
 
 // untilSignal returns a context that ends with the first signal to stop: an
@@ -21,7 +22,7 @@ func untilSignal() (context.Context, *hangups) {
 	ctx, cancel := context.WithCancel(context.Background())
 	hup := newHangups()
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, heeded(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
+	signal.Notify(signals, launch.NotIgnored(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	go func() {
 		for sig := range signals {
 			if sig != syscall.SIGHUP || !hup.handOn() {
@@ -35,9 +36,8 @@ func untilSignal() (context.Context, *hangups) {
 	return ctx, hup
 }
 
-// hangups hands SIGHUP on to a command for which it means to read its files again.
-// It does not where the signal says that the terminal has closed in which heldcall
-// was started: then that stops.
+// hangups passes SIGHUP on to a command that reads its files again then. It does not where
+// the terminal has closed in which heldcall was started: then heldcall stops.
 type hangups struct {
 	terminal bool // there was one at the start
 	taken    atomic.Bool
@@ -54,7 +54,7 @@ func (h *hangups) take() <-chan struct{} {
 
 // handOn reports whether a SIGHUP was handed on.
 func (h *hangups) handOn() bool {
-	if !h.taken.Load() || h.terminal && !hasTerminal() {
+	if !h.taken.Load() || (h.terminal && !hasTerminal()) {
 		return false
 	}
 	select {
@@ -62,10 +62,4 @@ func (h *hangups) handOn() bool {
 	default: // one is waiting
 	}
 	return true
-}
-
-// heeded leaves out the signals that heldcall was started to ignore, as nohup
-// does.
-func heeded(signals ...os.Signal) []os.Signal {
-	return slices.DeleteFunc(signals, signal.Ignored)
 }

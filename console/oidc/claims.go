@@ -18,20 +18,20 @@ const (
 	claimVerified = "email_verified"
 )
 
-// claims are the provider's claims about a person.
+// claims are the claims of the provider about a person.
 type claims map[string]any
 
-// claims are those of the ID token and, where it leaves out what is needed, those
-// of the UserInfo endpoint, which the access token opens.
-func (p *Provider) claims(ctx context.Context, d *discovered, token *oauth2.Token, identity *oidc.IDToken) (claims, error) {
+// claims returns those of the ID token and, where needed ones are missing, those of the
+// user-info endpoint. The context has the client.
+func (c *Config) claims(ctx context.Context, d *discovered, token *oauth2.Token, identity *oidc.IDToken) (claims, error) {
 	said := claims{}
 	if err := identity.Claims(&said); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRejected, err)
 	}
-	if !d.userInfo || !slices.ContainsFunc(p.config.needed(), func(name string) bool { return said.at(name) == nil }) {
+	if !d.userInfo || !slices.ContainsFunc(c.needed(), func(name string) bool { return said.at(name) == nil }) {
 		return said, nil
 	}
-	info, err := d.provider.UserInfo(p.with(ctx), oauth2.StaticTokenSource(token))
+	info, err := d.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if unanswered(err) {
 		return nil, fmt.Errorf("%w: read the user's claims: %w", ErrUnavailable, err)
 	}
@@ -126,7 +126,7 @@ func (c claims) email() string {
 	return strings.ToLower(address)
 }
 
-// reviewer is the person of the claims, with the rights that the
+// reviewer is who the claims say somebody is, with the rights that the
 // configuration gives them. It fails with [*RefusedError].
 func (c *Config) reviewer(said claims) (reviewers.Reviewer, error) {
 	name, err := c.name(said)

@@ -1,97 +1,91 @@
 package oidc
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 )
 
-// discovered is the metadata of the provider.
+// discovery reads the provider's discovery document when it is first needed.
+type discovery struct {
+	config Config
+	client client
+	found  atomic.Pointer[discovered]
+	asking chan struct{} // held during a request of the document
+}
+
+// discovered is the content of the document.
 type discovered struct {
 	provider *oidc.Provider
 	oauth    oauth2.Config
-	keys     oidc.KeySet // that it signs with, as last read
+	keys     oidc.KeySet // of its signatures, as last read
 	verifier *oidc.IDTokenVerifier
-	userInfo bool // it has a UserInfo endpoint
+	userInfo bool // it has an endpoint for claims
 }
 
-// Check asks the provider about itself, as a sign-in does. It fails with
-// [ErrUnavailable].
-func (p *Provider) Check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	_, err := p.discover(ctx)
-	return err
-}
-
-// discover is what the provider has said of itself; until it has, it is asked
-// each time, by one at a time.
-func (p *Provider) discover(ctx context.Context) (*discovered, error) {
-	if known := p.found.Load(); known != nil {
+// get returns the content of the document. Until it was read once, each call reads it, one
+// at a time.
+func (d *discovery) get(ctx context.Context) (*discovered, error) {
+	if known := d.found.Load(); known != nil {
 		return known, nil
 	}
 	select {
-	case p.asking <- struct{}{}:
-		defer func() { <-p.asking }()
+	case d.asking <- struct{}{}:
+		defer func() { <-d.asking }()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 	}
-	if known := p.found.Load(); known != nil {
+	if known := d.found.Load(); known != nil {
 		return known, nil
 	}
-	d, err := p.ask(ctx)
+	document, err := d.read(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, p.config.Issuer, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, d.config.Issuer, err)
 	}
-	p.found.Store(d)
-	return d, nil
+	d.found.Store(document)
+	return document, nil
 }
 
-// ask reads the provider's discovery document.
-func (p *Provider) ask(ctx context.Context) (*discovered, error) {
-	provider, err := oidc.NewProvider(p.with(ctx), p.config.Issuer)
+// read reads the document.
+func (d *discovery) read(ctx context.Context) (*discovered, error) {
+	provider, err := oidc.NewProvider(d.client.with(ctx), d.config.Issuer)
 	if err != nil {
 		return nil, err
 	}
-	var said struct {
+	var document struct {
 		JWKS        string   `json:"jwks_uri"`
 		Algorithms  []string `json:"id_token_signing_alg_values_supported"`
 		UserInfo    string   `json:"userinfo_endpoint"`
 		AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
 	}
-	if err := provider.Claims(&said); err != nil {
+	if err := provider.Claims(&document); err != nil {
 		return nil, err
 	}
 	endpoint := provider.Endpoint()
-	for _, address := range []string{endpoint.AuthURL, endpoint.TokenURL, said.JWKS} {
+	for _, address := range []string{endpoint.AuthURL, endpoint.TokenURL, document.JWKS} {
 		if err := CheckURL(address); err != nil {
 			return nil, fmt.Errorf("its discovery document names the address %q, which %w", address, err)
 		}
 	}
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
-	if p.config.ClientSecret == "" || len(said.AuthMethods) > 0 && !slices.Contains(said.AuthMethods, "client_secret_basic") {
+	if d.config.ClientSecret == "" || (len(document.AuthMethods) > 0 && !slices.Contains(document.AuthMethods, "client_secret_basic")) {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
-	signs := slices.DeleteFunc(said.Algorithms, func(name string) bool { return !slices.Contains(algorithms, name) })
-	keys := oidc.NewRemoteKeySet(p.with(ctx), said.JWKS)
+	signs := slices.DeleteFunc(document.Algorithms, func(name string) bool { return !slices.Contains(algorithms, name) })
+	keys := oidc.NewRemoteKeySet(d.client.with(ctx), document.JWKS)
 	return &discovered{
 		provider: provider,
 		keys:     keys,
-		verifier: oidc.NewVerifier(p.config.Issuer, keys, &oidc.Config{ClientID: p.config.ClientID, SupportedSigningAlgs: signs}),
-		userInfo: CheckURL(said.UserInfo) == nil,
+		verifier: oidc.NewVerifier(d.config.Issuer, keys, &oidc.Config{ClientID: d.config.ClientID, SupportedSigningAlgs: signs}),
+		userInfo: CheckURL(document.UserInfo) == nil,
 		oauth: oauth2.Config{
-			ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret, Endpoint: endpoint,
-			RedirectURL: strings.TrimSuffix(p.config.ConsoleURL, "/") + CallbackPath, Scopes: p.config.Scopes,
+			ClientID: d.config.ClientID, ClientSecret: d.config.ClientSecret, Endpoint: endpoint,
+			RedirectURL: strings.TrimSuffix(d.config.ConsoleURL, "/") + CallbackPath, Scopes: d.config.Scopes,
 		},
 	}, nil
 }
@@ -99,65 +93,4 @@ func (p *Provider) ask(ctx context.Context) (*discovered, error) {
 // algorithms are those with a public key, by which a provider may sign.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
-}
-
-// CheckURL reports what is wrong with an address of a provider, through which
-// secrets pass: it is https, or http on loopback.
-func CheckURL(address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Hostname() == "" {
-		return fmt.Errorf("is not a URL with a host")
-	}
-	ip := net.ParseIP(u.Hostname())
-	loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	if u.Scheme != "https" && !(u.Scheme == "http" && loopback) {
-		return fmt.Errorf("is not https")
-	}
-	return nil
-}
-
-// with has the libraries use our client.
-func (p *Provider) with(ctx context.Context) context.Context {
-	return oidc.ClientContext(ctx, p.client)
-}
-
-// checkRedirect follows a provider that has moved as far as secrets may go, and
-// takes none of them along: the body of the request contains some.
-func checkRedirect(r *http.Request, via []*http.Request) error {
-	if len(via) > 3 || via[0].Method != http.MethodGet {
-		return http.ErrUseLastResponse
-	}
-	return CheckURL(r.URL.String())
-}
-
-// maxAnswer is the longest answer of a provider that is read.
-const maxAnswer = 1 << 20
-
-// wholeTransport reads answers whole, as the libraries do, up to a length that those
-// of no provider have. One that breaks off is an error of the request then, as is one by
-// which the provider says that it cannot answer now.
-type wholeTransport struct{ http.RoundTripper }
-
-func (t wholeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.RoundTripper.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= http.StatusInternalServerError || resp.StatusCode == http.StatusTooManyRequests {
-		return nil, fmt.Errorf("it answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
-	}
-	whole, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(whole))
-	return resp, nil
-}
-
-// unanswered reports whether an error of a library is that the provider did not answer,
-// and not what it answered.
-func unanswered(err error) bool {
-	request := (*url.Error)(nil)
-	return errors.As(err, &request) || errors.Is(err, context.DeadlineExceeded)
 }

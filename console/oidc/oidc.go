@@ -7,8 +7,8 @@
 // for its origin: somebody else's code, or a code in another browser, is worth
 // nothing.
 //
-// The provider is asked about itself when the first person signs in, and again
-// until it answers, so that heldcall runs while the provider does not.
+// The discovery document of the provider is read when the first person signs in, and again
+// until it was read, so that heldcall runs while the provider does not.
 package oidc
 
 import (
@@ -16,9 +16,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -27,68 +25,12 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
-// CallbackPath is where the provider sends browsers back to, below the console's
-// URL.
-const CallbackPath = "/auth/oidc/callback"
-
-// patience bounds all that one step of a sign-in asks of the provider.
-const patience = 15 * time.Second
-
-// Config is how people sign in, and what becomes of what the provider says of
-// them.
-type Config struct {
-	Issuer       string // https, or http on loopback
-	ClientID     string
-	ClientSecret string // "" for a client without one
-	ConsoleURL   string // of the console, as browsers reach it
-	Scopes       []string
-
-	NameClaim      string   // names the reviewer; "email" is taken only if it is verified
-	GroupsClaim    string   // a list, or one group
-	EmailDomains   []string // of one of which the verified address must be; empty: any
-	RequiredGroups []string // of one of which the person must be a member; empty: none
-	Role           reviewers.Role
-	Memberships    []Membership
-
-	// Configured finds a reviewer of the configuration by name; it stands for what
-	// the claims would give them. nil: there are none.
-	Configured func(name string) (reviewers.Reviewer, bool)
-}
-
-// Membership is what a group of the provider gives its members.
-type Membership struct {
-	Group  string
-	Role   reviewers.Role // "" gives none
-	Groups []string       // that rules name
-}
-
-var (
-	// ErrUnavailable reports that the provider did not answer, or not as one.
-	ErrUnavailable = errors.New("the OpenID Connect provider is not available")
-	// ErrUnknown reports that no sign-in of this browser waits for the code: it took
-	// too long, has ended, or began elsewhere.
-	ErrUnknown = errors.New("no sign-in of this browser waits for this code")
-	// ErrRejected reports that the provider refused the code, or that what it answered
-	// proves no identity.
-	ErrRejected = errors.New("the provider's answer does not prove who you are")
-)
-
-// RefusedError reports that a person is known and has no access.
-type RefusedError struct {
-	Who    string // "" if even that was missing
-	Reason string
-}
-
-// Error is the reason.
-func (e *RefusedError) Error() string { return e.Reason }
-
 // Provider signs people in. It is safe for concurrent use.
 type Provider struct {
-	config Config
-	client *http.Client
-	flows  *flows
-	found  atomic.Pointer[discovered]
-	asking chan struct{} // held by the goroutine that reads the provider's metadata
+	config    Config
+	client    client
+	flows     *flows
+	discovery *discovery
 }
 
 // New makes a provider of a configuration that was checked. Nothing is asked yet.
@@ -96,12 +38,20 @@ func New(c Config) *Provider {
 	if !slices.Contains(c.Scopes, oidc.ScopeOpenID) {
 		c.Scopes = append([]string{oidc.ScopeOpenID}, c.Scopes...)
 	}
+	client := newClient()
 	return &Provider{
-		config: c,
-		client: &http.Client{Transport: wholeTransport{http.DefaultTransport}, Timeout: patience, CheckRedirect: checkRedirect},
-		flows:  newFlows(),
-		asking: make(chan struct{}, 1),
+		config: c, client: client, flows: newFlows(),
+		discovery: &discovery{config: c, client: client, asking: make(chan struct{}, 1)},
 	}
+}
+
+// Check reads the discovery document of the provider, as a sign-in does. It fails with
+// [ErrUnavailable].
+func (p *Provider) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	_, err := p.discovery.get(ctx)
+	return err
 }
 
 // Begun is a sign-in that has begun.
@@ -112,9 +62,9 @@ type Begun struct {
 
 // Begin begins a sign-in. It fails with [ErrUnavailable].
 func (p *Provider) Begin(ctx context.Context) (Begun, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	d, err := p.discover(ctx)
+	d, err := p.discovery.get(ctx)
 	if err != nil {
 		return Begun{}, err
 	}
@@ -123,7 +73,7 @@ func (p *Provider) Begin(ctx context.Context) (Begun, error) {
 	return Begun{URL: to, Secret: secret}, nil
 }
 
-// Returned is what a browser brings back from the provider, and the secret of the
+// Returned is the data that a browser brings back from the provider, and the secret of the
 // sign-in that it began.
 type Returned struct {
 	Code   string `json:"code"`
@@ -131,21 +81,21 @@ type Returned struct {
 	Secret string `json:"secret"`
 }
 
-// Finish ends a sign-in: it returns the person and their rights. A
-// sign-in can be ended once, whatever its outcome. It fails with [ErrUnknown],
+// Finish ends a sign-in and returns the person with their rights. A sign-in can be ended
+// once, also if that fails. It fails with [ErrUnknown],
 // [ErrRejected], [*RefusedError] or [ErrUnavailable].
 func (p *Provider) Finish(ctx context.Context, r Returned) (reviewers.Reviewer, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	begun, known := p.flows.end(r.State, r.Secret, time.Now())
 	if !known {
 		return reviewers.Reviewer{}, ErrUnknown
 	}
-	d, err := p.discover(ctx)
+	d, err := p.discovery.get(ctx)
 	if err != nil {
 		return reviewers.Reviewer{}, err
 	}
-	token, err := d.oauth.Exchange(p.with(ctx), r.Code, oauth2.VerifierOption(begun.verifier))
+	token, err := d.oauth.Exchange(p.client.with(ctx), r.Code, oauth2.VerifierOption(begun.verifier))
 	if err != nil {
 		return reviewers.Reviewer{}, exchangeError(err)
 	}
@@ -153,7 +103,7 @@ func (p *Provider) Finish(ctx context.Context, r Returned) (reviewers.Reviewer, 
 	if err != nil {
 		return reviewers.Reviewer{}, err
 	}
-	claims, err := p.claims(ctx, d, token, identity)
+	claims, err := p.config.claims(p.client.with(ctx), d, token, identity)
 	if err != nil {
 		return reviewers.Reviewer{}, err
 	}
@@ -171,7 +121,7 @@ func (p *Provider) verify(ctx context.Context, d *discovered, token *oauth2.Toke
 	if _, err := d.keys.VerifySignature(ctx, raw); unanswered(err) {
 		return nil, fmt.Errorf("%w: read its keys: %w", ErrUnavailable, err)
 	}
-	identity, err := d.verifier.Verify(p.with(ctx), raw)
+	identity, err := d.verifier.Verify(p.client.with(ctx), raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRejected, err)
 	}
@@ -198,8 +148,8 @@ func (p *Provider) verify(ctx context.Context, d *discovered, token *oauth2.Toke
 	return identity, nil
 }
 
-// exchangeError distinguishes a provider that refuses from one that does not answer. What
-// it answers besides the code of the error may contain the request.
+// exchangeError distinguishes a provider that refuses from one that does not answer. The rest
+// of its answer is left out: it may contain what was sent.
 func exchangeError(err error) error {
 	if refused := (*oauth2.RetrieveError)(nil); !errors.As(err, &refused) || refused.Response == nil {
 		return fmt.Errorf("%w: exchange the code: %s", ErrUnavailable, withoutBody(err))
@@ -207,8 +157,7 @@ func exchangeError(err error) error {
 	return fmt.Errorf("%w: it refused the code: %s", ErrRejected, withoutBody(err))
 }
 
-// withoutBody is the text of an error of the exchange without the provider's
-// words.
+// withoutBody returns the text of an error of the exchange without the provider's body.
 func withoutBody(err error) string {
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) {
 		status := "no answer"

@@ -6,8 +6,8 @@ import "strings"
 // difference is shown as replaced.
 const mostPairs = 1_000_000
 
-// diffLine is a line that was taken out (-), put in (+) or kept ( ), or says where
-// the others stand (@).
+// diffLine is a line that was removed (-), added (+) or kept ( ), or the position of the
+// next ones (@).
 type diffLine struct {
 	sign byte
 	text string

@@ -33,8 +33,8 @@ var (
 	editNames    = [][2]string{{"old_string", "new_string"}, {"oldString", "newString"}, {"old_str", "new_str"}, {"oldText", "newText"}, {"old_text", "new_text"}, {"search", "replace"}}
 )
 
-// present says how the arguments of a call are best read: where it acts first,
-// then a script, a difference or a content, then the other arguments. None is left
+// present returns the arguments of a call in the order in which they are best read: the
+// path first, then a script, a difference or a content, then the other arguments. None is left
 // out.
 func present(r *approvals.Request) []part {
 	members, ok := membersOf(r.Arguments)

@@ -51,7 +51,7 @@ func wrap(line string, width int) []string {
 	return append(rows, line[start:])
 }
 
-// cut shortens a line to a width and says so with an ellipsis.
+// cut shortens a line to a width, with an ellipsis at its end.
 func cut(line string, width int) string {
 	rows := wrap(line, width)
 	if len(rows) == 1 {

@@ -33,7 +33,7 @@ const (
 type Draft interface {
 	// Command opens them in the reviewer's editor.
 	Command() *exec.Cmd
-	// Result is what the reviewer made of them.
+	// Result returns the edited arguments.
 	Result() ([]byte, error)
 	// Discard removes what was written to disk.
 	Discard() error
@@ -45,13 +45,13 @@ type Options struct {
 	Me      client.Self // as the console knows the client
 	In      io.Reader   // the keyboard
 	Out     io.Writer   // the terminal
-	// NewDraft makes a draft of arguments; it fails where there is no editor, and says
+	// NewDraft makes a draft of arguments; it fails where there is no editor, with
 	// what to do then.
 	NewDraft func(arguments []byte) (Draft, error)
 }
 
-// Run draws until the reviewer quits, the context ends, or the console will not
-// have the reviewer any more, which is the error it returns then.
+// Run draws until the reviewer quits, the context ends, or the console refuses the
+// reviewer, which it returns as an error.
 func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	program := tea.NewProgram(New(o.Me, &commands{ctx, o}, time.Now()),
@@ -73,8 +73,8 @@ func Run(ctx context.Context, o Options) error {
 	return final.(Model).failure
 }
 
-// follow keeps a WebSocket to the console and hands on what it tells, until the
-// context ends or the console refuses.
+// follow keeps a WebSocket to the console and passes its messages on, until the context
+// ends or the console refuses.
 func follow(ctx context.Context, console *client.Client, send func(tea.Msg)) {
 	last, pause := "", leastPause
 	for {

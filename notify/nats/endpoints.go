@@ -16,8 +16,8 @@ const ServiceName = "heldcall"
 // QueueGroup is that of all replicas: each message is handled once.
 const QueueGroup = "heldcall"
 
-// Endpoint is a subject that heldcall answers, and what goes in and out by it. What
-// was not taken is answered with a [Failure].
+// Endpoint is a subject that heldcall answers, with the types of its payload and reply. A
+// message that is refused is answered with a [Failure].
 type Endpoint struct {
 	Name    string         // such as requests.list
 	About   string         // what it does, in a few words
@@ -28,17 +28,10 @@ type Endpoint struct {
 	Gives   reflect.Type   // the reply
 }
 
-// message is what comes on an endpoint.
-type message struct {
-	reviewer reviewers.Reviewer // whose token the subject has, if one
-	id       string             // its last token then
-	payload  []byte
-}
-
-// endpoint is an [Endpoint] with what answers it.
+// endpoint is an [Endpoint] with its handler.
 type endpoint struct {
 	Endpoint
-	answer func(*Service, context.Context, message) (any, error)
+	answer func(*handlers, context.Context, message) (any, error)
 }
 
 // endpoints are all subjects that heldcall answers.
@@ -47,36 +40,36 @@ func endpoints() []endpoint {
 		{Endpoint{
 			Name: "decide", About: "Decide a request. The reply is the request as it now stands.", Subject: "heldcall.v1.decide.{reviewer}.{id}",
 			Role: reviewers.RoleReviewer, Takes: reflect.TypeFor[approvals.DecisionPayload](), Gives: reflect.TypeFor[approvals.Request](),
-		}, (*Service).decide},
+		}, (*handlers).decide},
 		{Endpoint{
 			Name: "signal", About: "Pause, resume or abort a run. The reply is the run, and whether any request of it is recorded.", Subject: "heldcall.v1.signal.{reviewer}.{run}",
 			Role: reviewers.RoleAdmin, Takes: reflect.TypeFor[signal](), Gives: reflect.TypeFor[approvals.Steered](),
-		}, (*Service).signal},
+		}, (*handlers).signal},
 		{Endpoint{
 			Name: "grants.add", About: "Write a grant by hand. The reply is the grant.", Subject: "heldcall.v1.grants.{reviewer}.add",
 			Role: reviewers.RoleAdmin, Micro: true, Takes: reflect.TypeFor[approvals.GrantPayload](), Gives: reflect.TypeFor[approvals.Grant](),
-		}, (*Service).addGrant},
+		}, (*handlers).addGrant},
 		{Endpoint{
 			Name: "grants.revoke", About: "End a grant. The reply is the grant as it was.", Subject: "heldcall.v1.grants.{reviewer}.revoke",
 			Role: reviewers.RoleAdmin, Micro: true, Takes: reflect.TypeFor[byID](), Gives: reflect.TypeFor[approvals.Grant](),
-		}, (*Service).revokeGrant},
+		}, (*handlers).revokeGrant},
 	}...)
 }
 
 // questions are the endpoints that every client may ask.
 func questions() []endpoint {
-	question := func(name, about string, takes, gives reflect.Type, answer func(*Service, context.Context, message) (any, error)) endpoint {
+	question := func(name, about string, takes, gives reflect.Type, answer func(*handlers, context.Context, message) (any, error)) endpoint {
 		return endpoint{Endpoint{Name: name, About: about, Subject: "heldcall.v1.svc." + name, Micro: true, Takes: takes, Gives: gives}, answer}
 	}
 	id := reflect.TypeFor[byID]()
 	return []endpoint{
-		question("requests.list", "Requests, newest first.", reflect.TypeFor[requestQuery](), reflect.TypeFor[approvals.Page](), (*Service).listRequests),
-		question("requests.get", "One request.", id, reflect.TypeFor[approvals.Request](), (*Service).getRequest),
-		question("runs.list", "The runs that somebody has paused, resumed or aborted.", nil, reflect.TypeFor[runList](), (*Service).listRuns),
-		question("runs.get", "One of these runs.", id, reflect.TypeFor[approvals.Run](), (*Service).getRun),
-		question("grants.list", "Grants, newest first.", reflect.TypeFor[grantQuery](), reflect.TypeFor[approvals.GrantPage](), (*Service).listGrants),
-		question("grants.get", "One grant.", id, reflect.TypeFor[approvals.Grant](), (*Service).getGrant),
-		question("grants.preview", "What a grant would have decided of the calls that were recorded lately.", reflect.TypeFor[approvals.GrantPayload](), reflect.TypeFor[approvals.GrantPreview](), (*Service).previewGrant),
+		question("requests.list", "Requests, newest first.", reflect.TypeFor[requestQuery](), reflect.TypeFor[approvals.Page](), (*handlers).listRequests),
+		question("requests.get", "One request.", id, reflect.TypeFor[approvals.Request](), (*handlers).getRequest),
+		question("runs.list", "The runs that somebody has paused, resumed or aborted.", nil, reflect.TypeFor[runList](), (*handlers).listRuns),
+		question("runs.get", "One of these runs.", id, reflect.TypeFor[approvals.Run](), (*handlers).getRun),
+		question("grants.list", "Grants, newest first.", reflect.TypeFor[grantQuery](), reflect.TypeFor[approvals.GrantPage](), (*handlers).listGrants),
+		question("grants.get", "One grant.", id, reflect.TypeFor[approvals.Grant](), (*handlers).getGrant),
+		question("grants.preview", "What a grant would have decided of the calls that were recorded lately.", reflect.TypeFor[approvals.GrantPayload](), reflect.TypeFor[approvals.GrantPreview](), (*handlers).previewGrant),
 	}
 }
 
@@ -99,13 +92,13 @@ func (e Endpoint) wildcard() string { return parameter.ReplaceAllString(e.Subjec
 func (e Endpoint) microName() string { return strings.ReplaceAll(e.Name, ".", "-") }
 
 // handle answers one message. The reviewer in its subject must have the role.
-func (s *Service) handle(ctx context.Context, e endpoint, subject string, payload []byte) (any, error) {
+func (h *handlers) handle(ctx context.Context, e endpoint, subject string, payload []byte) (any, error) {
 	m := message{payload: payload}
 	if e.Role != "" {
 		var err error
-		if m.reviewer, m.id, err = s.target(subject, e.Role); err != nil {
+		if m.reviewer, m.id, err = h.target(subject, e.Role); err != nil {
 			return nil, err
 		}
 	}
-	return e.answer(s, ctx, m)
+	return e.answer(h, ctx, m)
 }

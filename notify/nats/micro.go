@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/micro"
-
-	"github.com/heldcall/heldcall/approvals"
 )
 
 // startMicro makes the service that $SRV.> discovers.
@@ -44,7 +41,7 @@ func (s *Service) handler(e endpoint) micro.Handler {
 		}
 		ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
 		defer cancel()
-		reply, err := s.guarded(req.Subject(), func() (any, error) { return s.handle(ctx, e, req.Subject(), req.Data()) })
+		reply, err := s.guarded(req.Subject(), func() (any, error) { return s.answers.handle(ctx, e, req.Subject(), req.Data()) })
 		var payload []byte
 		if err == nil {
 			payload, err = encode(reply)
@@ -69,92 +66,4 @@ func refuse(req micro.Request, failure Failure) error {
 	}
 	oneLine := strings.Join(strings.Fields(failure.Message), " ")
 	return req.Error(failure.Code, oneLine, payload)
-}
-
-// requestQuery is an [approvals.Filter] as clients write it; all of it is optional.
-type requestQuery struct {
-	Status    approvals.Status `json:"status"`
-	Kind      approvals.Kind   `json:"kind"`
-	SessionID string           `json:"session_id"`
-	RunID     string           `json:"run_id"`
-	Risk      approvals.Risk   `json:"risk"`
-	Text      string           `json:"q"`
-	Cursor    string           `json:"cursor"`
-	Limit     int              `json:"limit"`
-}
-
-// listRequests answers with a page of requests, the large ones abridged.
-func (s *Service) listRequests(ctx context.Context, m message) (any, error) {
-	var query requestQuery
-	if err := readQuery(m.payload, &query); err != nil {
-		return nil, err
-	}
-	page, err := s.gate.Requests(ctx, approvals.Filter(query))
-	if err != nil {
-		return nil, err
-	}
-	page.Abridge()
-	for { // a page that is too large for one reply becomes two
-		text, err := encode(page)
-		if err != nil || len(text) <= int(s.conn.MaxPayload()) || len(page.Items) < 2 {
-			return page, err
-		}
-		page.Truncate(len(page.Items) / 2)
-	}
-}
-
-// getRequest answers with a request.
-func (s *Service) getRequest(ctx context.Context, m message) (any, error) {
-	id, err := readID(m.payload)
-	if err != nil {
-		return nil, err
-	}
-	return s.gate.Request(ctx, id)
-}
-
-// runList is the runs that were steered, all on one page.
-type runList struct {
-	Items      []approvals.Run `json:"items"`
-	NextCursor string          `json:"next_cursor"`
-}
-
-// listRuns answers with the runs that were steered.
-func (s *Service) listRuns(context.Context, message) (any, error) {
-	return runList{Items: s.gate.Runs()}, nil
-}
-
-// getRun answers with a run.
-func (s *Service) getRun(_ context.Context, m message) (any, error) {
-	id, err := readID(m.payload)
-	if err != nil {
-		return nil, err
-	}
-	return s.gate.RunByID(id)
-}
-
-// byID names what is asked for.
-type byID struct {
-	ID string `json:"id"`
-}
-
-func readID(payload []byte) (string, error) {
-	var query byID
-	if err := readQuery(payload, &query); err != nil {
-		return "", err
-	}
-	if query.ID == "" {
-		return "", &approvals.InvalidError{Field: "id", Reason: "it is missing"}
-	}
-	return query.ID, nil
-}
-
-// readQuery reads a query strictly: a misspelt filter must not list everything.
-func readQuery(payload []byte, query any) error {
-	if len(payload) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(payload, query, json.RejectUnknownMembers(true)); err != nil {
-		return &approvals.InvalidError{Field: "payload", Reason: err.Error()}
-	}
-	return nil
 }

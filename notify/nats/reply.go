@@ -2,13 +2,9 @@ package nats
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"runtime/debug"
 	"strings"
-
-	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -45,18 +41,7 @@ type Failure struct {
 // errInternal answers what made heldcall panic.
 var errInternal = errors.New("heldcall failed at this; its log says why. Whether it was done is not known: read what it was about")
 
-// guarded handles a message. One that makes a handler panic fails alone.
-func (s *Service) guarded(subject string, handle func() (any, error)) (reply any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Error("a message from NATS made its handler panic", "subject", subject, "panic", p, "stack", string(debug.Stack()))
-			reply, err = nil, errInternal
-		}
-	}()
-	return handle()
-}
-
-// failureOf says in a reply what went wrong.
+// failureOf returns the reply of an error.
 func failureOf(err error) Failure {
 	f := Failure{Code: CodeStoreUnavailable, Message: err.Error()}
 	var decided *approvals.DecidedError
@@ -85,29 +70,6 @@ func failureOf(err error) Failure {
 		f.Message = "the store does not answer; heldcall's log says why. Whether a decision was recorded is not known: read the request, and send it again if that is pending"
 	}
 	return f
-}
-
-// answer handles one message and replies.
-func (s *Service) answer(ctx context.Context, msg *natsgo.Msg, e endpoint) {
-	if !mayReply(msg.Reply) {
-		s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", msg.Subject, "reply", msg.Reply)
-		return
-	}
-	reply, err := s.guarded(msg.Subject, func() (any, error) { return s.handle(ctx, e, msg.Subject, msg.Data) })
-	if err != nil {
-		reply = failureOf(err)
-		s.log.Info("a message from NATS was not taken", "subject", msg.Subject, "error", err)
-	}
-	if msg.Reply == "" {
-		return
-	}
-	payload, err := encode(reply)
-	if err == nil {
-		err = msg.Respond(payload)
-	}
-	if err != nil {
-		s.log.Warn("cannot reply to a message from NATS", "subject", msg.Subject, "error", err)
-	}
 }
 
 // mayReply refuses reply subjects that would make heldcall itself, with its

@@ -4,12 +4,11 @@
 //	heldcall.v1.decide.{reviewer}.{id}    a decision; see [approvals.ParseDecision]
 //	heldcall.v1.signal.{reviewer}.{run}   {"action": "pause_run" | "resume_run" | "abort_run"}
 //
-// A decision is answered with the request as it then stands, a signal with the
-// run, either with {"code", "message"} when it was not taken. The reviewer is
-// the token in the subject: NATS permissions say who may publish on it. Tokens
-// of runs are written as subjects.Token writes them.
+// A decision is answered with the request after it, a signal with the run, either with
+// {"code", "message"} when it was refused. The reviewer is the token in the subject: NATS
+// permissions define who may publish on it. Tokens of runs are written by subjects.Token.
 //
-// The micro service "heldcall" lists and reads what there is; its endpoints are
+// The micro service "heldcall" lists and reads records; its endpoints are
 // heldcall.v1.svc.{requests,runs,grants}.{list,get} and heldcall.v1.svc.grants.preview.
 // Grants are written on heldcall.v1.grants.{reviewer}.{add,revoke}. [Endpoints] are all
 // of them; docs/asyncapi.yaml is made of it.
@@ -20,13 +19,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
@@ -37,16 +36,6 @@ const (
 	queryTimeout   = 5 * time.Second
 )
 
-// Gate is what this channel needs of [gate.Gate].
-type Gate interface {
-	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
-	Request(ctx context.Context, id string) (approvals.Request, error)
-	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
-	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
-	Runs() []approvals.Run
-	RunByID(id string) (approvals.Run, error)
-}
-
 // Options are what a [Service] is made of.
 type Options struct {
 	Conn *natsgo.Conn // stays the caller's
@@ -55,24 +44,22 @@ type Options struct {
 	Grants Grants
 	// Reviewers may decide, as their roles allow; nil: only "local" does.
 	Reviewers *reviewers.Directory
-	Version   string       // of heldcall, as the micro service tells it; "" is 0.0.0
+	Version   string       // of heldcall, as the micro service reports it; "" is 0.0.0
 	Log       *slog.Logger // nil: discards
 }
 
 // Service takes decisions and signals from NATS.
 type Service struct {
-	conn      *natsgo.Conn
-	gate      Gate
-	grants    Grants
-	reviewers *reviewers.Directory
-	log       *slog.Logger
+	conn    *natsgo.Conn
+	answers *handlers
+	log     *slog.Logger
 
 	subscriptions []*natsgo.Subscription
 	micro         micro.Service
 	ctx           context.Context // of the handlers; ends with Stop
 	cancel        context.CancelFunc
 	slots         chan struct{}
-	handlers      sync.WaitGroup
+	running       sync.WaitGroup
 }
 
 // Start begins to serve.
@@ -83,7 +70,8 @@ func Start(o Options) (*Service, error) {
 	if o.Version == "" {
 		o.Version = "0.0.0"
 	}
-	s := &Service{conn: o.Conn, gate: o.Gate, grants: o.Grants, reviewers: o.Reviewers, log: o.Log, slots: make(chan struct{}, maxHandlers)}
+	answers := &handlers{gate: o.Gate, grants: o.Grants, reviewers: o.Reviewers, maxReply: o.Conn.MaxPayload}
+	s := &Service{conn: o.Conn, answers: answers, log: o.Log, slots: make(chan struct{}, maxHandlers)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.subscribe(o.Version); err != nil {
 		return nil, errors.Join(err, s.Stop())
@@ -123,7 +111,7 @@ func (s *Service) Stop() error {
 		failed = errors.Join(failed, ignoreClosed(s.micro.Stop()))
 	}
 	s.cancel()
-	s.handlers.Wait()
+	s.running.Wait()
 	return failed
 }
 
@@ -135,18 +123,52 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// dispatch handles a message beside others: a slow disk behind one must not
-// keep the next from being taken.
+// dispatch handles a message beside others: a slow disk must not keep the next from being
+// taken.
 func (s *Service) dispatch(handle func(context.Context)) {
 	select {
 	case s.slots <- struct{}{}:
 	case <-s.ctx.Done():
 		return
 	}
-	s.handlers.Go(func() {
+	s.running.Go(func() {
 		defer func() { <-s.slots }()
 		ctx, cancel := context.WithTimeout(s.ctx, handlerTimeout)
 		defer cancel()
 		handle(ctx)
 	})
+}
+
+// answer handles one message and replies.
+func (s *Service) answer(ctx context.Context, msg *natsgo.Msg, e endpoint) {
+	if !mayReply(msg.Reply) {
+		s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", msg.Subject, "reply", msg.Reply)
+		return
+	}
+	reply, err := s.guarded(msg.Subject, func() (any, error) { return s.answers.handle(ctx, e, msg.Subject, msg.Data) })
+	if err != nil {
+		reply = failureOf(err)
+		s.log.Info("a message from NATS was not taken", "subject", msg.Subject, "error", err)
+	}
+	if msg.Reply == "" {
+		return
+	}
+	payload, err := encode(reply)
+	if err == nil {
+		err = msg.Respond(payload)
+	}
+	if err != nil {
+		s.log.Warn("cannot reply to a message from NATS", "subject", msg.Subject, "error", err)
+	}
+}
+
+// guarded handles a message. One that makes a handler panic fails alone.
+func (s *Service) guarded(subject string, handle func() (any, error)) (reply any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("a message from NATS made its handler panic", "subject", subject, "panic", p, "stack", string(debug.Stack()))
+			reply, err = nil, errInternal
+		}
+	}()
+	return handle()
 }

@@ -34,7 +34,7 @@ func CheckURL(text string) (err error) {
 		return errNotOne
 	}
 	for key, values := range u.Query() {
-		if key = strings.ToLower(key); (key == "usehtml" || key == "json" && name == "discord") && !isNo(values) {
+		if key = strings.ToLower(key); (key == "usehtml" || (key == "json" && name == "discord")) && !isNo(values) {
 			return errMarkup
 		}
 	}

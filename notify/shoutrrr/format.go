@@ -11,14 +11,14 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// format is how a service takes texts.
+// format is the form of texts that a service accepts.
 type format struct {
 	open, end string            // around a foreign text
 	escapes   map[rune]string   // what would be markup or a mention in it
 	links     bool              // foreign text is code, in which nothing becomes a link
 	most      int               // bytes of a message
 	title     bool              // the message has a title
-	settings  map[string]string // that make it so, whatever the URL says
+	settings  map[string]string // that select this format, whatever the URL has
 }
 
 const (
@@ -38,9 +38,9 @@ func asEscape(chars string) map[rune]string {
 	return escapes
 }
 
-// Texts of models stand in code where a service has it. Elsewhere they stand in quotes,
-// and what could be markup or end the quotes is written as escapes. So is everywhere
-// what could be a mention.
+// Texts of models are in code where a service has it. Elsewhere they are in quotes, and
+// characters that could be markup or end the quotes are written as escapes. Everywhere so
+// are those that could be a mention.
 var (
 	asHTML   = format{open: "<code>", end: "</code>", escapes: map[rune]string{'&': "&amp;", '<': "&lt;", '>': "&gt;"}, links: true}
 	asCode   = format{open: "`", end: "`", escapes: asEscape("`@<"), links: true}
@@ -48,13 +48,13 @@ var (
 	asLetter = format{open: `"`, end: `"`, escapes: asEscape("\"`*_[]#~<>|&@")}
 )
 
-// with is the format with some things set.
-func (m format) with(most int, title bool, settings map[string]string) format {
-	m.most, m.title, m.settings = most, title, settings
-	return m
+// with returns the format with some fields set.
+func (f format) with(most int, title bool, settings map[string]string) format {
+	f.most, f.title, f.settings = most, title, settings
+	return f
 }
 
-// formatOf is that of the service of a URL: the most careful where it is not known.
+// formatOf returns that of the service of a URL: the most careful where it is not known.
 func formatOf(text string) format {
 	scheme, _, _ := strings.Cut(text, ":")
 	scheme, _, _ = strings.Cut(strings.ToLower(scheme), "+")
@@ -66,12 +66,12 @@ func formatOf(text string) format {
 	case "mattermost", "rocketchat", "zulip", "googlechat", "hangouts", "notifiarr":
 		return asCode.with(mostBytes, false, nil)
 	case "slack":
-		m := asCode.with(mostBytes, false, nil)
-		m.escapes = asEscape("`@")
+		f := asCode.with(mostBytes, false, nil)
+		f.escapes = asEscape("`@")
 		for r, escape := range asHTML.escapes {
-			m.escapes[r] = escape
+			f.escapes[r] = escape
 		}
-		return m
+		return f
 	case "smtp", "ntfy", "gotify":
 		return asPlain.with(mostBytes, true, nil)
 	case "pushover":
@@ -84,15 +84,15 @@ func formatOf(text string) format {
 	return asLetter.with(mostBytes, false, nil)
 }
 
-// params are the settings of one message. The title is never of a model's words, and
+// params returns the settings of one message. The title is never of a model's words, and
 // the one in the URL goes before it.
-func (m format) params(text string, d notify.Delivery) map[string]string {
+func (f format) params(text string, d notify.Delivery) map[string]string {
 	params := map[string]string{}
-	for key, value := range m.settings {
+	for key, value := range f.settings {
 		params[key] = value
 	}
 	u, err := url.Parse(text)
-	if !m.title || err != nil {
+	if !f.title || err != nil {
 		return params
 	}
 	for key := range u.Query() {
@@ -110,9 +110,9 @@ func (m format) params(text string, d notify.Delivery) map[string]string {
 // wwwDot begins a link that names no scheme.
 var wwwDot = regexp.MustCompile(`(?i)(www)\.`)
 
-// quote is a foreign text as the service is to show it: on one line, within a number
-// of bytes, and whether that is all of it.
-func (m format) quote(text string, most int) (quoted string, whole bool) {
+// quote returns a foreign text in this format: on one line, within a number of bytes, and
+// whether that is all of it.
+func (f format) quote(text string, most int) (quoted string, whole bool) {
 	if len(text) > most+utf8.UTFMax { // it does not fit, and may be megabytes
 		end := most
 		for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
@@ -121,7 +121,7 @@ func (m format) quote(text string, most int) (quoted string, whole bool) {
 		text = text[:max(end, 0)] + "…"
 	}
 	text = visible.Line(text)
-	if !m.links {
+	if !f.links {
 		text = strings.ReplaceAll(text, "://", `:\u002f\u002f`)
 		text = wwwDot.ReplaceAllString(text, `$1\u002e`)
 	}
@@ -129,31 +129,31 @@ func (m format) quote(text string, most int) (quoted string, whole bool) {
 		text = "(empty)"
 	}
 	var out strings.Builder
-	left := most - len(m.open) - len(m.end) - len("…")
+	left := most - len(f.open) - len(f.end) - len("…")
 	for _, r := range text {
-		piece, special := m.escapes[r]
+		piece, special := f.escapes[r]
 		if !special {
 			piece = string(r)
 		}
 		if left -= len(piece); left < 0 {
-			return m.open + out.String() + "…" + m.end, false
+			return f.open + out.String() + "…" + f.end, false
 		}
 		out.WriteString(piece)
 	}
-	return m.open + out.String() + m.end, true
+	return f.open + out.String() + f.end, true
 }
 
-// ending is a foreign text after which nothing stands on its line: quotes, of which JSON
-// is full, are left in it.
-func (m format) ending(text string, most int) (quoted string, whole bool) {
-	m.escapes = maps.Clone(m.escapes)
-	delete(m.escapes, '"')
-	return m.quote(text, most)
+// ending returns a foreign text that ends its line: quotes, of which JSON is full, are left
+// in it.
+func (f format) ending(text string, most int) (quoted string, whole bool) {
+	f.escapes = maps.Clone(f.escapes)
+	delete(f.escapes, '"')
+	return f.quote(text, most)
 }
 
-// own is a text of heldcall's that the service is to take as it is.
-func (m format) own(text string) string {
-	if m.open != asHTML.open {
+// own returns a text of heldcall's, with its markup escaped.
+func (f format) own(text string) string {
+	if f.open != asHTML.open {
 		return text
 	}
 	for r, escape := range asHTML.escapes {

@@ -5,29 +5,25 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/http"
 	"net/textproto"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/heldcall/heldcall/notify"
 )
 
-// result is what came of an order. Its words are this package's own.
+// result is the result of an order. Its words are this package's own.
 type result struct {
-	Failed string `json:"failed"`        // why; "": the service has taken it
+	Failed string `json:"failed"`        // why; "": the service has accepted it
 	Final  bool   `json:"final"`         // trying again cannot help
-	After  int64  `json:"after_seconds"` // when the service wants to be asked again; 0: it does not say
+	After  int64  `json:"after_seconds"` // when the service accepts another attempt; 0: unknown
 }
 
-// err is the result as channels give it.
+// err returns the result as an error of a channel.
 func (v result) err() error {
 	switch {
 	case v.Failed == "":
@@ -40,10 +36,10 @@ func (v result) err() error {
 	return errors.New(v.Failed)
 }
 
-// resultOf says what came of an attempt, of which the library tells one thing and
-// the wire another: what was seen there goes first, as some services drop errors.
-func resultOf(err error, w *recorder) result {
-	if s := w.seen; s != nil {
+// resultOf returns the result of an attempt from the library's error and the recorded
+// answer. The answer goes first, as some services drop errors.
+func resultOf(err error, rec *recorder) result {
+	if s := rec.last; s != nil {
 		switch {
 		case s.err != nil:
 			return result{Failed: unreached(s.err)}
@@ -77,14 +73,14 @@ func final(status int) bool {
 // finalMail is the same for a mail server: too large, or not taken as it is.
 func finalMail(code int) bool { return code == 552 || code == 554 }
 
-// closedOnly reports whether all that failed is the farewell to a mail server, which
-// has then taken the message.
+// closedOnly reports whether only the end of the session with a mail server failed, which
+// has then accepted the message.
 func closedOnly(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "error closing session") && !strings.Contains(text, "error sending message to recipient")
 }
 
-// unreached says why a service was not reached. An error of a connection may quote
+// unreached explains why a service was not reached. An error of a connection may quote
 // the URL, so its own words are left out.
 func unreached(err error) string {
 	var (
@@ -105,23 +101,4 @@ func unreached(err error) string {
 		return "the connection to the service failed"
 	}
 	return "the message could not be sent; look at the URL of the channel"
-}
-
-// retryAfter is for how many seconds a service wants to be left alone, by its header
-// or, as Telegram and Discord say it, its body; 0: it does not say.
-func retryAfter(header http.Header, body []byte) int64 {
-	if seconds, err := strconv.ParseUint(header.Get("Retry-After"), 10, 16); err == nil {
-		return int64(seconds)
-	}
-	var says struct {
-		RetryAfter float64 `json:"retry_after"`
-		Parameters struct {
-			RetryAfter float64 `json:"retry_after"`
-		} `json:"parameters"`
-	}
-	if json.Unmarshal(body, &says) != nil {
-		return 0
-	}
-	seconds := max(says.RetryAfter, says.Parameters.RetryAfter)
-	return int64(math.Ceil(min(max(seconds, 0), math.MaxUint16)))
 }

@@ -27,16 +27,16 @@ import (
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
 
-var sender string // the program that sends
+var courier string // the program that sends
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "shoutrrr")
 	if err != nil {
 		panic(err)
 	}
-	sender = filepath.Join(dir, "sender.exe") // Windows wants the ending
-	if out, err := exec.Command("go", "build", "-o", sender, "./testdata/sender").CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("the sender is not built: %v: %s", err, out))
+	courier = filepath.Join(dir, "courier.exe") // Windows wants the ending
+	if out, err := exec.Command("go", "build", "-o", courier, "./testdata/courier").CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("the courier is not built: %v: %s", err, out))
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir) // a folder of the system's own for such
@@ -122,7 +122,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // open makes the channel of a URL. Whatever host the library goes to over HTTPS, a
-// proxy of the test leads to the service, whose certificate the sender trusts.
+// proxy of the test leads to the service, whose certificate the courier trusts.
 func open(t *testing.T, address string, s *service) *service {
 	t.Helper()
 	s.t = t
@@ -146,7 +146,7 @@ func open(t *testing.T, address string, s *service) *service {
 func (s *service) at(address string) *service {
 	s.t.Helper()
 	var err error
-	if s.channel, err = New(Options{URL: address, Inbox: func() string { return inbox }, Sender: []string{sender}}); err != nil {
+	if s.channel, err = New(Options{URL: address, Inbox: func() string { return inbox }, Child: []string{courier}}); err != nil {
 		s.t.Fatal(err)
 	}
 	return s

@@ -61,7 +61,7 @@ func TestServices(t *testing.T) {
 			if s.paths[0] != one.path {
 				t.Errorf("it was sent to %s", s.paths[0])
 			}
-			if s.channel.format.title && title != "heldcall: a call waits" {
+			if s.channel.composer.format.title && title != "heldcall: a call waits" {
 				t.Errorf("the title is %q", title)
 			}
 			for _, want := range []string{text, "bash", "high risk", "ann", "coder", "policy.yaml:3", "opensesame", "2026-11-21 10:05:00 UTC", inbox + "/#/requests/01KAKZ"} {
@@ -89,7 +89,7 @@ func TestVerdictsOfStatus(t *testing.T) {
 			t.Errorf("the error tells the token: %v", err)
 		}
 		if n := len(s.Wire()) - before; n != 1 {
-			t.Errorf("%d: it was sent %d times by one sender", status, n)
+			t.Errorf("%d: it was sent %d times by one courier", status, n)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestDiscordIsSentOnce(t *testing.T) {
 	}
 }
 
-// A service that does not answer is given up, and its sender is ended.
+// A service that does not answer is given up, and its courier is ended.
 func TestHungService(t *testing.T) {
 	m := openMailbox(t, true)
 	s := (&service{t: t}).at("smtp://ann:" + token + "@" + m.address + "/?from=heldcall@example.com&to=people@example.com")
@@ -140,15 +140,15 @@ func TestHungService(t *testing.T) {
 	}
 }
 
-func TestSenderThatCannotBeStarted(t *testing.T) {
-	for _, sender := range [][]string{{"/nonexistent/heldcall"}, {"false"}, {"true"}} {
-		c, err := New(Options{URL: discordURL, Inbox: func() string { return inbox }, Sender: sender})
+func TestCourierThatCannotBeStarted(t *testing.T) {
+	for _, courier := range [][]string{{"/nonexistent/heldcall"}, {"false"}, {"true"}} {
+		c, err := New(Options{URL: discordURL, Inbox: func() string { return inbox }, Child: courier})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = c.Post(t.Context(), notifytest.Delivery(notifytest.Request(1)))
 		if err == nil || errors.As(err, new(*notify.PermanentError)) || strings.Contains(err.Error(), token) {
-			t.Errorf("%q: %v", sender, err)
+			t.Errorf("%q: %v", courier, err)
 		}
 	}
 }

@@ -19,13 +19,19 @@ const minArguments = 60
 const maxFlags = 3
 
 // What some parts of a message may take, in bytes.
-func (m format) name() int    { return m.most / 20 } // of a tool, a person, a rule
-func (m format) reason() int  { return m.most / 10 }
-func (m format) flag() int    { return m.most / 16 }
-func (m format) preview() int { return m.most / 12 } // of a call among many
+func (f format) name() int    { return f.most / 20 } // of a tool, a person, a rule
+func (f format) reason() int  { return f.most / 10 }
+func (f format) flag() int    { return f.most / 16 }
+func (f format) preview() int { return f.most / 12 } // of a call among many
+
+// composer writes the messages of one service.
+type composer struct {
+	format format
+	inbox  func() string // URL of the console
+}
 
 // text is the message about the requests of a delivery.
-func (c *Channel) text(d notify.Delivery) string {
+func (c composer) text(d notify.Delivery) string {
 	waiting := slices.DeleteFunc(slices.Clone(d.Requests), func(r approvals.Request) bool { return r.Status.Final() })
 	if len(waiting) == 0 {
 		waiting = d.Requests
@@ -37,29 +43,29 @@ func (c *Channel) text(d notify.Delivery) string {
 }
 
 // one is the message about one call.
-func (c *Channel) one(r *approvals.Request) string {
-	m := c.format
-	head := []string{fmt.Sprintf("heldcall holds a call of %s: %s risk.", m.word(r.ToolName), risk(r)), m.who(r)}
+func (c composer) one(r *approvals.Request) string {
+	f := c.format
+	head := []string{fmt.Sprintf("heldcall holds a call of %s: %s risk.", f.word(r.ToolName), risk(r)), f.who(r)}
 	if r.RuleTitle() != "" {
-		title, _ := m.quote(r.Title, m.reason())
+		title, _ := f.quote(r.Title, f.reason())
 		head = append(head, title)
 	}
 	if r.Rule != "" || r.Reason != "" {
-		reason, _ := m.quote(r.Reason, m.reason())
-		head = append(head, fmt.Sprintf("Asked by rule %s: %s", m.word(r.Rule), reason))
+		reason, _ := f.quote(r.Reason, f.reason())
+		head = append(head, fmt.Sprintf("Asked by rule %s: %s", f.word(r.Rule), reason))
 	}
 	for i, flag := range r.Details.Flags {
 		if i == maxFlags {
 			head = append(head, "The inbox has more warnings.")
 			break
 		}
-		warning, _ := m.quote(flag, m.flag())
+		warning, _ := f.quote(flag, f.flag())
 		head = append(head, "Warning: "+warning)
 	}
 	tail := []string{ends(r), "See it whole and decide: " + c.link(r.ID)}
 	const cut = "That is not all of the arguments."
-	room := m.most - size(head) - size(tail) - len("Arguments: \n"+cut+"\n")
-	arguments, whole := m.ending(visible.Blanks(string(r.Arguments)), max(room, minArguments))
+	room := f.most - size(head) - size(tail) - len("Arguments: \n"+cut+"\n")
+	arguments, whole := f.ending(visible.Blanks(string(r.Arguments)), max(room, minArguments))
 	head = append(head, "Arguments: "+arguments)
 	if !whole {
 		head = append(head, cut)
@@ -68,8 +74,8 @@ func (c *Channel) one(r *approvals.Request) string {
 }
 
 // many is the message about several calls: a line for each, as far as they fit.
-func (c *Channel) many(requests []approvals.Request, grouped bool) string {
-	m := c.format
+func (c composer) many(requests []approvals.Request, grouped bool) string {
+	f := c.format
 	first := &requests[0]
 	worst, until := first, first.ExpiresAt
 	for i := range requests {
@@ -82,15 +88,15 @@ func (c *Channel) many(requests []approvals.Request, grouped bool) string {
 	}
 	head := []string{fmt.Sprintf("heldcall holds %d calls: up to %s risk.", len(requests), risk(worst))}
 	if !grouped {
-		head = append(head, m.who(first))
+		head = append(head, f.who(first))
 	}
 	tail := []string{"The first of them ends at " + moment(until) + ".", "Decide them in the inbox: " + c.link("")}
 	const rest = "and %d more"
-	room := m.most - size(head) - size(tail) - len(rest) - 10
+	room := f.most - size(head) - size(tail) - len(rest) - 10
 	for i := range requests {
 		r := &requests[i]
-		preview, _ := m.ending(cmp.Or(r.RuleTitle(), r.ArgsPreview, visible.Blanks(string(r.Arguments))), m.preview())
-		line := fmt.Sprintf("- %s (%s risk): %s", m.word(r.ToolName), risk(r), preview)
+		preview, _ := f.ending(cmp.Or(r.RuleTitle(), r.ArgsPreview, visible.Blanks(string(r.Arguments))), f.preview())
+		line := fmt.Sprintf("- %s (%s risk): %s", f.word(r.ToolName), risk(r), preview)
 		if room -= len(line) + 1; room < 0 {
 			head = append(head, fmt.Sprintf(rest, len(requests)-i))
 			break
@@ -110,13 +116,13 @@ func size(lines []string) int {
 }
 
 // word is a short foreign text.
-func (m format) word(text string) string {
-	quoted, _ := m.quote(text, m.name())
+func (f format) word(text string) string {
+	quoted, _ := f.quote(text, f.name())
 	return quoted
 }
 
-// who says for whom a call is.
-func (m format) who(r *approvals.Request) string {
+// who names the agent of a call, and its user and tenant.
+func (f format) who(r *approvals.Request) string {
 	var parts []string
 	for _, one := range []struct{ name, value string }{
 		{"agent", r.Principal.Agent},
@@ -124,13 +130,13 @@ func (m format) who(r *approvals.Request) string {
 		{"tenant", r.Principal.Tenant},
 	} {
 		if one.value != "" {
-			parts = append(parts, one.name+" "+m.word(one.value))
+			parts = append(parts, one.name+" "+f.word(one.value))
 		}
 	}
 	return "For " + cmp.Or(strings.Join(parts, ", "), "an agent that is not known by name") + "."
 }
 
-// ends says until when people can decide, and what becomes of the call then.
+// ends is until when people can decide, and the fate of the call after that.
 func ends(r *approvals.Request) string {
 	return "Until " + moment(r.ExpiresAt) + "; if nobody answers, it is " + r.Silence() + "."
 }
@@ -138,7 +144,7 @@ func ends(r *approvals.Request) string {
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
 
 // link leads to the inbox.
-func (c *Channel) link(id string) string {
+func (c composer) link(id string) string {
 	url := strings.TrimRight(c.inbox(), "/") + "/#/"
 	if id != "" {
 		url += "requests/" + id

@@ -17,7 +17,7 @@ import (
 func address(service string) string { return service + "://host/path" }
 
 func textOf(service string, requests ...approvals.Request) string {
-	c := &Channel{url: address(service), format: formatOf(address(service)), inbox: func() string { return inbox + "/" }}
+	c := composer{format: formatOf(address(service)), inbox: func() string { return inbox + "/" }}
 	return c.text(notify.Delivery{ID: "card", Requests: requests, Grouped: len(requests) > 20})
 }
 

@@ -3,7 +3,6 @@ package slack
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	slackapi "github.com/slack-go/slack"
 
@@ -22,7 +21,7 @@ const (
 
 // buttons are those of a call that waits, nil for none. What is not shown whole can
 // be denied, and that is all.
-func (c cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
+func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
 	if !c.clickable || (r.Kind != approvals.KindPermission && r.Kind != "") {
 		return nil
 	}
@@ -54,8 +53,8 @@ func editable(r *approvals.Request) bool {
 	return !r.Details.Fixed && r.OneDecides() && units(visible.Indented(r.Arguments)) <= maxSection
 }
 
-// promise says what allowing a call always will let pass; ok is false where it cannot
-// be said in full, or is not remembered. Wider patterns are chosen in the inbox.
+// promise describes the calls that "allow always" would allow; ok is false where the text
+// would be cut, or the call cannot be remembered. Wider patterns are chosen in the inbox.
 func promise(r *approvals.Request) (text string, ok bool) {
 	terms := r.DefaultGrant()
 	if terms == nil || !r.OneDecides() || len(terms.Patterns) == 0 {
@@ -89,8 +88,8 @@ func decision(action string) (d approvals.Decision, ok bool) {
 	return d, false
 }
 
-// offered reports whether a card has a button for this request, as it now stands.
-func (c cards) offered(action string, r *approvals.Request) bool {
+// offered reports whether a card has a button for this request, in its present state.
+func (c *cards) offered(action string, r *approvals.Request) bool {
 	buttons := c.buttons(r, viewOf(r, maxArguments).whole)
 	if buttons == nil {
 		return false
@@ -102,7 +101,3 @@ func (c cards) offered(action string, r *approvals.Request) bool {
 	}
 	return false
 }
-
-// clickTimeout bounds what follows from a click: Slack waits three seconds for the
-// answer to a form.
-const clickTimeout = 2500 * time.Millisecond

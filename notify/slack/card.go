@@ -11,32 +11,14 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-const (
-	// maxRows is how many calls a card shows whole: each takes up to four blocks.
-	maxRows = 10
-	// maxCard bounds all text of a card, in units: Slack takes no message that is much
-	// longer.
-	maxCard = 12000
-	// maxArguments is how much of that one call's arguments may take.
-	maxArguments = 2900
-	// maxButtons is what the buttons of a call that is shown whole take beyond the one
-	// of a call that is not.
-	maxButtons = 400
-	maxDemands = 3   // rules of a call that have their approvals, and that have not, of which it is said
-	maxDemand  = 200 // of what one of them wants and has
-	maxName    = 120 // of a tool, a reviewer, a rule
-	maxSaid    = 600 // of what a user or a model said, and of a reason
-	maxLine    = 250 // of a call in a list
-)
-
-// cards makes the messages of requests.
+// cards renders requests as messages.
 type cards struct {
 	inbox     func() string // the console's URL
-	clickable bool          // buttons have an effect
+	clickable bool          // clicks on buttons are taken
 }
 
 // message is a card as options of a message. Its text is what notifications show.
-func (c cards) message(d notify.Delivery, blocks []slackapi.Block) []slackapi.MsgOption {
+func (c *cards) message(d notify.Delivery, blocks []slackapi.Block) []slackapi.MsgOption {
 	return []slackapi.MsgOption{
 		slackapi.MsgOptionText(c.headline(d), false),
 		slackapi.MsgOptionBlocks(blocks...),
@@ -47,7 +29,7 @@ func (c cards) message(d notify.Delivery, blocks []slackapi.Block) []slackapi.Ms
 }
 
 // headline is a card in one line.
-func (c cards) headline(d notify.Delivery) string {
+func (c *cards) headline(d notify.Delivery) string {
 	if len(d.Requests) == 1 {
 		return fmt.Sprintf("%s: %s", named(&d.Requests[0]), statusText(&d.Requests[0]))
 	}
@@ -74,7 +56,7 @@ func named(r *approvals.Request) string {
 }
 
 // blocks are a card.
-func (c cards) blocks(d notify.Delivery) []slackapi.Block {
+func (c *cards) blocks(d notify.Delivery) []slackapi.Block {
 	if d.Grouped || len(d.Requests) > maxRows {
 		return c.list(d, maxCard)
 	}
@@ -100,9 +82,9 @@ func (c cards) blocks(d notify.Delivery) []slackapi.Block {
 
 // short is a card that Slack has found too long: it names the calls as far as one
 // section goes, and leads to the inbox.
-func (c cards) short(d notify.Delivery) []slackapi.Block { return c.list(d, maxSection) }
+func (c *cards) short(d notify.Delivery) []slackapi.Block { return c.list(d, maxSection) }
 
-// origin says for whom the calls are.
+// origin names the agent of the calls, and its user and tenant.
 func origin(r *approvals.Request) string {
 	var parts []string
 	for _, one := range []struct{ name, value string }{
@@ -130,7 +112,7 @@ func said(who, text string) []slackapi.Block {
 }
 
 // link leads to the inbox.
-func (c cards) link(id, text string) string {
+func (c *cards) link(id, text string) string {
 	url := strings.TrimSuffix(c.inbox(), "/") + "/#/"
 	if id != "" {
 		url += "requests/" + id
@@ -140,7 +122,7 @@ func (c cards) link(id, text string) string {
 
 // row is one call: what it is, its arguments within some room, and buttons or how it
 // ended.
-func (c cards) row(r *approvals.Request, room int) []slackapi.Block {
+func (c *cards) row(r *approvals.Request, room int) []slackapi.Block {
 	v := viewOf(r, room)
 	blocks := []slackapi.Block{section(v.title)}
 	if v.arguments != "" {
@@ -204,7 +186,7 @@ var riskSigns = map[approvals.Risk]string{
 }
 
 // list is a card of calls within some room: a line each, and no buttons.
-func (c cards) list(d notify.Delivery, room int) []slackapi.Block {
+func (c *cards) list(d notify.Delivery, room int) []slackapi.Block {
 	head := "*" + c.headline(d) + "*"
 	if d.Grouped {
 		head += "\nThey came faster than Slack is told of singly."
@@ -234,7 +216,7 @@ func (c cards) list(d notify.Delivery, room int) []slackapi.Block {
 }
 
 // line is a call in a list.
-func (c cards) line(r *approvals.Request) string {
+func (c *cards) line(r *approvals.Request) string {
 	name, _ := word(cmp.Or(r.RuleTitle(), r.ToolName), maxLine/5)
 	who, _ := word(cmp.Or(r.Principal.Agent, r.Principal.User, r.Principal.Tenant), maxLine/5)
 	return fmt.Sprintf("%s %s · %s · %s · %s\n", riskSigns[r.RiskLevel], name, who, shortStatus(r), c.link(r.ID, "open"))

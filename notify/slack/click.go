@@ -3,7 +3,7 @@ package slack
 import (
 	"context"
 	"errors"
-	"fmt"
+	"log/slog"
 	"time"
 
 	slackapi "github.com/slack-go/slack"
@@ -12,26 +12,41 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
-// channel is how what comes from Slack came.
-const channel = "slack"
+// Gate is what this channel needs of [gate.Gate].
+type Gate interface {
+	Request(ctx context.Context, id string) (approvals.Request, error)
+	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
+}
 
-// refusal is what somebody is told privately whose click did nothing.
-type refusal struct{ text string }
+// Reviewers finds the reviewer of a Slack user. It is [reviewers.Directory].
+type Reviewers interface {
+	BySlack(userID string) (reviewers.Reviewer, bool)
+}
 
-func (r *refusal) Error() string { return r.text }
+// clickTimeout bounds what follows from a click: Slack waits three seconds for the
+// answer to a form.
+const clickTimeout = 2500 * time.Millisecond
 
-func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+// clicks takes decisions that reviewers click on cards and send in forms.
+type clicks struct {
+	api       api
+	gate      Gate
+	reviewers Reviewers // nil: nobody decides from Slack
+	cards     *cards
+	home      home
+	log       *slog.Logger
+}
 
-// handle does what somebody asked for on a card or in a form. The answer is for a
-// form that was sent: nil closes it.
-func (c *Channel) handle(ctx context.Context, click *slackapi.InteractionCallback) *slackapi.ViewSubmissionResponse {
+// handle does the action of a click on a card or in a form. The answer is for a form that
+// was sent: nil closes it.
+func (c *clicks) handle(ctx context.Context, click *slackapi.InteractionCallback) *slackapi.ViewSubmissionResponse {
 	ctx, cancel := context.WithTimeout(ctx, clickTimeout)
 	defer cancel()
 	switch click.Type {
 	case slackapi.InteractionTypeBlockActions:
 		for _, action := range click.ActionCallback.BlockActions {
 			if err := c.press(ctx, click, action); err != nil {
-				c.tell(ctx, click, c.excuse(err))
+				c.reply(ctx, click, c.excuse(err))
 			}
 		}
 	case slackapi.InteractionTypeViewSubmission:
@@ -40,8 +55,8 @@ func (c *Channel) handle(ctx context.Context, click *slackapi.InteractionCallbac
 	return nil
 }
 
-// press does what a button says.
-func (c *Channel) press(ctx context.Context, click *slackapi.InteractionCallback, action *slackapi.BlockAction) error {
+// press does the action of a button.
+func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback, action *slackapi.BlockAction) error {
 	switch action.ActionID {
 	case doApprove, doDeny, doAlways, doEdit, doNote:
 	default:
@@ -63,27 +78,27 @@ func (c *Channel) press(ctx context.Context, click *slackapi.InteractionCallback
 	if d, ok := decision(action.ActionID); ok {
 		r, err := c.decide(ctx, who, r.ID, d)
 		if err == nil && !r.Status.Final() {
-			c.tell(ctx, click, "You approved. Waiting for "+mustWord(r.Missing())+".")
+			c.reply(ctx, click, "You approved. Waiting for "+mustWord(r.Missing())+".")
 		}
 		return err
 	}
 	if _, err := c.api.OpenViewContext(ctx, click.TriggerID, form(action.ActionID, &r, click.Channel.ID)); err != nil {
-		return errorClass("views.open", err)
+		return apiError("views.open", err)
 	}
 	return nil
 }
 
-// decide hands a decision in and returns the request as it is then.
-func (c *Channel) decide(ctx context.Context, who reviewers.Reviewer, id string, d approvals.Decision) (approvals.Request, error) {
-	d.RequestID, d.Channel = id, channel
+// decide submits a decision and returns the request after it.
+func (c *clicks) decide(ctx context.Context, who reviewers.Reviewer, id string, d approvals.Decision) (approvals.Request, error) {
+	d.RequestID, d.Channel = id, channelName
 	who.Sign(&d)
 	return c.gate.Decide(ctx, d)
 }
 
-// reviewer is who clicked, in the workspace that the token is of. Slack is asked
-// whether the account is still one of a person: whoever has left keeps no right that
-// the configuration still has.
-func (c *Channel) reviewer(ctx context.Context, click *slackapi.InteractionCallback) (reviewers.Reviewer, error) {
+// reviewer returns who clicked, in the workspace of the token. Slack is asked whether the
+// account still is one of a person: those who have left lose the rights that the
+// configuration still gives them.
+func (c *clicks) reviewer(ctx context.Context, click *slackapi.InteractionCallback) (reviewers.Reviewer, error) {
 	userID := click.User.ID
 	var who reviewers.Reviewer
 	known := false
@@ -101,7 +116,7 @@ func (c *Channel) reviewer(ctx context.Context, click *slackapi.InteractionCallb
 	}
 	user, err := c.api.GetUserInfoContext(ctx, userID)
 	if err != nil {
-		return who, errorClass("users.info", err)
+		return who, apiError("users.info", err)
 	}
 	if user.Deleted || user.IsBot || user.ID != userID {
 		return who, refuse("Slack says that your account is not one of an active person, so nothing was done.")
@@ -109,29 +124,24 @@ func (c *Channel) reviewer(ctx context.Context, click *slackapi.InteractionCallb
 	return who, nil
 }
 
-func mustWord(text string) string {
-	code, _ := word(text, maxName)
-	return code
-}
+// replyTimeout bounds a reply to a click that had no effect.
+const replyTimeout = 5 * time.Second
 
-// tellTimeout bounds telling somebody that their click did nothing.
-const tellTimeout = 5 * time.Second
-
-// tell tells who clicked, and nobody else.
-func (c *Channel) tell(ctx context.Context, click *slackapi.InteractionCallback, text string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+// reply sends a text to the person who clicked, and nobody else.
+func (c *clicks) reply(ctx context.Context, click *slackapi.InteractionCallback, text string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyTimeout)
 	defer cancel()
 	options := []slackapi.MsgOption{slackapi.MsgOptionText(text, false), slackapi.MsgOptionParse(false)}
 	if thread := click.Message.ThreadTimestamp; thread != "" {
 		options = append(options, slackapi.MsgOptionTS(thread))
 	}
 	if _, err := c.api.PostEphemeralContext(ctx, click.Channel.ID, click.User.ID, options...); err != nil {
-		c.log.Warn("cannot reply to a click that had no effect", "error", errorClass("chat.postEphemeral", err))
+		c.log.Warn("cannot reply to a click that had no effect", "error", apiError("chat.postEphemeral", err))
 	}
 }
 
-// excuse says in words for who clicked why nothing was done.
-func (c *Channel) excuse(err error) string {
+// excuse explains to the person who clicked why nothing was done.
+func (c *clicks) excuse(err error) string {
 	var refused *refusal
 	var decided *approvals.DecidedError
 	var forbidden *approvals.ForbiddenError

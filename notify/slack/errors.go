@@ -28,16 +28,22 @@ var (
 	threadless = []string{"thread_not_found", "cannot_reply_to_message"}
 )
 
+// refusal is an error that is shown to the reviewer whose click had no effect.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return r.text }
+
+func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+
 // answers reports whether an error is one of some answers of Slack.
 func answers(err error, words []string) bool {
 	var refused slackapi.SlackErrorResponse
 	return errors.As(err, &refused) && slices.Contains(words, refused.Err)
 }
 
-// errorClass marks an error of Slack's API that is permanent, or that sets the time of
-// the next attempt. It names the method and Slack's own word for the error, and nothing
-// of what was sent.
-func errorClass(method string, err error) error {
+// apiError returns an error of Slack's API as permanent or not. It contains the method and
+// Slack's code of the error, and nothing of the message.
+func apiError(method string, err error) error {
 	var limited *slackapi.RateLimitedError
 	var refused slackapi.SlackErrorResponse
 	var status slackapi.StatusCodeError
@@ -73,7 +79,7 @@ func contextError(err error) error {
 	return context.DeadlineExceeded
 }
 
-// rootOf is the innermost error: its type says what happened, and holds no URL.
+// rootOf returns the innermost error: its type contains no URL.
 func rootOf(err error) error {
 	for {
 		inner := errors.Unwrap(err)

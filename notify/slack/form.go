@@ -58,7 +58,7 @@ func form(action string, r *approvals.Request, where string) slackapi.ModalViewR
 
 // submit takes a form that was sent. What is wrong is shown in it, at the part that
 // can be put right.
-func (c *Channel) submit(ctx context.Context, click *slackapi.InteractionCallback) *slackapi.ViewSubmissionResponse {
+func (c *clicks) submit(ctx context.Context, click *slackapi.InteractionCallback) *slackapi.ViewSubmissionResponse {
 	part := partNote
 	if click.View.CallbackID == doEdit {
 		part = partArguments
@@ -73,7 +73,7 @@ func (c *Channel) submit(ctx context.Context, click *slackapi.InteractionCallbac
 }
 
 // formExcuse is excuse for a form, where nothing can be linked.
-func (c *Channel) formExcuse(err error) string {
+func (c *clicks) formExcuse(err error) string {
 	var invalid *approvals.InvalidError
 	if errors.As(err, &invalid) {
 		text, _ := cut(strings.TrimSpace(invalid.Reason), maxSaid)
@@ -86,8 +86,8 @@ func (c *Channel) formExcuse(err error) string {
 	return text
 }
 
-// take decides what a form says.
-func (c *Channel) take(ctx context.Context, click *slackapi.InteractionCallback) error {
+// take submits the decision in a form.
+func (c *clicks) take(ctx context.Context, click *slackapi.InteractionCallback) error {
 	who, err := c.reviewer(ctx, click)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := c.verify(r.Header, body); err != nil {
-		c.unsigned.Do(func() { // whoever reaches the address can send these
+		c.unsigned.Do(func() { // everybody who reaches the address can send these
 			c.log.Warn("a request that is not signed by Slack was refused; is slack.signing_secret that of the app, and the clock right?", "error", err)
 		})
 		http.Error(w, "this is not signed by Slack", http.StatusUnauthorized)
@@ -49,7 +49,7 @@ func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this is no interaction", http.StatusBadRequest)
 		return
 	}
-	answer := c.handle(r.Context(), &click)
+	answer := c.clicks.handle(r.Context(), &click)
 	if answer == nil {
 		w.WriteHeader(http.StatusOK)
 		return
@@ -103,7 +103,7 @@ func (c *Channel) Listen(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return errorClass("apps.connections.open", err)
+	return apiError("apps.connections.open", err)
 }
 
 // receive handles one event of Socket Mode.
@@ -120,7 +120,7 @@ func (c *Channel) receive(ctx context.Context, client *socketmode.Client, event 
 		}
 		beside(func() {
 			var answer []any
-			if response := c.handle(ctx, &click); response != nil {
+			if response := c.clicks.handle(ctx, &click); response != nil {
 				answer = append(answer, response)
 			}
 			if err := client.Ack(*event.Request, answer...); err != nil && ctx.Err() == nil {

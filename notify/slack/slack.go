@@ -1,13 +1,13 @@
-// Package slack tells people of requests in Slack, and takes their answers there.
+// Package slack announces requests in Slack, and takes the answers of reviewers there.
 //
 // A card is one message: the calls that a model made together, each with a row of
-// buttons. Cards of one run stand in one thread. A button is there only where the
+// buttons. Cards of one run are in one thread. A button is there only where the
 // whole call is: what does not fit into a message is linked to the inbox, and cannot
 // be approved from Slack.
 //
-// What a model or a person has written is shown as it is and does nothing: it stands
-// in code, with &, < and > escaped, characters that are not seen written as escapes,
-// and Slack told to look for no names and links.
+// Texts of models and people are shown as they are and have no effect: they are in code,
+// with &, < and > escaped and invisible characters written as escapes, and Slack does not
+// parse them for names and links.
 //
 // Clicks come over Socket Mode ([Channel.Listen]) or over HTTP, signed
 // ([Channel.ServeHTTP]). Who clicks is a reviewer by their Slack user id; whether
@@ -27,21 +27,8 @@ import (
 	slackapi "github.com/slack-go/slack"
 	"golang.org/x/time/rate"
 
-	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/notify"
 )
-
-// Gate is what this channel needs of [gate.Gate].
-type Gate interface {
-	Request(ctx context.Context, id string) (approvals.Request, error)
-	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
-}
-
-// Reviewers say who a Slack user is. It is [reviewers.Directory].
-type Reviewers interface {
-	BySlack(userID string) (reviewers.Reviewer, bool)
-}
 
 // Options are what a [Channel] is made of.
 type Options struct {
@@ -60,31 +47,15 @@ type Options struct {
 
 // Channel is Slack.
 type Channel struct {
-	api       api
-	socket    *slackapi.Client // nil without Socket Mode
-	secret    string
-	target    string
-	cards     cards
-	gate      Gate
-	reviewers Reviewers
-	log       *slog.Logger
-	home      home
-	unsigned  rate.Sometimes // tells of refused requests
+	api      api
+	socket   *slackapi.Client // nil without Socket Mode
+	secret   string           // "" without signed HTTP
+	target   string
+	cards    *cards
+	clicks   *clicks
+	log      *slog.Logger
+	unsigned rate.Sometimes // bounds log lines about refused requests
 }
-
-// api is what this channel needs of Slack.
-type api interface {
-	PostMessageContext(ctx context.Context, channel string, options ...slackapi.MsgOption) (where, ts string, err error)
-	UpdateMessageContext(ctx context.Context, channel, ts string, options ...slackapi.MsgOption) (where, newTS, text string, err error)
-	PostEphemeralContext(ctx context.Context, channel, user string, options ...slackapi.MsgOption) (ts string, err error)
-	GetConversationHistoryContext(ctx context.Context, p *slackapi.GetConversationHistoryParameters) (*slackapi.GetConversationHistoryResponse, error)
-	AuthTestContext(ctx context.Context) (*slackapi.AuthTestResponse, error)
-	OpenViewContext(ctx context.Context, triggerID string, view slackapi.ModalViewRequest) (*slackapi.ViewResponse, error)
-	GetUserInfoContext(ctx context.Context, user string, options ...slackapi.GetUserInfoOption) (*slackapi.User, error)
-}
-
-// callTimeout bounds one call of Slack's API whose caller set no deadline.
-const callTimeout = 15 * time.Second
 
 // New makes a channel. Nothing is sent yet.
 func New(o Options) *Channel {
@@ -102,10 +73,10 @@ func New(o Options) *Channel {
 		options = append(options, slackapi.OptionAppLevelToken(o.AppToken))
 	}
 	client := slackapi.New(o.BotToken, options...)
+	rendered := &cards{inbox: o.Inbox, clickable: o.AppToken != "" || o.SigningSecret != ""}
 	c := &Channel{
-		api: client, secret: o.SigningSecret, target: o.Target,
-		cards: cards{inbox: o.Inbox, clickable: o.AppToken != "" || o.SigningSecret != ""},
-		gate:  o.Gate, reviewers: o.Reviewers, log: o.Log,
+		api: client, secret: o.SigningSecret, target: o.Target, cards: rendered, log: o.Log,
+		clicks:   &clicks{api: client, gate: o.Gate, reviewers: o.Reviewers, cards: rendered, log: o.Log},
 		unsigned: rate.Sometimes{First: 1, Interval: time.Minute},
 	}
 	if o.AppToken != "" {
@@ -114,13 +85,7 @@ func New(o Options) *Channel {
 	return c
 }
 
-// silent keeps the library from logging: its lines may hold tokens.
-type silent struct{}
-
-// Output implements the library's logger.
-func (silent) Output(int, string) error { return nil }
-
-// posted is what a [notify.Ref] of this channel says.
+// posted is the content of a [notify.Ref] of this channel.
 type posted struct {
 	Channel string `json:"channel"` // id of the conversation
 	TS      string `json:"ts"`      // of the message, which is its name there
@@ -131,6 +96,7 @@ func refOf(channel, ts string) (notify.Ref, error) {
 	return notify.Ref(text), err
 }
 
+// parseRef reads a reference that this channel has returned.
 func parseRef(ref notify.Ref) (p posted, err error) {
 	if err := json.Unmarshal([]byte(ref), &p); err != nil {
 		return p, notify.Permanent(fmt.Errorf("the reference %q of a card cannot be read", ref))
@@ -157,7 +123,7 @@ func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 		where, ts, err = c.post(ctx, d, options)
 	}
 	if err != nil {
-		return "", errorClass("chat.postMessage", err)
+		return "", apiError("chat.postMessage", err)
 	}
 	return refOf(where, ts)
 }
@@ -196,7 +162,7 @@ func (c *Channel) Update(ctx context.Context, d notify.Delivery, ref notify.Ref)
 		where, ts, _, err = c.api.UpdateMessageContext(ctx, p.Channel, p.TS, c.cards.message(d, c.cards.short(d))...)
 	}
 	if err != nil {
-		return "", errorClass("chat.update", err)
+		return "", apiError("chat.update", err)
 	}
 	return refOf(where, ts)
 }
@@ -219,7 +185,7 @@ func (c *Channel) Find(ctx context.Context, d notify.Delivery) (notify.Ref, bool
 			return "", false, nil
 		}
 		if err != nil {
-			return "", false, errorClass("conversations.history", err)
+			return "", false, apiError("conversations.history", err)
 		}
 		for _, m := range page.Messages {
 			if m.Metadata.EventType == metadataType && m.Metadata.EventPayload[metadataCard] == d.ID {

@@ -8,7 +8,10 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// statusText is the status of a request: what it waits for, or how it ended and by
+// channelName is the channel of decisions from Slack, as their records name it.
+const channelName = "slack"
+
+// statusText describes the state of a request: what it waits for, or how it ended and by
 // whom.
 func statusText(r *approvals.Request) string {
 	switch {
@@ -33,7 +36,7 @@ func statusText(r *approvals.Request) string {
 	return sign + " " + string(r.Status) + by(r)
 }
 
-// shortStatus is the status in a line among many.
+// shortStatus is the statusText of a line among many.
 func shortStatus(r *approvals.Request) string {
 	text := string(r.Status)
 	if d, ok := r.FinalDecision(); ok {
@@ -42,7 +45,7 @@ func shortStatus(r *approvals.Request) string {
 	return text
 }
 
-// waits says who may decide, what has been decided so far, and what happens if nobody
+// waits names who may decide, what has been decided so far, and what happens if nobody
 // answers.
 func waits(r *approvals.Request) string {
 	who := "waits for you"
@@ -64,8 +67,7 @@ func waits(r *approvals.Request) string {
 	return fmt.Sprintf("%s until <!date^%d^{time}|%s>; if nobody answers, it is %s", who, at.Unix(), at.Format(time.TimeOnly+" UTC"), r.Silence())
 }
 
-// waitsForDemands says of the demands of a request first what it waits for, then what
-// it has.
+// waitsForDemands lists the demands of a request that are open, then those that are met.
 func waitsForDemands(r *approvals.Request) string {
 	var open, met []string
 	for i, line := range r.Wanted() {
@@ -115,7 +117,7 @@ func reviewer(d approvals.Decision) string {
 	return name
 }
 
-// by says who ended a request, and who approved it before, how and why.
+// by names who ended a request, and who approved it before, how and why.
 func by(r *approvals.Request) string {
 	d, ok := r.FinalDecision()
 	if !ok {
@@ -132,7 +134,7 @@ func by(r *approvals.Request) string {
 	case approvals.ActionAllowAlways, approvals.ActionDenyAlways:
 		text += ", always: " + words(firstFew(d.Patterns), " ", maxName)
 	}
-	if d.Channel != "" && d.Channel != channel {
+	if d.Channel != "" && d.Channel != channelName {
 		over, _ := word(d.Channel, maxName)
 		text += " over " + over
 	}

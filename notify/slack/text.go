@@ -10,6 +10,24 @@ import (
 	"github.com/heldcall/heldcall/internal/visible"
 )
 
+const (
+	// maxRows is how many calls a card shows whole: each takes up to four blocks.
+	maxRows = 10
+	// maxCard bounds all text of a card, in units: Slack takes no message that is much
+	// longer.
+	maxCard = 12000
+	// maxArguments is how much of that one call's arguments may take.
+	maxArguments = 2900
+	// maxButtons is what the buttons of a call that is shown whole take beyond the one
+	// of a call that is not.
+	maxButtons = 400
+	maxDemands = 3   // rules of a call that have their approvals, and that have not, of which it is said
+	maxDemand  = 200 // of what one of them wants and has
+	maxName    = 120 // of a tool, a reviewer, a rule
+	maxSaid    = 600 // of what a user or a model said, and of a reason
+	maxLine    = 250 // of a call in a list
+)
+
 // Slack's own limits, in UTF-16 code units.
 const (
 	maxSection = 3000 // text of a section, and initial value of an input
@@ -123,4 +141,9 @@ func markup(text string) *slackapi.TextBlockObject {
 
 func plain(text string) *slackapi.TextBlockObject {
 	return slackapi.NewTextBlockObject(slackapi.PlainTextType, text, false, false)
+}
+
+func mustWord(text string) string {
+	code, _ := word(text, maxName)
+	return code
 }

@@ -32,10 +32,10 @@ func (h *home) of(ctx context.Context, slack api) (*slackapi.AuthTestResponse, e
 // is installed in several or in a channel that two share: the ids of users in the
 // configuration are those of this one. A token of a whole organization takes what comes
 // of any of its workspaces.
-func (c *Channel) atHome(ctx context.Context, click *slackapi.InteractionCallback) error {
+func (c *clicks) atHome(ctx context.Context, click *slackapi.InteractionCallback) error {
 	own, err := c.home.of(ctx, c.api)
 	if err != nil {
-		return errorClass("auth.test", err)
+		return apiError("auth.test", err)
 	}
 	inOrganization := click.IsEnterpriseInstall && click.Enterprise.ID != "" && click.Enterprise.ID == own.EnterpriseID
 	inWorkspace := click.Team.ID != "" && click.Team.ID == own.TeamID && (click.User.TeamID == "" || click.User.TeamID == own.TeamID)

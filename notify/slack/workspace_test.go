@@ -47,7 +47,7 @@ func TestClicksOfWorkspaces(t *testing.T) {
 		"another organization":                {organization, "T2", "T2", "E2", true, false},
 		"another organization's installation": {workspace, "T2", "T2", "E2", true, false},
 	} {
-		c := &Channel{api: &workspaceAPI{own: tt.own}, log: slog.New(slog.DiscardHandler)}
+		c := &clicks{api: &workspaceAPI{own: tt.own}, log: slog.New(slog.DiscardHandler)}
 		click := &slackapi.InteractionCallback{IsEnterpriseInstall: tt.installed}
 		click.Team.ID, click.User.TeamID, click.Enterprise.ID = tt.team, tt.user, tt.enterprise
 		err := c.atHome(t.Context(), click)
@@ -60,7 +60,7 @@ func TestClicksOfWorkspaces(t *testing.T) {
 // Slack is asked whose the token is until it has said so, and once.
 func TestWorkspaceIsAskedForOnce(t *testing.T) {
 	slack := &workspaceAPI{own: slackapi.AuthTestResponse{TeamID: "T1"}, err: slackapi.SlackErrorResponse{Err: "internal_error"}}
-	c := &Channel{api: slack, log: slog.New(slog.DiscardHandler)}
+	c := &clicks{api: slack, log: slog.New(slog.DiscardHandler)}
 	click := &slackapi.InteractionCallback{}
 	click.Team.ID = "T1"
 	for i, want := range []int{1, 2, 2} {

@@ -46,7 +46,7 @@ type LinkOptions struct {
 }
 
 // Links are URLs that decide one request for one reviewer, by approving or denying
-// it, once. The URL is the secret: whoever has it can decide in the reviewer's name
+// it, once. The URL is the secret: everybody who has it can decide in the reviewer's name
 // until the request ends. It is signed with a key that is made once, never leaves
 // the store and is the same on every replica; it names the request and when it
 // ends. A GET shows what it would do, so that who looks at links in messages
@@ -65,11 +65,11 @@ func NewLinks(o LinkOptions) *Links { return &Links{o: o} }
 const (
 	usedPrefix = "link-used-"
 	keyLength  = 32
-	// domain tells these signatures from any others, and says what they permit.
+	// domain separates these signatures from any others, and names what they permit.
 	domain = "heldcall webhook link v1: approve or deny"
 )
 
-// secret is the key of the signatures, made by whoever needs it first.
+// secret returns the key of the signatures, which is made at its first use.
 func (l *Links) secret(ctx context.Context) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,8 +193,7 @@ func (l *Links) use(ctx context.Context, id string, action approvals.Action) (re
 	return revision, err
 }
 
-// unused fails with errUsed where the link of a request is used, and returns else the
-// revision of the record that says so.
+// unused returns the revision of the record of a link, or errUsed if the link was used.
 func (l *Links) unused(ctx context.Context, id string) (revision uint64, err error) {
 	value, revision, err := l.o.Deliveries.State(ctx, l.o.Channel, usedPrefix+id)
 	if err == nil && revision > 0 && string(value) != givenBack {
@@ -204,7 +203,7 @@ func (l *Links) unused(ctx context.Context, id string) (revision uint64, err err
 }
 
 const (
-	// channel is how these decisions came, as the audit log tells.
+	// channel is the channel of these decisions in the audit log.
 	channel = "webhook"
 	// givenBack is recorded of a link that was used and has decided nothing.
 	givenBack = "unused"

@@ -62,7 +62,7 @@ func (l *Links) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // token is the last segment of the path.
 func token(r *http.Request) string { return r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] }
 
-// show tells what the link would decide. Nothing is decided by it.
+// show shows the decision that the link would take. It takes none.
 func (l *Links) show(w http.ResponseWriter, r *http.Request) {
 	id, err := l.open(r.Context(), token(r))
 	var request approvals.Request
@@ -141,7 +141,7 @@ func read(w http.ResponseWriter, r *http.Request) (a answer, program bool, err e
 	return a, program, nil
 }
 
-// reply answers a program. Of a request that was over before it says how it ended and
+// reply answers a program. Of a request that had ended before, the answer has the outcome and
 // no more, as [Links.render] does.
 func (l *Links) reply(w http.ResponseWriter, request approvals.Request, err error) {
 	var body any = request
@@ -170,7 +170,7 @@ func codeOf(err error) string {
 	return problem.CodeStoreUnavailable
 }
 
-// words says what went wrong, for people.
+// words describes an error for people.
 func (l *Links) words(err error) string {
 	var invalid *approvals.InvalidError
 	var forbidden *approvals.ForbiddenError
@@ -190,7 +190,7 @@ func (l *Links) words(err error) string {
 	return "heldcall could not do this now. Whether it was done is not known: look in the inbox."
 }
 
-// ended says how a request ended, and who decided.
+// ended describes how a request ended, and who decided.
 func ended(r *approvals.Request) string {
 	text := string(r.Status)
 	if d, ok := r.FinalDecision(); ok {
@@ -208,7 +208,7 @@ func pageTemplate() (*template.Template, error) {
 }
 
 // render answers a browser. A call is shown as long as its link may still decide it:
-// afterwards the URL stands in mails and histories, and tells how it ended.
+// after that the URL stays in mails and histories, and shows how the request ended.
 func (l *Links) render(w http.ResponseWriter, status int, request approvals.Request, done approvals.Action, err error) {
 	who, _ := l.o.Reviewer()
 	p := page{Reviewer: who.Name, Waits: err == nil && done == "", Done: done, Missing: request.Missing()}

@@ -1,7 +1,7 @@
-// Package webhook tells programs of requests by HTTP, as the Standard Webhooks
-// specification has it: every event is one POST, signed, numbered and tried again
-// until it is taken. Who is told of a new request can decide it at a signed URL in
-// the payload, once: see [Links].
+// Package webhook announces requests to programs over HTTP, by the Standard Webhooks
+// specification: every event is one POST, signed, numbered and tried again until it is
+// accepted. The receiver of a new request can decide it at a signed URL in the payload,
+// once: see [Links].
 package webhook
 
 import (
@@ -101,7 +101,7 @@ type message struct {
 
 type data struct {
 	Event   approvals.Event   `json:"event"`
-	Request approvals.Request `json:"request"` // as it stands when the message is made
+	Request approvals.Request `json:"request"` // in its state when the message is made
 	// InboxURL is where people decide.
 	InboxURL string `json:"inbox_url"`
 	// DecideURL decides, once, for the reviewer that the webhook acts for.
@@ -118,8 +118,8 @@ func (c *Channel) Update(ctx context.Context, d notify.Delivery, _ notify.Ref) (
 	return c.send(ctx, d)
 }
 
-// send goes on behind a message that is refused for good, which is then left out. With
-// the first that may still be taken it ends, so that they arrive in order.
+// send continues after a message that is refused for good, which is left out. It ends with
+// the first that fails and may still be accepted, so that messages arrive in order.
 func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, error) {
 	var refused []error
 	for i := range d.Events {
@@ -189,7 +189,7 @@ func (c *Channel) post(ctx context.Context, id string, body []byte) error {
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
-	return c.verdict(resp)
+	return c.classify(resp)
 }
 
 // sign is the signature by each secret: while they change, receivers accept either.
@@ -212,9 +212,9 @@ func withoutURL(err error) error {
 	return fmt.Errorf("the receiver cannot be reached: %w", err)
 }
 
-// verdict says what an answer means. Redirects are not followed: who changes where a
-// webhook goes changes the configuration.
-func (c *Channel) verdict(resp *http.Response) error {
+// classify returns the error of an answer, nil for success. Redirects are not followed: an
+// operator who wants another address changes the configuration.
+func (c *Channel) classify(resp *http.Response) error {
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (c *Channel) verdict(resp *http.Response) error {
 	return err
 }
 
-// retryAfter reads the header in seconds or as a date; 0 where it says nothing.
+// retryAfter reads the header in seconds or as a date; 0 without it.
 func retryAfter(text string) time.Duration {
 	after := time.Duration(0)
 	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {

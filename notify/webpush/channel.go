@@ -29,48 +29,45 @@ var (
 )
 
 // Anybody reports whether any browser has subscribed.
-func (p *Push) Anybody() bool {
-	return p.browsers.any()
-}
+func (p *Push) Anybody() bool { return !p.subscriptions.empty() }
 
-// Wants reports whether there is a browser to tell of any of the requests.
+// Wants reports whether any of the requests has a recipient.
 func (p *Push) Wants(requests []approvals.Request) bool {
-	return slices.ContainsFunc(p.browsers.all(), func(s reviewers.Subscription) bool { return len(p.forWhom(s, requests)) > 0 })
+	return slices.ContainsFunc(p.subscriptions.except(nil), func(s reviewers.Subscription) bool { return len(p.approvable(s, requests)) > 0 })
 }
 
-// Post tells every browser whose reviewer may approve one of the requests. The error
-// is of those that could not be told; the reference is of the others, if any, and an
-// Update tells who is left.
+// Post sends to every browser whose reviewer may approve one of the requests. The error
+// is of those that could not be reached; the reference is of the others, if any, and an
+// Update sends to the rest.
 func (p *Push) Post(ctx context.Context, d notify.Delivery) (notify.Ref, error) {
-	told, err := p.tellNew(ctx, d, nil)
-	if err != nil && len(told) == 0 {
+	sent, err := p.sendNew(ctx, d, nil)
+	if err != nil && len(sent) == 0 {
 		return "", err
 	}
-	return refOf(told), err
+	return refOf(sent), err
 }
 
-// Update tells browsers that have come to be concerned, as by an escalation, and once
-// all the requests have ended replaces what the others show.
+// Update sends to browsers that have become recipients, as by an escalation, and once
+// all the requests have ended replaces the notifications of the others.
 func (p *Push) Update(ctx context.Context, d notify.Delivery, posted notify.Ref) (notify.Ref, error) {
-	told := told(posted)
-	if !over(d.Requests) {
-		more, err := p.tellNew(ctx, d, told)
-		return refOf(append(told, more...)), err
+	sent := recipients(posted)
+	if !allEnded(d.Requests) {
+		more, err := p.sendNew(ctx, d, sent)
+		return refOf(append(sent, more...)), err
 	}
 	m := endedMessage(d.Requests)
-	_, err := p.fanOut(ctx, d.ID+" ended", p.known(told), func(reviewers.Subscription) (push, bool) {
+	_, err := p.fanOut(ctx, d.ID+" ended", p.subscriptions.known(sent), func(reviewers.Subscription) (push, bool) {
 		return push{message: m, ttl: endedTTL, urgency: urgencyOf(approvals.RiskLow)}, true
 	})
 	return posted, err
 }
 
-// tellNew tells browsers but those that were told, and returns the ids of those that
-// are told now.
-func (p *Push) tellNew(ctx context.Context, d notify.Delivery, told []string) (more []string, err error) {
-	subscriptions := slices.DeleteFunc(p.browsers.all(), func(s reviewers.Subscription) bool { return slices.Contains(told, s.ID) })
+// sendNew sends to the recipients except those that have it already, and returns the ids
+// of the others that have it now.
+func (p *Push) sendNew(ctx context.Context, d notify.Delivery, sent []string) (more []string, err error) {
 	now := time.Now()
-	return p.fanOut(ctx, d.ID, subscriptions, func(s reviewers.Subscription) (push, bool) {
-		requests := p.forWhom(s, d.Requests)
+	return p.fanOut(ctx, d.ID, p.subscriptions.except(sent), func(s reviewers.Subscription) (push, bool) {
+		requests := p.approvable(s, d.Requests)
 		if len(requests) == 0 {
 			return push{}, false
 		}
@@ -82,10 +79,10 @@ func (p *Push) tellNew(ctx context.Context, d notify.Delivery, told []string) (m
 	})
 }
 
-// forWhom are the requests among some that the reviewer of a subscription may approve.
-func (p *Push) forWhom(s reviewers.Subscription, requests []approvals.Request) []*approvals.Request {
-	who, told := p.whoIs(s)
-	if !told || !who.Role.Includes(reviewers.RoleReviewer) {
+// approvable returns the requests that the reviewer of a subscription may approve.
+func (p *Push) approvable(s reviewers.Subscription, requests []approvals.Request) []*approvals.Request {
+	who, ok := p.reviewerOf(s)
+	if !ok || !who.Role.Includes(reviewers.RoleReviewer) {
 		return nil
 	}
 	var d approvals.Decision
@@ -99,12 +96,12 @@ func (p *Push) forWhom(s reviewers.Subscription, requests []approvals.Request) [
 	return own
 }
 
-// whoIs is whose a subscription is, by the rights that they have now; told is false for
-// those of whom that is not known any more.
-func (p *Push) whoIs(s reviewers.Subscription) (who reviewers.Reviewer, told bool) {
+// reviewerOf returns the reviewer of a subscription with their present rights; ok is false
+// where these are not known any more.
+func (p *Push) reviewerOf(s reviewers.Subscription) (who reviewers.Reviewer, ok bool) {
 	signedIn := s.Signed != nil && time.Now().Before(s.Signed.Until)
 	if who, known := p.reviewer(s.Reviewer); known {
-		return who, signedIn || p.token(s.Reviewer)
+		return who, signedIn || p.holdsToken(s.Reviewer)
 	}
 	if !signedIn || s.Signed.Under != p.rights {
 		return reviewers.Reviewer{}, false
@@ -112,10 +109,10 @@ func (p *Push) whoIs(s reviewers.Subscription) (who reviewers.Reviewer, told boo
 	return s.Signed.Who, true
 }
 
-// fanOut sends to subscriptions what make says, unless they have it from an earlier
+// fanOut sends the messages of make to subscriptions, unless they have it from an earlier
 // attempt at the delivery, and returns the ids of those that have it. One that does not
 // answer delays no other.
-func (p *Push) fanOut(ctx context.Context, delivery string, to []reviewers.Subscription, make func(reviewers.Subscription) (push, bool)) (told []string, err error) {
+func (p *Push) fanOut(ctx context.Context, delivery string, to []reviewers.Subscription, make func(reviewers.Subscription) (push, bool)) (sent []string, err error) {
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	var mu sync.Mutex
@@ -127,7 +124,7 @@ func (p *Push) fanOut(ctx context.Context, delivery string, to []reviewers.Subsc
 		}
 		group.Go(func() error {
 			var err error
-			if !p.given.has(delivery, s.ID) {
+			if !p.delivered.has(delivery, s.ID) {
 				err = p.send(ctx, s, m)
 			}
 			mu.Lock()
@@ -136,31 +133,40 @@ func (p *Push) fanOut(ctx context.Context, delivery string, to []reviewers.Subsc
 				failed = append(failed, err)
 				return nil
 			}
-			p.given.add(delivery, s.ID)
-			told = append(told, s.ID)
+			p.delivered.add(delivery, s.ID)
+			sent = append(sent, s.ID)
 			return nil
 		})
 	}
 	_ = group.Wait() // the errors are in failed, all of them
-	return told, errors.Join(failed...)
+	return sent, errors.Join(failed...)
 }
 
-// known are those of ids that still stand.
-func (p *Push) known(ids []string) []reviewers.Subscription {
-	return slices.DeleteFunc(p.browsers.all(), func(s reviewers.Subscription) bool { return !slices.Contains(ids, s.ID) })
+// send sends a message to a browser, and removes its subscription where the push service no
+// longer knows it.
+func (p *Push) send(ctx context.Context, s reviewers.Subscription, m push) error {
+	gone, err := p.sender.send(ctx, s, m)
+	if !gone {
+		return err
+	}
+	p.log.Info("a browser is no longer subscribed", "service", hostOf(s.Endpoint), "reviewer", s.Reviewer)
+	if err := p.subscriptions.remove(ctx, s.ID); err != nil {
+		p.log.Warn("an ended subscription could not be removed; the next push tries again", "error", err)
+	}
+	return nil
 }
 
-// refPrefix begins a [notify.Ref], which is not empty where nobody was told.
+// refPrefix begins a [notify.Ref], which is not empty where there was no recipient.
 const refPrefix = "told:"
 
 func refOf(ids []string) notify.Ref { return notify.Ref(refPrefix + strings.Join(ids, ",")) }
 
-// told are the ids of the subscriptions that a card was sent to.
-func told(ref notify.Ref) []string {
+// recipients returns the ids of the subscriptions that a card was sent to.
+func recipients(ref notify.Ref) []string {
 	return strings.FieldsFunc(strings.TrimPrefix(string(ref), refPrefix), func(r rune) bool { return r == ',' })
 }
 
-// over reports whether all requests have ended.
-func over(requests []approvals.Request) bool {
+// allEnded reports whether all requests have ended.
+func allEnded(requests []approvals.Request) bool {
 	return !slices.ContainsFunc(requests, func(r approvals.Request) bool { return !r.Status.Final() })
 }

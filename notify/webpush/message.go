@@ -18,8 +18,7 @@ const (
 	maxPreview = 160
 )
 
-// message is what the service worker of the inbox is told, as console/inbox/sw.js
-// reads it.
+// message is the payload for the service worker of the inbox, console/inbox/sw.js.
 type message struct {
 	ID      string         `json:"id"`    // of the request that is opened; the first, where there are several
 	Count   int            `json:"count"` // of requests
@@ -38,7 +37,7 @@ type push struct {
 	urgency webpush.Urgency
 }
 
-// newMessage tells of requests that wait, at least one.
+// newMessage is the message of pending requests, at least one.
 func newMessage(requests []*approvals.Request, preview bool) message {
 	first := requests[0]
 	m := message{ID: first.ID, Count: len(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: worst(requests)}
@@ -48,7 +47,7 @@ func newMessage(requests []*approvals.Request, preview bool) message {
 	return m
 }
 
-// endedMessage tells how requests have ended, at least one.
+// endedMessage is the message of requests that have ended, at least one.
 func endedMessage(requests []approvals.Request) message {
 	all := make([]*approvals.Request, len(requests))
 	m := message{}
@@ -86,8 +85,8 @@ func worst(requests []*approvals.Request) approvals.Risk {
 	return risks[highest]
 }
 
-// urgencyOf says whether a phone is to be woken: somebody waits for the answer, and
-// not for long.
+// urgencyOf returns whether a phone is woken: a call waits for the answer, and not for
+// long.
 func urgencyOf(risk approvals.Risk) webpush.Urgency {
 	if risk == approvals.RiskLow {
 		return webpush.UrgencyNormal

@@ -1,22 +1,20 @@
-// Package webpush tells reviewers of requests in the browsers in which they want to
-// be told, on their phones too, by Web Push: RFC 8030, with payloads encrypted for
+// Package webpush sends notifications of requests to the browsers of reviewers who
+// subscribe, on their phones too, by Web Push: RFC 8030, with payloads encrypted for
 // the browser (RFC 8291) and signed requests (RFC 8292).
 //
-// A browser's push service is a third party, and a lock screen shows what comes:
-// what is told is the tool, the agent and the risk, and of the arguments nothing,
-// unless the operator wants it otherwise. Each reviewer is told of what they may
-// approve. What has been told is replaced once the request has ended.
+// A browser's push service is a third party, and a lock screen shows notifications:
+// they contain the tool, the agent and the risk, and none of the arguments, unless the
+// operator wants it otherwise. Each reviewer gets the requests that they may approve. A
+// notification is replaced once its request has ended.
 package webpush
 
 import (
 	"context"
 	"crypto/ecdh"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"time"
 
@@ -24,17 +22,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
-// maxBrowsers is how many browsers of one reviewer are told; the oldest is forgotten
-// when there is one more.
+// maxBrowsers is how many browsers one reviewer may subscribe; one more removes the oldest.
 const maxBrowsers = 20
-
-// Store keeps subscriptions, and the key that push services know heldcall by.
-type Store interface {
-	PushKey(ctx context.Context, fresh []byte) ([]byte, error)
-	PutSubscription(ctx context.Context, s reviewers.Subscription) error
-	DeleteSubscription(ctx context.Context, id string) error
-	WatchSubscriptions(ctx context.Context, changed func(reviewers.Subscription), gone func(id string), loaded func()) error
-}
 
 // Gate is what this package needs of [gate.Gate].
 type Gate interface {
@@ -45,17 +34,17 @@ type Gate interface {
 type Options struct {
 	Store Store
 	Gate  Gate
-	// Reviewer knows the reviewers of the configuration, and HoldsToken which of them
-	// prove who they are by a token. Who has none is told while their sign-in holds; by
-	// the rights that they had then, where the configuration does not name them and
-	// Rights are the same: all of the configuration that gives rights.
+	// Reviewer finds the reviewers of the configuration, and HoldsToken reports which of
+	// them have a token. Those without one get notifications while their sign-in is valid;
+	// with the rights of their sign-in, where the configuration does not name them and
+	// Rights has not changed: all of the configuration that gives rights.
 	Reviewer   func(name string) (reviewers.Reviewer, bool)
 	HoldsToken func(name string) bool
 	Rights     string
-	// Contact is how push services reach the operator: an e-mail address or an https
-	// URL.
+	// Contact is the address of the operator for push services: an e-mail address or an
+	// https URL.
 	Contact string
-	// Preview has the arguments shown, as lists show them.
+	// Preview shows the arguments as lists do.
 	Preview bool
 	// Private permits push services on private and loopback addresses, and http.
 	Private bool
@@ -64,40 +53,27 @@ type Options struct {
 
 // Push is the channel. It is safe for concurrent use.
 type Push struct {
-	store    Store
-	gate     Gate
-	reviewer func(name string) (reviewers.Reviewer, bool)
-	token    func(name string) bool
-	rights   string
-	contact  string
-	preview  bool
-	private  bool
-	log      *slog.Logger
-	client   *http.Client
-	key      keyPair
-	services *services
-	given    *given
-	browsers *browsers
-	loaded   chan struct{} // closed when browsers has what was recorded before
+	gate          Gate
+	reviewer      func(name string) (reviewers.Reviewer, bool)
+	holdsToken    func(name string) bool
+	rights        string
+	preview       bool
+	log           *slog.Logger
+	subscriptions *subscriptions
+	sender        *sender
+	delivered     *delivered
 }
 
-// keyPair is heldcall's own key for Web Push, in base64url.
-type keyPair struct{ public, secret string }
-
-// Open reads or makes the key. [Push.Run] must run for anybody to be told.
+// Open reads or makes the key. Nothing is sent until [Push.Run] runs.
 func Open(ctx context.Context, o Options) (*Push, error) {
-	p := &Push{
-		store: o.Store, gate: o.Gate, reviewer: o.Reviewer, token: o.HoldsToken, rights: o.Rights, contact: o.Contact, preview: o.Preview, private: o.Private, log: o.Log,
-		client: newClient(o.Private), services: newServices(), given: newGiven(), loaded: make(chan struct{}), browsers: newBrowsers(),
-	}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	fresh, err := ecdh.P256().GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make a key for Web Push: %w", err)
 	}
-	kept, err := p.store.PushKey(ctx, fresh.Bytes())
+	kept, err := o.Store.PushKey(ctx, fresh.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("read the key for Web Push: %w", err)
 	}
@@ -105,25 +81,22 @@ func Open(ctx context.Context, o Options) (*Push, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the recorded key for Web Push is not one: %w", err)
 	}
-	p.key = keyPair{
-		public: base64.RawURLEncoding.EncodeToString(key.PublicKey().Bytes()),
-		secret: base64.RawURLEncoding.EncodeToString(key.Bytes()),
-	}
-	return p, nil
+	return &Push{
+		gate: o.Gate, reviewer: o.Reviewer, holdsToken: o.HoldsToken, rights: o.Rights, preview: o.Preview, log: o.Log,
+		subscriptions: newSubscriptions(o.Store), sender: newSender(o, key), delivered: newDelivered(),
+	}, nil
 }
 
-// Run keeps to what is recorded of subscriptions until the context ends.
-func (p *Push) Run(ctx context.Context) error {
-	return p.store.WatchSubscriptions(ctx, p.browsers.put, p.browsers.remove, func() { close(p.loaded) })
-}
+// Run follows the subscriptions of the store until the context ends.
+func (p *Push) Run(ctx context.Context) error { return p.subscriptions.follow(ctx) }
 
-// Ready is closed once what was recorded before is known.
-func (p *Push) Ready() <-chan struct{} { return p.loaded }
+// Ready is closed once the subscriptions of the store are known.
+func (p *Push) Ready() <-chan struct{} { return p.subscriptions.loaded }
 
-// PublicKey is what browsers subscribe with: an uncompressed point in base64url.
-func (p *Push) PublicKey() string { return p.key.public }
+// PublicKey returns the key with which browsers subscribe: an uncompressed point in base64url.
+func (p *Push) PublicKey() string { return p.sender.public }
 
-// Subscribe has a browser told of what its reviewer may approve, from now on. signed
+// Subscribe subscribes a browser to the requests that its reviewer may approve. signed
 // is nil for a reviewer who has not signed in. It fails with [*approvals.InvalidError]
 // or [approvals.ErrStoreUnavailable]. An endpoint has one reviewer: the last who
 // subscribed in the browser.
@@ -133,42 +106,32 @@ func (p *Push) Subscribe(ctx context.Context, reviewer string, signed *reviewers
 		s.Signed = &reviewers.SignedIn{Who: signed.Who, Until: signed.Until, Under: p.rights}
 	}
 	if err == nil {
-		err = checkEndpoint(endpoint, p.private)
+		err = checkEndpoint(endpoint, p.sender.private)
 	}
 	if err != nil {
 		return s, &approvals.InvalidError{Field: "endpoint", Reason: err.Error()}
 	}
-	if err := p.store.PutSubscription(ctx, s); err != nil {
+	if err := p.subscriptions.add(ctx, s); err != nil {
 		return s, err
 	}
-	p.browsers.put(s)
-	own := p.Subscriptions(reviewer)
+	own := p.subscriptions.of(reviewer)
 	for _, old := range own[min(maxBrowsers, len(own)):] {
-		err = errors.Join(err, p.drop(ctx, old.ID))
+		err = errors.Join(err, p.subscriptions.remove(ctx, old.ID))
 	}
 	return s, err
 }
 
-// Subscriptions are those of a reviewer, the latest first.
+// Subscriptions returns those of a reviewer, the latest first.
 func (p *Push) Subscriptions(reviewer string) []reviewers.Subscription {
-	return slices.DeleteFunc(p.browsers.all(), func(s reviewers.Subscription) bool { return s.Reviewer != reviewer })
+	return p.subscriptions.of(reviewer)
 }
 
-// Unsubscribe has a browser of a reviewer told nothing more; that of another is
-// left as it is.
+// Unsubscribe removes the subscription of a browser of a reviewer; that of another is left
+// as it is.
 func (p *Push) Unsubscribe(ctx context.Context, reviewer, id string) error {
-	s, known := p.browsers.get(id)
-	if !known || s.Reviewer != reviewer {
+	own := func(s reviewers.Subscription) bool { return s.ID == id }
+	if !slices.ContainsFunc(p.subscriptions.of(reviewer), own) {
 		return nil
 	}
-	return p.drop(ctx, id)
-}
-
-// drop forgets a subscription for good.
-func (p *Push) drop(ctx context.Context, id string) error {
-	if err := p.store.DeleteSubscription(ctx, id); err != nil {
-		return err
-	}
-	p.browsers.remove(id)
-	return nil
+	return p.subscriptions.remove(ctx, id)
 }

@@ -1,6 +1,6 @@
-// Package contract writes what heldcall says over NATS as an AsyncAPI 3.0 document:
+// Package contract describes heldcall's messages over NATS as an AsyncAPI 3.0 document:
 // the subjects of [subjects] and [nats.Endpoints], and the Go types that go over them.
-// docs/asyncapi.yaml is it; `make contract` writes the file anew.
+// `make contract` writes it to docs/asyncapi.yaml.
 package contract
 
 import (
@@ -17,13 +17,11 @@ import (
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
-type object = schema.Object
-
 // Document is the contract.
 func Document() object {
 	w := &writer{types: schema.New(), channels: object{}, operations: object{}, messages: object{}, replies: object{}}
-	w.tells("requests", subjects.Request, subjects.StreamRequests, "A new request, once.", reflect.TypeFor[approvals.Request]())
-	events := w.tells("events", subjects.Event, subjects.StreamEvents, "An entry of the audit log.", reflect.TypeFor[approvals.Event]())
+	w.publishes("requests", subjects.Request, subjects.StreamRequests, "A new request, once.", reflect.TypeFor[approvals.Request]())
+	events := w.publishes("events", subjects.Event, subjects.StreamEvents, "An entry of the audit log.", reflect.TypeFor[approvals.Event]())
 	events["parameters"].(object)["id"] = object{"description": "Of the grant or the request that it is about, else of the run, else of the event itself."}
 	for _, e := range nats.Endpoints() {
 		w.answers(e)

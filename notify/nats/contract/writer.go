@@ -20,8 +20,8 @@ type writer struct {
 	replies                        object // messages that are sent to inboxes
 }
 
-// tells describes a subject that heldcall publishes on, and that a stream keeps.
-func (w *writer) tells(name, subject, stream, summary string, is reflect.Type) object {
+// publishes describes a subject that heldcall publishes on, and that a stream keeps.
+func (w *writer) publishes(name, subject, stream, summary string, is reflect.Type) object {
 	message := w.message(w.types.Written(is))
 	channel := object{
 		"address": subject, "summary": summary, "parameters": parameters(subject), "messages": object{message: messageRef(message)},
@@ -51,7 +51,7 @@ func (w *writer) answers(e nats.Endpoint) {
 	}
 }
 
-// discovers describes a subject on which NATS tells of the micro service.
+// discovers describes a subject of NATS's own about the micro service.
 func (w *writer) discovers(verb micro.Verb, is reflect.Type) {
 	subject, err := micro.ControlSubject(verb, nats.ServiceName, "")
 	if err != nil {
@@ -121,7 +121,7 @@ func parameters(subject string) object {
 		name := match[1]
 		known, ok := tokens()[name]
 		if !ok {
-			panic(fmt.Sprintf("contract: nobody says what {%s} is", name)) // a test writes all of them
+			panic(fmt.Sprintf("contract: the token {%s} has no description", name)) // a test writes all of them
 		}
 		all[name] = known
 	}

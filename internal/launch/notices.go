@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"context"
@@ -12,12 +12,13 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/visible"
 )
 
-// notices reports held, decided and expired calls while a command runs: in lines on
+// Notices reports held, decided and expired calls while a command runs: in lines on
 // standard error or, while the command draws on the terminal, in the log and by a
 // notification of the desktop.
-type notices struct {
+type Notices struct {
 	out      io.Writer
 	log      *slog.Logger // of the file; nil: the log is on standard error too
 	terminal *os.File     // that the command may draw on, or nil
@@ -45,21 +46,30 @@ var decided = map[approvals.Action]string{
 	approvals.ActionAbortRun:    "is denied, and its run ended, by ",
 }
 
-// at sets where the console is.
-func (n *notices) at(console string) {
+// NewNotices returns notices of a run that are written to standard error. log is nil where
+// heldcall's own log is on standard error too.
+func NewNotices(stderr io.Writer, terminal *os.File, log *slog.Logger) *Notices {
+	return &Notices{out: stderr, terminal: terminal, log: log}
+}
+
+// Wait returns when no notification is shown any more.
+func (n *Notices) Wait() { n.shows.Wait() }
+
+// LinkTo sets the URL of the console.
+func (n *Notices) LinkTo(console string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.console = console
 }
 
-// event reports an event. Arguments of calls are in nothing that it writes.
-func (n *notices) event(e approvals.Event) {
+// Event reports an event. It writes no arguments of calls.
+func (n *Notices) Event(e approvals.Event) {
 	if n.log != nil {
 		app.LogEvent(n.log, e)
 	}
 	what := noticeOf[e.Type]
 	if e.Type == approvals.EventApprovalDecision && decided[e.Action] != "" {
-		what = decided[e.Action] + printable(e.ReviewerID)
+		what = decided[e.Action] + visible.Line(e.ReviewerID)
 	}
 	if what == "" {
 		return
@@ -68,7 +78,7 @@ func (n *notices) event(e approvals.Event) {
 	defer n.mu.Unlock()
 	link := n.console + "/#/requests/" + e.RequestID
 	if n.terminal == nil || !readsKeys(n.terminal) {
-		fmt.Fprintf(n.out, "heldcall: %s %s: %s\n", printable(e.ToolName), what, link)
+		fmt.Fprintf(n.out, "heldcall: %s %s: %s\n", visible.Line(e.ToolName), what, link)
 		return
 	}
 	if show := notifier(); e.Type == approvals.EventApprovalRequired && show != nil && !n.showing {
@@ -82,7 +92,7 @@ const showWithin = 5 * time.Second
 
 // show runs the program that shows a notification. It does not get heldcall's
 // environment, in which there may be keys.
-func (n *notices) show(argv []string) {
+func (n *Notices) show(argv []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), showWithin)
 	defer cancel()
 	program := exec.CommandContext(ctx, argv[0], argv[1:]...)

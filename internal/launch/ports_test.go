@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ func TestPortsThatAreTakenMeanwhile(t *testing.T) {
 	var config app.Config
 	config.Proxy.Listen, config.Console.Listen, config.NATS.Listen = addresses[0], addresses[1], addresses[2]
 	tries := 0
-	started, notes, err := onFreePorts(config, func(config app.Config) (app.Config, error) {
+	started, notes, err := OnFreePorts(config, func(config app.Config) (app.Config, error) {
 		if tries++; tries == 1 {
 			neighbour, err := net.Listen("tcp", config.Console.Listen)
 			if err != nil {
@@ -40,7 +40,7 @@ func TestPortsThatAreTakenMeanwhile(t *testing.T) {
 	if strings.Count(notes, "is taken") != 1 || !strings.Contains(notes, "console.listen "+addresses[1]) {
 		t.Errorf("it says %q", notes)
 	}
-	if _, _, err := onFreePorts(config, func(app.Config) (int, error) { return 0, syscall.EADDRINUSE }); !errors.Is(err, syscall.EADDRINUSE) {
+	if _, _, err := OnFreePorts(config, func(app.Config) (int, error) { return 0, syscall.EADDRINUSE }); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("what always fails: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"slices"
@@ -9,10 +9,10 @@ import (
 	"github.com/heldcall/heldcall/app"
 )
 
-func TestChildEnvironment(t *testing.T) {
+func TestEnvironment(t *testing.T) {
 	f := func(proxy string, upstreams []app.Upstream, environment []string, want ...string) {
 		t.Helper()
-		got := childEnvironment(environment, proxy, &app.Config{Proxy: app.ProxyConfig{Upstreams: upstreams}})
+		got := Environment(environment, proxy, &app.Config{Proxy: app.ProxyConfig{Upstreams: upstreams}})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}

@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"os"
@@ -21,7 +21,7 @@ func TestEquipAgent(t *testing.T) {
 	f := func(note string, want []string, command ...string) {
 		t.Helper()
 		given := strings.Join(command, " ")
-		got, said := equipAgent(command, lookup, here)
+		got, said := EquipAgent(command, lookup, here)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", given, diff)
 		}
@@ -74,7 +74,7 @@ func TestEquipAgent(t *testing.T) {
 
 func TestNotGated(t *testing.T) {
 	for name, refused := range map[string]bool{"gemini": true, "/usr/bin/Gemini": true, "codex": false, "gemini-proxy": false} {
-		if err := notGated([]string{name}); (err != nil) != refused {
+		if err := CheckAgent([]string{name}); (err != nil) != refused {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

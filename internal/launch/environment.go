@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"net"
@@ -16,11 +16,11 @@ var ofReviewers = []string{"HELDCALL_CONSOLE", "HELDCALL_TOKEN", "HELDCALL_TOKEN
 // one may be a part of something else by chance.
 const shortKey = 8
 
-// withoutKeys is an environment with the stand-in for each key of an upstream in its
+// WithoutKeys returns an environment with the stand-in for each key of an upstream in its
 // place, and without the variables that hold secrets which heldcall alone uses.
-func withoutKeys(environment []string, standIns map[string]string, secrets []string) []string {
+func WithoutKeys(environment []string, standIns map[string]string, secrets []string) []string {
 	holds := func(value, key string) bool {
-		return value == key || len(key) >= shortKey && strings.Contains(value, key)
+		return value == key || (len(key) >= shortKey && strings.Contains(value, key))
 	}
 	var result []string
 	for _, entry := range environment {
@@ -41,12 +41,11 @@ func withoutKeys(environment []string, standIns map[string]string, secrets []str
 	return result
 }
 
-// childEnvironment points the usual clients of a model at the proxy. Where the
-// console is, and so where calls are approved, the command is not told, nor whose
-// token opens it.
-func childEnvironment(environment []string, proxy string, config *app.Config) []string {
-	root := "http://" + reachable(proxy)
-	openAI := root + openAIPrefix(config.Proxy.Upstreams)
+// Environment points the usual clients of a model at the proxy. It contains neither the
+// address of the console, where calls are approved, nor a token of it.
+func Environment(environment []string, proxy string, config *app.Config) []string {
+	root := "http://" + Reachable(proxy)
+	openAI := root + OpenAIPrefix(config.Proxy.Upstreams)
 	anthropic := root + anthropicPrefix(config.Proxy.Upstreams) // its clients add /v1 themselves
 	set := map[string]string{
 		"OPENAI_BASE_URL":           openAI,
@@ -76,20 +75,20 @@ func childEnvironment(environment []string, proxy string, config *app.Config) []
 	return result
 }
 
-// reachable is how this machine reaches an address that is listened on.
-func reachable(address string) string {
+// Reachable returns the address at which this machine reaches a listener.
+func Reachable(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return address
 	}
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+	if ip, err := netip.ParseAddr(host); host == "" || (err == nil && ip.IsUnspecified()) {
 		return net.JoinHostPort("127.0.0.1", port)
 	}
 	return address
 }
 
-// openAIPrefix is /v1 if that is served, else the first prefix.
-func openAIPrefix(upstreams []app.Upstream) string {
+// OpenAIPrefix returns /v1 if that is served, else the first prefix.
+func OpenAIPrefix(upstreams []app.Upstream) string {
 	first := ""
 	for i, u := range upstreams {
 		if u.Prefix == "/v1" {
@@ -103,9 +102,9 @@ func openAIPrefix(upstreams []app.Upstream) string {
 }
 
 // anthropicPrefix is the prefix of the first upstream at Anthropic, else what
-// openAIPrefix finds, without the /v1 at its end.
+// OpenAIPrefix finds, without the /v1 at its end.
 func anthropicPrefix(upstreams []app.Upstream) string {
-	prefix := openAIPrefix(upstreams)
+	prefix := OpenAIPrefix(upstreams)
 	i := slices.IndexFunc(upstreams, func(u app.Upstream) bool { return strings.Contains(u.Prefix+u.URL, "anthropic") })
 	if i >= 0 {
 		prefix = upstreams[i].Prefix

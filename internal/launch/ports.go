@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"errors"
@@ -13,10 +13,10 @@ import (
 // portTries bounds how often free ports are looked for.
 const portTries = 10
 
-// onFreePorts starts what listens where config says, or on free ports in place of those
-// that other programs hold, and says in notes of which. A port that another program
+// OnFreePorts starts what listens at the addresses of config, or on free ports in place of
+// those that other programs hold, which are listed in notes. A port that another program
 // takes between the look and the start is one of those the next time.
-func onFreePorts[T any](config app.Config, start func(app.Config) (T, error)) (started T, notes string, err error) {
+func OnFreePorts[T any](config app.Config, start func(app.Config) (T, error)) (started T, notes string, err error) {
 	for range portTries {
 		var free app.Config
 		if free, notes, err = withFreePorts(config); err != nil {
@@ -29,8 +29,8 @@ func onFreePorts[T any](config app.Config, start func(app.Config) (T, error)) (s
 	return started, notes, err
 }
 
-// withFreePorts replaces each port that another program holds by a free one, and
-// says so.
+// withFreePorts replaces each port that another program holds by a free one, and lists
+// them in notes.
 func withFreePorts(config app.Config) (free app.Config, notes string, err error) {
 	listeners := []struct {
 		key     string
@@ -41,16 +41,16 @@ func withFreePorts(config app.Config) (free app.Config, notes string, err error)
 		{"console.listen", &config.Console.Listen, "give it to the other commands with --console; heldcall's log names it"},
 		{"nats.listen", &config.NATS.Listen, "heldcall's log names it"},
 	}
-	var said strings.Builder
+	var lines strings.Builder
 	for _, l := range listeners {
-		if *l.address == "" || l.key == "nats.listen" && config.NATS.URL != "" {
+		if *l.address == "" || (l.key == "nats.listen" && config.NATS.URL != "") {
 			continue
 		}
 		ln, err := net.Listen("tcp", *l.address)
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
 			host, _, _ := net.SplitHostPort(*l.address)
-			fmt.Fprintf(&said, "heldcall: %s %s is taken; this run uses a free port (%s)\n", l.key, *l.address, l.hint)
+			fmt.Fprintf(&lines, "heldcall: %s %s is taken; this run uses a free port (%s)\n", l.key, *l.address, l.hint)
 			*l.address = net.JoinHostPort(host, "0")
 		case err != nil:
 			return config, "", fmt.Errorf("%s: %w", l.key, err)
@@ -58,5 +58,5 @@ func withFreePorts(config app.Config) (free app.Config, notes string, err error)
 			ln.Close()
 		}
 	}
-	return config, said.String(), nil
+	return config, lines.String(), nil
 }

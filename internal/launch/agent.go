@@ -1,6 +1,7 @@
-package main
+package launch
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,25 +10,25 @@ import (
 	"strings"
 )
 
-// agentName is the name of the agent that a command starts, without folder and
+// AgentName returns the name of the agent that a command starts, without folder and
 // extension.
-func agentName(command []string) string {
+func AgentName(command []string) string {
 	return strings.TrimSuffix(strings.ToLower(filepath.Base(command[0])), ".exe")
 }
 
-// notGated is why none of an agent's calls would be held, if that is so.
-func notGated(command []string) error {
-	if agentName(command) == "gemini" {
-		return usagef("gemini speaks Google's own API only, which heldcall does not gate: none of its calls would be held")
+// CheckAgent returns an error for a command of which no call would be held.
+func CheckAgent(command []string) error {
+	if AgentName(command) == "gemini" {
+		return errors.New("gemini speaks Google's own API only, which heldcall does not gate: none of its calls would be held")
 	}
 	return nil
 }
 
-// equipAgent gives a command what its agent needs to go through heldcall beside
-// the environment, and returns a note where that does not suffice. Commands of
-// agents that are not known stay as they are.
-func equipAgent(command []string, lookup func(string) (string, bool), openAI string) (equipped []string, note string) {
-	name := agentName(command)
+// EquipAgent adds the arguments to a command that its agent needs, beside the environment,
+// to go through heldcall, and returns a note where that does not suffice. Commands of
+// unknown agents stay as they are.
+func EquipAgent(command []string, lookup func(string) (string, bool), openAI string) (equipped []string, note string) {
+	name := AgentName(command)
 	if name == "codex" {
 		return equipCodex(command, lookup, openAI)
 	}
@@ -82,7 +83,7 @@ func equipCodex(command []string, lookup func(string) (string, bool), openAI str
 	return equipped, note
 }
 
-// codexSettings is where Codex keeps its settings.
+// codexSettings returns the file of Codex's settings.
 func codexSettings(lookup func(string) (string, bool)) string {
 	if home, ok := lookup("CODEX_HOME"); ok {
 		return filepath.Join(home, "config.toml")

@@ -1,0 +1,23 @@
+package oidc
+
+import "errors"
+
+var (
+	// ErrUnavailable reports that the provider did not answer, or not as one.
+	ErrUnavailable = errors.New("the OpenID Connect provider is not available")
+	// ErrUnknown reports that no sign-in of this browser waits for the code: it took
+	// too long, has ended, or began elsewhere.
+	ErrUnknown = errors.New("no sign-in of this browser waits for this code")
+	// ErrRejected reports that the provider refused the code, or that its answer proves
+	// nobody's identity.
+	ErrRejected = errors.New("the provider's answer does not prove who you are")
+)
+
+// RefusedError reports that a person is known, and may not sign in.
+type RefusedError struct {
+	Who    string // "" if even that was missing
+	Reason string
+}
+
+// Error returns the reason.
+func (e *RefusedError) Error() string { return e.Reason }

@@ -1,0 +1,181 @@
+// Package launch starts an agent's command beside a heldcall of its own, for `heldcall
+// run`: [Prepare] keeps the command from deciding on its own calls, [Environment] and
+// [EquipAgent] point it at the proxy, [OnFreePorts] starts heldcall, [Run] runs the command,
+// and [Notices] report held calls meanwhile.
+package launch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/charmbracelet/x/term"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/internal/visible"
+)
+
+// Options are what a [Setup] is made of.
+type Options struct {
+	Config     app.Config
+	ConfigFile string // "": none
+	LogFile    string // of heldcall's own log; "": standard error or, on a terminal, a file beside the state
+	TokenFile  string // that the token is written to; "": none
+	In, Out    any    // standard input and output of the command
+}
+
+// Setup is what one `heldcall run` makes of the configuration, so that its command cannot
+// decide on its own calls.
+type Setup struct {
+	Config   app.Config
+	StandIns map[string]string // keys that the command gets, by those of upstreams
+	Token    string            // that the console and NATS want; "": there are reviewers
+	LogFile  string            // "": the log goes to standard error
+	Terminal *os.File          // that the command may draw on; nil: none
+	Exposed  []string          // heldcall's files in the folder of the command
+	Notes    string            // for people, in lines
+}
+
+// Prepare makes the setup for a command that is to run in the current folder.
+func Prepare(o Options) (*Setup, error) {
+	work, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find the current folder: %w", err)
+	}
+	u := &Setup{Config: o.Config, LogFile: o.LogFile, Terminal: sharedTerminal(o.In, o.Out)}
+	state := StateFolder(os.LookupEnv, work)
+	u.chooseState(state)
+	if u.Terminal != nil && u.LogFile == "" && state != "" {
+		if err := os.MkdirAll(state, 0o700); err != nil {
+			return nil, fmt.Errorf("make the folder of this run: %w", err)
+		}
+		u.LogFile = filepath.Join(state, "heldcall.log")
+		u.Notes += "heldcall: the log is in " + visible.Line(u.LogFile) + "\n"
+	}
+	u.StandIns, u.Token = u.Config.StandIns(), u.Config.AskLocal()
+	if o.TokenFile != "" && u.Token != "" {
+		if err := WriteToken(o.TokenFile, u.Token); err != nil {
+			return nil, fmt.Errorf("write the token: %w", err)
+		}
+	}
+	if err := u.protect(work, o.ConfigFile, o.TokenFile); err != nil {
+		return nil, err
+	}
+	if u.LogFile != "" { // so that the warning is seen
+		for _, file := range u.Exposed {
+			u.Notes += fmt.Sprintf("heldcall: %s: %s\n", exposure, visible.Line(file))
+		}
+	}
+	return u, nil
+}
+
+// exposure is the warning of a file that programs of the command can change.
+const exposure = "a file of heldcall is in the folder in which the command works: its tools are kept from writing to it, its programs are not (docs/hardening.md)"
+
+// chooseState keeps the state of the run out of the folder in which the command works,
+// unless the configuration names its folder or an earlier version has put it there.
+func (u *Setup) chooseState(folder string) {
+	n := &u.Config.NATS
+	if n.URL != "" || n.DirNamed || folder == "" {
+		return
+	}
+	if _, err := os.Stat(filepath.Join(n.Dir, "heldcall.lock")); err == nil {
+		u.Notes += fmt.Sprintf("heldcall: the state is in %s, as before; without that folder it would be in %s\n", visible.Line(n.Dir), visible.Line(folder))
+		return
+	}
+	n.Dir = folder
+}
+
+// StateFolder returns the folder for the state of the runs in a folder, "" if the user has
+// no home folder.
+func StateFolder(lookup func(string) (string, bool), work string) string {
+	base, _ := lookup("XDG_STATE_HOME")
+	if !filepath.IsAbs(base) {
+		home := homeFolder(lookup)
+		if home == "" {
+			return ""
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	sum := sha256.Sum256([]byte(work))
+	return filepath.Join(base, "heldcall", "run", hex.EncodeToString(sum[:8]))
+}
+
+// protect keeps tools of the command from writing to heldcall's files, and finds those
+// in its folder.
+func (u *Setup) protect(work string, others ...string) error {
+	n := u.Config.NATS
+	files := append([]string{u.Config.Policy.File, n.Creds, n.NKey, n.TLS.Key}, others...)
+	for _, client := range u.Config.Proxy.Clients {
+		files = append(files, client.Policy)
+	}
+	if n.URL == "" {
+		files = append(files, n.Dir)
+	}
+	u.Config.Policy.WorkDir = work
+	for _, file := range files {
+		if file == "" {
+			continue
+		}
+		whole, err := filepath.Abs(file)
+		if err != nil {
+			return fmt.Errorf("find %s: %w", file, err)
+		}
+		u.Config.Policy.Protected = append(u.Config.Policy.Protected, whole)
+		if _, err := os.Stat(whole); below(work, whole) && (err == nil || file == n.Dir) {
+			u.Exposed = append(u.Exposed, whole)
+		}
+	}
+	return nil
+}
+
+// below reports whether a file is in a folder, at any depth.
+func below(folder, file string) bool {
+	relative, err := filepath.Rel(folder, file)
+	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
+}
+
+// Warn logs the files of heldcall that the agent could change.
+func (u *Setup) Warn(log *slog.Logger) {
+	for _, file := range u.Exposed {
+		log.Warn(exposure, "file", file)
+	}
+}
+
+// Introduction names the page on which people decide, and the token for it.
+func (u *Setup) Introduction(console string) string {
+	if u.Token == "" {
+		return fmt.Sprintf("heldcall: approve calls at %s\n", console)
+	}
+	return fmt.Sprintf("heldcall: approve calls at %s/#token=%s\nheldcall: other commands need HELDCALL_TOKEN=%s, or --token-file\n", console, u.Token, u.Token)
+}
+
+// sharedTerminal returns the terminal that the command reads and writes beside heldcall,
+// nil if it does not.
+func sharedTerminal(stdin, stdout any) *os.File {
+	in, isFile := stdin.(*os.File)
+	out, alsoFile := stdout.(*os.File)
+	if !isFile || !alsoFile || !term.IsTerminal(in.Fd()) || !term.IsTerminal(out.Fd()) {
+		return nil
+	}
+	return in
+}
+
+// WriteToken writes a token into a new file that nobody else reads, in place of one of
+// the same name.
+func WriteToken(file, token string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(token + "\n")
+	return errors.Join(err, f.Close())
+}

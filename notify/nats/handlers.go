@@ -1,0 +1,119 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
+)
+
+// Gate is what this channel needs of [gate.Gate].
+type Gate interface {
+	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
+	Request(ctx context.Context, id string) (approvals.Request, error)
+	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
+	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
+	Runs() []approvals.Run
+	RunByID(id string) (approvals.Run, error)
+}
+
+// Grants is what this channel needs of [grants.Grants].
+type Grants interface {
+	Grant(id string) (approvals.Grant, error)
+	Grants(f approvals.GrantFilter) approvals.GrantPage
+	Add(ctx context.Context, g approvals.Grant) (approvals.Grant, error)
+	Revoke(ctx context.Context, id, reviewer, channel string) (approvals.Grant, error)
+	Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error)
+}
+
+// channelName is the channel of decisions over NATS, as their records name it.
+const channelName = "nats"
+
+// errUnknownReviewer refuses a reviewer token that is nobody's.
+var errUnknownReviewer = errors.New("is not the name of a reviewer")
+
+// handlers answer the endpoints.
+type handlers struct {
+	gate      Gate
+	grants    Grants
+	reviewers *reviewers.Directory // nil: only "local" decides
+	maxReply  func() int64         // bytes that the connection takes
+}
+
+// message is a message on an endpoint.
+type message struct {
+	reviewer reviewers.Reviewer // whose token the subject has, if one
+	id       string             // its last token then
+	payload  []byte
+}
+
+// target reads the reviewer and the id from heldcall.v1.{verb}.{reviewer}.{id}.
+// The reviewer must have the role.
+func (h *handlers) target(subject string, needed reviewers.Role) (who reviewers.Reviewer, id string, err error) {
+	tokens := strings.Split(subject, ".")
+	if len(tokens) != 5 {
+		return who, "", &approvals.InvalidError{Field: "subject", Reason: fmt.Sprintf("%q has %d tokens, not 5", subject, len(tokens))}
+	}
+	if who, err = h.reviewer(tokens[3]); err != nil {
+		return who, "", err
+	}
+	if !who.Role.Includes(needed) {
+		return who, "", &approvals.ForbiddenError{Reviewer: who.Name, Reason: fmt.Sprintf("it takes the role %s, and theirs is %s", needed, who.Role)}
+	}
+	if id, err = subjects.ParseToken(tokens[4]); err != nil {
+		return who, "", &approvals.InvalidError{Field: "subject", Reason: err.Error()}
+	}
+	return who, id, nil
+}
+
+// reviewer returns the reviewer that a token of a subject names.
+func (h *handlers) reviewer(token string) (reviewers.Reviewer, error) {
+	if h.reviewers == nil {
+		if token == reviewers.LocalName {
+			return reviewers.Local(), nil
+		}
+		return reviewers.Reviewer{}, fmt.Errorf("%q %w; until reviewers are configured only %q decides", token, errUnknownReviewer, reviewers.LocalName)
+	}
+	name, err := subjects.ParseToken(token)
+	if err != nil {
+		return reviewers.Reviewer{}, &approvals.InvalidError{Field: "subject", Reason: err.Error()}
+	}
+	who, known := h.reviewers.ByName(name)
+	if !known {
+		return reviewers.Reviewer{}, fmt.Errorf("%q %w of console.reviewers", name, errUnknownReviewer)
+	}
+	return who, nil
+}
+
+// byID is the payload that names one record.
+type byID struct {
+	ID string `json:"id"`
+}
+
+func readID(payload []byte) (string, error) {
+	var query byID
+	if err := readQuery(payload, &query); err != nil {
+		return "", err
+	}
+	if query.ID == "" {
+		return "", &approvals.InvalidError{Field: "id", Reason: "it is missing"}
+	}
+	return query.ID, nil
+}
+
+// readQuery reads a query strictly: a misspelt filter must not list everything.
+func readQuery(payload []byte, query any) error {
+	if len(payload) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(payload, query, json.RejectUnknownMembers(true)); err != nil {
+		return &approvals.InvalidError{Field: "payload", Reason: err.Error()}
+	}
+	return nil
+}

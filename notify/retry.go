@@ -1,0 +1,57 @@
+package notify
+
+import (
+	"errors"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+const (
+	// busyPause is the wait for a card that another worker or replica is delivering.
+	busyPause = 100 * time.Millisecond
+	// giveUpAfter is how long a delivery is tried again.
+	giveUpAfter = 24 * time.Hour
+)
+
+// retrier is the stage that decides what follows an attempt.
+type retrier struct {
+	channel *channel
+	queue   *queue
+}
+
+// done removes an item whose events have been delivered.
+func (r *retrier) done(it *item, events []approvals.Event) {
+	for _, m := range r.queue.finish(it, events) {
+		m.Done()
+	}
+}
+
+// failed decides when an item is tried again.
+func (r *retrier) failed(it *item, events []approvals.Event, err error) {
+	if errors.Is(err, errBusy) {
+		r.queue.later(it, time.Now().Add(busyPause))
+		return
+	}
+	it.attempts++
+	var after *RetryAfterError
+	var permanent *PermanentError
+	switch {
+	case errors.As(err, &permanent), time.Since(it.since) > giveUpAfter:
+		r.channel.metrics.count(outcomeRefused)
+		r.channel.log.Error("a card cannot be brought up to date; it is left as it is", "card", it.key, "error", err)
+		r.done(it, events)
+		return
+	case errors.As(err, &after):
+		at := time.Now().Add(bounded(after.After, it.attempts))
+		r.queue.pauseUntil(at)
+		r.queue.later(it, at)
+	default:
+		r.queue.later(it, time.Now().Add(pause(it.attempts)))
+	}
+	r.channel.metrics.count(outcomeFailed)
+	r.channel.metrics.retries.Inc()
+	if it.attempts == 1 || it.attempts%10 == 0 {
+		r.channel.log.Warn("a delivery has failed and is tried again", "card", it.key, "attempts", it.attempts, "error", err)
+	}
+}
