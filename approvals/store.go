@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -18,6 +19,14 @@ type Stored struct {
 // the store wrap [ErrStoreUnavailable]; a record beyond the store's limit is
 // [ErrTooLarge]. Implementations are safe for concurrent use.
 type Store interface {
+	RequestStore
+	EventStore
+	RunStore
+	DelegationStore
+}
+
+// RequestStore is the part of a [Store] that has the requests.
+type RequestStore interface {
 	// CreateRequest records a request that must not exist yet ([ErrConflict]).
 	CreateRequest(ctx context.Context, r Request) (revision uint64, err error)
 	// GetRequest reads a request, or fails with [ErrUnknownRequest].
@@ -38,7 +47,10 @@ type Store interface {
 	// PublishRequest tells bots of a request. A second call for the same
 	// request does nothing.
 	PublishRequest(ctx context.Context, r Request) error
+}
 
+// EventStore is the part of a [Store] that has the audit log.
+type EventStore interface {
 	// AppendEvents adds to the audit chain.
 	AppendEvents(ctx context.Context, events ...Event) error
 	// EnsureEvent appends an event unless one with its id is in the chain.
@@ -48,7 +60,10 @@ type Store interface {
 	Events(ctx context.Context, from uint64) iter.Seq2[Event, error]
 	// LastSeq is the sequence number of the latest event, 0 for none.
 	LastSeq(ctx context.Context) (uint64, error)
+}
 
+// RunStore is the part of a [Store] that has the runs.
+type RunStore interface {
 	// PutRun replaces a run if it still stands at the revision (0: it must not
 	// exist), else it fails with [ErrConflict].
 	PutRun(ctx context.Context, r Run, revision uint64) error
@@ -56,7 +71,10 @@ type Store interface {
 	GetRun(ctx context.Context, id string) (r Run, revision uint64, err error)
 	// WatchRuns is WatchRequests for runs.
 	WatchRuns(ctx context.Context, changed func(Run), loaded func()) error
+}
 
+// DelegationStore is the part of a [Store] that has the delegations.
+type DelegationStore interface {
 	// PutDelegation, GetDelegation and WatchDelegations are the same for
 	// delegations; one that is not recorded is [ErrUnknownDelegation].
 	PutDelegation(ctx context.Context, d Delegation, revision uint64) error
@@ -95,6 +113,14 @@ type Filter struct {
 	Text      string // words, all of which stand in the request: see [Search]
 	Cursor    string
 	Limit     int
+}
+
+// Check refuses a filter with a text that is too long, by an [*InvalidError].
+func (f *Filter) Check() error {
+	if len(f.Text) > maxSearch {
+		return &InvalidError{"q", fmt.Sprintf("has %d bytes, the limit is %d; search for fewer words", len(f.Text), maxSearch)}
+	}
+	return nil
 }
 
 // Matches reports whether a request is one that the filter selects, its text
