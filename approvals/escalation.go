@@ -35,7 +35,7 @@ func (r *Request) Escalate(now, due time.Time) bool {
 	did := false
 	r.Demands = slices.Clone(r.Demands)
 	for i, e := range r.escalations() {
-		if e == nil || e.EscalatedAt != nil || !r.Waits(i) || e.At.After(now) && e.At.After(due) {
+		if e == nil || e.EscalatedAt != nil || !r.Waits(i) || (e.At.After(now) && e.At.After(due)) {
 			continue
 		}
 		did = true

@@ -27,7 +27,7 @@ var narrowestFirst = [...]GrantScope{GrantSession, GrantAgent, GrantUser, GrantT
 // first. Without a session id there is no scope session.
 func (r *Request) GrantScopesOf() []GrantScope {
 	return slices.DeleteFunc(slices.Clone(narrowestFirst[:]), func(s GrantScope) bool {
-		return len(r.RememberScopes) > 0 && !slices.Contains(r.RememberScopes, s) || s == GrantSession && r.SessionID == ""
+		return (len(r.RememberScopes) > 0 && !slices.Contains(r.RememberScopes, s)) || (s == GrantSession && r.SessionID == "")
 	})
 }
 

@@ -102,7 +102,7 @@ func (p *DecisionPayload) action() (Action, error) {
 		if action == "" {
 			action = says
 		}
-		if agrees := says == action || approves(says) && approves(action) || denies(says) && denies(action); !agrees {
+		if agrees := says == action || (approves(says) && approves(action)) || (denies(says) && denies(action)); !agrees {
 			return "", &InvalidError{word.name, fmt.Sprintf("%t contradicts the rest of the decision (%s)", *word.yes, action)}
 		}
 	}
