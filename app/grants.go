@@ -222,7 +222,7 @@ func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
 		Store: a.store, Judge: a.grants, Log: a.log.With("component", "grants"), Kept: a.grants.keep, Dropped: a.grants.drop,
 	}
 	if a.reviewers != nil {
-		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
+		o.NoSelfApproval, o.Profile = !a.config.Console.SelfApproval, a.reviewers.Profile
 	}
 	for _, c := range a.config.Proxy.Clients {
 		o.Principals = append(o.Principals, c.principal())

@@ -51,7 +51,7 @@ func (a *App) startGate(ctx context.Context, running *lifecycle) error {
 		Grants: a.book,
 	}
 	if a.reviewers != nil {
-		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
+		o.NoSelfApproval, o.Profile = !a.config.Console.SelfApproval, a.reviewers.Profile
 	}
 	a.gate = gate.New(o)
 	running.background("gate", a.gate.Run)

@@ -26,8 +26,8 @@ func (r *Request) Approvals(demand int) []Decision {
 	})
 }
 
-// Tally says how many approvals a request that waits has, and how many it wants.
-func (r *Request) Tally() string {
+// ApprovalCount says how many approvals a request that waits has, and how many it wants.
+func (r *Request) ApprovalCount() string {
 	if len(r.Demands) == 0 {
 		return fmt.Sprintf("%d of %d approvals", len(r.Decisions), r.RequiredApprovals)
 	}
@@ -65,8 +65,8 @@ func (r *Request) Missing() string {
 	return strings.Join(parts, " and ")
 }
 
-// Wanted says of each demand, in one line, what it wants and what it has.
-func (r *Request) Wanted() []string {
+// DemandLines says of each demand, in one line, what it wants and what it has.
+func (r *Request) DemandLines() []string {
 	lines := make([]string, len(r.Demands))
 	for i, d := range r.Demands {
 		given := r.Approvals(i)
@@ -93,9 +93,9 @@ func (r *Request) demands() []Demand {
 	return []Demand{{Rule: r.Rule, Reviewers: r.Reviewers, RequiredApprovals: r.RequiredApprovals, Escalation: r.Details.Escalation}}
 }
 
-// SettleDemands makes a new request say of all its demands together who may decide it
+// NormalizeDemands makes a new request say of all its demands together who may decide it
 // and how many at least have to, and leaves escalations out that add nobody.
-func (r *Request) SettleDemands() {
+func (r *Request) NormalizeDemands() {
 	if len(r.Demands) == 0 {
 		return
 	}
@@ -116,8 +116,8 @@ func (r *Request) SettleDemands() {
 	}
 }
 
-// asked are the demands as they were when the request was new.
-func (r *Request) asked() []Demand {
+// originalDemands returns the demands as they were when the request was new.
+func (r *Request) originalDemands() []Demand {
 	first := slices.Clone(r.Demands)
 	for i := range first {
 		d := &first[i]
@@ -147,8 +147,8 @@ func (r *Request) CountsFor(d *Decision, groups []string) (fills []int, again st
 	return fills, again
 }
 
-// fill notes for which demands an approval counts. It refuses one that counts for none.
-func (r *Request) fill(d *Decision, groups []string) error {
+// permitApproval notes for which demands an approval counts. It refuses one that counts for none.
+func (r *Request) permitApproval(d *Decision, groups []string) error {
 	fills, again := r.CountsFor(d, groups)
 	switch {
 	case len(fills) > 0:
@@ -157,15 +157,15 @@ func (r *Request) fill(d *Decision, groups []string) error {
 		}
 		return nil
 	case again == d.ReviewerID:
-		return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already; %s", again, r.missing())}
+		return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already; %s", again, r.waitsFor())}
 	case again != "":
-		return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already, and %s counts as the same person here; %s", again, d.ReviewerID, r.missing())}
+		return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already, and %s counts as the same person here; %s", again, d.ReviewerID, r.waitsFor())}
 	}
-	return &ForbiddenError{d.ReviewerID, "what their groups were asked for is approved already; " + r.missing()}
+	return &ForbiddenError{d.ReviewerID, "what their groups were asked for is approved already; " + r.waitsFor()}
 }
 
-// missing says who else has to approve.
-func (r *Request) missing() string {
+// waitsFor returns who else has to approve.
+func (r *Request) waitsFor() string {
 	if len(r.Demands) == 0 {
 		return fmt.Sprintf("%d different reviewers are required", r.RequiredApprovals)
 	}
@@ -178,8 +178,8 @@ func (r *Request) missing() string {
 	return "it waits for " + strings.Join(open, ", and for ")
 }
 
-// Filled reports whether every demand has its approvals.
-func (r *Request) Filled() bool {
+// HasApprovals reports whether every demand has its approvals.
+func (r *Request) HasApprovals() bool {
 	for i := range r.demands() {
 		if r.Waits(i) {
 			return false
@@ -188,9 +188,9 @@ func (r *Request) Filled() bool {
 	return true
 }
 
-// wholly refuses a decision that leaves no room for another's, an edit or one for
+// permitAlone refuses a decision that leaves no room for another's, an edit or one for
 // always, by who is not in the groups of every demand.
-func (r *Request) wholly(d *Decision, groups []string) error {
+func (r *Request) permitAlone(d *Decision, groups []string) error {
 	for _, demand := range r.Demands {
 		if !MemberOf(groups, demand.Reviewers) {
 			return &ForbiddenError{d.ReviewerID, fmt.Sprintf("members of %s decide this request too, so use approve or deny", strings.Join(demand.Reviewers, " or "))}
@@ -199,10 +199,10 @@ func (r *Request) wholly(d *Decision, groups []string) error {
 	return nil
 }
 
-// Widened refuses an edit that makes a call of it which other rules ask about, unless
+// PermitEdit refuses an edit that makes a call of it which other rules ask about, unless
 // who edits is in their groups and enough for them alone. wants are the demands that
 // the edited call would have.
-func (r *Request) Widened(d *Decision, wants []Demand) error {
+func (r *Request) PermitEdit(d *Decision, wants []Demand) error {
 	for _, want := range wants {
 		if want.RequiredApprovals > 1 {
 			return &InvalidError{"modified_args", fmt.Sprintf("%d approvals are required of such arguments (%s): deny, and let the agent make that call", want.RequiredApprovals, want.Rule)}

@@ -187,9 +187,9 @@ func (r *Request) FinalDecision() (Decision, bool) {
 	return r.Decisions[len(r.Decisions)-1], true
 }
 
-// Silence says what becomes of the call of a request that nobody answers in time:
+// TimeoutOutcome says what becomes of the call of a request that nobody answers in time:
 // "not run" or "run".
-func (r *Request) Silence() string {
+func (r *Request) TimeoutOutcome() string {
 	if r.OnTimeout == OnTimeoutApprove {
 		return "run"
 	}

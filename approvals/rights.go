@@ -22,9 +22,9 @@ func (r *Request) Permit(d *Decision, groups []string, noSelfApproval bool) erro
 	}
 	switch d.Action {
 	case ActionApprove:
-		return r.fill(d, groups)
+		return r.permitApproval(d, groups)
 	case ActionModifyArgs, ActionAllowAlways, ActionDenyAlways:
-		return r.wholly(d, groups)
+		return r.permitAlone(d, groups)
 	}
 	return nil
 }

@@ -223,7 +223,7 @@ func (x *exchange) approved(h *hearing, d approvals.Decision, judged Policy) {
 	}
 	v := x.judgeCall(judged, c)
 	refused := v.Action == policy.Deny
-	if !refused && fate == intercept.Edit && h.request.Widened(&d, v.Wants()) != nil {
+	if !refused && fate == intercept.Edit && h.request.PermitEdit(&d, v.Wants()) != nil {
 		refused, v.Reason = true, "With the arguments that a reviewer has given it, other reviewers decide it."
 	}
 	if refused {

@@ -72,7 +72,7 @@ func (d *decider) apply(r *approvals.Request, one approvals.Decision) error {
 		}
 	}
 	r.Decisions = append(r.Decisions, one)
-	if one.Action == approvals.ActionApprove && !r.Filled() {
+	if one.Action == approvals.ActionApprove && !r.HasApprovals() {
 		return nil // it stays pending
 	}
 	finish(r, status, d.now())
@@ -124,7 +124,7 @@ func (d *decider) edit(r *approvals.Request, one *approvals.Decision) error {
 	case err != nil:
 		return &approvals.InvalidError{Field: editedField, Reason: err.Error()}
 	}
-	return r.Widened(one, wants)
+	return r.PermitEdit(one, wants)
 }
 
 // remember completes a decision that is to be remembered with the terms of its grant, so

@@ -25,7 +25,7 @@ type delegations struct {
 	ids      *approvals.IDSource
 	// profile returns the groups and the user of a reviewer; nobody is known without
 	// a directory.
-	profile func(reviewer string) (approvals.Standing, bool)
+	profile func(reviewer string) (approvals.ReviewerProfile, bool)
 
 	mu   sync.Mutex
 	byID map[string]approvals.Delegation

@@ -36,9 +36,9 @@ type Options struct {
 	// NoSelfApproval keeps reviewers from approving requests of agents that act for
 	// themselves. They may deny them.
 	NoSelfApproval bool
-	// Standing returns the groups and the user of a reviewer, for those who decide in
+	// Profile returns the groups and the user of a reviewer, for those who decide in
 	// their place. Nil: nobody can delegate.
-	Standing func(reviewer string) (approvals.Standing, bool)
+	Profile func(reviewer string) (approvals.ReviewerProfile, bool)
 }
 
 // Gate asks people, waits and wakes: it records requests, decides each of them
@@ -66,8 +66,8 @@ func New(o Options) *Gate {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Standing == nil {
-		o.Standing = func(string) (approvals.Standing, bool) { return approvals.Standing{}, false }
+	if o.Profile == nil {
+		o.Profile = func(string) (approvals.ReviewerProfile, bool) { return approvals.ReviewerProfile{}, false }
 	}
 	g := &Gate{store: o.Store, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now, ready: make(chan struct{})}
 	ids := &approvals.IDSource{}
@@ -84,7 +84,7 @@ func New(o Options) *Gate {
 		byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
 	}
 	g.delegations = &delegations{
-		store: o.Store, recorder: g.recorder, now: o.Now, ids: ids, profile: o.Standing, byID: map[string]approvals.Delegation{},
+		store: o.Store, recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
 	}
 	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids}
 	g.decider = &decider{

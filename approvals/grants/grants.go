@@ -41,11 +41,11 @@ type Options struct {
 	Dropped func(id string)
 	// NoSelfApproval keeps reviewers from allowing calls of agents that act for
 	// themselves: see gate.Options. Principals are those in the configuration, which a
-	// grant for a tenant covers. Standing returns the groups and the user of a reviewer;
+	// grant for a tenant covers. Profile returns the groups and the user of a reviewer;
 	// nil: nobody is known.
 	NoSelfApproval bool
 	Principals     []approvals.Principal
-	Standing       func(name string) (approvals.Standing, bool)
+	Profile        func(name string) (approvals.ReviewerProfile, bool)
 }
 
 // Grants keeps a copy of the grants in memory that follows the store, so that no call
@@ -79,7 +79,7 @@ type storedGrant struct {
 func New(o Options) *Grants {
 	gs := &Grants{
 		store: o.Store, judge: o.Judge, now: o.Now, log: o.Log, kept: o.Kept, dropped: o.Dropped,
-		rights: rights{o.NoSelfApproval, o.Principals, o.Standing},
+		rights: rights{o.NoSelfApproval, o.Principals, o.Profile},
 		ready:  make(chan struct{}), byID: map[string]storedGrant{}, removed: map[string]time.Time{}, used: map[string]use{},
 	}
 	if gs.now == nil {
@@ -95,7 +95,7 @@ func New(o Options) *Grants {
 		gs.dropped = func(string) {}
 	}
 	if gs.rights.profile == nil {
-		gs.rights.profile = func(string) (approvals.Standing, bool) { return approvals.Standing{}, false }
+		gs.rights.profile = func(string) (approvals.ReviewerProfile, bool) { return approvals.ReviewerProfile{}, false }
 	}
 	return gs
 }

@@ -11,7 +11,7 @@ import (
 type rights struct {
 	noSelfApproval bool
 	principals     []approvals.Principal
-	profile        func(reviewer string) (approvals.Standing, bool)
+	profile        func(reviewer string) (approvals.ReviewerProfile, bool)
 }
 
 // check keeps a reviewer from allowing calls of agents that act for themselves, or for

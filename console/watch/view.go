@@ -110,7 +110,7 @@ func (m Model) headline() string {
 	if !m.detail || r == nil {
 		return styles.dim.Render(cut(row("AGE", "RISK", "LEFT", "AGENT", "TOOL", "PREVIEW"), m.width))
 	}
-	stands := elapsed.Left(r.ExpiresAt.Sub(m.now)) + " left, then " + r.Silence()
+	stands := elapsed.Left(r.ExpiresAt.Sub(m.now)) + " left, then " + r.TimeoutOutcome()
 	if r.Status.Final() {
 		stands = ending(r)
 	}

@@ -132,7 +132,7 @@ func (m manner) who(r *approvals.Request) string {
 
 // ends says until when people can decide, and what becomes of the call then.
 func ends(r *approvals.Request) string {
-	return "Until " + moment(r.ExpiresAt) + "; if nobody answers, it is " + r.Silence() + "."
+	return "Until " + moment(r.ExpiresAt) + "; if nobody answers, it is " + r.TimeoutOutcome() + "."
 }
 
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
