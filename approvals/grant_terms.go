@@ -43,8 +43,8 @@ func (r *Request) DefaultGrant() *GrantTerms {
 	return &GrantTerms{Patterns: append([]string{}, exact...), Scope: scopes[0], Expires: DefaultGrantTime.String()}
 }
 
-// Whose says in words whose calls a grant of a scope covers that is made for the request,
-// such as "this session" or "every agent of the user ann".
+// Whose returns a text of whose calls a grant of a scope covers that is made for the
+// request, such as "this session" or "every agent of the user ann".
 func (r *Request) Whose(s GrantScope) string {
 	user := "the user " + r.Principal.User
 	if r.Principal.User == "" {

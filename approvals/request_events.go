@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// RequestEvents are the events that a request as it stands has given rise to.
-// They follow from the record alone, ids included: whoever finds one
-// missing after a crash writes the very same one.
+// RequestEvents returns the events of a request up to its current state. They follow from
+// the record alone, ids included: any replica that finds one missing after a crash
+// writes the same one.
 func RequestEvents(r *Request) []Event {
 	events := []Event{requestEvent(r, EventApprovalRequired, 0, r.CreatedAt)}
 	events[0].Before, events[0].Demands = r.Arguments, r.originalDemands()

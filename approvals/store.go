@@ -14,7 +14,7 @@ type Stored struct {
 	At       time.Time // when this revision was written, UTC
 }
 
-// Store is the durable state behind a gate. Every method that writes returns
+// Store is the durable state of a gate. Every method that writes returns
 // only when the write will survive the death of the process. Failures to reach
 // the store wrap [ErrStoreUnavailable]; a record beyond the store's limit is
 // [ErrTooLarge]. Implementations are safe for concurrent use.
@@ -31,7 +31,7 @@ type RequestStore interface {
 	CreateRequest(ctx context.Context, r Request) (revision uint64, err error)
 	// GetRequest reads a request, or fails with [ErrUnknownRequest].
 	GetRequest(ctx context.Context, id string) (Stored, error)
-	// UpdateRequest replaces a request if it still stands at the revision, else
+	// UpdateRequest replaces a request if it is still at the revision, else
 	// it fails with [ErrConflict]. A write whose outcome was lost on the way is
 	// resolved before it returns.
 	UpdateRequest(ctx context.Context, r Request, revision uint64) (newRevision uint64, err error)
@@ -40,11 +40,11 @@ type RequestStore interface {
 	// looked through many: such a page may be short, or empty, and yet not the last.
 	ListRequests(ctx context.Context, f Filter) (Page, error)
 	// WatchRequests calls changed with everything recorded, then loaded once,
-	// then changed with every write as it happens, whoever wrote it. It calls
+	// then changed with every write as it happens, by any replica. It calls
 	// from one goroutine, sees each revision once, outlives reconnects, and
 	// returns when the context ends.
 	WatchRequests(ctx context.Context, changed func(Stored), loaded func()) error
-	// PublishRequest tells bots of a request. A second call for the same
+	// PublishRequest publishes a request to bots. A second call for the same
 	// request does nothing.
 	PublishRequest(ctx context.Context, r Request) error
 }
@@ -64,7 +64,7 @@ type EventStore interface {
 
 // RunStore is the part of a [Store] that has the runs.
 type RunStore interface {
-	// PutRun replaces a run if it still stands at the revision (0: it must not
+	// PutRun replaces a run if it is still at the revision (0: it must not
 	// exist), else it fails with [ErrConflict].
 	PutRun(ctx context.Context, r Run, revision uint64) error
 	// GetRun reads a run, or fails with [ErrUnknownRun].
@@ -82,10 +82,10 @@ type DelegationStore interface {
 	WatchDelegations(ctx context.Context, changed func(Delegation), loaded func()) error
 }
 
-// GrantStore is the durable state behind grants. What [Store] says of its
-// methods holds of these too.
+// GrantStore is the durable state of grants. The rules for the methods of a [Store] are
+// those for its methods.
 type GrantStore interface {
-	// PutGrant replaces a grant that stands at the revision (0: it never existed),
+	// PutGrant replaces a grant that is at the revision (0: it never existed),
 	// else it fails with [ErrConflict]. One that was deleted stays so.
 	PutGrant(ctx context.Context, g Grant, revision uint64) (newRevision uint64, err error)
 	// GetGrant reads a grant, or fails with [ErrUnknownGrant].
@@ -110,7 +110,7 @@ type Filter struct {
 	SessionID string
 	RunID     string
 	Risk      Risk
-	Text      string // words, all of which stand in the request: see [Search]
+	Text      string // words that are all in the request: see [Search]
 	Cursor    string
 	Limit     int
 }

@@ -23,8 +23,7 @@ type delegations struct {
 	recorder *recorder
 	now      func() time.Time
 	ids      *approvals.IDSource
-	// profile returns the groups and the user of a reviewer; nobody is known without
-	// a directory.
+	// profile returns the groups and the user of a reviewer; see Options.
 	profile func(reviewer string) (approvals.ReviewerProfile, bool)
 
 	mu   sync.Mutex

@@ -37,7 +37,7 @@ type Options struct {
 	// themselves. They may deny them.
 	NoSelfApproval bool
 	// Profile returns the groups and the user of a reviewer, for those who decide in
-	// their place. Nil: nobody can delegate.
+	// their place. Nil: no reviewer can delegate.
 	Profile func(reviewer string) (approvals.ReviewerProfile, bool)
 }
 

@@ -29,13 +29,12 @@ type requester interface {
 	detach(h *Hold)
 }
 
-// Done is closed when every request of the hold is final, or when [Hold.Err]
-// says why that cannot be waited for. It is never closed after [Hold.Detach].
+// Done is closed when every request of the hold is final, or when [Hold.Err] has an
+// error. It is never closed after [Hold.Detach].
 func (h *Hold) Done() <-chan struct{} { return h.done }
 
 // Err is nil unless the hold ended without an answer: the store could not be
-// reached for so long after a deadline that nobody can know how the request
-// ended. It wraps [approvals.ErrStoreUnavailable]; nothing may be released then.
+// reached for so long after a deadline that the end of the request is unknown. It wraps [approvals.ErrStoreUnavailable]; nothing may be released then.
 func (h *Hold) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

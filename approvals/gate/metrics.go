@@ -46,11 +46,11 @@ func newMetrics(reg prometheus.Registerer, waiting func() (int, time.Duration)) 
 		}, []string{"tool"}),
 		decisions: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "heldcall_decisions_total",
-			Help: "Decisions of reviewers that were taken here, by the channel they came over and what they were.",
+			Help: "Reviewer decisions handled by this replica, by channel and action.",
 		}, []string{"channel", "action"}),
 		groupDecisions: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "heldcall_group_decisions_total",
-			Help: "Decisions of reviewers that were taken here, by the group that was asked. One on a request to several groups counts for each.",
+			Help: "Reviewer decisions handled by this replica, by group of the request and action. A decision on a request to several groups counts for each.",
 		}, []string{"group", "action"}),
 	}
 	for _, s := range []approvals.Status{approvals.StatusApproved, approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled} {

@@ -19,7 +19,7 @@ const (
 	retryDelay = time.Second
 )
 
-// timerKind is what is to be done when the time of a timer has come.
+// timerKind is the work of a timer at its time.
 type timerKind int
 
 const (

@@ -100,8 +100,8 @@ func (t *transitions) do(ctx context.Context, id string, step func(*approvals.Re
 	}
 }
 
-// record writes the events and the grant of a transition, the grant before anybody who
-// waits for the request goes on: the same call may come again at once. The transition
+// record writes the events and the grant of a transition, both before the hold wakes: the
+// same call may come again at once. The transition
 // is durable by now: what cannot be written is written later.
 func (t *transitions) record(ctx context.Context, before, after *approvals.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
@@ -219,7 +219,7 @@ func (t *transitions) cancelOrRetry(ctx context.Context, id, reason string) erro
 
 func (t *transitions) detach(h *Hold) { t.pending.detach(h) }
 
-// expire ends a request whose deadline has come, as its on_timeout says.
+// expire ends a request after its deadline, according to its on_timeout.
 func (t *transitions) expire(ctx context.Context, id string) (approvals.Request, error) {
 	return t.do(ctx, id, func(r *approvals.Request) error {
 		now := t.now().UTC()

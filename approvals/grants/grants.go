@@ -42,7 +42,7 @@ type Options struct {
 	// NoSelfApproval keeps reviewers from allowing calls of agents that act for
 	// themselves: see gate.Options. Principals are those in the configuration, which a
 	// grant for a tenant covers. Profile returns the groups and the user of a reviewer;
-	// nil: nobody is known.
+	// nil: no reviewer is known.
 	NoSelfApproval bool
 	Principals     []approvals.Principal
 	Profile        func(name string) (approvals.ReviewerProfile, bool)

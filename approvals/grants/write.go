@@ -115,19 +115,12 @@ func (gs *Grants) Propose(r *approvals.Request, d approvals.Decision) (approvals
 		return approvals.Grant{}, &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("decisions on this request are not to be remembered (%s): use approve or deny", r.Rule)}
 	}
 	if r.RequiredApprovals > 1 {
-		return approvals.Grant{}, &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("the request needs %d approvals, so that none of them is remembered: use approve or deny", r.RequiredApprovals)}
+		return approvals.Grant{}, &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("decisions that need %d approvals cannot be remembered: use approve or deny", r.RequiredApprovals)}
 	}
 	if err := d.FillGrant(r, gs.now()); err != nil {
 		return approvals.Grant{}, err
 	}
-	g := approvals.Grant{
-		Effect: approvals.GrantAllow, Scope: d.Scope, Principal: r.Principal, SessionID: r.SessionID, Patterns: d.Patterns,
-		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Groups: d.Rights(), Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note, ExpiresAt: d.GrantExpiresAt,
-	}
-	if d.Action == approvals.ActionDenyAlways {
-		g.Effect = approvals.GrantDeny
-	}
-	g, err := gs.complete(g, r)
+	g, err := gs.complete(approvals.GrantFor(r, &d), r)
 	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) && invalid.Field == "expires_at" {
 		invalid.Field = "grant_expires_at" // as decisions call it
 	}
