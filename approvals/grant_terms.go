@@ -98,7 +98,7 @@ func (d *Decision) FillGrant(r *Request, now time.Time) error {
 }
 
 // GrantEnd is when a grant ends, as a decision's payload has it: a time, or "never".
-type GrantEnd struct{ time.Time }
+type GrantEnd struct{ Time time.Time }
 
 const neverWord = "never"
 
@@ -113,7 +113,7 @@ func (e *GrantEnd) UnmarshalJSON(text []byte) error {
 
 // MarshalJSON writes what UnmarshalJSON reads.
 func (e GrantEnd) MarshalJSON() ([]byte, error) {
-	if e.IsZero() {
+	if e.Time.IsZero() {
 		return []byte(`"` + neverWord + `"`), nil
 	}
 	text, err := json.Marshal(e.Time)
