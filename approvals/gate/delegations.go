@@ -95,7 +95,7 @@ func (g *delegations) record(ctx context.Context, typ approvals.EventType, d *ap
 	if d.Note != "" {
 		note += ": " + d.Note
 	}
-	return g.recorder.finish(ctx, approvals.Event{Type: typ, ReviewerID: by, OnBehalfOf: d.From, Note: note})
+	return g.recorder.recordChange(ctx, approvals.Event{Type: typ, ReviewerID: by, OnBehalfOf: d.From, Note: note})
 }
 
 // apply takes over a delegation, and removes those that have ended. A revoked one is kept

@@ -74,7 +74,7 @@ func (h *Hold) Detach() {
 func (h *Hold) update(index int, r approvals.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.requests[index].Status.Final() || h.detached || !changed(&r) {
+	if h.requests[index].Status.Final() || h.detached || !hasChanged(&r) {
 		return
 	}
 	h.requests[index] = r
@@ -86,9 +86,9 @@ func (h *Hold) update(index int, r approvals.Request) {
 	}
 }
 
-// changed reports whether a request differs from what was opened. One that does not
+// hasChanged reports whether a request differs from what was opened. One that does not
 // is a copy of what the hold has, and holds are many.
-func changed(r *approvals.Request) bool {
+func hasChanged(r *approvals.Request) bool {
 	return r.Status.Final() || len(r.Decisions) > 0 || !r.EscalatedAt().IsZero()
 }
 

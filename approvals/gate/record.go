@@ -29,8 +29,8 @@ func (r *recorder) record(ctx context.Context, events ...approvals.Event) error 
 	return r.store.AppendEvents(ctx, events...)
 }
 
-// finish records the event of a change that is durable, also if the caller has gone.
-func (r *recorder) finish(ctx context.Context, e approvals.Event) error {
+// recordChange records the event of a change that is durable, also if the caller has gone.
+func (r *recorder) recordChange(ctx context.Context, e approvals.Event) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
 	return r.record(ctx, e)

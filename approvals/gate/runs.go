@@ -101,7 +101,7 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approv
 		if err != nil {
 			return run, err
 		}
-		return run, r.recorder.finish(ctx, approvals.Event{
+		return run, r.recorder.recordChange(ctx, approvals.Event{
 			Type:       event,
 			Tenant:     run.Principal.Tenant,
 			Principal:  run.Principal,
