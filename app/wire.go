@@ -69,7 +69,7 @@ func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
 		Store: a.store.ForGrants(), Judge: a.judge, Log: a.log.With("component", "grants"), Kept: a.judge.KeepGrant, Dropped: a.judge.DropGrant,
 	}
 	if a.reviewers != nil {
-		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
+		o.NoSelfApproval, o.Profile = !a.config.Console.SelfApproval, a.reviewers.Profile
 	}
 	for _, c := range a.config.Proxy.Clients {
 		o.Principals = append(o.Principals, c.principal())
@@ -93,7 +93,7 @@ func (a *App) startGate(ctx context.Context, running *lifecycle) error {
 		Grants: a.book,
 	}
 	if a.reviewers != nil {
-		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
+		o.NoSelfApproval, o.Profile = !a.config.Console.SelfApproval, a.reviewers.Profile
 	}
 	a.gate = gate.New(o)
 	running.background("gate", a.gate.Run)

@@ -2,7 +2,7 @@ package approvals
 
 import "strings"
 
-// Reasons why a request was cancelled, as details.cancel_reason tells them.
+// Reasons why a request was cancelled: the values of details.cancel_reason.
 const (
 	CancelAgentGone   = "agent_gone"
 	CancelRunAborted  = "run_aborted"
@@ -10,7 +10,7 @@ const (
 	CancelFault       = "internal_error"
 )
 
-// CancelReasons are the reasons in the words in which people are told of them.
+// CancelReasons returns the reasons with the texts that people read.
 func CancelReasons() map[string]string {
 	return map[string]string{
 		CancelAgentGone:   "its agent has gone",
@@ -20,8 +20,8 @@ func CancelReasons() map[string]string {
 	}
 }
 
-// WhyCancelled says in words why the request was cancelled, "" where nothing is known of
-// that.
+// WhyCancelled returns the reason why the request was cancelled as a text, "" if it is
+// not known.
 func (r *Request) WhyCancelled() string {
 	if words, known := CancelReasons()[r.Details.CancelReason]; known {
 		return words

@@ -24,8 +24,7 @@ const (
 const ReviewerTimeout = "timeout"
 
 // Decision is one answer to a request. The fields that begin with Reviewer are
-// set by the channel that authenticated the reviewer; what a payload says of them
-// is ignored.
+// set by the channel that authenticated the reviewer; those of a payload are ignored.
 type Decision struct {
 	RequestID      string            `json:"request_id"`
 	Action         Action            `json:"action"`

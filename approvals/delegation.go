@@ -23,9 +23,9 @@ type Delegation struct {
 // InForce reports whether the delegation is in force.
 func (d *Delegation) InForce(now time.Time) bool { return d.RevokedAt == nil && now.Before(d.Until) }
 
-// Standing is what a reviewer has of their own: the groups they are in, and the
+// ReviewerProfile is what a reviewer has of their own: their groups, and the
 // user that agents' principals know them as.
-type Standing struct {
+type ReviewerProfile struct {
 	User   string
 	Groups []string
 }

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// Demand is what rules that name the same groups want of a request which other
-// rules ask other groups about: so many approvals by their members.
+// Demand is a number of approvals by members of groups that rules require of a request.
+// A request has demands if its rules name different groups: one for each set of groups.
 type Demand struct {
 	Rule              string      `json:"rule"`      // file:line of the rule; of several, with commas between
 	Reviewers         []string    `json:"reviewers"` // groups
 	RequiredApprovals int         `json:"required_approvals"`
-	Escalation        *Escalation `json:"escalation,omitempty"` // done: its groups stand in Reviewers
+	Escalation        *Escalation `json:"escalation,omitempty"` // done: its groups are in Reviewers
 }
 
-// OneDecides reports whether an approval by whoever may decide the request is enough.
+// OneDecides reports whether one approval by a permitted reviewer is enough.
 func (r *Request) OneDecides() bool { return r.RequiredApprovals <= 1 && len(r.Demands) == 0 }
 
-// Approvals are the decisions so far that count for one of the request's demands.
+// Approvals returns the decisions that count for one of the request's demands.
 func (r *Request) Approvals(demand int) []Decision {
 	return slices.DeleteFunc(slices.Clone(r.Decisions), func(d Decision) bool {
 		return len(r.Demands) > 0 && !slices.Contains(d.Fills, demand)
 	})
 }
 
-// Tally says how many approvals a request that waits has, and how many it wants.
-func (r *Request) Tally() string {
+// ApprovalCount returns a text of how many approvals a pending request has and needs.
+func (r *Request) ApprovalCount() string {
 	if len(r.Demands) == 0 {
 		return fmt.Sprintf("%d of %d approvals", len(r.Decisions), r.RequiredApprovals)
 	}
@@ -38,14 +38,14 @@ func (r *Request) Tally() string {
 	return strings.Join(parts, " and ")
 }
 
-// Waits reports whether a demand of the request, by its place, has not all of its
-// approvals yet.
+// Waits reports whether a demand of the request, by its index, needs more approvals.
 func (r *Request) Waits(demand int) bool {
 	return len(r.Approvals(demand)) < max(r.demands()[demand].RequiredApprovals, 1)
 }
 
-// Missing is the number of approvals that a pending request needs, such as "1 more
-// approval"; with demands also of whom. It is "" where none is missing.
+// Missing returns the number of approvals that a pending request still needs as a text,
+// such as "1 more approval"; with demands also of which groups. It is "" if none is
+// missing.
 func (r *Request) Missing() string {
 	var parts []string
 	for i, d := range r.demands() {
@@ -65,8 +65,8 @@ func (r *Request) Missing() string {
 	return strings.Join(parts, " and ")
 }
 
-// Wanted says of each demand, in one line, what it wants and what it has.
-func (r *Request) Wanted() []string {
+// DemandLines returns one line for each demand: the approvals that it needs and has.
+func (r *Request) DemandLines() []string {
 	lines := make([]string, len(r.Demands))
 	for i, d := range r.Demands {
 		given := r.Approvals(i)
@@ -84,8 +84,8 @@ func (r *Request) Wanted() []string {
 	return lines
 }
 
-// demands are those of the request; one whose rules all name the same groups says
-// it in fields of its own.
+// demands returns those of the request. A request whose rules all name the same groups
+// has one, in its own fields.
 func (r *Request) demands() []Demand {
 	if len(r.Demands) > 0 {
 		return r.Demands
@@ -93,9 +93,10 @@ func (r *Request) demands() []Demand {
 	return []Demand{{Rule: r.Rule, Reviewers: r.Reviewers, RequiredApprovals: r.RequiredApprovals, Escalation: r.Details.Escalation}}
 }
 
-// SettleDemands makes a new request say of all its demands together who may decide it
-// and how many at least have to, and leaves escalations out that add nobody.
-func (r *Request) SettleDemands() {
+// NormalizeDemands sets Reviewers and RequiredApprovals of a new request to all groups of
+// its demands and to their largest number of approvals. It removes escalations that add
+// no group.
+func (r *Request) NormalizeDemands() {
 	if len(r.Demands) == 0 {
 		return
 	}
@@ -116,8 +117,8 @@ func (r *Request) SettleDemands() {
 	}
 }
 
-// asked are the demands as they were when the request was new.
-func (r *Request) asked() []Demand {
+// originalDemands returns the demands as they were when the request was new.
+func (r *Request) originalDemands() []Demand {
 	first := slices.Clone(r.Demands)
 	for i := range first {
 		d := &first[i]
@@ -129,9 +130,9 @@ func (r *Request) asked() []Demand {
 	return first
 }
 
-// CountsFor says for which demands an approval would count, by their places: those of the
-// groups that want one more, and have none of this person. again is the reviewer who has
-// approved for one of them already and is the same person, "" if there is none.
+// CountsFor returns the indexes of the demands for which an approval would count: those of
+// the groups that need one more and have none by this person. again is the reviewer who
+// has approved for one of them already and is the same person, "" if there is none.
 func (r *Request) CountsFor(d *Decision, groups []string) (fills []int, again string) {
 	for i, demand := range r.demands() {
 		given := r.Approvals(i)
@@ -147,8 +148,9 @@ func (r *Request) CountsFor(d *Decision, groups []string) (fills []int, again st
 	return fills, again
 }
 
-// fill notes for which demands an approval counts. It refuses one that counts for none.
-func (r *Request) fill(d *Decision, groups []string) error {
+// permitApproval sets the demands for which an approval counts. It refuses an approval
+// that counts for none.
+func (r *Request) permitApproval(d *Decision, groups []string) error {
 	fills, again := r.CountsFor(d, groups)
 	switch {
 	case len(fills) > 0:
@@ -157,15 +159,15 @@ func (r *Request) fill(d *Decision, groups []string) error {
 		}
 		return nil
 	case again == d.ReviewerID:
-		return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already; %s", again, r.missing())}
+		return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already; %s", again, r.waitsFor())}
 	case again != "":
-		return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already, and %s counts as the same person here; %s", again, d.ReviewerID, r.missing())}
+		return &InvalidError{"reviewer_id", fmt.Sprintf("%s has approved already, and %s counts as the same person here; %s", again, d.ReviewerID, r.waitsFor())}
 	}
-	return &ForbiddenError{d.ReviewerID, "what their groups were asked for is approved already; " + r.missing()}
+	return &ForbiddenError{d.ReviewerID, "what their groups were asked for is approved already; " + r.waitsFor()}
 }
 
-// missing says who else has to approve.
-func (r *Request) missing() string {
+// waitsFor returns a text of who else has to approve.
+func (r *Request) waitsFor() string {
 	if len(r.Demands) == 0 {
 		return fmt.Sprintf("%d different reviewers are required", r.RequiredApprovals)
 	}
@@ -178,8 +180,8 @@ func (r *Request) missing() string {
 	return "it waits for " + strings.Join(open, ", and for ")
 }
 
-// Filled reports whether every demand has its approvals.
-func (r *Request) Filled() bool {
+// HasApprovals reports whether every demand has its approvals.
+func (r *Request) HasApprovals() bool {
 	for i := range r.demands() {
 		if r.Waits(i) {
 			return false
@@ -188,9 +190,9 @@ func (r *Request) Filled() bool {
 	return true
 }
 
-// wholly refuses a decision that leaves no room for another's, an edit or one for
-// always, by who is not in the groups of every demand.
-func (r *Request) wholly(d *Decision, groups []string) error {
+// permitAlone refuses a decision that is final by itself, an edit or one for always, by a
+// reviewer who is not in the groups of every demand.
+func (r *Request) permitAlone(d *Decision, groups []string) error {
 	for _, demand := range r.Demands {
 		if !MemberOf(groups, demand.Reviewers) {
 			return &ForbiddenError{d.ReviewerID, fmt.Sprintf("members of %s decide this request too, so use approve or deny", strings.Join(demand.Reviewers, " or "))}
@@ -199,10 +201,10 @@ func (r *Request) wholly(d *Decision, groups []string) error {
 	return nil
 }
 
-// Widened refuses an edit that makes a call of it which other rules ask about, unless
-// who edits is in their groups and enough for them alone. wants are the demands that
-// the edited call would have.
-func (r *Request) Widened(d *Decision, wants []Demand) error {
+// PermitEdit refuses an edit of a call about which other rules ask after it, unless the
+// reviewer is in their groups and one approval is enough for them. wants are the demands
+// that the edited call would have.
+func (r *Request) PermitEdit(d *Decision, wants []Demand) error {
 	for _, want := range wants {
 		if want.RequiredApprovals > 1 {
 			return &InvalidError{"modified_args", fmt.Sprintf("%d approvals are required of such arguments (%s): deny, and let the agent make that call", want.RequiredApprovals, want.Rule)}
@@ -215,8 +217,8 @@ func (r *Request) Widened(d *Decision, wants []Demand) error {
 	return nil
 }
 
-// includes reports whether who fills the demand has what another wants: it names the
-// same groups or, where others have joined them since, is of the same rule.
+// includes reports whether an approval for the demand is one for another: it names the
+// same groups or, if an escalation has added some, is of the same rule.
 func (d *Demand) includes(want Demand) bool {
 	groups := want.Reviewers
 	if e := d.Escalation; e != nil && e.EscalatedAt != nil && d.Rule == want.Rule {
@@ -225,7 +227,7 @@ func (d *Demand) includes(want Demand) bool {
 	return len(groups) == len(d.Reviewers) && len(withGroups(groups, d.Reviewers)) == len(groups)
 }
 
-// withGroups is a list of groups with those of another that it has not.
+// withGroups returns the groups of both lists, each once.
 func withGroups(groups, more []string) []string {
 	all := slices.Clone(groups)
 	for _, group := range more {
@@ -236,8 +238,8 @@ func withGroups(groups, more []string) []string {
 	return all
 }
 
-// EscalatedAt is when more groups were last asked about the request, or about a demand
-// of it; zero where none were.
+// EscalatedAt returns the time of the last escalation of the request or of one of its
+// demands; zero if there was none.
 func (r *Request) EscalatedAt() (last time.Time) {
 	for _, e := range r.escalations() {
 		if e != nil && e.EscalatedAt != nil && e.EscalatedAt.After(last) {

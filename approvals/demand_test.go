@@ -42,7 +42,7 @@ func TestEditsThatWidenACall(t *testing.T) {
 		"whoever is in all groups":      {asked, approvalstest.DecisionBy("local", "", "*"), []approvals.Demand{want("p:9", 1, "security")}, ""},
 		"whoever is in all, two needed": {asked, approvalstest.DecisionBy("local", "", "*"), []approvals.Demand{want("p:9", 2, "security")}, "invalid"},
 	} {
-		if got := approvalstest.KindOf(tt.r.Widened(&tt.who, tt.wants)); got != tt.says {
+		if got := approvalstest.KindOf(tt.r.PermitEdit(&tt.who, tt.wants)); got != tt.says {
 			t.Errorf("%s: %q, want %q", name, got, tt.says)
 		}
 	}

@@ -24,8 +24,8 @@ var (
 	ErrStoreUnavailable = errors.New("the store is not available")
 )
 
-// DecidedError says that a request had ended before a decision arrived. Request
-// is how it ended: the loser is told who won.
+// DecidedError is returned for a decision on a request that had ended before. Request is
+// the ended request, with the decision that won.
 type DecidedError struct{ Request Request }
 
 func (e *DecidedError) Error() string {
@@ -35,7 +35,7 @@ func (e *DecidedError) Error() string {
 	return fmt.Sprintf("request %s has already ended: %s", e.Request.ID, e.Request.Status)
 }
 
-// ForbiddenError says that a reviewer may not do what they asked for.
+// ForbiddenError is returned for an action that a reviewer may not take.
 type ForbiddenError struct {
 	Reviewer string
 	Reason   string // who may
@@ -43,8 +43,8 @@ type ForbiddenError struct {
 
 func (e *ForbiddenError) Error() string { return e.Reviewer + " may not do this: " + e.Reason }
 
-// InvalidError says that a decision or signal cannot be taken as it stands.
-// Field names the part that is wrong, in the payload's own spelling.
+// InvalidError is returned for a decision, signal or grant with a wrong field. Field is its
+// name in the payload.
 type InvalidError struct {
 	Field  string
 	Reason string
@@ -52,8 +52,8 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
 
-// Unavailable returns an error of what was being done to the store that wraps
-// [ErrStoreUnavailable] or [ErrTooLarge], whatever caused it.
+// Unavailable wraps an error of the store with what was being done. The result wraps
+// [ErrStoreUnavailable] or [ErrTooLarge].
 func Unavailable(doing string, err error) error {
 	if errors.Is(err, ErrStoreUnavailable) || errors.Is(err, ErrTooLarge) {
 		return fmt.Errorf("%s: %w", doing, err)

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// escalations are those of the request's demands, by their places, or its own; nil
-// stands for none.
+// escalations returns those of the request's demands, by index, or its own; nil is none.
 func (r *Request) escalations() []*Escalation {
 	if len(r.Demands) == 0 {
 		return []*Escalation{r.Details.Escalation}
@@ -18,7 +17,8 @@ func (r *Request) escalations() []*Escalation {
 	return all
 }
 
-// EscalationTimes are when more groups may decide a request that waits, or a demand of it.
+// EscalationTimes returns the times from which more groups may decide a pending request,
+// or a demand of it.
 func (r *Request) EscalationTimes() []time.Time {
 	var times []time.Time
 	for i, e := range r.escalations() {
@@ -29,13 +29,14 @@ func (r *Request) EscalationTimes() []time.Time {
 	return times
 }
 
-// Escalate does what is due by now, or by the time for which it was planned: nobody is
-// called in for a demand that has its approvals. It reports whether there was anything.
+// Escalate adds the groups of escalations whose time has come by now, or by the time for
+// which this was planned. A demand that has its approvals is left out. Escalate reports
+// whether it added any.
 func (r *Request) Escalate(now, due time.Time) bool {
 	did := false
 	r.Demands = slices.Clone(r.Demands)
 	for i, e := range r.escalations() {
-		if e == nil || e.EscalatedAt != nil || !r.Waits(i) || e.At.After(now) && e.At.After(due) {
+		if e == nil || e.EscalatedAt != nil || !r.Waits(i) || (e.At.After(now) && e.At.After(due)) {
 			continue
 		}
 		did = true

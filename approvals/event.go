@@ -15,7 +15,7 @@ const (
 	EventApprovalEscalated EventType = "approval_escalated" // more groups may decide
 	EventApprovalExpired   EventType = "approval_expired"
 	EventApprovalCancelled EventType = "approval_cancelled"
-	EventCallAllowed       EventType = "call_allowed"  // by policy, nobody asked
+	EventCallAllowed       EventType = "call_allowed"  // by policy, without a request
 	EventCallDenied        EventType = "call_denied"   // by rule, person or time-out
 	EventCallModified      EventType = "call_modified" // arguments changed before release
 	EventCallReleased      EventType = "call_released" // recorded before the bytes leave
@@ -72,8 +72,8 @@ type EventPage struct {
 	NextCursor string  `json:"next_cursor"`
 }
 
-// Outcome is how one call ended, told apart to the model, in the log and in the
-// metrics.
+// Outcome is how one call ended. The outcomes differ for the model, in the log and in
+// the metrics.
 type Outcome string
 
 // The outcomes of a call.

@@ -18,11 +18,11 @@ const (
 	GrantDeny  GrantEffect = "deny"
 )
 
-// GrantScope says whose calls a grant covers.
+// GrantScope is a set of principals whose calls a grant covers.
 type GrantScope string
 
 // The scopes of a grant. A principal's part that is empty is compared like any
-// other: a grant for the user "" covers the agents that act for nobody known.
+// other: a grant for the user "" covers the agents that have no user.
 const (
 	GrantSession GrantScope = "session" // one conversation of one principal
 	GrantAgent   GrantScope = "agent"   // one agent of one user
@@ -53,7 +53,7 @@ type Grant struct {
 	// GranterUser is the same person as principals name them, set by the channel that
 	// authenticated the reviewer. It is compared and not kept.
 	GranterUser string `json:"-"`
-	// OnBehalfOf is in whose place the reviewer decided, "" for nobody.
+	// OnBehalfOf is the reviewer in whose place the decision was taken, or "".
 	OnBehalfOf string `json:"on_behalf_of,omitempty"`
 	// Groups are those by whose right it was decided: rules that name reviewers ask in
 	// spite of a grant that allows, unless they name one of these. A grant that was
@@ -71,7 +71,7 @@ type Grant struct {
 	Uses       uint64     `json:"uses"` // calls that it decided
 }
 
-// GrantPayload is a grant as reviewers write it. Who grants it is not theirs to say.
+// GrantPayload is a grant as reviewers write it. The channel sets who grants it.
 type GrantPayload struct {
 	Effect    GrantEffect `json:"effect"`
 	Scope     GrantScope  `json:"scope"`
@@ -131,8 +131,8 @@ func (g *Grant) CheckGiven(now time.Time) error {
 	return g.checkSize()
 }
 
-// checkSize refuses a grant that is larger than people read, long before the store
-// would: the event of one that it refuses would stand there already.
+// checkSize refuses a grant that is larger than people read. Its limits are far below
+// those of the store, which would refuse a grant after the event of it.
 func (g *Grant) checkSize() error {
 	if n := len(g.Patterns); n > maxGrantPatterns {
 		return &InvalidError{"patterns", fmt.Sprintf("there are %d; one grant has at most %d", n, maxGrantPatterns)}
@@ -179,20 +179,28 @@ const (
 	maxGrantText     = 64 << 10 // bytes of all patterns, of the note and of the names
 )
 
-// GrantOf is the grant that a decision wrote. It follows from the records alone:
-// whoever finds it missing after a crash writes the very same one.
-func GrantOf(r *Request, d *Decision) (Grant, bool) {
-	if d.GrantID == "" {
-		return Grant{}, false
-	}
+// GrantFor returns the grant that a decision on a request asks for, without id and time.
+func GrantFor(r *Request, d *Decision) Grant {
 	g := Grant{
-		ID: d.GrantID, Effect: GrantAllow, Scope: d.Scope, Principal: r.Principal, SessionID: r.SessionID, Patterns: d.Patterns,
+		Effect: GrantAllow, Scope: d.Scope, Principal: r.Principal, SessionID: r.SessionID, Patterns: d.Patterns,
 		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Groups: d.Rights(), Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note,
-		CreatedAt: d.DecidedAt, ExpiresAt: d.GrantExpiresAt,
+		ExpiresAt: d.GrantExpiresAt,
 	}
 	if d.Action == ActionDenyAlways {
 		g.Effect = GrantDeny
 	}
+	return g
+}
+
+// GrantOf returns the grant of a recorded decision; ok is false if it has none. The grant
+// follows from the records alone: any replica that finds it missing after a crash writes
+// the same one.
+func GrantOf(r *Request, d *Decision) (g Grant, ok bool) {
+	if d.GrantID == "" {
+		return Grant{}, false
+	}
+	g = GrantFor(r, d)
+	g.ID, g.CreatedAt = d.GrantID, d.DecidedAt
 	g.Narrow()
 	return g, true
 }
@@ -247,7 +255,7 @@ type GrantTemplate struct {
 // recorded lately.
 type GrantPreview struct {
 	Grant   Grant       `json:"grant"`   // as it would be kept, without an id
-	Calls   int         `json:"calls"`   // calls looked at, whoever made them
+	Calls   int         `json:"calls"`   // calls of all principals that were examined
 	Covered int         `json:"covered"` // of these
 	Since   *time.Time  `json:"since"`   // time of the oldest call looked at; null: there was none
 	Items   []GrantCall `json:"items"`   // covered calls, newest first, at most 100

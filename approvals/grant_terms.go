@@ -27,7 +27,7 @@ var narrowestFirst = [...]GrantScope{GrantSession, GrantAgent, GrantUser, GrantT
 // first. Without a session id there is no scope session.
 func (r *Request) GrantScopesOf() []GrantScope {
 	return slices.DeleteFunc(slices.Clone(narrowestFirst[:]), func(s GrantScope) bool {
-		return len(r.RememberScopes) > 0 && !slices.Contains(r.RememberScopes, s) || s == GrantSession && r.SessionID == ""
+		return (len(r.RememberScopes) > 0 && !slices.Contains(r.RememberScopes, s)) || (s == GrantSession && r.SessionID == "")
 	})
 }
 
@@ -43,8 +43,8 @@ func (r *Request) DefaultGrant() *GrantTerms {
 	return &GrantTerms{Patterns: append([]string{}, exact...), Scope: scopes[0], Expires: DefaultGrantTime.String()}
 }
 
-// Whose says in words whose calls a grant of a scope covers that is made for the request,
-// such as "this session" or "every agent of the user ann".
+// Whose returns a text of whose calls a grant of a scope covers that is made for the
+// request, such as "this session" or "every agent of the user ann".
 func (r *Request) Whose(s GrantScope) string {
 	user := "the user " + r.Principal.User
 	if r.Principal.User == "" {
@@ -98,7 +98,7 @@ func (d *Decision) FillGrant(r *Request, now time.Time) error {
 }
 
 // GrantEnd is when a grant ends, as a decision's payload has it: a time, or "never".
-type GrantEnd struct{ time.Time }
+type GrantEnd struct{ Time time.Time }
 
 const neverWord = "never"
 
@@ -113,7 +113,7 @@ func (e *GrantEnd) UnmarshalJSON(text []byte) error {
 
 // MarshalJSON writes what UnmarshalJSON reads.
 func (e GrantEnd) MarshalJSON() ([]byte, error) {
-	if e.IsZero() {
+	if e.Time.IsZero() {
 		return []byte(`"` + neverWord + `"`), nil
 	}
 	text, err := json.Marshal(e.Time)

@@ -102,7 +102,7 @@ func (p *DecisionPayload) action() (Action, error) {
 		if action == "" {
 			action = says
 		}
-		if agrees := says == action || approves(says) && approves(action) || denies(says) && denies(action); !agrees {
+		if agrees := says == action || (approves(says) && approves(action)) || (denies(says) && denies(action)); !agrees {
 			return "", &InvalidError{word.name, fmt.Sprintf("%t contradicts the rest of the decision (%s)", *word.yes, action)}
 		}
 	}
@@ -120,7 +120,7 @@ func denies(a Action) bool {
 	return a == ActionDeny || a == ActionDenyAlways || a == ActionAbortRun
 }
 
-// notDecision says which field cannot be read, as far as the decoder knows.
+// notDecision names the field that cannot be read, if the decoder has it.
 func notDecision(err error) *InvalidError {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) && semantic.JSONPointer != "" {

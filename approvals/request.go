@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Kind says what a request asks for.
+// Kind is what a request asks for.
 type Kind string
 
 // The kinds of request.
@@ -24,7 +24,7 @@ const (
 	KindCombined      Kind = "combined"
 )
 
-// Status is where a request stands. Every status but [StatusPending] is final.
+// Status is the state of a request. Every status but [StatusPending] is final.
 type Status string
 
 // The statuses of a request.
@@ -59,7 +59,7 @@ type Principal struct {
 	Agent  string `json:"agent"`
 }
 
-// Tool is what the agent told the model about a tool.
+// Tool is the description of a tool that the agent sent to the model.
 type Tool struct {
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema
@@ -71,7 +71,7 @@ type Context struct {
 	AssistantText   string `json:"assistant_text,omitempty"` // what the model said just before
 }
 
-// What happens to a request that nobody answered in time.
+// What happens to a request that is not decided in time.
 const (
 	OnTimeoutDeny    = "deny"
 	OnTimeoutApprove = "approve"
@@ -106,7 +106,7 @@ type Request struct {
 	RememberScopes    []GrantScope    `json:"remember_scopes,omitempty"` // that a grant may have; none: any
 	Reviewers         []string        `json:"reviewers"`
 	RequiredApprovals int             `json:"required_approvals"`
-	Demands           []Demand        `json:"demands,omitempty"` // where rules that name different groups ask; else Reviewers and RequiredApprovals say all
+	Demands           []Demand        `json:"demands,omitempty"` // where rules that name different groups ask; else Reviewers and RequiredApprovals are all
 	CreatedAt         time.Time       `json:"created_at"`        // UTC
 	ExpiresAt         time.Time       `json:"expires_at"`        // UTC
 	OnTimeout         string          `json:"on_timeout"`        // OnTimeoutDeny or OnTimeoutApprove
@@ -114,7 +114,7 @@ type Request struct {
 	Details           Details         `json:"details"`
 }
 
-// Details holds what is true of some requests only.
+// Details has the fields that only some requests need.
 type Details struct {
 	// Flags warn the reviewer, each in one sentence: arguments that two parsers
 	// could read differently, an answer that was cut off, and the like.
@@ -134,12 +134,12 @@ type Details struct {
 	// Remember is what a decision is remembered as unless its reviewer names something
 	// else; nil where it is not remembered.
 	Remember *GrantTerms `json:"remember,omitempty"`
-	// CancelReason says why a cancelled request ended: agent_gone, run_aborted,
+	// CancelReason is why a cancelled request ended: agent_gone, run_aborted,
 	// not_recorded or internal_error.
 	CancelReason string `json:"cancel_reason,omitempty"`
 	// EndedAt is when the request became final, UTC; nil while it is pending.
 	EndedAt *time.Time `json:"ended_at,omitempty"`
-	// Escalation says who may decide too when nobody has for a while. Each of
+	// Escalation is who may decide too if the request is pending for a while. Each of
 	// the request's demands has its own.
 	Escalation *Escalation `json:"escalation,omitempty"`
 	// FreeText is true where the tool's input is free text by contract.
@@ -153,7 +153,7 @@ type Details struct {
 }
 
 // Escalation is who may decide a request too, or fill a demand, once a time has come.
-// Then the groups stand in its Reviewers.
+// Then the groups are in its Reviewers.
 type Escalation struct {
 	At          time.Time  `json:"at"` // UTC
 	To          []string   `json:"to"` // groups
@@ -191,9 +191,9 @@ func (r *Request) FinalDecision() (Decision, bool) {
 	return r.Decisions[len(r.Decisions)-1], true
 }
 
-// Silence says what becomes of the call of a request that nobody answers in time:
+// TimeoutOutcome returns what becomes of the call if the request is not decided in time:
 // "not run" or "run".
-func (r *Request) Silence() string {
+func (r *Request) TimeoutOutcome() string {
 	if r.OnTimeout == OnTimeoutApprove {
 		return "run"
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// RequestEvents are the events that a request as it stands has given rise to.
-// They follow from the record alone, ids included: whoever finds one
-// missing after a crash writes the very same one.
+// RequestEvents returns the events of a request up to its current state. They follow from
+// the record alone, ids included: any replica that finds one missing after a crash
+// writes the same one.
 func RequestEvents(r *Request) []Event {
 	events := []Event{requestEvent(r, EventApprovalRequired, 0, r.CreatedAt)}
-	events[0].Before, events[0].Demands = r.Arguments, r.asked()
+	events[0].Before, events[0].Demands = r.Arguments, r.originalDemands()
 	if raw := json.RawMessage(r.Details.RawArguments); !r.Details.FreeText && isStrictObject(raw) {
 		events[0].Before, events[0].After = raw, r.Arguments // a rule has changed them
 	}
@@ -27,7 +27,7 @@ func RequestEvents(r *Request) []Event {
 		e.Channel = d.Channel
 		e.Note = d.Note
 		for _, place := range d.Fills {
-			e.Demands = append(e.Demands, r.asked()[place])
+			e.Demands = append(e.Demands, r.originalDemands()[place])
 		}
 		if len(d.ModifiedArgs) > 0 {
 			e.Before = r.Arguments
@@ -42,7 +42,7 @@ func RequestEvents(r *Request) []Event {
 		escalated := requestEvent(r, EventApprovalEscalated, i, *e.EscalatedAt)
 		escalated.Note = "members of " + strings.Join(e.To, " or ") + " may decide too"
 		if len(r.Demands) > 0 {
-			escalated.Demands = r.asked()[i : i+1]
+			escalated.Demands = r.originalDemands()[i : i+1]
 		}
 		events = append(events, escalated)
 	}

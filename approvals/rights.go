@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// EveryGroup in the groups of a reviewer stands for all of them.
+// EveryGroup in the groups of a reviewer means all groups.
 const EveryGroup = "*"
 
 // Permit refuses a decision by somebody who is not in the right groups, an approval by
@@ -22,15 +22,15 @@ func (r *Request) Permit(d *Decision, groups []string, noSelfApproval bool) erro
 	}
 	switch d.Action {
 	case ActionApprove:
-		return r.fill(d, groups)
+		return r.permitApproval(d, groups)
 	case ActionModifyArgs, ActionAllowAlways, ActionDenyAlways:
-		return r.wholly(d, groups)
+		return r.permitAlone(d, groups)
 	}
 	return nil
 }
 
-// IsOwn reports whether who takes a decision, or in whose place, is the user whom the
-// agent of the request acts for. Their approval is refused unless the configuration
+// IsOwn reports whether the reviewer, or the one in whose place they decide, is the user
+// for whom the agent of the request acts. Their approval is refused unless the configuration
 // permits it (console.self_approval).
 func (r *Request) IsOwn(d *Decision) bool { return d.IsPerson(r.Principal.User) }
 
@@ -41,7 +41,7 @@ func MemberOf(groups, named []string) bool {
 	})
 }
 
-// Rights are the groups by whose right the decision was taken.
+// Rights returns the groups by whose right the decision was taken.
 func (d *Decision) Rights() []string {
 	if d.OnBehalfOf != "" {
 		return d.OnBehalfGroups
@@ -49,13 +49,14 @@ func (d *Decision) Rights() []string {
 	return d.ReviewerGroups
 }
 
-// people are the names and users of who decides, and of whoever they decide for.
+// people returns the names and users of the reviewer and of the one in whose place they
+// decide.
 func (d *Decision) people() []string {
 	return []string{d.ReviewerID, d.ReviewerUser, d.OnBehalfOf, d.OnBehalfUser}
 }
 
-// IsPerson reports whether the decision is that of somebody, by their name or
-// user, or taken in their place.
+// IsPerson reports whether the decision was taken by a person, given by name or user, or
+// in their place.
 func (d *Decision) IsPerson(name string) bool {
 	return slices.ContainsFunc(d.people(), func(one string) bool { return SamePerson(one, name) })
 }

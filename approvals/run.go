@@ -15,7 +15,7 @@ const (
 	SignalAbort  SignalAction = "abort_run"
 )
 
-// Signal steers a run from outside. ReviewerID is set by the channel.
+// Signal pauses, resumes or aborts a run. ReviewerID is set by the channel.
 type Signal struct {
 	RunID      string          `json:"run_id"`
 	Action     SignalAction    `json:"action"`
@@ -23,7 +23,7 @@ type Signal struct {
 	ReviewerID string          `json:"reviewer_id"`
 }
 
-// RunState is where a run stands. A run that nobody steered is [RunRunning].
+// RunState is the state of a run. A run without a signal is [RunRunning].
 type RunState string
 
 // The states of a run.
@@ -33,7 +33,7 @@ const (
 	RunAborted RunState = "aborted"
 )
 
-// Steered is the answer to a signal: the run as it then stands.
+// Steered is the answer to a signal: the run after it.
 type Steered struct {
 	Run
 	// Known is true if any request of the run is recorded. Where it is false the
@@ -41,12 +41,12 @@ type Steered struct {
 	Known bool `json:"known"`
 }
 
-// Run is one task of one agent, as far as people have steered it.
+// Run is one task of one agent, with the last signal to it.
 type Run struct {
 	ID         string    `json:"id"`
 	State      RunState  `json:"state"`
 	Principal  Principal `json:"principal"`
 	SessionID  string    `json:"session_id"`
-	ReviewerID string    `json:"reviewer_id,omitempty"` // who last steered it
+	ReviewerID string    `json:"reviewer_id,omitempty"` // of the last signal
 	UpdatedAt  time.Time `json:"updated_at"`
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxSearch bounds the text of a search, in bytes.
-const MaxSearch = 500
+// maxSearch bounds the text of a search, in bytes.
+const maxSearch = 500
 
 // Search finds requests by words.
 type Search struct{ words []string }
@@ -22,7 +22,7 @@ func NewSearch(text string) Search {
 // capital alone is not always that of its other small forms.
 func foldCase(text string) string { return strings.ToLower(strings.ToUpper(text)) }
 
-// Finds reports whether every word stands somewhere in the request: in the tool's
+// Finds reports whether every word is somewhere in the request: in the tool's
 // name, the arguments, who asks, the model, the rule, what the user said last, what
 // reviewers decided and noted, or in one of its ids. Letter case is no difference.
 func (s Search) Finds(r *Request) bool {

@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -13,16 +14,24 @@ type Stored struct {
 	At       time.Time // when this revision was written, UTC
 }
 
-// Store is the durable state behind a gate. Every method that writes returns
+// Store is the durable state of a gate. Every method that writes returns
 // only when the write will survive the death of the process. Failures to reach
 // the store wrap [ErrStoreUnavailable]; a record beyond the store's limit is
 // [ErrTooLarge]. Implementations are safe for concurrent use.
 type Store interface {
+	RequestStore
+	EventStore
+	RunStore
+	DelegationStore
+}
+
+// RequestStore is the part of a [Store] that has the requests.
+type RequestStore interface {
 	// CreateRequest records a request that must not exist yet ([ErrConflict]).
 	CreateRequest(ctx context.Context, r Request) (revision uint64, err error)
 	// GetRequest reads a request, or fails with [ErrUnknownRequest].
 	GetRequest(ctx context.Context, id string) (Stored, error)
-	// UpdateRequest replaces a request if it still stands at the revision, else
+	// UpdateRequest replaces a request if it is still at the revision, else
 	// it fails with [ErrConflict]. A write whose outcome was lost on the way is
 	// resolved before it returns.
 	UpdateRequest(ctx context.Context, r Request, revision uint64) (newRevision uint64, err error)
@@ -31,14 +40,17 @@ type Store interface {
 	// looked through many: such a page may be short, or empty, and yet not the last.
 	ListRequests(ctx context.Context, f Filter) (Page, error)
 	// WatchRequests calls changed with everything recorded, then loaded once,
-	// then changed with every write as it happens, whoever wrote it. It calls
+	// then changed with every write as it happens, by any replica. It calls
 	// from one goroutine, sees each revision once, outlives reconnects, and
 	// returns when the context ends.
 	WatchRequests(ctx context.Context, changed func(Stored), loaded func()) error
-	// PublishRequest tells bots of a request. A second call for the same
+	// PublishRequest publishes a request to bots. A second call for the same
 	// request does nothing.
 	PublishRequest(ctx context.Context, r Request) error
+}
 
+// EventStore is the part of a [Store] that has the audit log.
+type EventStore interface {
 	// AppendEvents adds to the audit chain.
 	AppendEvents(ctx context.Context, events ...Event) error
 	// EnsureEvent appends an event unless one with its id is in the chain.
@@ -48,15 +60,21 @@ type Store interface {
 	Events(ctx context.Context, from uint64) iter.Seq2[Event, error]
 	// LastSeq is the sequence number of the latest event, 0 for none.
 	LastSeq(ctx context.Context) (uint64, error)
+}
 
-	// PutRun replaces a run if it still stands at the revision (0: it must not
+// RunStore is the part of a [Store] that has the runs.
+type RunStore interface {
+	// PutRun replaces a run if it is still at the revision (0: it must not
 	// exist), else it fails with [ErrConflict].
 	PutRun(ctx context.Context, r Run, revision uint64) error
 	// GetRun reads a run, or fails with [ErrUnknownRun].
 	GetRun(ctx context.Context, id string) (r Run, revision uint64, err error)
 	// WatchRuns is WatchRequests for runs.
 	WatchRuns(ctx context.Context, changed func(Run), loaded func()) error
+}
 
+// DelegationStore is the part of a [Store] that has the delegations.
+type DelegationStore interface {
 	// PutDelegation, GetDelegation and WatchDelegations are the same for
 	// delegations; one that is not recorded is [ErrUnknownDelegation].
 	PutDelegation(ctx context.Context, d Delegation, revision uint64) error
@@ -64,10 +82,10 @@ type Store interface {
 	WatchDelegations(ctx context.Context, changed func(Delegation), loaded func()) error
 }
 
-// GrantStore is the durable state behind grants. What [Store] says of its
-// methods holds of these too.
+// GrantStore is the durable state of grants. The rules for the methods of a [Store] are
+// those for its methods.
 type GrantStore interface {
-	// PutGrant replaces a grant that stands at the revision (0: it never existed),
+	// PutGrant replaces a grant that is at the revision (0: it never existed),
 	// else it fails with [ErrConflict]. One that was deleted stays so.
 	PutGrant(ctx context.Context, g Grant, revision uint64) (newRevision uint64, err error)
 	// GetGrant reads a grant, or fails with [ErrUnknownGrant].
@@ -92,9 +110,17 @@ type Filter struct {
 	SessionID string
 	RunID     string
 	Risk      Risk
-	Text      string // words, all of which stand in the request: see [Search]
+	Text      string // words that are all in the request: see [Search]
 	Cursor    string
 	Limit     int
+}
+
+// Check refuses a filter with a text that is too long, by an [*InvalidError].
+func (f *Filter) Check() error {
+	if len(f.Text) > maxSearch {
+		return &InvalidError{"q", fmt.Sprintf("has %d bytes, the limit is %d; search for fewer words", len(f.Text), maxSearch)}
+	}
+	return nil
 }
 
 // Matches reports whether a request is one that the filter selects, its text

@@ -15,17 +15,17 @@ import (
 )
 
 // directory is who ann, bob, cid and fay are; ann and fay are in finance.
-func directory(name string) (approvals.Standing, bool) {
+func directory(name string) (approvals.ReviewerProfile, bool) {
 	groups, known := map[string][]string{"ann": {"finance"}, "bob": {"sales"}, "cid": nil, "fay": {"finance"}}[name]
-	return approvals.Standing{User: name + "@example.com", Groups: groups}, known
+	return approvals.ReviewerProfile{User: name + "@example.com", Groups: groups}, known
 }
 
 func TestDelegatesDecideInAnothersPlace(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	var later atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	g := approvalstest.RunGate(t, gate.Options{Store: s, Now: now, Standing: directory, NoSelfApproval: true})
-	beside := approvalstest.RunGate(t, gate.Options{Store: s, Now: now, Standing: directory, NoSelfApproval: true})
+	g := approvalstest.RunGate(t, gate.Options{Store: s, Now: now, Profile: directory, NoSelfApproval: true})
+	beside := approvalstest.RunGate(t, gate.Options{Store: s, Now: now, Profile: directory, NoSelfApproval: true})
 	limited := approvalstest.Request("x")
 	limited.Reviewers, limited.Principal.User = []string{"finance"}, "somebody"
 	limited.ExpiresAt = time.Now().Add(5 * time.Hour)
@@ -97,8 +97,8 @@ func TestDelegatesDecideInAnothersPlace(t *testing.T) {
 
 // alices is a directory in which alice has two names, one of them an admin's; ann
 // and the phone are in finance.
-func alices(name string) (approvals.Standing, bool) {
-	standing, known := map[string]approvals.Standing{
+func alices(name string) (approvals.ReviewerProfile, bool) {
+	standing, known := map[string]approvals.ReviewerProfile{
 		"alice-phone": {User: "alice", Groups: []string{"finance"}}, "alice-laptop": {User: "Alice"},
 		"ann": {User: "ann", Groups: []string{"finance"}}, "bob": {User: "bob"},
 	}[name]
@@ -108,7 +108,7 @@ func alices(name string) (approvals.Standing, bool) {
 // Who decides in the place of alice is one approval with alice, by whichever of
 // her names either is known.
 func TestPromise5_DecidedOnce_QuorumCountsDelegators(t *testing.T) {
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Standing: alices})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices})
 	if _, err := g.Delegate(t.Context(), approvals.Delegation{From: "alice-phone", To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: "alice-phone"}); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestPromise5_DecidedOnce_QuorumCountsDelegators(t *testing.T) {
 
 // Whoever may decide for several decides for one of them who still can.
 func TestADelegateDecidesForWhoeverCan(t *testing.T) {
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Standing: alices, NoSelfApproval: true})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices, NoSelfApproval: true})
 	for _, from := range []string{"alice-phone", "ann", "alice-phone"} { // ann is neither the first nor the last
 		if _, err := g.Delegate(t.Context(), approvals.Delegation{From: from, To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: from}); err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestADelegateDecidesForWhoeverCan(t *testing.T) {
 func TestGrantsOfDelegatesSayForWhom(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	book, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
-	g := approvalstest.RunGate(t, gate.Options{Store: s, Standing: alices, Grants: book})
+	g := approvalstest.RunGate(t, gate.Options{Store: s, Profile: alices, Grants: book})
 	if _, err := g.Delegate(t.Context(), approvals.Delegation{From: "ann", To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: "ann"}); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestGrantsOfDelegatesSayForWhom(t *testing.T) {
 // An admin lets others decide in somebody's place, never themselves: that would be
 // to join a group by being an admin.
 func TestNobodyTakesAnothersPlaceThemselves(t *testing.T) {
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Standing: alices})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices})
 	for _, tt := range []struct {
 		from, to, by string
 		refused      bool
@@ -221,7 +221,7 @@ func TestNobodyTakesAnothersPlaceThemselves(t *testing.T) {
 }
 
 func TestDelegationsThatSayNothing(t *testing.T) {
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Standing: directory})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: directory})
 	soon := time.Now().Add(time.Hour)
 	for field, wrong := range map[string][]approvals.Delegation{
 		"from":  {{From: "mallory", To: "bob", Until: soon}, {To: "bob", Until: soon}},
@@ -246,7 +246,7 @@ func TestDelegationsThatSayNothing(t *testing.T) {
 // Finding 15 of the notes: who approved already and may decide for the agent's user is told
 // the former.
 func TestWhoHasApprovedIsToldSoBesideADelegation(t *testing.T) {
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Standing: directory, NoSelfApproval: true})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: directory, NoSelfApproval: true})
 	asked := approvalstest.Request("x")
 	asked.Reviewers, asked.RequiredApprovals, asked.Principal.User = []string{"finance"}, 2, "ann@example.com"
 	h := approvalstest.Open(t, g, asked)

@@ -7,23 +7,33 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// maxDelegation is the longest that one reviewer may decide for another; the
+// maxDelegation is the longest time for which one reviewer may decide for another; the
 // store keeps delegations as long.
 const maxDelegation = 365 * 24 * time.Hour
 
-// Delegate records that d.To may decide in the place of d.From until d.Until, and
-// returns the delegation with its id. CreatedBy must have been set by the channel
-// that authenticated the reviewer. It fails with [*InvalidError] where it says
-// nothing that could hold, [*ForbiddenError] where somebody would take another's
-// place themselves, or [ErrStoreUnavailable].
-func (g *Gate) Delegate(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error) {
+// delegations keeps which reviewer may decide in the place of which other.
+type delegations struct {
+	store    approvals.DelegationStore
+	recorder *recorder
+	now      func() time.Time
+	ids      *approvals.IDSource
+	// profile returns the groups and the user of a reviewer; see Options.
+	profile func(reviewer string) (approvals.ReviewerProfile, bool)
+
+	mu   sync.Mutex
+	byID map[string]approvals.Delegation
+}
+
+// add is [Gate.Delegate].
+func (g *delegations) add(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error) {
 	now := g.now().UTC()
-	if err := g.checkDelegation(&d, now); err != nil {
+	if err := g.check(&d, now); err != nil {
 		return approvals.Delegation{}, err
 	}
 	d.ID, d.CreatedAt, d.Until = g.ids.Next(now), now, d.Until.UTC()
@@ -31,14 +41,14 @@ func (g *Gate) Delegate(ctx context.Context, d approvals.Delegation) (approvals.
 	if err := g.store.PutDelegation(ctx, d, 0); err != nil {
 		return approvals.Delegation{}, approvals.Unavailable("record a delegation", err)
 	}
-	g.delegationChanged(d)
-	return d, g.recordDelegation(ctx, approvals.EventDelegationCreated, &d, d.CreatedBy,
+	g.apply(d)
+	return d, g.record(ctx, approvals.EventDelegationCreated, &d, d.CreatedBy,
 		fmt.Sprintf("%s may decide for %s until %s", d.To, d.From, d.Until.Format(time.RFC3339)))
 }
 
-func (g *Gate) checkDelegation(d *approvals.Delegation, now time.Time) error {
+func (g *delegations) check(d *approvals.Delegation, now time.Time) error {
 	for _, name := range []struct{ field, value string }{{"from", d.From}, {"to", d.To}} {
-		if _, known := g.reviewer(name.value); !known {
+		if _, known := g.profile(name.value); !known {
 			return &approvals.InvalidError{Field: name.field, Reason: fmt.Sprintf("%q is no reviewer", name.value)}
 		}
 	}
@@ -56,21 +66,14 @@ func (g *Gate) checkDelegation(d *approvals.Delegation, now time.Time) error {
 }
 
 // isCreator reports whether a reviewer is the person who delegates.
-func (g *Gate) isCreator(d *approvals.Delegation, name string) bool {
-	who, _ := g.reviewer(name)
-	return g.isOne(name, d.CreatedBy) || approvals.SamePerson(who.User, d.CreatorUser)
+func (g *delegations) isCreator(d *approvals.Delegation, name string) bool {
+	who, _ := g.profile(name)
+	creator, _ := g.profile(d.CreatedBy)
+	return approvals.SamePerson(name, d.CreatedBy) || approvals.SamePerson(who.User, creator.User) || approvals.SamePerson(who.User, d.CreatorUser)
 }
 
-// isOne reports whether two reviewers are one person.
-func (g *Gate) isOne(a, b string) bool {
-	first, _ := g.reviewer(a)
-	second, _ := g.reviewer(b)
-	return approvals.SamePerson(a, b) || approvals.SamePerson(first.User, second.User)
-}
-
-// RevokeDelegation ends a delegation before its time. One that has ended stays
-// as it is. It fails with [ErrUnknownDelegation] or [ErrStoreUnavailable].
-func (g *Gate) RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error) {
+// revoke is [Gate.RevokeDelegation].
+func (g *delegations) revoke(ctx context.Context, id, by string) (approvals.Delegation, error) {
 	d, revision, err := g.store.GetDelegation(ctx, id)
 	now := g.now().UTC()
 	if err != nil || !d.InForce(now) {
@@ -79,53 +82,41 @@ func (g *Gate) RevokeDelegation(ctx context.Context, id, by string) (approvals.D
 	d.RevokedBy, d.RevokedAt = by, &now
 	err = g.store.PutDelegation(ctx, d, revision)
 	if errors.Is(err, approvals.ErrConflict) { // revoked by another just now
-		return g.RevokeDelegation(ctx, id, by)
+		return g.revoke(ctx, id, by)
 	}
 	if err != nil {
 		return approvals.Delegation{}, approvals.Unavailable("revoke delegation "+id, err)
 	}
-	g.delegationChanged(d)
-	return d, g.recordDelegation(ctx, approvals.EventDelegationRevoked, &d, by, fmt.Sprintf("%s no longer decides for %s", d.To, d.From))
+	g.apply(d)
+	return d, g.record(ctx, approvals.EventDelegationRevoked, &d, by, fmt.Sprintf("%s no longer decides for %s", d.To, d.From))
 }
 
-func (g *Gate) recordDelegation(ctx context.Context, typ approvals.EventType, d *approvals.Delegation, by, note string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
-	defer cancel()
-	return g.Record(ctx, approvals.Event{Type: typ, ReviewerID: by, OnBehalfOf: d.From, Note: joinNotes(note, d.Note)})
-}
-
-func joinNotes(what, why string) string {
-	if why == "" {
-		return what
+func (g *delegations) record(ctx context.Context, typ approvals.EventType, d *approvals.Delegation, by, note string) error {
+	if d.Note != "" {
+		note += ": " + d.Note
 	}
-	return what + ": " + why
+	return g.recorder.recordChange(ctx, approvals.Event{Type: typ, ReviewerID: by, OnBehalfOf: d.From, Note: note})
 }
 
-// delegationChanged takes over a delegation, and forgets those whose time has
-// come. A revoked one is kept until then: an older word of it may come later.
-func (g *Gate) delegationChanged(d approvals.Delegation) {
+// apply takes over a delegation, and removes those that have ended. A revoked one is kept
+// until then: an older state of it may arrive later.
+func (g *delegations) apply(d approvals.Delegation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if known, ok := g.delegations[d.ID]; ok && known.RevokedAt != nil {
+	if known, ok := g.byID[d.ID]; ok && known.RevokedAt != nil {
 		return
 	}
-	g.delegations[d.ID] = d
+	g.byID[d.ID] = d
 	now := g.now()
-	maps.DeleteFunc(g.delegations, func(_ string, d approvals.Delegation) bool { return !now.Before(d.Until) })
+	maps.DeleteFunc(g.byID, func(_ string, d approvals.Delegation) bool { return !now.Before(d.Until) })
 }
 
-// Delegation is one delegation, in force or not, or [ErrUnknownDelegation].
-func (g *Gate) Delegation(ctx context.Context, id string) (approvals.Delegation, error) {
-	d, _, err := g.store.GetDelegation(ctx, id)
-	return d, err
-}
-
-// Delegations are those in force, the latest first.
-func (g *Gate) Delegations() []approvals.Delegation {
+// list returns the delegations in force, the latest first.
+func (g *delegations) list() []approvals.Delegation {
 	now := g.now()
 	found := []approvals.Delegation{}
 	g.mu.Lock()
-	for _, d := range g.delegations {
+	for _, d := range g.byID {
 		if d.InForce(now) {
 			found = append(found, d)
 		}
@@ -135,22 +126,13 @@ func (g *Gate) Delegations() []approvals.Delegation {
 	return found
 }
 
-// principals are the reviewers in whose place another may decide now.
-func (g *Gate) principals(of string) []string {
+// delegators returns the reviewers in whose place another may decide now.
+func (g *delegations) delegators(of string) []string {
 	var names []string
-	for _, d := range g.Delegations() {
+	for _, d := range g.list() {
 		if d.To == of && !slices.Contains(names, d.From) {
 			names = append(names, d.From)
 		}
 	}
 	return names
-}
-
-// reviewer is what a reviewer has of their own; without a directory nobody is
-// known.
-func (g *Gate) reviewer(name string) (approvals.Standing, bool) {
-	if g.standing == nil {
-		return approvals.Standing{}, false
-	}
-	return g.standing(name)
 }

@@ -13,17 +13,17 @@ func TestEndedDelegationsAreForgotten(t *testing.T) {
 	now := time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC)
 	g := New(Options{Now: func() time.Time { return now }})
 	revoked := approvals.Delegation{ID: "revoked", From: "ann", To: "bob", Until: now.Add(2 * time.Hour), RevokedAt: &now}
-	g.delegationChanged(revoked)
-	g.delegationChanged(approvals.Delegation{ID: "short", From: "ann", To: "bob", Until: now.Add(time.Hour)})
+	g.delegations.apply(revoked)
+	g.delegations.apply(approvals.Delegation{ID: "short", From: "ann", To: "bob", Until: now.Add(time.Hour)})
 	revoked.RevokedAt = nil
-	g.delegationChanged(revoked)
+	g.delegations.apply(revoked)
 	if list := g.Delegations(); len(list) != 1 || list[0].ID != "short" {
 		t.Errorf("in force are %+v", list)
 	}
 	now = now.Add(3 * time.Hour)
-	g.delegationChanged(approvals.Delegation{ID: "long", From: "ann", To: "bob", Until: now.Add(time.Hour)})
-	g.delegationChanged(revoked)
-	if list := g.Delegations(); len(g.delegations) != 1 || len(list) != 1 || list[0].ID != "long" {
-		t.Errorf("kept are %+v", g.delegations)
+	g.delegations.apply(approvals.Delegation{ID: "long", From: "ann", To: "bob", Until: now.Add(time.Hour)})
+	g.delegations.apply(revoked)
+	if list := g.Delegations(); len(g.delegations.byID) != 1 || len(list) != 1 || list[0].ID != "long" {
+		t.Errorf("kept are %+v", g.delegations.byID)
 	}
 }

@@ -116,8 +116,8 @@ func TestDemandsLeaveRoomForTheOthers(t *testing.T) {
 
 // Who decides for another fills with their groups what their own leave open.
 func TestDemandsByDelegation(t *testing.T) {
-	team := map[string]approvals.Standing{"dan": {Groups: []string{"dba"}, User: "dan"}, "sue": {Groups: []string{"security"}, User: "sue"}}
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Standing: func(name string) (approvals.Standing, bool) {
+	team := map[string]approvals.ReviewerProfile{"dan": {Groups: []string{"dba"}, User: "dan"}, "sue": {Groups: []string{"security"}, User: "sue"}}
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: func(name string) (approvals.ReviewerProfile, bool) {
 		who, known := team[name]
 		return who, known
 	}})
@@ -232,8 +232,8 @@ func TestOnlyDemandsThatWaitEscalate(t *testing.T) {
 	d := approvalstest.DecisionBy("dan", approvals.ActionApprove, "dba")
 	d.RequestID = id
 	approved, err := g.Decide(t.Context(), d)
-	if err != nil || strings.Contains(approved.Wanted()[0], "oncall") || !strings.Contains(approved.Wanted()[1], "managers") {
-		t.Fatalf("%q, %v", approved.Wanted(), err)
+	if err != nil || strings.Contains(approved.DemandLines()[0], "oncall") || !strings.Contains(approved.DemandLines()[1], "managers") {
+		t.Fatalf("%q, %v", approved.DemandLines(), err)
 	}
 	approvalstest.RunGate(t, gate.Options{Store: s, Now: func() time.Time { return time.Now().Add(61 * time.Minute) }})
 	approvalstest.Eventually(t, "managers are asked", func() bool { return len(approvalstest.EventsOf(t, s, id)) > 2 })
@@ -254,18 +254,18 @@ func TestDemandsInWords(t *testing.T) {
 		"1 of 2 approvals by members of dba (policy.yaml:1): bo for sue; members of oncall or ops too from 2026-01-02T03:04:05Z",
 		"2 of 2 approvals by members of security (policy.yaml:2): sam, bo for sue",
 	}
-	if diff := cmp.Diff(want, r.Wanted()); diff != "" {
+	if diff := cmp.Diff(want, r.DemandLines()); diff != "" {
 		t.Error(diff)
 	}
-	if got := r.Tally(); got != "1 of 2 approvals of dba and 2 of 2 approvals of security" {
+	if got := r.ApprovalCount(); got != "1 of 2 approvals of dba and 2 of 2 approvals of security" {
 		t.Error(got)
 	}
 	r.Status = approvals.StatusApproved
-	if got := r.Wanted()[0]; strings.Contains(got, "oncall") {
+	if got := r.DemandLines()[0]; strings.Contains(got, "oncall") {
 		t.Errorf("of what has ended: %s", got)
 	}
 	r.Demands, r.RequiredApprovals = nil, 3
-	if got := r.Tally(); got != "2 of 3 approvals" || len(r.Wanted()) != 0 {
+	if got := r.ApprovalCount(); got != "2 of 3 approvals" || len(r.DemandLines()) != 0 {
 		t.Error(got)
 	}
 }

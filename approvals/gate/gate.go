@@ -1,15 +1,17 @@
 // Package gate asks people, waits and wakes: a [Gate] records requests of agents,
-// decides each of them once, and wakes the [Hold] that waits. Read gate.go, open.go,
-// decide.go and transition.go in this order.
+// decides each of them once, and wakes the [Hold] that waits. Read gate.go, which puts
+// the others together, then open.go, decide.go and transition.go.
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,20 +19,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/grants"
-	"github.com/heldcall/heldcall/approvals/toolschema"
-)
-
-const (
-	// repairDelay is how long another replica is given to record the event of a
-	// transition before this one does.
-	repairDelay = 5 * time.Second
-	// retryDelay is the pause before work that the store refused is tried again.
-	retryDelay = time.Second
-	// giveUpAfter is how long past its deadline a hold waits for a store that
-	// cannot be reached before it ends without an answer.
-	giveUpAfter = 30 * time.Second
-	// watches is how many [Gate.Run] holds.
-	watches = 3
 )
 
 // Options is what a [Gate] is made of.
@@ -40,104 +28,88 @@ type Options struct {
 	Log        *slog.Logger          // nil: discards
 	Registerer prometheus.Registerer // nil: metrics are not exported
 	// CheckEdit judges edited arguments by policy. An edit that a rule denies is an
-	// [*InvalidError]; of one that rules ask about it returns what they want. Nil: no
-	// rule is about edits.
+	// [*approvals.InvalidError]; of an edit that rules ask about it returns their
+	// demands. Nil: no rule is about edits.
 	CheckEdit func(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error)
-	// Grants are where decisions are remembered. Nil: none is.
+	// Grants keep the decisions that are to be remembered. Nil: none is.
 	Grants *grants.Grants
-	// NoSelfApproval keeps reviewers from approving what an agent asks that acts
-	// for themselves. They may deny it.
+	// NoSelfApproval keeps reviewers from approving requests of agents that act for
+	// themselves. They may deny them.
 	NoSelfApproval bool
-	// Standing is what the reviewer of a name has of their own, for those who
-	// decide in their place. Nil: nobody can delegate.
-	Standing func(reviewer string) (approvals.Standing, bool)
+	// Profile returns the groups and the user of a reviewer, for those who decide in
+	// their place. Nil: no reviewer can delegate.
+	Profile func(reviewer string) (approvals.ReviewerProfile, bool)
 }
 
 // Gate asks people, waits and wakes: it records requests, decides each of them
-// once, keeps their deadlines, steers runs, and writes the audit log. Any number
-// of gates may share one store. It is safe for concurrent use.
+// once, keeps their deadlines, pauses and aborts runs, and writes the audit log. Any
+// number of gates may share one store. It is safe for concurrent use.
 type Gate struct {
-	store     approvals.Store
-	now       func() time.Time
-	log       *slog.Logger
-	checkEdit func(approvals.Request, json.RawMessage) ([]approvals.Demand, error)
-	grants    *grants.Grants
-	// noSelfApproval: see Options.
-	noSelfApproval bool
-	standing       func(string) (approvals.Standing, bool)
-	metrics        *gateMetrics
-	ids            approvals.IDSource
-	due            agenda
-	schemas        toolschema.Cache
-	started        time.Time
-	ready          chan struct{}
-
-	mu          sync.Mutex
-	pending     map[string]*waiter   // requests that may still be decided
-	moving      map[string]*movement // requests that this gate is writing just now
-	recent      []finished           // final requests of the first load, until it is reconciled
-	loaded      int                  // watches whose first load is complete
-	runs        map[string]approvals.Run
-	delegations map[string]approvals.Delegation
-	steered     map[string]chan struct{} // closed when the run's state changes
-}
-
-// waiter is a pending request and the hold that waits for it, if it is ours.
-type waiter struct {
-	createdAt time.Time
-	expiresAt time.Time
-	deadline  *job
-	escalate  []*job // more groups may decide, or fill a demand, at these times
-	hold      *Hold
-	index     int  // of the request in hold
-	recording bool // it is being recorded: that the store has it not means nothing yet
+	store       approvals.Store
+	log         *slog.Logger
+	now         func() time.Time
+	timers      *scheduler
+	pending     *pending
+	transitions *transitions
+	runs        *runs
+	delegations *delegations
+	opener      *opener
+	decider     *decider
+	recorder    *recorder
+	metrics     *metrics
+	ready       chan struct{}
 }
 
 // New makes a gate. It decides at once, but deadlines, and decisions taken
 // by other replicas, need [Gate.Run].
 func New(o Options) *Gate {
-	g := &Gate{
-		store:          o.Store,
-		now:            o.Now,
-		log:            o.Log,
-		checkEdit:      o.CheckEdit,
-		grants:         o.Grants,
-		noSelfApproval: o.NoSelfApproval,
-		standing:       o.Standing,
-		ready:          make(chan struct{}),
-		due:            newAgenda(),
-		pending:        map[string]*waiter{},
-		moving:         map[string]*movement{},
-		recent:         []finished{},
-		runs:           map[string]approvals.Run{},
-		delegations:    map[string]approvals.Delegation{},
-		steered:        map[string]chan struct{}{},
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if g.now == nil {
-		g.now = time.Now
+	if o.Profile == nil {
+		o.Profile = func(string) (approvals.ReviewerProfile, bool) { return approvals.ReviewerProfile{}, false }
 	}
-	if g.log == nil {
-		g.log = slog.New(slog.DiscardHandler)
+	g := &Gate{store: o.Store, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now, ready: make(chan struct{})}
+	ids := &approvals.IDSource{}
+	g.timers = newScheduler(o.Now)
+	g.pending = newPending(g.timers)
+	g.metrics = newMetrics(o.Registerer, func() (int, time.Duration) { return g.pending.count(o.Now()) })
+	g.recorder = &recorder{store: o.Store, now: o.Now, ids: ids}
+	g.transitions = &transitions{
+		store: o.Store, now: o.Now, log: g.log, grants: o.Grants, timers: g.timers, pending: g.pending, metrics: g.metrics,
+		started: o.Now(), writing: map[string]*transition{}, recent: []finished{},
 	}
-	g.started = g.now()
-	g.metrics = newGateMetrics(o.Registerer, g)
+	g.runs = &runs{
+		store: o.Store, recorder: g.recorder, transitions: g.transitions, timers: g.timers, now: o.Now,
+		byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
+	}
+	g.delegations = &delegations{
+		store: o.Store, recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
+	}
+	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids}
+	g.decider = &decider{
+		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
+		noSelfApproval: o.NoSelfApproval, now: o.Now, ids: ids,
+	}
 	return g
 }
 
 // Run watches the store and keeps deadlines until the context ends. Call it
 // once; it owns every goroutine of the gate.
 func (g *Gate) Run(ctx context.Context) error {
+	const watches = 3
+	var loads atomic.Int32
+	loaded := func() {
+		if loads.Add(1) == watches {
+			g.transitions.reconcile()
+			close(g.ready)
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return g.store.WatchRequests(ctx, g.requestChanged, g.watchLoaded)
-	})
-	group.Go(func() error {
-		return g.store.WatchRuns(ctx, g.runChanged, g.watchLoaded)
-	})
-	group.Go(func() error {
-		return g.store.WatchDelegations(ctx, g.delegationChanged, g.watchLoaded)
-	})
-	group.Go(func() error { return g.keepAgenda(ctx) })
+	group.Go(func() error { return g.store.WatchRequests(ctx, g.transitions.changed, loaded) })
+	group.Go(func() error { return g.store.WatchRuns(ctx, g.runs.apply, loaded) })
+	group.Go(func() error { return g.store.WatchDelegations(ctx, g.delegations.apply, loaded) })
+	group.Go(func() error { return g.timers.run(ctx, g.fire) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
 	}
@@ -148,30 +120,104 @@ func (g *Gate) Run(ctx context.Context) error {
 // left undone is scheduled.
 func (g *Gate) Ready() <-chan struct{} { return g.ready }
 
-// watchLoaded counts the first loads; the last one makes the gate ready.
-func (g *Gate) watchLoaded() {
-	g.mu.Lock()
-	g.loaded++
-	done := g.loaded == watches
-	g.mu.Unlock()
-	if done {
-		g.reconcile()
-		close(g.ready)
+// fire does what a timer is for, and again later if the store refuses.
+func (g *Gate) fire(ctx context.Context, t *timer) {
+	var err error
+	switch t.kind {
+	case timerExpire:
+		_, err = g.transitions.expire(ctx, t.id)
+	case timerRepair:
+		err = g.repair(ctx, t.id)
+	case timerCancel:
+		err = g.transitions.cancel(ctx, t.id, t.reason)
+	case timerAbortRun:
+		err = g.runs.cancelRequests(ctx, t.id)
+	case timerEscalate:
+		err = g.transitions.escalate(ctx, t.id, t.at)
+	}
+	switch {
+	case err == nil || errors.As(err, new(*approvals.DecidedError)) || ctx.Err() != nil:
+	case errors.Is(err, approvals.ErrUnknownRequest) && g.pending.isRecording(t.id):
+		g.timers.retry(*t)
+	case errors.Is(err, approvals.ErrUnknownRequest):
+		g.pending.fail(t.id, fmt.Errorf("it is no longer recorded: %w", approvals.ErrStoreUnavailable))
+		g.pending.remove(t.id)
+	default:
+		g.pending.failOverdue(t.id, g.now(), err)
+		g.log.Warn("the store refused; trying again", "id", t.id, "error", err)
+		g.timers.retry(*t)
 	}
 }
 
-// Request is the request as it stands. It fails with [ErrUnknownRequest] or
-// [ErrStoreUnavailable].
+// repair completes what should have followed the record of a request, the signal to its
+// run included.
+func (g *Gate) repair(ctx context.Context, id string) error {
+	r, err := g.transitions.repair(ctx, id)
+	if err != nil {
+		return err
+	}
+	if d, ok := r.FinalDecision(); ok && d.Action == approvals.ActionAbortRun {
+		_, err = g.Signal(ctx, approvals.Signal{RunID: r.RunID, Action: approvals.SignalAbort, ReviewerID: d.ReviewerID})
+	}
+	return err
+}
+
+// Open asks people the requests of one turn. It gives each its id, creation
+// time and status pending, records them all, then their approval_required
+// events, then publishes them; only then it returns. A request without
+// expires_at expires 300 s from now.
+//
+// If anything cannot be recorded the error wraps [approvals.ErrStoreUnavailable] or
+// [approvals.ErrTooLarge], and what was recorded already is cancelled. Requests of an
+// aborted run are refused with [approvals.ErrRunAborted].
+func (g *Gate) Open(ctx context.Context, requests []approvals.Request) (*Hold, error) {
+	return g.opener.open(ctx, requests)
+}
+
+// Decide takes a reviewer's decision. The fields of the reviewer and Channel must
+// have been set by the channel that authenticated the reviewer. It returns the
+// request as it is then: still pending where more approvals are required.
+//
+// It fails with [*approvals.DecidedError] when the request had ended before, its
+// deadline included; [*approvals.ForbiddenError] when this reviewer may not;
+// [approvals.ErrUnknownRequest]; [*approvals.InvalidError]; [approvals.ErrTooLarge] for
+// an edit or note that does not fit a record; or [approvals.ErrStoreUnavailable], when
+// nothing is known of the outcome.
+func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
+	r, err := g.decider.decide(ctx, d)
+	if err != nil {
+		return r, err
+	}
+	g.metrics.decided(&r, &d)
+	if d.Action != approvals.ActionAbortRun {
+		return r, nil
+	}
+	_, err = g.Signal(ctx, approvals.Signal{RunID: r.RunID, Action: approvals.SignalAbort, ReviewerID: d.ReviewerID})
+	if err != nil { // the record has the decision to abort the run
+		g.timers.retry(timer{kind: timerRepair, id: r.ID})
+	}
+	return r, err
+}
+
+// CanApprove reports whether [Gate.Decide] would take an approval of a pending request
+// from the reviewer whom d names.
+func (g *Gate) CanApprove(r *approvals.Request, d approvals.Decision) bool {
+	d.Action = approvals.ActionApprove
+	return !r.Status.Final() && g.decider.authorize(r, &d) == nil
+}
+
+// Request returns a request. It fails with [approvals.ErrUnknownRequest] or
+// [approvals.ErrStoreUnavailable].
 func (g *Gate) Request(ctx context.Context, id string) (approvals.Request, error) {
 	s, err := g.store.GetRequest(ctx, id)
 	return s.Request, err
 }
 
-// Requests lists requests, newest first. It fails with [*InvalidError] or
-// [ErrStoreUnavailable].
+// Requests lists requests, newest first. It fails with [*approvals.InvalidError] or
+// [approvals.ErrStoreUnavailable].
 func (g *Gate) Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
-	if len(f.Text) > approvals.MaxSearch {
-		return approvals.Page{}, &approvals.InvalidError{Field: "q", Reason: fmt.Sprintf("has %d bytes, the limit is %d; search for fewer words", len(f.Text), approvals.MaxSearch)}
+	if err := f.Check(); err != nil {
+		return approvals.Page{}, err
 	}
 	return g.store.ListRequests(ctx, f)
 }
@@ -180,16 +226,7 @@ func (g *Gate) Requests(ctx context.Context, f approvals.Filter) (approvals.Page
 // fills in id and time where they are empty. Calls at the same time share
 // their writes.
 func (g *Gate) Record(ctx context.Context, events ...approvals.Event) error {
-	now := g.now().UTC()
-	for i := range events {
-		if events[i].Time.IsZero() {
-			events[i].Time = now
-		}
-		if events[i].ID == "" {
-			events[i].ID = g.ids.Next(events[i].Time)
-		}
-	}
-	return g.store.AppendEvents(ctx, events...)
+	return g.recorder.record(ctx, events...)
 }
 
 // Subscribe yields the audit log from a sequence on (0: from the next event),
@@ -198,5 +235,62 @@ func (g *Gate) Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.E
 	return g.store.Events(ctx, from)
 }
 
-// LastSeq is the sequence number of the latest event recorded, 0 for none.
+// LastSeq returns the sequence number of the latest event recorded, 0 for none.
 func (g *Gate) LastSeq(ctx context.Context) (uint64, error) { return g.store.LastSeq(ctx) }
+
+// Signal pauses, resumes or aborts a run, and returns its new state. The run need not
+// be known: a run can be stopped before its first request. A signal that changes
+// nothing succeeds. An abort is final: it also cancels the run's pending requests, and
+// a later pause or resume is an [*approvals.InvalidError].
+func (g *Gate) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
+	return g.runs.signal(ctx, s)
+}
+
+// RunState returns the state of a run, from memory. A run without a signal is running.
+func (g *Gate) RunState(id string) approvals.RunState { return g.runs.state(id) }
+
+// LookUp returns a run after its last signal, from memory; ok is false for one that had
+// none.
+func (g *Gate) LookUp(id string) (run approvals.Run, ok bool) { return g.runs.find(id) }
+
+// Steered reports from memory whether there was a signal to any run.
+func (g *Gate) Steered() bool { return g.runs.any() }
+
+// Runs returns the runs that had a signal, the latest first.
+func (g *Gate) Runs() []approvals.Run { return g.runs.list() }
+
+// RunByID returns a run that had a signal, or [approvals.ErrUnknownRun].
+func (g *Gate) RunByID(id string) (approvals.Run, error) {
+	if run, ok := g.runs.find(id); ok {
+		return run, nil
+	}
+	return approvals.Run{}, fmt.Errorf("run %q: %w", id, approvals.ErrUnknownRun)
+}
+
+// AwaitResume returns nil as soon as the run is not paused, [approvals.ErrRunAborted] if
+// it is or gets aborted, and the context's error when that ends first.
+func (g *Gate) AwaitResume(ctx context.Context, id string) error { return g.runs.awaitResume(ctx, id) }
+
+// Delegate records that d.To may decide in the place of d.From until d.Until, and
+// returns the delegation with its id. CreatedBy must have been set by the channel
+// that authenticated the reviewer. It fails with [*approvals.InvalidError] for one that
+// could never be in force, [*approvals.ForbiddenError] where somebody would take
+// another's place themselves, or [approvals.ErrStoreUnavailable].
+func (g *Gate) Delegate(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error) {
+	return g.delegations.add(ctx, d)
+}
+
+// RevokeDelegation ends a delegation before its time. One that has ended stays
+// as it is. It fails with [approvals.ErrUnknownDelegation] or [approvals.ErrStoreUnavailable].
+func (g *Gate) RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error) {
+	return g.delegations.revoke(ctx, id, by)
+}
+
+// Delegation returns a delegation, in force or not, or [approvals.ErrUnknownDelegation].
+func (g *Gate) Delegation(ctx context.Context, id string) (approvals.Delegation, error) {
+	d, _, err := g.store.GetDelegation(ctx, id)
+	return d, err
+}
+
+// Delegations returns those in force, the latest first.
+func (g *Gate) Delegations() []approvals.Delegation { return g.delegations.list() }

@@ -12,8 +12,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// gateMetrics are the numbers of a gate.
-type gateMetrics struct {
+// metrics are the numbers of a gate.
+type metrics struct {
 	holds          *prometheus.HistogramVec
 	ended          *prometheus.CounterVec
 	answers        *prometheus.HistogramVec
@@ -25,9 +25,11 @@ type gateMetrics struct {
 // holdBuckets are in seconds: from a bot that answers to a person who is away.
 var holdBuckets = []float64{.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
 
-func newGateMetrics(reg prometheus.Registerer, g *Gate) *gateMetrics {
+// newMetrics makes them; waiting returns the number of pending requests and the age of the
+// oldest.
+func newMetrics(reg prometheus.Registerer, waiting func() (int, time.Duration)) *metrics {
 	factory := promauto.With(reg)
-	m := &gateMetrics{
+	m := &metrics{
 		holds: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "heldcall_hold_duration_seconds",
 			Help:    "Time from a request to its end, by how it ended.",
@@ -44,11 +46,11 @@ func newGateMetrics(reg prometheus.Registerer, g *Gate) *gateMetrics {
 		}, []string{"tool"}),
 		decisions: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "heldcall_decisions_total",
-			Help: "Decisions of reviewers that were taken here, by the channel they came over and what they were.",
+			Help: "Reviewer decisions handled by this replica, by channel and action.",
 		}, []string{"channel", "action"}),
 		groupDecisions: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "heldcall_group_decisions_total",
-			Help: "Decisions of reviewers that were taken here, by the group that was asked. One on a request to several groups counts for each.",
+			Help: "Reviewer decisions handled by this replica, by group of the request and action. A decision on a request to several groups counts for each.",
 		}, []string{"group", "action"}),
 	}
 	for _, s := range []approvals.Status{approvals.StatusApproved, approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled} {
@@ -57,17 +59,17 @@ func newGateMetrics(reg prometheus.Registerer, g *Gate) *gateMetrics {
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "heldcall_requests_pending",
 		Help: "Requests that wait for a decision, on all replicas.",
-	}, func() float64 { n, _ := g.waiting(); return float64(n) })
+	}, func() float64 { n, _ := waiting(); return float64(n) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "heldcall_request_oldest_pending_age_seconds",
 		Help: "Age of the request that has waited longest; 0 if none waits.",
-	}, func() float64 { _, age := g.waiting(); return age.Seconds() })
+	}, func() float64 { _, age := waiting(); return age.Seconds() })
 	return m
 }
 
 // held counts the end of a request that this gate held.
-func (m *gateMetrics) held(r approvals.Request) {
-	tool := m.tools.of(&r)
+func (m *metrics) held(r *approvals.Request) {
+	tool := m.tools.of(r)
 	m.ended.WithLabelValues(tool, string(r.Status)).Inc()
 	if r.Details.EndedAt == nil {
 		return
@@ -79,12 +81,12 @@ func (m *gateMetrics) held(r approvals.Request) {
 	}
 }
 
-// AnyGroup stands in metrics for a request that asked no group: any reviewer may
+// AnyGroup is the label in metrics of a request that asked no group: any reviewer may
 // decide it.
 const AnyGroup = "any"
 
 // decided counts a decision that was taken.
-func (m *gateMetrics) decided(r approvals.Request, d approvals.Decision) {
+func (m *metrics) decided(r *approvals.Request, d *approvals.Decision) {
 	m.decisions.WithLabelValues(d.Channel, string(d.Action)).Inc()
 	groups := r.Reviewers
 	if len(groups) == 0 {
@@ -100,11 +102,11 @@ func (m *gateMetrics) decided(r approvals.Request, d approvals.Decision) {
 const (
 	// maxToolLabels is how many tools have series of their own.
 	maxToolLabels = 50
-	// OtherTools stands in metrics for all tools that have none.
+	// OtherTools is the label in metrics of all other tools.
 	OtherTools = "other"
 )
 
-// toolName is what names of tools look like in the APIs that heldcall knows.
+// toolName matches the names of tools in the APIs that heldcall knows.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 
 // toolLabels keeps the label for tools a short list: the first tools that are
@@ -133,15 +135,4 @@ func (l *toolLabels) of(r *approvals.Request) string {
 		l.known[r.ToolName] = true
 	}
 	return r.ToolName
-}
-
-// waiting counts the pending requests and the age of the oldest.
-func (g *Gate) waiting() (n int, oldest time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.now()
-	for _, w := range g.pending {
-		oldest = max(oldest, now.Sub(w.createdAt))
-	}
-	return len(g.pending), oldest
 }

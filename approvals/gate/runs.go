@@ -1,44 +1,63 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"sync"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Signal pauses, resumes or aborts a run, and returns it as it then stands. It
-// need not be known: a run can be stopped before its first request. A signal that changes nothing succeeds. An abort is final: it
-// also cancels the run's pending requests, and a later pause or resume is an
-// [*InvalidError].
-func (g *Gate) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
-	state, event, err := checkSignal(s)
+// runStore is what runs need of a store.
+type runStore interface {
+	approvals.RunStore
+	ListRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
+}
+
+// runs keeps the states of the runs that people have paused, resumed or aborted, and
+// wakes the agents that wait for a run.
+type runs struct {
+	store       runStore
+	recorder    *recorder
+	transitions *transitions
+	timers      *scheduler
+	now         func() time.Time
+
+	mu      sync.Mutex
+	byID    map[string]approvals.Run
+	changes map[string]chan struct{} // closed when the state of the run changes
+}
+
+// signal is [Gate.Signal].
+func (r *runs) signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
+	state, event, err := checkSignal(&s)
 	if err != nil {
 		return approvals.Steered{}, err
 	}
-	page, err := g.store.ListRequests(ctx, approvals.Filter{RunID: s.RunID, Limit: 1})
+	page, err := r.store.ListRequests(ctx, approvals.Filter{RunID: s.RunID, Limit: 1})
 	if err != nil {
 		return approvals.Steered{}, err
 	}
-	run, err := g.steer(ctx, s, state, event)
+	run, err := r.transition(ctx, &s, state, event)
 	answer := approvals.Steered{Run: run, Known: len(page.Items) > 0}
 	if err != nil {
 		return answer, err
 	}
-	g.runChanged(run)
+	r.apply(run)
 	if state == approvals.RunAborted {
-		if err := g.cancelRun(ctx, run.ID); err != nil {
+		if err := r.cancelRequests(ctx, run.ID); err != nil {
 			return answer, fmt.Errorf("cancel the requests of run %s: %w", run.ID, err)
 		}
 	}
 	return answer, nil
 }
 
-// checkSignal says what state a signal asks for and what event tells of it.
-func checkSignal(s approvals.Signal) (approvals.RunState, approvals.EventType, error) {
+// checkSignal returns the state that a signal asks for, and the type of its event.
+func checkSignal(s *approvals.Signal) (approvals.RunState, approvals.EventType, error) {
 	if s.RunID == "" {
 		return "", "", &approvals.InvalidError{Field: "run_id", Reason: "it is missing"}
 	}
@@ -56,45 +75,50 @@ func checkSignal(s approvals.Signal) (approvals.RunState, approvals.EventType, e
 	return "", "", &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("%q is not known; use pause_run, resume_run or abort_run", s.Action)}
 }
 
-// steer writes the run's new state by compare-and-set, then its event.
-func (g *Gate) steer(ctx context.Context, s approvals.Signal, state approvals.RunState, event approvals.EventType) (approvals.Run, error) {
+// transition writes the new state of a run by compare-and-set, then its event.
+func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approvals.RunState, event approvals.EventType) (approvals.Run, error) {
 	for attempt := 0; ; attempt++ {
-		run, revision, err := g.store.GetRun(ctx, s.RunID)
-		switch {
-		case errors.Is(err, approvals.ErrUnknownRun):
-			if run, err = g.unsteered(ctx, s.RunID); err != nil {
-				return run, err
-			}
-		case err != nil:
-			return run, err
+		run, revision, err := r.store.GetRun(ctx, s.RunID)
+		if errors.Is(err, approvals.ErrUnknownRun) {
+			run, err = r.newRun(ctx, s.RunID)
 		}
-		if run.State == state {
-			return run, nil
+		if err != nil || run.State == state {
+			return run, err
 		}
 		if run.State == approvals.RunAborted {
 			return run, &approvals.InvalidError{Field: "action", Reason: "the run was aborted by " + run.ReviewerID + "; that is final"}
 		}
 		run.State = state
 		run.ReviewerID = s.ReviewerID
-		run.UpdatedAt = g.now().UTC()
-		err = g.store.PutRun(ctx, run, revision)
+		run.UpdatedAt = r.now().UTC()
+		err = r.store.PutRun(ctx, run, revision)
 		if errors.Is(err, approvals.ErrConflict) {
 			if err := approvals.Pause(ctx, attempt); err != nil {
-				return run, approvals.Unavailable("steer run "+run.ID, err)
+				return run, approvals.Unavailable("change run "+run.ID, err)
 			}
 			continue
 		}
 		if err != nil {
 			return run, err
 		}
-		return run, g.recordSteer(ctx, run, event, string(s.Payload))
+		return run, r.recorder.recordChange(ctx, approvals.Event{
+			Type:       event,
+			Tenant:     run.Principal.Tenant,
+			Principal:  run.Principal,
+			SessionID:  run.SessionID,
+			RunID:      run.ID,
+			ReviewerID: run.ReviewerID,
+			Note:       string(s.Payload),
+			Time:       run.UpdatedAt,
+		})
 	}
 }
 
-// unsteered is a run that nobody steered before, as far as its requests tell.
-func (g *Gate) unsteered(ctx context.Context, id string) (approvals.Run, error) {
+// newRun returns a run that had no signal before, with the principal and the session of
+// its requests, if it has any.
+func (r *runs) newRun(ctx context.Context, id string) (approvals.Run, error) {
 	run := approvals.Run{ID: id, State: approvals.RunRunning}
-	page, err := g.store.ListRequests(ctx, approvals.Filter{RunID: id, Limit: 1})
+	page, err := r.store.ListRequests(ctx, approvals.Filter{RunID: id, Limit: 1})
 	if err != nil {
 		return run, err
 	}
@@ -105,33 +129,17 @@ func (g *Gate) unsteered(ctx context.Context, id string) (approvals.Run, error) 
 	return run, nil
 }
 
-func (g *Gate) recordSteer(ctx context.Context, run approvals.Run, typ approvals.EventType, note string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
-	defer cancel()
-	return g.Record(ctx, approvals.Event{
-		Type:       typ,
-		Tenant:     run.Principal.Tenant,
-		Principal:  run.Principal,
-		SessionID:  run.SessionID,
-		RunID:      run.ID,
-		ReviewerID: run.ReviewerID,
-		Note:       note,
-		Time:       run.UpdatedAt,
-	})
-}
-
-// cancelRun cancels the pending requests of a run.
-func (g *Gate) cancelRun(ctx context.Context, id string) error {
+// cancelRequests cancels the pending requests of a run.
+func (r *runs) cancelRequests(ctx context.Context, id string) error {
 	filter := approvals.Filter{RunID: id, Status: approvals.StatusPending, Limit: 500}
 	for {
-		page, err := g.store.ListRequests(ctx, filter)
+		page, err := r.store.ListRequests(ctx, filter)
 		if err != nil {
 			return err
 		}
-		for _, r := range page.Items {
-			_, err := g.cancel(ctx, r.ID, approvals.CancelRunAborted)
-			var decided *approvals.DecidedError
-			if err != nil && !errors.As(err, &decided) {
+		for i := range page.Items {
+			err := r.transitions.cancel(ctx, page.Items[i].ID, approvals.CancelRunAborted)
+			if err != nil && !errors.As(err, new(*approvals.DecidedError)) {
 				return err
 			}
 		}
@@ -142,91 +150,65 @@ func (g *Gate) cancelRun(ctx context.Context, id string) error {
 	}
 }
 
-// runChanged takes over a run's state and wakes who waits for it.
-func (g *Gate) runChanged(run approvals.Run) {
-	g.mu.Lock()
-	before, known := g.runs[run.ID]
+// apply takes over the state of a run and wakes the agents that wait for it.
+func (r *runs) apply(run approvals.Run) {
+	r.mu.Lock()
+	before, known := r.byID[run.ID]
 	if known && before.UpdatedAt.After(run.UpdatedAt) {
-		g.mu.Unlock()
+		r.mu.Unlock()
 		return
 	}
-	g.runs[run.ID] = run
-	if c := g.steered[run.ID]; c != nil {
+	r.byID[run.ID] = run
+	if c := r.changes[run.ID]; c != nil {
 		close(c)
-		delete(g.steered, run.ID)
+		delete(r.changes, run.ID)
 	}
-	g.mu.Unlock()
+	r.mu.Unlock()
 	if run.State == approvals.RunAborted && before.State != approvals.RunAborted {
-		g.due.add(&job{kind: jobAbortRun, id: run.ID, at: g.now()})
+		r.timers.add(&timer{kind: timerAbortRun, id: run.ID, at: r.now()})
 	}
 }
 
-// RunState is where a run stands, from memory. A run that nobody steered is
-// running.
-func (g *Gate) RunState(id string) approvals.RunState {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if run, ok := g.runs[id]; ok {
+// find returns a run; ok is false for one that had no signal.
+func (r *runs) find(id string) (run approvals.Run, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	run, ok = r.byID[id]
+	return run, ok
+}
+
+func (r *runs) state(id string) approvals.RunState {
+	if run, ok := r.find(id); ok {
 		return run.State
 	}
 	return approvals.RunRunning
 }
 
-// LookUp is the run as people steered it last, from memory; ok is false for one
-// that nobody steered.
-func (g *Gate) LookUp(id string) (run approvals.Run, ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	run, ok = g.runs[id]
-	return run, ok
+// any reports whether there was a signal to any run.
+func (r *runs) any() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.byID) > 0
 }
 
-// Steered reports from memory whether anybody has steered any run.
-func (g *Gate) Steered() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.runs) > 0
-}
-
-// Runs are the runs that somebody steered, the latest first.
-func (g *Gate) Runs() []approvals.Run {
-	g.mu.Lock()
-	runs := make([]approvals.Run, 0, len(g.runs))
-	for _, run := range g.runs {
-		runs = append(runs, run)
+// list returns the runs that had a signal, the latest first.
+func (r *runs) list() []approvals.Run {
+	r.mu.Lock()
+	all := make([]approvals.Run, 0, len(r.byID))
+	for _, run := range r.byID {
+		all = append(all, run)
 	}
-	g.mu.Unlock()
-	slices.SortFunc(runs, func(a, b approvals.Run) int {
-		if c := b.UpdatedAt.Compare(a.UpdatedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ID, b.ID)
+	r.mu.Unlock()
+	slices.SortFunc(all, func(a, b approvals.Run) int {
+		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.ID, b.ID))
 	})
-	return runs
+	return all
 }
 
-// RunByID is a run that somebody steered, or [ErrUnknownRun].
-func (g *Gate) RunByID(id string) (approvals.Run, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if run, ok := g.runs[id]; ok {
-		return run, nil
-	}
-	return approvals.Run{}, fmt.Errorf("run %q: %w", id, approvals.ErrUnknownRun)
-}
-
-// AwaitResume returns nil as soon as the run is not paused, [ErrRunAborted] if
-// it is or gets aborted, and the context's error when that ends first.
-func (g *Gate) AwaitResume(ctx context.Context, id string) error {
+// awaitResume is [Gate.AwaitResume].
+func (r *runs) awaitResume(ctx context.Context, id string) error {
 	for {
-		g.mu.Lock()
-		state := g.runs[id].State
-		changed := g.steered[id]
-		if state == approvals.RunPaused && changed == nil {
-			changed = make(chan struct{})
-			g.steered[id] = changed
-		}
-		g.mu.Unlock()
+		state, changed := r.watch(id)
 		switch state {
 		case approvals.RunAborted:
 			return fmt.Errorf("run %s: %w", id, approvals.ErrRunAborted)
@@ -240,4 +222,21 @@ func (g *Gate) AwaitResume(ctx context.Context, id string) error {
 		case <-changed:
 		}
 	}
+}
+
+// watch returns the state of a run; of a paused one also a channel that is closed when
+// that changes.
+func (r *runs) watch(id string) (approvals.RunState, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state := r.byID[id].State
+	if state != approvals.RunPaused {
+		return state, nil
+	}
+	changed := r.changes[id]
+	if changed == nil {
+		changed = make(chan struct{})
+		r.changes[id] = changed
+	}
+	return state, changed
 }

@@ -4,39 +4,79 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/grants"
 )
 
-// movement is a transition that this gate is writing. What the watch says of
-// the request meanwhile waits in seen, so that waiters wake only after the
-// event of the transition is in the audit log.
-type movement struct {
+// repairDelay is how long another replica is given to record the event of a
+// transition before this one does.
+const repairDelay = 5 * time.Second
+
+// errOverdue and errNotDue stop a transition at the wrong time; errEscalated stops an
+// escalation that has been done.
+var (
+	errOverdue   = errors.New("the deadline has passed")
+	errNotDue    = errors.New("the deadline has not come")
+	errEscalated = errors.New("escalated already")
+)
+
+// transitions change pending requests in the store, each by compare-and-set, write the
+// events and grants that follow, then wake the holds. They also apply the transitions
+// of other replicas.
+type transitions struct {
+	store   approvals.Store
+	now     func() time.Time
+	log     *slog.Logger
+	grants  *grants.Grants // nil: decisions are not remembered
+	timers  *scheduler
+	pending *pending
+	metrics *metrics
+	started time.Time
+
+	mu      sync.Mutex
+	writing map[string]*transition // by request
+	recent  []finished             // final requests of the first load, until it is reconciled
+}
+
+// transition is what this process writes of one request at this time. A revision that
+// the watch reports meanwhile waits in seen, so that holds wake only after the event of
+// the transition is in the audit log.
+type transition struct {
 	writers int
-	adopted uint64 // the last revision that was taken over
+	applied uint64 // the last revision that was applied
 	seen    *approvals.Stored
 }
 
-// move takes a pending request one step on: it reads it, lets step change it,
-// and writes it if nobody else did in between; else it begins again. The event
-// follows, then the waiters wake. It fails with [*DecidedError] if the request
-// is final, and with whatever step returns.
-func (g *Gate) move(ctx context.Context, id string, step func(*approvals.Request) error) (approvals.Request, error) {
+// finished is a final request that the first load found.
+type finished struct {
+	id string
+	at time.Time
+}
+
+// do takes a pending request through one transition: it reads the request, lets step
+// change it, and writes it, again from the beginning if another writer was faster.
+// It fails with [*approvals.DecidedError] if the request is final, and with the error
+// of step.
+func (t *transitions) do(ctx context.Context, id string, step func(*approvals.Request) error) (approvals.Request, error) {
 	if _, err := ulid.ParseStrict(id); err != nil {
 		return approvals.Request{}, fmt.Errorf("request %q: %w", id, approvals.ErrUnknownRequest)
 	}
-	g.beginMove(id)
-	defer g.endMove(id)
+	t.begin(id)
+	defer t.end(id)
 	for attempt := 0; ; attempt++ {
-		s, err := g.store.GetRequest(ctx, id)
+		s, err := t.store.GetRequest(ctx, id)
 		if err != nil {
 			return approvals.Request{}, err
 		}
 		if s.Request.Status.Final() {
-			g.adoptForeign(s)
+			t.applyRemote(s)
 			return s.Request, &approvals.DecidedError{Request: s.Request}
 		}
 		r := s.Request
@@ -44,7 +84,7 @@ func (g *Gate) move(ctx context.Context, id string, step func(*approvals.Request
 		if err := step(&r); err != nil {
 			return s.Request, err
 		}
-		revision, err := g.store.UpdateRequest(ctx, r, s.Revision)
+		revision, err := t.store.UpdateRequest(ctx, r, s.Revision)
 		if errors.Is(err, approvals.ErrConflict) {
 			if err := approvals.Pause(ctx, attempt); err != nil {
 				return s.Request, approvals.Unavailable("decide request "+id, err)
@@ -54,156 +94,171 @@ func (g *Gate) move(ctx context.Context, id string, step func(*approvals.Request
 		if err != nil {
 			return s.Request, err
 		}
-		g.recordMove(ctx, &s.Request, &r)
-		g.grantMove(ctx, &r)
-		g.adopt(approvals.Stored{Request: r, Revision: revision, At: g.now().UTC()})
+		t.record(ctx, &s.Request, &r)
+		t.apply(approvals.Stored{Request: r, Revision: revision, At: t.now().UTC()})
 		return r, nil
 	}
 }
 
-// recordMove appends the events that the step from before to after adds. The
-// step is durable by now: if its events cannot be written they follow later.
-func (g *Gate) recordMove(ctx context.Context, before, after *approvals.Request) {
+// record writes the events and the grant of a transition, both before the hold wakes: the
+// same call may come again at once. The transition
+// is durable by now: what cannot be written is written later.
+func (t *transitions) record(ctx context.Context, before, after *approvals.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
-	events := approvals.EventsSince(before, after)
-	if err := g.store.AppendEvents(ctx, events...); err != nil {
-		g.log.Warn("an event could not be recorded yet; trying again", "request", after.ID, "status", after.Status, "error", err)
-		g.due.add(&job{kind: jobRepair, id: after.ID, at: g.now().Add(retryDelay)})
+	if err := t.store.AppendEvents(ctx, approvals.EventsSince(before, after)...); err != nil {
+		t.log.Warn("an event could not be recorded yet; trying again", "request", after.ID, "status", after.Status, "error", err)
+		t.timers.retry(timer{kind: timerRepair, id: after.ID})
+	}
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
+	defer cancel()
+	if err := t.ensureGrant(ctx, after); err != nil {
+		t.log.Warn("a grant could not be written yet; trying again", "request", after.ID, "error", err)
+		t.timers.retry(timer{kind: timerRepair, id: after.ID})
 	}
 }
 
-// grantMove writes the grant that a step has asked for, before anybody who waits
-// for the request goes on: the same call may come again at once.
-func (g *Gate) grantMove(ctx context.Context, r *approvals.Request) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
-	defer cancel()
-	if err := g.ensureGrant(ctx, r); err != nil {
-		g.log.Warn("a grant could not be written yet; trying again", "request", r.ID, "error", err)
-		g.due.add(&job{kind: jobRepair, id: r.ID, at: g.now().Add(retryDelay)})
-	}
-}
-
-// ensureGrant writes the grant of a request that was decided for always, unless
-// it is there, or was and is revoked.
-func (g *Gate) ensureGrant(ctx context.Context, r *approvals.Request) error {
+// ensureGrant writes the grant of a request that was decided for always, unless it
+// exists, or existed and was revoked.
+func (t *transitions) ensureGrant(ctx context.Context, r *approvals.Request) error {
 	d, ok := r.FinalDecision()
-	if !ok || g.grants == nil {
+	if !ok || t.grants == nil {
 		return nil
 	}
 	grant, ok := approvals.GrantOf(r, &d)
 	if !ok {
 		return nil
 	}
-	err := g.grants.Write(ctx, grant)
+	err := t.grants.Write(ctx, grant)
 	if errors.Is(err, approvals.ErrTooLarge) { // it will be so for ever
-		g.log.Error("a grant does not hold: it is too large to record", "request", r.ID, "grant", grant.ID, "error", err)
+		t.log.Error("a grant is not in force: it is too large to record", "request", r.ID, "grant", grant.ID, "error", err)
 		return nil
 	}
 	return err
 }
 
-func (g *Gate) beginMove(id string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	m := g.moving[id]
-	if m == nil {
-		m = &movement{}
-		g.moving[id] = m
-	}
-	m.writers++
-}
-
-// endMove lets go of a request; what the watch saw meanwhile is caught up on.
-func (g *Gate) endMove(id string) {
-	g.mu.Lock()
-	m := g.moving[id]
-	m.writers--
-	last := m.writers == 0
-	if last {
-		delete(g.moving, id)
-	}
-	g.mu.Unlock()
-	if last && m.seen != nil && m.seen.Revision > m.adopted {
-		g.adoptForeign(*m.seen)
-	}
-}
-
-// adoptForeign takes over what another gate wrote. Should that gate have died
-// right after, its event is missing: this one looks after a while, or at once
-// if the record is from before the start.
-func (g *Gate) adoptForeign(s approvals.Stored) {
-	if news := g.adopt(s); !news {
-		return
-	}
-	at := g.now()
-	if s.At.After(g.started) {
-		at = at.Add(repairDelay)
-	}
-	g.due.add(&job{kind: jobRepair, id: s.Request.ID, at: at})
-}
-
-// adopt takes over how a request stands: a pending one is kept in mind with its
-// deadline, a final one wakes its hold. It reports whether that was news: a
-// request not known to be pending before, or not known to be final.
-func (g *Gate) adopt(s approvals.Stored) (news bool) {
-	r := s.Request
-	g.mu.Lock()
-	if m := g.moving[r.ID]; m != nil {
-		m.adopted = max(m.adopted, s.Revision)
-	}
-	w := g.pending[r.ID]
+func (t *transitions) begin(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.writing[id]
 	if w == nil {
-		if !r.Status.Final() {
-			g.track(r, nil, 0)
-		}
-		g.mu.Unlock()
-		return !r.Status.Final()
+		w = &transition{}
+		t.writing[id] = w
 	}
-	if r.Status.Final() {
-		g.drop(r.ID, w)
+	w.writers++
+}
+
+// end applies what the watch reported during the transition.
+func (t *transitions) end(id string) {
+	t.mu.Lock()
+	w := t.writing[id]
+	w.writers--
+	last := w.writers == 0
+	if last {
+		delete(t.writing, id)
 	}
-	hold := w.hold
-	g.mu.Unlock()
+	t.mu.Unlock()
+	if last && w.seen != nil && w.seen.Revision > w.applied {
+		t.applyRemote(*w.seen)
+	}
+}
+
+// apply takes over the state of a request and wakes the hold of a final one. It reports
+// whether that was news: see [pending.apply].
+func (t *transitions) apply(s approvals.Stored) (news bool) {
+	r := s.Request
+	t.mu.Lock()
+	if w := t.writing[r.ID]; w != nil {
+		w.applied = max(w.applied, s.Revision)
+	}
+	t.mu.Unlock()
+	hold, index, news := t.pending.apply(&r)
 	if hold != nil {
 		if r.Status.Final() {
-			g.metrics.held(r)
+			t.metrics.held(&r)
 		}
-		hold.update(w.index, r)
+		hold.update(index, r)
 	}
-	return r.Status.Final()
+	return news
 }
 
-// forget drops a pending request that is not recorded.
-func (g *Gate) forget(id string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if w := g.pending[id]; w != nil {
-		g.drop(id, w)
+// applyRemote applies what another replica wrote. If that replica died right after, its
+// event is missing: this one repairs the request after a while, or at once if the
+// record is from before the start.
+func (t *transitions) applyRemote(s approvals.Stored) {
+	if news := t.apply(s); !news {
+		return
 	}
+	at := t.now()
+	if s.At.After(t.started) {
+		at = at.Add(repairDelay)
+	}
+	t.timers.add(&timer{kind: timerRepair, id: s.Request.ID, at: at})
 }
 
-// drop ends the wait for a request. The caller holds g.mu.
-func (g *Gate) drop(id string, w *waiter) {
-	delete(g.pending, id)
-	g.due.remove(w.deadline)
-	for _, later := range w.escalate {
-		g.due.remove(later)
-	}
-}
-
-// cancel ends a pending request that nobody needs answered any more.
-func (g *Gate) cancel(ctx context.Context, id, reason string) (approvals.Request, error) {
-	return g.move(ctx, id, func(r *approvals.Request) error {
+// cancel ends a pending request that needs no answer any more.
+func (t *transitions) cancel(ctx context.Context, id, reason string) error {
+	_, err := t.do(ctx, id, func(r *approvals.Request) error {
 		r.Details.CancelReason = reason
-		g.end(r, approvals.StatusCancelled)
+		finish(r, approvals.StatusCancelled, t.now())
+		return nil
+	})
+	return err
+}
+
+// cancelOrRetry cancels a request, and tries again later if the store refuses. A request
+// that was decided meanwhile is no error.
+func (t *transitions) cancelOrRetry(ctx context.Context, id, reason string) error {
+	err := t.cancel(ctx, id, reason)
+	if err == nil || errors.As(err, new(*approvals.DecidedError)) {
+		return nil
+	}
+	t.timers.retry(timer{kind: timerCancel, id: id, reason: reason})
+	return err
+}
+
+func (t *transitions) detach(h *Hold) { t.pending.detach(h) }
+
+// expire ends a request after its deadline, according to its on_timeout.
+func (t *transitions) expire(ctx context.Context, id string) (approvals.Request, error) {
+	return t.do(ctx, id, func(r *approvals.Request) error {
+		now := t.now().UTC()
+		if now.Before(r.ExpiresAt) {
+			return errNotDue
+		}
+		if r.OnTimeout != approvals.OnTimeoutApprove {
+			finish(r, approvals.StatusExpired, now)
+			return nil
+		}
+		r.Decisions = append(r.Decisions, approvals.Decision{
+			RequestID:  r.ID,
+			Action:     approvals.ActionApprove,
+			ReviewerID: approvals.ReviewerTimeout,
+			DecidedAt:  now,
+		})
+		finish(r, approvals.StatusApproved, now)
 		return nil
 	})
 }
 
-// end makes a request final.
-func (g *Gate) end(r *approvals.Request, status approvals.Status) {
-	now := g.now().UTC()
+// escalate lets more groups decide a request for which a time has come. The first
+// groups may still decide it, and their approvals count.
+func (t *transitions) escalate(ctx context.Context, id string, due time.Time) error {
+	_, err := t.do(ctx, id, func(r *approvals.Request) error {
+		if !r.Escalate(t.now().UTC(), due) {
+			return errEscalated
+		}
+		return nil
+	})
+	if errors.Is(err, errEscalated) {
+		return nil
+	}
+	return err
+}
+
+// finish makes a request final.
+func finish(r *approvals.Request, status approvals.Status, now time.Time) {
+	now = now.UTC()
 	r.Status = status
 	r.Details.EndedAt = &now
 }

@@ -11,37 +11,31 @@ import (
 // final requests whose events a crash may have left out.
 const crashWindow = 10 * time.Minute
 
-// finished is a final request that the first load found.
-type finished struct {
-	id string
-	at time.Time
-}
-
-// requestChanged takes over what the watch saw, unless this gate is writing the
-// request just now: then it waits for the end of that.
-func (g *Gate) requestChanged(s approvals.Stored) {
-	g.mu.Lock()
-	if m := g.moving[s.Request.ID]; m != nil {
-		if m.seen == nil || s.Revision > m.seen.Revision {
-			m.seen = &s
+// changed takes over what the watch reports of a request, unless this process is writing
+// the request: then after that.
+func (t *transitions) changed(s approvals.Stored) {
+	t.mu.Lock()
+	if w := t.writing[s.Request.ID]; w != nil {
+		if w.seen == nil || s.Revision > w.seen.Revision {
+			w.seen = &s
 		}
-		g.mu.Unlock()
+		t.mu.Unlock()
 		return
 	}
-	if s.Request.Status.Final() && g.recent != nil {
-		g.recent = append(g.recent, finished{s.Request.ID, s.At})
+	if s.Request.Status.Final() && t.recent != nil {
+		t.recent = append(t.recent, finished{s.Request.ID, s.At})
 	}
-	g.mu.Unlock()
-	g.adoptForeign(s)
+	t.mu.Unlock()
+	t.applyRemote(s)
 }
 
 // reconcile schedules, after the first load, what a crash may have left undone:
-// a request or a decision was recorded, what should have followed was not.
-func (g *Gate) reconcile() {
-	g.mu.Lock()
-	recent := g.recent
-	g.recent = nil
-	g.mu.Unlock()
+// a request or a decision was recorded, but not what should have followed.
+func (t *transitions) reconcile() {
+	t.mu.Lock()
+	recent := t.recent
+	t.recent = nil
+	t.mu.Unlock()
 	var newest time.Time
 	for _, f := range recent {
 		if f.at.After(newest) {
@@ -50,30 +44,26 @@ func (g *Gate) reconcile() {
 	}
 	for _, f := range recent {
 		if newest.Sub(f.at) <= crashWindow {
-			g.due.add(&job{kind: jobRepair, id: f.id, at: g.now()})
+			t.timers.add(&timer{kind: timerRepair, id: f.id, at: t.now()})
 		}
 	}
 }
 
-// repair makes the audit log and the bots' stream say what the record says.
-func (g *Gate) repair(ctx context.Context, id string) error {
-	s, err := g.store.GetRequest(ctx, id)
+// repair writes the events, the publication and the grant that follow from the record of
+// a request, as far as they are missing, and returns the record.
+func (t *transitions) repair(ctx context.Context, id string) (approvals.Request, error) {
+	s, err := t.store.GetRequest(ctx, id)
 	if err != nil {
-		return err
+		return approvals.Request{}, err
 	}
-	for _, e := range approvals.RequestEvents(&s.Request) {
-		if err := g.store.EnsureEvent(ctx, e); err != nil {
-			return err
+	r := s.Request
+	for _, e := range approvals.RequestEvents(&r) {
+		if err := t.store.EnsureEvent(ctx, e); err != nil {
+			return r, err
 		}
 	}
-	if !s.Request.Status.Final() {
-		return g.store.PublishRequest(ctx, s.Request)
+	if !r.Status.Final() {
+		return r, t.store.PublishRequest(ctx, r)
 	}
-	if err := g.ensureGrant(ctx, &s.Request); err != nil {
-		return err
-	}
-	if d, ok := s.Request.FinalDecision(); ok && d.Action == approvals.ActionAbortRun {
-		_, err = g.Signal(ctx, approvals.Signal{RunID: s.Request.RunID, Action: approvals.SignalAbort, ReviewerID: d.ReviewerID})
-	}
-	return err
+	return r, t.ensureGrant(ctx, &r)
 }

@@ -15,42 +15,42 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Judge is what a [Grants] asks of policy.
+// Judge is the part of policy that a [Grants] needs.
 type Judge interface {
-	// CheckGrant completes a grant - its template, the patterns suggested for the
-	// request whose decision it remembers - and says with an [*InvalidError] why
-	// it may not be. r is nil for a grant that is made by hand.
+	// CheckGrant completes a grant: its template, the patterns suggested for the
+	// request whose decision it remembers. A grant that may not exist is an
+	// [*approvals.InvalidError]. r is nil for a grant that is made by hand.
 	CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.Grant, error)
-	// GrantCovers makes of a grant what reports whether it would decide a call that
-	// an event recorded, whosever call it is.
+	// GrantCovers returns a function that reports whether the grant would decide a call
+	// that an event recorded, of any principal.
 	GrantCovers(g approvals.Grant) func(approvals.Event) bool
 	// GrantIsFor reports whether any pattern is for a tool of a name.
 	GrantIsFor(g approvals.Grant, tool string) bool
 }
 
-// Options is what a [Grants] is made of.
+// Options are the settings of [New].
 type Options struct {
 	Store approvals.GrantStore
 	Judge Judge
 	Now   func() time.Time // nil: time.Now
 	Log   *slog.Logger     // nil: discards
-	// Kept is told of every grant that comes into force, Dropped of every one that
-	// is revoked or long over, on whichever replica that happened. They are called
-	// one after the other and must not wait; nil: nobody is told.
+	// Kept is called with every grant that comes into force, Dropped with the id of
+	// every grant that is revoked or ended long ago, on this replica or another. They
+	// are called one after the other and must not block; nil: not called.
 	Kept    func(approvals.Grant)
 	Dropped func(id string)
-	// NoSelfApproval keeps reviewers from granting what an agent may do that acts
-	// for themselves: see gate.Options. Principals are those whose agents are
-	// known, which a grant for a tenant covers, and Standing what is known of a
-	// reviewer; nil: nothing of anybody.
+	// NoSelfApproval keeps reviewers from allowing calls of agents that act for
+	// themselves: see gate.Options. Principals are those in the configuration, which a
+	// grant for a tenant covers. Profile returns the groups and the user of a reviewer;
+	// nil: no reviewer is known.
 	NoSelfApproval bool
 	Principals     []approvals.Principal
-	Standing       func(name string) (approvals.Standing, bool)
+	Profile        func(name string) (approvals.ReviewerProfile, bool)
 }
 
-// Grants keeps the grants: a copy of them in memory that follows the store,
-// so that nobody waits for it, what is written to it, and how often each is
-// used. Any number of books may share one store. It is safe for concurrent use.
+// Grants keeps a copy of the grants in memory that follows the store, so that no call
+// waits for the store; it writes grants, and counts their uses. Any number of Grants may
+// share one store. It is safe for concurrent use.
 type Grants struct {
 	store   approvals.GrantStore
 	judge   Judge
@@ -60,58 +60,53 @@ type Grants struct {
 	dropped func(string)
 	ids     approvals.IDSource
 	ready   chan struct{}
-	// noSelfApproval, principals and standing: see Options.
-	noSelfApproval bool
-	principals     []approvals.Principal
-	standing       func(string) (approvals.Standing, bool)
+	rights  rights
 
 	mu      sync.Mutex
-	byID    map[string]keptGrant
+	byID    map[string]storedGrant
 	ordered []string             // ids, ascending: in the order of creation
-	gone    map[string]time.Time // when each was dropped, for as long as keepGone
+	removed map[string]time.Time // when each was removed, for keepRemoved
 	used    map[string]use       // not yet written
 }
 
-// keptGrant is a grant as the store has it at a revision.
-type keptGrant struct {
+// storedGrant is a grant at a revision of the store.
+type storedGrant struct {
 	approvals.Grant
 	revision uint64
 }
 
-// New makes a book. It knows no grants until [Grants.Run] has read
-// them.
+// New makes a Grants. It has no grants until [Grants.Run] has read them.
 func New(o Options) *Grants {
-	b := &Grants{
+	gs := &Grants{
 		store: o.Store, judge: o.Judge, now: o.Now, log: o.Log, kept: o.Kept, dropped: o.Dropped,
-		noSelfApproval: o.NoSelfApproval, principals: o.Principals, standing: o.Standing,
-		ready: make(chan struct{}), byID: map[string]keptGrant{}, gone: map[string]time.Time{}, used: map[string]use{},
+		rights: rights{o.NoSelfApproval, o.Principals, o.Profile},
+		ready:  make(chan struct{}), byID: map[string]storedGrant{}, removed: map[string]time.Time{}, used: map[string]use{},
 	}
-	if b.now == nil {
-		b.now = time.Now
+	if gs.now == nil {
+		gs.now = time.Now
 	}
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
+	if gs.log == nil {
+		gs.log = slog.New(slog.DiscardHandler)
 	}
-	if b.kept == nil {
-		b.kept = func(approvals.Grant) {}
+	if gs.kept == nil {
+		gs.kept = func(approvals.Grant) {}
 	}
-	if b.dropped == nil {
-		b.dropped = func(string) {}
+	if gs.dropped == nil {
+		gs.dropped = func(string) {}
 	}
-	if b.standing == nil {
-		b.standing = func(string) (approvals.Standing, bool) { return approvals.Standing{}, false }
+	if gs.rights.profile == nil {
+		gs.rights.profile = func(string) (approvals.ReviewerProfile, bool) { return approvals.ReviewerProfile{}, false }
 	}
-	return b
+	return gs
 }
 
-// Run follows the store and writes what was used until the context ends. Call it
-// once.
-func (b *Grants) Run(ctx context.Context) error {
+// Run follows the store and writes uses until the context ends. Call it once.
+func (gs *Grants) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return b.store.WatchGrants(ctx, b.keep, b.drop, func() { close(b.ready) })
+		return gs.store.WatchGrants(ctx, gs.apply, gs.remove, func() { close(gs.ready) })
 	})
-	group.Go(func() error { return b.keepUses(ctx) })
+	group.Go(func() error { return gs.runUses(ctx) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the grants: %w", err)
 	}
@@ -119,59 +114,59 @@ func (b *Grants) Run(ctx context.Context) error {
 }
 
 // Ready is closed when every grant recorded before has been read.
-func (b *Grants) Ready() <-chan struct{} { return b.ready }
+func (gs *Grants) Ready() <-chan struct{} { return gs.ready }
 
-// keep takes over a grant as it stands at a revision.
-func (b *Grants) keep(g approvals.Grant, revision uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.keepLocked(g, revision)
+// apply takes over a grant at a revision.
+func (gs *Grants) apply(g approvals.Grant, revision uint64) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	gs.applyLocked(g, revision)
 }
 
-func (b *Grants) keepLocked(g approvals.Grant, revision uint64) {
-	if _, gone := b.gone[g.ID]; gone {
+func (gs *Grants) applyLocked(g approvals.Grant, revision uint64) {
+	if _, removed := gs.removed[g.ID]; removed {
 		return
 	}
-	known, exists := b.byID[g.ID]
+	known, exists := gs.byID[g.ID]
 	if exists && revision <= known.revision {
 		return
 	}
-	b.byID[g.ID] = keptGrant{g, revision}
+	gs.byID[g.ID] = storedGrant{g, revision}
 	if exists { // only how often it was used changes
 		return
 	}
-	place, _ := slices.BinarySearch(b.ordered, g.ID)
-	b.ordered = slices.Insert(b.ordered, place, g.ID)
-	b.kept(g)
+	place, _ := slices.BinarySearch(gs.ordered, g.ID)
+	gs.ordered = slices.Insert(gs.ordered, place, g.ID)
+	gs.kept(g)
 }
 
-// drop takes over that the store no longer has a grant. It never has it again, so
-// that a write which is only now acknowledged does not bring it back.
-func (b *Grants) drop(id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.gone[id] = b.now()
-	if _, exists := b.byID[id]; !exists {
+// remove takes over that the store no longer has a grant. The store never has it again:
+// a write that is acknowledged later does not bring it back.
+func (gs *Grants) remove(id string) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	gs.removed[id] = gs.now()
+	if _, exists := gs.byID[id]; !exists {
 		return
 	}
-	delete(b.byID, id)
-	delete(b.used, id)
-	if at, found := slices.BinarySearch(b.ordered, id); found {
-		b.ordered = slices.Delete(b.ordered, at, at+1)
+	delete(gs.byID, id)
+	delete(gs.used, id)
+	if at, found := slices.BinarySearch(gs.ordered, id); found {
+		gs.ordered = slices.Delete(gs.ordered, at, at+1)
 	}
-	b.dropped(id)
+	gs.dropped(id)
 }
 
-// Grant is a grant that was neither revoked nor is long over. It fails with
-// [ErrUnknownGrant].
-func (b *Grants) Grant(id string) (approvals.Grant, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	g, ok := b.byID[id]
+// Grant returns a grant that was not revoked and has not ended long ago. It fails with
+// [approvals.ErrUnknownGrant].
+func (gs *Grants) Grant(id string) (approvals.Grant, error) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	g, ok := gs.byID[id]
 	if !ok {
 		return approvals.Grant{}, fmt.Errorf("grant %q: %w", id, approvals.ErrUnknownGrant)
 	}
-	return b.viewLocked(g), nil
+	return gs.viewLocked(g), nil
 }
 
 const (
@@ -180,34 +175,33 @@ const (
 )
 
 // Grants lists grants from memory, newest first.
-func (b *Grants) Grants(f approvals.GrantFilter) approvals.GrantPage {
+func (gs *Grants) Grants(f approvals.GrantFilter) approvals.GrantPage {
 	f.Limit = min(f.Limit, maxGrantPage)
 	if f.Limit <= 0 {
 		f.Limit = defaultGrantPage
 	}
-	now := b.now()
+	now := gs.now()
 	page := approvals.GrantPage{Items: []approvals.Grant{}}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, id := range slices.Backward(b.ordered) {
-		g := b.byID[id]
-		if !f.Matches(&g.Grant, now) || f.Tool != "" && !b.judge.GrantIsFor(g.Grant, f.Tool) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	for _, id := range slices.Backward(gs.ordered) {
+		g := gs.byID[id]
+		if !f.Matches(&g.Grant, now) || (f.Tool != "" && !gs.judge.GrantIsFor(g.Grant, f.Tool)) {
 			continue
 		}
 		if len(page.Items) == f.Limit {
 			page.NextCursor = page.Items[f.Limit-1].ID
 			break
 		}
-		page.Items = append(page.Items, b.viewLocked(g))
+		page.Items = append(page.Items, gs.viewLocked(g))
 	}
 	return page
 }
 
-// viewLocked is a grant as it is shown: what was not yet written of its uses
-// counts.
-func (b *Grants) viewLocked(k keptGrant) approvals.Grant {
+// viewLocked returns a grant with the uses that are not written yet.
+func (gs *Grants) viewLocked(k storedGrant) approvals.Grant {
 	g := k.Grant
 	g.Patterns = slices.Clone(g.Patterns)
-	b.used[g.ID].addTo(&g)
+	gs.used[g.ID].addTo(&g)
 	return g
 }

@@ -14,16 +14,16 @@ const (
 	previewItems = 100
 )
 
-// Preview says which of the calls recorded lately a grant would have decided, if
-// it had held then. Nothing is written. Rules are not asked: a deny rule, or one
-// that asks, still stands above a grant that allows.
-func (b *Grants) Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error) {
-	g, err := b.complete(g, nil)
+// Preview returns which of the calls recorded lately a grant would have decided, if it had
+// been in force then. Nothing is written. Rules are not evaluated: a deny rule, or one
+// that asks, still overrides a grant that allows.
+func (gs *Grants) Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error) {
+	g, err := gs.complete(g, nil)
 	if err != nil {
 		return approvals.GrantPreview{}, err
 	}
-	p, covers := approvals.GrantPreview{Grant: g, Items: []approvals.GrantCall{}}, b.judge.GrantCovers(g)
-	for e, err := range b.store.RecentEvents(ctx, previewEvents) {
+	p, covers := approvals.GrantPreview{Grant: g, Items: []approvals.GrantCall{}}, gs.judge.GrantCovers(g)
+	for e, err := range gs.store.RecentEvents(ctx, previewEvents) {
 		if err != nil {
 			return approvals.GrantPreview{}, approvals.Unavailable("read the calls recorded lately", err)
 		}
@@ -55,8 +55,8 @@ func look(p *approvals.GrantPreview, e *approvals.Event, then string, covers fun
 	}
 }
 
-// thenOf says what an event tells of a call, "" for an event that is not the
-// first of one.
+// thenOf returns what happened to the call of an event, "" for an event that is not the
+// first one of a call.
 func thenOf(e *approvals.Event) string {
 	switch {
 	case e.Before == nil:

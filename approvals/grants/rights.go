@@ -7,19 +7,26 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// mayGrant keeps a reviewer from granting to agents that act for themselves, or for
-// the reviewer in whose place they decide, what they may not approve either.
-func (b *Grants) mayGrant(g *approvals.Grant, by approvals.Decision) error {
-	if !b.noSelfApproval || g.Effect != approvals.GrantAllow {
+// rights are who may allow what: see [Options].
+type rights struct {
+	noSelfApproval bool
+	principals     []approvals.Principal
+	profile        func(reviewer string) (approvals.ReviewerProfile, bool)
+}
+
+// check keeps a reviewer from allowing calls of agents that act for themselves, or for
+// the reviewer in whose place they decide: they may not approve these either.
+func (r *rights) check(g *approvals.Grant, by approvals.Decision) error {
+	if !r.noSelfApproval || g.Effect != approvals.GrantAllow {
 		return nil
 	}
 	if by.ReviewerUser == "" {
-		known, _ := b.standing(by.ReviewerID)
+		known, _ := r.profile(by.ReviewerID)
 		by.ReviewerUser = known.User
 	}
-	forWhom, _ := b.standing(by.OnBehalfOf)
+	forWhom, _ := r.profile(by.OnBehalfOf)
 	own := func(user string) bool { return by.IsPerson(user) || approvals.SamePerson(forWhom.User, user) }
-	for _, p := range append(slices.Clone(b.principals), g.Principal) {
+	for _, p := range append(slices.Clone(r.principals), g.Principal) {
 		if coversUser(g, p) && own(p.User) {
 			return &approvals.ForbiddenError{Reviewer: by.ReviewerID, Reason: fmt.Sprintf("the grant would allow calls of agents that act for %s, so another reviewer grants it (or the configuration allows it: console.self_approval)", p.User)}
 		}

@@ -13,11 +13,11 @@ const (
 	// usesEvery is how long uses of grants are gathered before they are written.
 	// What a process that is killed had gathered is not counted.
 	usesEvery = 5 * time.Second
-	// keepExpired is how long a grant that has ended is still kept and listed.
+	// keepExpired is how long a grant is kept and listed after its end.
 	keepExpired = 24 * time.Hour
-	// keepGone is how long it is known of a grant that it was revoked: far longer
-	// than any write of it takes.
-	keepGone = time.Hour
+	// keepRemoved is how long the id of a revoked grant is kept: far longer than any
+	// write of the grant takes.
+	keepRemoved = time.Hour
 )
 
 // use is how often a grant was used since that was last written.
@@ -38,24 +38,24 @@ func (u use) addTo(g *approvals.Grant) {
 	}
 }
 
-// Used counts that each of the grants has decided a call. It does not wait: uses
-// are written together some seconds later, and when the book stops.
-func (b *Grants) Used(ids ...string) {
+// Used counts that each of the grants has decided a call. It does not block: uses are
+// written together some seconds later, and when [Grants.Run] ends.
+func (gs *Grants) Used(ids ...string) {
 	if len(ids) == 0 {
 		return
 	}
-	now := b.now().UTC()
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	now := gs.now().UTC()
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
 	for _, id := range ids {
-		if _, known := b.byID[id]; known {
-			b.used[id] = use{b.used[id].times + 1, now}
+		if _, known := gs.byID[id]; known {
+			gs.used[id] = use{gs.used[id].times + 1, now}
 		}
 	}
 }
 
-// keepUses writes uses now and then, and removes what has ended long ago.
-func (b *Grants) keepUses(ctx context.Context) error {
+// runUses writes uses at intervals, and removes grants that ended long ago.
+func (gs *Grants) runUses(ctx context.Context) error {
 	tick := time.NewTicker(usesEvery)
 	defer tick.Stop()
 	for {
@@ -63,45 +63,45 @@ func (b *Grants) keepUses(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 			defer cancel()
-			b.writeUses(last)
+			gs.writeUses(last)
 			return nil
 		case <-tick.C:
-			b.writeUses(ctx)
-			b.sweep(ctx)
+			gs.writeUses(ctx)
+			gs.sweep(ctx)
 		}
 	}
 }
 
-// writeUses adds what was used to the records. What the store refuses waits for
-// the next time.
-func (b *Grants) writeUses(ctx context.Context) {
-	b.mu.Lock()
-	waiting := make(map[string]use, len(b.used))
-	for id, u := range b.used {
+// writeUses adds the uses to the records. What the store refuses is written the next
+// time.
+func (gs *Grants) writeUses(ctx context.Context) {
+	gs.mu.Lock()
+	waiting := make(map[string]use, len(gs.used))
+	for id, u := range gs.used {
 		waiting[id] = u
 	}
-	b.mu.Unlock()
+	gs.mu.Unlock()
 	for id, u := range waiting {
-		if err := b.writeUse(ctx, id, u); err != nil {
-			b.log.Warn("uses of a grant could not be written yet", "grant", id, "uses", u.times, "error", err)
+		if err := gs.writeUse(ctx, id, u); err != nil {
+			gs.log.Warn("uses of a grant could not be written yet", "grant", id, "uses", u.times, "error", err)
 			return
 		}
 	}
 }
 
-// writeUse adds to what the record says, which other replicas add to as well.
-func (b *Grants) writeUse(ctx context.Context, id string, u use) error {
+// writeUse adds uses to a record. Other replicas add to it too.
+func (gs *Grants) writeUse(ctx context.Context, id string, u use) error {
 	for attempt := 0; ; attempt++ {
-		g, revision, err := b.store.GetGrant(ctx, id)
+		g, revision, err := gs.store.GetGrant(ctx, id)
 		if errors.Is(err, approvals.ErrUnknownGrant) {
-			b.drop(id)
+			gs.remove(id)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		u.addTo(&g)
-		revision, err = b.store.PutGrant(ctx, g, revision)
+		revision, err = gs.store.PutGrant(ctx, g, revision)
 		if errors.Is(err, approvals.ErrConflict) {
 			if err := approvals.Pause(ctx, attempt); err != nil {
 				return err
@@ -111,40 +111,40 @@ func (b *Grants) writeUse(ctx context.Context, id string, u use) error {
 		if err != nil {
 			return err
 		}
-		b.written(g, revision, u)
+		gs.applyUse(g, revision, u)
 		return nil
 	}
 }
 
-// written takes over a record that uses were added to.
-func (b *Grants) written(g approvals.Grant, revision uint64, u use) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.keepLocked(g, revision)
-	if since := b.used[g.ID]; since.times > u.times {
-		b.used[g.ID] = use{since.times - u.times, since.last}
+// applyUse takes over a record to which uses were added.
+func (gs *Grants) applyUse(g approvals.Grant, revision uint64, u use) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	gs.applyLocked(g, revision)
+	if since := gs.used[g.ID]; since.times > u.times {
+		gs.used[g.ID] = use{since.times - u.times, since.last}
 	} else {
-		delete(b.used, g.ID)
+		delete(gs.used, g.ID)
 	}
 }
 
-// sweep removes the grants that ended long ago, and forgets of those removed before
-// that they were. All replicas may do so at once.
-func (b *Grants) sweep(ctx context.Context) {
-	now := b.now()
+// sweep removes the grants that ended long ago, and the ids of grants that were removed
+// long ago. All replicas may do so at once.
+func (gs *Grants) sweep(ctx context.Context) {
+	now := gs.now()
 	before := now.Add(-keepExpired)
-	b.mu.Lock()
-	maps.DeleteFunc(b.gone, func(_ string, at time.Time) bool { return now.Sub(at) > keepGone })
+	gs.mu.Lock()
+	maps.DeleteFunc(gs.removed, func(_ string, at time.Time) bool { return now.Sub(at) > keepRemoved })
 	var over []string
-	for id, g := range b.byID {
+	for id, g := range gs.byID {
 		if g.Expired(before) {
 			over = append(over, id)
 		}
 	}
-	b.mu.Unlock()
+	gs.mu.Unlock()
 	for _, id := range over {
-		if err := b.store.DeleteGrant(ctx, id); err != nil {
-			b.log.Warn("a grant that has ended could not be removed yet", "grant", id, "error", err)
+		if err := gs.store.DeleteGrant(ctx, id); err != nil {
+			gs.log.Warn("a grant that has ended could not be removed yet", "grant", id, "error", err)
 			return
 		}
 	}

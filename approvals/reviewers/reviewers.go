@@ -215,14 +215,14 @@ func (d *Directory) BySlack(userID string) (Reviewer, bool) {
 	return r, ok
 }
 
-// Standing is what the reviewer of a name has of their own. It is
-// [gate.Options].Standing; a reviewer who decides nothing has none.
-func (d *Directory) Standing(name string) (approvals.Standing, bool) {
+// Profile returns the groups and the user of a reviewer. It is
+// [gate.Options].Profile; a reviewer who decides nothing has none.
+func (d *Directory) Profile(name string) (approvals.ReviewerProfile, bool) {
 	r, known := d.byName[name]
 	if !known || !r.Role.Includes(RoleReviewer) {
-		return approvals.Standing{}, false
+		return approvals.ReviewerProfile{}, false
 	}
-	return approvals.Standing{User: r.User, Groups: r.Groups}, true
+	return approvals.ReviewerProfile{User: r.User, Groups: r.Groups}, true
 }
 
 // tokenPrefix lets people and secret scanners tell what a token is for.

@@ -108,7 +108,7 @@ func TestReviewersWithoutTokens(t *testing.T) {
 	if who, known := kim.ByAddress("\u212aim@corp.example"); known { // the sign of Kelvin
 		t.Errorf("another address is that of %q", who.Name)
 	}
-	if standing, decides := d.Standing("Ann"); !decides || len(standing.Groups) != 1 || len(d.All()) != 2 {
+	if standing, decides := d.Profile("Ann"); !decides || len(standing.Groups) != 1 || len(d.All()) != 2 {
 		t.Errorf("Ann has %+v, %t", standing, decides)
 	}
 	with, err := reviewers.NewDirectory([]reviewers.Entry{{Reviewer: reviewers.Reviewer{Name: "bob"}, TokenSHA256: hash}})

@@ -92,7 +92,7 @@ func statusText(r *approvals.Request, now time.Time) string {
 // one reviewer.
 func deciders(r *approvals.Request) string {
 	if len(r.Demands) > 0 {
-		return strings.Join(r.Wanted(), "\n")
+		return strings.Join(r.DemandLines(), "\n")
 	}
 	who, approvals := "", ""
 	if len(r.Reviewers) > 0 {

@@ -150,14 +150,14 @@ func (w *writer) diff(lines []diffLine) {
 // deciders lists who may decide and how many must agree, where that is not any one reviewer.
 func deciders(r *approvals.Request) string {
 	if len(r.Demands) > 0 {
-		return strings.Join(r.Wanted(), "\n")
+		return strings.Join(r.DemandLines(), "\n")
 	}
 	var parts []string
 	if len(r.Reviewers) > 0 {
 		parts = append(parts, "members of "+strings.Join(r.Reviewers, " or "))
 	}
 	if r.RequiredApprovals > 1 {
-		parts = append(parts, r.Tally()+" so far")
+		parts = append(parts, r.ApprovalCount()+" so far")
 	}
 	return strings.Join(parts, "; ")
 }

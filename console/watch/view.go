@@ -85,7 +85,7 @@ func (m *Model) headline() string {
 	if !m.review.open || r == nil {
 		return styles.dim.Render(cut(row("AGE", "RISK", "LEFT", "AGENT", "TOOL", "PREVIEW"), m.review.width))
 	}
-	status := elapsed.Left(r.ExpiresAt.Sub(m.now)) + " left, then " + r.Silence()
+	status := elapsed.Left(r.ExpiresAt.Sub(m.now)) + " left, then " + r.TimeoutOutcome()
 	if r.Status.Final() {
 		status = ending(r)
 	}

@@ -138,7 +138,7 @@ func (f format) who(r *approvals.Request) string {
 
 // ends is until when people can decide, and the fate of the call after that.
 func ends(r *approvals.Request) string {
-	return "Until " + moment(r.ExpiresAt) + "; if nobody answers, it is " + r.Silence() + "."
+	return "Until " + moment(r.ExpiresAt) + "; if nobody answers, it is " + r.TimeoutOutcome() + "."
 }
 
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }

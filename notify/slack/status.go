@@ -64,13 +64,13 @@ func waits(r *approvals.Request) string {
 		who += ", escalated to " + words(e.To, " or ", maxName)
 	}
 	at := r.ExpiresAt.UTC()
-	return fmt.Sprintf("%s until <!date^%d^{time}|%s>; if nobody answers, it is %s", who, at.Unix(), at.Format(time.TimeOnly+" UTC"), r.Silence())
+	return fmt.Sprintf("%s until <!date^%d^{time}|%s>; if nobody answers, it is %s", who, at.Unix(), at.Format(time.TimeOnly+" UTC"), r.TimeoutOutcome())
 }
 
 // waitsForDemands lists the demands of a request that are open, then those that are met.
 func waitsForDemands(r *approvals.Request) string {
 	var open, met []string
-	for i, line := range r.Wanted() {
+	for i, line := range r.DemandLines() {
 		if r.Waits(i) {
 			open = append(open, line)
 		} else {

@@ -1,0 +1,161 @@
+package gate
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// giveUpAfter is how long after its deadline a hold waits for a store that cannot be
+// reached before it ends without an answer.
+const giveUpAfter = 30 * time.Second
+
+// pending keeps the requests that may still be decided: their timers, and the holds of
+// this process that wait for them.
+type pending struct {
+	timers *scheduler
+
+	mu   sync.Mutex
+	byID map[string]*pendingRequest
+}
+
+// pendingRequest is a pending request and the hold that waits for it, if it is ours.
+type pendingRequest struct {
+	createdAt time.Time
+	expiresAt time.Time
+	timers    []*timer // of its deadline and its escalations
+	hold      *Hold
+	index     int  // of the request in hold
+	recording bool // it is being recorded: the store need not have it yet
+}
+
+func newPending(timers *scheduler) *pending {
+	return &pending{timers: timers, byID: map[string]*pendingRequest{}}
+}
+
+// expect adds the requests of a hold before they are recorded: a decision may arrive
+// between the record and the return of the write.
+func (p *pending) expect(h *Hold) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range h.requests {
+		p.addLocked(&h.requests[i], h, i).recording = true
+	}
+}
+
+// recorded notes that the store has the requests of a hold, as far as it ever will.
+func (p *pending) recorded(h *Hold) {
+	requests := h.Requests()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range requests {
+		if q := p.byID[requests[i].ID]; q != nil {
+			q.recording = false
+		}
+	}
+}
+
+func (p *pending) isRecording(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := p.byID[id]
+	return q != nil && q.recording
+}
+
+// apply takes over the state of a request: it adds a pending one, and removes a final
+// one. It returns the hold that waits for the request and its place there. news reports
+// whether the request was not known to be pending before, or not known to be final.
+func (p *pending) apply(r *approvals.Request) (h *Hold, index int, news bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	final := r.Status.Final()
+	q := p.byID[r.ID]
+	switch {
+	case q != nil && final:
+		p.removeLocked(r.ID, q)
+	case q == nil && final:
+		return nil, 0, false
+	case q == nil:
+		p.addLocked(r, nil, 0)
+		return nil, 0, true
+	}
+	return q.hold, q.index, final
+}
+
+func (p *pending) addLocked(r *approvals.Request, h *Hold, index int) *pendingRequest {
+	q := &pendingRequest{createdAt: r.CreatedAt, expiresAt: r.ExpiresAt, hold: h, index: index}
+	q.timers = append(q.timers, &timer{kind: timerExpire, id: r.ID, at: r.ExpiresAt})
+	for _, at := range r.EscalationTimes() {
+		q.timers = append(q.timers, &timer{kind: timerEscalate, id: r.ID, at: at})
+	}
+	for _, t := range q.timers {
+		p.timers.add(t)
+	}
+	p.byID[r.ID] = q
+	return q
+}
+
+// remove removes a request that is not recorded.
+func (p *pending) remove(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q := p.byID[id]; q != nil {
+		p.removeLocked(id, q)
+	}
+}
+
+func (p *pending) removeLocked(id string, q *pendingRequest) {
+	delete(p.byID, id)
+	for _, t := range q.timers {
+		p.timers.remove(t)
+	}
+}
+
+// detach keeps a hold from waiting for its requests, which stay pending.
+func (p *pending) detach(h *Hold) {
+	requests := h.Requests()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range requests {
+		if q := p.byID[requests[i].ID]; q != nil && q.hold == h {
+			q.hold = nil
+		}
+	}
+}
+
+// fail ends the hold of a request without an answer.
+func (p *pending) fail(id string, err error) {
+	if h, _ := p.find(id); h != nil {
+		h.fail(fmt.Errorf("wait for request %s: %w", id, err))
+	}
+}
+
+// failOverdue does so if the deadline of the request passed more than [giveUpAfter] ago.
+func (p *pending) failOverdue(id string, now time.Time, err error) {
+	if _, deadline := p.find(id); now.After(deadline.Add(giveUpAfter)) {
+		p.fail(id, err)
+	}
+}
+
+// find returns the hold that waits for a request, if one does, and the deadline of the
+// request, zero if it is not pending.
+func (p *pending) find(id string) (h *Hold, deadline time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q := p.byID[id]; q != nil {
+		return q.hold, q.expiresAt
+	}
+	return nil, time.Time{}
+}
+
+// count returns the number of pending requests and the age of the oldest.
+func (p *pending) count(now time.Time) (n int, oldest time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, q := range p.byID {
+		oldest = max(oldest, now.Sub(q.createdAt))
+	}
+	return len(p.byID), oldest
+}

@@ -1,0 +1,37 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// recorder appends events to the audit log, complete with id and time.
+type recorder struct {
+	store approvals.EventStore
+	now   func() time.Time
+	ids   *approvals.IDSource
+}
+
+// record fills in id and time where they are empty, and returns when the events are
+// durable.
+func (r *recorder) record(ctx context.Context, events ...approvals.Event) error {
+	now := r.now().UTC()
+	for i := range events {
+		if events[i].Time.IsZero() {
+			events[i].Time = now
+		}
+		if events[i].ID == "" {
+			events[i].ID = r.ids.Next(events[i].Time)
+		}
+	}
+	return r.store.AppendEvents(ctx, events...)
+}
+
+// recordChange records the event of a change that is durable, also if the caller has gone.
+func (r *recorder) recordChange(ctx context.Context, e approvals.Event) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
+	defer cancel()
+	return r.record(ctx, e)
+}
