@@ -16,7 +16,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/turn"
-	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 )
 
@@ -78,7 +77,7 @@ type canary struct {
 	asked    atomic.Int64
 	agents   *fasthttputil.InmemoryListener
 	upstream *fasthttputil.InmemoryListener
-	servers  []*fasthttp.Server
+	model    *http.Server
 }
 
 func (c *canary) start(p *Proxy) error {
@@ -99,10 +98,9 @@ func (c *canary) start(p *Proxy) error {
 	for _, u := range c.proxy.router.Upstreams() {
 		u.Dial = func(context.Context, string, string) (net.Conn, error) { return c.upstream.Dial() }
 	}
-	model := &fasthttp.Server{Handler: c.model, MaxRequestBodySize: o.MaxBody}
-	c.servers = []*fasthttp.Server{c.proxy.server, model}
+	c.model = &http.Server{Handler: http.HandlerFunc(c.answerModel), ReadHeaderTimeout: canaryFor}
 	go c.proxy.server.Serve(c.agents) //nolint:errcheck // ends with close
-	go model.Serve(c.upstream)        //nolint:errcheck // ends with close
+	go c.model.Serve(c.upstream)      //nolint:errcheck // ends with close
 	return nil
 }
 
@@ -117,20 +115,19 @@ func (c *canary) close() {
 	if c.agents != nil {
 		c.agents.Close()
 		c.upstream.Close()
-	}
-	for _, s := range c.servers {
-		_ = s.Shutdown()
+		_ = c.proxy.server.Shutdown()
+		_ = c.model.Close()
 	}
 }
 
-// model is the upstream: it calls the canary tool.
-func (c *canary) model(ctx *fasthttp.RequestCtx) {
+// answerModel is the upstream: it calls the canary tool.
+func (c *canary) answerModel(w http.ResponseWriter, _ *http.Request) {
 	body := *c.answer.Load()
-	ctx.SetContentType("application/json")
+	w.Header().Set("Content-Type", "application/json")
 	if bytes.HasPrefix(body, []byte("data:")) || bytes.HasPrefix(body, []byte("event:")) {
-		ctx.SetContentType("text/event-stream")
+		w.Header().Set("Content-Type", "text/event-stream")
 	}
-	ctx.SetBody(body)
+	_, _ = w.Write(body)
 }
 
 func (c *canary) send(ctx context.Context, d intercept.Dialect, route intercept.Route, path string, streamed bool) error {
