@@ -85,7 +85,7 @@ func (c *canary) start(p *Proxy) error {
 	o.Registerer, o.Log, o.Tracing = nil, nil, Tracing{}
 	o.MaxContinuations, o.Clients = 0, nil
 	o.Policy = func(string) Policy { return canaryPolicy{c} }
-	o.Gate, o.Turns = canaryState{}, canaryState{}
+	o.Gate, o.Turns = turn.Stateless{}, turn.Stateless{} // no trace in the audit log
 	o.Upstreams = nil
 	for _, u := range p.options.Upstreams {
 		o.Upstreams = append(o.Upstreams, Upstream{Prefix: u.Prefix, URL: "http://canary.invalid"})
@@ -185,24 +185,3 @@ func (c canaryPolicy) AllowsByName(approvals.Principal, string) (policy.Verdict,
 func (c canaryPolicy) JudgeHosted(approvals.Principal, string) policy.Verdict {
 	return policy.Verdict{Action: policy.Allow}
 }
-
-// canaryState keeps nothing: the canary leaves no trace in the audit log.
-type canaryState struct{}
-
-func (canaryState) Open(context.Context, []approvals.Request) (*approvals.Hold, error) {
-	return nil, approvals.ErrStoreUnavailable
-}
-func (canaryState) Record(context.Context, ...approvals.Event) error { return nil }
-func (canaryState) LookUp(string) (approvals.Run, bool)              { return approvals.Run{}, false }
-
-func (canaryState) RunState(string) approvals.RunState                    { return approvals.RunRunning }
-func (canaryState) AwaitResume(context.Context, string) error             { return nil }
-func (canaryState) Steered() bool                                         { return false }
-func (canaryState) AnyTurns() bool                                        { return false }
-func (canaryState) HasTurns(string) bool                                  { return false }
-func (canaryState) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
-func (canaryState) PutTurn(context.Context, string, string, []byte) error { return nil }
-func (canaryState) TakeTurn(context.Context, string, string, []byte) (bool, error) {
-	return false, approvals.ErrStoreUnavailable
-}
-func (canaryState) DropTurn(context.Context, string, string) error { return nil }

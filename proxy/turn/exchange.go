@@ -31,7 +31,8 @@ type exchange struct {
 	draining bool // the body is complete; it has drainFor to end
 
 	kept   []keptAnswer // of the turn's exchanges, if answers are kept
-	passes []bool       // what was answered to [intercept.Limits.Pass], if answers are kept
+	head   *keptHead    // of the first of them
+	passes []bool       // what was answered to [intercept.Limits.Pass]
 }
 
 // reply is how an upstream request ended.
@@ -167,6 +168,7 @@ func (t *Turn) answered(r reply) State {
 	}
 	if t.exchange.count == 1 {
 		r.response.CopyHead(t.agent.Head())
+		t.exchange.keepHead(r.response)
 	}
 	return Reading
 }

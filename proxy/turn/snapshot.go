@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -28,6 +29,7 @@ type Snapshot struct {
 	Records   [][]byte // of hidden turns, that are spliced into the request
 	Approval  bool     // calls of hosted tools have to be approved
 
+	Head      *keptHead    // of the first answer of the upstream
 	Exchanges []keptAnswer // with the upstream, all complete
 	Passes    []bool       // whether a call passed before it was complete, in the order of its questions
 
@@ -55,6 +57,48 @@ type keptAnswer struct {
 	Body        []byte
 	Framed      bool
 	Rulings     []intercept.Ruling // nil: its calls are under review
+}
+
+// keptHead is the head of an answer as the agent gets it. It implements [HeadWriter].
+type keptHead struct {
+	Status  int
+	Message []byte // "" for the usual one
+	Fields  []headerField
+}
+
+type headerField struct{ Name, Value string }
+
+// SetStatusCode implements [HeadWriter].
+func (h *keptHead) SetStatusCode(code int) { h.Status = code }
+
+// SetStatusMessage implements [HeadWriter].
+func (h *keptHead) SetStatusMessage(message []byte) { h.Message = bytes.Clone(message) }
+
+// AddBytesKV implements [HeadWriter].
+func (h *keptHead) AddBytesKV(name, value []byte) {
+	h.Fields = append(h.Fields, headerField{string(name), string(value)})
+}
+
+// copyTo copies the head. A nil head is one of which nothing is known.
+func (h *keptHead) copyTo(w HeadWriter) {
+	if h == nil {
+		return
+	}
+	w.SetStatusCode(h.Status)
+	if len(h.Message) > 0 {
+		w.SetStatusMessage(h.Message)
+	}
+	for _, f := range h.Fields {
+		w.AddBytesKV([]byte(f.Name), []byte(f.Value))
+	}
+}
+
+// keepHead keeps the head of an answer.
+func (x *exchange) keepHead(r Response) {
+	if x.engine.KeepAnswers {
+		x.head = new(keptHead)
+		r.CopyHead(x.head)
+	}
 }
 
 // keepPass keeps what was answered to [intercept.Limits.Pass].
@@ -102,7 +146,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	s := &Snapshot{
 		State: t.state, Outcome: t.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
 		Identity: *c.identity(), Continues: c.continues, Records: c.records, Approval: c.approval,
-		Exchanges: t.exchange.kept, Passes: t.exchange.passes,
+		Head: t.exchange.head, Exchanges: t.exchange.kept, Passes: t.exchange.passes,
 		Requests: r.requests, Decided: r.decided, Before: r.denials.before, Denied: r.denials.any,
 	}
 	s.Request.KeyDigest = t.request.keyDigest()
@@ -165,6 +209,7 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 // replay reads the kept answers again, which brings the answer into its state, and sends
 // the agent what it may have of them.
 func (t *Turn) replay(s *Snapshot) error {
+	s.Head.copyTo(t.agent.Head())
 	asked := 0
 	t.answer = t.conversation.parsed.Answer(t.limits(func(c intercept.Call) bool {
 		if asked < len(s.Passes) {
@@ -178,7 +223,8 @@ func (t *Turn) replay(s *Snapshot) error {
 			return err
 		}
 	}
-	t.exchange.count, t.exchange.kept, t.exchange.passes = len(s.Exchanges), s.Exchanges, s.Passes
+	x := &t.exchange
+	x.count, x.head, x.kept, x.passes = len(s.Exchanges), s.Head, s.Exchanges, s.Passes
 	t.answer.Shrink()
 	return nil
 }
