@@ -71,7 +71,7 @@ func (h *denialHistory) begin() { h.before, h.now = denied{}, denied{} }
 
 // load reads what was denied before this turn and counts for it.
 func (h *denialHistory) load(ctx context.Context) *intercept.Error {
-	h.before.Notes = map[string]string{}
+	h.before = denied{Notes: map[string]string{}}
 	c := h.conversation
 	if !c.engine.Store.AnyTurns() {
 		return nil
