@@ -11,7 +11,7 @@ import (
 )
 
 // What becomes of a request that offers the model tools that the provider runs.
-func TestJudgeOffer(t *testing.T) {
+func TestHostedTools(t *testing.T) {
 	search, mcp := `{"type":"web_search"}`, `{"type":"mcp","server_label":"x","server_url":"https://x.example/mcp","require_approval":"never"}`
 	many := search
 	for i := range maxHosted {
@@ -41,8 +41,8 @@ func TestJudgeOffer(t *testing.T) {
 			}
 			r := requestTo(responses.Dialect{}, "/responses", `{"model":"m","input":"do it","tools":[`+tt.tools+`]}`)
 			c := b.prepared(t, r)
-			review := review{engine: b.Engine, conversation: c}
-			refusal := review.judgeOffer(t.Context(), c.parsed)
+			hosted := hostedTools{conversation: c}
+			refusal := hosted.judge(t.Context(), c.parsed)
 			if (refusal == nil) != (tt.refused == "") || (refusal != nil && refusal.Code != tt.refused) {
 				t.Errorf("refused with %v", refusal)
 			}
@@ -53,7 +53,7 @@ func TestJudgeOffer(t *testing.T) {
 			if got := strings.Join(types, " "); got != tt.events {
 				t.Errorf("the audit log has %q", got)
 			}
-			if changed := string(c.parsed.Envelope().Body) != string(r.Envelope.Body); changed != tt.changed || c.approval != tt.changed {
+			if changed := string(c.parsed.Envelope().Body) != string(r.Envelope.Body); changed != tt.changed || hosted.approval != tt.changed {
 				t.Errorf("sent: %s", c.parsed.Envelope().Body)
 			}
 		})

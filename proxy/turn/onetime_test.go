@@ -33,8 +33,9 @@ func TestOneTimeApprovals(t *testing.T) {
 	d := spender{spends: []intercept.Spending{{ID: "a", Record: []byte("a is used")}, {ID: "b", Record: []byte("b is used")}}}
 	b := newBench(t, allowAll)
 	b.KeepAnswers = false
-	request := func() *conversation {
-		return b.prepared(t, requestTo(d, "/chat/completions", `{"model":"m","messages":[{"role":"user","content":"do it"}]}`))
+	request := func() *hiddenTurns {
+		r := requestTo(d, "/chat/completions", `{"model":"m","messages":[{"role":"user","content":"do it"}]}`)
+		return &hiddenTurns{conversation: b.prepared(t, r)}
 	}
 	first, second := request(), request()
 	if remade, refusal := first.consume(t.Context()); remade || refusal != nil || len(first.consumed) != 2 {
@@ -43,7 +44,7 @@ func TestOneTimeApprovals(t *testing.T) {
 	if remade, refusal := second.consume(t.Context()); !remade || refusal != nil || len(second.consumed) != 0 {
 		t.Errorf("a second request: remade %t, %v, consumed %v", remade, refusal, second.consumed)
 	}
-	if known := second.parsed.(*spendingRequest).known; len(known) != 2 || string(known[0]) != "a is used" {
+	if known := second.conversation.parsed.(*spendingRequest).known; len(known) != 2 || string(known[0]) != "a is used" {
 		t.Errorf("it is made again with %q", known)
 	}
 	first.restoreConsumed(t.Context())

@@ -12,9 +12,9 @@ import (
 // record makes durable what is about to happen: the hidden turns, what was denied, then
 // the events of each call. Passed are the calls that were allowed by name; suffix makes the
 // ids of this answer's records.
-func (r *review) record(ctx context.Context, settled intercept.Settlement, passed []intercept.Call, suffix string) error {
+func (r *review) record(ctx context.Context, hidden *hiddenTurns, settled intercept.Settlement, passed []intercept.Call, suffix string) error {
 	called := len(r.calls) > 0 || len(passed) > 0
-	if err := r.conversation.remember(ctx, settled, called, r.denials.any); err != nil {
+	if err := hidden.remember(ctx, settled, called, r.denials.any); err != nil {
 		return err
 	}
 	if err := r.denials.record(ctx, suffix); err != nil {

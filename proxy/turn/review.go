@@ -51,24 +51,11 @@ func (j *judgedCall) released() bool {
 	return j.ruling.Fate == intercept.Release || j.ruling.Fate == intercept.Edit
 }
 
-// judge returns the judge of the agent's calls. It is used in every turn, so it reads
-// nothing of the conversation.
-func (r *review) judge() Judge { return r.engine.Judge(r.conversation.request.Client) }
-
-// origin is what the judge reads about a call beside the call itself.
-func (c *conversation) origin() Origin {
-	who := c.identity()
-	return Origin{
-		Principal: who.Principal, Session: who.Session, Run: who.Run, Turn: c.request.Turn, Model: who.Model, Dialect: c.request.Dialect.Name(),
-		At: time.Now(),
-	}
-}
-
 // passByName decides whether the fragments of a call may pass unbuffered: its tool is
 // allowed by name, nobody has paused the run, and the release is in the audit log.
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	who := r.conversation.identity()
-	verdict, ok := r.judge().AllowsByName(who.Principal, c)
+	verdict, ok := r.conversation.judge().AllowsByName(who.Principal, c)
 	if !ok || r.engine.Gate.RunState(who.Run) != approvals.RunRunning {
 		return false
 	}
@@ -101,7 +88,7 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 	if refusal := r.denials.load(ctx); refusal != nil {
 		return refusal
 	}
-	judge := r.judge()
+	judge := r.conversation.judge()
 	for _, c := range calls {
 		one := judge.Judge(r.conversation.origin(), c, r.denials.before.Notes)
 		j := &judgedCall{call: c, verdict: one.Verdict, again: one.DeniedBefore, charge: one.Charge}

@@ -125,7 +125,7 @@ func TestDecideCall(t *testing.T) {
 			}
 			r := newReview(t, newBench(t, tt.rules))
 			j := &judgedCall{call: intercept.Call{Name: "bash", Arguments: `{"a":1}`, FreeText: tt.freeText}, request: tt.request}
-			r.decideCall(j, r.judge())
+			r.decideCall(j, r.conversation.judge())
 			if j.ruling.Fate != tt.fate || j.outcome != tt.outcome || j.ruling.Arguments != tt.arguments {
 				t.Errorf("ruling %+v, outcome %q", j.ruling, j.outcome)
 			}

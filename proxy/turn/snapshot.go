@@ -144,8 +144,8 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	}
 	c, r := &t.conversation, &t.review
 	s := &Snapshot{
-		State: t.state, Outcome: t.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
-		Identity: *c.identity(), Continues: c.continues, Records: c.records, Approval: c.approval,
+		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
+		Identity: *c.identity(), Continues: c.continues, Records: t.hidden.records, Approval: t.hosted.approval,
 		Head: t.exchange.head, Exchanges: t.exchange.kept, Passes: t.exchange.passes,
 		Requests: r.requests, Decided: r.decided, Before: r.denials.before, Denied: r.denials.any,
 	}
@@ -186,11 +186,12 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 	request := s.Request
 	request.Dialect = with.Dialect
 	t := e.New(ctx, &request, with.Agent, with.Upstream, with.Spans)
-	t.state, t.outcome = s.State, s.Outcome
+	t.state = s.State
+	t.output.record(s.Outcome)
 	c := &t.conversation
-	c.id, c.continues, c.records, c.approval = s.Identity, s.Continues, s.Records, s.Approval
-	var refusal *intercept.Error
-	if c.parsed, refusal = c.parse(request.Envelope); refusal != nil {
+	c.id, c.continues = s.Identity, s.Continues
+	t.hidden.records, t.hosted.approval = s.Records, s.Approval
+	if refusal := c.read(); refusal != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, refusal)
 	}
 	if len(s.Records) > 0 {
@@ -199,7 +200,7 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 	if s.Approval {
 		c.parsed.RequireApproval()
 	}
-	if err := t.replay(s); err != nil {
+	if err := s.replay(t); err != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	t.review.restore(s, with.Hold)
@@ -208,48 +209,48 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 
 // replay reads the kept answers again, which brings the answer into its state, and sends
 // the agent what it may have of them.
-func (t *Turn) replay(s *Snapshot) error {
-	s.Head.copyTo(t.agent.Head())
+func (s *Snapshot) replay(t *Turn) error {
+	s.Head.copyTo(t.output.agent.Head())
 	asked := 0
-	t.answer = t.conversation.parsed.Answer(t.limits(func(c intercept.Call) bool {
+	t.output.begin(func(c intercept.Call) bool {
 		if asked < len(s.Passes) {
 			asked++
 			return s.Passes[asked-1]
 		}
 		return t.passByName(c)
-	}))
+	})
 	for i := range s.Exchanges {
-		if err := t.replayAnswer(&s.Exchanges[i]); err != nil {
+		if err := s.Exchanges[i].replay(&t.output); err != nil {
 			return err
 		}
 	}
 	x := &t.exchange
 	x.count, x.head, x.kept, x.passes = len(s.Exchanges), s.Head, s.Exchanges, s.Passes
-	t.answer.Shrink()
+	t.output.answer.Shrink()
 	return nil
 }
 
-// replayAnswer reads one kept answer again.
-func (t *Turn) replayAnswer(kept *keptAnswer) error {
-	t.answer.Begin(kept.ContentType)
+// replay reads the answer again.
+func (kept *keptAnswer) replay(o *output) error {
+	o.answer.Begin(kept.ContentType)
 	body := append([]byte{}, kept.Body...) // the dialect may change it
-	out, err := t.answer.Write(body)
+	out, err := o.answer.Write(body)
 	if err != nil {
 		return err
 	}
-	t.emit(append([]byte{}, out...))
-	if out, err = t.answer.End(kept.Framed); err != nil {
+	o.emit(append([]byte{}, out...))
+	if out, err = o.answer.End(kept.Framed); err != nil {
 		return err
 	}
-	t.emit(append([]byte{}, out...))
+	o.emit(append([]byte{}, out...))
 	if kept.Rulings == nil {
 		return nil
 	}
-	settled, err := t.answer.Settle(kept.Rulings)
+	settled, err := o.answer.Settle(kept.Rulings)
 	if err != nil {
 		return err
 	}
-	t.emit(settled.Bytes)
+	o.emit(settled.Bytes)
 	return nil
 }
 
@@ -257,7 +258,7 @@ func (t *Turn) replayAnswer(kept *keptAnswer) error {
 func (r *review) restore(s *Snapshot, hold Hold) {
 	r.requests, r.decided, r.hold = s.Requests, s.Decided, hold
 	r.denials.before, r.denials.any = s.Before, s.Denied
-	judge := r.judge()
+	judge := r.conversation.judge()
 	for _, one := range s.Calls {
 		j := &judgedCall{call: one.Call, verdict: one.Verdict, ruling: one.Ruling, outcome: one.Outcome, again: one.Again, request: one.Request}
 		// The text of a denial is not in the snapshot: rules have it.

@@ -31,7 +31,7 @@ func (t *Turn) stepTo(tb testing.TB, s State) {
 	tb.Helper()
 	for t.state != s {
 		if t.state == Ended {
-			tb.Fatalf("the turn ended before it was %v, with outcome %s", s, t.outcome)
+			tb.Fatalf("the turn ended before it was %v, with outcome %s", s, t.Outcome())
 		}
 		t.state = states[t.state].step(t)
 	}
@@ -205,7 +205,7 @@ func TestRestoreKeepsWhatPassedByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(second.body, a.body) || len(continued.answer.Passed()) != 1 || len(b.gate.events) != events {
+	if !bytes.Equal(second.body, a.body) || len(continued.output.answer.Passed()) != 1 || len(b.gate.events) != events {
 		t.Errorf("the second agent gets\n%s\nwant\n%s", second.body, a.body)
 	}
 }
