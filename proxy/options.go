@@ -89,15 +89,7 @@ func (o *Options) validate() error {
 		errs = append(errs, errors.New("no upstream is configured"))
 	}
 	for _, u := range o.Upstreams {
-		if parsed, err := url.Parse(u.URL); err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-			errs = append(errs, fmt.Errorf("upstream %s: %q is not an http or https URL", u.Prefix, u.URL))
-		}
-		if strings.ContainsFunc(u.APIKey, unicode.IsControl) {
-			errs = append(errs, fmt.Errorf("upstream %s: api_key has a line break or another control character in it", u.Prefix))
-		}
-		if !strings.HasPrefix(u.Prefix, "/") {
-			errs = append(errs, fmt.Errorf("upstream prefix %q does not begin with /", u.Prefix))
-		}
+		errs = append(errs, u.validate()...)
 	}
 	if o.Keepalive <= 0 || o.MaxBody <= 0 || o.MaxContinuations < 0 || o.MaxDenials < 0 {
 		errs = append(errs, errors.New("keepalive and max_body must be positive, max_continuations and max_denials not negative"))
@@ -106,4 +98,18 @@ func (o *Options) validate() error {
 		errs = append(errs, errors.New("dialects, policy, gate and turns are needed"))
 	}
 	return errors.Join(errs...)
+}
+
+func (u *Upstream) validate() (errs []error) {
+	parsed, err := url.Parse(u.URL)
+	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		errs = append(errs, fmt.Errorf("upstream %s: %q is not an http or https URL", u.Prefix, u.URL))
+	}
+	if strings.ContainsFunc(u.APIKey, unicode.IsControl) {
+		errs = append(errs, fmt.Errorf("upstream %s: api_key has a line break or another control character in it", u.Prefix))
+	}
+	if !strings.HasPrefix(u.Prefix, "/") {
+		errs = append(errs, fmt.Errorf("upstream prefix %q does not begin with /", u.Prefix))
+	}
+	return errs
 }

@@ -17,12 +17,6 @@ import (
 // heldcall stops.
 const LeftPending = "left_pending"
 
-// heldSpan is the span of one request to people, from the question to its end.
-type heldSpan struct {
-	ctx  context.Context
-	span trace.Span
-}
-
 // Decision is how one call was decided.
 type Decision struct {
 	Call    intercept.Call // with the arguments that it was released with

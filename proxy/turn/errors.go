@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -36,17 +35,6 @@ func asError(err error, code intercept.Code) *intercept.Error {
 		return e
 	}
 	return &intercept.Error{Code: code, Reason: "the answer could not be processed", Err: err}
-}
-
-// storeError is the error for an operation on durable state that failed.
-func (c *conversation) storeError(err error) *intercept.Error {
-	switch {
-	case errors.Is(err, approvals.ErrRunAborted):
-		return c.runAborted()
-	case errors.Is(err, approvals.ErrTooLarge):
-		return intercept.NotUnderstood("a call is too large to be recorded")
-	}
-	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "can't record the request (storage unavailable); retry", Err: err}
 }
 
 // redirects reports the statuses that clients follow to another address.

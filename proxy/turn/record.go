@@ -2,8 +2,6 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
@@ -60,22 +58,6 @@ func (c *conversation) events(j *judgedCall, continued bool) (events []approvals
 	}
 	add(approvals.EventCallReleased)
 	return events
-}
-
-// edited is the value of the arguments that the call is released with.
-func (j *judgedCall) edited() json.RawMessage {
-	c := j.call
-	c.Arguments = j.ruling.Arguments
-	return argumentsValue(c)
-}
-
-// shadowNote is the note about a policy that is only tried out and would not have let the
-// call pass.
-func (j *judgedCall) shadowNote() string {
-	if j.verdict.Shadowed == "" {
-		return ""
-	}
-	return fmt.Sprintf("shadow: the policy says %s: %s", j.verdict.Shadowed, j.verdict.Reason)
 }
 
 // event is an entry about a call.

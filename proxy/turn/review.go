@@ -1,9 +1,7 @@
 package turn
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -25,30 +23,6 @@ type review struct {
 	hold     Hold                // nil when no people are asked
 	decided  time.Time           // when the last of them answered, zero for none
 	denials  denialHistory
-}
-
-// judgedCall is one call with its verdict, and with its ruling when it has one.
-type judgedCall struct {
-	call    intercept.Call
-	verdict policy.Verdict
-	ruling  intercept.Ruling
-	outcome approvals.Outcome
-	again   bool               // a person has denied an equal call before
-	charge  policy.Charge      // what it has used up of limits
-	request *approvals.Request // in its final state, nil if nobody was asked
-}
-
-// decision is what people decided, if they did.
-func (j *judgedCall) decision() (d approvals.Decision, ok bool) {
-	if j.request == nil {
-		return d, false
-	}
-	return j.request.FinalDecision()
-}
-
-// released reports whether the agent gets the call.
-func (j *judgedCall) released() bool {
-	return j.ruling.Fate == intercept.Release || j.ruling.Fate == intercept.Edit
 }
 
 // passByName decides whether the fragments of a call may pass unbuffered: its tool is
@@ -109,34 +83,6 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 		}
 	}
 	return nil
-}
-
-// deny denies a call. The model reads the text of the rule for that, else the usual one.
-func (j *judgedCall) deny(outcome approvals.Outcome, note, usual string) {
-	d, _ := j.decision()
-	text := j.verdict.Denial.Text(policy.Denied{Outcome: outcome, Note: note, Reviewer: d.ReviewerID})
-	j.rule(intercept.Deny, outcome, cmp.Or(text, usual))
-}
-
-// rewrite releases a call as rewrite rules have changed it, if they have.
-func (j *judgedCall) rewrite() {
-	if j.verdict.Arguments == "" {
-		return
-	}
-	why := fmt.Sprintf("the rule at %s", j.verdict.RewrittenBy)
-	j.ruling = intercept.Ruling{Fate: intercept.Edit, Arguments: j.verdict.Arguments, Told: intercept.ArgumentsRewritten(j.call.Name, why)}
-}
-
-// shown is the call as people are asked about it: as rewrite rules have changed it.
-func (j *judgedCall) shown() intercept.Call {
-	c := j.call
-	c.Arguments = cmp.Or(j.verdict.Arguments, c.Arguments)
-	return c
-}
-
-func (j *judgedCall) rule(fate intercept.Fate, outcome approvals.Outcome, told string) {
-	j.ruling = intercept.Ruling{Fate: fate, Told: told}
-	j.outcome = outcome
 }
 
 // abort gives every call the ruling that ends the run.
@@ -216,16 +162,6 @@ func (r *review) logShadowed(j *judgedCall) {
 		r.engine.log.Info("shadow: the policy would not have let this call pass", "verdict", v.Shadowed, "tool", j.call.Name,
 			"rule", v.Rule, "reason", v.Reason, "run", r.conversation.identity().Run, "turn", r.conversation.request.Turn)
 	}
-}
-
-// traced is the call as a span shows it; held is the index of its request, -1 for none.
-func (j *judgedCall) traced(held int) trace.Decision {
-	c := j.call
-	if j.ruling.Fate == intercept.Edit {
-		c.Arguments = j.ruling.Arguments
-	}
-	by, _ := j.decision()
-	return trace.Decision{Call: c, Held: held, Outcome: j.outcome, Verdict: j.verdict.Said(), Rule: j.verdict.Rule, By: by}
 }
 
 // traceDecided makes the spans of the decisions.

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -90,4 +91,15 @@ func (c *conversation) runAborted() *intercept.Error {
 		begin = fmt.Sprintf("a new message of the user begins another one, so does the same conversation begun anew %s after the stop, and so does naming one in %s", c.engine.Limits.AbortRest, HeaderRun)
 	}
 	return &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + who.Run + " was stopped by a reviewer; " + begin}
+}
+
+// storeError is the error for an operation on durable state that failed.
+func (c *conversation) storeError(err error) *intercept.Error {
+	switch {
+	case errors.Is(err, approvals.ErrRunAborted):
+		return c.runAborted()
+	case errors.Is(err, approvals.ErrTooLarge):
+		return intercept.NotUnderstood("a call is too large to be recorded")
+	}
+	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "can't record the request (storage unavailable); retry", Err: err}
 }
