@@ -169,7 +169,7 @@ func (a *agent) stream(r *relay, length int) {
 	a.response().SetBodyStream(r, length)
 }
 
-// begin makes the answer writable, and writes what is pending.
+// begin makes the answer writable, and writes the pending bytes.
 func (a *agent) begin(w io.Writer, redact func([]byte) []byte) error {
 	a.w = w
 	a.body.Begin(a.conn, w, a.chunked)

@@ -25,7 +25,7 @@ const canaryFor = 10 * time.Second
 // Canary sends a tool call through every gated route of every dialect, in many
 // spellings, streamed and whole, against an upstream in this process, with a
 // policy that denies it. It returns an error for each call that would have
-// reached an agent, or that nobody was asked about: heldcall is then not ready.
+// reached an agent, or that was not judged: heldcall is then not ready.
 // The handlers, routes and dialects are those that serve agents.
 func (p *Proxy) Canary(ctx context.Context) error {
 	c := canary{tool: "canary_" + strings.ToLower(rand.Text())}

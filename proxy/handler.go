@@ -118,8 +118,8 @@ func (x *exchange) stream(length int) {
 	x.agent.stream(&relay{x}, length)
 }
 
-// resume runs the rest of the exchange: the body is written to w. An error says that the
-// answer must not end properly.
+// resume runs the rest of the exchange: the body is written to w. After an error
+// the answer must not end properly.
 func (x *exchange) resume(w io.Writer) error {
 	if err := x.agent.begin(w, x.route.Upstream.Redactor.Redact); err != nil {
 		x.disconnected()

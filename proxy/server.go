@@ -36,17 +36,17 @@ const defaultAbortRest = time.Minute
 
 // Proxy is the data plane.
 type Proxy struct {
-	options Options
-	router  *route.Router
-	clients map[string]approvals.Principal // by SHA-256 of the key
-	log     *slog.Logger
-	metrics *metrics
-	turns   *turn.Engine
-	server  *fasthttp.Server
-	ln      *agentconn.Listener
-	served  chan error
-	rest    rest
-	memory  *agentconn.Budget
+	options   Options
+	router    *route.Router
+	clients   map[string]approvals.Principal // by SHA-256 of the key
+	log       *slog.Logger
+	metrics   *metrics
+	turns     *turn.Engine
+	server    *fasthttp.Server
+	ln        *agentconn.Listener
+	served    chan error
+	reclaimer memoryReclaimer
+	memory    *agentconn.Budget
 
 	base context.Context // ends every exchange
 	stop context.CancelCauseFunc
@@ -60,13 +60,13 @@ func New(o Options) (*Proxy, error) {
 	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, defaultGrace)
 	o.AbortRest = cmp.Or(o.AbortRest, defaultAbortRest)
 	p := &Proxy{
-		options: o,
-		clients: make(map[string]approvals.Principal, len(o.Clients)),
-		log:     o.Log,
-		metrics: newMetrics(o.Registerer),
-		served:  make(chan error, 1),
-		rest:    rest{giveBack: freeMemory},
-		memory:  agentconn.NewBudget(cmp.Or(o.Memory, math.MaxInt64)),
+		options:   o,
+		clients:   make(map[string]approvals.Principal, len(o.Clients)),
+		log:       o.Log,
+		metrics:   newMetrics(o.Registerer),
+		served:    make(chan error, 1),
+		reclaimer: memoryReclaimer{free: freeMemory},
+		memory:    agentconn.NewBudget(cmp.Or(o.Memory, math.MaxInt64)),
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -99,7 +99,7 @@ func (p *Proxy) newEngine() *turn.Engine {
 		},
 		Gate: o.Gate, Store: o.Turns, Dialects: o.Dialects,
 		Judge: func(client string) turn.Judge { return turn.RulesJudge{Rules: o.Policy(client), Counter: counter} },
-		Used:  o.Used, Held: p.rest.held, Log: p.log, Registerer: o.Registerer,
+		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log, Registerer: o.Registerer,
 	})
 }
 
@@ -144,7 +144,7 @@ func (p *Proxy) Start(ctx context.Context) error {
 	}
 	p.ln = ln
 	go func() { p.served <- p.server.Serve(ln) }()
-	p.rest.started()
+	p.reclaimer.started()
 	return nil
 }
 
@@ -160,10 +160,10 @@ func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 
 // Shutdown stops accepting, ends every hold with an error that tells the agent
 // (the requests stay pending in the store), lets streams end for the grace
-// period, and then cuts what is left.
+// period, and then closes all connections.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.turns.Drain()
-	p.rest.end()
+	p.reclaimer.end()
 	if p.ln != nil {
 		_ = p.ln.Close() // fasthttp does not, if Serve has only just begun
 	}

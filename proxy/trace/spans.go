@@ -39,7 +39,7 @@ const (
 // Redactor removes the upstream's key from a text.
 type Redactor interface{ Redact([]byte) []byte }
 
-// Spans are those of one agent request. A nil *Spans stands for tracing that is off:
+// Spans are those of one agent request. A nil *Spans is tracing that is off:
 // every method returns at once and allocates nothing. It is for one goroutine.
 type Spans struct {
 	options  Options

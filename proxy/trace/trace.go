@@ -60,7 +60,7 @@ func (s *Spans) Identified(session, run string, who approvals.Principal) {
 }
 
 // Failed records why the request or its answer was refused. The reason is heldcall's
-// own text; it quotes nobody.
+// own text, without quotations.
 func (s *Spans) Failed(e *intercept.Error) {
 	if s == nil {
 		return

@@ -19,7 +19,7 @@ type judgedCall struct {
 	outcome approvals.Outcome
 	again   bool               // a person has denied an equal call before
 	charge  policy.Charge      // what it has used up of limits
-	request *approvals.Request // in its final state, nil if nobody was asked
+	request *approvals.Request // in its final state, nil if people were not asked
 }
 
 // decision is what people decided, if they did.

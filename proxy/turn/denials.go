@@ -20,7 +20,7 @@ type denied struct {
 	Notes map[string]string `json:"notes,omitempty"`
 }
 
-// denialOf is what is known of the request whose calls were denied. It decides whether a
+// denialOf describes the request whose calls were denied. It decides whether a
 // later request belongs to the same conversation: see [denialHistory.sameConversation].
 type denialOf struct {
 	Turn string `json:"turn,omitempty"`
@@ -29,7 +29,7 @@ type denialOf struct {
 	Once string `json:"once,omitempty"` // fingerprint of its Idempotency-Key
 }
 
-// maxDeniedNotes bounds what is remembered of one answer. People are asked again about a
+// maxDeniedNotes bounds the notes that are remembered of one answer. People are asked again about a
 // call beyond it.
 const maxDeniedNotes = 50
 
@@ -158,7 +158,7 @@ func (h *denialHistory) count(calls []*judgedCall) (all int) {
 	return h.before.Count + h.now.Count
 }
 
-// deniedAmong is what is denied of the calls.
+// deniedAmong counts the denied calls and collects their notes.
 func deniedAmong(calls []*judgedCall) denied {
 	if len(calls) == 0 {
 		return denied{}

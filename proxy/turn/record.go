@@ -7,8 +7,8 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// record makes durable what is about to happen: the hidden turns, what was denied, then
-// the events of each call. Passed are the calls that were allowed by name; suffix makes the
+// record makes durable, before anything leaves, the hidden turns, the denials, then the
+// events of each call. Passed are the calls that were allowed by name; suffix makes the
 // ids of this answer's records.
 func (r *review) record(ctx context.Context, hidden *hiddenTurns, settled intercept.Settlement, passed []intercept.Call, suffix string) error {
 	called := len(r.calls) > 0 || len(passed) > 0

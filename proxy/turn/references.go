@@ -20,7 +20,7 @@ type responseRef struct {
 // responseRefID is the id under which a responseRef is kept. There is one a key.
 const responseRefID = "thread"
 
-// responseRefKey and hiddenKey are the keys of what is kept under a provider's id.
+// responseRefKey and hiddenKey are keys of the store for a provider's id.
 func (id *Identity) responseRefKey(refer string) string { return id.key("thread", refer) }
 func (id *Identity) hiddenKey(refer string) string      { return id.key("hidden", refer) }
 

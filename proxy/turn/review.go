@@ -26,7 +26,7 @@ type review struct {
 }
 
 // passByName decides whether the fragments of a call may pass unbuffered: its tool is
-// allowed by name, nobody has paused the run, and the release is in the audit log.
+// allowed by name, the run is not paused, and the release is in the audit log.
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	who := r.conversation.identity()
 	verdict, ok := r.conversation.judge().AllowsByName(who.Principal, c)

@@ -7,7 +7,7 @@ import (
 )
 
 // Stateless is a [Gate] and a [Store] that keep nothing: for the canary, which must leave
-// no trace in the audit log, and for benchmarks. Nobody can be asked by it.
+// no trace in the audit log, and for benchmarks. People cannot be asked by it.
 type Stateless struct{}
 
 // Open fails: a request that is not kept could not be decided.
@@ -18,7 +18,7 @@ func (Stateless) Open(context.Context, []approvals.Request) (*approvals.Hold, er
 // Record keeps nothing.
 func (Stateless) Record(context.Context, ...approvals.Event) error { return nil }
 
-// RunState returns that of a run that nobody has steered.
+// RunState returns that of a run that was never steered.
 func (Stateless) RunState(string) approvals.RunState { return approvals.RunRunning }
 
 // LookUp finds no run.
@@ -42,7 +42,7 @@ func (Stateless) Turns(context.Context, string) ([][]byte, error) { return nil, 
 // PutTurn keeps nothing.
 func (Stateless) PutTurn(context.Context, string, string, []byte) error { return nil }
 
-// TakeTurn fails: what is not kept could be taken twice.
+// TakeTurn fails: without a record it could be taken twice.
 func (Stateless) TakeTurn(context.Context, string, string, []byte) (bool, error) {
 	return false, approvals.ErrStoreUnavailable
 }

@@ -114,8 +114,8 @@ func (t *Turn) passByName(c intercept.Call) bool {
 }
 
 // Run takes steps until the turn ends, or until a started answer has to be writable.
-// After the end the turn is closed, and an error says that the answer must not end
-// properly: it is incomplete.
+// After the end the turn is closed. After an error the answer is incomplete, and must not
+// end properly.
 func (t *Turn) Run() (ended bool, err error) {
 	for t.state != Ended {
 		if t.output.blocked() {
