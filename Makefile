@@ -101,7 +101,7 @@ reference: ## write the types and defaults in docs/configuration.md anew from th
 
 load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate (make test has some hundred), a full disk; needs root
 	$(GO) test -tags mount ./approvals/store -run TestDiskFull -count=1 -v -timeout $(PATIENCE)
-	$(GO) test ./approvals -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
+	$(GO) test ./approvals/gate -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes

@@ -173,11 +173,14 @@ func pages(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inDocs, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+	for _, pattern := range []string{"docs/*.md", "docs/decisions/*.md"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, more...)
 	}
-	return append(pages, inDocs...)
+	return pages
 }
 
 func read(t *testing.T, file string) string {

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
@@ -50,16 +53,15 @@ type App struct {
 	registry *prometheus.Registry
 	started  chan struct{}
 
-	policies      *policies
-	grants        *grants
+	judge         *judge.Judge
 	policyMetrics policyMetrics
 	reload        chan struct{}
 
 	reviewers *reviewers.Directory // nil without any
 
 	store    *store.Store
-	book     *approvals.GrantBook
-	gate     *approvals.Gate
+	book     *grants.Grants
+	gate     *gate.Gate
 	push     *webpush.Push
 	bots     *nats.Service
 	channels channels
@@ -75,7 +77,6 @@ func New(o Options) (*App, error) {
 		config: o.Config, file: o.ConfigFile, log: o.Log, version: o.Version,
 		registry: telemetry.NewRegistry(o.Version),
 		started:  make(chan struct{}),
-		policies: newPolicies(o.Config),
 		reload:   make(chan struct{}, 1),
 	}
 	if a.log == nil {
@@ -94,11 +95,10 @@ func New(o Options) (*App, error) {
 		a.canary.try = func(ctx context.Context, p *proxy.Proxy) error { return p.Canary(ctx) }
 	}
 	a.canary.export(a.registry)
-	if err := a.policies.load(); err != nil {
+	a.judge = newJudge(o.Config, a.log)
+	if err := a.judge.Load(); err != nil {
 		return nil, err
 	}
-	a.grants = &grants{policies: a.policies, templates: a.config.Grants.templates(), now: time.Now, log: a.log}
-	a.policies.granted = a.grants.inForce.Load
 	return a, nil
 }
 
@@ -237,7 +237,7 @@ func (a *App) announceConsole() {
 		return
 	}
 	a.log.Info("reviewers: sign in", "console", cmp.Or(c.URL, a.ConsoleURL()), "configured", len(c.Reviewers), "oidc", cmp.Or(c.OIDC.Issuer, "none"))
-	for _, s := range a.policies.files {
+	for _, s := range a.judge.Sources() {
 		a.warnOfVacantGroups(s)
 	}
 	if names := c.twoNames(); len(names) > 0 {

@@ -40,7 +40,7 @@ func chatEntry(arguments, more string) string {
 
 // Findings H1 and H3 through the front door: the agent gets the call that was judged,
 // in canonical form, with a flag for the person who decides.
-func TestChatCallsLeaveInCanonicalForm(t *testing.T) {
+func TestPromise9_WhatIsJudgedIsWhatRuns_Chat(t *testing.T) {
 	unlike := strings.Replace(chatPiece("tmp/junk"), `"object":"chat.completion.chunk",`, "", 1)
 	streamed := chatEvent(chatRole, "null") + chatOpening(`{"command":"rm -rf /`) + unlike + chatPiece(`"}`) + chatEvent("{}", `"tool_calls"`) + chatEnd
 	proto := `,"__proto__":{"function":{"arguments":"{\"command\":\"rm -rf /\"}"}}`

@@ -13,7 +13,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/internal/scripted"
 	"github.com/heldcall/heldcall/notify/nats/contract/contracttest"
 )
@@ -229,7 +229,7 @@ func contractSilence(t *testing.T, w *world, _ *contractBot) {
 
 func contractRuns(_ *testing.T, w *world, b *contractBot) {
 	answer := w.command("steered", "ask more")
-	run := "heldcall.v1.signal.local." + store.Token(w.pending(1)[0].RunID)
+	run := "heldcall.v1.signal.local." + subjects.Token(w.pending(1)[0].RunID)
 	for _, action := range []string{"pause_run", "resume_run", "abort_run"} {
 		b.says(run, `{"action":"`+action+`"}`, "Steered")
 	}

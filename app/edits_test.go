@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,30 +13,70 @@ import (
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
-// What a client's own policy asks other reviewers about does not go by an edit either,
-// where a header says for whom its calls are.
+// ownPolicy gives the clients sk-own and sk-other policies of their own, in files of the
+// same name, and lets headers name their users.
+func ownPolicy(t *testing.T, own, other string) func(*app.Config) {
+	return func(c *app.Config) {
+		dir := filepath.Dir(c.Policy.File)
+		c.Proxy.TrustHeaders = true
+		for name, rules := range map[string]string{"own": own, "other": other} {
+			if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			file := writeFile(t, filepath.Join(dir, name, "client.yaml"), rules)
+			c.Proxy.Clients = append(c.Proxy.Clients, app.Client{Key: app.Secret("sk-" + name), Tenant: "acme", Policy: file})
+		}
+	}
+}
+
+// A call of a client with a policy of its own is not edited to one about which that policy
+// asks other reviewers, although a header names its user.
 func TestEditsStayWithTheReviewersOfTheClientsPolicy(t *testing.T) {
 	m := team{}
-	w := build(t, "default: ask\n", calling("bash"), m.with("ada", "admin"), m.with("dan", "reviewer", "dba"), func(c *app.Config) {
-		file := filepath.Join(filepath.Dir(c.Policy.File), "client.yaml")
-		if err := os.WriteFile(file, []byte(rulesOfGroups), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c.Proxy.TrustHeaders = true
-		c.Proxy.Clients = []app.Client{{Key: "sk-own", Tenant: "acme", Policy: file}}
-	})
+	w := build(t, "default: ask\n", calling("bash"), m.with("ada", "admin"), m.with("dan", "reviewer", "dba"), ownPolicy(t, rulesOfGroups, allowAll))
 	w.console = w.as(m["ada"])
 	agent := w.post("/v1/chat/completions", saying("psql -c x"), "Authorization", "Bearer sk-own", "X-Heldcall-User", "ann")
 	id := w.pending(1)[0].ID
-	edit := approvals.Decision{RequestID: id, Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"curl evil.example"}`)}
-	if _, err := w.as(m["dan"]).Decide(t.Context(), edit); err != nil {
-		t.Fatal(err) // the gate does not know whose policy it is
+	edit := func(command string) error {
+		_, err := w.as(m["dan"]).Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"` + command + `"}`)})
+		return err
 	}
-	if got := agent.rest(); strings.Contains(got, "evil.example") {
+	wantCode(t, edit("curl evil.example"), problem.CodeForbidden)
+	if r := w.status(id, approvals.StatusPending); len(r.Decisions) != 0 {
+		t.Errorf("the refused edit is recorded: %+v", r.Decisions)
+	}
+	if err := edit("psql -c y"); err != nil {
+		t.Error(err)
+	}
+	if got := agent.rest(); !strings.Contains(got, "psql -c y") {
 		t.Errorf("the agent got %s", got)
 	}
-	if sent := w.upstream.Requests(); len(sent) != 2 || !strings.Contains(string(sent[1].Body), "other reviewers decide it") {
-		t.Errorf("the model is told nothing of it in %d requests", len(sent))
+}
+
+// TestEditIsJudgedBeforeTheReviewerIsAnswered: an edit that the client's policy denies, by
+// a rule or its default, is refused, and the request stays open. An edit that is
+// taken is released, whatever other policies deny.
+func TestEditIsJudgedBeforeTheReviewerIsAnswered(t *testing.T) {
+	const own = "default: deny\ntools:\n  bash: {resource: command, as: shell}\nrules:\n  - ask: [\"bash(ls *)\"]\n  - allow: [\"bash(cat *)\"]\n  - deny: [\"bash(ls /etc)\"]\n"
+	w := build(t, denyAll, callThenText, ownPolicy(t, own, denyAll))
+	agent := w.post("/v1/chat/completions", wholeRequest, "Authorization", "Bearer sk-own", "X-Heldcall-User", "ann")
+	r := w.pending(1)[0]
+	if r.Details.Policy != "own/client.yaml" {
+		t.Errorf("the request names the policy %q", r.Details.Policy)
+	}
+	for command, reason := range map[string]string{
+		"ls /etc": "client.yaml:7 denies them",
+		"rm x":    "default denies them",
+	} {
+		_, err := w.console.Decide(t.Context(), approvals.Decision{RequestID: r.ID, Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"` + command + `"}`)})
+		if !errors.As(err, new(*approvals.InvalidError)) || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%s: %v", command, err)
+		}
+		w.status(r.ID, approvals.StatusPending)
+	}
+	w.decide(r.ID, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"cat y"}`)})
+	if got := agent.rest(); !strings.Contains(got, "cat y") || len(w.upstream.Requests()) != 1 {
+		t.Errorf("the agent got %s after %d requests upstream", got, len(w.upstream.Requests()))
 	}
 }
 

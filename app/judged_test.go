@@ -8,10 +8,10 @@ import (
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
-// TestDoubtfulCallsAreAskedAbout is findings 4, 7 and 10 through the front door: rules
+// TestPromise9_WhatIsJudgedIsWhatRuns_DoubtsAreAsked is findings 4, 7 and 10 through the front door: rules
 // with an argument or a condition release none of these calls, streamed or whole, and
 // reviewers see the reason.
-func TestDoubtfulCallsAreAskedAbout(t *testing.T) {
+func TestPromise9_WhatIsJudgedIsWhatRuns_DoubtsAreAsked(t *testing.T) {
 	const rules = "default: deny\ntools:\n  read_file: {resource: path, as: path, default: ask}\n  transfer: {default: ask}\n  named: {default: ask}\n" +
 		"rules:\n  - allow: [\"read_file(./**)\", named]\n  - {allow: [transfer], when: args.amount <= 10}\n"
 	for name, tt := range map[string]struct{ tool, args, reason string }{

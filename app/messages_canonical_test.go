@@ -37,7 +37,7 @@ func oddMessage(input, fields string) string {
 
 // Findings H1 and H2 for Messages: what is judged is what every client runs, if a
 // rule allows the call, a reviewer approves it or changes it.
-func TestMessagesOddCallIsReleasedInCanonicalForm(t *testing.T) {
+func TestPromise9_WhatIsJudgedIsWhatRuns_Messages(t *testing.T) {
 	const edited = `{"command":"echo safe"}`
 	pieces := useEvents("", `{"command":"rm -rf /`, `tmp/junk`, `"}`)
 	answers := map[string]struct {

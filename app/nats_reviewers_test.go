@@ -17,7 +17,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 // bot is a client of NATS, and what the server has refused it.
@@ -135,7 +135,7 @@ func TestBotsDecideAsThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := js.CreateOrUpdateConsumer(t.Context(), store.StreamRequests, jetstream.ConsumerConfig{Durable: "bobs", AckPolicy: jetstream.AckExplicitPolicy})
+	consumer, err := js.CreateOrUpdateConsumer(t.Context(), subjects.StreamRequests, jetstream.ConsumerConfig{Durable: "bobs", AckPolicy: jetstream.AckExplicitPolicy})
 	if err != nil {
 		t.Fatalf("bob's consumer: %v", err)
 	}
@@ -208,11 +208,11 @@ func TestPrintedPermissionsHold(t *testing.T) {
 		return connect(t, srv.ClientURL(), natsgo.UserInfo(name, "of "+name), natsgo.CustomInboxPrefix(inbox))
 	}
 	ann, ada, vic := user("ann", "_INBOX_ann"), user("ada", "_INBOX_ada"), user("vic", "_INBOX_vic")
-	bobs := store.Token("bob@corp.example")
+	bobs := subjects.Token("bob@corp.example")
 	bob := user("bob@corp.example", "_INBOX_"+bobs)
 	own := ownerOf(t, srv, seed)
 	for _, durable := range []string{"ann", bobs} {
-		if _, err := own.CreateOrUpdateConsumer(t.Context(), store.StreamRequests, jetstream.ConsumerConfig{Durable: durable, AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
+		if _, err := own.CreateOrUpdateConsumer(t.Context(), subjects.StreamRequests, jetstream.ConsumerConfig{Durable: durable, AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestPrintedPermissionsHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := js.Consumer(t.Context(), store.StreamRequests, bobs)
+	consumer, err := js.Consumer(t.Context(), subjects.StreamRequests, bobs)
 	if err != nil {
 		t.Fatalf("bob's consumer: %v", err)
 	}

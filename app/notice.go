@@ -5,13 +5,12 @@ import (
 	"log/slog"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/store"
 )
 
-// noticed is the store of the gate, and who is notified of the events that the gate
-// has written to the audit log.
+// noticed is the store of the gate. It calls notice with the events that the gate has
+// written to the audit log.
 type noticed struct {
-	*store.Store
+	approvals.Store
 	notice func(approvals.Event)
 }
 

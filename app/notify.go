@@ -46,7 +46,7 @@ func (a *App) inboxURL() string { return cmp.Or(a.config.Console.URL, a.ConsoleU
 // startChannels begins to tell people, once they can answer.
 func (a *App) startChannels(_ context.Context, running *lifecycle) error {
 	d, err := notify.New(notify.Options{
-		Store: a.store, Requests: a.gate, Channels: a.channels.setups, Routes: a.config.Notify.routes(),
+		Store: a.store.Deliveries, Requests: a.gate, Channels: a.channels.setups, Routes: a.config.Notify.routes(),
 		Log: a.log.With("component", "notify"), Registerer: a.registry,
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ func (a *App) pushSetup() notify.Setup {
 func (a *App) startPush(ctx context.Context, running *lifecycle) (err error) {
 	c := a.config.Console
 	a.push, err = webpush.Open(ctx, webpush.Options{
-		Store: a.store, Gate: a.gate, Reviewer: a.reviewer, HoldsToken: a.holdsToken, Rights: c.rights(), Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
+		Store: a.store.Push, Gate: a.gate, Reviewer: a.reviewer, HoldsToken: a.holdsToken, Rights: c.rights(), Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
 		Log: a.log.With("component", "web_push"),
 	})
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
@@ -55,9 +57,9 @@ func (a *App) watchPolicies(ctx context.Context) error {
 			asked = true
 		}
 		valid, changed := 1.0, false
-		for _, s := range a.policies.files {
+		for _, s := range a.judge.Sources() {
 			changed = a.refresh(s, asked) || changed
-			if s.refused != "" {
+			if s.Refused() != "" {
 				valid = 0
 			}
 		}
@@ -70,11 +72,11 @@ func (a *App) watchPolicies(ctx context.Context) error {
 
 // refresh takes what a policy's file holds, and reports whether that was taken. What is
 // wrong is refused, once until it changes or somebody asks, and the policy in force stays.
-func (a *App) refresh(s *policySource, asked bool) (changed bool) {
-	before := s.refused
-	changed, err := s.read(asked)
+func (a *App) refresh(s *judge.Source, asked bool) (changed bool) {
+	before := s.Refused()
+	changed, err := s.Reload(asked)
 	switch {
-	case err != nil && (asked || s.refused != before):
+	case err != nil && (asked || s.Refused() != before):
 		a.policyMetrics.loads.WithLabelValues("refused").Inc()
 		a.log.Error("the changed policy is refused; the one before stays in force", "error", err)
 	case changed:
@@ -83,30 +85,34 @@ func (a *App) refresh(s *policySource, asked bool) (changed bool) {
 		if asked {
 			message = "the policy has been read again"
 		}
-		a.log.Info(message, "policy", absolute(s.file))
+		a.log.Info(message, "policy", absolute(s.File()))
 		a.warnOfVacantGroups(s)
 	case asked && err == nil:
-		a.log.Info("there is no policy to read again", "policy", absolute(s.file))
+		a.log.Info("there is no policy to read again", "policy", absolute(s.File()))
 	}
 	return changed
 }
 
 // warnOfVacantGroups says which groups a policy asks in vain.
-func (a *App) warnOfVacantGroups(s *policySource) {
-	for _, vacant := range a.config.Console.Vacant(s.current.Load()) {
-		a.log.Warn(vacant, "policy", absolute(s.file))
+func (a *App) warnOfVacantGroups(s *judge.Source) {
+	for _, vacant := range a.config.Console.Vacant(s.Policy()) {
+		a.log.Warn(vacant, "policy", absolute(s.File()))
 	}
 }
 
 // warnOfVacantRoutes says which groups routes name in vain, by the policies in force.
 func (a *App) warnOfVacantRoutes() {
-	for _, vacant := range a.config.VacantRoutes(a.policies.inForce()...) {
+	var inForce []*policy.Policy
+	for _, s := range a.judge.Sources() {
+		inForce = append(inForce, s.Policy())
+	}
+	for _, vacant := range a.config.VacantRoutes(inForce...) {
 		a.log.Warn(vacant)
 	}
 }
 
 func (a *App) startPolicy(_ context.Context, running *lifecycle) error {
-	if a.policies.shadow {
+	if a.judge.Shadow() {
 		a.log.Warn("policy.mode is shadow: calls are judged, logged and counted, and nothing is held or denied")
 	}
 	running.background("policy", a.watchPolicies)

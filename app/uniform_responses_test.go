@@ -47,7 +47,7 @@ func oddCall(streamed bool) scripted.Script {
 // Finding 1 for Responses, through the front door: a call that clients read in
 // different ways reaches the agent in canonical form alone, whether a rule allows it,
 // people approve it or they edit it.
-func TestFinding1_ResponsesReleasesOddCallsInCanonicalForm(t *testing.T) {
+func TestPromise9_WhatIsJudgedIsWhatRuns_Responses(t *testing.T) {
 	for _, streamed := range []bool{true, false} {
 		body := fmt.Sprintf(`{"model":"m","stream":%t,"input":"do it","tools":[{"type":"function","name":"bash","parameters":{"type":"object"}}]}`, streamed)
 		for name, tt := range map[string]struct {

@@ -34,7 +34,7 @@ func (a *App) makeWebhooks() error {
 		if c.Reviewer != "" {
 			path := "/hooks/" + c.Name
 			o.Links = webhook.NewLinks(webhook.LinkOptions{
-				Channel: c.Name, Path: path, Gate: a.gate, Notes: a.store, Log: log,
+				Channel: c.Name, Path: path, Gate: a.gate, Notes: a.store.Deliveries, Log: log,
 				Reviewer: func() (reviewers.Reviewer, bool) { return a.acting(c.Reviewer) },
 			})
 			a.channels.hooks = append(a.channels.hooks, console.Hook{Path: path + "/{token}", Handler: o.Links})

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"regexp"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/intercept"
@@ -45,15 +48,54 @@ func (a *App) startStore(ctx context.Context, running *lifecycle) (err error) {
 	return nil
 }
 
+// newJudge makes the judge of all calls, by the configuration.
+func newJudge(c Config, log *slog.Logger) *judge.Judge {
+	o := judge.Options{
+		File: c.Policy.File, Optional: !c.Policy.FileNamed, Shadow: c.Policy.Mode == "shadow",
+		WorkDir: c.Policy.WorkDir, Protected: c.Policy.Protected, Templates: c.Grants.templates(), Log: log,
+	}
+	for _, client := range c.Proxy.Clients {
+		if client.Policy != "" {
+			o.Clients = append(o.Clients, judge.ClientPolicy{KeySHA256: client.digest(), Principal: client.principal(), File: client.Policy})
+		}
+	}
+	return judge.New(o)
+}
+
+// startGrants reads the grants before any call is judged: one that denies has to be in
+// force for the first call.
+func (a *App) startGrants(ctx context.Context, running *lifecycle) error {
+	o := grants.Options{
+		Store: a.store.ForGrants(), Judge: a.judge, Log: a.log.With("component", "grants"), Kept: a.judge.KeepGrant, Dropped: a.judge.DropGrant,
+	}
+	if a.reviewers != nil {
+		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
+	}
+	for _, c := range a.config.Proxy.Clients {
+		o.Principals = append(o.Principals, c.principal())
+	}
+	a.book = grants.New(o)
+	running.background("grants", a.book.Run)
+	select {
+	case <-a.book.Ready():
+		a.judge.LoadGrants()
+		return nil
+	case err := <-running.failed:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 func (a *App) startGate(ctx context.Context, running *lifecycle) error {
-	o := approvals.GateOptions{
-		Store: noticed{a.store, a.notice}, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.checkEdit,
+	o := gate.Options{
+		Store: noticed{a.store.ForGate(), a.notice}, Log: a.log.With("component", "gate"), Registerer: a.registry, CheckEdit: a.judge.Edit,
 		Grants: a.book,
 	}
 	if a.reviewers != nil {
 		o.NoSelfApproval, o.Standing = !a.config.Console.SelfApproval, a.reviewers.Standing
 	}
-	a.gate = approvals.NewGate(o)
+	a.gate = gate.New(o)
 	running.background("gate", a.gate.Run)
 	select {
 	case <-a.gate.Ready():
@@ -90,7 +132,7 @@ func (a *App) startProxy(ctx context.Context, running *lifecycle) (err error) {
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
 		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: a.config.Hold.MaxWait, Routes: c.Routes.Allow,
-		Dialects: dialects(), Policy: a.policies.of, Gate: a.gate, Turns: a.store, Used: a.book.Used,
+		Dialects: dialects(), Judge: func(client string) proxy.Judge { return a.judge.For(client) }, Gate: a.gate, Turns: a.store.Turns, Used: a.book.Used,
 		Tracing: proxy.Tracing{Tracer: a.tracer, Arguments: a.config.Tracing.Arguments},
 		Log:     a.log.With("component", "proxy"), Registerer: a.registry,
 	}
@@ -149,7 +191,7 @@ func (a *App) startConsole(_ context.Context, running *lifecycle) (err error) {
 	c := a.config.Console
 	provider := c.provider(a.reviewers)
 	a.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store, Templates: a.grants.templates, Reviewers: a.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: a.push,
+		Listen: c.Listen, URL: c.URL, Gate: a.gate, Grants: a.book, Audit: a.store.Events, Templates: a.config.Grants.templates(), Reviewers: a.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: a.push,
 		Checks: []console.Check{
 			{Name: "store", Check: a.store.Healthy},
 			{Name: "canary", Check: a.canary.check},

@@ -19,6 +19,10 @@ const (
 	ActionAbortRun    Action = "abort_run"
 )
 
+// ReviewerTimeout is the reviewer_id of what a deadline decided. No person has
+// this name.
+const ReviewerTimeout = "timeout"
+
 // Decision is one answer to a request. The fields that begin with Reviewer are
 // set by the channel that authenticated the reviewer; what a payload says of them
 // is ignored.

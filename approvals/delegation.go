@@ -20,8 +20,8 @@ type Delegation struct {
 	RevokedAt   *time.Time `json:"revoked_at,omitempty"`
 }
 
-// holds reports whether the delegation is in force.
-func (d *Delegation) holds(now time.Time) bool { return d.RevokedAt == nil && now.Before(d.Until) }
+// InForce reports whether the delegation is in force.
+func (d *Delegation) InForce(now time.Time) bool { return d.RevokedAt == nil && now.Before(d.Until) }
 
 // Standing is what a reviewer has of their own: the groups they are in, and the
 // user that agents' principals know them as.

@@ -93,9 +93,9 @@ func (r *Request) demands() []Demand {
 	return []Demand{{Rule: r.Rule, Reviewers: r.Reviewers, RequiredApprovals: r.RequiredApprovals, Escalation: r.Details.Escalation}}
 }
 
-// settleDemands makes a new request say of all its demands together who may decide it
+// SettleDemands makes a new request say of all its demands together who may decide it
 // and how many at least have to, and leaves escalations out that add nobody.
-func (r *Request) settleDemands() {
+func (r *Request) SettleDemands() {
 	if len(r.Demands) == 0 {
 		return
 	}
@@ -178,8 +178,8 @@ func (r *Request) missing() string {
 	return "it waits for " + strings.Join(open, ", and for ")
 }
 
-// filled reports whether every demand has its approvals.
-func (r *Request) filled() bool {
+// Filled reports whether every demand has its approvals.
+func (r *Request) Filled() bool {
 	for i := range r.demands() {
 		if r.Waits(i) {
 			return false
@@ -208,7 +208,7 @@ func (r *Request) Widened(d *Decision, wants []Demand) error {
 			return &InvalidError{"modified_args", fmt.Sprintf("%d approvals are required of such arguments (%s): deny, and let the agent make that call", want.RequiredApprovals, want.Rule)}
 		}
 		asked := slices.ContainsFunc(r.demands(), func(own Demand) bool { return own.includes(want) })
-		if !asked && len(want.Reviewers) > 0 && !MemberOf(d.rights(), want.Reviewers) {
+		if !asked && len(want.Reviewers) > 0 && !MemberOf(d.Rights(), want.Reviewers) {
 			return &ForbiddenError{d.ReviewerID, fmt.Sprintf("members of %s decide such arguments (%s): deny, and let the agent make that call", strings.Join(want.Reviewers, " or "), want.Rule)}
 		}
 	}

@@ -51,3 +51,12 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
+
+// Unavailable returns an error of what was being done to the store that wraps
+// [ErrStoreUnavailable] or [ErrTooLarge], whatever caused it.
+func Unavailable(doing string, err error) error {
+	if errors.Is(err, ErrStoreUnavailable) || errors.Is(err, ErrTooLarge) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return fmt.Errorf("%s: %w: %w", doing, ErrStoreUnavailable, err)
+}

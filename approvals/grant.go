@@ -118,8 +118,8 @@ func (g *Grant) CoversPrincipal(p Principal, session string) bool {
 	return g.Principal == whose.Principal && g.SessionID == whose.SessionID
 }
 
-// checkGiven refuses what a reviewer wrote of a grant and no grant can have.
-func (g *Grant) checkGiven(now time.Time) error {
+// CheckGiven refuses what a reviewer wrote of a grant and no grant can have.
+func (g *Grant) CheckGiven(now time.Time) error {
 	switch {
 	case g.Effect != "" && g.Effect != GrantAllow && g.Effect != GrantDeny:
 		return &InvalidError{"effect", fmt.Sprintf("%q is not known: write allow or deny", g.Effect)}
@@ -157,8 +157,8 @@ func (g *Grant) checkSize() error {
 	return nil
 }
 
-// checkWhole refuses a grant that lacks what every grant has.
-func (g *Grant) checkWhole() error {
+// CheckWhole refuses a grant that lacks what every grant has.
+func (g *Grant) CheckWhole() error {
 	switch {
 	case g.Effect == "":
 		return &InvalidError{"effect", "it is missing: write allow or deny"}
@@ -178,6 +178,24 @@ const (
 	maxGrantPattern  = 4 << 10  // bytes of one pattern
 	maxGrantText     = 64 << 10 // bytes of all patterns, of the note and of the names
 )
+
+// GrantOf is the grant that a decision wrote. It follows from the records alone:
+// whoever finds it missing after a crash writes the very same one.
+func GrantOf(r *Request, d *Decision) (Grant, bool) {
+	if d.GrantID == "" {
+		return Grant{}, false
+	}
+	g := Grant{
+		ID: d.GrantID, Effect: GrantAllow, Scope: d.Scope, Principal: r.Principal, SessionID: r.SessionID, Patterns: d.Patterns,
+		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Groups: d.Rights(), Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note,
+		CreatedAt: d.DecidedAt, ExpiresAt: d.GrantExpiresAt,
+	}
+	if d.Action == ActionDenyAlways {
+		g.Effect = GrantDeny
+	}
+	g.Narrow()
+	return g, true
+}
 
 // GrantFilter selects grants; zero fields select all. Limit is the size of a
 // page: 0 means 50, the most is 500. Cursor is the NextCursor of the page before.
@@ -204,8 +222,8 @@ func (p *GrantPage) Truncate(n int) {
 	p.Items, p.NextCursor = firstPage(p.Items, n, p.NextCursor, func(g *Grant) string { return g.ID })
 }
 
-// matches reports whether the filter selects a grant, the tool aside.
-func (f *GrantFilter) matches(g *Grant, now time.Time) bool {
+// Matches reports whether the filter selects a grant, the tool aside.
+func (f *GrantFilter) Matches(g *Grant, now time.Time) bool {
 	return (f.Tenant == "" || f.Tenant == g.Principal.Tenant) &&
 		(f.User == "" || f.User == g.Principal.User) &&
 		(f.Agent == "" || f.Agent == g.Principal.Agent) &&

@@ -69,9 +69,9 @@ func (r *Request) Whose(s GrantScope) string {
 // revoked. It is the zero time; nil would mean [DefaultGrantTime].
 func NeverExpires() *time.Time { return &time.Time{} }
 
-// fillGrant fills in what the reviewer of a decision left open of its grant. A template
+// FillGrant fills in what the reviewer of a decision left open of its grant. A template
 // has terms of its own.
-func (d *Decision) fillGrant(r *Request, now time.Time) error {
+func (d *Decision) FillGrant(r *Request, now time.Time) error {
 	never := d.GrantExpiresAt != nil && d.GrantExpiresAt.IsZero()
 	if d.Template != "" {
 		if never {

@@ -1,6 +1,9 @@
 // Package approvals is the domain: a question to people ([Request]), an answer
-// ([Decision]), what happened ([Event]), the state of a task ([Run]), and the
-// [Gate] that asks, waits and wakes. It knows no HTTP and no wire dialect.
+// ([Decision]), an entry of the audit log ([Event]), the state of a task ([Run]), a
+// remembered decision ([Grant]), and the interfaces of their store ([Store],
+// [GrantStore]). Package gate asks people and waits for them; package grants keeps
+// grants. It knows no HTTP and no wire dialect. Read request.go, decision.go and
+// demand.go first.
 package approvals
 
 import (
@@ -124,6 +127,10 @@ type Details struct {
 	// Doubts are why clients may read the call on the wire in different ways, each in
 	// one sentence. They are among Flags too.
 	Doubts []string `json:"doubts,omitempty"`
+	// Policy is the name of the policy that judges the call: that of the client which
+	// made it. It is the name of its file, with so many directories as tell it from
+	// others; "" in requests recorded before there was this field.
+	Policy string `json:"policy,omitempty"`
 	// Remember is what a decision is remembered as unless its reviewer names something
 	// else; nil where it is not remembered.
 	Remember *GrantTerms `json:"remember,omitempty"`

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxSearch bounds the text of a search, in bytes.
-const maxSearch = 500
+// MaxSearch bounds the text of a search, in bytes.
+const MaxSearch = 500
 
 // Search finds requests by words.
 type Search struct{ words []string }

@@ -31,15 +31,18 @@ type auditFilter struct {
 	limit int
 }
 
-// listAudit answers the events recorded since a time, oldest first.
-func (c *Console) listAudit(w http.ResponseWriter, r *http.Request) error {
+// auditHandlers serve the audit log.
+type auditHandlers struct{ audit Audit }
+
+// list answers the events recorded since a time, oldest first.
+func (h auditHandlers) list(w http.ResponseWriter, r *http.Request) error {
 	f, err := parseAuditFilter(r.URL.RawQuery)
 	if err != nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
 	}
 	page := approvals.EventPage{Items: []approvals.Event{}}
 	bytes := 0
-	for e, err := range c.audit.EventsFrom(r.Context(), f.after, f.since) {
+	for e, err := range h.audit.EventsFrom(r.Context(), f.after, f.since) {
 		if err != nil {
 			return fmt.Errorf("read the audit log: %w", err)
 		}

@@ -1,24 +1,25 @@
 // Package console is the control plane: the HTTP API through which people and
 // programs see requests and decide them, the event stream, metrics and health.
 //
-// Reviewers prove who they are by a token, or by the session that a browser
-// gets for one or for a sign-in by OpenID Connect, which is a cookie and a key for
-// the page's origin; each route names the role that it takes. Without reviewers it
-// listens on loopback only, and whoever reaches it is the reviewer "local".
+// Reviewers authenticate by a token, or by the session that a browser gets for one
+// or for a sign-in by OpenID Connect, which is a cookie and a key for the page's
+// origin; each route names the role that the sender needs. Without reviewers the
+// console listens on loopback only, and every sender is the reviewer "local".
 // Browsers reach loopback too, so there requests under a foreign host name are
 // refused, and writes from a foreign page everywhere.
+//
+// To read it: New, routes.go (all routes), router.go (what surrounds each request),
+// requests.go (a resource); then the other resources, and live.go for the streams.
 package console
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +27,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/oidc"
+	"github.com/heldcall/heldcall/console/sessions"
 )
 
 const (
@@ -36,20 +38,12 @@ const (
 	defaultHeartbeat = 15 * time.Second
 )
 
-// Gate is what the console needs of [approvals.Gate].
+// Gate is what the console needs of [gate.Gate].
 type Gate interface {
-	Request(ctx context.Context, id string) (approvals.Request, error)
-	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
-	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
-	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
-	Runs() []approvals.Run
-	RunByID(id string) (approvals.Run, error)
-	Delegate(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error)
-	Delegation(ctx context.Context, id string) (approvals.Delegation, error)
-	Delegations() []approvals.Delegation
-	RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error)
-	Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error]
-	LastSeq(ctx context.Context) (uint64, error)
+	Requests
+	Runs
+	Delegations
+	Events
 }
 
 // Options is what a [Console] is made of.
@@ -60,13 +54,13 @@ type Options struct {
 	Grants    Grants
 	Audit     Audit
 	Templates []approvals.GrantTemplate // of grants, as the configuration has them
-	Reviewers *reviewers.Directory      // nil: everybody who reaches the console is the reviewer "local"
+	Reviewers *reviewers.Directory      // nil: every sender is the reviewer "local"
 	OIDC      *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none
-	// SelfApproval says that reviewers may approve what agents ask that act for them:
-	// console.self_approval. The gate decides; here reviewers are told.
+	// SelfApproval is console.self_approval: reviewers may approve requests of agents
+	// that act for them. The gate decides; the console only reports it.
 	SelfApproval bool
 	Session      time.Duration         // how long a sign-in lasts; 0: 12 h
-	Push         Push                  // tells reviewers in their browsers
+	Push         Push                  // the channel to reviewers' browsers
 	Checks       []Check               // of readiness
 	Hooks        []Hook                // where services call
 	Log          *slog.Logger          // nil: discards
@@ -91,91 +85,74 @@ type Hook struct {
 
 // Console is the control plane's server.
 type Console struct {
-	gate         Gate
-	grants       Grants
-	audit        Audit
-	templates    []approvals.GrantTemplate
-	reviewers    *reviewers.Directory
-	oidc         *oidc.Provider
-	selfApproval bool
-	sessions     *sessions
-	attempts     *attempts
-	sockets      *sockets
-	secure       bool // browsers come over HTTPS
-	entrance     entrance
-	push         Push
-	checks       []Check
-	hooks        []Hook
-	log          *slog.Logger
-	heartbeat    time.Duration
-	patience     time.Duration // with the body of a request; bodyTimeout outside tests
-	stall        time.Duration // that a client of a WebSocket may; writeTimeout outside tests
-	metrics      *metrics
-	gatherer     prometheus.Gatherer
-	api          func() object          // the OpenAPI document, made once
-	reference    func() ([]byte, error) // the page that shows it, made once
+	handlers *handlers
+	router   *router
+	server   *http.Server
+	listen   string
+	log      *slog.Logger
 
-	listen  string
-	server  *http.Server
-	ln      net.Listener
-	replays chan struct{}   // a place for each event stream that reads what it has missed
-	streams context.Context // ends when event streams and WebSockets must
-	end     context.CancelFunc
-	served  chan error // what Serve returned
+	ln     net.Listener
+	served chan error // the result of Serve
 }
 
 // New makes a console; [Console.Start] starts it. Without reviewers it fails if
 // Options.Listen is not a loopback address.
 func New(o Options) (*Console, error) {
-	entrance, err := newEntrance(o)
+	o = o.withDefaults()
+	policy, err := newBindPolicy(o)
 	if err != nil {
 		return nil, err
 	}
+	auth := &authenticator{reviewers: o.Reviewers, sessions: sessions.NewStore(o.Session), secure: strings.HasPrefix(o.URL, "https:")}
+	metrics := newMetrics(o.Registerer)
 	c := &Console{
-		gate:         o.Gate,
-		grants:       o.Grants,
-		audit:        o.Audit,
-		templates:    o.Templates,
-		selfApproval: o.SelfApproval, reviewers: o.Reviewers,
-		oidc:      o.OIDC,
-		sessions:  newSessions(o.Session),
-		attempts:  newAttempts(),
-		sockets:   newSockets(),
-		secure:    strings.HasPrefix(o.URL, "https:"),
-		entrance:  entrance,
-		push:      o.Push,
-		checks:    o.Checks,
-		hooks:     o.Hooks,
-		log:       o.Log,
-		heartbeat: o.Heartbeat,
-		patience:  bodyTimeout,
-		stall:     writeTimeout,
-		replays:   make(chan struct{}, mostReplays),
-		metrics:   newMetrics(o.Registerer),
-		gatherer:  o.Gatherer,
-		listen:    o.Listen,
-		served:    make(chan error, 1),
+		handlers: newHandlers(o, policy, auth, metrics),
+		router:   &router{policy: policy, auth: auth, bodyTimeout: bodyTimeout, metrics: metrics, log: o.Log},
+		listen:   o.Listen,
+		log:      o.Log,
+		served:   make(chan error, 1),
 	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
-	if c.heartbeat == 0 {
-		c.heartbeat = defaultHeartbeat
-	}
-	if c.gatherer == nil {
-		c.gatherer = prometheus.NewRegistry()
-	}
-	c.api = sync.OnceValue(func() object { return describeAPI(c.routes()) })
-	c.reference = sync.OnceValues(func() ([]byte, error) { return writeReference(c.routes(), c.api()) })
-	c.streams, c.end = context.WithCancel(context.Background())
 	c.server = &http.Server{
-		Handler:           c.handler(),
+		Handler:           c.router.handler(append(c.handlers.routes(), c.handlers.browserRoutes()...), o.Hooks),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	return c, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = defaultHeartbeat
+	}
+	if o.Gatherer == nil {
+		o.Gatherer = prometheus.NewRegistry()
+	}
+	return o
+}
+
+func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) *handlers {
+	requests := requestHandlers{o.Gate}
+	h := &handlers{
+		requests:    requests,
+		runs:        runHandlers{o.Gate},
+		grants:      grantHandlers{o.Grants, o.Templates},
+		delegations: delegationHandlers{o.Gate, o.Reviewers},
+		audit:       auditHandlers{o.Audit},
+		live:        newLiveHandlers(o, requests, m),
+		push:        pushHandlers{o.Push},
+		signIn: &signInHandlers{
+			auth: auth, gate: o.Gate, oidc: o.OIDC, origin: policy.origin, attempts: sessions.NewAttempts(), selfApproval: o.SelfApproval, log: o.Log,
+		},
+		pages:  &pageHandlers{gatherer: o.Gatherer},
+		health: healthHandlers{o.Checks},
+	}
+	h.pages.describeRoutes(h.routes())
+	return h
 }
 
 // Start listens and serves until [Console.Shutdown].
@@ -184,7 +161,7 @@ func (c *Console) Start() error {
 	if err != nil {
 		return fmt.Errorf("start the console: %w", err)
 	}
-	if address, ok := ln.Addr().(*net.TCPAddr); c.reviewers == nil && (!ok || !address.IP.IsLoopback()) {
+	if address, ok := ln.Addr().(*net.TCPAddr); c.router.auth.reviewers == nil && (!ok || !address.IP.IsLoopback()) {
 		ln.Close()
 		return fmt.Errorf("start the console: %s is %s here, which is not a loopback address, and there are no reviewers: set console.listen to 127.0.0.1", c.listen, ln.Addr())
 	}
@@ -202,7 +179,7 @@ func (c *Console) Start() error {
 }
 
 // Served receives one value when the server has stopped: nil after a shutdown,
-// else why it could not go on.
+// else the error that stopped it.
 func (c *Console) Served() <-chan error { return c.served }
 
 // Addr is the host:port that the console listens on, once started.
@@ -211,13 +188,13 @@ func (c *Console) Addr() string { return c.ln.Addr().String() }
 // Shutdown ends the event streams and WebSockets, lets other requests finish until the context
 // ends, and closes what is left. A console that was not started only ends.
 func (c *Console) Shutdown(ctx context.Context) error {
-	c.end()
-	defer c.sessions.closeAll()
+	c.handlers.live.end()
+	defer c.router.auth.sessions.CloseAll()
 	err := c.server.Shutdown(ctx)
 	if err != nil {
 		c.server.Close()
 	}
-	if err := errors.Join(err, c.sockets.close(ctx)); err != nil {
+	if err := errors.Join(err, c.handlers.live.open.close(ctx)); err != nil {
 		return fmt.Errorf("stop the console: %w", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,12 +14,27 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// listDelegations answers the delegations in force, the latest first.
-func (c *Console) listDelegations(w http.ResponseWriter, r *http.Request) error {
-	if r.URL.RawQuery != "" {
-		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "this list takes no filter; remove the query")
+// Delegations is what the console needs of a gate to list and change delegations.
+// [approvals.Gate] implements it.
+type Delegations interface {
+	Delegate(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error)
+	Delegation(ctx context.Context, id string) (approvals.Delegation, error)
+	Delegations() []approvals.Delegation
+	RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error)
+}
+
+// delegationHandlers serve delegations.
+type delegationHandlers struct {
+	gate      Delegations
+	reviewers *reviewers.Directory // nil without any
+}
+
+// list answers the delegations in force, the latest first.
+func (h delegationHandlers) list(w http.ResponseWriter, r *http.Request) error {
+	if err := takesNoQuery(r); err != nil {
+		return err
 	}
-	return answer(w, listOf[approvals.Delegation]{Items: c.gate.Delegations()})
+	return answer(w, listOf[approvals.Delegation]{Items: h.gate.Delegations()})
 }
 
 // delegationPayload is a delegation as reviewers write it.
@@ -29,11 +45,11 @@ type delegationPayload struct {
 	Note  string    `json:"note"`
 }
 
-// delegate lets another reviewer decide in the sender's place. An admin may do so
+// add lets another reviewer decide in the sender's place. An admin may do so
 // for others.
-func (c *Console) delegate(w http.ResponseWriter, r *http.Request) error {
+func (h delegationHandlers) add(w http.ResponseWriter, r *http.Request) error {
 	who := reviewerOf(r)
-	if c.reviewers == nil {
+	if h.reviewers == nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "there are no reviewers to delegate to; configure console.reviewers")
 	}
 	body, err := readBody(w, r)
@@ -48,35 +64,35 @@ func (c *Console) delegate(w http.ResponseWriter, r *http.Request) error {
 	if err := mayChange(who, &d); err != nil {
 		return err
 	}
-	if to, known := c.reviewers.ByName(d.To); known && !to.Role.Includes(reviewers.RoleReviewer) {
+	if to, known := h.reviewers.ByName(d.To); known && !to.Role.Includes(reviewers.RoleReviewer) {
 		return &approvals.InvalidError{Field: "to", Reason: fmt.Sprintf("%s has the role %s, which decides nothing", to.Name, to.Role)}
 	}
-	if d, err = c.gate.Delegate(r.Context(), d); err != nil {
+	if d, err = h.gate.Delegate(r.Context(), d); err != nil {
 		return fmt.Errorf("delegate: %w", err)
 	}
 	return answer(w, d)
 }
 
-// revokeDelegation ends the delegation in the path.
-func (c *Console) revokeDelegation(w http.ResponseWriter, r *http.Request) error {
+// revoke ends the delegation in the path.
+func (h delegationHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
 	id, who := r.PathValue("id"), reviewerOf(r)
 	if !plausibleID(id) {
 		return approvals.ErrUnknownDelegation
 	}
-	d, err := c.gate.Delegation(r.Context(), id)
+	d, err := h.gate.Delegation(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("read delegation %s: %w", id, err)
 	}
 	if err := mayChange(who, &d); err != nil {
 		return err
 	}
-	if d, err = c.gate.RevokeDelegation(r.Context(), id, who.Name); err != nil {
+	if d, err = h.gate.RevokeDelegation(r.Context(), id, who.Name); err != nil {
 		return fmt.Errorf("revoke delegation %s: %w", id, err)
 	}
 	return answer(w, d)
 }
 
-// mayChange keeps what a reviewer hands on to that reviewer and to admins.
+// mayChange refuses a change of the delegations of others, except by admins.
 func mayChange(who identity, d *approvals.Delegation) error {
 	if who.Name == d.From || who.Role.Includes(reviewers.RoleAdmin) {
 		return nil

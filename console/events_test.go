@@ -236,7 +236,7 @@ func TestTimeoutsSpareEventStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.patience = 50 * time.Millisecond
+	c.router.bodyTimeout = 50 * time.Millisecond
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -294,11 +294,11 @@ func TestEventStreamsCatchUpInTurn(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	for range mostReplays {
-		c.subscribe(ctx, 1)
+		c.handlers.live.subscribe(ctx, 1)
 	}
 	wantSubscribed(mostReplays)
-	c.subscribe(t.Context(), 1)
-	c.subscribe(t.Context(), 0) // reads what comes next
+	c.handlers.live.subscribe(t.Context(), 1)
+	c.handlers.live.subscribe(t.Context(), 0) // reads what comes next
 	wantSubscribed(mostReplays + 1)
 	cancel()
 	wantSubscribed(mostReplays + 2)

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/console/client"
@@ -24,7 +25,7 @@ import (
 
 // front is the real gate on the real embedded NATS behind a real console.
 type front struct {
-	gate *approvals.Gate
+	gate *gate.Gate
 	url  string
 	*client.Client
 }
@@ -37,7 +38,7 @@ func openFront(t *testing.T) front {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	gate := approvals.NewGate(approvals.GateOptions{Store: s, Registerer: registry})
+	gate := gate.New(gate.Options{Store: s.ForGate(), Registerer: registry})
 	ran := make(chan error, 1)
 	go func() { ran <- gate.Run(ctx) }()
 	<-gate.Ready()
@@ -67,7 +68,7 @@ func openFront(t *testing.T) front {
 }
 
 // hold asks about calls of one turn.
-func (f front) hold(t *testing.T, arguments ...string) *approvals.Hold {
+func (f front) hold(t *testing.T, arguments ...string) *gate.Hold {
 	t.Helper()
 	requests := make([]approvals.Request, len(arguments))
 	for i, text := range arguments {
@@ -84,7 +85,7 @@ func (f front) hold(t *testing.T, arguments ...string) *approvals.Hold {
 }
 
 // awaitEnd waits until every request of a hold has ended.
-func awaitEnd(t *testing.T, hold *approvals.Hold) {
+func awaitEnd(t *testing.T, hold *gate.Hold) {
 	t.Helper()
 	select {
 	case <-hold.Done():

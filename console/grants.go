@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// Grants is what the console needs of [approvals.GrantBook].
+// Grants is what the console needs of [grants.Grants].
 type Grants interface {
 	Grant(id string) (approvals.Grant, error)
 	Grants(f approvals.GrantFilter) approvals.GrantPage
@@ -21,13 +21,19 @@ type Grants interface {
 	Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error)
 }
 
-// listGrants answers a page of the grants in force, newest first.
-func (c *Console) listGrants(w http.ResponseWriter, r *http.Request) error {
+// grantHandlers serve grants.
+type grantHandlers struct {
+	grants    Grants
+	templates []approvals.GrantTemplate
+}
+
+// list answers a page of the grants in force, newest first.
+func (h grantHandlers) list(w http.ResponseWriter, r *http.Request) error {
 	filter, err := parseGrantFilter(r.URL.RawQuery)
 	if err != nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
 	}
-	return answer(w, c.grants.Grants(filter))
+	return answer(w, h.grants.Grants(filter))
 }
 
 // parseGrantFilter reads the query of the list.
@@ -51,9 +57,9 @@ func parseGrantFilter(query string) (f approvals.GrantFilter, err error) {
 	return f, err
 }
 
-// showGrant answers one grant.
-func (c *Console) showGrant(w http.ResponseWriter, r *http.Request) error {
-	g, err := c.grants.Grant(r.PathValue("id"))
+// show answers one grant.
+func (h grantHandlers) show(w http.ResponseWriter, r *http.Request) error {
+	g, err := h.grants.Grant(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -61,11 +67,11 @@ func (c *Console) showGrant(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listTemplates answers the grants that the configuration keeps ready.
-func (c *Console) listTemplates(w http.ResponseWriter, r *http.Request) error {
-	if r.URL.RawQuery != "" {
-		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "this list takes no filter; remove the query")
+func (h grantHandlers) listTemplates(w http.ResponseWriter, r *http.Request) error {
+	if err := takesNoQuery(r); err != nil {
+		return err
 	}
-	return answer(w, listOf[approvals.GrantTemplate]{Items: c.templates})
+	return answer(w, listOf[approvals.GrantTemplate]{Items: h.templates})
 }
 
 // readGrant reads the body of a grant.
@@ -82,34 +88,34 @@ func readGrant(w http.ResponseWriter, r *http.Request) (approvals.Grant, error) 
 	return p.By(who.Name, who.User, channelREST), nil
 }
 
-// addGrant writes a grant by hand and answers it.
-func (c *Console) addGrant(w http.ResponseWriter, r *http.Request) error {
+// add writes a grant by hand and answers it.
+func (h grantHandlers) add(w http.ResponseWriter, r *http.Request) error {
 	g, err := readGrant(w, r)
 	if err != nil {
 		return err
 	}
-	if g, err = c.grants.Add(r.Context(), g); err != nil {
+	if g, err = h.grants.Add(r.Context(), g); err != nil {
 		return fmt.Errorf("add a grant: %w", err)
 	}
 	return answer(w, g)
 }
 
-// previewGrant answers which recorded calls a grant would have decided.
-func (c *Console) previewGrant(w http.ResponseWriter, r *http.Request) error {
+// preview answers which recorded calls a grant would have decided.
+func (h grantHandlers) preview(w http.ResponseWriter, r *http.Request) error {
 	g, err := readGrant(w, r)
 	if err != nil {
 		return err
 	}
-	preview, err := c.grants.Preview(r.Context(), g)
+	preview, err := h.grants.Preview(r.Context(), g)
 	if err != nil {
 		return fmt.Errorf("preview a grant: %w", err)
 	}
 	return answer(w, preview)
 }
 
-// revokeGrant ends a grant and answers it as it was.
-func (c *Console) revokeGrant(w http.ResponseWriter, r *http.Request) error {
-	g, err := c.grants.Revoke(r.Context(), r.PathValue("id"), reviewerOf(r).Name, channelREST)
+// revoke ends a grant and answers it as it was.
+func (h grantHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
+	g, err := h.grants.Revoke(r.Context(), r.PathValue("id"), reviewerOf(r).Name, channelREST)
 	if err != nil {
 		return fmt.Errorf("revoke a grant: %w", err)
 	}

@@ -13,16 +13,19 @@ import (
 // checkTimeout bounds one readiness check.
 const checkTimeout = 2 * time.Second
 
+// healthHandlers serve health and readiness.
+type healthHandlers struct{ checks []Check }
+
 // health answers as long as the process serves.
-func (c *Console) health(w http.ResponseWriter, _ *http.Request) error {
+func (h healthHandlers) health(w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, healthReply{"ok"})
 }
 
-// readiness runs every check at once and says which fail.
-func (c *Console) readiness(w http.ResponseWriter, r *http.Request) error {
-	results := make([]problem.Check, len(c.checks))
+// readiness runs every check at once and reports which fail.
+func (h healthHandlers) readiness(w http.ResponseWriter, r *http.Request) error {
+	results := make([]problem.Check, len(h.checks))
 	var running sync.WaitGroup
-	for i, check := range c.checks {
+	for i, check := range h.checks {
 		running.Go(func() {
 			ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 			defer cancel()

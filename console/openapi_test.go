@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/heldcall/heldcall/console/openapi"
 	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/internal/schema"
 	"github.com/heldcall/heldcall/internal/schema/schematest"
@@ -20,7 +21,7 @@ func routesOf(t *testing.T) []route {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.routes()
+	return c.handlers.routes()
 }
 
 // Whoever adds a route says what goes in and out by it.
@@ -44,9 +45,9 @@ func TestDocumentIsMadeOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _ := c.reference()
-	again, err := c.reference()
-	document, same := reflect.ValueOf(c.api()).Pointer(), reflect.ValueOf(c.api()).Pointer()
+	first, _ := c.handlers.pages.reference()
+	again, err := c.handlers.pages.reference()
+	document, same := reflect.ValueOf(c.handlers.pages.document()).Pointer(), reflect.ValueOf(c.handlers.pages.document()).Pointer()
 	if err != nil || &first[0] != &again[0] || document != same {
 		t.Errorf("it is made anew for each request (%v)", err)
 	}
@@ -55,7 +56,7 @@ func TestDocumentIsMadeOnce(t *testing.T) {
 // Whatever the console writes is in the document, field by field: a value of
 // each type with every field set is what its schema says, and nothing more.
 func TestEveryFieldIsDescribed(t *testing.T) {
-	text, err := encode(describeAPI(routesOf(t)))
+	text, err := encode(openapi.Describe(describe(routesOf(t))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	checked := 0
 	types := []reflect.Type{reflect.TypeFor[problem.Problem]()}
 	for _, x := range exchanges() {
-		types = append(types, x.reply)
+		types = append(types, x.Reply)
 	}
 	for _, of := range types {
 		if of == nil || of.Kind() != reflect.Struct || schema.Name(of) == "" {
@@ -87,11 +88,11 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		check(schema.Name(of), value.Interface())
 		checked++
 	}
-	for _, m := range exchanges()["GET /api/v1/ws"].socket.sends {
-		value := reflect.New(m.is)
+	for _, m := range exchanges()["GET /api/v1/ws"].Socket.Sends {
+		value := reflect.New(m.Is)
 		schematest.Fill(t, value.Elem())
-		value.Elem().FieldByName("Type").SetString(string(m.name))
-		check(messageName(m.name), value.Interface())
+		value.Elem().FieldByName("Type").SetString(string(m.Name))
+		check(openapi.MessageName(m.Name), value.Interface())
 		checked++
 	}
 	if checked < 17 {
@@ -111,13 +112,13 @@ func TestParametersOfListsAreTaken(t *testing.T) {
 	} {
 		_, taken, _ := strings.Cut(parse("nonsense=1").Error(), "use ")
 		names := strings.FieldsFunc(strings.ReplaceAll(taken, " or ", ", "), func(c rune) bool { return c == ',' || c == ' ' })
-		if diff := cmp.Diff(names, known[route].query); diff != "" {
+		if diff := cmp.Diff(names, known[route].Query); diff != "" {
 			t.Errorf("%s: %s", route, diff)
 		}
 		delete(known, route)
 	}
 	for route, x := range known {
-		if len(x.query) > 0 {
+		if len(x.Query) > 0 {
 			t.Errorf("%s takes parameters that nobody compares", route)
 		}
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
-// Push is what the console needs of the channel that tells reviewers in their
-// browsers.
+// Push is what the console needs of the channel to reviewers' browsers.
 type Push interface {
 	PublicKey() string
 	Subscribe(ctx context.Context, reviewer string, signed *reviewers.SignedIn, endpoint, p256dh, auth string) (reviewers.Subscription, error)
@@ -43,10 +42,13 @@ func pushBrowserOf(s reviewers.Subscription) pushBrowser {
 	return b
 }
 
-// showPush answers how to subscribe.
-func (c *Console) showPush(w http.ResponseWriter, r *http.Request) error {
-	reply := pushReply{PublicKey: c.push.PublicKey(), Browsers: []pushBrowser{}}
-	for _, s := range c.push.Subscriptions(reviewerOf(r).Name) {
+// pushHandlers serve the subscriptions of browsers.
+type pushHandlers struct{ push Push }
+
+// show answers how to subscribe.
+func (h pushHandlers) show(w http.ResponseWriter, r *http.Request) error {
+	reply := pushReply{PublicKey: h.push.PublicKey(), Browsers: []pushBrowser{}}
+	for _, s := range h.push.Subscriptions(reviewerOf(r).Name) {
 		reply.Browsers = append(reply.Browsers, pushBrowserOf(s))
 	}
 	return answer(w, reply)
@@ -62,8 +64,8 @@ type subscriptionPayload struct {
 	} `json:"keys"`
 }
 
-// subscribePush has a browser told, and answers the subscription.
-func (c *Console) subscribePush(w http.ResponseWriter, r *http.Request) error {
+// subscribe adds a browser, and answers the subscription.
+func (h pushHandlers) subscribe(w http.ResponseWriter, r *http.Request) error {
 	body, err := readBody(w, r)
 	if err != nil {
 		return err
@@ -75,19 +77,19 @@ func (c *Console) subscribePush(w http.ResponseWriter, r *http.Request) error {
 	who := reviewerOf(r)
 	var signed *reviewers.SignedIn
 	if who.session != nil {
-		signed = &reviewers.SignedIn{Who: who.Reviewer, Until: who.session.expires}
+		signed = &reviewers.SignedIn{Who: who.Reviewer, Until: who.session.Expires}
 	}
-	s, err := c.push.Subscribe(r.Context(), who.Name, signed, given.Endpoint, given.Keys.P256DH, given.Keys.Auth)
+	s, err := h.push.Subscribe(r.Context(), who.Name, signed, given.Endpoint, given.Keys.P256DH, given.Keys.Auth)
 	if err != nil {
 		return fmt.Errorf("subscribe a browser: %w", err)
 	}
 	return answer(w, pushBrowserOf(s))
 }
 
-// unsubscribePush ends the subscription in the path. One that is not there, or is
+// unsubscribe ends the subscription in the path. One that is not there, or is
 // another's, is left as it is.
-func (c *Console) unsubscribePush(w http.ResponseWriter, r *http.Request) error {
-	if err := c.push.Unsubscribe(r.Context(), reviewerOf(r).Name, r.PathValue("id")); err != nil {
+func (h pushHandlers) unsubscribe(w http.ResponseWriter, r *http.Request) error {
+	if err := h.push.Unsubscribe(r.Context(), reviewerOf(r).Name, r.PathValue("id")); err != nil {
 		return fmt.Errorf("unsubscribe a browser: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -3,12 +3,15 @@ package console
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/oklog/ulid/v2"
+
+	"github.com/heldcall/heldcall/console/problem"
 )
 
 // errCursor refuses a cursor that no list returned.
@@ -18,6 +21,14 @@ var errCursor = errors.New("is not a next_cursor of this list; leave it out to b
 type parameter struct {
 	name string
 	read func(value string) error // its error follows the name
+}
+
+// takesNoQuery refuses a request with a query.
+func takesNoQuery(r *http.Request) error {
+	if r.URL.RawQuery != "" {
+		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "this list takes no filter; remove the query")
+	}
+	return nil
 }
 
 // readQuery reads a query of parameters, each of which is given once. A name that is

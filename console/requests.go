@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	channelREST   = "rest"      // how a decision came
+	channelREST   = "rest"      // of decisions
 	channelSocket = "websocket" // the same
 	maxLimit      = 500         // of a page
 	maxBatch      = 100         // decisions in one body
@@ -24,19 +24,30 @@ const (
 	noRequest = "none"
 )
 
-// listRequests answers a page of requests, newest first, the large ones abridged. A page of a search may
-// be short, or empty, and have a next one nevertheless.
-func (c *Console) listRequests(w http.ResponseWriter, r *http.Request) error {
+// Requests is what the console needs of a gate to list and decide requests.
+// [approvals.Gate] implements it.
+type Requests interface {
+	Request(ctx context.Context, id string) (approvals.Request, error)
+	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
+	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
+}
+
+// requestHandlers serve requests and take decisions.
+type requestHandlers struct{ gate Requests }
+
+// list answers a page of requests, newest first, the large ones abridged. A page of
+// a search may be short, or empty, and not be the last.
+func (h requestHandlers) list(w http.ResponseWriter, r *http.Request) error {
 	filter, err := parseFilter(r.URL.RawQuery)
 	if err != nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
 	}
-	page, err := c.gate.Requests(r.Context(), filter)
+	page, err := h.gate.Requests(r.Context(), filter)
 	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, invalid.Error())
 	}
 	if err == nil && len(page.Items) == 0 {
-		err = c.storeAnswers(r.Context())
+		err = h.storeAnswers(r.Context())
 	}
 	if err != nil {
 		return fmt.Errorf("list requests: %w", err)
@@ -45,10 +56,10 @@ func (c *Console) listRequests(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, page)
 }
 
-// storeAnswers reads a record that there cannot be. Lists are searched in memory,
-// and nothing found there means nothing while the store is out of reach.
-func (c *Console) storeAnswers(ctx context.Context) error {
-	_, err := c.gate.Request(ctx, noRequest)
+// storeAnswers reads a record that cannot exist. Lists are searched in memory: while
+// the store is out of reach, an empty list does not mean that there are no requests.
+func (h requestHandlers) storeAnswers(ctx context.Context) error {
+	_, err := h.gate.Request(ctx, noRequest)
 	if errors.Is(err, approvals.ErrUnknownRequest) {
 		return nil
 	}
@@ -72,13 +83,13 @@ func parseFilter(query string) (f approvals.Filter, err error) {
 	return f, err
 }
 
-// showRequest answers one request.
-func (c *Console) showRequest(w http.ResponseWriter, r *http.Request) error {
+// show answers one request.
+func (h requestHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	id, err := requestID(r)
 	if err != nil {
 		return err
 	}
-	request, err := c.gate.Request(r.Context(), id)
+	request, err := h.gate.Request(r.Context(), id)
 	if err != nil {
 		return fmt.Errorf("read request %s: %w", id, err)
 	}
@@ -102,9 +113,9 @@ func plausibleID(id string) bool {
 	})
 }
 
-// decide takes a decision on the request in the path and answers the request as
-// it then stands.
-func (c *Console) decide(w http.ResponseWriter, r *http.Request) error {
+// decide takes a decision on the request in the path and answers the request after
+// it.
+func (h requestHandlers) decide(w http.ResponseWriter, r *http.Request) error {
 	id, err := requestID(r)
 	if err != nil {
 		return err
@@ -113,7 +124,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	request, err := c.take(r.Context(), reviewerOf(r), channelREST, id, body)
+	request, err := h.take(r.Context(), reviewerOf(r), channelREST, id, body)
 	if err != nil {
 		return err
 	}
@@ -122,7 +133,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request) error {
 
 // take parses one decision and has the gate decide. An id in the payload must be
 // that of the path, where there is one.
-func (c *Console) take(ctx context.Context, who identity, channel, id string, payload []byte) (approvals.Request, error) {
+func (h requestHandlers) take(ctx context.Context, who identity, channel, id string, payload []byte) (approvals.Request, error) {
 	decision, err := approvals.ParseDecision(payload)
 	if err != nil {
 		return approvals.Request{}, err
@@ -138,15 +149,15 @@ func (c *Console) take(ctx context.Context, who identity, channel, id string, pa
 	decision.RequestID = cmp.Or(id, decision.RequestID)
 	who.Sign(&decision)
 	decision.Channel = channel
-	request, err := c.gate.Decide(ctx, decision)
+	request, err := h.gate.Decide(ctx, decision)
 	if err != nil {
 		return approvals.Request{}, fmt.Errorf("decide request %s: %w", decision.RequestID, err)
 	}
 	return request, nil
 }
 
-// outcome is the answer to one decision of a batch: the request as it now
-// stands, or what is wrong.
+// outcome is the answer to one decision of a batch: the request after it, or the
+// problem.
 type outcome struct {
 	Status  int                `json:"status"`
 	Request *approvals.Request `json:"request,omitempty"`
@@ -166,9 +177,9 @@ func abridged(p *problem.Problem) *problem.Problem {
 	return &short
 }
 
-// decideSeveral takes each decision of a batch on its own and answers them in
-// the order they came, with large requests abridged.
-func (c *Console) decideSeveral(w http.ResponseWriter, r *http.Request) error {
+// decideBatch takes each decision of a batch on its own and answers them in their
+// order, with large requests abridged.
+func (h requestHandlers) decideBatch(w http.ResponseWriter, r *http.Request) error {
 	body, err := readBody(w, r)
 	if err != nil {
 		return err
@@ -184,7 +195,7 @@ func (c *Console) decideSeveral(w http.ResponseWriter, r *http.Request) error {
 	}
 	items := make([]outcome, len(batch.Decisions))
 	for i, payload := range batch.Decisions {
-		request, err := c.take(r.Context(), reviewerOf(r), channelREST, "", payload)
+		request, err := h.take(r.Context(), reviewerOf(r), channelREST, "", payload)
 		if err != nil {
 			p := abridged(problemOf(r.Method, err))
 			items[i] = outcome{Status: p.Status, Problem: p}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/go-json-experiment/json"
@@ -42,27 +43,10 @@ func answer(w http.ResponseWriter, value any) error {
 	return writeJSON(w, http.StatusOK, "application/json", value)
 }
 
-// writeProblem answers with what an error is to a client. An error that is
-// nobody's business is logged and not shown.
-func (c *Console) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
-	p := problemOf(r.Method, err)
-	c.logProblem(p, err, "method", boundedMethod(r.Method), "path", r.URL.Path)
-	switch p.Code {
-	case problem.CodeStoreUnavailable:
-		w.Header().Set("Retry-After", "1")
-	case problem.CodeUnauthenticated, problem.CodeWrongToken:
-		w.Header().Set("WWW-Authenticate", `Bearer realm="heldcall"`)
-	}
-	if err := writeJSON(w, p.Status, problem.ContentType, p); err != nil {
-		c.log.Error("console problem could not be written", "path", r.URL.Path, "error", err)
-		w.WriteHeader(http.StatusInternalServerError)
-	}
-}
-
-// logProblem logs an error whose cause is not the client's business.
-func (c *Console) logProblem(p *problem.Problem, err error, args ...any) {
+// logProblem logs an error whose cause is not shown to the client.
+func logProblem(log *slog.Logger, p *problem.Problem, err error, args ...any) {
 	if p.Status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) && p.Code != problem.CodeNotReady {
-		c.log.Error("console request failed", append(args, "error", err)...)
+		log.Error("console request failed", append(args, "error", err)...)
 	}
 }
 

@@ -1,34 +1,45 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/console/problem"
 )
 
-// listRuns answers the runs that somebody steered, the latest first.
-func (c *Console) listRuns(w http.ResponseWriter, r *http.Request) error {
-	if r.URL.RawQuery != "" {
-		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "this list takes no filter; remove the query")
-	}
-	return answer(w, listOf[approvals.Run]{Items: c.gate.Runs()})
+// Runs is what the console needs of a gate to show and signal runs. [approvals.Gate]
+// implements it.
+type Runs interface {
+	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
+	Runs() []approvals.Run
+	RunByID(id string) (approvals.Run, error)
 }
 
-// showRun answers one run that somebody steered.
-func (c *Console) showRun(w http.ResponseWriter, r *http.Request) error {
-	run, err := c.gate.RunByID(r.PathValue("id"))
+// runHandlers serve runs and take signals.
+type runHandlers struct{ gate Runs }
+
+// list answers the runs that were signalled, the latest first.
+func (h runHandlers) list(w http.ResponseWriter, r *http.Request) error {
+	if err := takesNoQuery(r); err != nil {
+		return err
+	}
+	return answer(w, listOf[approvals.Run]{Items: h.gate.Runs()})
+}
+
+// show answers one run that was signalled.
+func (h runHandlers) show(w http.ResponseWriter, r *http.Request) error {
+	run, err := h.gate.RunByID(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	return answer(w, run)
 }
 
-// signal steers the run in the path and answers the run as it then stands.
-func (c *Console) signal(w http.ResponseWriter, r *http.Request) error {
+// signal pauses, resumes or aborts the run in the path and answers the run after it.
+func (h runHandlers) signal(w http.ResponseWriter, r *http.Request) error {
 	body, err := readBody(w, r)
 	if err != nil {
 		return err
@@ -43,7 +54,7 @@ func (c *Console) signal(w http.ResponseWriter, r *http.Request) error {
 	}
 	signal.RunID = id
 	signal.ReviewerID = reviewerOf(r).Name
-	run, err := c.gate.Signal(r.Context(), signal)
+	run, err := h.gate.Signal(r.Context(), signal)
 	if err != nil {
 		return fmt.Errorf("signal run %s: %w", id, err)
 	}

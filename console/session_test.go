@@ -7,11 +7,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/console/sessions"
 )
 
 // signIn gives a token and returns what the page of a browser sends from then
@@ -27,7 +27,7 @@ func signIn(t *testing.T, url, token string) (page []string, cookie *http.Cookie
 	if err := json.Unmarshal([]byte(body), &given); err != nil || given.Key == "" || strings.Contains(body, cookies[0].Value) {
 		t.Fatalf("sign-in answers %s (%v)", body, err)
 	}
-	return []string{"Cookie", cookies[0].Name + "=" + cookies[0].Value, sessionKeyHeader, given.Key}, cookies[0]
+	return []string{"Cookie", cookies[0].Name + "=" + cookies[0].Value, sessions.KeyHeader, given.Key}, cookies[0]
 }
 
 func sameJSON(t *testing.T, got, want string) bool {
@@ -77,9 +77,9 @@ func TestCookieAloneIsNoSession(t *testing.T) {
 	stolen := page[:2:2]
 	for _, stranger := range [][]string{
 		stolen,
-		append(stolen, sessionKeyHeader, ""),
-		append(stolen, sessionKeyHeader, "x"+page[3]),
-		append(stolen, sessionKeyHeader, other[3]), // of another session
+		append(stolen, sessions.KeyHeader, ""),
+		append(stolen, sessions.KeyHeader, "x"+page[3]),
+		append(stolen, sessions.KeyHeader, other[3]), // of another session
 		page[2:], // the key alone
 	} {
 		for _, attempt := range [][2]string{
@@ -166,7 +166,7 @@ func TestSignOutEndsTheEventStream(t *testing.T) {
 
 func TestSignInIsLimited(t *testing.T) {
 	url, tokens := startStaffed(t, &scriptedGate{})
-	for range attemptsAtOnce {
+	for range sessions.AttemptsAtOnce {
 		status, headers, body := ask(t, "POST", url+"/api/v1/session", `{"token":"wrong"}`)
 		wantProblem(t, status, headers, body, 401, problem.CodeWrongToken)
 	}
@@ -178,71 +178,6 @@ func TestSignInIsLimited(t *testing.T) {
 	if status, _, _ := ask(t, "GET", url+"/api/v1/me", "", "Authorization", "Bearer "+tokens[reviewers.RoleAdmin]); status != 200 {
 		t.Errorf("a token in a header answers %d", status)
 	}
-}
-
-func TestAttemptsComeBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newAttempts()
-		for range attemptsAtOnce {
-			if wait := a.take("192.0.2.1:1000"); wait != 0 {
-				t.Fatalf("wait %s", wait)
-			}
-		}
-		wait := a.take("192.0.2.1:2000")
-		if wait <= 0 || wait > attemptEvery {
-			t.Errorf("the next attempt waits %s", wait)
-		}
-		for _, other := range []string{"192.0.2.2:1", "[2001:db8::1]:1"} {
-			if a.take(other) != 0 {
-				t.Errorf("%s waits for another address", other)
-			}
-		}
-		time.Sleep(wait + time.Millisecond)
-		if a.take("192.0.2.1:3000") != 0 {
-			t.Error("the allowance does not come back")
-		}
-	})
-}
-
-// Many addresses cost no more memory than maxAddresses, and none of them is
-// without limit.
-func TestAttemptsOfManyAddresses(t *testing.T) {
-	a := newAttempts()
-	for i := range maxAddresses {
-		a.take(fmt.Sprintf("10.0.%d.%d:1", i>>8, i&0xff))
-	}
-	refused := 0
-	for i := range attemptsAtOnce + 5 {
-		if a.take(fmt.Sprintf("[2001:db8:%x::1]:1", i)) > 0 {
-			refused++
-		}
-	}
-	if len(a.by) != maxAddresses || refused < 4 {
-		t.Errorf("%d addresses are remembered, %d attempts refused", len(a.by), refused)
-	}
-}
-
-func TestSessionsExpire(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSessions(time.Hour)
-		opened, given := s.open(reviewers.Reviewer{Name: "ann"})
-		time.Sleep(time.Hour - time.Second)
-		if s.find(given) != opened {
-			t.Error("the session has ended early")
-		}
-		time.Sleep(time.Second)
-		if s.find(given) != nil {
-			t.Error("the session outlives its time")
-		}
-		for range maxSessions + 5 {
-			time.Sleep(time.Second)
-			s.open(reviewers.Reviewer{Name: "ann"})
-		}
-		if len(s.byID) != maxSessions {
-			t.Errorf("ann has %d sessions", len(s.byID))
-		}
-		s.closeAll()
-	})
 }
 
 // Behind HTTPS the cookie is bound to it, and the host of console.url is known.

@@ -18,30 +18,30 @@ const viaOIDC = "oidc"
 const maxReturned = 64 << 10
 
 // beginOIDC sends a browser to the provider.
-func (c *Console) beginOIDC(w http.ResponseWriter, r *http.Request) error {
-	if err := c.offersOIDC(); err != nil {
+func (h *signInHandlers) beginOIDC(w http.ResponseWriter, r *http.Request) error {
+	if err := h.offersOIDC(); err != nil {
 		return err
 	}
 	// The page keeps the secret for its origin, and the provider sends the browser
 	// back to that of console.url.
-	if origin := r.Header.Get("Origin"); origin != "" && origin != c.entrance.origin {
+	if origin := r.Header.Get("Origin"); origin != "" && origin != h.origin {
 		return problem.New(http.StatusForbidden, problem.CodeForeignOrigin,
-			"the provider sends browsers back to "+c.entrance.origin+"; open the console there to sign in by it")
+			"the provider sends browsers back to "+h.origin+"; open the console there to sign in by it")
 	}
-	if err := c.takeAttempt(w, r); err != nil {
+	if err := h.takeAttempt(w, r); err != nil {
 		return err
 	}
-	begun, err := c.oidc.Begin(r.Context())
+	begun, err := h.oidc.Begin(r.Context())
 	if err != nil {
-		return c.signInProblem(r, err)
+		return h.signInProblem(r, err)
 	}
 	return answer(w, begun)
 }
 
 // finishOIDC takes what the provider gave a browser and opens a session for who
 // the provider says is at it.
-func (c *Console) finishOIDC(w http.ResponseWriter, r *http.Request) error {
-	if err := c.offersOIDC(); err != nil {
+func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request) error {
+	if err := h.offersOIDC(); err != nil {
 		return err
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxReturned)
@@ -53,36 +53,36 @@ func (c *Console) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := json.Unmarshal(body, &returned, json.RejectUnknownMembers(true)); err != nil {
 		return &approvals.InvalidError{Field: "code", Reason: `the body is not {"code": "...", "state": "...", "secret": "..."}`}
 	}
-	who, err := c.oidc.Finish(r.Context(), returned)
+	who, err := h.oidc.Finish(r.Context(), returned)
 	if err != nil {
-		return c.signInProblem(r, err)
+		return h.signInProblem(r, err)
 	}
-	return c.openSession(w, r, who, viaOIDC)
+	return h.openSession(w, r, who, viaOIDC)
 }
 
-func (c *Console) offersOIDC() error {
-	if c.oidc == nil {
+func (h *signInHandlers) offersOIDC() error {
+	if h.oidc == nil {
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, "console.oidc is not configured here; GET /api/v1/session says how one signs in")
 	}
 	return nil
 }
 
-// signInProblem says why a sign-in at the provider came to nothing. The log has
-// more of it than strangers are told.
-func (c *Console) signInProblem(r *http.Request, err error) error {
+// signInProblem is the answer to a failed sign-in at the provider. The log has more
+// of the error than strangers may read.
+func (h *signInHandlers) signInProblem(r *http.Request, err error) error {
 	refused := (*oidc.RefusedError)(nil)
 	switch {
 	case errors.As(err, &refused):
-		c.log.Warn("a sign-in was refused", "reviewer", refused.Who, "reason", refused.Reason, "from", r.RemoteAddr)
+		h.log.Warn("a sign-in was refused", "reviewer", refused.Who, "reason", refused.Reason, "from", r.RemoteAddr)
 		return problem.New(http.StatusForbidden, problem.CodeForbidden, refused.Reason)
 	case errors.Is(err, oidc.ErrUnknown):
-		c.log.Debug("a sign-in was refused: no sign-in of this browser waits for the code", "from", r.RemoteAddr)
+		h.log.Debug("a sign-in was refused: no sign-in of this browser waits for the code", "from", r.RemoteAddr)
 		return problem.New(http.StatusUnauthorized, problem.CodeSignInFailed, "this sign-in took too long, has ended, or began in another browser; sign in again")
 	case errors.Is(err, oidc.ErrRejected):
-		c.log.Warn("a sign-in was refused", "error", err, "from", r.RemoteAddr)
+		h.log.Warn("a sign-in was refused", "error", err, "from", r.RemoteAddr)
 		return problem.New(http.StatusUnauthorized, problem.CodeSignInFailed, "what the provider answered does not prove who you are; heldcall's log says why. Sign in again")
 	case errors.Is(err, oidc.ErrUnavailable):
-		c.log.Warn("nobody can sign in by the provider", "error", err)
+		h.log.Warn("nobody can sign in by the provider", "error", err)
 		return problem.New(http.StatusBadGateway, problem.CodeProviderUnavailable, "the provider that you sign in at does not answer heldcall, or says that it cannot; try again in a while, or sign in with a token. heldcall's log says why")
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +22,7 @@ const (
 	messagesAtOnce = 40                    // of one client; more are read
 	messageEvery   = 50 * time.Millisecond // only so often
 	queuedReplies  = 16                    // to a client that asks faster than it reads
-	farewell       = time.Second           // that a client has to answer the end of its socket
+	closeTimeout   = time.Second           // that a client has to answer the end of its socket
 
 	mostSockets    = 1000        // WebSockets and event streams of all clients
 	socketsOfOne   = 50          // of a reviewer
@@ -51,30 +50,9 @@ var closeCodes = map[error]websocket.StatusCode{
 	errFailed:      websocket.StatusInternalError,
 }
 
-// isHandshake reports whether a request asks for a WebSocket, as far as a browser
-// could make it.
-func isHandshake(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
-
-// sessionKey is the key of a session that a request brings: in its header, or as
-// a subprotocol of the WebSocket.
-func sessionKey(r *http.Request) string {
-	if key := r.Header.Get(sessionKeyHeader); key != "" {
-		return key
-	}
-	if r.URL.Path != socketPath {
-		return ""
-	}
-	for offered := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
-		if key, ok := strings.CutPrefix(strings.TrimSpace(offered), live.KeyProtocol); ok {
-			return key
-		}
-	}
-	return ""
-}
-
-// websocket tells a client what waits and takes its decisions until it leaves,
-// its session ends or the console stops.
-func (c *Console) websocket(w http.ResponseWriter, r *http.Request) error {
+// websocket sends a client the requests that wait and takes its decisions until it
+// leaves, its session ends or the console stops.
+func (h *liveHandlers) websocket(w http.ResponseWriter, r *http.Request) error {
 	last, err := parseSocketQuery(r.URL.RawQuery)
 	if err != nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
@@ -85,21 +63,21 @@ func (c *Console) websocket(w http.ResponseWriter, r *http.Request) error {
 		return problem.New(http.StatusUpgradeRequired, problem.CodeUpgradeRequired, "this is a WebSocket: open it with a WebSocket client, or follow GET /api/v1/events")
 	}
 	who := reviewerOf(r)
-	statuses, err := c.sockets.enter(who.Name)
+	statuses, err := h.open.enter(who.Name)
 	if err != nil {
 		return notEntered(err)
 	}
-	defer c.sockets.leave(who.Name)
+	defer h.open.leave(who.Name)
 	// The guard has looked at the origin, with the console's own URL in mind.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{live.Subprotocol}})
 	if err != nil {
-		c.log.Debug("a WebSocket handshake was refused", "error", err)
+		h.log.Debug("a WebSocket handshake was refused", "error", err)
 		return nil // the client has been told
 	}
 	conn.SetReadLimit(maxBody)
-	c.metrics.sockets.Inc()
-	defer c.metrics.sockets.Dec()
-	s := &socket{console: c, conn: conn, who: who, statuses: statuses, replies: make(chan []byte, queuedReplies)}
+	h.metrics.sockets.Inc()
+	defer h.metrics.sockets.Dec()
+	s := &socket{live: h, conn: conn, who: who, statuses: statuses, replies: make(chan []byte, queuedReplies)}
 	s.run(r.Context(), last)
 	return nil
 }
@@ -120,7 +98,7 @@ func parseSocketQuery(query string) (last *uint64, err error) {
 
 // socket is one client's WebSocket.
 type socket struct {
-	console  *Console
+	live     *liveHandlers
 	conn     *websocket.Conn
 	who      identity
 	statuses *rate.Limiter
@@ -130,7 +108,7 @@ type socket struct {
 // run serves the socket and returns when it has ended, with all that it started.
 func (s *socket) run(parent context.Context, last *uint64) {
 	ctx, end := context.WithCancelCause(parent)
-	defer context.AfterFunc(s.console.streams, func() { end(errStopping) })()
+	defer context.AfterFunc(s.live.running, func() { end(errStopping) })()
 	defer s.who.endWith(func() { end(errSessionOver) })()
 	// A read that is cancelled cuts the connection, so this one goes on until the
 	// client has been told that the socket ends.
@@ -151,14 +129,14 @@ func (s *socket) close(reason error, stopReading context.CancelFunc) {
 		_ = s.conn.CloseNow() // it is gone, or will not listen
 		return
 	}
-	defer time.AfterFunc(farewell, stopReading).Stop()
+	defer time.AfterFunc(closeTimeout, stopReading).Stop()
 	_ = s.conn.Close(code, reason.Error()) // the same
 }
 
 // keepAlive asks after the client once a heartbeat. One that does not answer has
 // gone.
 func (s *socket) keepAlive(ctx context.Context) error {
-	heartbeat := time.NewTicker(s.console.heartbeat)
+	heartbeat := time.NewTicker(s.live.heartbeat)
 	defer heartbeat.Stop()
 	for {
 		select {
@@ -167,7 +145,7 @@ func (s *socket) keepAlive(ctx context.Context) error {
 		case <-heartbeat.C:
 		}
 		// It returns at the end of the socket too; to cancel it would cut that short.
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.console.stall)
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.live.stall)
 		err := s.conn.Ping(patience)
 		cancel()
 		if err != nil {
@@ -205,9 +183,9 @@ func (s *socket) read(ctx, reading context.Context) error {
 // send writes one message within its own deadline, so that a client who stalls is
 // cut off; at the end of the socket it has little time left.
 func (s *socket) send(ctx context.Context, text []byte) error {
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.console.stall)
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.live.stall)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(farewell, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(closeTimeout, cancel) })()
 	if err := s.conn.Write(patience, websocket.MessageText, text); err != nil {
 		return fmt.Errorf("write a message: %w", err)
 	}

@@ -35,7 +35,7 @@ func (s *socket) write(ctx context.Context, last *uint64) error {
 		return s.fail(ctx, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	events := s.console.subscribe(ctx, f.from())
+	events := s.live.subscribe(ctx, f.from())
 	defer func() {
 		cancel()
 		for range events { // until the subscription has ended
@@ -67,7 +67,7 @@ func (f *feed) from() uint64 { return min(f.since, f.head-min(f.head, lookBack))
 
 // tellPending sends all that waits and then its ids.
 func (s *socket) tellPending(ctx context.Context, last *uint64) (*feed, error) {
-	head, err := s.console.gate.LastSeq(ctx)
+	head, err := s.live.gate.LastSeq(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the end of the log: %w", err)
 	}
@@ -78,7 +78,7 @@ func (s *socket) tellPending(ctx context.Context, last *uint64) (*feed, error) {
 	}
 	filter := approvals.Filter{Status: approvals.StatusPending, Limit: maxLimit}
 	for {
-		page, err := s.console.gate.Requests(ctx, filter)
+		page, err := s.live.requests.gate.Requests(ctx, filter)
 		if err != nil {
 			return nil, fmt.Errorf("list requests: %w", err)
 		}
@@ -105,9 +105,9 @@ func (s *socket) forward(ctx context.Context, f *feed, event approvals.Event) er
 	if f.told[event.RequestID] && (begins || past) {
 		return nil
 	}
-	request, err := s.console.gate.Request(ctx, event.RequestID)
+	request, err := s.live.requests.gate.Request(ctx, event.RequestID)
 	switch {
-	case errors.Is(err, approvals.ErrUnknownRequest): // kept for as long as it was to be
+	case errors.Is(err, approvals.ErrUnknownRequest): // its retention is over
 		return nil
 	case err != nil:
 		return fmt.Errorf("read request %s: %w", event.RequestID, err)
@@ -134,7 +134,7 @@ func (s *socket) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, approvals.ErrStoreUnavailable) {
 		return err
 	}
-	s.console.log.Error("a WebSocket failed", "error", err)
+	s.live.log.Error("a WebSocket failed", "error", err)
 	_ = tell(ctx, s, problemMessage("", problemOf(http.MethodGet, err))) // it ends either way
 	return errFailed
 }

@@ -287,7 +287,7 @@ func TestSlowSocketIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.stall = 2 * time.Second
+	c.handlers.live.stall = 2 * time.Second
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -306,9 +306,9 @@ func TestSlowSocketIsCutOff(t *testing.T) {
 	quick.send(`{"type":"agent_tool_permission_response","id":"1","data":{"request_id":"01A","action":"deny"}}`)
 	quick.want(live.TypeUpdate, "1")
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		c.sockets.mu.Lock()
-		count := c.sockets.open
-		c.sockets.mu.Unlock()
+		c.handlers.live.open.mu.Lock()
+		count := c.handlers.live.open.open
+		c.handlers.live.open.mu.Unlock()
 		if count == 1 {
 			break
 		}
@@ -361,8 +361,8 @@ func TestShutdownEndsSockets(t *testing.T) {
 	if code := <-ended; code != websocket.StatusGoingAway {
 		t.Errorf("it ends with %d", code)
 	}
-	if _, err := c.sockets.enter("ann"); c.sockets.open != 0 || !errors.Is(err, errStopping) {
-		t.Errorf("after the shutdown %d sockets are open, and one more may: %v", c.sockets.open, err)
+	if _, err := c.handlers.live.open.enter("ann"); c.handlers.live.open.open != 0 || !errors.Is(err, errStopping) {
+		t.Errorf("after the shutdown %d sockets are open, and one more may: %v", c.handlers.live.open.open, err)
 	}
 }
 

@@ -220,6 +220,9 @@ func (b *Body) AsItCame(kept []byte) []byte {
 	return kept
 }
 
+// SaysNothing is the error for the continuation of an answer without anything in it.
+func SaysNothing() *Error { return NotUnderstood("after a denial it says nothing") }
+
 // Cut is the error for a body that ended before it was complete.
 func Cut() *Error {
 	return &Error{Code: CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void"}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/notify"
 )
 
@@ -27,7 +28,7 @@ func TestEscalationIsToldWhereItLeads(t *testing.T) {
 
 // escalate has a replica whose clock is ahead escalate what is due by then.
 func (s *stage) escalate(ahead time.Duration) {
-	g := approvals.NewGate(approvals.GateOptions{Store: s.store, Now: func() time.Time { return time.Now().Add(ahead) }})
+	g := gate.New(gate.Options{Store: s.store.ForGate(), Now: func() time.Time { return time.Now().Add(ahead) }})
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- g.Run(ctx) }()

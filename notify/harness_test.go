@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/notifytest"
@@ -27,7 +28,7 @@ type stage struct {
 	t     *testing.T
 	dir   string
 	store *store.Store
-	gate  *approvals.Gate
+	gate  *gate.Gate
 	close func()
 }
 
@@ -41,13 +42,13 @@ func newStage(t *testing.T) *stage {
 // open starts store and gate, again after a close.
 func (s *stage) open() {
 	s.t.Helper()
-	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir}, approvals.GateOptions{})
+	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir}, gate.Options{})
 }
 
 // tell runs a dispatcher until the function that it returns is called.
 func (s *stage) tell(routes notify.Routes, channels ...notify.Setup) (stop func()) {
 	s.t.Helper()
-	return s.tellFrom(s.store, routes, channels...)
+	return s.tellFrom(s.store.Deliveries, routes, channels...)
 }
 
 // tellFrom does the same with a store that stands before the real one.

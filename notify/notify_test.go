@@ -56,7 +56,7 @@ func (l lateStore) Follow(ctx context.Context, channel string, types []approvals
 func TestWhatIsAskedAtTheStart(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{}
-	late := lateStore{s.store, make(chan struct{})}
+	late := lateStore{s.store.Deliveries, make(chan struct{})}
 	s.tellFrom(late, nil, notify.Setup{Name: "cards", Channel: cards})
 	time.Sleep(100 * time.Millisecond) // enough to list what waits, were that not put off
 	s.ask("one", nil, "read")
@@ -323,12 +323,12 @@ func TestChannelsThatChooseNeedNoRoute(t *testing.T) {
 	s.approve(wanted)
 	picky.await(t, "bash=approved")
 	for _, name := range []string{"picky", "nobody"} {
-		_, revision, err := s.store.Note(t.Context(), name, unwanted.ID[:10]+"-"+unwanted.TurnID)
+		_, revision, err := s.store.Deliveries.Note(t.Context(), name, unwanted.ID[:10]+"-"+unwanted.TurnID)
 		if err != nil || revision != 0 {
 			t.Errorf("%s has a record of what nobody is told: %d, %v", name, revision, err)
 		}
 	}
-	if _, revision, err := s.store.Note(t.Context(), "picky", wanted.ID[:10]+"-"+wanted.TurnID); err != nil || revision == 0 {
+	if _, revision, err := s.store.Deliveries.Note(t.Context(), "picky", wanted.ID[:10]+"-"+wanted.TurnID); err != nil || revision == 0 {
 		t.Errorf("there is no record of what was told: %d, %v", revision, err)
 	}
 	if calls, _ := nobody.count(); calls != 0 {

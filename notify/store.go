@@ -27,15 +27,15 @@ type Store interface {
 	PutNote(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error)
 }
 
-// Message is how one event on its way to a channel is answered for. It does not hold
-// the event: many may wait for a channel that is down.
-type Message interface {
-	Done()    // it need not be handed over again
+// Message acknowledges one event on its way to a channel. It does not contain the
+// event: many may wait for a channel that is down.
+type Message = interface {
+	Done()    // it need not be delivered again
 	Working() // it is being worked on
-	Return()  // it is handed over again at once, to any replica
+	Return()  // it is delivered again at once, to any replica
 }
 
-// Requests is what this package needs of [approvals.Gate].
+// Requests is what this package needs of [gate.Gate].
 type Requests interface {
 	Request(ctx context.Context, id string) (approvals.Request, error)
 	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
@@ -77,7 +78,7 @@ func benchmarkProxy(b *testing.B, answer []byte, end string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o.Policy = func(string) proxy.Policy { return rules }
+	o.Judge = func(string) proxy.Judge { return judge.NewRules(rules) }
 	p, err := proxy.New(o)
 	if err != nil {
 		b.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/turn"
@@ -84,7 +85,7 @@ func (c *canary) start(p *Proxy) error {
 	o := p.options
 	o.Registerer, o.Log, o.Tracing = nil, nil, Tracing{}
 	o.MaxContinuations, o.Clients = 0, nil
-	o.Policy = func(string) Policy { return canaryPolicy{c} }
+	o.Judge = func(string) Judge { return canaryJudge{c} }
 	o.Gate, o.Turns = turn.Stateless{}, turn.Stateless{} // no trace in the audit log
 	o.Upstreams = nil
 	for _, u := range p.options.Upstreams {
@@ -170,18 +171,22 @@ func (c *canary) ask(ctx context.Context, request intercept.Envelope, path strin
 	return b.Bytes(), resp.StatusCode, nil
 }
 
-// canaryPolicy denies everything and counts that it was asked.
-type canaryPolicy struct{ *canary }
+// canaryJudge denies every call and counts the calls that it judged.
+type canaryJudge struct{ *canary }
 
-func (c canaryPolicy) Judge(policy.Call) policy.Verdict {
+func (c canaryJudge) Judge(from judge.Origin, call intercept.Call, _ map[string]string) judge.Case {
+	return judge.Case{Verdict: c.Verdict(from, call)}
+}
+
+func (c canaryJudge) Verdict(judge.Origin, intercept.Call) policy.Verdict {
 	c.asked.Add(1)
 	return policy.Verdict{Action: policy.Deny, Reason: "canary"}
 }
 
-func (c canaryPolicy) AllowsByName(approvals.Principal, string) (policy.Verdict, bool) {
+func (c canaryJudge) AllowsByName(approvals.Principal, intercept.Call) (policy.Verdict, bool) {
 	return policy.Verdict{}, false
 }
 
-func (c canaryPolicy) JudgeHosted(approvals.Principal, string) policy.Verdict {
+func (c canaryJudge) JudgeHosted(approvals.Principal, string) policy.Verdict {
 	return policy.Verdict{Action: policy.Allow}
 }

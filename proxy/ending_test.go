@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/intercept"
@@ -32,7 +34,7 @@ const soon = 90 * time.Second
 type bed struct {
 	*Proxy
 	t        *testing.T
-	gate     *approvals.Gate
+	gate     *gate.Gate
 	upstream *scripted.Server
 	log      bytes.Buffer // read it when the proxy has stopped
 }
@@ -45,7 +47,7 @@ func newBed(t *testing.T, d intercept.Dialect, rules string, script scripted.Scr
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.gate = approvals.NewGate(approvals.GateOptions{Store: s})
+	b.gate = gate.New(gate.Options{Store: s.ForGate()})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = b.gate.Run(ctx) })
@@ -61,7 +63,7 @@ func newBed(t *testing.T, d intercept.Dialect, rules string, script scripted.Scr
 	b.Proxy, err = New(Options{
 		Listen: "127.0.0.1:0", Upstreams: []Upstream{{Prefix: "/v1", URL: b.upstream.URL()}},
 		Keepalive: 20 * time.Millisecond, MaxBody: 1 << 20, MaxContinuations: 8, ShutdownGrace: time.Second,
-		Dialects: []intercept.Dialect{d}, Policy: func(string) Policy { return judged }, Gate: b.gate, Turns: s,
+		Dialects: []intercept.Dialect{d}, Judge: func(string) Judge { return judge.NewRules(judged) }, Gate: b.gate, Turns: s.Turns,
 		Log: slog.New(slog.NewTextHandler(&b.log, nil)),
 	})
 	if err != nil {

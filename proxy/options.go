@@ -43,7 +43,7 @@ type Options struct {
 	AbortRest        time.Duration // how long after an abort the same conversation is not taken for a new one; 0: 1 min
 
 	Dialects []intercept.Dialect
-	Policy   func(client string) Policy // in force for a client by its KeySHA256, "" for who is none
+	Judge    func(client string) Judge // of the calls of a client by its KeySHA256, "" for a client that is not configured
 	Gate     Gate
 	Turns    Turns
 	// Used is called with the ids of the grants that decided a call. It must not wait. It
@@ -71,10 +71,10 @@ type Client struct {
 	Principal approvals.Principal
 }
 
-// Policy judges calls. [policy.Policy] implements it.
-type Policy = turn.Rules
+// Judge returns the verdicts on the calls of a client. [judge.Rules] implements it.
+type Judge = turn.Judge
 
-// Gate asks people and writes the audit log. [approvals.Gate] implements it.
+// Gate asks people and writes the audit log. [gate.Gate] implements it.
 type Gate = turn.Gate
 
 // Turns keeps hidden turns by session.
@@ -94,8 +94,8 @@ func (o *Options) validate() error {
 	if o.Keepalive <= 0 || o.MaxBody <= 0 || o.MaxContinuations < 0 || o.MaxDenials < 0 {
 		errs = append(errs, errors.New("keepalive and max_body must be positive, max_continuations and max_denials not negative"))
 	}
-	if o.Policy == nil || o.Gate == nil || o.Turns == nil || len(o.Dialects) == 0 {
-		errs = append(errs, errors.New("dialects, policy, gate and turns are needed"))
+	if o.Judge == nil || o.Gate == nil || o.Turns == nil || len(o.Dialects) == 0 {
+		errs = append(errs, errors.New("dialects, judge, gate and turns are needed"))
 	}
 	return errors.Join(errs...)
 }

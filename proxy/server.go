@@ -91,14 +91,14 @@ func New(o Options) (*Proxy, error) {
 
 // newEngine makes the engine of the turns.
 func (p *Proxy) newEngine() *turn.Engine {
-	o, counter := &p.options, turn.NewCounter()
+	o := &p.options
 	return turn.NewEngine(turn.Options{
 		Limits: turn.Limits{
 			MaxBody: o.MaxBody, MaxContinuations: o.MaxContinuations, MaxDenials: o.MaxDenials,
 			Keepalive: o.Keepalive, MaxWait: o.MaxWait, AbortRest: o.AbortRest,
 		},
 		Gate: o.Gate, Store: o.Turns, Dialects: o.Dialects,
-		Judge: func(client string) turn.Judge { return turn.RulesJudge{Rules: o.Policy(client), Counter: counter} },
+		Judge: o.Judge,
 		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log, Registerer: o.Registerer,
 	})
 }

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"fmt"
 	"slices"
 	"strings"
@@ -26,8 +28,8 @@ func (s *subject) goesBeyond(why string) {
 // lookBelow notes arguments that must name something below the path and may not.
 func (s *subject) lookBelow() {
 	for _, name := range s.tool.below {
-		for _, v := range valuesAt(s.members, []string{name}) {
-			if l, problem := locate(v.text); v.kind != '"' || problem != "" || l.anchor != "" || strings.Contains(v.text, "..") {
+		for _, v := range match.ValuesAt(s.members, []string{name}) {
+			if l, problem := match.Locate(v.Text); v.Kind != '"' || problem != "" || l.Anchor != "" || strings.Contains(v.Text, "..") {
 				s.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of its folder.", name))
 			}
 		}
@@ -44,9 +46,9 @@ func (s *subject) lookFolder() {
 		if slices.Contains(s.tool.args, field[0]) {
 			continue
 		}
-		for _, v := range valuesAt(s.members, field) {
-			l, problem := locate(v.text)
-			if v.kind != '"' || v.text != "" && (problem != "" || l.anchor != "" || l.up > 0) {
+		for _, v := range match.ValuesAt(s.members, field) {
+			l, problem := match.Locate(v.Text)
+			if v.Kind != '"' || v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0) {
 				s.goesBeyond(fmt.Sprintf("The call has the argument %s, which names another folder for the command to run in.", strings.Join(field, ".")))
 			}
 		}
@@ -56,12 +58,12 @@ func (s *subject) lookFolder() {
 // lookUnknown notes the members that are neither a field nor a known argument, if
 // they hold a text, or, at the top, if the tool's arguments are listed. Deny and ask
 // patterns are compared with these texts.
-func (s *subject) lookUnknown(members []member, fields [][]string, top bool) {
+func (s *subject) lookUnknown(members []match.Member, fields [][]string, top bool) {
 	for _, m := range members {
 		field, inner := false, [][]string(nil)
 		for _, f := range fields {
 			switch {
-			case f[0] != m.name:
+			case f[0] != m.Name:
 			case len(f) == 1:
 				field = true
 			default:
@@ -69,18 +71,18 @@ func (s *subject) lookUnknown(members []member, fields [][]string, top bool) {
 			}
 		}
 		switch {
-		case field, top && slices.Contains(s.tool.args, m.name):
+		case field, top && slices.Contains(s.tool.args, m.Name):
 			continue
-		case len(inner) > 0 && m.value.Kind() == '{':
-			s.lookUnknown(membersOf(m.value), inner, false)
+		case len(inner) > 0 && m.Value.Kind() == '{':
+			s.lookUnknown(match.Members(m.Value), inner, false)
 			continue
 		}
-		texts, all := stringsIn(string(m.value))
-		if !isPlainName(m.name) {
-			texts = append(texts, m.name)
+		texts, all := match.Strings(string(m.Value))
+		if !match.IsPlainName(m.Name) {
+			texts = append(texts, m.Name)
 		}
 		if len(texts) > 0 || top && s.tool.listed {
-			s.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change what it does.", visible(shorten(m.name, 60))))
+			s.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change what it does.", match.Visible(match.Shorten(m.Name, 60))))
 			s.compareUnknown(texts, all)
 		}
 	}
@@ -93,7 +95,7 @@ func (s *subject) compareUnknown(texts []string, all bool) {
 		return
 	}
 	for _, text := range texts {
-		if all = all && len(s.unknown) < maxReadings; !all {
+		if all = all && len(s.unknown) < match.MaxReadings; !all {
 			break
 		}
 		s.unknown = append(s.unknown, s.newReading(text))

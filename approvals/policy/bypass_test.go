@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"encoding/json"
 	"slices"
 	"strings"
@@ -86,7 +89,7 @@ func TestShellAllow(t *testing.T) {
 	// texts that the parser and shells read differently
 	f(Ask, "git status #\\\nrm -rf /", "ls x\\\r\n y", "ls \\\n x", "ls x\r\nrm y", "ls x\\", "ls\rrm x", "ls $\\\nHOME", "ls\x00x", "ls \u200bx", "ls\u00a0x", "ls \x1b[2J")
 	// what does not parse, is too long or too deep
-	f(Ask, "ls 'x", "ls (x", "ls |", "&& ls", "ls; ;", "ls "+strings.Repeat("x", maxScript), strings.Repeat("(", 5000)+"ls"+strings.Repeat(")", 5000), strings.Repeat("$(", 4000))
+	f(Ask, "ls 'x", "ls (x", "ls |", "&& ls", "ls; ;", "ls "+strings.Repeat("x", shell.MaxScript), strings.Repeat("(", 5000)+"ls"+strings.Repeat(")", 5000), strings.Repeat("$(", 4000))
 	// * crosses neither commands nor folders
 	f(Ask, "cat ./src/../.env", "cat ./src/../../x", "npm run testx", "npm run", "cat ./src/a;cat x > y")
 	f(Ask, "npm run test:unit; sudo x", "npm run test\nsudo x", "npm run test && sudo x", "npm run test || sudo x", "npm run test | sudo x", "cd x && sudo y", "ls; # x\nsudo y")
@@ -150,7 +153,7 @@ func TestDenyReaches(t *testing.T) {
 	f(Ask, "bash", "command", "$X y", "r$X y", "$(echo rm) x", "${X}", "setarch x86_64 -R rm x", "ssh -o ProxyCommand='rm x' h ls", "strace -o '|rm x' ls", "su -s /bin/rm x", "env -S 'rm x'", "find . -files0-from x -exec $X",
 		"echo rm | xargs -I% % x", "echo rm | xargs -I{} {} x", "echo rm | xargs -ifoo foo x", "xargs --replace=% % x", "xargs -a f $X", "let 'a[$(rm x)]=1'", "test -v 'a[$(rm x)]'", "printf -v \"a[\\$(rm x)]\" x", "f() { \"$@\"; }; f rm x",
 		"/bin/r? x", "echo x | sh", "sh", "sh <<EOF\nr\\m x\nEOF", "eval $X", "sh <<<'rm x'", "alias x='rm y'", "python -c 'import os; os.system(\"rm x\")'", "RM x", "ls\r", "\u200brm x",
-		"# "+strings.Repeat("x", maxScript)+"\nrm x", "git push $X origin", "bash -s <<EOF\nr\\m x\nEOF", "python - < x", "git push $X", "rm\u200b x", strings.Repeat("sudo ", 10)+"rm x", strings.Repeat("sudo ", 10)+"ls")
+		"# "+strings.Repeat("x", shell.MaxScript)+"\nrm x", "git push $X origin", "bash -s <<EOF\nr\\m x\nEOF", "python - < x", "git push $X", "rm\u200b x", strings.Repeat("sudo ", 10)+"rm x", strings.Repeat("sudo ", 10)+"ls")
 	f(Deny, "read", "path", "secrets/x", "./secrets/x", "src/../secrets/x", "secrets", "/etc/passwd", "//etc/passwd", "/x/../etc/passwd", ".env", "a/b/.env", "/w/.env", "../.env", "~/.ssh/id", "~//.ssh/id", "$HOME///.ssh/id", "~/.//.ssh/id", "$HOME/.ssh/id", "${HOME}/.ssh/id", "~/x/../.ssh/id",
 		`secrets\x`, " secrets/x", "file:///etc/passwd")
 	f(Ask, "read", "path", "SECRETS/x", "/work/secrets/x", "../app/secrets/x", "../../etc/passwd", "etc/passwd", "/home/me/.ssh/id", "/proc/self/root/x", "$X/y", "C:secrets", "", "/ETC/passwd")
@@ -198,7 +201,7 @@ func TestAmbiguousArguments(t *testing.T) {
 	f(`"x"`, Ask)
 	f(`{"path":"x","deep":`+strings.Repeat("[", 200)+strings.Repeat("]", 200)+`}`, Ask)
 	f(`{"path":"x","deep":`+strings.Repeat("[", 1<<20), Ask)
-	f(`{"path":"`+strings.Repeat("x", MaxArguments)+`"}`, Ask)
+	f(`{"path":"`+strings.Repeat("x", match.MaxArguments)+`"}`, Ask)
 	f(`{"path":"x","path":"secrets/y"}`, Deny)
 	f(`{"path":"secrets/y","path":"x"}`, Deny)
 	f(`{"path":"x","PATH":"./secrets/y"}`, Deny)
@@ -272,10 +275,10 @@ func TestParsingIsBounded(t *testing.T) {
 	if v := p.Judge(Call{Tool: "bash", Arguments: `{"command":` + texts + `}`}); v.Action != Ask || len(v.Flags) != 2 {
 		t.Errorf("%s %q", v.Action, v.Flags)
 	}
-	if v := p.Judge(Call{Tool: "free", Arguments: strings.Repeat("x", MaxArguments+1), FreeText: true}); v.Action == Allow {
+	if v := p.Judge(Call{Tool: "free", Arguments: strings.Repeat("x", match.MaxArguments+1), FreeText: true}); v.Action == Allow {
 		t.Errorf("%s", v.Action)
 	}
-	if v := mustParse(t, "rules: [{deny: ['x(a*)']}]\ndefault: allow").Judge(Call{Tool: "x", Arguments: `{"x":["b"` + strings.Repeat(`,"b"`, maxReadings) + `]}`}); v.Action != Ask {
+	if v := mustParse(t, "rules: [{deny: ['x(a*)']}]\ndefault: allow").Judge(Call{Tool: "x", Arguments: `{"x":["b"` + strings.Repeat(`,"b"`, match.MaxReadings) + `]}`}); v.Action != Ask {
 		t.Errorf("more texts than are compared: %s", v.Action)
 	}
 }

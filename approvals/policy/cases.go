@@ -52,7 +52,7 @@ func LoadCases(file string) (*Cases, error) {
 func parseCases(file string, src []byte) (*Cases, error) {
 	r := newReader(file)
 	all := &Cases{}
-	root := r.document(src)
+	root := r.Root(src)
 	if root == nil && len(r.Errors) == 0 {
 		r.Errors = append(r.Errors, &Error{File: file, Problem: "holds no cases"})
 	}
@@ -89,11 +89,11 @@ type given struct {
 func (r *reader) cases(root *yaml.Node, all *Cases) {
 	var common given
 	var list *yaml.Node
-	r.mapping(root, "", []key{
-		{"policy", func(n *yaml.Node, path string) { all.Policy, _ = r.Text(n, path) }},
-		{"given", func(n *yaml.Node, path string) { r.given(n, path, &common) }},
-		{"cases", func(n *yaml.Node, _ string) { list = n }},
-	}, nil)
+	r.Mapping(root, "", []strictyaml.Key{
+		{Name: "policy", Read: r.SetText(&all.Policy)},
+		{Name: "given", Read: func(n *yaml.Node, path string) { r.given(n, path, &common) }},
+		{Name: "cases", Read: func(n *yaml.Node, _ string) { list = n }},
+	})
 	if list == nil {
 		r.Fail(root, "cases", "is missing: a list of what is given and expected")
 		return
@@ -102,13 +102,13 @@ func (r *reader) cases(root *yaml.Node, all *Cases) {
 }
 
 func (r *reader) oneCase(n *yaml.Node, path string, one given) Case {
-	c := Case{Where: fmt.Sprintf("%s:%d", r.base, n.Line)}
-	r.mapping(n, path, []key{
-		{"given", func(n *yaml.Node, path string) { r.given(n, path, &one) }},
-		{"expect", func(n *yaml.Node, path string) { c.Expect = r.action(n, path) }},
-		{"rule", func(n *yaml.Node, path string) { c.Rule, _ = r.Text(n, path) }},
-		{"why", func(n *yaml.Node, path string) { c.Why, _ = r.Text(n, path) }},
-	}, nil)
+	c := Case{Where: r.Place(n.Line)}
+	r.Mapping(n, path, []strictyaml.Key{
+		{Name: "given", Read: func(n *yaml.Node, path string) { r.given(n, path, &one) }},
+		{Name: "expect", Read: func(n *yaml.Node, path string) { c.Expect = r.action(n, path) }},
+		{Name: "rule", Read: r.SetText(&c.Rule)},
+		{Name: "why", Read: r.SetText(&c.Why)},
+	})
 	if n.Kind == yaml.MappingNode && c.Expect == "" && len(r.Errors) == 0 {
 		r.Fail(n, path, "does not say what to expect: write expect: allow, deny or ask")
 	}
@@ -127,35 +127,32 @@ func (r *reader) given(n *yaml.Node, path string, one *given) {
 		one.call.Arguments = marshal(nested(strings.Split(one.field, "."), n.Value))
 		return
 	}
-	text := func(to *string) func(*yaml.Node, string) {
-		return func(n *yaml.Node, path string) { *to, _ = r.Text(n, path) }
-	}
-	r.mapping(n, path, []key{
-		{"tool", text(&one.call.Tool)},
-		{"field", text(&one.field)},
-		{"args", func(n *yaml.Node, path string) {
+	r.Mapping(n, path, []strictyaml.Key{
+		{Name: "tool", Read: r.SetText(&one.call.Tool)},
+		{Name: "field", Read: r.SetText(&one.field)},
+		{Name: "args", Read: func(n *yaml.Node, path string) {
 			var args map[string]any
 			if err := n.Decode(&args); err != nil || n.Kind != yaml.MappingNode {
 				r.Fail(n, path, "must be a mapping of arguments, and is %s", strictyaml.Describe(n))
 			}
 			one.call.Arguments = marshal(args)
 		}},
-		{"arguments", text(&one.call.Arguments)},
-		{"free_text", func(n *yaml.Node, path string) { one.call.FreeText = r.Bool(n, path) }},
-		{"principal", func(n *yaml.Node, path string) { one.call.Principal = r.principal(n, path) }},
-		{"session", text(&one.call.Session)},
-		{"run", text(&one.call.Run)},
-		{"model", text(&one.call.Model)},
-		{"dialect", text(&one.call.Dialect)},
-	}, nil)
+		{Name: "arguments", Read: r.SetText(&one.call.Arguments)},
+		{Name: "free_text", Read: r.SetBool(&one.call.FreeText)},
+		{Name: "principal", Read: func(n *yaml.Node, path string) { one.call.Principal = r.principal(n, path) }},
+		{Name: "session", Read: r.SetText(&one.call.Session)},
+		{Name: "run", Read: r.SetText(&one.call.Run)},
+		{Name: "model", Read: r.SetText(&one.call.Model)},
+		{Name: "dialect", Read: r.SetText(&one.call.Dialect)},
+	})
 }
 
 func (r *reader) principal(n *yaml.Node, path string) (who approvals.Principal) {
-	r.mapping(n, path, []key{
-		{"tenant", func(n *yaml.Node, path string) { who.Tenant, _ = r.Text(n, path) }},
-		{"user", func(n *yaml.Node, path string) { who.User, _ = r.Text(n, path) }},
-		{"agent", func(n *yaml.Node, path string) { who.Agent, _ = r.Text(n, path) }},
-	}, nil)
+	r.Mapping(n, path, []strictyaml.Key{
+		{Name: "tenant", Read: r.SetText(&who.Tenant)},
+		{Name: "user", Read: r.SetText(&who.User)},
+		{Name: "agent", Read: r.SetText(&who.Agent)},
+	})
 	return who
 }
 

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"fmt"
 	"reflect"
 	"slices"
@@ -103,7 +105,7 @@ func (s *subject) variables() map[string]any {
 		"dialect": s.call.Dialect, "risk": string(s.risk()),
 	}
 	if !s.call.FreeText {
-		s.asked["args"] = decodeObject(s.call.Arguments)
+		s.asked["args"] = match.DecodeObject(s.call.Arguments)
 	}
 	if !s.call.Now.IsZero() {
 		s.asked["now"] = s.call.Now
@@ -113,16 +115,16 @@ func (s *subject) variables() map[string]any {
 
 // meets narrows down what a deny or ask pattern says of the call by the
 // condition of its rule. One that fails counts as true.
-func (s *subject) meets(p *pattern, found match) match {
+func (s *subject) meets(p *pattern, found match.Result) match.Result {
 	when, grant := p.rule.when, p.rule.grant
 	switch {
 	case grant != nil && !grant.holds(s.call.Now):
-		return no
-	case found == no || when == nil:
+		return match.No
+	case found == match.No || when == nil:
 		return found
 	}
 	if len(s.doubts) > 0 {
-		return maybe
+		return match.Maybe
 	}
 	held, err := when.holds(s)
 	if err != nil {
@@ -130,7 +132,7 @@ func (s *subject) meets(p *pattern, found match) match {
 		return found
 	}
 	if !held {
-		return no
+		return match.No
 	}
 	return found
 }
@@ -152,7 +154,7 @@ func (s *subject) allows(p *pattern) bool {
 // failed notes a condition that could not be evaluated.
 func (s *subject) failed(p *pattern, err error) {
 	text := fmt.Sprintf("The condition of the rule at %s cannot be evaluated, which counts as true: %s.",
-		p.where, visible(strings.TrimSuffix(err.Error(), ".")))
+		p.where, match.Visible(strings.TrimSuffix(err.Error(), ".")))
 	if !slices.Contains(s.notes, text) {
 		s.notes = append(s.notes, text)
 	}

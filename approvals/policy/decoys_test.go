@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -115,7 +117,7 @@ rules:
 	f("mine", `{"script":"rm x","note":"x"}`, Deny)
 	f("files", `{"path":"a","other":"/etc/x"}`, Ask)
 	f("files", `{"path":"a","other":"/opt/x"}`, Allow)
-	many := `{"path":"a","other":["b"` + strings.Repeat(`,"b"`, maxReadings) + `]}`
+	many := `{"path":"a","other":["b"` + strings.Repeat(`,"b"`, match.MaxReadings) + `]}`
 	f("files", many, Ask)
 }
 
@@ -155,7 +157,7 @@ rules:
 	if _, ok := p.AllowsByName(approvals.Principal{}, "named"); !ok {
 		t.Error("the tool that is allowed by name is not")
 	}
-	if len(CheckArguments(`{"n":9e-99}`)) != 1 {
+	if len(match.CheckArguments(`{"n":9e-99}`)) != 1 {
 		t.Error("the arguments are not in doubt")
 	}
 }
@@ -193,7 +195,7 @@ func decoyed(args map[string]any) map[string]string {
 func TestKnownToolsMindDecoys(t *testing.T) {
 	judged := 0
 	for _, known := range knownProfiles().all() {
-		if !known.names.literal() || len(known.fields) == 0 || known.patch {
+		if !known.names.Literal() || len(known.fields) == 0 || known.patch {
 			continue
 		}
 		argument, value := "src/ok", "src/ok"

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -24,10 +25,10 @@ func (e Escalation) compare(other Escalation) int {
 func (r *reader) escalation(n *yaml.Node, path string) Escalation {
 	var e Escalation
 	before := len(r.Errors)
-	r.mapping(n, path, []key{
-		{"after", func(n *yaml.Node, path string) { e.After = r.Duration(n, path) }},
-		{"to", func(n *yaml.Node, path string) { e.To = r.names(n, path) }},
-	}, nil)
+	r.Mapping(n, path, []strictyaml.Key{
+		{Name: "after", Read: func(n *yaml.Node, path string) { e.After = r.Duration(n, path) }},
+		{Name: "to", Read: func(n *yaml.Node, path string) { e.To = r.names(n, path) }},
+	})
 	if len(r.Errors) == before && (e.After == 0 || len(e.To) == 0) {
 		r.Fail(n, path, "is not complete: write after, a time, and to, a list of reviewers")
 	}

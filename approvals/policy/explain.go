@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"cmp"
 	"fmt"
 	"slices"
@@ -88,12 +90,12 @@ func (s *subject) explainMatch(p *pattern) (applies bool, says string) {
 	}
 	compared := s.compare(p)
 	switch s.meets(p, compared) {
-	case yes:
+	case match.Yes:
 		return true, "matches"
-	case maybe:
+	case match.Maybe:
 		return true, "may match: " + s.inDoubt(p)
 	}
-	if compared != no {
+	if compared != match.No {
 		return false, "its condition is not true"
 	}
 	return false, "does not match"
@@ -115,7 +117,7 @@ func (s *subject) explainAllow(p *pattern) (applies bool, says string) {
 	}
 	for i := range s.resources() {
 		if p.covers(s, &s.readings[i]) {
-			return true, "covers " + shorten(s.readings[i].text, 60)
+			return true, "covers " + match.Shorten(s.readings[i].text, 60)
 		}
 	}
 	return false, "does not cover it"
@@ -124,9 +126,9 @@ func (s *subject) explainAllow(p *pattern) (applies bool, says string) {
 func (s *subject) explainCommands(p *pattern) (applies bool, says string) {
 	var covered []string
 	for _, script := range s.scripts() {
-		for _, c := range script.commands {
+		for _, c := range script.Commands {
 			if s.coversCommand(p, c) {
-				covered = append(covered, shorten(c.display(), 60))
+				covered = append(covered, match.Shorten(c.Display(), 60))
 			}
 		}
 	}

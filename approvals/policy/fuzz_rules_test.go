@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"net/url"
 	"path"
 	"strings"
@@ -67,24 +69,24 @@ func FuzzPath(f *testing.F) {
 		if judge("open", text) == Allow && (strings.HasPrefix(folded, "/work/secrets/") || strings.HasPrefix(folded, "/home/me/.ssh/") || path.Base(folded) == ".env") {
 			t.Errorf("%q is allowed and is %q", text, folded)
 		}
-		l, problem := locate(text)
-		if again, _ := locate(l.written()); problem == "" && again != l {
+		l, problem := match.Locate(text)
+		if again, _ := match.Locate(written(l)); problem == "" && again != l {
 			t.Errorf("%q is %+v, and that is %+v", text, l, again)
 		}
 	})
 }
 
 // written is a location as a path.
-func (l location) written() string {
-	rest := strings.TrimSuffix(strings.Repeat("../", l.up)+l.body, "/")
+func written(l match.Location) string {
+	rest := strings.TrimSuffix(strings.Repeat("../", l.Up)+l.Body, "/")
 	switch {
-	case l.anchor == "/":
+	case l.Anchor == "/":
 		return "/" + rest
-	case l.anchor != "":
-		return l.anchor + "/" + rest
+	case l.Anchor != "":
+		return l.Anchor + "/" + rest
 	case rest == "":
 		return "."
-	case l.up == 0:
+	case l.Up == 0:
 		return "./" + rest
 	}
 	return rest
@@ -111,16 +113,16 @@ func FuzzURL(f *testing.F) {
 		if err == nil && strings.EqualFold(u.Hostname(), "evil.example") && judge("get", text) == Allow {
 			t.Errorf("%q is allowed", text)
 		}
-		a, problem := addressOf(text)
-		host := a.host
+		a, problem := match.ParseURL(text)
+		host := a.Host
 		if strings.Contains(host, ":") {
 			host = "[" + host + "]"
 		}
-		if a.port != "" {
-			host += ":" + a.port
+		if a.Port != "" {
+			host += ":" + a.Port
 		}
-		written := (&url.URL{Scheme: a.scheme, Host: host, Path: a.path}).String()
-		if again, _ := addressOf(written); problem == "" && again != a {
+		written := (&url.URL{Scheme: a.Scheme, Host: host, Path: a.Path}).String()
+		if again, _ := match.ParseURL(written); problem == "" && again != a {
 			t.Errorf("%q is %+v, and %q is %+v", text, a, written, again)
 		}
 	})

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"os"
 	"strings"
 	"testing"
@@ -111,11 +113,8 @@ func FuzzJudge(f *testing.F) {
 			case ambiguous && (v.Action == Allow || v.OnTimeout == approvals.OnTimeoutApprove || v.Action == Ask && len(v.Flags) == 0):
 				t.Errorf("policy %d: more than one reading: %+v", i, v)
 			}
-			if by, ok := p.AllowsByName(approvals.Principal{}, tool); ok && !freeText && len(CheckArguments(arguments)) == 0 && (v.Action != Allow || v.Rule != by.Rule) {
+			if by, ok := p.AllowsByName(approvals.Principal{}, tool); ok && !freeText && len(match.CheckArguments(arguments)) == 0 && (v.Action != Allow || v.Rule != by.Rule) {
 				t.Errorf("policy %d: allowed by name, and not: %+v", i, v)
-			}
-			if _, denied := p.DeniedEdit(c); denied != (v.Action == Deny && !strings.HasPrefix(v.Rule, "tool ") && v.Rule != "default") {
-				t.Errorf("policy %d: denied edit %v: %+v", i, denied, v)
 			}
 			twice := c
 			twice.FreeText, twice.Arguments = false, strings.Replace(arguments, "{", `{"twice":1,"twice":2,`, 1)

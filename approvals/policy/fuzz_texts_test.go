@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"strings"
 	"testing"
 	"unicode"
@@ -27,7 +29,7 @@ func FuzzMessage(f *testing.F) {
 		}
 		for _, c := range []Call{{Tool: "bash", Arguments: argument("x", resource)}, {Tool: "bash", Arguments: resource}, {Tool: "bash", Arguments: resource, FreeText: true}} {
 			v := p.Judge(c)
-			if strings.ContainsFunc(v.Title, func(r rune) bool { return r == '\n' || unicode.IsControl(r) }) || len(v.Title) > 4*maxPreview {
+			if strings.ContainsFunc(v.Title, func(r rune) bool { return r == '\n' || unicode.IsControl(r) }) || len(v.Title) > 4*match.MaxPreview {
 				t.Errorf("%q: title %q", text, v.Title)
 			}
 			if told := v.Denial.Text(Denied{Note: resource, Reviewer: "ann"}); len(told) > maxMessage {
@@ -56,7 +58,7 @@ func FuzzCondition(f *testing.F) {
 			}
 			return
 		}
-		doubtful := len(CheckArguments(arguments)) > 0
+		doubtful := len(match.CheckArguments(arguments)) > 0
 		allowed, denied := p.Judge(Call{Tool: "a", Arguments: arguments}), p.Judge(Call{Tool: "b", Arguments: arguments})
 		switch {
 		case doubtful && allowed.Action != Ask:

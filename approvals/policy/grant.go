@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"errors"
 	"fmt"
 	"slices"
@@ -40,7 +42,7 @@ func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%q %w", text, err)
 		}
-		if !about.deny && p.tool.textLen() == 0 {
+		if !about.deny && p.tool.TextLen() == 0 {
 			return nil, fmt.Errorf("%q allows every tool: name one", text)
 		}
 		p.where = "grant " + g.ID
@@ -55,16 +57,16 @@ func reasonOf(g *approvals.Grant, pattern string) string {
 	var b strings.Builder
 	b.WriteString("A grant")
 	if g.GrantedBy != "" {
-		b.WriteString(" of " + visible(g.GrantedBy))
+		b.WriteString(" of " + match.Visible(g.GrantedBy))
 	}
 	if g.RequestID != "" {
-		b.WriteString(", from request " + visible(g.RequestID) + ",")
+		b.WriteString(", from request " + match.Visible(g.RequestID) + ",")
 	}
 	verb := " allows "
 	if g.Effect == approvals.GrantDeny {
 		verb = " denies "
 	}
-	b.WriteString(verb + visible(pattern))
+	b.WriteString(verb + match.Visible(pattern))
 	if g.ExpiresAt != nil {
 		b.WriteString(" until " + g.ExpiresAt.UTC().Format(time.RFC3339))
 	}
@@ -102,7 +104,7 @@ func (p *pattern) checkProgram() error {
 	switch {
 	case p.any || p.star:
 		return errEveryCommand
-	case p.shell != nil && (len(p.shell.words) == 0 || !p.shell.words[0].literal()):
+	case p.shell != nil && !p.shell.NamesProgram():
 		return errNoProgram
 	}
 	return nil
@@ -144,7 +146,7 @@ func (p *Policy) Covers(c *CompiledGrant, call Call) bool {
 	call.Principal, call.Session = grant.Principal, grant.SessionID
 	s := p.With(NewGrants(c)).newSubject(call)
 	if grant.Effect == approvals.GrantDeny {
-		return s.findDenyIn(s.granted[0].deny).match == yes
+		return s.findDenyIn(s.granted[0].deny).match == match.Yes
 	}
 	_, ok := s.findAllow(s.granted[0].allow)
 	return ok
@@ -157,7 +159,7 @@ func (p *Policy) Unrelated(c *CompiledGrant, call Call) string {
 	s := p.newSubject(call)
 	related := s.partly
 	if c.grant.Effect == approvals.GrantDeny {
-		related = func(one *pattern) bool { return s.match(one) == yes }
+		related = func(one *pattern) bool { return s.match(one) == match.Yes }
 	}
 	for _, one := range c.patterns {
 		if !related(one) {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ func (p *Policy) JudgeHosted(_ approvals.Principal, name string) Verdict {
 	h := &p.hosted
 	v := Verdict{Action: Allow, Rule: h.rule, Risk: approvals.RiskMedium, Resource: name, Reason: "Tools that the provider runs may be offered."}
 	mcp := strings.HasPrefix(name, "mcp:")
-	v.Listed = slices.ContainsFunc(h.names, func(p *pattern) bool { return p.tool.match(name) })
+	v.Listed = slices.ContainsFunc(h.names, func(p *pattern) bool { return p.tool.Match(name) })
 	switch {
 	case name == keptPrompt && !v.Listed && !h.freely:
 		v.Action, v.Reason = Deny, "A prompt that the provider keeps may bring hosted MCP tools whose calls nobody is asked about; hosted_tools does not list "+name+"."
@@ -45,7 +44,7 @@ func (p *Policy) JudgeHosted(_ approvals.Principal, name string) Verdict {
 
 // hostedTools reads allow, deny, or a list of names.
 func (r *reader) hostedTools(n *yaml.Node, path string, h *hosted) {
-	h.rule = fmt.Sprintf("%s:%d", r.base, n.Line)
+	h.rule = r.Place(n.Line)
 	if n.Kind != yaml.SequenceNode {
 		h.deny = r.OneOf(n, path, []string{string(Allow), string(Deny)}) == string(Deny)
 		return

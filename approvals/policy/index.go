@@ -36,10 +36,10 @@ func newIndexBy(keysOf func(*pattern, kind) []string, patterns []*pattern) *inde
 	for i, p := range patterns {
 		p.rank = i
 		on := x.globs
-		if p.tool.literal() && !p.shells {
-			if on = x.named[p.tool.prefix()]; on == nil {
+		if p.tool.Literal() && !p.shells {
+			if on = x.named[p.tool.Prefix()]; on == nil {
 				on = &shelf{keysOf: keysOf}
-				x.named[p.tool.prefix()] = on
+				x.named[p.tool.Prefix()] = on
 			}
 		}
 		on.all = append(on.all, p)

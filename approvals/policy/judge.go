@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"cmp"
 	"slices"
 	"strings"
@@ -8,18 +11,9 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// match is what a deny or ask pattern says of a call.
-type match int
-
-const (
-	no    match = iota
-	maybe       // it cannot be told: the call must not be allowed
-	yes
-)
-
 // finding is the deny pattern that matches, or the first that might.
 type finding struct {
-	match   match
+	match   match.Result
 	pattern *pattern
 }
 
@@ -38,7 +32,7 @@ func (s *subject) findDeny() finding {
 func (s *subject) findDenyIn(x *index) finding {
 	found := finding{}
 	for p := range x.candidates(s.call.Tool, s.kind, s.keys, s.every) {
-		if m := s.match(p); m > found.match || m == found.match && m != no && p.rank < found.pattern.rank {
+		if m := s.match(p); m > found.match || m == found.match && m != match.No && p.rank < found.pattern.rank {
 			found = finding{m, p}
 		}
 	}
@@ -49,7 +43,7 @@ func (s *subject) findDenyIn(x *index) finding {
 func (s *subject) findAsks(x *index) []*pattern {
 	var found []*pattern
 	for p := range x.candidates(s.call.Tool, s.kind, s.keys, s.every) {
-		if s.match(p) != no && !slices.Contains(found, p) {
+		if s.match(p) != match.No && !slices.Contains(found, p) {
 			found = append(found, p)
 		}
 	}
@@ -90,23 +84,24 @@ func (s *subject) allowedByName(lists []*index, like func(*pattern) bool) (groun
 // allowedReading finds the allow patterns that cover a resource.
 func (s *subject) allowedReading(lists []*index, r *reading, used *[]*pattern) bool {
 	if s.kind == asShell {
-		if r.script.notPlain != "" || len(r.script.commands) == 0 {
+		if r.script.NotSimple != "" || len(r.script.Commands) == 0 {
 			return false
 		}
-		return !slices.ContainsFunc(r.script.commands, func(c *command) bool { return !s.allowedCommand(lists, c, used) })
+		return !slices.ContainsFunc(r.script.Commands, func(c *shell.Command) bool { return !s.allowedCommand(lists, c, used) })
 	}
 	return use(used, s.first(lists, func(p *pattern) bool { return p.covers(s, r) && s.allows(p) }))
 }
 
 // allowedCommand finds the allow pattern that covers one command, or what it
 // runs if it is a program that only changes time and priority of that.
-func (s *subject) allowedCommand(lists []*index, c *command, used *[]*pattern) bool {
+func (s *subject) allowedCommand(lists []*index, c *shell.Command, used *[]*pattern) bool {
 	if p := s.first(lists, func(p *pattern) bool {
 		return s.coversCommand(p, c) && s.allows(p)
 	}); p != nil {
 		return use(used, p)
 	}
-	return c.plain && c.seen && len(c.inner) == 1 && s.allowedCommand(lists, c.inner[0], used)
+	inner := c.OnlyInner()
+	return inner != nil && s.allowedCommand(lists, inner, used)
 }
 
 // first is the allow pattern of the lowest rank in the first list that has any
@@ -170,7 +165,7 @@ func together(used []*pattern) (ground, bool) {
 		return ground{}, false
 	}
 	by := used[0].ground(Allow)
-	by.spelledOut = !slices.ContainsFunc(used, func(p *pattern) bool { return p.shell == nil || !p.shell.spelledOut })
+	by.spelledOut = !slices.ContainsFunc(used, func(p *pattern) bool { return p.shell == nil || !p.shell.SpelledOut })
 	for _, p := range used[1:] {
 		if !slices.Contains(strings.Split(by.rule, ", "), p.where) {
 			by.rule += ", " + p.where
@@ -231,10 +226,10 @@ func (s *subject) question(by ground, denied finding) Verdict {
 	if s.mindsSecrets() && s.secret() != "" {
 		v.Flags = append(v.Flags, s.secretFlag())
 	}
-	if denied.match == maybe {
+	if denied.match == match.Maybe {
 		v.Flags = append(v.Flags, s.mayMatch(denied.pattern, Deny))
 	}
-	if hidden := invisible(s.text); hidden != "" {
+	if hidden := match.Invisible(s.text); hidden != "" {
 		v.Flags = append(v.Flags, hidden)
 	}
 	return v
@@ -246,7 +241,7 @@ func (s *subject) whyNotAllow(by ground, byRule bool, denied finding) string {
 	switch {
 	case len(s.doubts) > 0:
 		return "The call can be read in more than one way, so it is not allowed without asking."
-	case denied.match == maybe && !by.spelledOut:
+	case denied.match == match.Maybe && !by.spelledOut:
 		return "The call would be allowed, but a rule that denies may match it."
 	case !byRule && s.judgedScript() && (s.unclear != "" || s.notPlain() != ""):
 		return "The command is more than plain words, which no default allows without asking."
@@ -292,7 +287,7 @@ func (s *subject) whyNotRated() string {
 // falling strictness. Risk and title are those of the patterns that certainly match.
 func (s *subject) askByRules(by ground, asks, sure []*pattern, denied finding) Verdict {
 	v := s.question(by, denied)
-	silence := len(s.doubts) == 0 && denied.match == no && s.silenceApproves(asks)
+	silence := len(s.doubts) == 0 && denied.match == match.No && s.silenceApproves(asks)
 	all := settingsOf(asks, silence)
 	v.Risk = cmp.Or(settingsOf(sure, silence).risk, v.Risk)
 	v.Timeout = cmp.Or(all.timeout, v.Timeout)

@@ -1,10 +1,14 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -56,7 +60,7 @@ func (s *subject) limits(v *Verdict) []Limit {
 	if v.Action == Deny {
 		return nil
 	}
-	found := s.limitsIn(nil, s.policy.limited.ask, func(p *pattern) bool { return s.match(p) != no })
+	found := s.limitsIn(nil, s.policy.limited.ask, func(p *pattern) bool { return s.match(p) != match.No })
 	if v.Action == Allow {
 		found = s.limitsIn(found, s.policy.limited.allow, s.partly)
 	}
@@ -92,7 +96,7 @@ func (s *subject) partly(p *pattern) bool {
 			}
 			continue
 		}
-		if slices.ContainsFunc(r.script.all, func(c *command) bool { return s.coversCommand(p, c) }) {
+		if slices.ContainsFunc(r.script.All, func(c *shell.Command) bool { return s.coversCommand(p, c) }) {
 			return true
 		}
 	}
@@ -170,18 +174,18 @@ func (l *Limit) bounds() []bound {
 func (r *ruleReader) limit(n *yaml.Node, path string) {
 	before := len(r.Errors)
 	l := &limit{}
-	r.mapping(n, path, []key{
-		{"per_turn", func(n *yaml.Node, path string) { l.turn = r.Number(n, path, 1) }},
-		{"per_run", func(n *yaml.Node, path string) { l.run = r.Number(n, path, 1) }},
-		{"per_minute", func(n *yaml.Node, path string) {
+	r.Mapping(n, path, []strictyaml.Key{
+		{Name: "per_turn", Read: func(n *yaml.Node, path string) { l.turn = r.Number(n, path, 1) }},
+		{Name: "per_run", Read: func(n *yaml.Node, path string) { l.run = r.Number(n, path, 1) }},
+		{Name: "per_minute", Read: func(n *yaml.Node, path string) {
 			if l.minute = r.Number(n, path, 1); l.minute > maxPerMinute {
 				r.Fail(n, path, "must be at most %d", maxPerMinute)
 			}
 		}},
-		{"then", func(n *yaml.Node, path string) {
+		{Name: "then", Read: func(n *yaml.Node, path string) {
 			l.then = Action(r.OneOf(n, path, []string{string(Ask), string(Deny)}))
 		}},
-	}, nil)
+	})
 	if len(r.Errors) == before && l.turn == 0 && l.run == 0 && l.minute == 0 {
 		r.Fail(n, path, "limits nothing: write per_turn, per_run or per_minute")
 	}

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"bytes"
 	"cmp"
 	_ "embed"
@@ -36,7 +38,7 @@ func Parse(name string, src []byte) (*Policy, error) {
 	r := newReader(name)
 	p := Default()
 	p.profiles, p.fallback = knownProfiles(), ""
-	if root := r.document(src); root != nil {
+	if root := r.Root(src); root != nil {
 		r.policy(root, p)
 	}
 	p.fallback = cmp.Or(p.fallback, Ask)
@@ -47,39 +49,34 @@ func Parse(name string, src []byte) (*Policy, error) {
 	return p, nil
 }
 
-// document parses the one YAML document of a file; nil if there is none.
-func (r *reader) document(src []byte) *yaml.Node {
-	root, err := strictyaml.Document(src)
-	if err != nil {
-		err.File = r.File
-		r.Errors = append(r.Errors, err)
-	}
-	return root
-}
+// reader reads the YAML of a policy.
+type reader struct{ strictyaml.Reader }
+
+func newReader(file string) *reader { return &reader{strictyaml.Reader{File: file}} }
 
 func (r *reader) policy(root *yaml.Node, p *Policy) {
 	var tools, rules *yaml.Node
-	r.mapping(root, "", []key{
-		{"default", func(n *yaml.Node, path string) { p.fallback = r.action(n, path) }},
-		{"ambiguous", func(n *yaml.Node, path string) {
+	r.Mapping(root, "", []strictyaml.Key{
+		{Name: "default", Read: func(n *yaml.Node, path string) { p.fallback = r.action(n, path) }},
+		{Name: "ambiguous", Read: func(n *yaml.Node, path string) {
 			p.ambiguous = ground{
-				action: Action(r.OneOf(n, path, []string{string(Ask), string(Deny)})), rule: fmt.Sprintf("ambiguous (%s:%d)", r.base, n.Line),
+				action: Action(r.OneOf(n, path, []string{string(Ask), string(Deny)})), rule: "ambiguous (" + r.Place(n.Line) + ")",
 				reason: "The call can be read in more than one way, and the policy denies such calls.",
 			}
 		}},
-		{"profiles", func(n *yaml.Node, path string) { r.profiles(n, path, p) }},
-		{"programs", func(n *yaml.Node, path string) {
-			options := map[string]*program{}
-			r.options(n, path, options)
-			p.programs = p.programs.with(options)
+		{Name: "profiles", Read: func(n *yaml.Node, path string) { r.profiles(n, path, p) }},
+		{Name: "programs", Read: func(n *yaml.Node, path string) {
+			options := map[string]*shell.Program{}
+			shell.ReadOptions(&r.Reader, n, path, options)
+			p.programs = p.programs.With(options)
 		}},
-		{"tools", func(n *yaml.Node, _ string) { tools = n }},
-		{"rules", func(n *yaml.Node, _ string) { rules = n }},
-		{"hosted_tools", func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.hosted) }},
-		{"hosted_mcp", func(n *yaml.Node, path string) {
+		{Name: "tools", Read: func(n *yaml.Node, _ string) { tools = n }},
+		{Name: "rules", Read: func(n *yaml.Node, _ string) { rules = n }},
+		{Name: "hosted_tools", Read: func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.hosted) }},
+		{Name: "hosted_mcp", Read: func(n *yaml.Node, path string) {
 			p.hosted.freely = r.OneOf(n, path, []string{string(Ask), string(Allow)}) == string(Allow)
 		}},
-	}, []string{"denial", "grants", "limit", "limits", "mode"})
+	}, "denial", "grants", "limit", "limits", "mode")
 	if p.fallback != "" {
 		p.profiles = p.profiles.without()
 	}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 
@@ -45,7 +44,7 @@ type setting struct {
 func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
 	before := len(r.Errors)
 	rr := &ruleReader{reader: r, in: in, one: &rule{}, to: to, found: map[*[]*pattern]bool{}}
-	r.mapping(n, path, rr.keys(), []string{"delegate", "scope"})
+	r.Mapping(n, path, rr.keys(), "delegate", "scope")
 	for _, read := range rr.later {
 		read()
 	}
@@ -71,38 +70,38 @@ func (r *reader) rule(n *yaml.Node, path string, in *Policy, to *lists) {
 	}
 }
 
-func (r *ruleReader) keys() []key {
+func (r *ruleReader) keys() []strictyaml.Key {
 	one := r.one
-	return []key{
-		{"deny", r.patternList(&r.to.deny, false)},
-		{"ask", r.patternList(&r.to.ask, false)},
-		{"allow", r.patternList(&r.to.allow, true)},
-		{"rewrite", r.patternList(&r.to.rewrite, true)},
-		{"set", r.about(&r.to.rewrite, "rewrite", r.set)},
-		{"delete", r.about(&r.to.rewrite, "rewrite", r.delete)},
-		{"match", func(n *yaml.Node, path string) {
+	return []strictyaml.Key{
+		{Name: "deny", Read: r.patternList(&r.to.deny, false)},
+		{Name: "ask", Read: r.patternList(&r.to.ask, false)},
+		{Name: "allow", Read: r.patternList(&r.to.allow, true)},
+		{Name: "rewrite", Read: r.patternList(&r.to.rewrite, true)},
+		{Name: "set", Read: r.about(&r.to.rewrite, "rewrite", r.set)},
+		{Name: "delete", Read: r.about(&r.to.rewrite, "rewrite", r.delete)},
+		{Name: "match", Read: func(n *yaml.Node, path string) {
 			one.wide = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
-		{"when", func(n *yaml.Node, path string) { one.when = r.condition(n, path) }},
-		{"limit", r.limit},
-		{"reason", func(n *yaml.Node, path string) { one.reason, _ = r.Text(n, path) }},
-		{"risk", func(n *yaml.Node, path string) { one.risk = r.risk(n, path) }},
-		{"title", r.question(func(n *yaml.Node, path string) { one.title = r.message(n, path) })},
-		{"denial", func(n *yaml.Node, path string) { one.denial = r.message(n, path) }},
-		{"timeout", r.question(func(n *yaml.Node, path string) { one.timeout = r.Duration(n, path) })},
-		{"on_timeout", r.question(func(n *yaml.Node, path string) {
+		{Name: "when", Read: func(n *yaml.Node, path string) { one.when = r.condition(n, path) }},
+		{Name: "limit", Read: r.limit},
+		{Name: "reason", Read: r.SetText(&one.reason)},
+		{Name: "risk", Read: func(n *yaml.Node, path string) { one.risk = r.risk(n, path) }},
+		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { one.title = r.message(n, path) })},
+		{Name: "denial", Read: func(n *yaml.Node, path string) { one.denial = r.message(n, path) }},
+		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.timeout = r.Duration(n, path) })},
+		{Name: "on_timeout", Read: r.question(func(n *yaml.Node, path string) {
 			if n.Value == "escalate" {
 				r.Fail(n, path, "escalate is a key of its own, of what happens before the end: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
 				return
 			}
 			one.onTimeout = r.OneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
 		})},
-		{"reviewers", r.question(func(n *yaml.Node, path string) { one.reviewers = r.names(n, path) })},
-		{"escalate", r.question(func(n *yaml.Node, path string) {
+		{Name: "reviewers", Read: r.question(func(n *yaml.Node, path string) { one.reviewers = r.names(n, path) })},
+		{Name: "escalate", Read: r.question(func(n *yaml.Node, path string) {
 			one.escalate, r.escalateAt = r.escalation(n, path), n
 		})},
-		{"required_approvals", r.question(func(n *yaml.Node, path string) { one.required = r.Number(n, path, 1) })},
-		{"remember", r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.settings) })},
+		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { one.required = r.Number(n, path, 1) })},
+		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.settings) })},
 	}
 }
 
@@ -247,7 +246,7 @@ func (r *reader) patterns(n *yaml.Node, path string, of *rule, in *Policy, allow
 			r.Fail(item, path, "%s", err)
 			return
 		}
-		p.rule, p.line, p.where = of, item.Line, fmt.Sprintf("%s:%d", r.base, item.Line)
+		p.rule, p.line, p.where = of, item.Line, r.Place(item.Line)
 		if err := p.fits(in.kindsFor(p), allows); err != nil {
 			r.Fail(item, path, "%s %s", s, err)
 			return

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -20,22 +21,22 @@ func (r *reader) tools(n *yaml.Node, path string, p *Policy) {
 			r.Fail(name, path, "must be a tool's name or a glob of names, without an argument")
 			return
 		}
-		t := &tool{name: name.Value, names: only.tool, where: fmt.Sprintf("tool %s (%s:%d)", name.Value, r.base, name.Line)}
-		r.mapping(value, path, []key{
-			{"resource", func(n *yaml.Node, path string) { t.fields, t.typed = r.fields(n, path), true }},
-			{"as", func(n *yaml.Node, path string) {
+		t := &tool{name: name.Value, names: only.tool, where: fmt.Sprintf("tool %s (%s)", name.Value, r.Place(name.Line))}
+		r.Mapping(value, path, []strictyaml.Key{
+			{Name: "resource", Read: func(n *yaml.Node, path string) { t.fields, t.typed = r.fields(n, path), true }},
+			{Name: "as", Read: func(n *yaml.Node, path string) {
 				r.as(n, path, t)
 				t.typed, t.kinded = true, true
 			}},
-			{"replace", func(n *yaml.Node, path string) { t.replace = r.Bool(n, path) }},
-			{"workdir", func(n *yaml.Node, path string) {
+			{Name: "replace", Read: r.SetBool(&t.replace)},
+			{Name: "workdir", Read: func(n *yaml.Node, path string) {
 				t.workdir = r.fields(n, path)
 				t.anyFolder = true
 			}},
-			{"args", func(n *yaml.Node, path string) { t.args, t.listed = r.args(n, path), true }},
-			{"risk", func(n *yaml.Node, path string) { t.risk = r.risk(n, path) }},
-			{"default", func(n *yaml.Node, path string) { t.fallback = r.action(n, path) }},
-		}, []string{"limit", "profile"})
+			{Name: "args", Read: func(n *yaml.Node, path string) { t.args, t.listed = r.args(n, path), true }},
+			{Name: "risk", Read: func(n *yaml.Node, path string) { t.risk = r.risk(n, path) }},
+			{Name: "default", Read: func(n *yaml.Node, path string) { t.fallback = r.action(n, path) }},
+		}, "limit", "profile")
 		p.tools = append(p.tools, t)
 	})
 }

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"errors"
 	"strings"
 	"text/template"
@@ -83,7 +85,7 @@ func (s *subject) messageData(v *Verdict) MessageData {
 		Principal: s.call.Principal, Session: s.call.Session, Run: s.call.Run, Model: s.call.Model,
 	}
 	if !s.call.FreeText && len(s.doubts) == 0 {
-		data.Args = decodeObject(s.call.Arguments)
+		data.Args = match.DecodeObject(s.call.Arguments)
 	}
 	return data
 }
@@ -100,7 +102,7 @@ func (s *subject) title(v *Verdict, rules []*rule) {
 			v.Flags = append(v.Flags, "The title of the rule at "+v.Rule+" could not be filled in for this call.")
 			return
 		}
-		v.Title = preview(text)
+		v.Title = match.Preview(text)
 		return
 	}
 }

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"cmp"
 	"errors"
 	"fmt"
@@ -17,19 +20,19 @@ type pattern struct {
 	line  int
 	rank  int // in its list: the lowest decides
 	rule  *rule
-	tool  glob
+	tool  match.Glob
 
 	shells bool // shell(argument): for every tool that runs shell scripts
 	any    bool // no argument part: every call of the tool
 
 	star         bool // the argument is nothing but stars
-	plain, lower textGlob
-	path         *pathGlob // nil if the argument is no path
+	plain, lower match.TextGlob
+	path         *match.PathGlob // nil if the argument is no path
 	pathErr      error
-	url          *urlGlob // nil if the argument is no URL
+	url          *match.URLGlob // nil if the argument is no URL
 	urlErr       error
-	command      *commandGlob  // for deny and ask
-	shell        *shellPattern // for allow; nil if the argument is not one command of plain words
+	command      *shell.Pattern      // for deny and ask
+	shell        *shell.AllowPattern // for allow; nil if the argument is not one command of plain words
 	shellErr     error
 }
 
@@ -42,7 +45,7 @@ func newPattern(text string) (*pattern, error) {
 	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }) || strings.Contains(name, ")") {
 		return nil, fmt.Errorf("%q is no tool name: write tool or tool(argument), such as bash(git *)", name)
 	}
-	p := &pattern{text: text, tool: newGlob(name), any: !hasArgument}
+	p := &pattern{text: text, tool: match.NewGlob(name), any: !hasArgument}
 	if p.any {
 		return p, nil
 	}
@@ -55,12 +58,12 @@ func newPattern(text string) (*pattern, error) {
 		return nil, fmt.Errorf("has an empty argument: write %s for any arguments", name)
 	}
 	p.star = strings.Trim(argument, "*") == ""
-	p.plain = newTextGlob(argument)
-	p.lower = newTextGlob(foldCase(argument))
-	p.path, p.pathErr = newPathGlob(argument)
-	p.url, p.urlErr = newURLGlob(argument)
-	p.command = newCommandGlob(argument)
-	p.shell, p.shellErr = newShellPattern(argument)
+	p.plain = match.NewTextGlob(argument)
+	p.lower = match.NewTextGlob(match.FoldCase(argument))
+	p.path, p.pathErr = match.NewPathGlob(argument)
+	p.url, p.urlErr = match.NewURLGlob(argument)
+	p.command = shell.NewPattern(argument)
+	p.shell, p.shellErr = shell.NewAllowPattern(argument)
 	return p, nil
 }
 
@@ -70,7 +73,7 @@ const shellClass = "shell"
 
 // isFor reports whether a pattern is for a tool whose resource is of a kind.
 func (p *pattern) isFor(tool string, k kind) bool {
-	return (p.tool.match(tool) || (p.shells && k == asShell)) && p.rule.concerns(k)
+	return (p.tool.Match(tool) || (p.shells && k == asShell)) && p.rule.concerns(k)
 }
 
 // fits says why a pattern cannot be meant for any of the tools that it may be
@@ -110,15 +113,15 @@ func (p *pattern) keys(k kind) []string {
 	}
 	switch {
 	case k == asPath && p.path != nil:
-		return p.path.keys
-	case k == asURL && p.url != nil && p.url.fixed:
-		return []string{p.url.key}
-	case k == asShell && p.shell != nil && !p.shell.begins(p.command.key):
+		return p.path.Keys
+	case k == asURL && p.url != nil && p.url.Fixed:
+		return []string{p.url.Key}
+	case k == asShell && p.shell != nil && !p.shell.Begins(p.command.Key):
 		return nil // quoted
-	case k == asShell && p.command.key != "":
-		return []string{p.command.key}
-	case k == asPlain && len(p.lower) == 1 && p.lower[0].literal():
-		return []string{p.lower[0].prefix()}
+	case k == asShell && p.command.Key != "":
+		return []string{p.command.Key}
+	case k == asPlain && len(p.lower) == 1 && p.lower[0].Literal():
+		return []string{p.lower[0].Prefix()}
 	}
 	return nil
 }
@@ -130,104 +133,104 @@ func (p *pattern) covers(s *subject, r *reading) bool {
 	case p.any:
 		return true
 	case p.rule.wide:
-		return p.plain.match(s.whole()) && (r.secret == "" || !strings.Contains(p.text, "*"))
+		return p.plain.Match(s.whole()) && (r.secret == "" || !strings.Contains(p.text, "*"))
 	case s.kind == asPath:
-		return p.path != nil && r.problem == "" && p.path.covers(r.path) && (r.secret == "" || s.policy.profiles.namesSecret(p.path))
+		return p.path != nil && r.problem == "" && p.path.Covers(r.path) && (r.secret == "" || s.policy.profiles.namesSecret(p.path))
 	case s.kind == asURL:
-		return p.url != nil && r.problem == "" && p.url.covers(r.url)
+		return p.url != nil && r.problem == "" && p.url.Covers(r.url)
 	default:
-		return p.plain.match(r.text)
+		return p.plain.Match(r.text)
 	}
 }
 
 // match says whether a deny or ask pattern matches the call, and the condition
 // of its rule is true.
-func (s *subject) match(p *pattern) match { return s.meets(p, s.compare(p)) }
+func (s *subject) match(p *pattern) match.Result { return s.meets(p, s.compare(p)) }
 
 // compare says whether a deny or ask pattern matches the call, whatever the
 // condition of its rule.
-func (s *subject) compare(p *pattern) match {
+func (s *subject) compare(p *pattern) match.Result {
 	if !p.isFor(s.call.Tool, s.kind) {
-		return no
+		return match.No
 	}
 	if p.rule.names != nil {
 		return s.namesAny(p.rule.names)
 	}
 	if p.any || p.star {
-		return yes
+		return match.Yes
 	}
 	if p.rule.wide {
 		return s.matchWide(p)
 	}
-	found := no
+	found := match.No
 	if s.unclear != "" {
-		found = maybe
+		found = match.Maybe
 	}
 	for i := range s.readings {
 		found = max(found, s.matchReading(p, &s.readings[i]))
-		if found == yes {
-			return yes
+		if found == match.Yes {
+			return match.Yes
 		}
 	}
-	if found == no && slices.ContainsFunc(s.unknown, func(r reading) bool { return s.matchReading(p, &r) != no }) {
-		return maybe
+	if found == match.No && slices.ContainsFunc(s.unknown, func(r reading) bool { return s.matchReading(p, &r) != match.No }) {
+		return match.Maybe
 	}
 	return found
 }
 
 // matchWide compares a pattern with all the arguments and with each string among
 // them.
-func (s *subject) matchWide(p *pattern) match {
-	found := no
+func (s *subject) matchWide(p *pattern) match.Result {
+	found := match.No
 	if len(s.doubts) > 0 {
-		found = maybe
+		found = match.Maybe
 	}
 	texts, all := s.strings()
 	if !all {
-		found = maybe
+		found = match.Maybe
 	}
 	for _, text := range append([]string{s.whole()}, texts...) {
 		switch {
-		case p.plain.match(text):
-			return yes
-		case p.lower.match(foldCase(text)):
-			found = maybe
+		case p.plain.Match(text):
+			return match.Yes
+		case p.lower.Match(match.FoldCase(text)):
+			found = match.Maybe
 		}
 	}
 	return found
 }
 
-func (s *subject) matchReading(p *pattern, r *reading) match {
+func (s *subject) matchReading(p *pattern, r *reading) match.Result {
 	switch s.kind {
 	case asPath:
 		switch {
 		case p.path == nil:
 			return p.matchText(r)
-		case s.tree && p.path.below(r.path):
-			return max(maybe, p.path.match(r.path))
+		case s.tree && p.path.Below(r.path):
+			return max(match.Maybe, p.path.Match(r.path))
 		}
-		return p.path.match(r.path)
+		return p.path.Match(r.path)
 	case asURL:
 		if p.url == nil {
 			return p.matchText(r)
 		}
-		return p.url.match(r.url)
+		return p.url.Match(r.url)
 	case asShell:
-		return max(p.matchText(r), p.command.match(r.script))
+		return max(p.matchText(r), p.command.Match(r.script))
 	}
 	return p.matchText(r)
 }
 
 // matchText compares a pattern with a text as it stands: what a glob of tools
 // says of those whose resource its argument is not the form of.
-func (p *pattern) matchText(r *reading) match {
+func (p *pattern) matchText(r *reading) match.Result {
 	switch {
-	case p.plain.match(r.text):
-		return yes
-	case p.lower.match(r.lower):
-		return maybe
+	case p.plain.Match(r.text):
+		return match.Yes
+	case p.lower.Match(r.lower):
+		return match.Maybe
 	}
-	return no
+	return match.No
 }
 
 // byStrictness orders patterns by what they say, never by where they stand:

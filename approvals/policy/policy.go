@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"cmp"
 	"time"
 
@@ -30,10 +33,10 @@ type Call struct {
 // Key is the same for calls of a tool with equal arguments, however they are
 // written. Arguments that are not strict are equal only as texts.
 func (c *Call) Key() string {
-	if c.FreeText || len(CheckArguments(c.Arguments)) > 0 {
+	if c.FreeText || len(match.CheckArguments(c.Arguments)) > 0 {
 		return c.Tool + "\x00text\x00" + c.Arguments
 	}
-	return c.Tool + "\x00" + canonical(c.Arguments)
+	return c.Tool + "\x00" + match.Canonical(c.Arguments)
 }
 
 // Action is what policy says of a call. The zero value is not an action and
@@ -118,7 +121,7 @@ type Policy struct {
 	rewrite   *index
 	limited   limited
 	hosted    hosted
-	programs  *programs
+	programs  *shell.Programs
 	profiles  *profiles
 	grants    *Grants // that hold beside the rules
 }
@@ -137,7 +140,7 @@ func Default() *Policy {
 	all := knownProfiles().without()
 	return &Policy{
 		fallback: Ask, deny: newIndex(nil), ask: newIndex(nil), allow: newIndex(nil), rewrite: newIndex(nil),
-		hosted: hosted{rule: "default"}, programs: knownPrograms(), profiles: all,
+		hosted: hosted{rule: "default"}, programs: shell.KnownPrograms(), profiles: all,
 	}
 }
 
@@ -152,7 +155,7 @@ func (p *Policy) Judge(c Call) Verdict {
 // judge says what is to be done with the call as it is.
 func (s *subject) judge(p *Policy) Verdict {
 	denied := s.findDeny()
-	if denied.match == yes {
+	if denied.match == match.Yes {
 		return s.deny(denied.pattern)
 	}
 	if len(s.doubts) > 0 && p.ambiguous.action == Deny {
@@ -217,17 +220,6 @@ func (s *subject) byName() (ground, bool) {
 func (s *subject) passesByName() bool {
 	_, ok := s.byName()
 	return ok
-}
-
-// DeniedEdit judges a call whose arguments a reviewer has changed: by the deny
-// rules and grants alone, as a person has already looked at it. The verdict is [Deny] where
-// it reports true, and the zero verdict otherwise.
-func (p *Policy) DeniedEdit(c Call) (Verdict, bool) {
-	s := p.newSubject(c)
-	if denied := s.findDeny(); denied.match == yes {
-		return s.deny(denied.pattern), true
-	}
-	return Verdict{}, false
 }
 
 // byDefault is what is said of a tool's calls that no rule covers. The risk of a

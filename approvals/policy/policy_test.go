@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -180,18 +182,6 @@ func TestAllowsByName(t *testing.T) {
 	f("{rules: [{allow: [x]}], tools: {x: {resource: command, as: shell}}}", "x", true)
 }
 
-func TestDeniedEdit(t *testing.T) {
-	p := mustParse(t, designPolicy+"  - ask: [bash]\n")
-	if v, denied := p.DeniedEdit(Call{Tool: "bash", Arguments: `{"command":"ls; rm -rf /"}`}); !denied || v.Action != Deny || v.Reason != "Not here." {
-		t.Errorf("%+v %v", v, denied)
-	}
-	for _, tool := range []string{"bash", "mcp__x"} { // an ask rule and a tool's default are no deny rules
-		if v, denied := p.DeniedEdit(Call{Tool: tool, Arguments: `{"command":"ls"}`}); denied || v.Action != "" {
-			t.Errorf("%s: %+v", tool, v)
-		}
-	}
-}
-
 // TestOrderOfRulesMeansNothing shuffles rules, lists and tools and compares the
 // verdicts, but for the lines they name.
 func TestOrderOfRulesMeansNothing(t *testing.T) {
@@ -278,7 +268,7 @@ func TestSuggestionsAllow(t *testing.T) {
 func TestPreview(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()
-		if got := preview(in); got != want {
+		if got := match.Preview(in); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,11 +1,14 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	_ "embed"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -14,9 +17,9 @@ type profiles struct {
 	named     map[string]*tool
 	globs     []*tool // by falling specificity
 	agents    map[string]string
-	sensitive []*pathGlob // paths that may hold secrets
-	harmless  []*pathGlob // names among them that do not
-	risks     bool        // the risks decide where no rule does and the policy has no default
+	sensitive []*match.PathGlob // paths that may hold secrets
+	harmless  []*match.PathGlob // names among them that do not
+	risks     bool              // the risks decide where no rule does and the policy has no default
 }
 
 //go:embed profiles.yaml
@@ -26,13 +29,13 @@ var profilesFile []byte
 var knownProfiles = sync.OnceValue(func() *profiles {
 	known := &profiles{named: map[string]*tool{}, agents: map[string]string{}, risks: true}
 	r := newReader("profiles.yaml")
-	r.mapping(r.document(profilesFile), "", []key{
-		{"tools", func(n *yaml.Node, path string) {
+	r.Mapping(r.Root(profilesFile), "", []strictyaml.Key{
+		{Name: "tools", Read: func(n *yaml.Node, path string) {
 			r.Members(n, path, func(name, value *yaml.Node, path string) { known.add(r.profile(name.Value, value, path)) })
 		}},
-		{"sensitive", r.pathGlobs(&known.sensitive)},
-		{"harmless", r.pathGlobs(&known.harmless)},
-	}, nil)
+		{Name: "sensitive", Read: r.pathGlobs(&known.sensitive)},
+		{Name: "harmless", Read: r.pathGlobs(&known.harmless)},
+	})
 	if len(r.Errors) > 0 {
 		panic("internal error: the profiles are not well formed: " + r.Errors.Error())
 	}
@@ -41,7 +44,7 @@ var knownProfiles = sync.OnceValue(func() *profiles {
 
 func (p *profiles) add(t *tool, agents string) {
 	p.agents[t.name] = agents
-	if t.names.literal() {
+	if t.names.Literal() {
 		p.named[t.name] = t
 		return
 	}
@@ -97,24 +100,21 @@ func (p *profiles) names() []string {
 
 // profile reads one built-in tool.
 func (r *reader) profile(name string, n *yaml.Node, path string) (*tool, string) {
-	t := &tool{name: name, names: newGlob(name), where: "built-in profile of " + name, builtin: true}
+	t := &tool{name: name, names: match.NewGlob(name), where: "built-in profile of " + name, builtin: true}
 	agents := ""
-	yes := func(to *bool) func(*yaml.Node, string) {
-		return func(n *yaml.Node, path string) { *to = r.Bool(n, path) }
-	}
-	r.mapping(n, path, []key{
-		{"agents", func(n *yaml.Node, path string) { agents, _ = r.Text(n, path) }},
-		{"resource", func(n *yaml.Node, _ string) { t.typed, t.fields = true, splitFields(n.Value) }},
-		{"as", func(n *yaml.Node, path string) { r.as(n, path, t) }},
-		{"each", yes(&t.each)},
-		{"workdir", func(n *yaml.Node, _ string) { t.workdir = splitFields(n.Value) }},
-		{"args", func(n *yaml.Node, _ string) { t.args, t.listed = strings.Fields(n.Value), true }},
-		{"leaves", func(n *yaml.Node, _ string) { t.leaves = n.Value }},
-		{"without", func(n *yaml.Node, _ string) { t.without = n.Value }},
-		{"below", func(n *yaml.Node, _ string) { t.below = strings.Fields(n.Value) }},
-		{"tree", yes(&t.tree)},
-		{"risk", func(n *yaml.Node, path string) { t.risk = r.risk(n, path) }},
-	}, nil)
+	r.Mapping(n, path, []strictyaml.Key{
+		{Name: "agents", Read: r.SetText(&agents)},
+		{Name: "resource", Read: func(n *yaml.Node, _ string) { t.typed, t.fields = true, splitFields(n.Value) }},
+		{Name: "as", Read: func(n *yaml.Node, path string) { r.as(n, path, t) }},
+		{Name: "each", Read: r.SetBool(&t.each)},
+		{Name: "workdir", Read: func(n *yaml.Node, _ string) { t.workdir = splitFields(n.Value) }},
+		{Name: "args", Read: func(n *yaml.Node, _ string) { t.args, t.listed = strings.Fields(n.Value), true }},
+		{Name: "leaves", Read: func(n *yaml.Node, _ string) { t.leaves = n.Value }},
+		{Name: "without", Read: func(n *yaml.Node, _ string) { t.without = n.Value }},
+		{Name: "below", Read: func(n *yaml.Node, _ string) { t.below = strings.Fields(n.Value) }},
+		{Name: "tree", Read: r.SetBool(&t.tree)},
+		{Name: "risk", Read: func(n *yaml.Node, path string) { t.risk = r.risk(n, path) }},
+	})
 	return t, agents
 }
 
@@ -128,10 +128,10 @@ func splitFields(text string) [][]string {
 }
 
 // pathGlobs reads a list of path patterns.
-func (r *reader) pathGlobs(to *[]*pathGlob) func(*yaml.Node, string) {
+func (r *reader) pathGlobs(to *[]*match.PathGlob) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.List(n, path, "path patterns", func(n *yaml.Node, path string) {
-			g, err := newPathGlob(n.Value)
+			g, err := match.NewPathGlob(n.Value)
 			if err != nil {
 				r.Fail(n, path, "%s", err)
 				return

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,7 +44,7 @@ func (p *Policy) Protect(folder string, files ...string) *Policy {
 	}
 	protected := *p
 	protected.deny = newIndex(slices.Concat(p.deny.all, deny))
-	protected.ask = newIndex(append(slices.Clone(p.ask.all), &pattern{text: "*", where: protection, tool: newGlob("*"), any: true, rule: names}))
+	protected.ask = newIndex(append(slices.Clone(p.ask.all), &pattern{text: "*", where: protection, tool: match.NewGlob("*"), any: true, rule: names}))
 	return &protected
 }
 
@@ -91,21 +94,19 @@ func (r *rule) concerns(k kind) bool {
 
 // namesAny reports whether the call names one of the files that the rule is about, as it
 // is written or in a command with its quotes removed.
-func (s *subject) namesAny(names *regexp.Regexp) match {
+func (s *subject) namesAny(names *regexp.Regexp) match.Result {
 	for i := range s.readings {
 		if names.MatchString(s.readings[i].text) {
-			return yes
+			return match.Yes
 		}
 	}
 	for _, script := range s.scripts() {
-		for _, c := range script.all {
-			if slices.ContainsFunc(c.words, names.MatchString) {
-				return yes
-			}
+		if slices.ContainsFunc(script.All, func(c *shell.Command) bool { return slices.ContainsFunc(c.Words, names.MatchString) }) {
+			return match.Yes
 		}
 	}
 	if s.unclear != "" {
-		return maybe
+		return match.Maybe
 	}
-	return no
+	return match.No
 }

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +23,7 @@ func (p *Policy) newSubject(c Call) *subject {
 	if c.FreeText {
 		s.readText()
 	} else {
-		doubts, numbers := checkArguments(c.Arguments)
+		doubts, numbers := match.Doubts(c.Arguments)
 		if len(numbers) > 0 && !s.passesByName() {
 			doubts = append(doubts, numbers...)
 		}
@@ -43,14 +46,14 @@ func (p *Policy) newSubject(c Call) *subject {
 // readText takes the text of a free-text tool as the resource.
 func (s *subject) readText() {
 	text := s.call.Arguments
-	if len(text) > MaxArguments {
-		s.doubts = append(s.doubts, fmt.Sprintf("The text is larger than the %d MiB that are judged.", MaxArguments>>20))
+	if len(text) > match.MaxArguments {
+		s.doubts = append(s.doubts, fmt.Sprintf("The text is larger than the %d MiB that are judged.", match.MaxArguments>>20))
 	}
 	if !utf8.ValidString(text) {
 		s.doubts = append(s.doubts, "The text is not valid UTF-8.")
 	}
 	s.text = text
-	s.take("", "", value{text: text, kind: '"'})
+	s.take("", "", match.Value{Text: text, Kind: '"'})
 	s.clarify()
 }
 
@@ -72,7 +75,7 @@ func (s *subject) readFields(doubts []string) {
 		s.missing("The policy does not say which field of the arguments to judge.")
 		return
 	}
-	s.members = membersOf([]byte(orEmptyObject(s.call.Arguments)))
+	s.members = match.Members([]byte(match.OrEmptyObject(s.call.Arguments)))
 	folder := s.folder()
 	if len(doubts) > 0 {
 		s.readAmbiguous(folder)
@@ -80,7 +83,7 @@ func (s *subject) readFields(doubts []string) {
 		return
 	}
 	for _, field := range s.tool.fields {
-		for _, v := range valuesAt(s.members, field) {
+		for _, v := range match.ValuesAt(s.members, field) {
 			if why := s.wrong(field, v); why != "" {
 				s.missing(why)
 				return
@@ -92,7 +95,7 @@ func (s *subject) readFields(doubts []string) {
 		}
 	}
 	if s.certain == 0 && s.tool.without != "" && !s.has(s.tool.fields) {
-		s.take(folder, "", value{text: s.tool.without, kind: '"'})
+		s.take(folder, "", match.Value{Text: s.tool.without, Kind: '"'})
 	}
 	if s.certain == 0 {
 		s.missing(fmt.Sprintf("The arguments have no field %s, which the policy judges.", s.tool.fieldNames()))
@@ -108,12 +111,12 @@ func (s *subject) readFields(doubts []string) {
 }
 
 // wrong says why a value cannot be the resource, or is "".
-func (s *subject) wrong(field []string, v value) string {
+func (s *subject) wrong(field []string, v match.Value) string {
 	name := strings.Join(field, ".")
 	switch {
-	case v.folded:
+	case v.Folded:
 		return fmt.Sprintf("The arguments have the field %s, which the policy judges, in another letter case.", name)
-	case s.kind != asPlain && v.kind != '"' && v.kind != '[':
+	case s.kind != asPlain && v.Kind != '"' && v.Kind != '[':
 		return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a text.", name)
 	}
 	return ""
@@ -121,12 +124,12 @@ func (s *subject) wrong(field []string, v value) string {
 
 // take adds the value of a field as a resource, or as several. It says why it
 // cannot, or is "".
-func (s *subject) take(folder, field string, v value) string {
+func (s *subject) take(folder, field string, v match.Value) string {
 	switch {
 	case s.kind == asPlain:
-		s.resource(v.text)
-	case v.kind == '[':
-		texts, ok := v.elements()
+		s.resource(v.Text)
+	case v.Kind == '[':
+		texts, ok := v.Elements()
 		if !ok || len(texts) == 0 {
 			return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a list of texts.", field)
 		}
@@ -136,25 +139,25 @@ func (s *subject) take(folder, field string, v value) string {
 		}
 		return s.several(folder, field, texts)
 	case s.tool != nil && s.tool.patch:
-		paths, problem := patchPaths(v.text)
+		paths, problem := match.PatchPaths(v.Text)
 		if s.unclear = problem; len(paths) == 0 {
-			paths = []string{v.text}
+			paths = []string{v.Text}
 		}
 		return s.several(folder, field, paths)
 	default:
-		return s.several(folder, field, []string{v.text})
+		return s.several(folder, field, []string{v.Text})
 	}
 	return ""
 }
 
 // several adds each of a field's texts as a resource.
 func (s *subject) several(folder, field string, texts []string) string {
-	if s.certain+len(texts) > maxReadings {
+	if s.certain+len(texts) > match.MaxReadings {
 		return fmt.Sprintf("The field %s of the arguments holds more texts than are judged.", field)
 	}
 	for _, text := range texts {
 		if s.kind == asPath {
-			text = within(folder, text)
+			text = match.JoinFolder(folder, text)
 		}
 		s.resource(text)
 	}
@@ -163,11 +166,11 @@ func (s *subject) several(folder, field string, texts []string) string {
 
 // command adds as the resource a command by its words.
 func (s *subject) command(argv []string) {
-	r := reading{text: quoteWords(argv), script: s.policy.programs.parseArgv(argv)}
-	if script, ok := shellCall(argv); ok {
+	r := reading{text: shell.QuoteWords(argv), script: s.policy.programs.ParseArgv(argv)}
+	if script, ok := shell.ShellCall(argv); ok {
 		r.text = script
 	}
-	r.lower = foldCase(r.text)
+	r.lower = match.FoldCase(r.text)
 	s.readings = append(s.readings, r)
 	s.certain++
 }
@@ -178,9 +181,9 @@ func (s *subject) folder() string {
 		return ""
 	}
 	for _, field := range s.tool.workdir {
-		for _, v := range valuesAt(s.members, field) {
-			if v.kind == '"' && !v.folded {
-				return v.text
+		for _, v := range match.ValuesAt(s.members, field) {
+			if v.Kind == '"' && !v.Folded {
+				return v.Text
 			}
 			s.unclear = "The working folder of the call is not a text."
 		}
@@ -191,9 +194,9 @@ func (s *subject) folder() string {
 // readAmbiguous adds what any program could take for the resource.
 func (s *subject) readAmbiguous(folder string) {
 	for _, field := range s.tool.fields {
-		for _, v := range valuesAt(s.members, field) {
-			if len(s.readings) < maxReadings && s.take(folder, "", v) != "" {
-				s.reading(v.text)
+		for _, v := range match.ValuesAt(s.members, field) {
+			if len(s.readings) < match.MaxReadings && s.take(folder, "", v) != "" {
+				s.reading(v.Text)
 			}
 		}
 	}
@@ -202,7 +205,7 @@ func (s *subject) readAmbiguous(folder string) {
 // has reports whether any of some fields is there, if only in another case.
 func (s *subject) has(fields [][]string) bool {
 	for _, field := range fields {
-		if len(valuesAt(s.members, field)) > 0 {
+		if len(match.ValuesAt(s.members, field)) > 0 {
 			return true
 		}
 	}
@@ -247,7 +250,7 @@ func (s *subject) clarify() {
 		case strings.ContainsRune(r.text, 0):
 			s.unclear = "The resource holds a NUL character, where some programs end a text."
 		case s.kind == asShell:
-			s.unclear = r.script.problem
+			s.unclear = r.script.Problem
 		default:
 			s.unclear = r.problem
 		}
@@ -266,7 +269,7 @@ func (s *subject) addOthers() {
 		return
 	}
 	for _, r := range s.readings[:len(s.readings):len(s.readings)] {
-		for _, other := range otherPaths(r.text) {
+		for _, other := range match.OtherPaths(r.text) {
 			s.reading(other)
 		}
 	}
@@ -276,13 +279,13 @@ func (s *subject) addOthers() {
 func (s *subject) reading(text string) { s.readings = append(s.readings, s.newReading(text)) }
 
 func (s *subject) newReading(text string) reading {
-	r := reading{text: text, lower: foldCase(text)}
+	r := reading{text: text, lower: match.FoldCase(text)}
 	switch s.kind {
 	case asPath:
-		r.path, r.problem = locate(text)
+		r.path, r.problem = match.Locate(text)
 		r.secret = s.policy.profiles.secretPath(text, s.tree)
 	case asURL:
-		r.url, r.problem = addressOf(text)
+		r.url, r.problem = match.ParseURL(text)
 	case asShell:
 		r.script = s.parse(text)
 	}
@@ -290,9 +293,9 @@ func (s *subject) newReading(text string) reading {
 }
 
 // parse parses a reading, up to a length in all that bounds the time it takes.
-func (s *subject) parse(text string) *script {
-	if s.parsed += len(text); len(s.readings) > 0 && s.parsed > maxScript {
-		return &script{problem: "The arguments hold more text than is parsed.", notPlain: "The arguments hold more text than is parsed."}
+func (s *subject) parse(text string) *shell.Script {
+	if s.parsed += len(text); len(s.readings) > 0 && s.parsed > shell.MaxScript {
+		return shell.Unparsed("The arguments hold more text than is parsed.")
 	}
-	return s.policy.programs.parseScript(text)
+	return s.policy.programs.Parse(text)
 }

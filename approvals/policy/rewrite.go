@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"bytes"
 	"fmt"
 	"slices"
@@ -42,9 +44,9 @@ func (s *subject) rewritten(v Verdict) Verdict {
 	then := s.policy.newSubject(call)
 	denied := then.findDeny()
 	switch {
-	case denied.match == yes:
+	case denied.match == match.Yes:
 		return then.deny(denied.pattern)
-	case v.Action == Allow && denied.match == maybe:
+	case v.Action == Allow && denied.match == match.Maybe:
 		v = then.question(ground{rule: v.Rule, risk: v.Risk, reason: "The call as a rule changes it would be allowed, but a rule that denies may match it."}, denied)
 	}
 	v.Arguments, v.RewrittenBy = c.text, c.where()
@@ -118,7 +120,7 @@ func (s *subject) coveredBy(p *pattern) bool {
 
 // apply makes the changes one after another.
 func (c *change) apply(arguments string) {
-	before := []byte(orEmptyObject(arguments))
+	before := []byte(match.OrEmptyObject(arguments))
 	text := before
 	var done []edit
 	for _, p := range c.patterns {
@@ -135,7 +137,7 @@ func (c *change) apply(arguments string) {
 			}
 		}
 	}
-	if doubts := CheckArguments(string(text)); len(doubts) > 0 {
+	if doubts := match.CheckArguments(string(text)); len(doubts) > 0 {
 		c.problem = "would have arguments that are not strict after it is changed"
 		return
 	}

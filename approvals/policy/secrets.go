@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"fmt"
 	"slices"
 	"strings"
@@ -32,12 +35,12 @@ func (s *subject) secret() string {
 		}
 	}
 	for i, script := range s.scripts() {
-		for _, c := range script.all {
+		for _, c := range script.All {
 			if found := s.secretWords(c); len(found) > 0 {
-				return c.words[found[0]]
+				return c.Words[found[0]]
 			}
 		}
-		if script.notPlain == "" {
+		if script.NotSimple == "" {
 			continue
 		}
 		for _, word := range strings.FieldsFunc(s.readings[i].text, isShellSign) { // redirections, documents, what is not parsed
@@ -56,7 +59,7 @@ func (s *subject) secretReason() string { return s.secretFlag() + " No rule name
 // secretFlag is what reviewers are shown of a call that reaches what may hold
 // secrets.
 func (s *subject) secretFlag() string {
-	return fmt.Sprintf("The call reaches what may hold secrets: %s.", visible(shorten(s.secret(), 60)))
+	return fmt.Sprintf("The call reaches what may hold secrets: %s.", match.Visible(match.Shorten(s.secret(), 60)))
 }
 
 // secretPath is the text of a path if it may hold secrets, or "". Of a tree, what is
@@ -65,11 +68,11 @@ func (p *profiles) secretPath(text string, tree bool) string {
 	if len(text) > maxPath {
 		return text
 	}
-	l, _ := locate(text)
+	l, _ := match.Locate(text)
 	switch {
 	case p.isSensitive(l):
-	case strings.ContainsAny(text, globSigns):
-		if !p.selects(text) && !(tree && p.nearSecrets(globRoot(text))) {
+	case strings.ContainsAny(text, match.GlobSigns):
+		if !p.selects(text) && !(tree && p.nearSecrets(match.GlobRoot(text))) {
 			return ""
 		}
 	case !tree || !p.nearSecrets(l):
@@ -79,23 +82,23 @@ func (p *profiles) secretPath(text string, tree bool) string {
 }
 
 // isSensitive reports whether a path is in the list.
-func (p *profiles) isSensitive(l location) bool {
+func (p *profiles) isSensitive(l match.Location) bool {
 	if p.hits(p.harmless, l) {
-		l.lower = strings.TrimSuffix(l.lower, lastSegment(l.lower)) + "x" // its folder decides
+		l.Lower = strings.TrimSuffix(l.Lower, match.LastSegment(l.Lower)) + "x" // its folder decides
 	}
 	return p.hits(p.sensitive, l)
 }
 
-func (p *profiles) hits(list []*pathGlob, l location) bool {
-	return slices.ContainsFunc(list, func(g *pathGlob) bool {
-		at := g.anywhere || g.anchor == l.anchor && g.up == l.up || l.anchor == "" && l.up > 0
-		return at && strings.Contains(l.lower, g.core) && doublestar.MatchUnvalidated(g.lower, l.lower)
+func (p *profiles) hits(list []*match.PathGlob, l match.Location) bool {
+	return slices.ContainsFunc(list, func(g *match.PathGlob) bool {
+		at := g.Anywhere || g.Anchor == l.Anchor && g.Up == l.Up || l.Anchor == "" && l.Up > 0
+		return at && strings.Contains(l.Lower, g.Core) && doublestar.MatchUnvalidated(g.Lower, l.Lower)
 	})
 }
 
 // namesSecret reports whether the glob of an allow pattern is in the list itself.
-func (p *profiles) namesSecret(g *pathGlob) bool {
-	return p.isSensitive(location{anchor: g.anchor, up: g.up, lower: withoutStars(g.lower)})
+func (p *profiles) namesSecret(g *match.PathGlob) bool {
+	return p.isSensitive(match.Location{Anchor: g.Anchor, Up: g.Up, Lower: withoutStars(g.Lower)})
 }
 
 // withoutStars is a path glob without its stars and the segments that are nothing
@@ -108,17 +111,17 @@ func withoutStars(glob string) string {
 // nearSecrets reports whether a search below a folder is likely to meet secrets: it
 // is the root, a home folder or above the agent's own, or the list names something
 // below it: in a hidden folder of its name, or at its absolute path.
-func (p *profiles) nearSecrets(l location) bool {
-	if l.up > 0 || isHome(l) || p.isSensitive(l) {
+func (p *profiles) nearSecrets(l match.Location) bool {
+	if l.Up > 0 || isHome(l) || p.isSensitive(l) {
 		return true
 	}
-	return slices.ContainsFunc(p.sensitive, func(g *pathGlob) bool {
-		fixed, _, _ := strings.Cut(strings.TrimPrefix(g.lower, "**/"), "*")
-		if !g.anywhere {
-			return g.anchor == l.anchor && strings.HasPrefix(fixed, l.lower+"/")
+	return slices.ContainsFunc(p.sensitive, func(g *match.PathGlob) bool {
+		fixed, _, _ := strings.Cut(strings.TrimPrefix(g.Lower, "**/"), "*")
+		if !g.Anywhere {
+			return g.Anchor == l.Anchor && strings.HasPrefix(fixed, l.Lower+"/")
 		}
 		for i, b := range []byte(fixed) {
-			if b == '/' && fixed[0] == '.' && hasLastSegments(l.lower, fixed[:i]) {
+			if b == '/' && fixed[0] == '.' && hasLastSegments(l.Lower, fixed[:i]) {
 				return true
 			}
 		}
@@ -131,14 +134,14 @@ func hasLastSegments(body, end string) bool {
 }
 
 // isHome reports whether a folder is the root, a home folder or one of them.
-func isHome(l location) bool {
-	folder, name, deeper := strings.Cut(l.lower, "/")
+func isHome(l match.Location) bool {
+	folder, name, deeper := strings.Cut(l.Lower, "/")
 	switch {
-	case l.anchor == "":
+	case l.Anchor == "":
 		return false
-	case l.lower == "":
+	case l.Lower == "":
 		return true
-	case strings.HasPrefix(l.anchor, "~"):
+	case strings.HasPrefix(l.Anchor, "~"):
 		return false
 	}
 	return (folder == "home" || folder == "users") && (!deeper || !strings.Contains(name, "/"))
@@ -151,38 +154,39 @@ func (s *subject) lookFilters() {
 		return
 	}
 	for _, name := range s.tool.below {
-		for _, v := range valuesAt(s.members, []string{name}) {
-			if s.policy.profiles.selects(v.text) {
-				s.filter = v.text
+		for _, v := range match.ValuesAt(s.members, []string{name}) {
+			if s.policy.profiles.selects(v.Text) {
+				s.filter = v.Text
 			}
 		}
 	}
 	if s.tool.leaves == "" {
 		return
 	}
-	for _, v := range valuesAt(s.members, []string{s.tool.leaves}) {
-		if v.kind != 't' {
-			s.filter = s.tool.leaves + ": " + v.text
+	for _, v := range match.ValuesAt(s.members, []string{s.tool.leaves}) {
+		if v.Kind != 't' {
+			s.filter = s.tool.leaves + ": " + v.Text
 		}
 	}
 }
 
 // coversCommand reports whether an allow pattern covers a command, and names what
 // of it may hold secrets.
-func (s *subject) coversCommand(p *pattern, c *command) bool {
-	if p.shell == nil || !p.shell.covers(c, s.policy.programs) {
+func (s *subject) coversCommand(p *pattern, c *shell.Command) bool {
+	if p.shell == nil || !p.shell.Covers(c, s.policy.programs) {
 		return false
 	}
 	return !slices.ContainsFunc(s.secretWords(c), func(i int) bool {
-		return i >= len(p.shell.words) || !s.policy.profiles.namesWord(p.shell.words[i])
+		word, spelled := p.shell.Word(i)
+		return !spelled || !s.policy.profiles.namesWord(word)
 	})
 }
 
 // namesWord reports whether a word of an allow pattern is spelled out or in the
 // list itself.
-func (p *profiles) namesWord(g glob) bool {
-	return g.literal() || slices.ContainsFunc(pathsIn(strings.Join(g.parts, "")), func(text string) bool {
-		l, _ := locate(text)
+func (p *profiles) namesWord(g match.Glob) bool {
+	return g.Literal() || slices.ContainsFunc(pathsIn(g.Text()), func(text string) bool {
+		l, _ := match.Locate(text)
 		return p.isSensitive(l)
 	})
 }

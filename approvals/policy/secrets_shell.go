@@ -1,34 +1,26 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"slices"
 	"strings"
 )
 
-// maxSecretWords is how many words of a command are compared with the list of
-// secrets. The first word beyond counts as one of them.
-const maxSecretWords = 256
-
-// printers are programs that take no word for a file.
-var printers = []string{"echo", "printf", "true", "false"}
-
-// searchers are programs that read what is below a folder, and copiers those that
-// take it elsewhere. grep does so with -r.
-var searchers = []string{"rg", "ag", "ack", "rgrep", "grep", "egrep", "fgrep", "tar", "zip", "rsync", "scp", "cp"}
-
 // secretWords are the indices of the words of a command that may name what holds
 // secrets.
-func (s *subject) secretWords(c *command) []int {
+func (s *subject) secretWords(c *shell.Command) []int {
 	found, known := s.secrets[c]
 	if known {
 		return found
 	}
-	if slices.Contains(printers, c.words[0]) {
+	if slices.Contains(printers, c.Words[0]) {
 		return nil
 	}
-	searches, pattern := c.searches(), c.searchPattern()
-	for i, word := range c.words {
-		if i > 0 && i != pattern && (i > maxSecretWords || s.policy.profiles.isSecretWord(word, searches && isOperand(word))) {
+	searches, pattern := c.Searches(), c.SearchPattern()
+	for i, word := range c.Words {
+		if i > 0 && i != pattern && (i > maxSecretWords || s.policy.profiles.isSecretWord(word, searches && shell.IsOperand(word))) {
 			found = append(found, i)
 		}
 		if i > maxSecretWords {
@@ -36,7 +28,7 @@ func (s *subject) secretWords(c *command) []int {
 		}
 	}
 	if s.secrets == nil {
-		s.secrets = map[*command][]int{}
+		s.secrets = map[*shell.Command][]int{}
 	}
 	s.secrets[c] = found
 	return found
@@ -49,11 +41,11 @@ func (p *profiles) isSecretWord(word string, searched bool) bool {
 	if len(word) > maxPath {
 		return true
 	}
-	if strings.ContainsAny(word, globSigns) && p.selects(word) {
+	if strings.ContainsAny(word, match.GlobSigns) && p.selects(word) {
 		return true
 	}
 	for _, text := range pathsIn(word) {
-		l, _ := locate(text)
+		l, _ := match.Locate(text)
 		if p.isSensitive(l) && (!strings.ContainsAny(text, " \t\n") || strings.Contains(text, "/")) {
 			return true
 		}
@@ -61,7 +53,7 @@ func (p *profiles) isSecretWord(word string, searched bool) bool {
 	if !searched || strings.Contains(word, ":") {
 		return false
 	}
-	l, _ := locate(word)
+	l, _ := match.Locate(word)
 	return p.nearSecrets(l)
 }
 
@@ -74,46 +66,15 @@ func pathsIn(word string) []string {
 			texts = append(texts, word[i+1:])
 		}
 	}
-	if len(word) > 2 && word[0] == '-' && isLetter(word[1]) {
+	if len(word) > 2 && word[0] == '-' && match.IsLetter(word[1]) {
 		texts = append(texts, word[2:])
 	}
 	return texts
 }
 
-// patternPrograms are programs whose first operand is what they search for.
-var patternPrograms = []string{"grep", "egrep", "fgrep", "rgrep", "rg", "ag", "ack"}
+// maxSecretWords is how many words of a command are compared with the list of
+// secrets. The first word beyond counts as one of them.
+const maxSecretWords = 256
 
-// flagLetters are options of all of patternPrograms that take no value.
-const flagLetters = "cFHhilnorRsvwx"
-
-// searchPattern is the index of the word that a program searches for, 0 where that
-// is not certain. A word that could be a path is not taken for one.
-func (c *command) searchPattern() int {
-	name := c.words[0][strings.LastIndexByte(c.words[0], '/')+1:]
-	if !slices.Contains(patternPrograms, name) {
-		return 0
-	}
-	for i, word := range c.words[1:] {
-		switch {
-		case !isOption(word) && !strings.HasPrefix(word, ".") && !strings.ContainsAny(word, "/~"):
-			return i + 1
-		case len(word) < 2 || !isOption(word) || strings.Trim(word[1:], flagLetters) != "":
-			return 0
-		}
-	}
-	return 0
-}
-
-// searches reports whether a command reads or takes what is below a folder.
-func (c *command) searches() bool {
-	name := c.words[0][strings.LastIndexByte(c.words[0], '/')+1:]
-	if !slices.Contains(searchers, name) {
-		return false
-	}
-	if !strings.HasSuffix(name, "grep") && name != "cp" && name != "scp" || name == "rgrep" {
-		return true
-	}
-	return slices.ContainsFunc(c.words[1:], func(word string) bool {
-		return isOption(word) && (strings.HasPrefix(word, "--") && strings.Contains(word, "recursive") || !strings.HasPrefix(word, "--") && strings.ContainsAny(word, "rRa"))
-	})
-}
+// printers are programs that take no word for a file.
+var printers = []string{"echo", "printf", "true", "false"}

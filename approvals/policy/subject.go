@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"cmp"
 	"fmt"
 	"slices"
@@ -38,13 +41,13 @@ type subject struct {
 	certain  int
 	unknown  []reading // texts of arguments that nothing is known of
 	filter   string    // a filter that may select what holds secrets, or ""
-	secrets  map[*command][]int
+	secrets  map[*shell.Command][]int
 	parsed   int // bytes of the readings parsed as scripts
 
 	keys  []string // what patterns are looked up by
 	every bool     // any pattern may match
 
-	members   []member // of the arguments
+	members   []match.Member // of the arguments
 	canonical string
 	texts     []string // the strings among the arguments
 	allTexts  bool
@@ -55,11 +58,11 @@ type subject struct {
 type reading struct {
 	text    string
 	lower   string
-	path    location // of a path
-	url     address  // of a URL
-	problem string   // why a path or URL is not understood, or ""
-	script  *script  // of a shell command
-	secret  string   // of a path: what of it may hold secrets, or ""
+	path    match.Location // of a path
+	url     match.Address  // of a URL
+	problem string         // why a path or URL is not understood, or ""
+	script  *shell.Script  // of a shell command
+	secret  string         // of a path: what of it may hold secrets, or ""
 }
 
 // resources are the readings that the call is about.
@@ -79,7 +82,7 @@ func (s *subject) whole() string {
 	if s.canonical == "" {
 		s.canonical = s.call.Arguments
 		if !s.call.FreeText && len(s.doubts) == 0 {
-			s.canonical = canonical(s.call.Arguments)
+			s.canonical = match.Canonical(s.call.Arguments)
 		}
 	}
 	return s.canonical
@@ -91,7 +94,7 @@ func (s *subject) strings() ([]string, bool) {
 		if s.call.FreeText {
 			s.texts, s.allTexts = []string{s.call.Arguments}, true
 		} else {
-			s.texts, s.allTexts = stringsIn(s.call.Arguments)
+			s.texts, s.allTexts = match.Strings(s.call.Arguments)
 			s.allTexts = s.allTexts || len(s.doubts) > 0
 		}
 		s.texts = append([]string{}, s.texts...)
@@ -100,11 +103,11 @@ func (s *subject) strings() ([]string, bool) {
 }
 
 // scripts are the scripts of the resources.
-func (s *subject) scripts() []*script {
+func (s *subject) scripts() []*shell.Script {
 	if s.kind != asShell {
 		return nil
 	}
-	var found []*script
+	var found []*shell.Script
 	for i := range s.resources() {
 		found = append(found, s.readings[i].script)
 	}
@@ -116,7 +119,7 @@ func (s *subject) scripts() []*script {
 func (s *subject) shownCommands() []string {
 	var found []string
 	for _, script := range s.scripts() {
-		found = append(found, script.shown()...)
+		found = append(found, script.Shown()...)
 	}
 	return found
 }
@@ -126,8 +129,8 @@ func (s *subject) shownCommands() []string {
 func (s *subject) commandTexts() []string {
 	var found []string
 	for _, script := range s.scripts() {
-		for _, c := range script.all {
-			found = append(found, c.display())
+		for _, c := range script.All {
+			found = append(found, c.Display())
 		}
 	}
 	return found
@@ -145,20 +148,11 @@ func firstOf(commands []string) []string {
 	return append(commands[:maxCommands:maxCommands], fmt.Sprintf("and %d more", len(commands)-maxCommands))
 }
 
-// display is a command as one would write it.
-func (c *command) display() string {
-	words := slices.Clone(c.words)
-	for i, w := range words {
-		words[i] = strings.ReplaceAll(w, unknown, "…")
-	}
-	return quoteWords(words)
-}
-
 // notPlain is why the resource is a script of more than plain words, or "".
 func (s *subject) notPlain() string {
 	for _, script := range s.scripts() {
-		if script.notPlain != "" {
-			return script.notPlain
+		if script.NotSimple != "" {
+			return script.NotSimple
 		}
 	}
 	return ""
@@ -172,51 +166,22 @@ func (s *subject) lookUp() {
 		s.addAllowKeys(r)
 		switch s.kind {
 		case asPath:
-			s.addKey(lastSegment(r.path.lower))
-			for segment := range strings.SplitSeq(r.path.lower, "/") {
-				s.addKey(segmentKey(segment))
+			s.addKey(match.LastSegment(r.path.Lower))
+			for segment := range strings.SplitSeq(r.path.Lower, "/") {
+				s.addKey(match.SegmentKey(segment))
 			}
 		case asURL:
-			s.keys = append(s.keys, r.url.host)
+			s.keys = append(s.keys, r.url.Host)
 		case asShell:
-			s.keysOf(r)
+			var all bool
+			s.keys, all = r.script.AppendKeys(s.keys, r.lower)
+			s.every = s.every || !all
 		default:
 			s.keys = append(s.keys, r.lower)
 		}
 	}
 	slices.Sort(s.keys)
 	s.keys = slices.Compact(s.keys)
-}
-
-func (s *subject) keysOf(r *reading) {
-	add := func(text string) {
-		first := firstWord(text)
-		s.addKey(first)
-		if before, _, colon := strings.Cut(first, ":"); colon {
-			s.addKey(before)
-		}
-	}
-	add(r.lower)
-	for _, text := range r.script.lower {
-		add(text)
-	}
-	s.every = s.every || r.script.problem != ""
-	s.addNames(r.script.within)
-	for _, c := range r.script.all {
-		s.addNames(c.within)
-		if first := firstWord(c.opens[0]); c.hides || c.runs && !c.seen || strings.Contains(first, unknown) {
-			s.every = true
-		}
-	}
-}
-
-// addNames adds what a command may be named by in loose texts.
-func (s *subject) addNames(texts []string) {
-	for _, text := range texts {
-		var all bool
-		s.keys, all = appendNames(s.keys, text)
-		s.every = s.every || !all
-	}
 }
 
 func (s *subject) addKey(key string) { s.keys = append(s.keys, key) }

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+
 	"slices"
 	"strings"
 )
@@ -39,12 +42,12 @@ func (s *subject) exactly(r *reading) string {
 		if argument != "/" {
 			argument = strings.TrimRight(argument, "/")
 		}
-		if g, err := newPathGlob(argument); err != nil || !g.covers(r.path) {
+		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.path) {
 			return ""
 		}
 	case asURL:
 		argument, _, _ = strings.Cut(argument, "?")
-		if g, err := newURLGlob(argument); err != nil || !g.covers(r.url) {
+		if g, err := match.NewURLGlob(argument); err != nil || !g.Covers(r.url) {
 			return ""
 		}
 	}
@@ -57,23 +60,23 @@ func (s *subject) exactly(r *reading) string {
 // meansItself reports whether an argument of a pattern matches just itself and
 // can be read by a person.
 func meansItself(argument string) bool {
-	return argument != "" && len(argument) <= maxSuggestion && !strings.Contains(argument, "*") && visible(argument) == argument
+	return argument != "" && len(argument) <= maxSuggestion && !strings.Contains(argument, "*") && match.Visible(argument) == argument
 }
 
 // suggestCommands finds an exact pattern for each command, of which all are
 // needed, and of a single command a wider one too.
 func (s *subject) suggestCommands() []string {
-	var commands []*command
+	var commands []*shell.Command
 	for _, script := range s.scripts() {
-		if script.notPlain != "" {
+		if script.NotSimple != "" {
 			return []string{}
 		}
-		commands = append(commands, script.commands...)
+		commands = append(commands, script.Commands...)
 	}
 	found := []string{}
 	for _, c := range commands {
-		exact := quoteWords(c.words)
-		if p, err := newShellPattern(exact); err != nil || !p.covers(c, s.policy.programs) || !meansItself(exact) {
+		exact := shell.QuoteWords(c.Words)
+		if p, err := shell.NewAllowPattern(exact); err != nil || !p.Covers(c, s.policy.programs) || !meansItself(exact) {
 			return []string{}
 		}
 		if text := s.call.Tool + "(" + exact + ")"; !slices.Contains(found, text) {
@@ -89,22 +92,9 @@ func (s *subject) suggestCommands() []string {
 // suggestWider leaves the last operand open, of a command that has a few, unless the
 // program writes to its operands. What is not known of a program may make another one
 // of its operands, so it is only done for one whose options are known.
-func (s *subject) suggestWider(c *command) []string {
-	n := len(c.words)
-	if n < 3 || c.runs || len(s.secretWords(c)) > 0 || s.policy.programs.writes(c.words) || !s.policy.programs.listed(c.words[0]) || slices.Contains(c.star[1:], false) || c.wild != nil || strings.Contains(c.words[0], "/") || slices.ContainsFunc(c.words, isOption) {
+func (s *subject) suggestWider(c *shell.Command) []string {
+	if !s.policy.programs.MayOpenLast(c) || len(s.secretWords(c)) > 0 {
 		return nil
 	}
-	return []string{s.call.Tool + "(" + quoteWords(c.words[:n-1]) + " *)"}
-}
-
-// quoteWords spells a command so that it parses to the same words.
-func quoteWords(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = w
-		if w == "" || !plainLiteral(w, true) {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'"'"'`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
+	return []string{s.call.Tool + "(" + shell.QuoteWords(c.Words[:len(c.Words)-1]) + " *)"}
 }

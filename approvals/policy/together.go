@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +42,7 @@ func Together(parts ...Verdict) Verdict {
 	}
 	if len(resources) > 1 {
 		all.Resource = strings.Join(resources, "; ")
-		all.Preview = preview(strings.Join(previews, "; "))
+		all.Preview = match.Preview(strings.Join(previews, "; "))
 		all.Title, all.Suggested, all.AllowRemember = "", nil, false
 	}
 	return all

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
 	"cmp"
 	"fmt"
 	"slices"
@@ -28,7 +30,7 @@ var kindNames = []string{"plain", "path", "shell", "url", "patch"}
 // or the former over the latter.
 type tool struct {
 	name  string
-	names glob
+	names match.Glob
 	where string // as a verdict's Rule names it
 
 	typed   bool       // it is said what the resource is
@@ -69,7 +71,7 @@ func (p *Policy) toolFor(name string) *tool {
 // find is the most specific entry for a tool, or nil.
 func find(tools []*tool, name string) *tool {
 	for _, t := range tools {
-		if t.names.match(name) {
+		if t.names.Match(name) {
 			return t
 		}
 	}
@@ -118,13 +120,13 @@ func (t *tool) unsaid() bool { return t.builtin && !t.own }
 
 // bySpecificity puts plain names before globs, longer text before shorter.
 func bySpecificity(a, b *tool) int {
-	if a.names.literal() != b.names.literal() {
-		if a.names.literal() {
+	if a.names.Literal() != b.names.Literal() {
+		if a.names.Literal() {
 			return -1
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(b.names.textLen(), a.names.textLen()), cmp.Compare(a.name, b.name))
+	return cmp.Or(cmp.Compare(b.names.TextLen(), a.names.TextLen()), cmp.Compare(a.name, b.name))
 }
 
 // kindsFor are the kinds of the resources of the tools that a pattern may mean.
@@ -134,14 +136,14 @@ func (p *Policy) kindsFor(of *pattern) []kind {
 	}
 	var found []kind
 	names := of.tool
-	if names.literal() {
-		if t := p.toolFor(names.prefix()); t != nil {
+	if names.Literal() {
+		if t := p.toolFor(names.Prefix()); t != nil {
 			found = append(found, t.kind)
 		}
 		return found
 	}
 	for _, t := range p.tools {
-		if names.meets(t.names) && !slices.Contains(found, t.kind) {
+		if names.Meets(t.names) && !slices.Contains(found, t.kind) {
 			found = append(found, t.kind)
 		}
 	}

@@ -30,7 +30,7 @@ func (p *Policy) Warnings() []string {
 func (p *Policy) withResource(of *pattern) []string {
 	var names []string
 	for _, t := range slices.Concat(p.tools, p.profiles.all()) {
-		if t.typed && len(t.fields) > 0 && t.names.meets(of.tool) {
+		if t.typed && len(t.fields) > 0 && t.names.Meets(of.tool) {
 			names = append(names, t.name)
 		}
 	}

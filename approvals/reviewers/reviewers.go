@@ -216,7 +216,7 @@ func (d *Directory) BySlack(userID string) (Reviewer, bool) {
 }
 
 // Standing is what the reviewer of a name has of their own. It is
-// [approvals.GateOptions].Standing; a reviewer who decides nothing has none.
+// [gate.Options].Standing; a reviewer who decides nothing has none.
 func (d *Directory) Standing(name string) (approvals.Standing, bool) {
 	r, known := d.byName[name]
 	if !known || !r.Role.Includes(RoleReviewer) {

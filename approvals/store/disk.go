@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,11 +18,14 @@ const (
 	restartPause = 15 * time.Second // between two restarts
 )
 
-// disk knows whether the embedded server can write its folder. JetStream does not
-// report why it cannot write, and does not write again by itself when the reason is
-// gone.
+// disk records whether the embedded server can write its folder, and restarts it
+// where it has to. JetStream does not report why it cannot write, and does not write
+// again by itself when the reason is gone.
 type disk struct {
-	probe func() error // writes to the folder
+	dir     string
+	probe   func() error // writes to the folder
+	restart func() error // restarts the server
+	log     *slog.Logger
 
 	mu        sync.Mutex
 	failed    map[string]time.Time // by what was written: the first failure since the last success
@@ -29,8 +33,11 @@ type disk struct {
 	restarted time.Time
 }
 
-func newDisk(dir string) *disk {
-	return &disk{probe: func() error { return probeDir(dir) }, failed: map[string]time.Time{}}
+func newDisk(dir string, restart func() error, log *slog.Logger) *disk {
+	return &disk{
+		dir: dir, probe: func() error { return probeDir(dir) }, restart: restart, log: log,
+		failed: map[string]time.Time{},
+	}
 }
 
 // probeDir writes a file and syncs it.
@@ -68,8 +75,8 @@ func (d *disk) wrote(what string, err error) error {
 	return err
 }
 
-// unwritable returns why writes fail while that is known, so that nobody waits for
-// a write that cannot succeed.
+// unwritable returns why writes fail while that is known, so that no caller waits
+// for a write that cannot succeed.
 func (d *disk) unwritable() error {
 	if d == nil {
 		return nil
@@ -118,7 +125,7 @@ func (d *disk) mayRestart() bool {
 	return true
 }
 
-// recovered forgets the failures from before a restart.
+// recovered drops the failures from before a restart.
 func (d *disk) recovered() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -126,38 +133,39 @@ func (d *disk) recovered() {
 	d.cause = nil
 }
 
-// watchDisk looks for the cause while writes fail, and restarts the embedded server
-// when the folder can be written again and the server still cannot.
-func (s *Store) watchDisk(ctx context.Context) {
-	look := time.NewTicker(diskInterval)
-	defer look.Stop()
+// watch looks for the cause while writes fail, until the context ends.
+func (d *disk) watch(ctx context.Context) {
+	ticker := time.NewTicker(diskInterval)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-look.C:
-			s.lookAtDisk()
+		case <-ticker.C:
+			d.look()
 		}
 	}
 }
 
-func (s *Store) lookAtDisk() {
-	since, failing := s.disk.failing()
+// look restarts the embedded server when the folder can be written again and the
+// server still cannot.
+func (d *disk) look() {
+	since, failing := d.failing()
 	if !failing {
 		return
 	}
-	before := s.disk.unwritable()
-	_ = s.disk.check()
-	switch cause := s.disk.unwritable(); {
+	before := d.unwritable()
+	_ = d.check()
+	switch cause := d.unwritable(); {
 	case cause != nil && before == nil:
-		s.log.Error("the state cannot be written", "folder", s.opts.Dir, "error", cause)
-	case cause == nil && (before != nil || since > restartAfter) && s.disk.mayRestart():
-		if err := s.server.restart(s.opts); err != nil {
-			s.log.Error("the embedded NATS server cannot be restarted; trying again", "error", err)
-			_ = s.disk.wrote("restart", err)
+		d.log.Error("the state cannot be written", "folder", d.dir, "error", cause)
+	case cause == nil && (before != nil || since > restartAfter) && d.mayRestart():
+		if err := d.restart(); err != nil {
+			d.log.Error("the embedded NATS server cannot be restarted; trying again", "error", err)
+			_ = d.wrote("restart", err)
 			return
 		}
-		s.disk.recovered()
-		s.log.Warn("the embedded NATS server was restarted because it did not write any more", "folder", s.opts.Dir)
+		d.recovered()
+		d.log.Warn("the embedded NATS server was restarted because it did not write any more", "folder", d.dir)
 	}
 }

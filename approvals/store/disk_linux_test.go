@@ -39,11 +39,11 @@ func testDiskFull(t *testing.T, writeFirst bool) {
 	s := open(t, store.Options{Dir: filepath.Join(dir, "data")})
 	create := func() error {
 		r := approvals.Request{ID: ulid.Make().String(), Status: approvals.StatusPending, ToolName: "bash", Arguments: []byte(`{}`)}
-		_, err := s.CreateRequest(t.Context(), r)
+		_, err := s.Requests.CreateRequest(t.Context(), r)
 		return err
 	}
 	event := func() error {
-		return s.AppendEvents(t.Context(), approvals.Event{ID: ulid.Make().String(), Type: approvals.EventCallAllowed, Time: time.Now()})
+		return s.Events.AppendEvents(t.Context(), approvals.Event{ID: ulid.Make().String(), Type: approvals.EventCallAllowed, Time: time.Now()})
 	}
 	if err := errors.Join(create(), event(), s.Healthy(t.Context())); err != nil {
 		t.Fatal(err)

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"github.com/heldcall/heldcall/approvals"
 )
 
@@ -23,34 +21,34 @@ func TestUnwritableFolder(t *testing.T) {
 	full := errors.New("no space left on device")
 	var broken atomic.Bool
 	broken.Store(true)
-	s.disk.mu.Lock()
-	probe := s.disk.probe
-	s.disk.probe = func() error {
+	s.backend.disk.mu.Lock()
+	probe := s.backend.disk.probe
+	s.backend.disk.probe = func() error {
 		if broken.Load() {
 			return full
 		}
 		return probe()
 	}
-	s.disk.mu.Unlock()
-	running := func() *server.Server {
-		s.server.mu.RLock()
-		defer s.server.mu.RUnlock()
-		return s.server.server
+	var restarts atomic.Int32
+	restart := s.backend.disk.restart
+	s.backend.disk.restart = func() error {
+		restarts.Add(1)
+		return restart()
 	}
-	before := running()
+	s.backend.disk.mu.Unlock()
 	if err := s.Healthy(t.Context()); !errors.Is(err, full) {
 		t.Errorf("the readiness check reports %v", err)
 	}
 	write := func() error {
-		_, err := s.CreateRequest(context.WithoutCancel(t.Context()), approvals.Request{ID: "01M828KGBK7FPM9QX4Q0E7N63S", Arguments: []byte(`{}`)})
+		_, err := s.Requests.CreateRequest(context.WithoutCancel(t.Context()), approvals.Request{ID: "01M828KGBK7FPM9QX4Q0E7N63S", Arguments: []byte(`{}`)})
 		return err
 	}
 	if err := write(); !errors.Is(err, full) || !errors.Is(err, approvals.ErrStoreUnavailable) {
 		t.Errorf("a write reports %v", err)
 	}
 	broken.Store(false)
-	s.lookAtDisk()
-	if running() == before {
+	s.backend.disk.look()
+	if restarts.Load() == 0 {
 		t.Error("the embedded server was not restarted")
 	}
 	for err = write(); errors.Is(err, approvals.ErrStoreUnavailable) && t.Context().Err() == nil; err = write() {

@@ -19,7 +19,9 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -72,10 +74,10 @@ func (e *external) stop() {
 }
 
 // replica is a store and a running gate on an external server.
-func replica(t testing.TB, url string) (*store.Store, *approvals.Gate) {
+func replica(t testing.TB, url string) (*store.Store, *gate.Gate) {
 	t.Helper()
 	s := open(t, store.Options{URL: url})
-	g := approvals.NewGate(approvals.GateOptions{Store: s})
+	g := gate.New(gate.Options{Store: s.ForGate()})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -97,7 +99,7 @@ func wait(t testing.TB, c <-chan struct{}, what string) {
 	}
 }
 
-func hold(t testing.TB, g *approvals.Gate, expires time.Duration) (*approvals.Hold, string) {
+func hold(t testing.TB, g *gate.Gate, expires time.Duration) (*gate.Hold, string) {
 	t.Helper()
 	h, err := g.Open(t.Context(), []approvals.Request{{
 		Kind: approvals.KindPermission, RunID: "run-1", ToolName: "rm", Arguments: []byte(`{}`), ExpiresAt: time.Now().Add(expires),
@@ -117,7 +119,7 @@ func TestPromise5_DecidedOnce_TwoReplicas(t *testing.T) {
 		var won atomic.Int32
 		var told sync.Map
 		var all sync.WaitGroup
-		for i, g := range []*approvals.Gate{one, two, one, two} {
+		for i, g := range []*gate.Gate{one, two, one, two} {
 			all.Go(func() {
 				action := []approvals.Action{approvals.ActionApprove, approvals.ActionDeny}[i%2]
 				r, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: action, ReviewerID: "r" + strconv.Itoa(i)})
@@ -171,7 +173,7 @@ func oddlyLogged(t *testing.T, s *store.Store) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	if _, err := audit.Verify(func(yield func(audit.Entry, error) bool) {
-		for entry, err := range s.Entries(t.Context(), 1) {
+		for entry, err := range s.Events.Entries(t.Context(), 1) {
 			counts[entry.Event.RequestID]++
 			if !yield(entry, err) {
 				return
@@ -245,13 +247,13 @@ func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{store.StreamEvents, store.StreamRequests, "KV_" + store.BucketRequests, "KV_" + store.BucketTurns, "KV_" + store.BucketRuns, "KV_" + store.BucketGrants} {
+	for _, name := range []string{subjects.StreamEvents, subjects.StreamRequests, "KV_" + store.BucketRequests, "KV_" + store.BucketTurns, "KV_" + store.BucketRuns, "KV_" + store.BucketGrants} {
 		if stream, err := js.Stream(t.Context(), name); err != nil || stream.CachedInfo().Config.Replicas != 3 {
 			t.Fatalf("%s: %v, %v", name, stream, err)
 		}
 	}
 	h, id := hold(t, g, time.Hour)
-	if err := s.PutTurn(t.Context(), "s1", "t1", []byte("hidden")); err != nil {
+	if err := s.Turns.PutTurn(t.Context(), "s1", "t1", []byte("hidden")); err != nil {
 		t.Fatal(err)
 	}
 	lost := s.Conn().ConnectedUrl() // asked once: the client goes on to the next
@@ -272,10 +274,10 @@ func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
 		}
 	}
 	wait(t, h.Done(), "the hold")
-	if turns, err := s.Turns(t.Context(), "s1"); err != nil || len(turns) != 1 {
+	if turns, err := s.Turns.Turns(t.Context(), "s1"); err != nil || len(turns) != 1 {
 		t.Fatalf("%q, %v", turns, err)
 	}
-	if _, err := audit.Verify(s.Entries(t.Context(), 1)); err != nil {
+	if _, err := audit.Verify(s.Events.Entries(t.Context(), 1)); err != nil {
 		t.Fatal(err)
 	}
 }

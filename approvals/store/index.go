@@ -9,15 +9,15 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// requestIndex is what lists are searched in: what a filter can ask of each
-// request, by id. Ids are ULIDs, so their order is the order of creation.
+// requestIndex contains the fields of each request that a filter selects by, by id.
+// Ids are ULIDs, so their order is the order of creation.
 type requestIndex struct {
 	mu   sync.RWMutex
 	ids  []string // ascending
 	byID map[string]indexed
 }
 
-// indexed is the little that the index keeps of a request.
+// indexed are the fields of a request that are in the index.
 type indexed struct {
 	status         approvals.Status
 	kind           approvals.Kind
@@ -27,10 +27,10 @@ type indexed struct {
 	at             int64 // when it was written, unix seconds
 }
 
-func (x *requestIndex) init() { x.byID = map[string]indexed{} }
+func newRequestIndex() *requestIndex { return &requestIndex{byID: map[string]indexed{}} }
 
-// put takes over a revision of a request. It reports false for one that is
-// older than what is known.
+// put sets the fields of a request from one of its revisions. It reports false for
+// one that is older than the indexed one.
 func (x *requestIndex) put(r approvals.Request, revision uint64, at time.Time) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -58,7 +58,7 @@ func (x *requestIndex) remove(id string) {
 	}
 }
 
-// removeBefore forgets the requests that the bucket has dropped by age.
+// removeBefore removes the requests that the bucket has dropped by age.
 func (x *requestIndex) removeBefore(t time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

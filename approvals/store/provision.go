@@ -7,28 +7,38 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 // duplicateWindow is how long the log remembers ids of events by itself.
 const duplicateWindow = 10 * time.Minute
 
-// provision makes or updates the buckets and streams.
-func (s *Store) provision(ctx context.Context) error {
+// provisioned is what the store needs in NATS.
+type provisioned struct {
+	buckets map[string]jetstream.KeyValue // by name
+	turns   jetstream.Stream              // of the bucket of turns
+	events  jetstream.Stream
+}
+
+// provision makes or updates the buckets and streams. replicas is the number of
+// copies, 0: as many as the cluster has servers, at most 3.
+func (b *backend) provision(ctx context.Context, replicas int, retention time.Duration) (p provisioned, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	replicas := s.opts.Replicas
+	asked := replicas
 	if replicas == 0 {
 		replicas = 1
-		if s.conn.ConnectedClusterName() != "" {
+		if b.conn.ConnectedClusterName() != "" {
 			replicas = 3
 		}
 	}
-	err := s.provisionWith(ctx, replicas)
-	for s.opts.Replicas == 0 && replicas > 1 && notEnoughServers(err) {
+	p, err = b.provisionWith(ctx, replicas, retention)
+	for asked == 0 && replicas > 1 && notEnoughServers(err) {
 		replicas--
-		err = s.provisionWith(ctx, replicas)
+		p, err = b.provisionWith(ctx, replicas, retention)
 	}
-	return err
+	return p, err
 }
 
 // notEnoughServers reports that a cluster is smaller than the copies asked for.
@@ -38,59 +48,59 @@ func notEnoughServers(err error) bool {
 	return errors.As(err, &refused) && (refused.ErrorCode == noSuitablePeers || refused.ErrorCode == notClustered)
 }
 
-func (s *Store) provisionWith(ctx context.Context, replicas int) error {
-	if err := s.provisionBuckets(ctx, replicas); err != nil {
-		return err
+func (b *backend) provisionWith(ctx context.Context, replicas int, retention time.Duration) (p provisioned, err error) {
+	if p.buckets, err = b.provisionBuckets(ctx, replicas, retention); err != nil {
+		return p, err
 	}
-	if err := s.provisionStreams(ctx, replicas); err != nil {
-		return err
+	if p.events, err = b.provisionStreams(ctx, replicas, retention); err != nil {
+		return p, err
 	}
-	var err error
-	if s.turnStream, err = s.js.Stream(ctx, "KV_"+BucketTurns); err != nil {
-		return fmt.Errorf("open the bucket %s: %w", BucketTurns, err)
+	if p.turns, err = b.js.Stream(ctx, "KV_"+BucketTurns); err != nil {
+		return p, fmt.Errorf("open the bucket %s: %w", BucketTurns, err)
 	}
-	return nil
+	return p, nil
 }
 
-func (s *Store) provisionBuckets(ctx context.Context, replicas int) error {
-	for _, b := range []struct {
+func (b *backend) provisionBuckets(ctx context.Context, replicas int, retention time.Duration) (map[string]jetstream.KeyValue, error) {
+	buckets := map[string]jetstream.KeyValue{}
+	for _, bucket := range []struct {
 		name string
 		ttl  time.Duration
-		into *jetstream.KeyValue
 	}{
-		{BucketRequests, s.opts.Retention, &s.requests},
-		{BucketTurns, TurnTTL, &s.turns},
-		{BucketRuns, s.opts.Retention, &s.runs},
-		{BucketGrants, 0, &s.grants},
-		{BucketDelegations, DelegationTTL, &s.delegations},
-		{BucketNotes, s.opts.Retention, &s.notes},
-		{BucketPush, 0, &s.push},
+		{BucketRequests, retention},
+		{BucketTurns, TurnTTL},
+		{BucketRuns, retention},
+		{BucketGrants, 0},
+		{BucketDelegations, DelegationTTL},
+		{BucketDeliveries, retention},
+		{BucketPush, 0},
 	} {
-		kv, err := s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket:   b.name,
+		kv, err := b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket:   bucket.name,
 			History:  1,
-			TTL:      b.ttl,
+			TTL:      bucket.ttl,
 			Storage:  jetstream.FileStorage,
 			Replicas: replicas,
 		})
 		if err != nil {
-			return fmt.Errorf("make the bucket %s: %w", b.name, err)
+			return nil, fmt.Errorf("make the bucket %s: %w", bucket.name, err)
 		}
 		if replicas > 1 {
-			if kv, err = s.readFromLeader(ctx, b.name); err != nil {
-				return err
+			if kv, err = b.readFromLeader(ctx, bucket.name); err != nil {
+				return nil, err
 			}
 		}
-		*b.into = kv
+		buckets[bucket.name] = kv
 	}
-	return nil
+	return buckets, nil
 }
 
-func (s *Store) provisionStreams(ctx context.Context, replicas int) error {
-	events, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name:               StreamEvents,
+// provisionStreams makes or updates the streams, and returns that of the events.
+func (b *backend) provisionStreams(ctx context.Context, replicas int, retention time.Duration) (jetstream.Stream, error) {
+	events, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name:               subjects.StreamEvents,
 		Description:        "heldcall: audit log",
-		Subjects:           []string{allOf(EventSubject)},
+		Subjects:           []string{subjects.All(subjects.Event)},
 		Storage:            jetstream.FileStorage,
 		Replicas:           replicas,
 		Duplicates:         duplicateWindow,
@@ -99,40 +109,39 @@ func (s *Store) provisionStreams(ctx context.Context, replicas int) error {
 		AllowAtomicPublish: true,
 	})
 	if err != nil {
-		return fmt.Errorf("make the stream %s: %w", StreamEvents, err)
+		return nil, fmt.Errorf("make the stream %s: %w", subjects.StreamEvents, err)
 	}
 	if !events.CachedInfo().Config.AllowAtomicPublish {
-		return fmt.Errorf("the NATS server %s is %s: heldcall needs 2.12 or newer (atomic batches)", s.conn.ConnectedUrlRedacted(), s.conn.ConnectedServerVersion())
+		return nil, fmt.Errorf("the NATS server %s is %s: heldcall needs 2.12 or newer (atomic batches)", b.conn.ConnectedUrlRedacted(), b.conn.ConnectedServerVersion())
 	}
-	s.events = events
-	_, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name:        StreamRequests,
+	_, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name:        subjects.StreamRequests,
 		Description: "heldcall: new requests",
-		Subjects:    []string{allOf(RequestSubject)},
+		Subjects:    []string{subjects.All(subjects.Request)},
 		Storage:     jetstream.FileStorage,
 		Replicas:    replicas,
-		MaxAge:      s.opts.Retention,
+		MaxAge:      retention,
 		AllowDirect: replicas == 1,
 	})
 	if err != nil {
-		return fmt.Errorf("make the stream %s: %w", StreamRequests, err)
+		return nil, fmt.Errorf("make the stream %s: %w", subjects.StreamRequests, err)
 	}
-	return nil
+	return events, nil
 }
 
 // readFromLeader makes reads of a replicated bucket see every write that was
 // acknowledged before: a follower may lag behind.
-func (s *Store) readFromLeader(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
-	stream, err := s.js.Stream(ctx, "KV_"+bucket)
+func (b *backend) readFromLeader(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
+	stream, err := b.js.Stream(ctx, "KV_"+bucket)
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket %s: %w", bucket, err)
 	}
 	config := stream.CachedInfo().Config
 	config.AllowDirect = false
-	if _, err := s.js.UpdateStream(ctx, config); err != nil {
+	if _, err := b.js.UpdateStream(ctx, config); err != nil {
 		return nil, fmt.Errorf("make reads of the bucket %s consistent: %w", bucket, err)
 	}
-	kv, err := s.js.KeyValue(ctx, bucket)
+	kv, err := b.js.KeyValue(ctx, bucket)
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket %s: %w", bucket, err)
 	}

@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 const (
@@ -23,54 +24,52 @@ const (
 	decisionRoom = 16 << 10
 )
 
-// CreateRequest records a new request.
-func (s *Store) CreateRequest(ctx context.Context, r approvals.Request) (uint64, error) {
-	return s.putRequest(ctx, r, 0, s.maxRecord()/2-decisionRoom)
+// Requests are the records of requests, and the index that lists are searched in.
+type Requests struct {
+	records   records[approvals.Request]
+	index     *requestIndex
+	searching chan struct{} // one for each search at this time
 }
 
-// UpdateRequest replaces a request that stands at a revision.
-func (s *Store) UpdateRequest(ctx context.Context, r approvals.Request, revision uint64) (uint64, error) {
-	return s.putRequest(ctx, r, revision, s.maxRecord()-decisionRoom/4)
+func newRequests(b bucket) *Requests {
+	return &Requests{
+		records:   records[approvals.Request]{bucket: b, kind: "request", unknown: approvals.ErrUnknownRequest, id: func(r *approvals.Request) string { return r.ID }},
+		index:     newRequestIndex(),
+		searching: make(chan struct{}, maxSearches),
+	}
 }
 
-func (s *Store) putRequest(ctx context.Context, r approvals.Request, revision uint64, limit int) (uint64, error) {
-	value, err := encode(r)
-	if err != nil {
-		return 0, fmt.Errorf("encode request %s: %w", r.ID, err)
+// CreateRequest records a new request, or fails with [approvals.ErrConflict].
+func (s *Requests) CreateRequest(ctx context.Context, r approvals.Request) (uint64, error) {
+	return s.put(ctx, r, 0, s.records.backend.maxRecord()/2-decisionRoom)
+}
+
+// UpdateRequest replaces a request whose record is at a revision, else it fails with
+// [approvals.ErrConflict].
+func (s *Requests) UpdateRequest(ctx context.Context, r approvals.Request, revision uint64) (uint64, error) {
+	return s.put(ctx, r, revision, s.records.backend.maxRecord()-decisionRoom/4)
+}
+
+func (s *Requests) put(ctx context.Context, r approvals.Request, revision uint64, limit int) (uint64, error) {
+	written, err := s.records.put(ctx, r, revision, limit)
+	if errors.Is(err, approvals.ErrTooLarge) {
+		return 0, fmt.Errorf("tool %q: %w", r.ToolName, err)
 	}
-	if len(value) > limit {
-		return 0, fmt.Errorf("request %s (tool %q) has %d bytes, the limit is %d: %w", r.ID, r.ToolName, len(value), limit, approvals.ErrTooLarge)
-	}
-	written, err := s.compareAndSet(ctx, s.requests, Token(r.ID), value, revision)
 	if err == nil {
 		s.index.put(r, written, time.Now())
 	}
 	return written, err
 }
 
-// GetRequest reads a request.
-func (s *Store) GetRequest(ctx context.Context, id string) (approvals.Stored, error) {
-	entry, err := s.get(ctx, s.requests, Token(id), approvals.ErrUnknownRequest)
-	if err != nil {
-		return approvals.Stored{}, err
-	}
-	return decodeRequest(entry)
-}
-
-func decodeRequest(entry jetstream.KeyValueEntry) (approvals.Stored, error) {
-	stored := approvals.Stored{Revision: entry.Revision(), At: entry.Created().UTC()}
-	if err := json.Unmarshal(entry.Value(), &stored.Request); err != nil {
-		return stored, fmt.Errorf("read request %s: %w: %w", entry.Key(), approvals.ErrStoreUnavailable, err)
-	}
-	if Token(stored.Request.ID) != entry.Key() {
-		return stored, fmt.Errorf("read request %s: %w: the record is of request %q", entry.Key(), approvals.ErrStoreUnavailable, stored.Request.ID)
-	}
-	return stored, nil
+// GetRequest reads a request, or fails with [approvals.ErrUnknownRequest].
+func (s *Requests) GetRequest(ctx context.Context, id string) (approvals.Stored, error) {
+	stored, err := s.records.get(ctx, id)
+	return approvals.Stored{Request: stored.value, Revision: stored.revision, At: stored.at}, err
 }
 
 // ListRequests lists requests, newest first. A page of large requests ends early, with
-// a cursor. The index that it searches is kept by [Store.WatchRequests].
-func (s *Store) ListRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
+// a cursor. The index that it searches is kept by [Requests.WatchRequests].
+func (s *Requests) ListRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
 	switch {
 	case f.Limit <= 0:
 		f.Limit = defaultPage
@@ -78,14 +77,14 @@ func (s *Store) ListRequests(ctx context.Context, f approvals.Filter) (approvals
 		f.Limit = maxPage
 	}
 	if f.Text != "" {
-		return s.searchRequests(ctx, f)
+		return s.search(ctx, f)
 	}
 	page := approvals.Page{Items: []approvals.Request{}}
 	batch, bytes := f, 0
 	for len(page.Items) < f.Limit && bytes < listBytes {
 		batch.Limit = min(listBatch, f.Limit-len(page.Items))
 		ids, more := s.index.search(batch)
-		found, err := s.readRequests(ctx, f, ids)
+		found, err := s.read(ctx, f, ids)
 		if err != nil {
 			return approvals.Page{}, err
 		}
@@ -103,8 +102,8 @@ func (s *Store) ListRequests(ctx context.Context, f approvals.Filter) (approvals
 	return page, nil
 }
 
-// readRequests reads those of the requests that a filter still selects.
-func (s *Store) readRequests(ctx context.Context, f approvals.Filter, ids []string) ([]approvals.Request, error) {
+// read reads those of the requests that a filter still selects.
+func (s *Requests) read(ctx context.Context, f approvals.Filter, ids []string) ([]approvals.Request, error) {
 	read := make([]*approvals.Request, len(ids))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(listReads)
@@ -129,45 +128,28 @@ func (s *Store) readRequests(ctx context.Context, f approvals.Filter, ids []stri
 	return found, nil
 }
 
-// WatchRequests tells of every request and every change of one.
-func (s *Store) WatchRequests(ctx context.Context, changed func(approvals.Stored), loaded func()) error {
-	return s.watch(ctx, watched{
-		bucket: s.requests,
-		loaded: loaded,
-		entry: func(entry jetstream.KeyValueEntry) {
-			if entry.Operation() != jetstream.KeyValuePut {
-				s.index.remove(entry.Key())
-				return
-			}
-			stored, err := decodeRequest(entry)
-			if err != nil {
-				s.log.Error("a record of a request cannot be read", "key", entry.Key(), "error", err)
-				return
-			}
-			if s.index.put(stored.Request, stored.Revision, stored.At) {
-				changed(stored)
-			}
-		},
-	})
+// WatchRequests calls changed with every request and every change of one.
+func (s *Requests) WatchRequests(ctx context.Context, changed func(approvals.Stored), loaded func()) error {
+	return s.records.watch(ctx, func(r record[approvals.Request]) {
+		if s.index.put(r.value, r.revision, r.at) {
+			changed(approvals.Stored{Request: r.value, Revision: r.revision, At: r.at})
+		}
+	}, s.index.remove, loaded)
 }
 
-// PublishRequest tells bots of a request, once.
-func (s *Store) PublishRequest(ctx context.Context, r approvals.Request) error {
+// PublishRequest publishes a request for bots, once.
+func (s *Requests) PublishRequest(ctx context.Context, r approvals.Request) error {
 	payload, err := encode(r)
 	if err != nil {
 		return fmt.Errorf("encode request %s: %w", r.ID, err)
 	}
-	done, err := s.turn(ctx)
-	if err != nil {
-		return s.fail(opPublish, "publish request "+r.ID, err)
-	}
-	defer done()
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	_, err = s.js.Publish(ctx, requestSubject(r), payload,
-		jetstream.WithExpectStream(StreamRequests), jetstream.WithExpectLastSequencePerSubject(0))
-	if err != nil && !wrongSequence(err) {
-		return s.fail(opPublish, "publish request "+r.ID, err)
-	}
-	return nil
+	backend := s.records.backend
+	return backend.write(ctx, opPublish, "publish request "+r.ID, func(ctx context.Context) error {
+		_, err := backend.js.Publish(ctx, subjects.OfRequest(r), payload,
+			jetstream.WithExpectStream(subjects.StreamRequests), jetstream.WithExpectLastSequencePerSubject(0))
+		if wrongSequence(err) {
+			return nil // it was published before
+		}
+		return err
+	})
 }

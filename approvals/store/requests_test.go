@@ -19,14 +19,14 @@ func TestListsOfLargeRequestsAreBounded(t *testing.T) {
 	arguments := fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", size))
 	for range requests {
 		r := approvals.Request{ID: ulid.Make().String(), Status: approvals.StatusPending, ToolName: "write", Arguments: arguments}
-		if _, err := s.CreateRequest(t.Context(), r); err != nil {
+		if _, err := s.Requests.CreateRequest(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	seen := map[string]bool{}
 	f := approvals.Filter{Status: approvals.StatusPending, Limit: 500}
 	for pages := 1; ; pages++ {
-		page, err := s.ListRequests(t.Context(), f)
+		page, err := s.Requests.ListRequests(t.Context(), f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ const (
 	maxSearches = 2               // at the same time; others wait, as long as one may take
 )
 
-// awaitSearch waits for a turn to search: released calls need the store too.
-func (s *Store) awaitSearch(ctx context.Context) (done func(), err error) {
+// awaitSearch waits for the right to search: released calls need the store too.
+func (s *Requests) awaitSearch(ctx context.Context) (done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	select {
@@ -28,9 +28,9 @@ func (s *Store) awaitSearch(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// searchRequests reads requests, newest first, until the words of the filter were
+// search reads requests, newest first, until the words of the filter were
 // found in enough of them, or many were looked through.
-func (s *Store) searchRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
+func (s *Requests) search(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
 	done, err := s.awaitSearch(ctx)
 	if err != nil {
 		return approvals.Page{}, err
@@ -42,7 +42,7 @@ func (s *Store) searchRequests(ctx context.Context, f approvals.Filter) (approva
 	began := time.Now()
 	for looked := 0; looked < searchReads && time.Since(began) < searchTime; looked += searchBatch {
 		ids, more := s.index.search(batch)
-		read, err := s.readRequests(ctx, f, ids)
+		read, err := s.read(ctx, f, ids)
 		if err != nil {
 			return approvals.Page{}, err
 		}

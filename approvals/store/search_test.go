@@ -18,7 +18,7 @@ func TestFewSearchAtTheSameTime(t *testing.T) {
 	defer s.Close()
 	var ended []func()
 	for range maxSearches {
-		done, err := s.awaitSearch(t.Context())
+		done, err := s.Requests.awaitSearch(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,17 +26,17 @@ func TestFewSearchAtTheSameTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := s.ListRequests(ctx, approvals.Filter{Text: "rm"}); !errors.Is(err, approvals.ErrStoreUnavailable) {
+	if _, err := s.Requests.ListRequests(ctx, approvals.Filter{Text: "rm"}); !errors.Is(err, approvals.ErrStoreUnavailable) {
 		t.Errorf("one more searches: %v", err)
 	}
-	if _, err := s.ListRequests(t.Context(), approvals.Filter{}); err != nil {
+	if _, err := s.Requests.ListRequests(t.Context(), approvals.Filter{}); err != nil {
 		t.Errorf("who lists waits for those who search: %v", err)
 	}
 	ended[0]()
-	if _, err := s.ListRequests(t.Context(), approvals.Filter{Text: "rm"}); err != nil {
+	if _, err := s.Requests.ListRequests(t.Context(), approvals.Filter{Text: "rm"}); err != nil {
 		t.Errorf("nobody searches any more: %v", err)
 	}
-	if got := len(s.searching); got != maxSearches-1 {
+	if got := len(s.Requests.searching); got != maxSearches-1 {
 		t.Errorf("a search that is over keeps its turn: %d", got)
 	}
 	for _, end := range ended[1:] {

@@ -1,7 +1,9 @@
-// Package store keeps the state of heldcall in NATS JetStream: requests, runs
-// and hidden turns in key-value buckets, the audit log and the stream that bots
-// read. The NATS server is embedded, on disk, unless Options.URL names another;
-// both are used through the same code.
+// Package store keeps the state of heldcall in NATS JetStream: a type for each
+// bucket, and one for the audit log. The NATS server is embedded, on disk, unless
+// Options.URL names another; both are used through the same code.
+//
+// To read it: Open; provision.go (the buckets and streams); records.go and bucket.go
+// (compare-and-set, watches); a bucket, such as requests.go or turns.go; events.go.
 package store
 
 import (
@@ -16,26 +18,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/store/embedded"
 )
 
-// Names of what the store keeps in NATS.
+// Names of the buckets in NATS.
 const (
-	StreamEvents      = "HELDCALL_EVENTS"   // the audit log
-	StreamRequests    = "HELDCALL_REQUESTS" // new requests, for bots
 	BucketRequests    = "heldcall_requests"
 	BucketTurns       = "heldcall_turns"
 	BucketGrants      = "heldcall_grants"
 	BucketRuns        = "heldcall_runs"
 	BucketDelegations = "heldcall_delegations"
-	BucketNotes       = "heldcall_notify" // what channels have posted
-	BucketPush        = "heldcall_push"   // who is told by Web Push, and the keys that are made once
+	BucketDeliveries  = "heldcall_notify" // what channels have posted
+	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and the keys that are made once
 )
-
-// TurnTTL is how long a hidden turn is kept after it was written.
-const TurnTTL = 30 * 24 * time.Hour
 
 // DelegationTTL is how long a delegation is kept after it was written: longer
 // than one may hold.
@@ -54,59 +50,69 @@ type Options struct {
 	Listen                 string // of the embedded server, for bots; "" is 127.0.0.1:4143, "-" is nowhere
 	Dir                    string // of the embedded server; "" is ./data
 	// Reviewers may connect to the embedded server with their tokens, and publish
-	// as themselves. nil: whoever connects is the reviewer "local".
+	// as themselves. nil: every client is the reviewer "local".
 	Reviewers *reviewers.Directory
-	// ReviewersOnly keeps out whoever gives no credentials. With Reviewers.
+	// ReviewersOnly refuses clients without credentials. With Reviewers.
 	ReviewersOnly bool
 	Retention     time.Duration // of requests, runs and audit log; 0: 90 days
-	Channels      []string      // that are told of events: their consumers are not for bots
+	Channels      []string      // that receive events: their consumers are not for bots
 	Log           *slog.Logger
 	Registerer    prometheus.Registerer
 }
 
-// Store implements [approvals.Store] and keeps hidden turns. It is safe for
-// concurrent use.
+// Store is the whole state. Its parts are safe for concurrent use.
 type Store struct {
-	opts    Options
-	log     *slog.Logger
-	metrics *metrics
-	server  *embedded // nil with an external server
-	disk    *disk     // of the embedded server, else nil
-	conn    *natsgo.Conn
-	js      jetstream.JetStream
+	Requests    *Requests
+	Runs        *Runs
+	Delegations *Delegations
+	Grants      *Grants
+	Turns       *Turns
+	Events      *EventLog
+	Deliveries  *Deliveries
+	Push        *Push
 
-	requests, turns, runs, grants jetstream.KeyValue
-	delegations, notes, push      jetstream.KeyValue
-	turnStream                    jetstream.Stream // behind the bucket
-	events                        jetstream.Stream
-	chain                         *audit.Log
+	backend   *backend
+	server    *embedded.Server          // nil with an external server
+	consumers *embedded.ConsumerService // of the embedded server
 
-	index     requestIndex
-	turnIndex turnIndex
-	linked    reconnects
-	followed  followed      // by channels
-	writing   chan struct{} // as many as write just now
-	searching chan struct{} // as many as search just now
-
-	stop    context.CancelFunc
+	stop    context.CancelFunc // of the workers
 	workers sync.WaitGroup
-	closing sync.Once
-	closed  error
+	close   func() error
 }
 
-var _ approvals.Store = (*Store)(nil)
+// GateStore are the parts of a store that a gate needs: its [approvals.Store].
+type GateStore struct {
+	*Requests
+	*Runs
+	*Delegations
+	*EventLog
+}
+
+// ForGate returns the parts that a gate needs.
+func (s *Store) ForGate() GateStore {
+	return GateStore{s.Requests, s.Runs, s.Delegations, s.Events}
+}
+
+// GrantStore are the parts of a store that remembered decisions need: their
+// [approvals.GrantStore].
+type GrantStore struct {
+	*Grants
+	*EventLog
+}
+
+// ForGrants returns the parts that remembered decisions need.
+func (s *Store) ForGrants() GrantStore { return GrantStore{s.Grants, s.Events} }
 
 // Open starts or reaches the NATS server, makes what is missing there, and
 // loads the index of turns. Another process that uses the same folder is an
 // error that names the folder.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{opts: o.withDefaults(), writing: make(chan struct{}, maxWrites), searching: make(chan struct{}, maxSearches)}
-	s.metrics = newMetrics(o.Registerer, s.linked.isUp)
-	s.log = s.opts.Log
-	s.linked.init()
-	s.index.init()
-	s.turnIndex.init()
-	if err := s.open(ctx); err != nil {
+	o = o.withDefaults()
+	s := &Store{backend: &backend{log: o.Log, writing: make(chan struct{}, maxWrites)}}
+	s.backend.state.init()
+	s.backend.metrics = newMetrics(o.Registerer, s.backend.state.isUp)
+	s.close = sync.OnceValue(s.shutDown)
+	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -128,80 +134,96 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (s *Store) open(ctx context.Context) error {
-	var err error
-	if s.opts.URL == "" {
-		if s.server, err = startEmbedded(s.opts); err != nil {
-			return err
-		}
-		s.disk = newDisk(s.opts.Dir)
-	}
-	if s.conn, err = s.connect(); err != nil {
+func (s *Store) open(ctx context.Context, o Options) error {
+	if err := s.connect(o); err != nil {
 		return err
 	}
-	if s.js, err = jetstream.New(s.conn); err != nil {
-		return fmt.Errorf("use JetStream: %w", err)
-	}
-	if err := s.provision(ctx); err != nil {
+	p, err := s.backend.provision(ctx, o.Replicas, o.Retention)
+	if err != nil {
 		return err
 	}
 	if s.server != nil {
-		if s.server.door, err = openDoor(s.server, s.conn, s.log); err != nil {
+		if s.consumers, err = embedded.ServeConsumers(s.server, s.backend.conn, s.backend.log); err != nil {
 			return err
 		}
 	}
-	s.chain = audit.NewLog(eventStream{s}, s.maxRecord)
+	s.makeParts(p, o.Retention)
 	work, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.workers.Go(func() { s.watchTurns(work) })
-	s.workers.Go(func() { s.keepRetention(work) })
-	if s.disk != nil {
-		s.workers.Go(func() { s.watchDisk(work) })
+	s.workers.Go(func() { s.Turns.watch(work) })
+	s.workers.Go(func() { s.keepRetention(work, o.Retention) })
+	if s.backend.disk != nil {
+		s.workers.Go(func() { s.backend.disk.watch(work) })
 	}
-	return s.turnIndex.wait(ctx)
+	return s.Turns.index.wait(ctx)
 }
 
-// Close ends the connection and the embedded server, in this order, after what
-// is being written. The store cannot be used afterwards. Calls after the first
-// return what that returned.
-func (s *Store) Close() error {
-	s.closing.Do(func() { s.closed = s.close() })
-	return s.closed
+// connect starts the embedded server, if that is used, and connects to the server.
+func (s *Store) connect(o Options) (err error) {
+	if o.URL == "" {
+		if s.server, err = embedded.Start(embedded.Options{
+			Dir: o.Dir, Listen: o.Listen, Reviewers: o.Reviewers, ReviewersOnly: o.ReviewersOnly, Channels: o.Channels, Log: o.Log,
+		}); err != nil {
+			return err
+		}
+		s.backend.disk = newDisk(o.Dir, s.server.Restart, o.Log)
+	}
+	if s.backend.conn, err = s.backend.connect(o, s.server); err != nil {
+		return err
+	}
+	if s.backend.js, err = jetstream.New(s.backend.conn); err != nil {
+		return fmt.Errorf("use JetStream: %w", err)
+	}
+	return nil
 }
 
-func (s *Store) close() error {
+func (s *Store) makeParts(p provisioned, retention time.Duration) {
+	of := func(name string) bucket { return bucket{s.backend, p.buckets[name]} }
+	s.Requests = newRequests(of(BucketRequests))
+	s.Runs = newRuns(of(BucketRuns))
+	s.Delegations = newDelegations(of(BucketDelegations))
+	s.Grants = newGrants(of(BucketGrants))
+	s.Turns = newTurns(of(BucketTurns), p.turns)
+	s.Events = newEventLog(s.backend, p.events)
+	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
+	s.Push = &Push{bucket: of(BucketPush), keys: keys{of(BucketPush)}}
+}
+
+// Close ends the connection and the embedded server, in this order, after the
+// writes in progress. The store cannot be used afterwards. Later calls return the
+// result of the first.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shutDown() error {
 	if s.stop != nil {
 		s.stop()
 	}
 	s.workers.Wait()
-	if s.chain != nil {
-		s.chain.Wait()
+	if s.Events != nil {
+		s.Events.chain.Wait()
 	}
-	if s.server != nil && s.server.door != nil {
-		s.server.door.close()
+	if s.consumers != nil {
+		s.consumers.Close()
 	}
-	if s.conn != nil {
-		s.conn.Close()
-		s.linked.awaitClosed()
+	if s.backend.conn != nil {
+		s.backend.conn.Close()
+		s.backend.state.awaitClosed()
 	}
 	if s.server != nil {
-		return s.server.close()
+		return s.server.Close()
 	}
 	return nil
 }
 
 // Conn is the connection to NATS, for the channel that serves bots. It belongs
 // to the store.
-func (s *Store) Conn() *natsgo.Conn { return s.conn }
+func (s *Store) Conn() *natsgo.Conn { return s.backend.conn }
 
-// ListenAddr is the address at which the embedded server takes bots; "" when
-// there is none.
+// ListenAddr is the address at which the embedded server takes bots; "" if there
+// is none.
 func (s *Store) ListenAddr() string {
 	if s.server == nil {
 		return ""
 	}
-	return s.server.addr
+	return s.server.Addr()
 }
-
-// maxRecord is the largest payload that NATS takes.
-func (s *Store) maxRecord() int { return int(s.conn.MaxPayload()) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
@@ -68,19 +69,19 @@ func TestTurns(t *testing.T) {
 	ctx := t.Context()
 	sessions := []string{"plain", "with space/and.dots", "=odd", strings.Repeat("long", 200), ""}
 	for _, session := range sessions {
-		if s.HasTurns(session) {
+		if s.Turns.HasTurns(session) {
 			t.Errorf("%.20q has turns from the start", session)
 		}
 		for _, id := range []string{"02", "01", "03"} {
-			if err := s.PutTurn(ctx, session, id, []byte(session+id)); err != nil {
+			if err := s.Turns.PutTurn(ctx, session, id, []byte(session+id)); err != nil {
 				t.Fatalf("%.20q: %v", session, err)
 			}
 		}
-		if !s.HasTurns(session) {
+		if !s.Turns.HasTurns(session) {
 			t.Errorf("%.20q has no turns right after the write", session)
 		}
 	}
-	if err := s.PutTurn(ctx, "plain", "02", []byte("replaced")); err != nil {
+	if err := s.Turns.PutTurn(ctx, "plain", "02", []byte("replaced")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Healthy(ctx); err != nil {
@@ -91,21 +92,21 @@ func TestTurns(t *testing.T) {
 	}
 	s = open(t, store.Options{Dir: dir})
 	for i, session := range sessions {
-		turns, err := s.Turns(ctx, session)
+		turns, err := s.Turns.Turns(ctx, session)
 		if err != nil || len(turns) != 3 || string(turns[0]) != session+"01" || string(turns[2]) != session+"03" {
 			t.Errorf("%.20q: %q, %v", session, turns, err)
 		}
 		if i == 0 && string(turns[1]) != "replaced" {
 			t.Errorf("turn 02: %q", turns[1])
 		}
-		if !s.HasTurns(session) {
+		if !s.Turns.HasTurns(session) {
 			t.Errorf("%.20q has no turns after the restart", session)
 		}
 	}
-	if turns, err := s.Turns(ctx, "none"); err != nil || len(turns) != 0 || s.HasTurns("none") || s.HasTurns("=probe") {
+	if turns, err := s.Turns.Turns(ctx, "none"); err != nil || len(turns) != 0 || s.Turns.HasTurns("none") || s.Turns.HasTurns("=probe") {
 		t.Errorf("%q, %v", turns, err)
 	}
-	if err := s.PutTurn(ctx, "plain", "04", make([]byte, 9<<20)); !errors.Is(err, approvals.ErrTooLarge) {
+	if err := s.Turns.PutTurn(ctx, "plain", "04", make([]byte, 9<<20)); !errors.Is(err, approvals.ErrTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 }
@@ -120,7 +121,7 @@ func TestTakeTurn(t *testing.T) {
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
-				switch ok, err := s.TakeTurn(t.Context(), "session", "once", []byte("x")); {
+				switch ok, err := s.Turns.TakeTurn(t.Context(), "session", "once", []byte("x")); {
 				case err != nil:
 					t.Error(err)
 				case ok:
@@ -141,7 +142,7 @@ func TestTakeTurn(t *testing.T) {
 	if n := take(); n != 0 {
 		t.Errorf("after a restart %d got it", n)
 	}
-	if err := s.DropTurn(t.Context(), "session", "once"); err != nil {
+	if err := s.Turns.DropTurn(t.Context(), "session", "once"); err != nil {
 		t.Fatal(err)
 	}
 	if n := take(); n != 1 {
@@ -149,32 +150,9 @@ func TestTakeTurn(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
-	seen := map[string]string{}
-	for _, name := range []string{"", "a", "A-b_9", "a.b", "a b", "*", ">", "=", "==", "=YQ", "é", "\x00", strings.Repeat("x", 128), strings.Repeat("x", 129), strings.Repeat("x", 256), strings.Repeat("x", 257)} {
-		token := store.Token(name)
-		if token == "" || strings.ContainsAny(token, " .*>\x00") {
-			t.Errorf("%.20q: token %q", name, token)
-		}
-		if other, taken := seen[token]; taken {
-			t.Errorf("%.20q and %.20q share the token %q", name, other, token)
-		}
-		seen[token] = name
-		back, err := store.ParseToken(token)
-		if readable := len(name) <= 256; readable && (err != nil || back != name) || !readable && err == nil {
-			t.Errorf("%.20q: read back as %.20q, %v", name, back, err)
-		}
-	}
-	for _, token := range []string{"=YQ", "=!", "=YQ==", "a.b", "==00"} { // not how Token writes anything
-		if name, err := store.ParseToken(token); err == nil {
-			t.Errorf("%q read as %q", token, name)
-		}
-	}
-}
-
 func TestRequestsBeyondTheLimit(t *testing.T) {
 	s := open(t, store.Options{Dir: t.TempDir()})
-	g := approvals.NewGate(approvals.GateOptions{Store: s})
+	g := gate.New(gate.Options{Store: s.ForGate()})
 	big := approvals.Request{Kind: approvals.KindPermission, ToolName: "write_file", Arguments: []byte(`{"text":"` + strings.Repeat("x", 5<<20) + `"}`)}
 	_, err := g.Open(t.Context(), []approvals.Request{big})
 	if !errors.Is(err, approvals.ErrTooLarge) || !strings.Contains(err.Error(), "write_file") {
@@ -217,7 +195,7 @@ func TestAuditChain_TwoWriters(t *testing.T) {
 			for i := range each {
 				name := fmt.Sprintf("w%d-%d", w, i)
 				pair := []approvals.Event{{ID: name + "a", Type: approvals.EventCallAllowed}, {ID: name + "b", Type: approvals.EventCallReleased}}
-				if err := stores[w%2].AppendEvents(t.Context(), pair...); err != nil {
+				if err := stores[w%2].Events.AppendEvents(t.Context(), pair...); err != nil {
 					t.Error(err)
 					return
 				}
@@ -228,7 +206,7 @@ func TestAuditChain_TwoWriters(t *testing.T) {
 	ids := map[string]int{}
 	last := ""
 	report, err := audit.Verify(func(yield func(audit.Entry, error) bool) {
-		for entry, err := range stores[0].Entries(t.Context(), 1) {
+		for entry, err := range stores[0].Events.Entries(t.Context(), 1) {
 			ids[entry.Event.ID]++
 			if name, second := strings.CutSuffix(entry.Event.ID, "b"); second && last != name+"a" {
 				t.Errorf("%s follows %s", entry.Event.ID, last)
@@ -243,13 +221,13 @@ func TestAuditChain_TwoWriters(t *testing.T) {
 		t.Fatalf("%+v, %d ids, %v", report, len(ids), err)
 	}
 	again := approvals.Event{ID: "w0-0a", Type: approvals.EventCallAllowed}
-	if err := stores[1].AppendEvents(t.Context(), again, approvals.Event{ID: "new", Type: approvals.EventCallAllowed}); err != nil {
+	if err := stores[1].Events.AppendEvents(t.Context(), again, approvals.Event{ID: "new", Type: approvals.EventCallAllowed}); err != nil {
 		t.Fatal(err)
 	}
-	if err := stores[0].EnsureEvent(t.Context(), again); err != nil {
+	if err := stores[0].Events.EnsureEvent(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	grown, err := audit.Verify(stores[1].Entries(t.Context(), report.Last.Seq))
+	grown, err := audit.Verify(stores[1].Events.Entries(t.Context(), report.Last.Seq))
 	if err != nil || grown.Count != 2 {
 		t.Fatalf("an event that is there was appended again: %+v, %v", grown, err)
 	}
@@ -259,7 +237,7 @@ func TestRetentionKeepsTheChain(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, store.Options{Dir: dir})
 	for i := range 5 {
-		if err := s.AppendEvents(t.Context(), approvals.Event{ID: fmt.Sprint(i), Type: approvals.EventCallAllowed}); err != nil {
+		if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: fmt.Sprint(i), Type: approvals.EventCallAllowed}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -271,25 +249,25 @@ func TestRetentionKeepsTheChain(t *testing.T) {
 	var report audit.Report
 	var err error // of a reader whom entries are dropped from under
 	for start := time.Now(); report.First.Seq != 5 && time.Since(start) < time.Minute; time.Sleep(5 * time.Millisecond) {
-		report, err = audit.Verify(s.Entries(t.Context(), 1))
+		report, err = audit.Verify(s.Events.Entries(t.Context(), 1))
 	}
 	if report.First.Seq != 5 || report.Count != 1 || err != nil {
 		t.Fatalf("after retention: %+v, %v", report, err)
 	}
-	if err := s.AppendEvents(t.Context(), approvals.Event{ID: "next", Type: approvals.EventCallAllowed}); err != nil {
+	if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: "next", Type: approvals.EventCallAllowed}); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := audit.Verify(s.Entries(t.Context(), 1)); err != nil || report.Count != 2 || report.Last.Seq != 6 {
+	if report, err := audit.Verify(s.Events.Entries(t.Context(), 1)); err != nil || report.Count != 2 || report.Last.Seq != 6 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 }
 
 func TestAppendRefusesWhatSpoilsABatch(t *testing.T) {
 	s := open(t, store.Options{Dir: t.TempDir()})
-	if err := s.AppendEvents(t.Context(), approvals.Event{ID: "1", Before: []byte(`{`)}); err == nil {
+	if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: "1", Before: []byte(`{`)}); err == nil {
 		t.Error("an event that is not JSON was taken")
 	}
-	if err := s.AppendEvents(t.Context(), approvals.Event{ID: "2", Note: strings.Repeat("x", 9<<20)}); !errors.Is(err, approvals.ErrTooLarge) {
+	if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: "2", Note: strings.Repeat("x", 9<<20)}); !errors.Is(err, approvals.ErrTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 }
@@ -297,7 +275,7 @@ func TestAppendRefusesWhatSpoilsABatch(t *testing.T) {
 func TestMetricsAreThereFromTheStart(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	s := open(t, store.Options{Dir: t.TempDir(), Registerer: reg})
-	approvals.NewGate(approvals.GateOptions{Store: s, Registerer: reg})
+	gate.New(gate.Options{Store: s.ForGate(), Registerer: reg})
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)

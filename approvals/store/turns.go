@@ -1,37 +1,53 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// probeKey is the key that [Store.Healthy] writes; it is no turn's, for those
-// have two tokens.
+// TurnTTL is how long a hidden turn is kept after it was written.
+const TurnTTL = 30 * 24 * time.Hour
+
+// probeKey is the key that [Store.Healthy] writes. It is not the key of a turn:
+// those have two tokens.
 const probeKey = "=probe"
+
+// Turns are the hidden turns of sessions, and in memory which sessions have any.
+type Turns struct {
+	bucket bucket
+	stream jetstream.Stream // of the bucket
+	index  *turnIndex
+}
+
+func newTurns(b bucket, stream jetstream.Stream) *Turns {
+	return &Turns{bucket: b, stream: stream, index: newTurnIndex()}
+}
 
 // PutTurn keeps a hidden turn of a session until [TurnTTL] has passed. Writing
 // the same id again replaces it. It is durable when PutTurn returns.
-func (s *Store) PutTurn(ctx context.Context, session, id string, value []byte) error {
-	return s.writeTurn(ctx, session, id, value, func(ctx context.Context, key string) error {
-		_, err := s.turns.Put(ctx, key, value)
+func (s *Turns) PutTurn(ctx context.Context, session, id string, value []byte) error {
+	return s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
+		_, err := s.bucket.kv.Put(ctx, key, value)
 		return err
 	})
 }
 
-// TakeTurn is [Store.PutTurn] for whoever comes first, on any replica: it writes
-// nothing where there is a turn with this id, and reports false.
-func (s *Store) TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error) {
-	err = s.writeTurn(ctx, session, id, value, func(ctx context.Context, key string) error {
-		_, err := s.turns.Create(ctx, key, value)
+// TakeTurn is [Turns.PutTurn] for the first caller on all replicas: if a turn with
+// this id exists, it writes nothing and reports false.
+func (s *Turns) TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error) {
+	err = s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
+		_, err := s.bucket.kv.Create(ctx, key, value)
 		if taken = err == nil; errors.Is(err, jetstream.ErrKeyExists) {
 			return nil
 		}
@@ -40,39 +56,31 @@ func (s *Store) TakeTurn(ctx context.Context, session, id string, value []byte) 
 	return taken, err
 }
 
-// DropTurn forgets a turn, so that it can be taken again.
-func (s *Store) DropTurn(ctx context.Context, session, id string) error {
-	return s.writeTurn(ctx, session, id, nil, func(ctx context.Context, key string) error { return s.turns.Delete(ctx, key) })
+// DropTurn deletes a turn, so that it can be taken again.
+func (s *Turns) DropTurn(ctx context.Context, session, id string) error {
+	return s.write(ctx, session, id, nil, func(ctx context.Context, key string) error { return s.bucket.kv.Delete(ctx, key) })
 }
 
-func (s *Store) writeTurn(ctx context.Context, session, id string, value []byte, write func(ctx context.Context, key string) error) error {
-	if limit := s.maxRecord() - decisionRoom; len(value) > limit {
+func (s *Turns) write(ctx context.Context, session, id string, value []byte, write func(ctx context.Context, key string) error) error {
+	if limit := s.bucket.backend.maxRecord() - decisionRoom; len(value) > limit {
 		return fmt.Errorf("hidden turn %s has %d bytes, the limit is %d: %w", id, len(value), limit, approvals.ErrTooLarge)
 	}
-	done, err := s.turn(ctx)
-	if err != nil {
-		return s.fail(opWrite, "write hidden turn "+id, err)
-	}
-	defer done()
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	s.turnIndex.put(Token(session)) // first: who asks meanwhile must look
-	if err := write(ctx, Token(session)+"."+Token(id)); err != nil {
-		return s.fail(opWrite, "write hidden turn "+id, err)
-	}
-	return nil
+	return s.bucket.backend.write(ctx, opWrite, "write hidden turn "+id, func(ctx context.Context) error {
+		s.index.put(subjects.Token(session)) // first: a reader must look from now on
+		return write(ctx, subjects.Token(session)+"."+subjects.Token(id))
+	})
 }
 
 // Turns are the hidden turns of a session in the order of their ids.
-func (s *Store) Turns(ctx context.Context, session string) ([][]byte, error) {
+func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 	type turn struct {
 		key   string
 		value []byte
 	}
 	var turns []turn
-	for msg, err := range messages(ctx, s.turnStream, "$KV."+BucketTurns+"."+Token(session)+".>") {
+	for msg, err := range messages(ctx, s.stream, "$KV."+BucketTurns+"."+subjects.Token(session)+".>") {
 		if err != nil {
-			return nil, s.fail(opRead, "read the hidden turns of session "+session, err)
+			return nil, s.bucket.backend.fail(opRead, "read the hidden turns of session "+session, err)
 		}
 		if msg.Header.Get("KV-Operation") == "" {
 			turns = append(turns, turn{msg.Subject, msg.Data})
@@ -87,83 +95,48 @@ func (s *Store) Turns(ctx context.Context, session string) ([][]byte, error) {
 }
 
 // HasTurns reports from memory whether a session may have hidden turns. It
-// never says no wrongly of what this process wrote; what another replica wrote
-// it learns within milliseconds, and while the connection is lost it says yes.
-func (s *Store) HasTurns(session string) bool {
-	return !s.linked.isUp() || s.turnIndex.has(Token(session))
+// reports false only if this process has written none; those of another replica
+// are known after milliseconds, and while the connection is lost it reports true.
+func (s *Turns) HasTurns(session string) bool {
+	return !s.bucket.backend.state.isUp() || s.index.has(subjects.Token(session))
 }
 
-// AnyTurns reports, as [Store.HasTurns] does, whether any session may have
+// AnyTurns reports, as [Turns.HasTurns] does, whether any session may have
 // hidden turns.
-func (s *Store) AnyTurns() bool {
-	return !s.linked.isUp() || s.turnIndex.any()
+func (s *Turns) AnyTurns() bool {
+	return !s.bucket.backend.state.isUp() || s.index.any()
 }
 
-// turnIndex knows which sessions have hidden turns.
-type turnIndex struct {
-	mu       sync.RWMutex
-	sessions map[string]int64 // when a turn was last written, unix seconds
-	loaded   chan struct{}
-}
-
-func (x *turnIndex) init() {
-	x.sessions = map[string]int64{}
-	x.loaded = make(chan struct{})
-}
-
-func (x *turnIndex) put(session string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.sessions[session] = time.Now().Unix()
-}
-
-func (x *turnIndex) has(session string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	_, has := x.sessions[session]
-	return has
-}
-
-func (x *turnIndex) any() bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return len(x.sessions) > 0
-}
-
-// removeBefore forgets the sessions whose turns have all expired.
-func (x *turnIndex) removeBefore(t time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for session, at := range x.sessions {
-		if at < t.Unix() {
-			delete(x.sessions, session)
-		}
-	}
-}
-
-// wait returns when the sessions recorded before are known.
-func (x *turnIndex) wait(ctx context.Context) error {
-	select {
-	case <-x.loaded:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("load the index of hidden turns: %w", ctx.Err())
-	}
-}
-
-// watchTurns keeps the index until the context ends.
-func (s *Store) watchTurns(ctx context.Context) {
-	err := s.watch(ctx, watched{
-		bucket: s.turns,
+// watch keeps the index until the context ends.
+func (s *Turns) watch(ctx context.Context) {
+	err := s.bucket.watch(ctx, watched{
 		keys:   true,
-		loaded: func() { close(s.turnIndex.loaded) },
+		loaded: func() { close(s.index.loaded) },
 		entry: func(entry jetstream.KeyValueEntry) {
 			if session, _, ok := strings.Cut(entry.Key(), "."); ok && entry.Operation() == jetstream.KeyValuePut {
-				s.turnIndex.put(session)
+				s.index.put(session)
 			}
 		},
 	})
 	if err != nil {
-		s.log.Error("the index of hidden turns has stopped", "error", err)
+		s.bucket.backend.log.Error("the index of hidden turns has stopped", "error", err)
 	}
+}
+
+// probe writes a value and reads it back.
+func (s *Turns) probe(ctx context.Context) error {
+	backend, value := s.bucket.backend, []byte(rand.Text())
+	revision, err := s.bucket.kv.Put(ctx, probeKey, value)
+	if err != nil {
+		return backend.fail(opProbe, "write a probe", err)
+	}
+	entry, err := s.bucket.kv.Get(ctx, probeKey)
+	if err != nil {
+		return backend.fail(opProbe, "read a probe", err)
+	}
+	// A later probe may be that of another replica; an older one may not.
+	if entry.Revision() < revision || (entry.Revision() == revision && !bytes.Equal(entry.Value(), value)) {
+		return backend.fail(opProbe, "read a probe", errors.New("it is not what was written"))
+	}
+	return nil
 }

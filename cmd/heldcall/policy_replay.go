@@ -10,12 +10,9 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/intercept"
 )
-
-// replayCounts bounds what a replay counts for rules with a limit.
-const replayCounts = 50_000
 
 type policyReplayCommand struct {
 	connection
@@ -79,9 +76,8 @@ type replay struct {
 	Skipped int       `json:"skipped"` // decided by a grant, or a call that wraps others
 	Changes []*change `json:"changes"`
 
-	rules   *policy.Policy
-	counter *policy.Counter
-	known   map[change]*change // without their numbers
+	rules *judge.Rules
+	known map[change]*change // without their numbers
 }
 
 // change is a call, or several alike, that would have been decided otherwise.
@@ -97,31 +93,28 @@ type change struct {
 }
 
 func newReplay(rules *policy.Policy) *replay {
-	return &replay{rules: rules, counter: policy.NewCounter(replayCounts), Changes: []*change{}, known: map[change]*change{}}
+	return &replay{rules: judge.NewRules(rules), Changes: []*change{}, known: map[change]*change{}}
 }
 
 // take judges the call that an event tells of, if it does.
 func (r *replay) take(e *approvals.Event) {
-	call, was, ok := policy.RecordedCall(e)
+	from, call, was, ok := judge.Recorded(e)
 	if !ok {
 		return
 	}
-	_, wraps := intercept.Call{Name: call.Tool, Arguments: call.Arguments, FreeText: call.FreeText}.Wrapped()
+	_, wraps := call.Wrapped()
 	if byGrant := strings.HasPrefix(e.Rule, "grant ") || strings.Contains(e.Rule, ", grant "); wraps || byGrant {
 		r.Skipped++
 		return
 	}
 	r.Judged++
-	v := r.rules.Judge(call)
-	if _, over := r.counter.Take(v.Limits); over != nil {
-		v = v.Beyond(over)
-	}
+	v := r.rules.Judge(from, call, nil).Verdict
 	if v.Action == was {
 		r.Same++
 		return
 	}
 	r.Changed++
-	one := change{Was: was, Now: v.Action, Tool: call.Tool, Preview: v.Preview, WasRule: e.Rule, Rule: v.Rule, Reason: v.Reason}
+	one := change{Was: was, Now: v.Action, Tool: call.Name, Preview: v.Preview, WasRule: e.Rule, Rule: v.Rule, Reason: v.Reason}
 	if r.known[one] == nil {
 		like := one
 		r.known[one] = &like

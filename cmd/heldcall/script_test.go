@@ -19,6 +19,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/internal/scripted"
@@ -126,8 +128,8 @@ func startGate(ts *testscript.TestScript, neg bool, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := store.Open(ctx, store.Options{Dir: ts.MkAbs("gate-data"), Listen: "-"})
 	ts.Check(err)
-	book := approvals.NewGrantBook(approvals.GrantBookOptions{Store: s, Judge: anyGrant{}})
-	gate := approvals.NewGate(approvals.GateOptions{Store: s, Grants: book})
+	book := grants.New(grants.Options{Store: s.ForGrants(), Judge: anyGrant{}})
+	gate := gate.New(gate.Options{Store: s.ForGate(), Grants: book})
 	ran := make(chan error, 2)
 	go func() { ran <- book.Run(ctx) }()
 	go func() { ran <- gate.Run(ctx) }()

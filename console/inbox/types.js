@@ -49,6 +49,7 @@
  * @property {string[]} [flags]
  * @property {string[]} [commands]
  * @property {string} [raw_arguments]
+ * @property {string} [policy] the file name of the policy that judges the call
  * @property {{patterns: string[], scope: string, expires: string}} [remember] what a decision is remembered as where nothing else is chosen
  * @property {string} [cancel_reason]
  * @property {string} [ended_at]

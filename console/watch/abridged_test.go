@@ -86,14 +86,14 @@ func TestAbridgedRequestEndsWhileItIsRead(t *testing.T) {
 	s := begin(t, whole.Abridged())
 	s.press("enter")
 	s.send(requestMsg{edited.Abridged()}, wholeMsg{"01A", whole, nil})
-	if r := s.requests["01A"]; r.Status != approvals.StatusApproved {
+	if r := s.list.byID["01A"]; r.Status != approvals.StatusApproved {
 		t.Fatalf("it is %s", r.Status)
 	}
 	if len(s.did.loaded) != 2 {
 		t.Fatalf("read whole: %q, want twice: the edit is not known", s.did.loaded)
 	}
 	s.send(wholeMsg{"01A", edited, nil})
-	if r := s.requests["01A"]; r.Details.Abridged || len(r.Decisions[0].ModifiedArgs) == 0 {
+	if r := s.list.byID["01A"]; r.Details.Abridged || len(r.Decisions[0].ModifiedArgs) == 0 {
 		t.Errorf("it is %+v", r.Details)
 	}
 	s.settled()

@@ -1,12 +1,8 @@
 package watch
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -15,366 +11,283 @@ import (
 	"github.com/heldcall/heldcall/console/client"
 )
 
-// settle is how long nothing can be decided when another request is shown than the
-// keys were meant for, so that a second press does not meet a call that nobody has
-// seen.
-const settle = 500 * time.Millisecond
-
-// mode is what keys mean.
-type mode int
-
-const (
-	browsing    mode = iota
-	noting           // why a call is denied
-	filtering        // what the list shows
-	remembering      // which patterns to remember
-	patterning       // one more of them, typed
-	confirming       // an edit
-	helping
-)
-
-// asks reports whether a mode is a question about the selected request.
-func (m mode) asks() bool {
-	return m == noting || m == remembering || m == patterning || m == confirming
-}
-
-// Model is what the terminal shows. It is a value: Update returns another.
+// Model is the state of the terminal. It is a value: Update returns another.
 type Model struct {
-	do      actions
-	me      client.Self
-	failure error // why the console will not have the reviewer
-
-	width, height int
-	now           time.Time
-	connected     bool
-	since         time.Time       // when the connection was lost; zero before the first
-	told          map[string]bool // what waits, told since the connection was made
-
-	requests map[string]approvals.Request // those that wait, and the one that is shown
-	filter   string
-	selected string
-	detail   bool // the selected request is shown in full
-	raw      bool // its arguments as JSON
-	top      int  // the first line of it on the screen
-	visible  int  // how many of its lines are on the screen
-	seen     int  // how many have been, from the first on
-
-	mode     mode
-	input    string // what is typed
-	memory   memory // what is remembered
-	draft    []byte // edited arguments, until they are sent
-	deciding string // the request whose decision is on its way
-	loading  string // the request that is read whole
-	settling int    // 0 once the screen has stood still
-	count    int    // of the times that it had to
-	notice   string
-
-	page page // the selected request, as lines
+	failure    error // why the console refuses the reviewer
+	now        time.Time
+	connection connection
+	list       requestList
+	review     review
 }
 
-// New is a model that has seen nothing yet.
+// New returns a model without requests that is not connected.
 func New(me client.Self, do actions, now time.Time) Model {
-	return Model{do: do, me: me, now: now, width: 80, height: 24, requests: map[string]approvals.Request{}, told: map[string]bool{}}
+	return Model{now: now, list: newRequestList(), review: review{do: do, me: reviewer{me}, width: 80, height: 24}}
 }
 
 // Init begins to count seconds.
 func (m Model) Init() tea.Cmd { return tick() }
 
-// Update takes in what happened, and reads the request that is shown whole where it is
-// abridged.
+// Update returns the model after a message, and reads the request that is shown whole
+// where it is abridged.
 func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	next, cmd := m.update(msg)
-	next, load := next.load()
-	return next.look(), tea.Batch(cmd, load)
+	cmd := m.update(msg)
+	load := m.review.load(m.list.current())
+	m.review.look(m.list.current())
+	return m, tea.Batch(cmd, load)
 }
 
-func (m Model) update(msg tea.Msg) (Model, tea.Cmd) {
+func (m *Model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.width, m.height = max(msg.Width, 20), max(msg.Height, 8)
-		m.top, m.seen = 0, 0 // the lines are others now
+		m.review.resize(msg)
 	case tea.KeyPressMsg:
 		return m.key(msg)
 	case tea.PasteMsg:
-		if m.mode == noting || m.mode == filtering || m.mode == patterning {
-			m.input += msg.Content
-		}
+		m.review.question.paste(msg.Content)
 	case tickMsg:
 		m.now = time.Time(msg)
-		return m, tick()
+		return tick()
 	case settledMsg:
-		if int(msg) == m.settling {
-			m.settling = 0
-		}
+		m.review.settled(int(msg))
 	case openedMsg:
-		m.told, m.loading = map[string]bool{}, ""
+		m.list.beginReports()
+		m.review.loading = ""
 	case readyMsg:
-		m = m.ready(msg.pending)
+		m.connection.ready()
+		m.list.endReports(msg.pending)
 	case requestMsg:
-		m = m.take(msg.request)
+		m.receive(msg.request)
 	case wholeMsg:
 		return m.loaded(msg)
 	case lostMsg:
-		if m.connected || m.since.IsZero() {
-			m.connected, m.since = false, m.now
-		}
+		m.connection.lose(m.now)
 	case refusedMsg:
 		m.failure = msg.err
-		return m, tea.Quit
+		return tea.Quit
 	case decidedMsg:
 		return m.decided(msg)
 	case draftMsg:
-		m = m.drafted(msg)
-	}
-	return m, nil
-}
-
-// ready drops what ended while nobody told.
-func (m Model) ready(pending []string) Model {
-	m.connected = true
-	m.requests = maps.Clone(m.requests)
-	for id, r := range m.requests {
-		if r.Status == approvals.StatusPending && !slices.Contains(pending, id) && !m.told[id] {
-			if id != m.selected {
-				delete(m.requests, id)
-				continue
-			}
-			r.Status = approvals.StatusCancelled
-			r.Details.CancelReason = "it ended while the connection was lost"
-			m.requests[id] = r
+		if msg.id == m.list.selected {
+			m.review.drafted(msg)
 		}
 	}
-	return m
+	return nil
 }
 
-// take puts in a request as it stands now. One that ended is kept while it is
-// shown, and who looks at it is told how it ended. A question about it stands until
-// the reviewer leaves it: what is still typed must not meet another request.
-func (m Model) take(r approvals.Request) Model {
-	before, known := m.requests[r.ID]
-	if known && before.Status.Final() {
-		return m
+// receive puts in a request in its present state, and notes how one ended that is shown.
+// A question about it stays until the reviewer leaves it: what is still typed must not
+// meet another request.
+func (m *Model) receive(r approvals.Request) {
+	if m.list.receive(r, m.review.open) && m.review.deciding != r.ID {
+		m.review.notice = "It was decided meanwhile: " + ending(m.list.current())
 	}
-	if known {
-		r = r.Restored(&before)
-	}
-	m.requests = maps.Clone(m.requests)
-	if !r.Status.Final() {
-		m.requests[r.ID] = r
-		m.told = maps.Clone(m.told)
-		m.told[r.ID] = true
-		return m
-	}
-	delete(m.requests, r.ID)
-	if r.ID == m.selected && known && m.detail {
-		m.requests[r.ID] = r
-		if m.deciding != r.ID {
-			m.notice = "It was decided meanwhile: " + ending(&r)
-		}
-	}
-	return m
 }
 
-// load reads the request that is shown whole, where it is abridged.
-func (m Model) load() (Model, tea.Cmd) {
-	r := m.current()
-	if r == nil || !m.detail || !r.Details.Abridged || m.loading == r.ID {
-		return m, nil
-	}
-	m.loading = r.ID
-	return m, m.do.load(r.ID)
-}
-
-// loaded takes in a request that was read whole. None of it has been on the screen.
-func (m Model) loaded(msg wholeMsg) (Model, tea.Cmd) {
-	before, known := m.requests[msg.id]
+// loaded puts in a request that was read whole. None of it has been on the screen.
+func (m *Model) loaded(msg wholeMsg) tea.Cmd {
+	before, known := m.list.byID[msg.id]
 	switch {
 	case !known:
-		return m, nil
+		return nil
 	case msg.err != nil:
-		m.notice = "The whole call cannot be read: " + msg.err.Error() + " (open it again to retry)"
-		return m, nil
+		m.review.notice = "The whole call cannot be read: " + msg.err.Error() + " (open it again to retry)"
+		return nil
 	}
-	if m.loading == msg.id {
-		m.loading = ""
-	}
+	m.review.loaded(msg.id)
 	if !before.Details.Abridged {
-		return m, nil
+		return nil
 	}
 	r := msg.request
 	if before.Status.Final() || len(before.Decisions) > len(r.Decisions) { // it has changed since it was read
 		r = before.Restored(&r)
 	}
 	if r.Status.Final() && !before.Status.Final() {
-		return m.take(r), nil
+		m.receive(r)
+		return nil
 	}
-	m.requests = maps.Clone(m.requests)
-	m.requests[msg.id] = r
-	if msg.id != m.selected {
-		return m, nil
+	m.list.put(msg.id, r)
+	if msg.id != m.list.selected {
+		return nil
 	}
-	m.top, m.seen = 0, 0
-	return m.settle()
+	m.review.pager.restart()
+	return m.review.settle()
 }
 
-// decided takes in the answer to a decision, and goes on to the next request. Who
-// writes something else meanwhile, or wrote on after the note was sent, goes on
-// writing.
-func (m Model) decided(msg decidedMsg) (Model, tea.Cmd) {
-	m.deciding = ""
+// decided takes the answer to a decision, and shows the next request. A reviewer who
+// writes something else meanwhile, or more after the note was sent, goes on writing.
+func (m *Model) decided(msg decidedMsg) tea.Cmd {
+	m.review.deciding = ""
 	id := msg.decision.RequestID
-	var late *approvals.DecidedError
-	var invalid *approvals.InvalidError
-	switch {
-	case errors.As(msg.err, &late):
-		m.requests = maps.Clone(m.requests)
-		m.requests[id] = late.Request
-		if id != m.selected {
-			delete(m.requests, id)
-		}
-		m.notice = "You were too late: " + ending(&late.Request)
-		return m, nil
-	case errors.As(msg.err, &invalid):
-		m.notice = "It still waits. The decision is not valid: " + invalid.Error()
-		if m.draft != nil {
-			m.notice += " (e edits it again)"
-		}
-		return m, nil
-	case msg.err != nil:
-		m.notice = "It was not decided: " + msg.err.Error()
-		return m, nil
+	if msg.err != nil {
+		m.refused(id, msg.err)
+		return nil
 	}
-	m.notice = fmt.Sprintf("%s %s", msg.request.ToolName, ending(&msg.request))
+	m.review.notice = fmt.Sprintf("%s %s", msg.request.ToolName, ending(&msg.request))
 	if !msg.request.Status.Final() {
-		m.notice = "You approved. Waiting for " + msg.request.Missing() + "."
+		m.review.notice = "You approved. Waiting for " + msg.request.Missing() + "."
 	}
-	if m.selected == id && (m.mode == patterning || m.mode == noting && strings.TrimSpace(m.input) != msg.decision.Note) {
-		m.requests = maps.Clone(m.requests)
-		m.requests[id] = msg.request
-		return m, nil
+	if m.list.selected == id && m.review.question.writesOn(msg.decision.Note) {
+		m.list.put(id, msg.request)
+		return nil
 	}
-	next := m.neighbour(id, 1)
-	if next == "" {
-		next = m.neighbour(id, -1)
-	}
-	m.requests = maps.Clone(m.requests)
+	next := m.list.nearest(id)
 	if msg.request.Status.Final() {
-		delete(m.requests, id)
+		m.list.remove(id)
 	} else {
-		m.requests[id] = msg.request
+		m.list.put(id, msg.request)
 		next = id
 	}
-	if m.selected == id {
-		if m.mode.asks() {
-			m.mode, m.input = browsing, ""
-		}
-		m.draft = nil
+	if m.list.selected == id {
+		m.review.question.close()
+		m.review.draft = nil
 		if next != id {
-			m = m.open(next)
+			m.open(next)
 		}
 	}
-	return m.settle()
+	return m.review.settle()
 }
 
-// settle lets nothing be decided for a moment.
-func (m Model) settle() (Model, tea.Cmd) {
-	m.count++
-	m.settling = m.count
-	number := m.count
-	return m, tea.Tick(settle, func(time.Time) tea.Msg { return settledMsg(number) })
-}
-
-// drafted takes in what was edited and asks whether to send it.
-func (m Model) drafted(msg draftMsg) Model {
-	switch {
-	case msg.id != m.selected:
-	case msg.err != nil:
-		m.notice = "Nothing was decided: " + msg.err.Error()
-		if msg.text != nil {
-			m.draft = msg.text
-			if m.mode == confirming {
-				m.mode = browsing // Enter sends what is valid only
-			}
-			m.notice += " (e edits it again)"
-		}
-	case m.mode != browsing && m.mode != confirming:
-		m.draft, m.notice = msg.text, "What you edited is kept (e edits it again)."
-	default:
-		m.draft, m.mode, m.top, m.seen, m.notice = msg.text, confirming, 0, 0, ""
+// refused takes an error in place of the answer to a decision.
+func (m *Model) refused(id string, err error) {
+	var late *approvals.DecidedError
+	if !errors.As(err, &late) {
+		m.review.refused(err)
+		return
 	}
-	return m
+	if id == m.list.selected {
+		m.list.put(id, late.Request)
+	} else {
+		m.list.remove(id)
+	}
+	m.review.notice = "You were too late: " + ending(&late.Request)
 }
 
 // open selects a request; "" is the list.
-func (m Model) open(id string) Model {
-	if old, ok := m.requests[m.selected]; ok && old.Status.Final() && m.selected != id {
-		m.requests = maps.Clone(m.requests)
-		delete(m.requests, m.selected)
-	}
-	m.selected, m.top, m.seen, m.raw, m.draft, m.loading = id, 0, 0, false, nil, ""
-	m.detail = m.detail && id != ""
-	return m
+func (m *Model) open(id string) {
+	m.list.choose(id)
+	m.review.begin(id)
 }
 
-// riskOrder ranks the risks.
-var riskOrder = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
-
-// listed are the requests that the list shows: calls of one answer together, the
-// riskiest first, then the longest waiting.
-func (m Model) listed() []approvals.Request {
-	rank := map[string]int{} // of a turn
-	first := map[string]string{}
-	var all []approvals.Request
-	for id := range m.requests {
-		r := m.requests[id]
-		if m.filter != "" && !strings.Contains(strings.ToLower(searchable(&r)), strings.ToLower(m.filter)) {
-			continue
-		}
-		all = append(all, r)
-		turn := turnOf(&r)
-		rank[turn] = max(rank[turn], slices.Index(riskOrder, r.RiskLevel))
-		if first[turn] == "" || id < first[turn] {
-			first[turn] = id
+// step selects the request that many places further; 0 is the first.
+func (m *Model) step(by int) {
+	next := m.list.neighbour(m.list.selected, by)
+	if m.list.current() == nil {
+		if all := m.list.listed(); len(all) > 0 {
+			next = all[0].ID
 		}
 	}
-	slices.SortFunc(all, func(a, b approvals.Request) int {
-		s, t := turnOf(&a), turnOf(&b)
-		return cmp.Or(cmp.Compare(rank[t], rank[s]), cmp.Compare(first[s], first[t]), cmp.Compare(a.ID, b.ID))
-	})
-	return all
-}
-
-// turnOf is the answer of the model that a call belongs to.
-func turnOf(r *approvals.Request) string { return cmp.Or(r.TurnID, r.ID) }
-
-// searchable is what a filter looks at.
-func searchable(r *approvals.Request) string {
-	return strings.Join([]string{r.ToolName, r.Title, r.ArgsPreview, r.Resource, r.Principal.Agent, r.Principal.User, r.Principal.Tenant, string(r.RiskLevel), r.ID, r.SessionID, r.RunID}, "\n")
-}
-
-// neighbour is the request that many places further in the list, "" if there is
-// none.
-func (m Model) neighbour(id string, by int) string {
-	all := m.listed()
-	at := slices.IndexFunc(all, func(r approvals.Request) bool { return r.ID == id })
-	if at+by < 0 || at+by >= len(all) || at < 0 && len(all) == 0 {
-		return ""
+	if next != "" {
+		m.open(next)
 	}
-	return all[at+by].ID
 }
 
-// ending says how a request ended, or where it stands.
-func ending(r *approvals.Request) string {
-	d, ok := r.FinalDecision()
-	switch {
-	case ok && d.Note != "":
-		return fmt.Sprintf("%s by %s: %s", r.Status, d.ReviewerID, d.Note)
-	case ok:
-		return fmt.Sprintf("%s by %s", r.Status, d.ReviewerID)
-	case !r.Status.Final():
-		return "waiting for " + r.Missing()
-	case r.WhyCancelled() != "":
-		return fmt.Sprintf("%s: %s", r.Status, r.WhyCancelled())
+// key does what a key means now. Nothing can be decided before the keys pause: a reviewer
+// who types on has not looked at the screen.
+func (m *Model) key(key tea.KeyPressMsg) tea.Cmd {
+	if key.String() == "ctrl+c" {
+		return tea.Quit
 	}
-	return string(r.Status)
+	if m.review.settling == 0 {
+		return m.pressed(key)
+	}
+	again := m.review.settle()
+	return tea.Batch(again, m.pressed(key))
+}
+
+func (m *Model) pressed(key tea.KeyPressMsg) tea.Cmd {
+	v, r := &m.review, m.list.current()
+	if v.question.asks() && hasEnded(r) {
+		return v.leave(key)
+	}
+	switch v.question.mode {
+	case noting:
+		return v.typeNote(r, key)
+	case filtering:
+		m.typeFilter(key)
+		return nil
+	case patterning:
+		v.question.typePattern(key)
+		return nil
+	case remembering:
+		return v.remember(r, key, m.now)
+	case confirming:
+		return v.confirm(r, key)
+	case helping:
+		v.question.mode = browsing
+		return v.settle() // another request may be below it
+	}
+	v.notice = ""
+	if v.open {
+		return m.keyInDetail(key)
+	}
+	return m.keyInList(key)
+}
+
+func (m *Model) keyInList(key tea.KeyPressMsg) tea.Cmd {
+	switch key.String() {
+	case "q":
+		return tea.Quit
+	case "?":
+		m.review.question.mode = helping
+	case "j", "down":
+		m.step(1)
+	case "k", "up":
+		m.step(-1)
+	case "/":
+		m.review.question.filter(m.list.filter)
+	case "esc":
+		m.list.filter = ""
+	case "enter", "l", "right", "a", "d", "e", "r", "v":
+		if m.list.current() == nil {
+			m.step(0)
+		}
+		if m.list.current() != nil {
+			m.review.open = true
+			m.review.pager.restart()
+			return m.review.settle()
+		}
+	}
+	return nil
+}
+
+func (m *Model) keyInDetail(key tea.KeyPressMsg) tea.Cmd {
+	switch key.String() {
+	case "q", "esc", "h", "left":
+		m.closeDetail()
+	case "j":
+		m.step(1)
+		return m.review.settle()
+	case "k":
+		m.step(-1)
+		return m.review.settle()
+	default:
+		return m.review.key(m.list.current(), key)
+	}
+	return nil
+}
+
+// closeDetail goes back to the list. A request that has ended is not in it any more.
+func (m *Model) closeDetail() {
+	selected := m.list.selected
+	m.review.open = false
+	if r := m.list.current(); r != nil && r.Status.Final() {
+		selected = m.list.neighbour(selected, 1)
+	}
+	m.open(selected)
+}
+
+// typeFilter takes the keys while the filter of the list is typed.
+func (m *Model) typeFilter(key tea.KeyPressMsg) {
+	q := &m.review.question
+	switch key.String() {
+	case "esc":
+		m.list.filter = ""
+		q.ask(browsing)
+	case "enter":
+		m.list.filter, q.mode = q.input, browsing
+	default:
+		q.typed(key)
+		m.list.filter = q.input
+	}
 }

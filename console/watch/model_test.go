@@ -93,7 +93,7 @@ func (s *session) press(keys ...string) {
 }
 
 // settled lets the screen stand still.
-func (s *session) settled() { s.send(settledMsg(s.settling)) }
+func (s *session) settled() { s.send(settledMsg(s.review.settling)) }
 
 // shows checks that a text is on the screen.
 func (s *session) shows(texts ...string) {
@@ -156,8 +156,8 @@ func TestNextRequestIsNotDecidedByAccident(t *testing.T) {
 	s.shows("rm -r b")
 	s.did.decisions = nil
 	s.press("a", "d", "e", "r")
-	if s.mode != browsing || len(s.did.edited) > 0 {
-		t.Errorf("the mode is %d", s.mode)
+	if s.review.question.mode != browsing || len(s.did.edited) > 0 {
+		t.Errorf("the mode is %d", s.review.question.mode)
 	}
 	s.decided()
 	s.settled()
@@ -196,7 +196,7 @@ func TestWhatWasNotShownIsNotApproved(t *testing.T) {
 	s.shows("echo line 59")
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove})
 
-	s.deciding = ""
+	s.review.deciding = ""
 	s.send(tea.WindowSizeMsg{Width: 60, Height: 20}) // other lines: begin again
 	s.press("a")
 	s.decided()
@@ -206,7 +206,7 @@ func TestWhatWasNotShownIsNotApproved(t *testing.T) {
 	s.press("a")
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove})
 
-	s.deciding = ""
+	s.review.deciding = ""
 	s.press("v")
 	s.send(tea.WindowSizeMsg{Width: 60, Height: 14})
 	s.press("r", "a") // as JSON it was not shown
@@ -332,7 +332,7 @@ func TestLostConnectionIsSaid(t *testing.T) {
 	s.send(lostMsg{errors.New("gone")}, tickMsg(noon.Add(12*time.Second)), lostMsg{errors.New("gone")})
 	s.shows("DISCONNECTED 12s")
 	s.send(openedMsg{}, requestMsg{bash("01C", "ls c")}, readyMsg{[]string{"01C"}})
-	if s.connected != true || strings.Contains(s.screen(), "DISCONNECTED") {
+	if s.connection.connected != true || strings.Contains(s.screen(), "DISCONNECTED") {
 		t.Errorf("it is back:\n%s", s.screen())
 	}
 	s.shows("it ended while the connection was lost") // which is looked at

@@ -31,43 +31,13 @@ type pageOf struct {
 	width     int
 }
 
-// look draws the page of the selected request anew where it is another, and notes
-// what of it is on the screen.
-func (m Model) look() Model {
-	r := m.current()
-	if r == nil {
-		m.detail, m.page = false, page{}
-	}
-	if !m.detail {
-		return m
-	}
-	of := pageOf{r.ID, r.Status, len(r.Decisions), r.EscalatedAt(), r.Details.Abridged, m.raw, "", m.width}
-	if m.mode == confirming {
-		of.draft = string(m.draft)
-	}
-	if m.page.of != of {
-		if of.draft != "" {
-			m.page = draftPage(r, m.draft, m.width)
-		} else {
-			m.page = requestPage(r, m.raw, m.width)
-		}
-		m.page.of = of
-	}
-	m.visible = m.bodyHeight()
-	m.top = max(0, min(m.top, len(m.page.lines)-m.visible))
-	if m.top <= m.seen && m.mode != helping { // what was jumped over was not seen
-		m.seen = max(m.seen, m.top+m.visible)
-	}
-	return m
-}
-
 // writer puts lines on a page.
 type writer struct {
 	width int
 	lines []string
 }
 
-// text adds a text of others, wrapped, in a style, each line behind a mark.
+// text adds a text of others, wrapped, in a style, each line after a mark.
 func (w *writer) text(mark string, style lipgloss.Style, text string) {
 	text = strings.ReplaceAll(visible.Lines(text), "\t", "    ")
 	for _, line := range strings.Split(text, "\n") {
@@ -79,7 +49,7 @@ func (w *writer) text(mark string, style lipgloss.Style, text string) {
 
 func (w *writer) heading(text string) { w.text("", styles.label, text) }
 
-// field adds a name and what stands behind it, where something does.
+// field adds a name and its value, unless that is empty.
 func (w *writer) field(name, value string) {
 	if value == "" {
 		return
@@ -88,8 +58,8 @@ func (w *writer) field(name, value string) {
 	w.text("  ", styles.plain, value)
 }
 
-// requestPage is the whole of a request: warnings and the call first, then why it
-// is asked and who asks.
+// requestPage shows all of a request: warnings and the call first, then the rule that asks
+// about it and the agent that makes it.
 func requestPage(r *approvals.Request, raw bool, width int) page {
 	w := &writer{width: width}
 	w.field("title", r.RuleTitle())
@@ -141,14 +111,14 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 	w.field("the user said", r.Context.LastUserMessage)
 	w.field("the model said", r.Context.AssistantText)
 	w.field("the tool, in the agent's words", r.Tool.Description)
-	w.field("who asks", strings.Join(whoAsks(r), " · "))
+	w.field("who asks", strings.Join(origin(r), " · "))
 	w.field("request, session, run", strings.Join([]string{r.ID, r.SessionID, r.RunID}, "\n"))
 	made.lines = w.lines
 	return made
 }
 
-// whoAsks is what is known of who asks.
-func whoAsks(r *approvals.Request) []string {
+// origin names the agent that makes a call, its user, tenant and model, where known.
+func origin(r *approvals.Request) []string {
 	var known []string
 	for _, one := range []struct{ what, name string }{
 		{"agent", r.Principal.Agent}, {"user", r.Principal.User}, {"tenant", r.Principal.Tenant}, {"model", r.Model},
@@ -160,7 +130,7 @@ func whoAsks(r *approvals.Request) []string {
 	return known
 }
 
-// draftPage is what an edit changes.
+// draftPage shows the changes of an edit.
 func draftPage(r *approvals.Request, draft []byte, width int) page {
 	w := &writer{width: width}
 	w.heading("edited: these arguments would run in place of the model's")
@@ -177,7 +147,7 @@ func (w *writer) diff(lines []diffLine) {
 	}
 }
 
-// deciders says who may decide and how many must agree, where that is not any one.
+// deciders lists who may decide and how many must agree, where that is not any one reviewer.
 func deciders(r *approvals.Request) string {
 	if len(r.Demands) > 0 {
 		return strings.Join(r.Wanted(), "\n")
@@ -190,36 +160,4 @@ func deciders(r *approvals.Request) string {
 		parts = append(parts, r.Tally()+" so far")
 	}
 	return strings.Join(parts, "; ")
-}
-
-// wrap cuts a line into rows of a width. Nothing is left out.
-func wrap(line string, width int) []string {
-	width = max(width, 4)
-	var rows []string
-	start, used := 0, 0
-	for at, r := range line {
-		wide := runeWidth(r)
-		if used+wide > width && at > start {
-			rows = append(rows, line[start:at])
-			start, used = at, 0
-		}
-		used += wide
-	}
-	return append(rows, line[start:])
-}
-
-// cut shortens a line to a width and says so with an ellipsis.
-func cut(line string, width int) string {
-	rows := wrap(line, width)
-	if len(rows) == 1 {
-		return line
-	}
-	return wrap(line, width-1)[0] + "…"
-}
-
-func runeWidth(r rune) int {
-	if r < 0x80 {
-		return 1
-	}
-	return lipgloss.Width(string(r))
 }

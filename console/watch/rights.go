@@ -5,46 +5,50 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/visible"
 )
 
-// hindrance says why the reviewer cannot decide a request; "" if they can, as far as
+// reviewer is the reviewer who watches, and what they may decide.
+type reviewer struct{ client.Self }
+
+// hindrance returns why the reviewer cannot decide a request; "" if they can, as far as
 // is known here. The console decides in the end: groups may change while watch runs.
-func (m Model) hindrance(r *approvals.Request) string {
+func (v reviewer) hindrance(r *approvals.Request) string {
 	switch {
-	case m.looksOnly():
+	case v.looksOnly():
 		return "you have view-only access"
-	case len(r.Reviewers) > 0 && !m.me.InAnyOf(r.Reviewers):
+	case len(r.Reviewers) > 0 && !v.InAnyOf(r.Reviewers):
 		return "only " + visible.Line(strings.Join(r.Reviewers, " or ")) + " may decide this"
 	}
 	return ""
 }
 
-func (m Model) looksOnly() bool { return !m.me.Role.Includes(reviewers.RoleReviewer) }
+func (v reviewer) looksOnly() bool { return !v.Role.Includes(reviewers.RoleReviewer) }
 
-// own is a decision of the reviewer.
-func (m Model) own() approvals.Decision {
-	return approvals.Decision{ReviewerID: m.me.Name, ReviewerUser: m.me.User}
+// own returns a decision of the reviewer.
+func (v reviewer) own() approvals.Decision {
+	return approvals.Decision{ReviewerID: v.Name, ReviewerUser: v.User}
 }
 
 // isOwn reports whether the request is of an agent that acts for the reviewer, who then
 // may not approve it.
-func (m Model) isOwn(r *approvals.Request) bool {
-	own := m.own()
-	return !m.me.SelfApproval && r.IsOwn(&own)
+func (v reviewer) isOwn(r *approvals.Request) bool {
+	own := v.own()
+	return !v.SelfApproval && r.IsOwn(&own)
 }
 
-// spent says why an approval of the reviewer would count for nothing, in their own place
+// ineffective returns why an approval of the reviewer would not count, in their own place
 // and in others'; "" if it may count. They may deny nevertheless.
-func (m Model) spent(r *approvals.Request) string {
-	if m.isOwn(r) {
+func (v reviewer) ineffective(r *approvals.Request) string {
+	if v.isOwn(r) {
 		return "you can't approve your own agent's request"
 	}
-	fills, again := m.countsFor(r)
+	fills, again := v.countsFor(r)
 	switch {
 	case len(fills) > 0:
 		return ""
-	case again == m.me.Name:
+	case again == v.Name:
 		return "you approved, waiting for " + visible.Line(r.Missing())
 	case again != "":
 		return visible.Line(again) + " approved and counts as you, waiting for " + visible.Line(r.Missing())
@@ -54,10 +58,10 @@ func (m Model) spent(r *approvals.Request) string {
 
 // countsFor is [approvals.Request.CountsFor] for the reviewer and those in whose place
 // they may decide.
-func (m Model) countsFor(r *approvals.Request) (fills []int, again string) {
-	own := m.own()
-	fills, again = r.CountsFor(&own, m.me.Groups)
-	for _, other := range m.me.DecidesFor {
+func (v reviewer) countsFor(r *approvals.Request) (fills []int, again string) {
+	own := v.own()
+	fills, again = r.CountsFor(&own, v.Groups)
+	for _, other := range v.DecidesFor {
 		stead := own
 		stead.OnBehalfOf = other.Name
 		more, same := r.CountsFor(&stead, other.Groups)
@@ -71,9 +75,9 @@ func (m Model) countsFor(r *approvals.Request) (fills []int, again string) {
 
 // barred returns why the console will certainly refuse a decision, whatever has changed
 // since watch has asked who the reviewer is; "" if it may take it.
-func (m Model) barred(r *approvals.Request, approves bool) string {
-	if m.looksOnly() {
-		return m.hindrance(r)
+func (v reviewer) barred(r *approvals.Request, approves bool) string {
+	if v.looksOnly() {
+		return v.hindrance(r)
 	}
 	if !approves {
 		return ""
@@ -81,8 +85,8 @@ func (m Model) barred(r *approvals.Request, approves bool) string {
 	if r.Details.Abridged {
 		return "the whole call is being loaded"
 	}
-	if fills, again := m.countsFor(r); m.isOwn(r) || len(fills) == 0 && again == m.me.Name {
-		return m.spent(r)
+	if fills, again := v.countsFor(r); v.isOwn(r) || (len(fills) == 0 && again == v.Name) {
+		return v.ineffective(r)
 	}
 	return ""
 }

@@ -59,7 +59,7 @@ func TestTypedBehindTheNoteDecidesNothing(t *testing.T) {
 			s.press("bec")
 		}
 		s.send(answer)
-		meant := settledMsg(s.settling)
+		meant := settledMsg(s.review.settling)
 		s.press("ause a")
 		s.send(meant) // half a second, in which keys were pressed
 		s.press("a")
@@ -85,10 +85,10 @@ func TestQuestionsStandUntilTheyAreLeft(t *testing.T) {
 		s.press("a")
 		s.did.decisions = nil
 		if question != "?" {
-			s.deciding = ""
+			s.review.deciding = ""
 		}
 		s.press(question)
-		asked := s.mode
+		asked := s.review.question.mode
 		if question == "?" {
 			s.send(decidedMsg{decision: approvals.Decision{RequestID: a.ID}, request: ended(a, approvals.StatusApproved, "ann", "")})
 			s.settled()
@@ -96,12 +96,12 @@ func TestQuestionsStandUntilTheyAreLeft(t *testing.T) {
 			s.send(requestMsg{ended(a, approvals.StatusDenied, "bob", "")})
 			s.press("a", "d", "1", "j")
 		}
-		if s.mode != asked {
-			t.Errorf("%s: the mode went from %d to %d by itself", question, asked, s.mode)
+		if s.review.question.mode != asked {
+			t.Errorf("%s: the mode went from %d to %d by itself", question, asked, s.review.question.mode)
 		}
 		s.press(leave, "a", "d")
-		if s.mode != browsing {
-			t.Errorf("%s: %s leads to mode %d", question, leave, s.mode)
+		if s.review.question.mode != browsing {
+			t.Errorf("%s: %s leads to mode %d", question, leave, s.review.question.mode)
 		}
 		s.decided()
 	}

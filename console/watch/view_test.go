@@ -169,9 +169,9 @@ func TestHostileTextIsInert(t *testing.T) {
 		}
 		s.press("enter")
 		s.settled()
-		s.send(draftMsg{s.selected, []byte(`{"` + text), nil})
+		s.send(draftMsg{s.list.selected, []byte(`{"` + text), nil})
 		inert(t, quoted, s)
-		s.send(requestMsg{ended(*s.current(), approvals.StatusDenied, text, text)})
+		s.send(requestMsg{ended(*s.list.current(), approvals.StatusDenied, text, text)})
 		inert(t, quoted, s)
 	}
 }
@@ -190,7 +190,7 @@ func inert(t *testing.T, what string, s *session) {
 		}
 	}
 	for _, line := range strings.Split(view.Content, "\n") {
-		if lipgloss.Width(line) > s.width {
+		if lipgloss.Width(line) > s.review.width {
 			t.Fatalf("%s: a line is %d wide: %q", what, lipgloss.Width(line), line)
 		}
 	}
@@ -204,11 +204,11 @@ func TestEverySizeFits(t *testing.T) {
 			s.send(size)
 			s.press(keys...)
 			s.settled()
-			if keys != nil && s.mode == remembering && s.height < 12 {
+			if keys != nil && s.review.question.mode == remembering && s.review.height < 12 {
 				continue // its patterns fill the screen, which the terminal cuts at the bottom
 			}
 			inert(t, fmt.Sprint(size, keys), s)
-			if lines := strings.Count(s.View().Content, "\n") + 1; lines != s.height {
+			if lines := strings.Count(s.View().Content, "\n") + 1; lines != s.review.height {
 				t.Errorf("%v %q: %d lines", size, keys, lines)
 			}
 		}

@@ -1,10 +1,11 @@
-// Package watch is a terminal's view of what waits: a list that is kept current, a
+// Package watch shows pending requests on a terminal: a list that is kept current, a
 // request in full, and the keys to decide it. It draws on a terminal and asks the
 // console through its Go client.
 //
-// [Model] is pure: what happens comes to Update as a message, and what is to be
-// done is a command that it returns. All text of others goes through
-// internal/visible before it is drawn.
+// [Run] starts it. [Model] is pure: Update takes a message (messages.go) and returns
+// effects as commands. A Model has three parts: the connection, the list of requests
+// (requests.go), and the review of the one that is shown (review.go) with its pager and
+// its question. All text of others goes through internal/visible before it is drawn.
 package watch
 
 import (
@@ -119,42 +120,6 @@ func followOne(ctx context.Context, console *client.Client, last *string, send f
 	}
 }
 
-// What comes to the model, beside keys and sizes of the window.
-type (
-	openedMsg  struct{}                            // a connection was made; what waits is told next
-	readyMsg   struct{ pending []string }          // all that waits has been told
-	requestMsg struct{ request approvals.Request } // a request as it stands, abridged where it is large
-	lostMsg    struct{ err error }                 // the connection was lost
-	refusedMsg struct{ err error }                 // the console will not have the reviewer
-	tickMsg    time.Time                           // a second has passed
-	settledMsg int                                 // the screen has stood still for that long
-	decidedMsg struct {                            // the console's answer to a decision
-		decision approvals.Decision
-		request  approvals.Request
-		err      error
-	}
-	wholeMsg struct { // a request that was read by its id
-		id      string
-		request approvals.Request
-		err     error
-	}
-	draftMsg struct { // the editor was closed
-		id   string
-		text []byte
-		err  error
-	}
-)
-
-// actions is what the model has done.
-type actions interface {
-	// decide asks the console to take a decision; a decidedMsg follows.
-	decide(d approvals.Decision) tea.Cmd
-	// load reads a request whole; a wholeMsg follows.
-	load(id string) tea.Cmd
-	// edit opens arguments in the reviewer's editor; a draftMsg follows.
-	edit(id string, arguments []byte) tea.Cmd
-}
-
 // commands are the actions of a running program.
 type commands struct {
 	ctx context.Context //nolint:containedctx // of the program, which has no other way to hand it on
@@ -188,5 +153,3 @@ func (c *commands) edit(id string, arguments []byte) tea.Cmd {
 		return draftMsg{id, text, errors.Join(err, draft.Discard())}
 	})
 }
-
-func tick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) }) }

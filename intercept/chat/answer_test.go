@@ -192,6 +192,20 @@ func TestAllowedByNamePasses(t *testing.T) {
 	}
 }
 
+// The arguments of a call that passes are remembered for the audit log, so they count
+// towards the limit.
+func TestAllowedByNameIsBounded(t *testing.T) {
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1 << 10, Pass: func(intercept.Call) bool { return true }})
+	body := role + opening(0, "call_a", "bash", `{"a":"`)
+	for range 100 {
+		body += more(0, "0123456789abcdef")
+	}
+	err := p.Feed(body)
+	if got := strings.Count(p.Got.String(), "0123456789abcdef"); got > 1<<10/16 || err == nil || !strings.Contains(err.Error(), "proxy.max_body") {
+		t.Errorf("%v after %d pieces of 16 bytes; the limit is 1,024 bytes", err, got)
+	}
+}
+
 func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 	bad := role + opening(0, "call_a", "bash", "") + more(0, `{"a":1,`) + more(0, `"a":2}`) + finish + done
 	p := newPlayer(t, request1, 9, intercept.Limits{Pass: func(intercept.Call) bool { return true }})

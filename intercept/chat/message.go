@@ -46,8 +46,8 @@ func (u *utterance) add(field string, v gjson.Result) (kept int) {
 	switch {
 	case field == "audio":
 		return u.voice.add(v)
-	case field == "content" && v.Type == gjson.String:
-		u.addEscaped(field, []byte(v.Raw[1:len(v.Raw)-1]))
+	case v.Type == gjson.String:
+		return u.addEscaped(field, []byte(v.Raw[1:len(v.Raw)-1]))
 	case field == "content" && v.IsArray():
 		if u.content.Len() > 0 {
 			u.parts = mergeText(u.parts, []byte(u.content.String()))

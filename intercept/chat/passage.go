@@ -151,7 +151,7 @@ func (p *passage) fragment(c *choice, f *fragment, first int, uniform bool) erro
 	p.latest = call
 	p.refs = append(p.refs, ref{call, opened})
 	p.check(call, f, streams)
-	return nil
+	return p.hear(len(f.args))
 }
 
 // listen remembers what the model says. A message beside delta repeats it.

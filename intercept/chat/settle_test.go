@@ -182,8 +182,8 @@ func TestUsageOnEveryChunk(t *testing.T) {
 
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1000})
-	if err := p.Feed(role + strings.Repeat(speech, 200)); err == nil {
-		t.Error("no limit")
+	if err := p.Feed(role + strings.Repeat(speech, 200)); err == nil || !strings.Contains(err.Error(), "proxy.max_body") {
+		t.Errorf("no limit: %v", err)
 	}
 	// `message` beside `delta` says again what was said; it is not remembered.
 	p = newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1000})

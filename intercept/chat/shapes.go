@@ -64,6 +64,9 @@ func (a *answer) knownArguments(s *shape, part, fragment []byte) (bool, error) {
 	}
 	before := c.args.Len()
 	intercept.Unquote(&c.args.Builder, fragment)
+	if err := a.hear(c.args.Len() - before); err != nil {
+		return true, err
+	}
 	if c.passed && c.check.Add(c.args.Builder.String()[before:]) == nil {
 		a.out.Add(part)
 		return true, nil

@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -15,120 +14,117 @@ const (
 	maxFields = 16 // of a block that come in pieces
 )
 
-// answer implements [intercept.Answer].
+// answer implements [intercept.Codec].
 type answer struct {
 	req    *request
 	limits intercept.Limits
 	body   []byte // the request that upstream is answering
+	whole  bool   // the answer is one JSON value, no stream
 
-	turn // what is known of the current upstream body
-	past // what earlier upstream bodies of the same answer said
-
-	upstream intercept.Body
-	kept     intercept.Kept[[]*block] // with the blocks that the events of a part are about
-	heard    int                      // bytes of what the model said that are remembered
-	shapes   shapes
-	out      intercept.Gather
+	bodyState   // what is known of the current upstream body
+	answerState // what earlier upstream bodies of the same answer contained
+	batch       eventBatch
 }
 
-// turn is the state of one upstream body.
-type turn struct {
+// bodyState is the state of one upstream body.
+type bodyState struct {
 	blocks    []*block
-	attempt   int    // see [answer.splice]
+	attempt   int    // see [eventBatch.restart]
 	joined    bool   // this attempt continues the message of the one before
 	opened    int    // blocks that this attempt has opened
-	irregular bool   // they are not numbered as clients count them
+	misnumber bool   // blocks are not numbered as clients count them
 	started   bool   // the message has begun
 	named     bool   // some of its events have a name that is their type
 	unnamed   bool   // some have none
 	labelled  bool   // some have a name, whatever it is
 	skipped   bool   // clients do not agree on how many blocks it has
-	usage     string // of the message: what its end says, and what only its start says
+	usage     string // of the message: that of its end, and what only its start has
 	stop      string // the stop reason
 	container string
-	due       string // the stop reason that only its start said, while the agent has not got it
+	due       string // the stop reason that only its start has, while the agent has not got it
 	done      bool   // the message has ended
-	over      bool   // the stream has said [DONE]
+	over      bool   // [DONE] was there
 	failed    bool   // an error was reported inside
 }
 
-// past is what outlives a continuation.
-type past struct {
+// answerState is what outlives a continuation.
+type answerState struct {
 	id, model     string // of the first message, raw
 	begun         bool   // the start of the message has gone out
 	continuations int
-	base          int      // blocks of earlier turns that the agent has got
+	base          int      // blocks of earlier bodies that the agent has got
 	hidden        []string // messages of whole turns that the agent does not see
-	seen          []piece  // what it has seen of them
-	whole         []string // the same, rendered, for a whole answer
+	seen          []piece  // the blocks of them that it has seen
+	rendered      []string // the same, rendered, for a whole answer
 	thinking      bool     // the last block of them is one of thinking
 	text          string   // what the agent has read
-	spent         []byte   // usage so far
-	unended       string   // what the last event that went out lacks of its end
+	priorUsage    []byte   // of the bodies before
+	noticed       bool     // the closing notice has gone out
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {
 	return &answer{req: r, limits: limits, body: r.Envelope().Body}
 }
 
-// Begin implements [intercept.Answer].
-func (a *answer) Begin(string) {
-	a.turn = turn{named: a.named, unnamed: a.unnamed, labelled: a.labelled, skipped: a.skipped}
-	a.kept, a.shapes = intercept.Kept[[]*block]{}, shapes{}
-	a.upstream.Begin(a.limits.MaxBytes)
+// Traits implements [intercept.Codec].
+func (*answer) Traits() intercept.Traits { return intercept.Traits{} }
+
+// Begin implements [intercept.Codec].
+func (a *answer) Begin() {
+	a.bodyState = bodyState{named: a.named, unnamed: a.unnamed, labelled: a.labelled, skipped: a.skipped}
 }
 
-// Write implements [intercept.Answer].
-func (a *answer) Write(p []byte) ([]byte, error) {
-	return a.upstream.Feed(p, &a.out, a.part)
-}
-
-// End implements [intercept.Answer].
-func (a *answer) End(framed bool) (out []byte, err error) {
-	out, err = a.upstream.Close(framed, a.readWhole, a.endStream)
-	if err == nil && a.continuations > 0 && !a.started && !a.failed {
-		err = intercept.NotUnderstood("after a denial it says nothing")
+// Close implements [intercept.Codec]. A stream may end after the end of the message
+// if there are calls in it, otherwise also where the framing of the connection ends it.
+func (a *answer) Close(framed, _ bool) error {
+	ended := a.whole || a.done || a.failed || a.stop != ""
+	switch {
+	case !ended && (!framed || a.hasCalls()):
+		return intercept.Cut()
+	case a.continuations > 0 && !a.started && !a.failed:
+		return intercept.SaysNothing()
 	}
-	return out, err
+	return nil
 }
 
-// Shrink implements [intercept.Answer].
-func (a *answer) Shrink() {
-	a.kept.Pack()
-	a.upstream.Shrink()
-	a.shapes = shapes{}
-}
-
-// Streamed implements [intercept.Answer].
-func (a *answer) Streamed() bool { return a.upstream.Form() == intercept.FormStream }
-
-// Complete implements [intercept.Answer].
-func (a *answer) Complete() bool { return a.done }
-
-// Holding implements [intercept.Answer].
-func (a *answer) Holding() bool { return a.upstream.Form() == intercept.FormWhole || a.holding() }
-
-// Calls implements [intercept.Answer].
-func (a *answer) Calls() []intercept.Call {
-	var list []intercept.Call
-	for _, b := range a.pending() {
-		b.call.judge()
-		if !b.ended {
-			b.call.Doubt(doubtOpenEnd)
+// Calls implements [intercept.Codec].
+func (a *answer) Calls() (list []*intercept.Unit) {
+	for _, b := range a.blocks {
+		if b.call != nil {
+			list = append(list, &b.Unit)
 		}
-		if a.mixed() {
-			b.call.Doubt(doubtUnnamed)
-		}
-		if a.cut() && b == a.last() {
-			b.call.Doubt(intercept.DoubtCut)
-		}
-		c := b.asCall()
-		if !a.uniform(b) {
-			c.Flags = append(c.Flags, intercept.FlagCanonical)
-		}
-		list = append(list, c)
 	}
 	return list
+}
+
+func (a *answer) hasCalls() bool {
+	for _, b := range a.blocks {
+		if b.call != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Judge implements [intercept.Codec].
+func (a *answer) Judge(u *intercept.Unit) {
+	b := blockOf(u)
+	b.judge()
+	if !b.ended {
+		b.Doubt(doubtOpenEnd)
+	}
+	if a.mixed() {
+		b.Doubt(doubtUnnamed)
+	}
+	if a.cut() && b == a.last() {
+		b.Doubt(intercept.DoubtCut)
+	}
+}
+
+// Call implements [intercept.Codec].
+func (a *answer) Call(u *intercept.Unit) intercept.Call {
+	c := blockOf(u).call
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.arguments(), Ambiguous: u.Doubts}
 }
 
 // mixed reports whether some events of the message have a name and some have
@@ -137,36 +133,17 @@ func (a *answer) mixed() bool { return a.named && a.unnamed }
 
 // cut reports whether the answer ended otherwise than by the model's will.
 func (a *answer) cut() bool {
-	return slices.Contains([]string{"max_tokens", "model_context_window_exceeded", "refusal", "stop_sequence"}, a.stop)
-}
-
-// Passed implements [intercept.Answer].
-func (a *answer) Passed() (list []intercept.Call) {
-	for _, b := range a.blocks {
-		if b.call != nil && b.call.passed {
-			list = append(list, b.asCall())
-		}
+	switch a.stop {
+	case "max_tokens", "model_context_window_exceeded", "refusal", "stop_sequence":
+		return true
 	}
-	return list
+	return false
 }
 
-// pending lists the blocks of the calls that need a ruling, in the order of the
-// answer.
-func (a *answer) pending() (list []*block) {
-	for _, b := range a.blocks {
-		if b.call != nil && !b.call.passed {
-			list = append(list, b)
-		}
-	}
-	return list
-}
+// Text implements [intercept.Codec].
+func (a *answer) Text() string { return a.text + intercept.Paragraph(a.text, a.said()) }
 
-// Text implements [intercept.Answer].
-func (a *answer) Text() string {
-	return strings.TrimSpace(a.text + intercept.Paragraph(a.text, a.said()))
-}
-
-// said is what the model says to the user in the current turn.
+// said is what the model says to the user in the current body.
 func (a *answer) said() string {
 	var b strings.Builder
 	for _, block := range a.blocks {
@@ -175,28 +152,18 @@ func (a *answer) said() string {
 	return b.String()
 }
 
-// Heartbeat implements [intercept.Answer]: the event ping, which the API sends
-// itself and which all known clients tolerate anywhere. A whole answer is kept
-// alive by blanks before the JSON.
-func (a *answer) Heartbeat(pulse intercept.Pulse) []byte {
-	switch {
-	case a.upstream.Kind() == intercept.FormWhole:
-		return []byte("\n")
-	case a.upstream.Kind() == intercept.FormStream && pulse == intercept.PulseComment:
-		return []byte(": keepalive\n")
-	case a.upstream.Kind() == intercept.FormStream:
-		return appendEvent(nil, "ping", `{"type": "ping"}`)
-	}
-	return nil
+// Heartbeat implements [intercept.Codec]: the event ping, which the API sends
+// itself and which all known clients tolerate anywhere.
+func (*answer) Heartbeat(intercept.Pulse) []byte {
+	return appendEvent(nil, "ping", `{"type": "ping"}`)
 }
 
-// Fail implements [intercept.Answer]. A whole answer whose head has gone out is
-// failed by an error for its body.
-func (a *answer) Fail(e *intercept.Error) []byte {
-	if a.upstream.Kind() == intercept.FormWhole {
+// Fail implements [intercept.Codec].
+func (*answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
+	if whole {
 		return errorBody(e)
 	}
-	return appendEvent([]byte(a.unended), "error", string(errorBody(e)))
+	return appendEvent(dst, "error", string(errorBody(e)))
 }
 
 func appendEvent(dst []byte, name, payload string) []byte {
@@ -222,16 +189,8 @@ func (a *answer) find(index int) *block {
 	return nil
 }
 
-// hear bounds what is remembered of what the model says.
-func (a *answer) hear(n int) error {
-	if a.heard += n; a.limits.MaxBytes > 0 && a.heard > a.limits.MaxBytes {
-		return intercept.TooLong()
-	}
-	return nil
-}
-
 // open adds a block.
-func (a *answer) open(o *opening, index int) (*block, error) {
+func (a *answer) open(p *intercept.Part, o *opening, index int) (*block, error) {
 	switch {
 	case a.done:
 		return nil, intercept.NotUnderstood("a block is after the end of the message")
@@ -246,19 +205,25 @@ func (a *answer) open(o *opening, index int) (*block, error) {
 	}
 	b := newBlock(o, index, a.attempt)
 	if same := a.find(index); same != nil {
+		if same.Begun() {
+			return nil, same.Differ() // some clients add to the call what is of the new block
+		}
 		b.doubt(doubtShared)
 		same.doubt(doubtShared)
 	}
 	if b.call != nil {
-		b.call.extras, b.call.uniform = a.extras(gjson.Parse(o.raw), o.name)
+		var all bool
+		b.call.extras, all = a.extras(gjson.Parse(o.raw), o.name)
+		b.Odd = b.Odd || !all
 		if err := a.enlist(b); err != nil {
 			return nil, err
 		}
+		p.Open(&b.Unit)
 	}
-	a.irregular = a.irregular || index != a.opened
+	a.misnumber = a.misnumber || index != a.opened
 	a.opened++
 	a.blocks = append(a.blocks, b)
-	return b, a.hear(len(o.raw))
+	return b, p.Hear(len(o.raw))
 }
 
 // impersonates reports whether a block says of a tool of the agent's own that the
@@ -276,8 +241,8 @@ func (a *answer) enlist(b *block) error {
 			continue
 		}
 		if calls++; b.call.id != "" && other.call.id == b.call.id {
-			b.call.suspect(intercept.DoubtSharedID)
-			other.call.suspect(intercept.DoubtSharedID)
+			b.Suspect(intercept.DoubtSharedID)
+			other.Suspect(intercept.DoubtSharedID)
 		}
 	}
 	if calls >= maxCalls {

@@ -9,15 +9,10 @@ import (
 
 // call is one tool call as its events have built it so far.
 type call struct {
-	intercept.Doubts
 	id, name  string
 	extras    string // the other fields that go with it, see [answer.extras]
 	given     string // the input that the block opened with, raw
 	fragments intercept.Fragments
-	uniform   bool // all clients read its events so far alike
-	passed    bool // it goes to the agent unbuffered
-	broken    bool // part of it passed before it became doubtful
-	check     *intercept.ArgumentsCheck
 }
 
 func newCall(o *opening) *call {
@@ -49,28 +44,19 @@ func (c *call) arguments() string {
 	return c.given + c.fragments.String()
 }
 
-// add takes a piece of the input.
-func (c *call) add(piece string) {
+// input takes a piece of the input of a call.
+func (b *block) input(piece string) {
+	c := b.call
 	if piece != "" && c.given != "" && c.given != "{}" {
-		c.Doubt("It begins with an input and goes on in pieces, of which clients take the one, the other or both.")
+		b.Doubt("It begins with an input and goes on in pieces, of which clients take the one, the other or both.")
 	}
 	c.fragments.WriteString(piece)
 }
 
 // judge doubts arguments that are not one strict JSON object.
-func (c *call) judge() {
-	if c.DoubtArguments(c.arguments()); c.fragments.Halved() {
-		c.Doubt(intercept.DoubtHalf)
-	}
-}
-
-// interrupt takes a call out of those that pass: what is left of it is held and
-// judged as doubtful.
-func (c *call) interrupt() {
-	c.check = nil
-	if c.passed {
-		c.passed, c.broken = false, true
-		c.Doubt(intercept.DoubtInterrupted)
+func (b *block) judge() {
+	if b.DoubtArguments(b.call.arguments()); b.call.fragments.Halved() {
+		b.Doubt(intercept.DoubtHalf)
 	}
 }
 
@@ -78,19 +64,10 @@ func (c *call) interrupt() {
 // that is no call is read alike by all.
 func (b *block) doubt(reason string) {
 	if b != nil && b.call != nil {
-		b.call.uniform = false
-		b.call.suspect(reason)
+		b.Odd = true
+		b.Suspect(reason)
 	}
 }
-
-// suspect notes a doubt about a call.
-func (c *call) suspect(reason string) {
-	c.Doubt(reason)
-	c.interrupt()
-}
-
-// begun reports whether the agent has got the beginning of the call already.
-func (c *call) begun() bool { return c.passed || c.broken }
 
 const (
 	doubtShared    = "Two blocks of the answer have the same number; some clients read both as one."
@@ -101,10 +78,3 @@ const (
 	doubtUnnamed   = "Some events of the answer have no name, and some clients skip those."
 	doubtMixed     = "It holds pieces of another kind than input."
 )
-
-func (b *block) isCall() bool { return b.call != nil }
-
-func (b *block) asCall() intercept.Call {
-	c := b.call
-	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.arguments(), Ambiguous: c.Doubts}
-}

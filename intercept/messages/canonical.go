@@ -23,22 +23,22 @@ func (c *call) block(id, input string) string {
 // renders reports whether the call of a block goes out in canonical form. Of one
 // whose beginning has passed the rest goes out as it is.
 func (e *edit) renders(b *block) bool {
-	return b != nil && b.call != nil && !b.call.passed && !b.call.broken
+	return b != nil && b.call != nil && !b.Begun()
 }
 
 // arguments are those with which a call goes out.
-func (e *edit) arguments(c *call) string {
-	if edited, ok := e.plan.edits[c]; ok {
+func (e *edit) arguments(b *block) string {
+	if edited, ok := e.plan.Edit(&b.Unit); ok {
 		return edited
 	}
-	return c.arguments()
+	return b.call.arguments()
 }
 
 // call renders the events of a call.
 func (e *edit) call(b *block) (out []byte) {
-	n := e.place(b, e.plan.drop)
+	n := e.place(b, e.plan)
 	out = appendBlockStart(out, n, b.call.block(b.call.id, "{}"))
-	for rest := e.arguments(b.call); rest != ""; {
+	for rest := e.arguments(b); rest != ""; {
 		piece := rest
 		if len(piece) > maxPiece {
 			end := maxPiece
@@ -55,12 +55,12 @@ func (e *edit) call(b *block) (out []byte) {
 }
 
 // wholeCall renders the block of a call as it is in the content of a whole answer.
-func (e *edit) wholeCall(c *call) string {
-	arguments := e.arguments(c)
+func (e *edit) wholeCall(b *block) string {
+	arguments := e.arguments(b)
 	if err := intercept.Strict([]byte(arguments)); err != nil && e.Err == nil {
 		e.Err = fmt.Errorf("put the arguments into the call: %w", err)
 	}
-	return c.block(c.id, arguments)
+	return b.call.block(b.call.id, arguments)
 }
 
 func appendBlockStart(dst []byte, index int, block string) []byte {

@@ -9,44 +9,37 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// continuable reports whether all calls were denied and heldcall can go on by
-// itself.
-func (s *settling) continuable() bool {
-	return s.aborted == nil && s.ends == "" && s.continuations < s.limits.MaxContinuations && s.bereft()
-}
-
 // proceed tells the model of the denials and lets it go on.
-func (s *settling) proceed() (intercept.Settlement, error) {
-	messages := s.told()
-	body, err := extend(s.body, messages, s.container)
+func (a *answer) proceed(p *intercept.Plan) (intercept.Settlement, error) {
+	messages := a.told()
+	body, err := extend(a.body, messages, a.container)
 	if err != nil {
 		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
 	}
-	var out []byte
-	if s.upstream.Kind() == intercept.FormStream {
-		if out, err = s.remains(); err != nil {
+	a.settleBody(p)
+	for _, m := range messages {
+		if err := p.Store(len(m)); err != nil {
 			return intercept.Settlement{}, err
 		}
 	}
-	s.settleTurn()
-	s.hidden = append(s.hidden, messages...)
-	s.body = body
-	s.continuations++
-	next := s.req.With(body)
-	return intercept.Settlement{Bytes: out, Next: &next}, nil
+	a.hidden = append(a.hidden, messages...)
+	a.body = body
+	a.continuations++
+	next := a.req.With(body)
+	return intercept.Settlement{Next: &next}, nil
 }
 
 // told is what the model said in its last attempt and what it is told about each
 // call, as two messages.
-func (s *settling) told() []string {
+func (a *answer) told() []string {
 	var said, results []string
-	for _, b := range s.blocks {
-		if b.attempt != s.attempt {
+	for _, b := range a.blocks {
+		if b.attempt != a.attempt {
 			continue
 		}
-		said = append(said, b.render(s.identify(b)))
+		said = append(said, b.render(a.identify(b)))
 		if b.call != nil {
-			results = append(results, toolResult(s.identify(b), s.fates[b].Told))
+			results = append(results, toolResult(a.identify(b), b.told()))
 		}
 	}
 	return []string{assistantMessage(said), userMessage(results)}
@@ -54,48 +47,43 @@ func (s *settling) told() []string {
 
 // identify names a call towards the model: by its own id, or a made-up one where
 // upstream gave none or gave one twice.
-func (s *settling) identify(call *block) string {
+func (a *answer) identify(call *block) string {
 	if call.call == nil {
 		return ""
 	}
 	taken := call.call.id == ""
-	for i, b := range s.blocks {
+	for i, b := range a.blocks {
 		if b == call {
 			if taken {
-				return intercept.MadeUpID(s.limits.TurnID, 2*s.continuations*maxBlocks+i)
+				return intercept.MadeUpID(a.limits.TurnID, 2*a.continuations*maxBlocks+i)
 			}
 			break
 		}
-		taken = taken || b.call != nil && b.call.id == call.call.id
+		taken = taken || (b.call != nil && b.call.id == call.call.id)
 	}
 	return call.call.id
 }
 
-// remains is what the agent gets of a stream whose calls were all denied: what
-// was held with them. The end comes with the continuation.
-func (s *settling) remains() ([]byte, error) {
-	s.plan = plan{drop: s.drops, open: true}
-	out, err := s.kept.Render(s.planned)
-	if err != nil {
-		return nil, err
-	}
-	return append(out, s.closings(s.drops)...), nil
+// told is what the model reads of a call.
+func (b *block) told() string {
+	r, _ := b.Ruling()
+	return r.Told
 }
 
-// settleTurn adds what the agent has got of the current turn to the past.
-func (s *settling) settleTurn() {
-	s.text += intercept.Paragraph(s.text, s.said())
-	s.spent = intercept.AddUsage(s.spent, []byte(s.turn.usage))
-	for _, b := range s.blocks {
-		if s.drops(b) {
+// settleBody adds what the agent has got of the current body to what outlives it.
+func (a *answer) settleBody(p *intercept.Plan) {
+	a.text += intercept.Paragraph(a.text, a.said())
+	a.priorUsage = intercept.AddUsage(a.priorUsage, []byte(a.bodyState.usage))
+	for _, b := range a.blocks {
+		if !p.Reaches(&b.Unit) {
 			continue
 		}
 		raw := b.render("")
-		s.seen = append(s.seen, piece{Key: key(raw), Before: true})
-		s.thinking = thinks(raw)
-		s.base++
-		if s.upstream.Kind() == intercept.FormWhole {
-			s.whole = append(s.whole, raw)
+		a.seen = append(a.seen, piece{Key: key(raw), Before: true})
+		a.thinking = thinks(raw)
+		a.base++
+		if a.whole {
+			a.rendered = append(a.rendered, raw)
 		}
 	}
 }
@@ -103,11 +91,11 @@ func (s *settling) settleTurn() {
 // records describes what the agent did not see, for the later requests of the
 // conversation. An answer whose calls all went on unchanged in the first turn
 // needs none.
-func (s *settling) records() ([][]byte, error) {
-	if s.aborted != nil || s.failed {
+func (a *answer) records(p *intercept.Plan) ([][]byte, error) {
+	if p.Aborted != nil || a.failed {
 		return nil, nil // the run, or the answer, is over
 	}
-	rec := s.record()
+	rec := a.record(p)
 	if rec == nil {
 		return nil, nil
 	}
@@ -118,31 +106,31 @@ func (s *settling) records() ([][]byte, error) {
 	return [][]byte{raw}, nil
 }
 
-func (s *settling) record() *record {
-	rec := &record{Turns: slices.Clone(s.hidden), Pieces: slices.Clone(s.seen)}
-	rec.Seen = intercept.Seen{Turn: s.limits.TurnID, Before: s.req.ending(), Opening: intercept.Opening(s.req.opening()), Text: intercept.Squash(s.text + s.said() + s.plan.note)}
+func (a *answer) record(plan *intercept.Plan) *record {
+	rec := &record{Turns: slices.Clone(a.hidden), Pieces: slices.Clone(a.seen)}
+	rec.Seen = intercept.Seen{Turn: a.limits.TurnID, Before: a.req.ending(), Opening: intercept.Opening(a.req.opening()), Text: intercept.Squash(a.text + a.said() + plan.Notice)}
 	changed := len(rec.Turns) > 0
-	bereft := s.bereft()
-	for _, b := range s.blocks {
-		raw := b.render(s.identify(b))
-		if !s.reaches(b) {
+	denied := plan.AllDenied(a.Calls())
+	for _, b := range a.blocks {
+		raw := b.render(a.identify(b))
+		if !plan.Reaches(&b.Unit) {
 			changed = true
-			if !bereft {
+			if !denied {
 				rec.Pieces = append(rec.Pieces, piece{Raw: raw})
-				rec.Results = append(rec.Results, toolResult(s.identify(b), s.fates[b].Told))
+				rec.Results = append(rec.Results, toolResult(a.identify(b), b.told()))
 			}
 			continue
 		}
-		past := b.attempt != s.attempt && b.call == nil // the model knows nothing of it
+		past := b.attempt != a.attempt && b.call == nil // the model knows nothing of it
 		changed = changed || past
-		p := piece{Key: key(raw), Raw: raw, Before: bereft || past}
+		p := piece{Key: key(raw), Raw: raw, Before: denied || past}
 		if b.call != nil {
 			p.Raw = ""
 			seen := intercept.NewSeenCall(b.call.id, b.call.name, b.call.arguments())
-			if r := s.fates[b]; r.Fate == intercept.Edit {
+			if edited, ok := plan.Edit(&b.Unit); ok {
 				changed = true
-				seen = intercept.NewSeenCall(b.call.id, b.call.name, r.Arguments)
-				seen.Note = r.Told
+				seen = intercept.NewSeenCall(b.call.id, b.call.name, edited)
+				seen.Note = b.told()
 			}
 			rec.Calls = append(rec.Calls, seen)
 		}
@@ -151,10 +139,10 @@ func (s *settling) record() *record {
 	if !changed {
 		return nil
 	}
-	if bereft {
-		rec.Turns = append(rec.Turns, s.told()...)
+	if denied {
+		rec.Turns = append(rec.Turns, a.told()...)
 	}
-	if note := s.plan.note; note != "" {
+	if note := plan.Notice; note != "" {
 		raw := textBlock(strings.TrimSpace(note))
 		rec.Pieces = append(rec.Pieces, piece{Key: key(raw), Raw: raw})
 	}

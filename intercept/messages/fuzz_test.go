@@ -106,9 +106,6 @@ func renumbered(stream []byte) bool {
 	return starts > 1 || odd
 }
 
-// Forget is for [intercepttest.Play].
-func (a *answer) Forget() { a.shapes = shapes{} }
-
 // FuzzChunking: blocks make no difference.
 func FuzzChunking(f *testing.F) {
 	for _, s := range hostile {

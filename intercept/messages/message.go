@@ -9,8 +9,9 @@ import (
 
 // block is one block of the content as its events have built it so far.
 type block struct {
+	intercept.Unit
 	index     int // as upstream numbered it
-	attempt   int // of the answer, from 0: see [answer.splice]
+	attempt   int // of the answer, from 0: see [eventBatch.restart]
 	role      role
 	unknown   bool   // of a type that nobody knows yet
 	opened    string // as it opened
@@ -29,19 +30,27 @@ type grown struct {
 }
 
 func newBlock(o *opening, index, attempt int) *block {
-	b := &block{index: index, attempt: attempt, role: o.role, unknown: o.unknown, opened: strings.Clone(o.raw)}
-	if o.role == roleCall {
+	b := &block{Unit: intercept.Unit{Call: o.role == roleCall}, index: index, attempt: attempt, role: o.role, unknown: o.unknown, opened: strings.Clone(o.raw)}
+	if b.Of = b; o.role == roleCall {
 		b.call = newCall(o)
 	}
 	return b
 }
 
+// blockOf is the block that is a unit of the answer, nil for nil.
+func blockOf(u *intercept.Unit) *block {
+	if u == nil {
+		return nil
+	}
+	return u.Of.(*block)
+}
+
 // add takes what an event adds. It returns how many bytes are remembered of it.
 func (b *block) add(d *delta) (n int) {
 	for _, g := range d.fields {
-		n += len(g.piece.Raw)
+		n += len(g.piece.Raw) - len(`""`)
 		if d.input && b.call != nil {
-			b.call.add(intercept.Fragment(g.piece))
+			b.input(intercept.Fragment(g.piece))
 			continue
 		}
 		b.grow(g.field).text.Add([]byte(g.piece.Raw[1 : len(g.piece.Raw)-1]))

@@ -132,7 +132,9 @@ func userText(m gjson.Result) (text string, ok bool) {
 }
 
 // Answer implements [intercept.Request].
-func (r *request) Answer(limits intercept.Limits) intercept.Answer { return newAnswer(r, limits) }
+func (r *request) Answer(limits intercept.Limits) intercept.Answer {
+	return intercept.NewAnswer(newAnswer(r, limits), limits)
+}
 
 // Made implements [intercept.Request].
 func (r *request) Made() string {

@@ -9,20 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// plan describes how what was kept back goes out. The zero value is as it is, except
-// for the numbers of the blocks and for calls, which go out in canonical form.
-type plan struct {
-	drop  func(*block) bool
-	edits map[*call]string // new arguments
-	note  string           // what stands in place of the calls
-	noted bool             // the note has gone out
-	open  bool             // the message goes on: its end is left out
-}
-
-// recast returns a part of the stream changed by the plan and made to belong to
-// the message that the agent has begun to read. It is empty when nothing is left
-// of the part.
-func (a *answer) recast(part []byte, about []*block, p *plan) ([]byte, error) {
+// Rewrite implements [intercept.Codec]. Blocks are numbered as the agent counts them,
+// and calls go out in canonical form.
+func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return nil, err
@@ -30,18 +19,18 @@ func (a *answer) recast(part []byte, about []*block, p *plan) ([]byte, error) {
 	names := intercept.EventNames(part, len(payloads))
 	return intercept.RecastPart(part, payloads, func(_ int, payload []byte) (intercept.Recast, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Recast{JSON: string(payload), Hollow: p.open, Before: a.farewell(p, true)}, nil
+			return intercept.Recast{JSON: string(payload), Hollow: p.Open, Before: a.closingNotice(p, true)}, nil
 		}
 		e, err := decode(string(payload), names)
 		if err != nil {
 			return intercept.Recast{}, err
 		}
-		before := a.farewellBefore(p, e)
-		ed := edit{answer: a, plan: *p, Patch: intercept.Patch{JSON: e.raw}, about: about}
+		before := a.noticeBefore(p, e)
+		ed := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: e.raw}, units: units}
 		if ed.event(e); ed.Err != nil {
 			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", ed.Err)
 		}
-		about = ed.about
+		units = ed.units
 		r := intercept.Recast{JSON: ed.JSON, Hollow: ed.hollow, Before: before, After: ed.more}
 		if len(payloads) > 1 && !r.Hollow { // the name of the part is not that of each event in it
 			r.After = append(appendEvent(nil, gjson.Get(ed.JSON, "type").Str, ed.JSON), ed.more...)
@@ -55,16 +44,16 @@ func (a *answer) recast(part []byte, about []*block, p *plan) ([]byte, error) {
 type edit struct {
 	*answer
 	intercept.Patch
-	plan   plan
-	about  []*block // the blocks of this and the following events
-	hollow bool     // nothing is left of the event
-	more   []byte   // events that follow it
+	plan   *intercept.Plan
+	units  []*intercept.Unit // those of this and the following events
+	hollow bool              // nothing is left of the event
+	more   []byte            // events that follow it
 }
 
 // next is the block that comes next among those that the events are about.
 func (e *edit) next() *block {
-	b := e.about[0]
-	e.about = e.about[1:]
+	b := blockOf(e.units[0])
+	e.units = e.units[1:]
 	return b
 }
 
@@ -79,7 +68,7 @@ func (e *edit) event(ev *event) {
 		e.hollow = e.drops(b) || e.renders(b)
 		e.number(b, ev.index)
 	case kindMessageDelta:
-		if e.hollow = e.plan.open; !e.hollow {
+		if e.hollow = e.plan.Open; !e.hollow {
 			e.stopReason("delta.stop_reason", &ev.message)
 			e.verdicts("delta.safeguard_results")
 			e.usage()
@@ -88,20 +77,11 @@ func (e *edit) event(ev *event) {
 			}
 		}
 	case kindMessageStop:
-		e.hollow = e.plan.open
+		e.hollow = e.plan.Open
 	}
 }
 
-func (e *edit) drops(b *block) bool { return b != nil && e.plan.drop != nil && e.plan.drop(b) }
-
-// edited returns the new arguments of a block's call.
-func (e *edit) edited(b *block) (arguments string, ok bool) {
-	if b == nil || b.call == nil {
-		return "", false
-	}
-	arguments, ok = e.plan.edits[b.call]
-	return arguments, ok
-}
+func (e *edit) drops(b *block) bool { return b != nil && !e.plan.Reaches(&b.Unit) }
 
 // start is the start of the message: the agent gets one. Blocks in it go out by
 // themselves, and so does its reason to stop, because what is left of the blocks may
@@ -117,10 +97,10 @@ func (e *edit) start(m *message) {
 			e.more = append(e.more, e.call(b)...)
 			continue
 		}
-		n := e.place(b, e.plan.drop)
+		n := e.place(b, e.plan)
 		e.more = appendBlockStop(appendBlockStart(e.more, n, m.blocks[i].raw), n)
 	}
-	if !e.plan.open {
+	if !e.plan.Open {
 		e.answer.due = m.stop
 	}
 	if e.hollow = e.begun; e.hollow {
@@ -144,7 +124,7 @@ func (e *edit) content(openings []opening) (blocks []string) {
 		}
 		b.shown = true
 		if e.renders(b) {
-			blocks = append(blocks, e.wholeCall(b.call))
+			blocks = append(blocks, e.wholeCall(b))
 			continue
 		}
 		blocks = append(blocks, openings[i].raw)
@@ -171,28 +151,28 @@ func (e *edit) number(b *block, index int) {
 	if b == nil || e.hollow {
 		return
 	}
-	if n := e.place(b, e.plan.drop); n != index {
+	if n := e.place(b, e.plan); n != index {
 		e.Set("index", strconv.Itoa(n))
 	}
 }
 
 // stopReason rewrites the reason to stop of a message that has lost its calls.
 func (e *edit) stopReason(path string, m *message) {
-	if e.plan.lost(m.stop) {
+	if lostCalls(e.plan, m.stop) {
 		e.Set(path, `"end_turn"`)
 	}
 }
 
-// lost reports whether a message no longer stops for the given reason.
-func (p *plan) lost(stop string) bool {
-	return p.note != "" && (stop == "tool_use" || stop == "pause_turn")
+// lostCalls reports whether a message no longer stops for the given reason.
+func lostCalls(p *intercept.Plan, stop string) bool {
+	return p.Notice != "" && (stop == "tool_use" || stop == "pause_turn")
 }
 
 // verdicts takes out what the provider thinks of calls that the agent does not get,
 // or not as they were.
 func (e *edit) verdicts(path string) {
 	for _, b := range e.blocks {
-		if _, edited := e.edited(b); b.call == nil || b.call.id == "" || !edited && !e.drops(b) {
+		if _, edited := e.plan.Edit(&b.Unit); b.call == nil || b.call.id == "" || (!edited && !e.drops(b)) {
 			continue
 		}
 		for i := range gjson.Get(e.JSON, path).Array() {
@@ -206,13 +186,13 @@ func (e *edit) verdicts(path string) {
 
 // usage adds what earlier turns of the answer have used.
 func (e *edit) usage() {
-	if len(e.spent) > 0 {
+	if len(e.priorUsage) > 0 {
 		e.Set("usage", e.usageSum())
 	}
 }
 
 func (a *answer) usageSum() string {
-	return string(intercept.AddUsage(a.spent, []byte(a.turn.usage)))
+	return string(intercept.AddUsage(a.priorUsage, []byte(a.bodyState.usage)))
 }
 
 // overlay is usage that a message reports at its start with what it reports at

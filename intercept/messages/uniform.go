@@ -148,20 +148,20 @@ func (a *answer) inToolset(toolset gjson.Result, tool string) bool {
 // plain reports whether all readers of the stream see the event as the same one:
 // its only lines are its name, if the events before it have theirs, and one line of
 // data.
-func (p *passage) plain(e *event) bool {
-	s := sse.Parse(p.part)
-	return len(s.Data) == 1 && s.Indented == 0 && len(s.Stray) == 0 && (e.named || s.Name == nil && !p.named)
+func (p *eventBatch) plain(e *event) bool {
+	s := sse.Parse(p.part.Bytes)
+	return len(s.Data) == 1 && s.Indented == 0 && len(s.Stray) == 0 && (e.named || (s.Name == nil && !p.named))
 }
 
 // fits reports whether an event about a call is uniform.
-func (p *passage) fits(e *event, schema *intercept.Schema) bool {
+func (p *eventBatch) fits(e *event, schema *intercept.Schema) bool {
 	return p.plain(e) && schema.Fits(gjson.Parse(e.raw))
 }
 
 // opensUniform reports whether an event opens a call, in a block of its own or in
 // the content of a message, in a form that all clients read alike.
-func (p *passage) opensUniform(e *event, o *opening) bool {
-	if p.irregular {
+func (p *eventBatch) opensUniform(e *event, o *opening) bool {
+	if p.misnumber {
 		return false
 	}
 	if e.kind == kindBlockStart {
@@ -170,19 +170,8 @@ func (p *passage) opensUniform(e *event, o *opening) bool {
 	return p.fits(e, startSchema) && wholeCall.Fits(gjson.Parse(o.raw)) && gjson.Get(e.raw, "message.usage.input_tokens").Type == gjson.Number
 }
 
-// alike reports whether all clients read the calls that need a ruling alike as
-// upstream sent them.
-func (a *answer) alike() bool {
-	for _, b := range a.pending() {
-		if !a.uniform(b) {
-			return false
-		}
-	}
-	return true
-}
-
-// uniform reports whether all clients read the call of a block alike as upstream
-// sent it. Of one whose beginning has passed nothing else can be released.
-func (a *answer) uniform(b *block) bool {
-	return b.call.broken || b.call.uniform && b.ended && !a.mixed()
+// Canonical implements [intercept.Codec]. Of a call whose beginning has passed
+// nothing else can be released than what upstream sent.
+func (a *answer) Canonical(u *intercept.Unit) bool {
+	return !u.Begun() && (u.Odd || !blockOf(u).ended || a.mixed())
 }

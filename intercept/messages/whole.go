@@ -8,13 +8,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// readWhole reads an answer that is one JSON body.
-func (a *answer) readWhole(framed bool) error {
-	body, err := a.upstream.Value(framed)
-	if err != nil {
-		return err
-	}
-	m, err := decodeWhole(string(body))
+// ReadWhole implements [intercept.Codec].
+func (a *answer) ReadWhole(p *intercept.Part) error {
+	a.whole = true
+	m, err := decodeWhole(string(p.Bytes))
 	if err != nil {
 		return err
 	}
@@ -26,13 +23,13 @@ func (a *answer) readWhole(framed bool) error {
 		a.id, a.model = m.id, m.model
 	}
 	for i := range m.blocks {
-		b, err := a.open(&m.blocks[i], i)
+		b, err := a.open(p, &m.blocks[i], i)
 		if err != nil {
 			return err
 		}
 		b.ended = true
 		if b.call != nil {
-			b.call.uniform = b.call.uniform && wholeCall.Fits(gjson.Parse(b.opened))
+			b.Odd = b.Odd || !wholeCall.Fits(gjson.Parse(b.opened))
 		}
 	}
 	a.learn(m)
@@ -43,7 +40,7 @@ func (a *answer) readWhole(framed bool) error {
 // be an answer with calls; the words of an error message alone do not stop it.
 func (Dialect) Harmless(body []byte) bool {
 	lower := bytes.ToLower(body)
-	couldAnswer := bytes.Contains(lower, []byte("content")) && bytes.Contains(lower, []byte("tool_use")) || bytes.Contains(lower, []byte(`\u00`))
+	couldAnswer := (bytes.Contains(lower, []byte("content")) && bytes.Contains(lower, []byte("tool_use"))) || bytes.Contains(lower, []byte(`\u00`))
 	if !couldAnswer && !intercept.MayHoldCall(body) {
 		return true
 	}
@@ -62,29 +59,29 @@ func (Dialect) Harmless(body []byte) bool {
 	return true
 }
 
-// finishWhole renders a whole answer whose calls were changed, or that comes
-// after hidden turns.
-func (s *settling) finishWhole() ([]byte, error) {
-	m, err := decodeWhole(string(s.upstream.JSON()))
+// RewriteWhole implements [intercept.Codec].
+func (a *answer) RewriteWhole(value []byte, plan *intercept.Plan) ([]byte, error) {
+	m, err := decodeWhole(string(value))
 	if err != nil {
 		return nil, err
 	}
 	if m.failed || !m.object {
-		return s.upstream.Rest(), nil
+		return nil, nil
 	}
-	e := edit{answer: s.answer, plan: s.plan, Patch: intercept.Patch{JSON: string(s.upstream.JSON())}, about: s.blocks}
-	blocks := append([]string(nil), s.whole...)
+	e := edit{answer: a, plan: plan, Patch: intercept.Patch{JSON: string(value)}}
+	for _, b := range a.blocks {
+		e.units = append(e.units, &b.Unit)
+	}
+	blocks := append([]string(nil), a.rendered...)
 	blocks = append(blocks, e.content(m.blocks)...)
-	if s.plan.note != "" {
-		blocks = append(blocks, textBlock(s.noted(s.plan.note)))
+	if plan.Notice != "" {
+		blocks = append(blocks, textBlock(a.paragraph(plan.Notice)))
 	}
 	e.Set("content", "["+strings.Join(blocks, ",")+"]")
 	e.stopReason("stop_reason", m)
 	e.verdicts("safeguard_results")
-	if len(s.spent) > 0 {
-		e.Set("usage", s.usageSum())
-	}
-	for _, f := range []struct{ name, first, own string }{{"id", s.id, m.id}, {"model", s.model, m.model}} {
+	e.usage()
+	for _, f := range []struct{ name, first, own string }{{"id", a.id, m.id}, {"model", a.model, m.model}} {
 		if f.first != "" && f.own != "" && f.first != f.own {
 			e.Set(f.name, f.first)
 		}

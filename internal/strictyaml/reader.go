@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,10 @@ type Reader struct {
 func (r *Reader) Fail(n *yaml.Node, key, format string, args ...any) {
 	r.Errors = append(r.Errors, &Error{File: r.File, Line: n.Line, Key: key, Problem: fmt.Sprintf(format, args...)})
 }
+
+// Place returns a line as texts name it, with the last element of the file's name:
+// policy.yaml:12.
+func (r *Reader) Place(line int) string { return fmt.Sprintf("%s:%d", filepath.Base(r.File), line) }
 
 // UnknownKey is what is wrong with a key that is not known.
 func UnknownKey(known []string) string {
@@ -47,6 +52,42 @@ func (r *Reader) Members(n *yaml.Node, path string, visit func(name, value *yaml
 		lines[name.Value] = name.Line
 		visit(name, value, at)
 	}
+}
+
+// Key is one key of a mapping, and the function that reads its value.
+type Key struct {
+	Name string
+	Read func(value *yaml.Node, path string)
+}
+
+// Mapping reads a mapping whose keys are all known. Those in later are keys that this
+// version does not support yet.
+func (r *Reader) Mapping(n *yaml.Node, path string, keys []Key, later ...string) {
+	r.Members(n, path, func(name, value *yaml.Node, path string) {
+		i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name.Value })
+		switch {
+		case i >= 0:
+			keys[i].Read(value, path)
+		case slices.Contains(later, name.Value):
+			r.Fail(name, path, "is not supported yet by this version")
+		default:
+			names := make([]string, len(keys))
+			for i, k := range keys {
+				names[i] = k.Name
+			}
+			r.Fail(name, path, "%s", UnknownKey(names))
+		}
+	})
+}
+
+// Root returns the root of the only YAML document in the file, or nil if there is none.
+func (r *Reader) Root(content []byte) *yaml.Node {
+	root, err := Document(content)
+	if err != nil {
+		err.File = r.File
+		r.Errors = append(r.Errors, err)
+	}
+	return root
 }
 
 // Join returns the path of a member.
@@ -136,6 +177,16 @@ func (r *Reader) Bool(n *yaml.Node, path string) bool {
 		r.Fail(n, path, "must be true or false, and is %s", Describe(n))
 	}
 	return b
+}
+
+// SetBool returns a function that reads true or false into a variable.
+func (r *Reader) SetBool(to *bool) func(n *yaml.Node, path string) {
+	return func(n *yaml.Node, path string) { *to = r.Bool(n, path) }
+}
+
+// SetText returns a function that reads a text into a variable.
+func (r *Reader) SetText(to *string) func(n *yaml.Node, path string) {
+	return func(n *yaml.Node, path string) { *to, _ = r.Text(n, path) }
 }
 
 // Describe names what a node is, with the value of a scalar.

@@ -6,7 +6,7 @@ import (
 	"unicode"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 // Accounts are the rights that an external NATS server has to give: one account
@@ -26,26 +26,26 @@ type ReviewerUser struct {
 	Password string         `json:"password"`     // the variable that the server has it in
 	Inbox    string         `json:"inbox_prefix"` // with which their client connects
 	Consumer string         `json:"consumer"`     // of HELDCALL_REQUESTS that is theirs, if the operator makes it
-	store.Rights
+	subjects.Rights
 }
 
 // AccountsOf are the accounts for reviewers.
 func AccountsOf(all []reviewers.Reviewer) Accounts {
-	a := Accounts{Services: append(store.EveryReviewersServices(), store.ReadingServices()...), Feeds: store.Feeds(), Reviewers: []ReviewerUser{}}
-	a.Services = append(a.Services, store.ConsumerServices(store.StreamRequests, "*")...)
+	a := Accounts{Services: append(subjects.EveryReviewersServices(), subjects.ReadingServices()...), Feeds: subjects.Feeds(), Reviewers: []ReviewerUser{}}
+	a.Services = append(a.Services, subjects.ConsumerServices(subjects.StreamRequests, "*")...)
 	// With this import the server leaves JetStream's subjects in the reviewers'
 	// account alone; else it would answer them itself. Nobody is given it.
 	a.Services = append(a.Services, "$JS.API.INFO")
 	taken := map[string]bool{}
 	for _, who := range all {
-		token := store.Token(who.Name)
+		token := subjects.Token(who.Name)
 		user := ReviewerUser{Name: who.Name, Role: who.Role, Password: variable(who.Name), Inbox: "_INBOX_" + token, Consumer: token}
 		for n := 2; taken[user.Password]; n++ {
 			user.Password = fmt.Sprintf("%s_%d", variable(who.Name), n)
 		}
 		taken[user.Password] = true
-		user.Publish = append(append(store.ReviewerServices(who), store.ReadingServices()...), store.ConsumerServices(store.StreamRequests, token)...)
-		user.Subscribe = append(store.Feeds(), user.Inbox+".>")
+		user.Publish = append(append(subjects.ReviewerServices(who), subjects.ReadingServices()...), subjects.ConsumerServices(subjects.StreamRequests, token)...)
+		user.Subscribe = append(subjects.Feeds(), user.Inbox+".>")
 		a.Reviewers = append(a.Reviewers, user)
 	}
 	return a

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 // channel is how what comes over NATS came.
@@ -71,7 +71,7 @@ func (s *Service) target(subject string, needed reviewers.Role) (who reviewers.R
 	if !who.Role.Includes(needed) {
 		return who, "", &approvals.ForbiddenError{Reviewer: who.Name, Reason: fmt.Sprintf("it takes the role %s, and theirs is %s", needed, who.Role)}
 	}
-	if id, err = store.ParseToken(tokens[4]); err != nil {
+	if id, err = subjects.ParseToken(tokens[4]); err != nil {
 		return who, "", &approvals.InvalidError{Field: "subject", Reason: err.Error()}
 	}
 	return who, id, nil
@@ -85,7 +85,7 @@ func (s *Service) reviewer(token string) (reviewers.Reviewer, error) {
 		}
 		return reviewers.Reviewer{}, fmt.Errorf("%q %w; until reviewers are configured only %q decides", token, errUnknownReviewer, reviewers.LocalName)
 	}
-	name, err := store.ParseToken(token)
+	name, err := subjects.ParseToken(token)
 	if err != nil {
 		return reviewers.Reviewer{}, &approvals.InvalidError{Field: "subject", Reason: err.Error()}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Grants is what this channel needs of [approvals.GrantBook].
+// Grants is what this channel needs of [grants.Grants].
 type Grants interface {
 	Grant(id string) (approvals.Grant, error)
 	Grants(f approvals.GrantFilter) approvals.GrantPage

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 // Configured reviewers take the place of "local"; their roles hold here too. The
@@ -22,7 +22,7 @@ func TestReviewersDecideOverNATS(t *testing.T) {
 	}
 	st := startFor(t, directory)
 	r, h := st.open(t)
-	ann := store.Token("ann@example.com")
+	ann := subjects.Token("ann@example.com")
 	for _, refused := range []struct{ subject, payload, code string }{
 		{"heldcall.v1.decide.local." + r.ID, `{"action":"approve"}`, "unknown_reviewer"},
 		{"heldcall.v1.decide.bob." + r.ID, `{"action":"approve"}`, "unknown_reviewer"},

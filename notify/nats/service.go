@@ -7,7 +7,7 @@
 // A decision is answered with the request as it then stands, a signal with the
 // run, either with {"code", "message"} when it was not taken. The reviewer is
 // the token in the subject: NATS permissions say who may publish on it. Tokens
-// of runs are written as store.Token says.
+// of runs are written as subjects.Token writes them.
 //
 // The micro service "heldcall" lists and reads what there is; its endpoints are
 // heldcall.v1.svc.{requests,runs,grants}.{list,get} and heldcall.v1.svc.grants.preview.
@@ -37,7 +37,7 @@ const (
 	queryTimeout   = 5 * time.Second
 )
 
-// Gate is what this channel needs of [approvals.Gate].
+// Gate is what this channel needs of [gate.Gate].
 type Gate interface {
 	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
 	Request(ctx context.Context, id string) (approvals.Request, error)

@@ -14,8 +14,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
@@ -26,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // stack is a store that listens for bots, a gate and the service on it.
 type stack struct {
 	store *store.Store
-	gate  *approvals.Gate
+	gate  *gate.Gate
 	bot   *natsgo.Conn
 }
 
@@ -47,8 +50,8 @@ func startFor(t *testing.T, who *reviewers.Directory) stack {
 			t.Error(err)
 		}
 	})
-	book := approvals.NewGrantBook(approvals.GrantBookOptions{Store: s, Judge: anyGrant{}})
-	g := approvals.NewGate(approvals.GateOptions{Store: s, Grants: book})
+	book := grants.New(grants.Options{Store: s.ForGrants(), Judge: anyGrant{}})
+	g := gate.New(gate.Options{Store: s.ForGate(), Grants: book})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, run := range []func(context.Context) error{book.Run, g.Run} {
@@ -87,7 +90,7 @@ func dial(t *testing.T, s *store.Store, options ...natsgo.Option) *natsgo.Conn {
 	return conn
 }
 
-func (st stack) open(t *testing.T) (approvals.Request, *approvals.Hold) {
+func (st stack) open(t *testing.T) (approvals.Request, *gate.Hold) {
 	t.Helper()
 	h, err := st.gate.Open(t.Context(), []approvals.Request{{
 		Kind:      approvals.KindPermission,
@@ -155,7 +158,7 @@ func TestDecide(t *testing.T) {
 func TestSignal(t *testing.T) {
 	st := start(t)
 	_, h := st.open(t)
-	subject := "heldcall.v1.signal.local." + store.Token("run.1")
+	subject := "heldcall.v1.signal.local." + subjects.Token("run.1")
 	if run := ask(t, st.bot, subject, `{"action":"pause_run"}`); run["state"] != "paused" || run["known"] != true {
 		t.Fatalf("reply %v", run)
 	}
@@ -194,7 +197,7 @@ func TestMicroService(t *testing.T) {
 	if got := ask(t, st.bot, "heldcall.v1.svc.requests.get", `{"id":"x"}`); got["code"] != "unknown_request" {
 		t.Fatalf("get %v", got)
 	}
-	ask(t, st.bot, "heldcall.v1.signal.local."+store.Token("run.1"), `{"action":"pause_run"}`)
+	ask(t, st.bot, "heldcall.v1.signal.local."+subjects.Token("run.1"), `{"action":"pause_run"}`)
 	if got := ask(t, st.bot, "heldcall.v1.svc.runs.get", `{"id":"run.1"}`); got["state"] != "paused" {
 		t.Fatalf("run %v", got)
 	}
@@ -234,7 +237,7 @@ func TestBotReadsStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "heldcall.v1.requests." + store.Token("acme corp") + ".permission." + r.ID
+	want := "heldcall.v1.requests." + subjects.Token("acme corp") + ".permission." + r.ID
 	if msg.Subject() != want {
 		t.Errorf("subject %s, want %s", msg.Subject(), want)
 	}
@@ -305,7 +308,7 @@ func TestPromise4_BotsCannotWriteState(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(200 * time.Millisecond) // for what must not happen
-	stored, err := st.store.GetRequest(t.Context(), r.ID)
+	stored, err := st.store.Requests.GetRequest(t.Context(), r.ID)
 	if err != nil {
 		t.Fatalf("the record was overwritten: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/internal/fakeslack"
 	"github.com/heldcall/heldcall/notify"
@@ -22,15 +23,15 @@ import (
 type load struct {
 	workspace
 	t    *testing.T
-	gate *approvals.Gate
+	gate *gate.Gate
 }
 
 func newLoad(t *testing.T, group notify.Group) *load {
 	t.Helper()
 	l := &load{workspace: newWorkspace(t), t: t}
-	s, gate, closed := notifytest.OpenGate(t, store.Options{Dir: t.TempDir()}, approvals.GateOptions{})
+	s, gate, closed := notifytest.OpenGate(t, store.Options{Dir: t.TempDir()}, gate.Options{})
 	l.gate = gate
-	d, err := notify.New(notify.Options{Store: s, Requests: gate, Channels: []notify.Setup{{Name: "slack", Channel: l.channel, Threads: true, Group: group}}})
+	d, err := notify.New(notify.Options{Store: s.Deliveries, Requests: gate, Channels: []notify.Setup{{Name: "slack", Channel: l.channel, Threads: true, Group: group}}})
 	if err != nil {
 		t.Fatal(err)
 	}

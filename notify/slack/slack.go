@@ -32,7 +32,7 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// Gate is what this channel needs of [approvals.Gate].
+// Gate is what this channel needs of [gate.Gate].
 type Gate interface {
 	Request(ctx context.Context, id string) (approvals.Request, error)
 	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)

@@ -28,7 +28,7 @@ type Notes interface {
 	LinkKey(ctx context.Context, channel string, fresh []byte) ([]byte, error)
 }
 
-// Gate is where decisions go. [approvals.Gate] implements it.
+// Gate is where decisions go. [gate.Gate] implements it.
 type Gate interface {
 	Request(ctx context.Context, id string) (approvals.Request, error)
 	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)

@@ -21,7 +21,7 @@ var bob = reviewers.Reviewer{Name: "bob", User: "bob", Role: reviewers.RoleRevie
 func (s *stage) links(who reviewers.Reviewer) *Links {
 	return NewLinks(LinkOptions{
 		Channel: "hook", Path: "/hooks/hook", Reviewer: func() (reviewers.Reviewer, bool) { return who, who.Name != "" },
-		Gate: s.gate, Notes: s.store, Log: slog.New(slog.DiscardHandler),
+		Gate: s.gate, Notes: s.store.Deliveries, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -194,11 +194,11 @@ func TestTheKeyOfLinksOutlivesRecords(t *testing.T) {
 	t.Cleanup(func() { s.close() })
 	r := approvals.Request{ID: "r", ExpiresAt: time.Now().Add(time.Hour)}
 	link := s.link(s.links(bob), r)
-	if _, err := s.store.PutNote(t.Context(), "hook", "later", []byte("x"), 0); err != nil {
+	if _, err := s.store.Deliveries.PutNote(t.Context(), "hook", "later", []byte("x"), 0); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
-		_, revision, err := s.store.Note(t.Context(), "hook", "later")
+		_, revision, err := s.store.Deliveries.Note(t.Context(), "hook", "later")
 		if err != nil {
 			t.Fatal(err)
 		}

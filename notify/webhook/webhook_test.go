@@ -18,6 +18,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/notifytest"
@@ -192,7 +193,7 @@ type stage struct {
 	dir   string
 	keep  time.Duration // for how long records are kept; 0: as the store has it
 	store *store.Store
-	gate  *approvals.Gate
+	gate  *gate.Gate
 	close func()
 }
 
@@ -205,7 +206,7 @@ func newStage(t *testing.T) *stage {
 
 func (s *stage) open() {
 	s.t.Helper()
-	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir, Retention: s.keep}, approvals.GateOptions{NoSelfApproval: true})
+	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir, Retention: s.keep}, gate.Options{NoSelfApproval: true})
 }
 
 func (s *stage) ask(change func(*approvals.Request)) approvals.Request {
@@ -213,7 +214,7 @@ func (s *stage) ask(change func(*approvals.Request)) approvals.Request {
 	return s.hold(change).Requests()[0]
 }
 
-func (s *stage) hold(change func(*approvals.Request)) *approvals.Hold {
+func (s *stage) hold(change func(*approvals.Request)) *gate.Hold {
 	s.t.Helper()
 	r := notifytest.Request(1)
 	r.ID, r.CreatedAt, r.ExpiresAt = "", time.Time{}, time.Now().Add(time.Hour)
@@ -240,7 +241,7 @@ func TestNothingIsLostOverAFlappingReceiver(t *testing.T) {
 		taken[r.headers[nth].Get("webhook-id")]++
 		return http.StatusOK
 	}
-	d, err := notify.New(notify.Options{Store: s.store, Requests: s.gate, Channels: []notify.Setup{{Name: "hook", Channel: r.channel, EachEvent: true}}})
+	d, err := notify.New(notify.Options{Store: s.store.Deliveries, Requests: s.gate, Channels: []notify.Setup{{Name: "hook", Channel: r.channel, EachEvent: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type Store interface {
 	WatchSubscriptions(ctx context.Context, changed func(reviewers.Subscription), gone func(id string), loaded func()) error
 }
 
-// Gate is what this package needs of [approvals.Gate].
+// Gate is what this package needs of [gate.Gate].
 type Gate interface {
 	CanApprove(r *approvals.Request, d approvals.Decision) bool
 }

@@ -55,7 +55,7 @@ func open(t *testing.T, dir string, change ...func(*webpush.Options)) *desk {
 	}
 	d := &desk{t: t, log: &bytes.Buffer{}}
 	o := webpush.Options{
-		Store: s, Gate: groups{}, Contact: "ops@example.com", Private: true, Log: slog.New(slog.NewTextHandler(d.log, nil)),
+		Store: s.Push, Gate: groups{}, Contact: "ops@example.com", Private: true, Log: slog.New(slog.NewTextHandler(d.log, nil)),
 		Reviewer:   func(name string) (reviewers.Reviewer, bool) { r, ok := people[name]; return r, ok },
 		HoldsToken: func(name string) bool { return name != "cyd" }, Rights: "today's",
 	}

@@ -17,6 +17,7 @@ type judgedCall struct {
 	verdict policy.Verdict
 	ruling  intercept.Ruling
 	outcome approvals.Outcome
+	policy  string             // that judged it: see [approvals.Details]
 	again   bool               // a person has denied an equal call before
 	charge  policy.Charge      // what it has used up of limits
 	request *approvals.Request // in its final state, nil if people were not asked

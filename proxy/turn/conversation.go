@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -80,9 +81,9 @@ func (c *conversation) read() (refusal *intercept.Error) {
 func (c *conversation) judge() Judge { return c.engine.Judge(c.request.Client) }
 
 // origin is what the judge reads about a call beside the call itself.
-func (c *conversation) origin() Origin {
+func (c *conversation) origin() judge.Origin {
 	who := c.identity()
-	return Origin{
+	return judge.Origin{
 		Principal: who.Principal, Session: who.Session, Run: who.Run, Turn: c.request.Turn, Model: who.Model, Dialect: c.request.Dialect.Name(),
 		At: time.Now(),
 	}

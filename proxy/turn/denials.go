@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -16,7 +17,7 @@ import (
 type denied struct {
 	denialOf
 	Count int `json:"count,omitempty"` // calls that a rule or a person denied
-	// Notes are those of the reviewers, by the [Key] of the call that they denied.
+	// Notes are those of the reviewers, by the [judge.Key] of the call that they denied.
 	Notes map[string]string `json:"notes,omitempty"`
 }
 
@@ -172,7 +173,7 @@ func deniedAmong(calls []*judgedCall) denied {
 		now.Count++
 		if byPerson && !j.again && len(now.Notes) < maxDeniedNotes {
 			d, _ := j.decision()
-			now.Notes[Key(j.call)] = excerpt(d.Note)
+			now.Notes[judge.Key(j.call)] = excerpt(d.Note)
 		}
 	}
 	return now

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -77,7 +78,7 @@ func TestDenialsAreLoadedAgain(t *testing.T) {
 	if refusal := second.load(t.Context()); refusal != nil {
 		t.Fatal(refusal)
 	}
-	want := map[string]string{Key(intercept.Call{Name: "bash", Arguments: `{ "a":1 }`}): "no"}
+	want := map[string]string{judge.Key(intercept.Call{Name: "bash", Arguments: `{ "a":1 }`}): "no"}
 	if second.before.Count != 2 || !cmp.Equal(second.before.Notes, want) {
 		t.Errorf("loaded %+v", second.before)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/intercept"
@@ -151,8 +153,8 @@ func answerTo(e intercept.Envelope, a scripted.Answer) canned {
 	return c
 }
 
-// gate is a gate without people.
-type gate struct {
+// stubGate is a gate without people.
+type stubGate struct {
 	Stateless
 	states map[string]approvals.RunState
 	at     time.Time // when runs were steered
@@ -160,19 +162,19 @@ type gate struct {
 	events []approvals.Event
 }
 
-func (g *gate) Steered() bool { return len(g.states) > 0 }
-func (g *gate) RunState(run string) approvals.RunState {
+func (g *stubGate) Steered() bool { return len(g.states) > 0 }
+func (g *stubGate) RunState(run string) approvals.RunState {
 	if s, ok := g.states[run]; ok {
 		return s
 	}
 	return approvals.RunRunning
 }
-func (g *gate) LookUp(run string) (approvals.Run, bool) {
+func (g *stubGate) LookUp(run string) (approvals.Run, bool) {
 	_, ok := g.states[run]
 	return approvals.Run{UpdatedAt: g.at}, ok
 }
 
-func (g *gate) Record(_ context.Context, events ...approvals.Event) error {
+func (g *stubGate) Record(_ context.Context, events ...approvals.Event) error {
 	g.events = append(g.events, events...)
 	return g.failed
 }
@@ -211,14 +213,14 @@ func (s *records) DropTurn(_ context.Context, session, _ string) error {
 // bench is an engine with what a test looks at.
 type bench struct {
 	*Engine
-	gate  *gate
+	gate  *stubGate
 	store *records
 }
 
 // newBench makes an engine with a policy and without people.
 func newBench(t *testing.T, rules string) *bench {
 	t.Helper()
-	b := &bench{gate: &gate{}, store: &records{kept: map[string][][]byte{}}}
+	b := &bench{gate: &stubGate{}, store: &records{kept: map[string][][]byte{}}}
 	b.Engine = NewEngine(options(t, rules, b.gate, b.store))
 	return b
 }
@@ -229,28 +231,28 @@ func options(t *testing.T, rules string, g Gate, s Store) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counter := NewCounter()
+	judged := judge.NewRules(parsed)
 	return Options{
 		Limits: Limits{MaxBody: 1 << 20, MaxContinuations: 3, Keepalive: 5 * time.Millisecond, AbortRest: time.Minute},
 		Gate:   g, Store: s, Dialects: []intercept.Dialect{chat.Dialect{}},
-		Judge:       func(string) Judge { return RulesJudge{parsed, counter} },
+		Judge:       func(string) Judge { return judged },
 		KeepAnswers: true, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
 // newGate starts a real gate on a real store.
-func newGate(t *testing.T) (*approvals.Gate, *store.Store) {
+func newGate(t *testing.T) (*gate.Gate, *store.Turns) {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Listen: "-"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := approvals.NewGate(approvals.GateOptions{Store: s})
+	g := gate.New(gate.Options{Store: s.ForGate()})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = g.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait(); s.Close() })
-	return g, s
+	return g, s.Turns
 }
 
 // chatRequest is a request of chat.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -95,19 +95,18 @@ func (r *review) cancel(ctx context.Context, reason string) {
 	}
 }
 
-// decide turns what people decided into rulings. Rules are asked once more: they may be
-// newer than the request, and the gate does not know with which key an edited call came.
+// decide turns what people decided into rulings.
 func (r *review) decide() error {
 	hold := r.hold
 	r.hold = nil
 	if err := hold.Err(); err != nil {
 		return err
 	}
-	judge, requests := r.conversation.judge(), hold.Requests()
+	rules, requests := r.conversation.judge(), hold.Requests()
 	r.spans.Answered(requests)
 	for i, j := range r.asked {
 		j.request = &requests[i]
-		r.decideCall(j, judge)
+		r.decideCall(j, rules)
 	}
 	for _, j := range r.asked {
 		if j.ruling.Fate == intercept.Abort {
@@ -120,14 +119,14 @@ func (r *review) decide() error {
 }
 
 // decideCall makes a ruling of the final state of one request.
-func (r *review) decideCall(j *judgedCall, judge Judge) {
+func (r *review) decideCall(j *judgedCall, rules Judge) {
 	d, _ := j.decision()
 	if d.DecidedAt.After(r.decided) {
 		r.decided = d.DecidedAt
 	}
 	switch j.request.Status {
 	case approvals.StatusApproved:
-		r.approved(j, d, judge)
+		r.approved(j, d, rules)
 	case approvals.StatusDenied:
 		j.deny(approvals.OutcomeDeniedByPerson, d.Note, intercept.DeniedByPerson(j.call.Name, d.Note))
 		if d.Action == approvals.ActionAbortRun {
@@ -140,46 +139,24 @@ func (r *review) decideCall(j *judgedCall, judge Judge) {
 	}
 }
 
-// approved releases a call that people approved, unless rules deny it now.
-func (r *review) approved(j *judgedCall, d approvals.Decision, judge Judge) {
-	c := j.shown()
-	outcome := approvals.OutcomeAllowedByPerson
-	fate := intercept.Release
-	told := ""
-	switch {
-	case d.Action == approvals.ActionModifyArgs:
-		c.Arguments = editedText(c, d)
-		outcome, fate, told = approvals.OutcomeModified, intercept.Edit, intercept.ArgumentsChanged(c.Name, d.Note)
-	case d.ReviewerID == approvals.ReviewerTimeout:
-		outcome = approvals.OutcomeAllowedByTimeout
-	}
-	v := judge.Verdict(r.conversation.origin(), c)
-	refused := v.Action == policy.Deny
-	if !refused && fate == intercept.Edit && j.request.Widened(&d, v.Wants()) != nil {
-		refused, v.Reason = true, "With the arguments that a reviewer has given it, other reviewers decide it."
-	}
-	if refused {
-		j.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(c.Name, v.Reason))
+// approved releases a call that people approved. Rules may be newer than the request, so
+// the call is judged again; an edit was judged before the reviewer was answered.
+func (r *review) approved(j *judgedCall, d approvals.Decision, rules Judge) {
+	if d.Action == approvals.ActionModifyArgs {
+		j.rule(intercept.Edit, approvals.OutcomeModified, intercept.ArgumentsChanged(j.call.Name, d.Note))
+		j.ruling.Arguments = judge.ArgumentsText(d.ModifiedArgs)
 		return
 	}
-	j.rule(fate, outcome, told)
-	j.ruling.Arguments = c.Arguments
-	if fate == intercept.Release {
-		j.rewrite()
+	if v := rules.Verdict(r.conversation.origin(), j.shown()); v.Action == policy.Deny {
+		j.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(j.call.Name, v.Reason))
+		return
 	}
-}
-
-// editedText is the text of the edited arguments as the agent gets it. Those of a
-// free-text tool are a JSON string in the decision.
-func editedText(c intercept.Call, d approvals.Decision) string {
-	if !c.FreeText {
-		return string(d.ModifiedArgs)
+	outcome := approvals.OutcomeAllowedByPerson
+	if d.ReviewerID == approvals.ReviewerTimeout {
+		outcome = approvals.OutcomeAllowedByTimeout
 	}
-	text, err := jsontext.AppendUnquote(nil, d.ModifiedArgs)
-	if err != nil {
-		return string(d.ModifiedArgs)
-	}
-	return string(text)
+	j.rule(intercept.Release, outcome, "")
+	j.rewrite()
 }
 
 // judge judges the calls of the complete answer.

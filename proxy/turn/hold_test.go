@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/internal/scripted"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
@@ -121,7 +122,7 @@ func TestAskFailsClosed(t *testing.T) {
 }
 
 // signal steers the run r1.
-func signal(t *testing.T, g *approvals.Gate, action approvals.SignalAction) {
+func signal(t *testing.T, g *gate.Gate, action approvals.SignalAction) {
 	t.Helper()
 	if _, err := g.Signal(t.Context(), approvals.Signal{RunID: "r1", Action: action, ReviewerID: "ann"}); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
@@ -109,9 +110,9 @@ type Response interface {
 	Close()
 }
 
-// Gate asks people and writes the audit log. [approvals.Gate] has these methods.
+// Gate asks people and writes the audit log. [gate.Gate] has these methods.
 type Gate interface {
-	Open(ctx context.Context, requests []approvals.Request) (*approvals.Hold, error)
+	Open(ctx context.Context, requests []approvals.Request) (*gate.Hold, error)
 	Record(ctx context.Context, events ...approvals.Event) error
 	RunState(id string) approvals.RunState
 	LookUp(id string) (approvals.Run, bool)
@@ -119,7 +120,7 @@ type Gate interface {
 	AwaitResume(ctx context.Context, id string) error
 }
 
-// Hold is the wait for the requests of a turn. [approvals.Hold] implements it.
+// Hold is the wait for the requests of a turn. [gate.Hold] implements it.
 type Hold interface {
 	// Done is closed when every request is final, or when Err is not nil.
 	Done() <-chan struct{}

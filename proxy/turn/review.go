@@ -62,10 +62,10 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 	if refusal := r.denials.load(ctx); refusal != nil {
 		return refusal
 	}
-	judge := r.conversation.judge()
+	rules := r.conversation.judge()
 	for _, c := range calls {
-		one := judge.Judge(r.conversation.origin(), c, r.denials.before.Notes)
-		j := &judgedCall{call: c, verdict: one.Verdict, again: one.DeniedBefore, charge: one.Charge}
+		one := rules.Judge(r.conversation.origin(), c, r.denials.before.Notes)
+		j := &judgedCall{call: c, verdict: one.Verdict, policy: one.Policy, again: one.DeniedBefore, charge: one.Charge}
 		r.calls = append(r.calls, j)
 		r.engine.metrics.verdict(j.verdict.Said())
 		r.logShadowed(j)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -39,7 +40,7 @@ func TestJudgeCalls(t *testing.T) {
 			r, call := newReview(t, b), intercept.Call{ID: "call_1", Name: tt.call, Arguments: `{"a":1}`}
 			r.conversation.request.Run = "r1"
 			if tt.denied {
-				text, err := json.Marshal(denied{denialOf: r.denials.own(), Count: 1, Notes: map[string]string{Key(call): "no"}})
+				text, err := json.Marshal(denied{denialOf: r.denials.own(), Count: 1, Notes: map[string]string{judge.Key(call): "no"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -109,8 +110,8 @@ func TestDecideCall(t *testing.T) {
 		outcome   approvals.Outcome
 		arguments string
 	}{
-		"approved":             {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove, ReviewerID: "ann"}), fate: intercept.Release, outcome: approvals.OutcomeAllowedByPerson, arguments: `{"a":1}`},
-		"approved by timeout":  {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove, ReviewerID: approvals.ReviewerTimeout}), fate: intercept.Release, outcome: approvals.OutcomeAllowedByTimeout, arguments: `{"a":1}`},
+		"approved":             {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove, ReviewerID: "ann"}), fate: intercept.Release, outcome: approvals.OutcomeAllowedByPerson},
+		"approved by timeout":  {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove, ReviewerID: approvals.ReviewerTimeout}), fate: intercept.Release, outcome: approvals.OutcomeAllowedByTimeout},
 		"edited":               {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: edited}), fate: intercept.Edit, outcome: approvals.OutcomeModified, arguments: `{"a":2}`},
 		"edited free text":     {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(`"hi"`)}), freeText: true, fate: intercept.Edit, outcome: approvals.OutcomeModified, arguments: `hi`},
 		"a rule denies it now": {rules: denyAll, request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove}), fate: intercept.Deny, outcome: approvals.OutcomeDeniedByRule},

@@ -44,6 +44,7 @@ type Snapshot struct {
 type callState struct {
 	Call    intercept.Call
 	Verdict policy.Verdict // without limits and the text of a denial
+	Policy  string         // that judged it
 	Ruling  intercept.Ruling
 	Outcome approvals.Outcome
 	Again   bool
@@ -153,7 +154,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	for _, j := range r.calls {
 		v := j.verdict
 		v.Limits, v.Denial = nil, nil
-		s.Calls = append(s.Calls, callState{j.call, v, j.ruling, j.outcome, j.again, r.isAsked(j), j.request})
+		s.Calls = append(s.Calls, callState{j.call, v, j.policy, j.ruling, j.outcome, j.again, r.isAsked(j), j.request})
 	}
 	return s, nil
 }
@@ -260,7 +261,7 @@ func (r *review) restore(s *Snapshot, hold Hold) {
 	r.denials.before, r.denials.any = s.Before, s.Denied
 	judge := r.conversation.judge()
 	for _, one := range s.Calls {
-		j := &judgedCall{call: one.Call, verdict: one.Verdict, ruling: one.Ruling, outcome: one.Outcome, again: one.Again, request: one.Request}
+		j := &judgedCall{call: one.Call, verdict: one.Verdict, policy: one.Policy, ruling: one.Ruling, outcome: one.Outcome, again: one.Again, request: one.Request}
 		// The text of a denial is not in the snapshot: rules have it.
 		if v := judge.Verdict(r.conversation.origin(), j.call); v.Rule == j.verdict.Rule {
 			j.verdict.Denial = v.Denial

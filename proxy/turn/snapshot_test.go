@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/intercept/messages"
 	"github.com/heldcall/heldcall/intercept/responses"
@@ -71,7 +72,7 @@ func copied(t *testing.T, turn *Turn) *Snapshot {
 }
 
 // decide answers the one pending request.
-func decide(t *testing.T, g *approvals.Gate, d approvals.Decision) {
+func decide(t *testing.T, g *gate.Gate, d approvals.Decision) {
 	t.Helper()
 	page, err := g.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending})
 	if err != nil || len(page.Items) != 1 {

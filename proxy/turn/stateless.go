@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 )
 
 // Stateless is a [Gate] and a [Store] that keep nothing: for the canary, which must leave
@@ -11,7 +12,7 @@ import (
 type Stateless struct{}
 
 // Open fails: a request that is not kept could not be decided.
-func (Stateless) Open(context.Context, []approvals.Request) (*approvals.Hold, error) {
+func (Stateless) Open(context.Context, []approvals.Request) (*gate.Hold, error) {
 	return nil, approvals.ErrStoreUnavailable
 }
 

@@ -1,5 +1,5 @@
 // Package contract writes what heldcall says over NATS as an AsyncAPI 3.0 document:
-// the subjects of [store] and [nats.Endpoints], and the Go types that go over them.
+// the subjects of [subjects] and [nats.Endpoints], and the Go types that go over them.
 // docs/asyncapi.yaml is it; `make contract` writes the file anew.
 package contract
 
@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/internal/schema"
 	"github.com/heldcall/heldcall/notify/nats"
 )
@@ -22,8 +22,8 @@ type object = schema.Object
 // Document is the contract.
 func Document() object {
 	w := &writer{types: schema.New(), channels: object{}, operations: object{}, messages: object{}, replies: object{}}
-	w.tells("requests", store.RequestSubject, store.StreamRequests, "A new request, once.", reflect.TypeFor[approvals.Request]())
-	events := w.tells("events", store.EventSubject, store.StreamEvents, "An entry of the audit log.", reflect.TypeFor[approvals.Event]())
+	w.tells("requests", subjects.Request, subjects.StreamRequests, "A new request, once.", reflect.TypeFor[approvals.Request]())
+	events := w.tells("events", subjects.Event, subjects.StreamEvents, "An entry of the audit log.", reflect.TypeFor[approvals.Event]())
 	events["parameters"].(object)["id"] = object{"description": "Of the grant or the request that it is about, else of the run, else of the event itself."}
 	for _, e := range nats.Endpoints() {
 		w.answers(e)

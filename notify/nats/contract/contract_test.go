@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/tidwall/gjson"
 
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/internal/written"
 	"github.com/heldcall/heldcall/notify/nats"
 	"github.com/heldcall/heldcall/notify/nats/contract"
@@ -193,7 +193,7 @@ func TestWordsAndContractAgree(t *testing.T) {
 // Whatever the contract has is shared with whom it is for, and nothing is shared that
 // it does not have.
 func TestRightsAreThoseOfTheContract(t *testing.T) {
-	given := slices.Concat(store.Feeds(), store.ReadingServices(), store.EveryReviewersServices())
+	given := slices.Concat(subjects.Feeds(), subjects.ReadingServices(), subjects.EveryReviewersServices())
 	used := map[string]bool{}
 	for _, channel := range load(t).Channels {
 		if channel.Address == "" {

@@ -1,0 +1,112 @@
+// Package approvalstest has the set-up of tests of approvals: a store with its own
+// embedded server, running gates and grants, requests, and the events in the log.
+package approvalstest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/store"
+)
+
+// Store is an open store as gate and grants see it.
+type Store struct {
+	store.GateStore
+	*store.Grants
+	Turns *store.Turns
+}
+
+// OpenStore opens a store with its embedded server in a folder, until the end of the test.
+func OpenStore(t testing.TB, dir string) Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return Store{s.ForGate(), s.Grants, s.Turns}
+}
+
+// RunGate returns a gate that is ready and runs until the end of the test.
+func RunGate(t testing.TB, o gate.Options) *gate.Gate {
+	t.Helper()
+	g := gate.New(o)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := g.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	Await(t, g.Ready(), "the gate to be ready")
+	return g
+}
+
+// Await waits until a channel is closed, and fails the test after two minutes.
+func Await(t testing.TB, c <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("waited in vain for %s", what)
+	}
+}
+
+// Eventually waits until a condition is true, and fails the test after two minutes.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for start := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(start) > 2*time.Minute {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// Open opens a hold for requests.
+func Open(t testing.TB, g *gate.Gate, requests ...approvals.Request) *gate.Hold {
+	t.Helper()
+	h, err := g.Open(t.Context(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// EventsOf returns the events of a request in the audit log, which it verifies.
+func EventsOf(t testing.TB, s Store, id string) []approvals.Event {
+	t.Helper()
+	var events []approvals.Event
+	_, err := audit.Verify(func(yield func(audit.Entry, error) bool) {
+		for entry, err := range s.Entries(t.Context(), 1) {
+			if entry.Event.RequestID == id {
+				events = append(events, entry.Event)
+			}
+			if !yield(entry, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// EventTypes returns the types of events.
+func EventTypes(events []approvals.Event) []approvals.EventType {
+	var types []approvals.EventType
+	for _, e := range events {
+		types = append(types, e.Type)
+	}
+	return types
+}

@@ -1,0 +1,26 @@
+package approvals
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// What was planned for a time is done at that time, also where the clock has gone back
+// a little since; what is planned for later is not.
+func TestEscalationByTheTimeItWasPlannedFor(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, c := range map[string]struct {
+		now, due time.Time
+		want     bool
+	}{
+		"on time":                  {at, at, true},
+		"the clock has gone back":  {at.Add(-time.Second), at, true},
+		"planned for another time": {at.Add(-time.Second), at.Add(-time.Second), false},
+	} {
+		r := Request{Status: StatusPending, Reviewers: []string{"dba"}, RequiredApprovals: 1, Details: Details{Escalation: &Escalation{At: at, To: []string{"oncall"}}}}
+		if did := r.Escalate(c.now, c.due); did != c.want || slices.Contains(r.Reviewers, "oncall") != c.want {
+			t.Errorf("%s: %t, asked are %q", name, did, r.Reviewers)
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/approvalstest"
+	"github.com/heldcall/heldcall/approvals/gate"
+)
+
+// A gate whose process dies between a decision and its event leaves a log that
+// lacks it; the next start adds it, once.
+func TestPromise4_RecordedFirst_MissingEventIsAddedAtStart(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	var down atomic.Bool
+	dying := &faulty{Store: s, appendFails: down.Load, publishFails: down.Load}
+	id := func() string {
+		g := gate.New(gate.Options{Store: dying}) // never runs: nothing is retried
+		h := approvalstest.Open(t, g, approvalstest.Request("x"))
+		down.Store(true)
+		id := h.Requests()[0].ID
+		if r, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionDeny, ReviewerID: "bob", Note: "why"}); err != nil || r.Status != approvals.StatusDenied {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		approvalstest.Await(t, h.Done(), "the hold: the decision is durable")
+		return id
+	}()
+	if got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, id)); len(got) != 1 {
+		t.Fatalf("before the restart: %v", got)
+	}
+	for range 2 { // two replicas find it missing at the same time
+		approvalstest.RunGate(t, gate.Options{Store: s})
+	}
+	approvalstest.Eventually(t, "the event is in the log", func() bool { return len(approvalstest.EventsOf(t, s, id)) > 1 })
+	approvalstest.RunGate(t, gate.Options{Store: s})
+	time.Sleep(100 * time.Millisecond) // for what must not happen
+	events := approvalstest.EventsOf(t, s, id)
+	want := []approvals.EventType{approvals.EventApprovalRequired, approvals.EventApprovalDecision}
+	if diff := cmp.Diff(want, approvalstest.EventTypes(events)); diff != "" {
+		t.Fatal(diff)
+	}
+	if e := events[1]; e.ReviewerID != "bob" || e.Note != "why" || e.Action != approvals.ActionDeny {
+		t.Fatalf("the event says %+v", e)
+	}
+}
+
+// A replica that dies inside Open leaves a request that nobody was told of.
+func TestPromise4_RecordedFirst_UntoldRequestIsToldByAnother(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	ctx := t.Context()
+	r := approvalstest.Request("x")
+	r.ID, r.Status = "01M7YQ38SZD730M2NG76HCR132", approvals.StatusPending
+	r.CreatedAt, r.ExpiresAt = time.Now().UTC(), time.Now().UTC().Add(time.Hour)
+	if _, err := s.CreateRequest(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	published := make(chan string, 10)
+	approvalstest.RunGate(t, gate.Options{Store: &publishSpy{s, published}})
+	select {
+	case id := <-published:
+		if id != r.ID {
+			t.Fatal(id)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("nobody was told")
+	}
+	if got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, r.ID)); !cmp.Equal(got, []approvals.EventType{approvals.EventApprovalRequired}) {
+		t.Fatalf("events %v", got)
+	}
+}
+
+type publishSpy struct {
+	approvals.Store
+	published chan<- string
+}
+
+func (p *publishSpy) PublishRequest(ctx context.Context, r approvals.Request) error {
+	err := p.Store.PublishRequest(ctx, r)
+	p.published <- r.ID
+	return err
+}
+
+func TestPromise3_FailClosed_OpenThatCannotBeRecorded(t *testing.T) {
+	for name, fault := range map[string]func(*faulty, func() bool){
+		"create":  func(f *faulty, now func() bool) { f.createFails = now },
+		"event":   func(f *faulty, now func() bool) { f.appendFails = now },
+		"publish": func(f *faulty, now func() bool) { f.publishFails = now },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := approvalstest.OpenStore(t, t.TempDir())
+			f := &faulty{Store: s}
+			g := approvalstest.RunGate(t, gate.Options{Store: f})
+			var calls atomic.Int32
+			fault(f, func() bool { return calls.Add(1) == 1 }) // the first of two fails
+			h, err := g.Open(t.Context(), []approvals.Request{approvalstest.Request("a"), approvalstest.Request("b")})
+			if h != nil || !errors.Is(err, approvals.ErrStoreUnavailable) {
+				t.Fatalf("%v, %v", h, err)
+			}
+			approvalstest.Eventually(t, "nothing is pending", func() bool {
+				page, err := g.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending})
+				return err == nil && len(page.Items) == 0
+			})
+			page, err := g.Requests(t.Context(), approvals.Filter{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page.Items {
+				if r.Status != approvals.StatusCancelled || r.Details.CancelReason != approvals.CancelNotRecorded {
+					t.Errorf("%s: %s (%s)", r.ToolName, r.Status, r.Details.CancelReason)
+				}
+			}
+		})
+	}
+}
+
+// While the store is away nothing is decided; when it is back, deadlines are
+// caught up on.
+func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	var down atomic.Bool
+	f := &faulty{Store: s, getFails: down.Load}
+	g := approvalstest.RunGate(t, gate.Options{Store: f})
+	r := approvalstest.Request("x")
+	r.ExpiresAt = time.Now().Add(200 * time.Millisecond)
+	down.Store(true) // before it is asked: nobody knows how long that takes
+	h := approvalstest.Open(t, g, r)
+	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: h.Requests()[0].ID, Action: approvals.ActionApprove, ReviewerID: "bob"}); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Fatalf("decide: %v", err)
+	}
+	time.Sleep(time.Until(r.ExpiresAt) + 50*time.Millisecond)
+	select {
+	case <-h.Done():
+		t.Fatal("ended although nobody knows how")
+	default:
+	}
+	down.Store(false)
+	approvalstest.Await(t, h.Done(), "the deadline")
+	if got := h.Requests()[0].Status; got != approvals.StatusExpired || h.Err() != nil {
+		t.Fatalf("%s, %v", got, h.Err())
+	}
+}
+
+// A store that stays away must not keep an agent for ever: the hold ends and
+// says that nobody knows.
+func TestPromise7_NothingHangs_StoreNeverComesBack(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	var down atomic.Bool
+	var ahead atomic.Int64
+	f := &faulty{Store: s, getFails: down.Load}
+	g := approvalstest.RunGate(t, gate.Options{Store: f, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	h := approvalstest.Open(t, g, approvalstest.Request("x"))
+	down.Store(true)
+	ahead.Store(int64(time.Hour))
+	approvalstest.Await(t, h.Done(), "the hold to be given up")
+	if err := h.Err(); !errors.Is(err, approvals.ErrStoreUnavailable) || h.Requests()[0].Status.Final() {
+		t.Fatalf("%v, %+v", err, h.Requests()[0])
+	}
+}
+
+func TestPromise7_NothingHangs_CancelIsRetried(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	var down atomic.Bool
+	f := &faulty{Store: s, getFails: down.Load}
+	g := approvalstest.RunGate(t, gate.Options{Store: f})
+	h := approvalstest.Open(t, g, approvalstest.Request("x"))
+	down.Store(true)
+	if err := h.Cancel(t.Context(), "agent_gone"); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Fatal(err)
+	}
+	down.Store(false)
+	approvalstest.Await(t, h.Done(), "the cancellation")
+	if r := h.Requests()[0]; r.Status != approvals.StatusCancelled || r.Details.CancelReason != "agent_gone" {
+		t.Fatalf("%+v", r)
+	}
+}
+
+var manyHolds = flag.Int("many", 300, "calls that are held at once; make load says 2000")
+
+func TestPromise7_NothingHangs_ManyHolds(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	g := approvalstest.RunGate(t, gate.Options{Store: s})
+	n := *manyHolds
+	holds := make([]*gate.Hold, n)
+	var group sync.WaitGroup
+	writers := make(chan struct{}, 100) // what a busy disk syncs within the limit of one write
+	for i := range n {
+		writers <- struct{}{}
+		group.Go(func() {
+			defer func() { <-writers }()
+			h, err := g.Open(t.Context(), []approvals.Request{approvalstest.Request("x")})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			holds[i] = h
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		return
+	}
+	for i := range n {
+		writers <- struct{}{}
+		group.Go(func() {
+			defer func() { <-writers }()
+			action := approvals.ActionApprove
+			if i%3 == 0 {
+				action = approvals.ActionDeny
+			}
+			if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: holds[i].Requests()[0].ID, Action: action, ReviewerID: "bob"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for i, h := range holds {
+		approvalstest.Await(t, h.Done(), "a hold")
+		want := approvals.StatusApproved
+		if i%3 == 0 {
+			want = approvals.StatusDenied
+		}
+		if got := h.Requests()[0].Status; got != want {
+			t.Fatalf("hold %d: %s, want %s", i, got, want)
+		}
+	}
+	if page, err := g.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending}); err != nil || len(page.Items) != 0 {
+		t.Fatalf("%d pending, %v", len(page.Items), err)
+	}
+}
+
+// A request whose deadline passes while it is being recorded ends as its rule says.
+func TestADeadlineBeforeTheRecord(t *testing.T) {
+	looked := make(chan struct{}, 8)
+	s := &faulty{Store: approvalstest.OpenStore(t, t.TempDir())}
+	s.getFails = func() bool { looked <- struct{}{}; return false }
+	s.createFails = func() bool {
+		for range 2 { // the second look shows that the first one has found nothing
+			select {
+			case <-looked:
+			case <-time.After(5 * time.Second):
+				return false
+			}
+		}
+		return false
+	}
+	g := approvalstest.RunGate(t, gate.Options{Store: s})
+	late := approvalstest.Request("bash")
+	late.ExpiresAt, late.OnTimeout = time.Now().Add(time.Millisecond), approvals.OnTimeoutApprove
+	h := approvalstest.Open(t, g, late)
+	approvalstest.Await(t, h.Done(), "the deadline")
+	if r := h.Requests()[0]; h.Err() != nil || r.Status != approvals.StatusApproved {
+		t.Errorf("status %s, error %v", r.Status, h.Err())
+	}
+}
+
+// What was never recorded, as the store was away, is forgotten when it is back.
+func TestPromise7_NothingHangs_WhatWasNeverRecordedIsForgotten(t *testing.T) {
+	var down atomic.Bool
+	f := &faulty{Store: approvalstest.OpenStore(t, t.TempDir()), createFails: down.Load, getFails: down.Load}
+	registry := prometheus.NewRegistry()
+	g := approvalstest.RunGate(t, gate.Options{Store: f, Registerer: registry})
+	down.Store(true)
+	if _, err := g.Open(t.Context(), []approvals.Request{approvalstest.Request("x")}); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Fatal(err)
+	}
+	down.Store(false)
+	approvalstest.Eventually(t, "nothing waits", func() bool {
+		return counted(t, registry, "heldcall_requests_pending")["heldcall_requests_pending"] == 0
+	})
+}

@@ -1,0 +1,112 @@
+package gate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/approvalstest"
+	"github.com/heldcall/heldcall/approvals/gate"
+)
+
+// Decisions are counted by channel, action and the group that was asked, holds
+// by tool; what a deadline decided is no decision of a reviewer.
+func TestMetricsOfDecisions(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Registerer: registry})
+	first, second := approvalstest.Request("bash"), approvalstest.Request("bash")
+	second.Reviewers = []string{"finance", "ops", "finance"}
+	h := approvalstest.Open(t, g, first, second)
+	for i, d := range []approvals.Decision{
+		{Action: approvals.ActionApprove, ReviewerID: "bob", Channel: "rest"},
+		{Action: approvals.ActionDeny, ReviewerID: "ann", Channel: "nats", ReviewerGroups: []string{"ops"}},
+	} {
+		d.RequestID = h.Requests()[i].ID
+		if _, err := g.Decide(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Decide(t.Context(), d); err == nil {
+			t.Fatal("decided twice")
+		}
+	}
+	approvalstest.Await(t, h.Done(), "the hold")
+	late := approvalstest.Request("bash")
+	late.ExpiresAt, late.OnTimeout = time.Now().Add(time.Millisecond), approvals.OnTimeoutApprove
+	approvalstest.Await(t, approvalstest.Open(t, g, late).Done(), "the deadline")
+
+	got := counted(t, registry, "heldcall_decisions_total", "heldcall_group_decisions_total", "heldcall_holds_total", "heldcall_time_to_decision_seconds")
+	want := map[string]float64{
+		"heldcall_decisions_total action=approve channel=rest":     1,
+		"heldcall_decisions_total action=deny channel=nats":        1,
+		"heldcall_group_decisions_total action=approve group=any":  1,
+		"heldcall_group_decisions_total action=deny group=finance": 1,
+		"heldcall_group_decisions_total action=deny group=ops":     1,
+		"heldcall_holds_total outcome=approved tool=bash":          2,
+		"heldcall_holds_total outcome=denied tool=bash":            1,
+		"heldcall_time_to_decision_seconds tool=bash":              2,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// However many tools a model makes up, their series are few.
+func TestToolsInMetricsAreFew(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Registerer: registry})
+	undescribed := approvalstest.Request("made_up")
+	undescribed.Tool = approvals.Tool{}
+	requests := []approvals.Request{undescribed, approvalstest.Request("not a name"), approvalstest.Request(strings.Repeat("x", 65)), approvalstest.Request("")}
+	for i := range 60 {
+		r := approvalstest.Request(fmt.Sprintf("tool_%d", i))
+		r.Tool = approvals.Tool{Parameters: json.RawMessage(`{}`)}
+		requests = append(requests, r)
+	}
+	h := approvalstest.Open(t, g, requests...)
+	for _, r := range h.Requests() {
+		if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: r.ID, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	approvalstest.Await(t, h.Done(), "the hold")
+	got := counted(t, registry, "heldcall_holds_total")
+	if len(got) != 51 || got["heldcall_holds_total outcome=denied tool=other"] != 14 || got["heldcall_holds_total outcome=denied tool=tool_49"] != 1 {
+		t.Errorf("%d series: %v", len(got), got)
+	}
+}
+
+// counted are the series of some metrics: the value of counters and gauges, and how
+// much histograms have observed.
+func counted(t *testing.T, registry *prometheus.Registry, names ...string) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range metric.GetLabel() {
+				name += " " + label.GetName() + "=" + label.GetValue()
+			}
+			series[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
+	maps.DeleteFunc(series, func(name string, _ float64) bool {
+		for _, wanted := range names {
+			if strings.HasPrefix(name+" ", wanted+" ") {
+				return false
+			}
+		}
+		return true
+	})
+	return series
+}

@@ -1,0 +1,93 @@
+package judge
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Origin is what policy reads about a call beside the call itself.
+type Origin struct {
+	Principal approvals.Principal
+	Session   string
+	Run       string
+	Turn      string
+	Model     string
+	Dialect   string
+	At        time.Time // when the call is judged; zero: not known, so that conditions on it fail
+}
+
+// call returns a call as policy reads it.
+func (o *Origin) call(c intercept.Call) policy.Call {
+	return policy.Call{
+		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.Fixed, Ambiguous: c.Ambiguous,
+		Principal: o.Principal, Session: o.Session, Run: o.Run, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
+	}
+}
+
+// Key returns an identifier of a call that is the same for calls of a tool with equal
+// arguments, however they are written.
+func Key(c intercept.Call) string {
+	var nowhere Origin
+	call := nowhere.call(c)
+	sum := sha256.Sum256([]byte(call.Key()))
+	return hex.EncodeToString(sum[:])
+}
+
+// ArgumentsText returns the text of arguments that a record holds as a JSON value. A
+// string is free text, or text that is not a strict JSON object.
+func ArgumentsText(value json.RawMessage) string {
+	if jsontext.Value(value).Kind() != '"' {
+		return string(value)
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		return string(value)
+	}
+	return string(text)
+}
+
+// requested returns the call of a request, as the model made it.
+func requested(r *approvals.Request) (from Origin, c intercept.Call) {
+	from = Origin{
+		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Turn: r.TurnID, Model: r.Model, Dialect: r.Dialect,
+	}
+	c = intercept.Call{
+		Name: r.ToolName, Arguments: r.Details.RawArguments, FreeText: r.Details.FreeText, Fixed: r.Details.Fixed, Ambiguous: r.Details.Doubts,
+	}
+	if c.Arguments == "" {
+		c.Arguments = ArgumentsText(r.Arguments)
+	}
+	return from, c
+}
+
+// Recorded returns the call of an event of the audit log as it was judged, and the
+// action of the verdict then. It is false for an event that does not record a verdict on
+// a call: an event after the verdict, or a call that was denied because a person had
+// denied it before.
+func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Action, ok bool) {
+	switch {
+	case e.Before == nil:
+		return from, c, "", false
+	case e.Type == approvals.EventApprovalRequired:
+		then = policy.Ask
+	case e.Type == approvals.EventCallAllowed, e.Type == approvals.EventCallReleased: // released as it streamed
+		then = policy.Allow
+	case e.Type == approvals.EventCallDenied && e.RequestID == "" && e.Outcome == string(approvals.OutcomeDeniedByRule):
+		then = policy.Deny
+	default:
+		return from, c, "", false
+	}
+	from = Origin{
+		Principal: e.Principal, Session: e.SessionID, Run: e.RunID, Turn: e.TurnID, Model: e.Model, Dialect: e.Dialect, At: e.Time,
+	}
+	c = intercept.Call{Name: e.ToolName, Arguments: ArgumentsText(e.Before), FreeText: e.FreeText, Ambiguous: e.Doubts}
+	return from, c, then, true
+}

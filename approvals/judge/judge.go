@@ -1,0 +1,172 @@
+// Package judge returns the verdicts on tool calls: calls that a model makes, arguments
+// that reviewers edit, and calls that a grant would decide. It is the only place that
+// builds a [policy.Call].
+//
+// Read it from judge.go (whose policy judges a call) by rules.go (the verdict on one
+// call) and call.go (what policy reads of a call) to edit.go (edits of reviewers) and
+// check.go (grants). Below are source.go (policy files) and grants.go (grants in force).
+package judge
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+)
+
+// maxCounts bounds the turns, runs and principals whose calls are counted for rules
+// with a limit: some 200 bytes each.
+const maxCounts = 50_000
+
+// Options configures a [Judge].
+type Options struct {
+	// File is the policy of all clients that have none of their own. With Optional it
+	// may be absent at the start: then people are asked about every call.
+	File     string
+	Optional bool
+	Clients  []ClientPolicy
+	// WorkDir and Protected are the arguments of [policy.Policy.Protect].
+	WorkDir   string
+	Protected []string
+	Shadow    bool // every call passes; verdicts are only reported
+
+	Templates []approvals.GrantTemplate
+	Now       func() time.Time // nil: time.Now
+	Log       *slog.Logger     // nil: discards
+}
+
+// ClientPolicy is a client with a policy of its own.
+type ClientPolicy struct {
+	KeySHA256 string // of its API key, in hex
+	Principal approvals.Principal
+	File      string
+
+	source *Source // of File
+}
+
+// Judge holds the policies and grants in force and judges calls by them. It is safe for
+// concurrent use.
+type Judge struct {
+	main      *Source
+	sources   []*Source // of all policies, each file once; main is the first
+	clients   []ClientPolicy
+	shadow    bool
+	templates []approvals.GrantTemplate
+	counter   *policy.Counter
+	grants    grantSet
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// New makes a judge that has read no policy yet: see [Judge.Load].
+func New(o Options) *Judge {
+	protect := func(p *policy.Policy) *policy.Policy { return p.Protect(o.WorkDir, o.Protected...) }
+	main := &Source{file: o.File, optional: o.Optional, protect: protect}
+	j := &Judge{
+		main: main, sources: []*Source{main}, shadow: o.Shadow, templates: o.Templates,
+		counter: policy.NewCounter(maxCounts), now: o.Now, log: o.Log,
+	}
+	for _, c := range o.Clients {
+		c.source = j.source(c.File)
+		j.clients = append(j.clients, c)
+	}
+	for _, s := range j.sources {
+		s.name = uniqueName(s.file, j.sources)
+	}
+	if j.now == nil {
+		j.now = time.Now
+	}
+	if j.log == nil {
+		j.log = slog.New(slog.DiscardHandler)
+	}
+	return j
+}
+
+// source returns the source of a file, and adds it where it is new.
+func (j *Judge) source(file string) *Source {
+	for _, s := range j.sources {
+		if s.file == file {
+			return s
+		}
+	}
+	s := &Source{file: file, protect: j.main.protect}
+	j.sources = append(j.sources, s)
+	return s
+}
+
+// Load reads all policies. It fails with the first that cannot be read.
+func (j *Judge) Load() error {
+	for _, s := range j.sources {
+		if err := s.load(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sources returns the policy files, each once.
+func (j *Judge) Sources() []*Source { return j.sources }
+
+// Shadow reports whether every call passes and verdicts are only reported.
+func (j *Judge) Shadow() bool { return j.shadow }
+
+// For returns the rules for a client's calls, by the SHA-256 of its key in hex; "" is a
+// client that the configuration does not name. They are the policy and the grants that are
+// in force now.
+func (j *Judge) For(keySHA256 string) *Rules {
+	source := j.main
+	for _, c := range j.clients {
+		if c.KeySHA256 == keySHA256 {
+			source = c.source
+		}
+	}
+	p := source.Policy().With(j.grants.current())
+	r := &Rules{policy: p, name: source.name, counter: j.counter}
+	if j.shadow {
+		r.policy = policy.Shadow{Policy: p}
+	}
+	return r
+}
+
+// ofRequest returns the policies that judge the call of a request. It is one, but in a
+// request of a heldcall that did not record its policy. There is none where the request
+// names a policy that is not configured here.
+func (j *Judge) ofRequest(r *approvals.Request) []*policy.Policy {
+	if r.Details.Policy == "" {
+		return j.ofPrincipal(r.Principal)
+	}
+	for _, s := range j.sources {
+		if s.name == r.Details.Policy {
+			return []*policy.Policy{s.Policy()}
+		}
+	}
+	return nil
+}
+
+// ofPrincipal returns the policies that may judge the calls of a principal, where it is
+// not known with which key they came.
+func (j *Judge) ofPrincipal(who approvals.Principal) []*policy.Policy {
+	var found []*policy.Policy
+	for _, c := range j.clients {
+		if c.Principal == who {
+			found = append(found, c.source.Policy())
+		}
+	}
+	if len(found) == 0 {
+		found = append(found, j.main.Policy())
+	}
+	return found
+}
+
+// ofGrant returns the policies that may judge the calls that a grant is for.
+func (j *Judge) ofGrant(g approvals.Grant) []*policy.Policy {
+	g.Narrow()
+	found := []*policy.Policy{j.main.Policy()}
+	for _, c := range j.clients {
+		if g.CoversPrincipal(c.Principal, g.SessionID) {
+			found = append(found, c.source.Policy())
+		}
+	}
+	return found
+}

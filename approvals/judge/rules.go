@@ -1,0 +1,107 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Rules judge the calls of one client, by the policy and the grants that were in force
+// when they were made.
+type Rules struct {
+	policy  verdicts
+	name    string // of the policy
+	counter *policy.Counter
+}
+
+// verdicts is a policy, or one that is only tried out.
+type verdicts interface {
+	Judge(policy.Call) policy.Verdict
+	JudgeHosted(approvals.Principal, string) policy.Verdict
+	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
+}
+
+// NewRules makes rules of one policy alone, without grants. They count limits by
+// themselves.
+func NewRules(p *policy.Policy) *Rules {
+	return &Rules{policy: p, counter: policy.NewCounter(maxCounts)}
+}
+
+// Case is a call that was judged.
+type Case struct {
+	Verdict policy.Verdict
+	Policy  string // that judged it: see [approvals.Details]
+	// DeniedBefore is true where a person has denied an equal call. Note is that of the
+	// person.
+	DeniedBefore bool
+	Note         string
+	// Charge is what the call has used up of the limits of rules. The caller returns it
+	// if the call is not released.
+	Charge policy.Charge
+}
+
+// Judge judges a call that a model makes. Denied are the notes of the reviewers who have
+// denied calls before, by [Key]; such a call counts for no limit.
+func (r *Rules) Judge(from Origin, c intercept.Call, denied map[string]string) Case {
+	one := Case{Verdict: r.Verdict(from, c), Policy: r.name}
+	if len(denied) > 0 {
+		one.Note, one.DeniedBefore = denied[Key(c)]
+	}
+	if one.DeniedBefore {
+		return one
+	}
+	charge, exceeded := r.counter.Take(one.Verdict.Limits)
+	if exceeded != nil {
+		one.Verdict = one.Verdict.Beyond(exceeded)
+	}
+	one.Charge = charge
+	return one
+}
+
+// Verdict returns the verdict on a call, counted for no limit. A call that wraps others
+// gets the strictest verdict on them; people are asked about one that cannot be read.
+func (r *Rules) Verdict(from Origin, c intercept.Call) policy.Verdict {
+	c.Ambiguous = append(slices.Clip(c.Ambiguous), r.doubts(from.Principal, c)...)
+	wrapped, wraps := c.Wrapped()
+	switch {
+	case !wraps:
+		return r.policy.Judge(from.call(c))
+	case len(wrapped) == 0:
+		c.Ambiguous = append(c.Ambiguous, "It wraps other calls in a way that cannot be read with certainty.")
+		return r.policy.Judge(from.call(c))
+	}
+	verdicts := make([]policy.Verdict, len(wrapped))
+	for i, inner := range wrapped {
+		inner.Fixed = true
+		verdicts[i] = r.policy.Judge(from.call(inner))
+	}
+	all := policy.Together(verdicts...)
+	all.Flags = append(all.Flags, fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(wrapped)))
+	return all
+}
+
+// doubts returns why a call that the provider runs is in doubt: policy does not list its
+// MCP server. The name of the tool contains the server's label, which the agent chooses.
+func (r *Rules) doubts(who approvals.Principal, c intercept.Call) []string {
+	if c.Hosted == "" || r.policy.JudgeHosted(who, c.Hosted).Listed {
+		return nil
+	}
+	return []string{fmt.Sprintf("An MCP server that the agent alone has named will run it; hosted_tools does not list %s.", c.Hosted)}
+}
+
+// AllowsByName returns the verdict on every call of the tool of a call, whatever its
+// arguments, if that is one that allows them. It is false for a call that wraps others.
+func (r *Rules) AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool) {
+	if _, wraps := c.Wrapped(); wraps {
+		return policy.Verdict{}, false
+	}
+	return r.policy.AllowsByName(who, c.Name)
+}
+
+// JudgeHosted returns the verdict on the offer of a tool that the provider runs.
+func (r *Rules) JudgeHosted(who approvals.Principal, name string) policy.Verdict {
+	return r.policy.JudgeHosted(who, name)
+}

@@ -1,0 +1,96 @@
+package judge
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/heldcall/heldcall/approvals/policy"
+)
+
+// Source is a policy file and the policy of it that is in force. [Source.Reload] and
+// [Source.Refused] are for one goroutine; the rest is safe for concurrent use.
+type Source struct {
+	file     string
+	name     string // see uniqueName
+	optional bool
+	protect  func(*policy.Policy) *policy.Policy
+	src      []byte // as last read, nil if there was no file
+	lost     bool   // the last read failed
+	refused  string // why the file as last read is not in force, "" if it is
+	current  atomic.Pointer[policy.Policy]
+}
+
+// File returns the path of the file as it is configured.
+func (s *Source) File() string { return s.file }
+
+// Policy returns the policy in force. It is nil before the first load.
+func (s *Source) Policy() *policy.Policy { return s.current.Load() }
+
+// Refused returns why the file as last read is not in force, "" if it is.
+func (s *Source) Refused() string { return s.refused }
+
+// load reads the file at the start.
+func (s *Source) load() error {
+	_, err := s.Reload(true)
+	if errors.Is(err, fs.ErrNotExist) && s.optional {
+		s.refused, s.lost = "", false
+		s.current.Store(s.protect(policy.Default()))
+		return nil
+	}
+	return err
+}
+
+// Reload reads the file, if it has changed since the last time or always is set, and
+// puts its policy in force. After an error the policy before stays in force.
+func (s *Source) Reload(always bool) (changed bool, err error) {
+	src, err := os.ReadFile(s.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && s.optional && s.src == nil && s.Policy() != nil:
+		return false, nil
+	case err != nil:
+		s.lost = true
+		return false, s.refuse(fmt.Errorf("read the policy: %w", err))
+	case !always && !s.lost && s.src != nil && bytes.Equal(src, s.src):
+		return false, nil
+	}
+	s.src, s.lost = append([]byte{}, src...), false
+	rules, err := policy.Parse(s.file, src)
+	if err != nil {
+		return false, s.refuse(fmt.Errorf("policy: %w", err))
+	}
+	s.refused = ""
+	s.current.Store(s.protect(rules))
+	return true, nil
+}
+
+func (s *Source) refuse(err error) error {
+	s.refused = err.Error()
+	return err
+}
+
+// uniqueName returns the name under which requests record a policy: the shortest end of
+// its path, in whole names, that no other policy's path has. Replicas that keep their
+// files in different directories agree on it, and reviewers see no more of the path than
+// they need.
+func uniqueName(file string, all []*Source) string {
+	file = filepath.ToSlash(file)
+	names := strings.Split(file, "/")
+	for i := len(names) - 1; i > 0; i-- {
+		end := strings.Join(names[i:], "/")
+		shared := slices.ContainsFunc(all, func(s *Source) bool {
+			other := filepath.ToSlash(s.file)
+			return other != file && (other == end || strings.HasSuffix(other, "/"+end))
+		})
+		if !shared {
+			return end
+		}
+	}
+	return file
+}

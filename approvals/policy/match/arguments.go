@@ -1,0 +1,153 @@
+package match
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits of what is judged; what is larger is never allowed.
+const (
+	MaxArguments = 4 << 20 // bytes
+	MaxDepth     = 100     // objects and arrays within each other
+)
+
+// CheckArguments returns, one sentence each, the reasons why programs could read
+// a call's arguments differently; none: there is one reading. Blank text counts as
+// {}.
+func CheckArguments(text string) []string {
+	doubts, numbers := Doubts(text)
+	return append(doubts, numbers...)
+}
+
+// Doubts is [CheckArguments] with the doubts about numbers apart from the
+// others.
+func Doubts(text string) (doubts, numbers []string) {
+	if len(text) > MaxArguments {
+		return []string{fmt.Sprintf("The arguments are larger than the %d MiB that are judged.", MaxArguments>>20)}, nil
+	}
+	c := argumentsCheck{dec: jsontext.NewDecoder(bytes.NewBufferString(OrEmptyObject(text)))}
+	if c.dec.PeekKind() != '{' {
+		return []string{"The arguments are not a JSON object."}, nil
+	}
+	if err := c.walk(); err != nil {
+		problem := Visible(strings.TrimPrefix(err.Error(), "jsontext: "))
+		c.doubt(&c.doubts, "The arguments are not strict JSON: "+problem+".")
+	}
+	return c.doubts, c.numbers
+}
+
+// OrEmptyObject is the arguments' text, or {} where it is blank, as some
+// providers send it for a call without arguments.
+func OrEmptyObject(text string) string {
+	if strings.Trim(text, " \t\r\n") == "" {
+		return "{}"
+	}
+	return text
+}
+
+// argumentsCheck walks through arguments token by token. What the strict decoder
+// lets pass but programs still differ in is a doubt.
+type argumentsCheck struct {
+	dec     *jsontext.Decoder
+	names   []map[string]struct{} // folded, one map an open object or array
+	doubts  []string
+	numbers []string // doubts about numbers
+}
+
+// walk reads one value and finds that nothing follows it.
+func (c *argumentsCheck) walk() error {
+	for {
+		if err := c.token(); err != nil {
+			return err
+		}
+		switch depth := c.dec.StackDepth(); {
+		case depth > MaxDepth:
+			return fmt.Errorf("nested deeper than %d", MaxDepth)
+		case depth == 0:
+			if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {
+				return errors.New("something follows the object")
+			}
+			return nil
+		}
+	}
+}
+
+func (c *argumentsCheck) token() error {
+	in, index := c.dec.StackIndex(c.dec.StackDepth())
+	isName := in == '{' && index%2 == 0
+	t, err := c.dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	switch t.Kind() {
+	case '{', '[':
+		c.names = append(c.names, nil)
+	case '}', ']':
+		c.names = c.names[:len(c.names)-1]
+	case '"':
+		if isName {
+			c.name(t.String())
+		}
+	case '0':
+		c.number(t.String())
+	}
+	return nil
+}
+
+// name notes a member's name. Some decoders match names without regard to
+// case, so two that differ only in it are two readings.
+func (c *argumentsCheck) name(name string) {
+	seen := &c.names[len(c.names)-1]
+	if *seen == nil {
+		*seen = map[string]struct{}{}
+	}
+	folded := FoldCase(name)
+	if _, twice := (*seen)[folded]; twice {
+		c.doubt(&c.doubts, fmt.Sprintf("The arguments name %s twice in different letter case.", strconv.Quote(name)))
+	}
+	(*seen)[folded] = struct{}{}
+}
+
+// number notes a number that programs read differently: one with an exponent,
+// which some partial JSON parsers lose, and one that is not what it is as a double,
+// as which many programs read every number.
+func (c *argumentsCheck) number(text string) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || strings.ContainsAny(text, "eE") || plainNumber(text) != plainNumber(strconv.FormatFloat(f, 'f', -1, 64)) {
+		c.doubt(&c.numbers, "The arguments hold the number "+Shorten(text, 40)+", which programs read differently.")
+	}
+}
+
+// plainNumber is a number without an exponent and without what does not change
+// its value: the sign of zero, and zeros at the end of its fraction.
+func plainNumber(text string) string {
+	if strings.Contains(text, ".") {
+		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	}
+	if text == "-0" {
+		return "0"
+	}
+	return text
+}
+
+// doubt adds a doubt to a list, up to a number that a reviewer would read.
+func (c *argumentsCheck) doubt(to *[]string, text string) {
+	if len(*to) < 8 {
+		*to = append(*to, text)
+	}
+}
+
+// Canonical is strict arguments on one line: names sorted, numbers as written.
+func Canonical(text string) string {
+	v := jsontext.Value(OrEmptyObject(text))
+	if err := v.Format(jsontext.ReorderRawObjects(true)); err != nil {
+		return text
+	}
+	return string(v)
+}

@@ -1,0 +1,195 @@
+package match
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MaxReadings bounds how many texts of one call deny and ask patterns are
+// compared with.
+const MaxReadings = 64
+
+// Value is one JSON value: text is the content of a string, else its JSON.
+type Value struct {
+	Text   string
+	Kind   jsontext.Kind
+	Folded bool // found under a name in another letter case
+}
+
+// Member is one name of an object with its value.
+type Member struct {
+	Name  string
+	Value jsontext.Value
+}
+
+// Members are the members of an object in order, up to what is not JSON; names
+// may stand twice.
+func Members(text []byte) []Member {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if dec.PeekKind() != '{' {
+		return nil
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return nil
+	}
+	var found []Member
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			break
+		}
+		m := Member{Name: name.String()}
+		if m.Value, err = dec.ReadValue(); err != nil {
+			break
+		}
+		m.Value = m.Value.Clone()
+		found = append(found, m)
+	}
+	return found
+}
+
+// ValuesAt are all the values that any program could find in a field, however
+// it reads names that stand twice or in another case. Null counts as absent.
+func ValuesAt(members []Member, field []string) []Value {
+	var found []Value
+	for _, m := range members {
+		exact := m.Name == field[0]
+		if !exact && FoldCase(m.Name) != FoldCase(field[0]) {
+			continue
+		}
+		var here []Value
+		switch kind := m.Value.Kind(); {
+		case len(field) > 1:
+			here = ValuesAt(Members(m.Value), field[1:])
+		case kind != 'n':
+			here = []Value{newValue(m.Value)}
+		}
+		for _, v := range here {
+			v.Folded = v.Folded || !exact
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+func newValue(raw jsontext.Value) Value {
+	v := Value{Kind: raw.Kind()}
+	if v.Kind == '"' {
+		if text, err := jsontext.AppendUnquote(nil, raw); err == nil || len(text) > 0 {
+			v.Text = string(text)
+			return v
+		}
+	}
+	one := raw.Clone()
+	_ = one.Format(jsontext.ReorderRawObjects(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	v.Text = string(one)
+	return v
+}
+
+// Elements are the texts of an array that holds nothing but texts.
+func (v Value) Elements() ([]string, bool) {
+	var found []string
+	dec := jsontext.NewDecoder(bytes.NewBufferString(v.Text))
+	if t, err := dec.ReadToken(); err != nil || t.Kind() != '[' {
+		return nil, false
+	}
+	for dec.PeekKind() == '"' {
+		t, err := dec.ReadToken()
+		if err != nil {
+			return nil, false
+		}
+		found = append(found, t.String())
+	}
+	return found, dec.PeekKind() == ']'
+}
+
+// Strings are the strings among the values of arguments, and the names of members that
+// are no plain names, up to what is not
+// JSON, and whether those are all.
+func Strings(text string) (found []string, all bool) {
+	dec := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		in, index := dec.StackIndex(dec.StackDepth())
+		t, err := dec.ReadToken()
+		if err != nil {
+			return found, errors.Is(err, io.EOF)
+		}
+		if t.Kind() != '"' || in == '{' && index%2 == 0 && IsPlainName(t.String()) {
+			continue
+		}
+		if len(found) == MaxReadings {
+			return found, false
+		}
+		found = append(found, t.String())
+	}
+}
+
+// IsPlainName reports whether a member's name is one that a schema has. Any other, such
+// as a path, is a text that the model has chosen.
+func IsPlainName(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+}
+
+// DecodeObject is a strict object in Go's values: whole numbers as int64, others
+// as float64. It is empty if the text is no object.
+func DecodeObject(text string) map[string]any {
+	dec := jsontext.NewDecoder(bytes.NewBufferString(OrEmptyObject(text)))
+	v, err := decodeValue(dec)
+	object, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return map[string]any{}
+	}
+	return object
+}
+
+func decodeValue(dec *jsontext.Decoder) (any, error) {
+	t, err := dec.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind() {
+	case '{':
+		object := map[string]any{}
+		for dec.PeekKind() == '"' {
+			name, err := dec.ReadToken()
+			if err != nil {
+				return nil, err
+			}
+			key := name.String()
+			if object[key], err = decodeValue(dec); err != nil {
+				return nil, err
+			}
+		}
+		_, err := dec.ReadToken()
+		return object, err
+	case '[':
+		list := []any{}
+		for kind := dec.PeekKind(); kind != ']' && kind != jsontext.KindInvalid; kind = dec.PeekKind() {
+			v, err := decodeValue(dec)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		_, err := dec.ReadToken()
+		return list, err
+	case '"':
+		return t.String(), nil
+	case '0':
+		if whole, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
+			return whole, nil
+		}
+		return strconv.ParseFloat(t.String(), 64)
+	case 't', 'f':
+		return t.Bool(), nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,170 @@
+package match
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// GlobSigns are special in the globs of agents' tools.
+const GlobSigns = "*?[{"
+
+// Limits of the filters that are understood; what is beyond selects anything.
+const (
+	maxFilter       = 1 << 10 // bytes
+	maxAlternatives = 64      // of braces
+	maxSegments     = 16      // with ** next to each other as one
+)
+
+// FilterSelects reports whether a filter of names or paths, as tools take it for globs,
+// selects by more than an extension what a list names. A filter without signs of globs is
+// compared by listed.
+func FilterSelects(filter string, list []*PathGlob, listed func(Location) bool) bool {
+	if len(filter) > maxFilter {
+		return true
+	}
+	alternatives, ok := expandBraces(FoldCase(filter))
+	if !ok {
+		return true
+	}
+	selects := func(glob string) bool { return globSelects(glob, list, listed) }
+	return slices.ContainsFunc(alternatives, func(one string) bool {
+		return slices.ContainsFunc(strings.FieldsFunc(one, func(r rune) bool { return r == ',' || r == ' ' }), selects)
+	})
+}
+
+// globSelects is filterSelects for one glob without braces.
+func globSelects(glob string, list []*PathGlob, listed func(Location) bool) bool {
+	if strings.HasPrefix(glob, "!") {
+		return false // takes names out
+	}
+	if !strings.ContainsAny(glob, GlobSigns) {
+		l, _ := Locate(glob)
+		return listed(l)
+	}
+	segments := append([]string{"**"}, strings.Split(strings.Trim(glob, "/"), "/")...)
+	segments = slices.CompactFunc(segments, func(a, b string) bool { return a == "**" && b == "**" })
+	return len(segments) > maxSegments || slices.ContainsFunc(list, func(g *PathGlob) bool {
+		return g.Anywhere && selectsSegments(segments, strings.Split(g.Lower, "/"), false)
+	})
+}
+
+// expandBraces returns a glob with each combination of the alternatives in its braces. It
+// reports false if there are too many.
+func expandBraces(glob string) ([]string, bool) {
+	open := strings.IndexByte(glob, '{')
+	if open < 0 {
+		return []string{glob}, true
+	}
+	parts, depth, begin, end := []string{}, 0, open+1, -1
+	for i := open; i < len(glob) && end < 0; i++ {
+		switch {
+		case glob[i] == '{':
+			depth++
+		case glob[i] == '}':
+			if depth--; depth == 0 {
+				parts, end = append(parts, glob[begin:i]), i
+			}
+		case glob[i] == ',' && depth == 1:
+			parts, begin = append(parts, glob[begin:i]), i+1
+		}
+	}
+	if end < 0 {
+		return []string{strings.ReplaceAll(glob, "{", "?")}, true
+	}
+	var all []string
+	for _, part := range parts {
+		more, ok := expandBraces(glob[:open] + part + glob[end+1:])
+		if all = append(all, more...); !ok || len(all) > maxAlternatives {
+			return nil, false
+		}
+	}
+	return all, true
+}
+
+// selectsSegments reports whether a path is selected by the segments of a filter,
+// and named by those of the list. Of the latter the first with a name must meet one
+// of the filter, not a ** of it: pinned reports that it has.
+func selectsSegments(filter, list []string, pinned bool) bool {
+	switch {
+	case len(list) == 0:
+		return pinned && !slices.ContainsFunc(filter, func(s string) bool { return s != "**" })
+	case list[0] == "**":
+		return selectsSegments(filter, list[1:], pinned) || len(filter) > 0 && selectsSegments(filter[1:], list, pinned)
+	case len(filter) == 0:
+		return false
+	case filter[0] == "**":
+		return selectsSegments(filter[1:], list, pinned) || pinned && selectsSegments(filter, list[1:], pinned)
+	}
+	meets := meetsName
+	if pinned {
+		meets = meetsAny
+	}
+	return meets(filter[0], list[0]) && selectsSegments(filter[1:], list[1:], true)
+}
+
+// openFilter is a name of a filter that selects all names, or those of an
+// extension.
+var openFilter = regexp.MustCompile(`^[*?]*(\.[a-z0-9_+-]+)*(\.\*)?$`)
+
+// meetsName reports whether a filter's name selects what a name of the list means
+// by more than chance.
+func meetsName(filter, list string) bool {
+	switch {
+	case strings.HasPrefix(list, "*"):
+		return overlap(filter, list, true)
+	case strings.HasPrefix(filter, "*"):
+		return !openFilter.MatchString(filter) && overlap(filter, strings.ReplaceAll(list, "*", ""), false)
+	}
+	return overlap(filter, list, false)
+}
+
+func meetsAny(filter, list string) bool { return overlap(filter, list, false) }
+
+// overlap reports whether a name can match both a filter and a name of the list. If
+// strict, no * of the filter stands for a letter that the list spells out. A class
+// in brackets counts as any letter.
+func overlap(filter, list string, strict bool) bool {
+	filter = classes.ReplaceAllString(filter, "?")
+	reached := make([]bool, len(list)+1) // by the filter so far: how much of list is met
+	reached[0] = true
+	skipStars(reached, list)
+	for _, f := range []byte(filter) {
+		reached = overlapNext(reached, list, f)
+		if f == '*' && !strict {
+			for j := range len(list) {
+				reached[j+1] = reached[j+1] || reached[j]
+			}
+		}
+		skipStars(reached, list)
+	}
+	return reached[len(list)]
+}
+
+// skipStars lets each * of the list stand for nothing.
+func skipStars(reached []bool, list string) {
+	for j := range len(list) {
+		reached[j+1] = reached[j+1] || (reached[j] && list[j] == '*')
+	}
+}
+
+// overlapNext returns how much of the list is met with one more character of the filter.
+func overlapNext(reached []bool, list string, f byte) []bool {
+	next := make([]bool, len(list)+1)
+	for j := range reached {
+		if !reached[j] {
+			continue
+		}
+		star := j < len(list) && list[j] == '*'
+		if star || f == '*' { // the star of the one stands for what the other has
+			next[j] = true
+		}
+		if j < len(list) && !star && (f == '?' || f == list[j]) {
+			next[j+1] = true
+		}
+	}
+	return next
+}
+
+// classes are sets of letters in a glob, and escaped letters.
+var classes = regexp.MustCompile(`\[[^\]]*\]|\\.`)

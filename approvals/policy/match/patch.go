@@ -1,0 +1,62 @@
+package match
+
+import (
+	"slices"
+	"strings"
+)
+
+// patchHeaders begin the lines of a patch that name a file.
+var patchHeaders = []string{"*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "}
+
+// PatchPaths are the files that a patch for apply_patch touches. The problem
+// says why it is not certain that those are all, or is "".
+func PatchPaths(text string) (paths []string, problem string) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	begin, end := 0, len(lines)-1
+	if lines[begin] != "*** Begin Patch" || lines[end] != "*** End Patch" || end == begin {
+		begin, end = -1, len(lines)
+		problem = "The patch does not begin and end as patches do."
+	}
+	for _, line := range lines[begin+1 : end] {
+		path, header := patchHeader(line)
+		loose, named := looseHeader(line)
+		switch {
+		case header:
+			paths = append(paths, path)
+		case named:
+			paths = append(paths, loose)
+			problem = "The patch has a line that names a file for some readers only."
+		case line == "*** End of File" || line == "" || strings.IndexByte("+- @", line[0]) >= 0:
+		default:
+			problem = "The patch has a line that no patch has."
+		}
+	}
+	if slices.ContainsFunc(paths, func(path string) bool { return strings.Contains(path, ":") }) {
+		problem = "The patch names a file with a colon, where some readers cut it off."
+	}
+	if len(paths) == 0 && problem == "" {
+		problem = "The patch names no file."
+	}
+	return paths, problem
+}
+
+func patchHeader(line string) (path string, ok bool) {
+	for _, header := range patchHeaders {
+		if path, ok := strings.CutPrefix(line, header); ok {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// looseHeader is the file named by a line that only readers who trim lines, or
+// who miss no space behind the colon, take for a header.
+func looseHeader(line string) (path string, ok bool) {
+	line = strings.TrimSpace(line)
+	for _, header := range patchHeaders {
+		if path, ok := strings.CutPrefix(line, strings.TrimSpace(header)); ok {
+			return strings.TrimSpace(path), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,295 @@
+package match
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Location is a cleaned path: from where it counts, how far up it leads first,
+// and what follows.
+type Location struct {
+	Anchor string // "" the agent's folder, "/", "~", "~user" or a drive such as "c:"
+	Up     int    // leading ..
+	Body   string // the rest, without a leading slash
+	Lower  string // the body in lower case
+}
+
+// Locate cleans a path. The problem says why it cannot be told what programs
+// take it for, or is "".
+func Locate(text string) (l Location, problem string) {
+	text = homeForm(text)
+	anchor, rest := "", text
+	switch {
+	case strings.HasPrefix(text, "/"):
+		anchor = "/"
+	case strings.HasPrefix(text, "~"):
+		anchor, rest, _ = strings.Cut(text, "/")
+	case hasDrive(text):
+		anchor, rest = strings.ToLower(text[:2]), text[2:]
+	}
+	if anchor == "/" || hasDrive(anchor) && strings.HasPrefix(rest, "/") {
+		rest = strings.TrimPrefix(path.Clean("/"+rest), "/")
+	} else {
+		rest = path.Clean(strings.TrimLeft(rest, "/"))
+	}
+	l = Location{Anchor: anchor, Body: rest}
+	for l.Body == ".." || strings.HasPrefix(l.Body, "../") {
+		l.Up++
+		l.Body = strings.TrimPrefix(l.Body[2:], "/")
+	}
+	if l.Body == "." {
+		l.Body = ""
+	}
+	l.Lower = FoldCase(l.Body)
+	problem = pathProblem(text)
+	if problem == "" && l.inProc() {
+		problem = "The path leads through /proc, where folders stand for others."
+	}
+	return l, problem
+}
+
+// homeForm writes the ways to name the home folder as one.
+func homeForm(text string) string {
+	for _, form := range []string{"$HOME", "${HOME}"} {
+		if rest, ok := strings.CutPrefix(text, form); ok && (rest == "" || rest[0] == '/') {
+			return "~" + rest
+		}
+	}
+	return text
+}
+
+// JoinFolder is a path as it counts from a working folder.
+func JoinFolder(folder, text string) string {
+	if folder == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(homeForm(text), "~") || hasDrive(text) || hasScheme(text) {
+		return text
+	}
+	return strings.TrimSuffix(folder, "/") + "/" + text
+}
+
+func (l Location) inProc() bool {
+	return l.Anchor == "/" && (l.Body == "proc" || strings.HasPrefix(l.Body, "proc/"))
+}
+
+func pathProblem(text string) string {
+	switch {
+	case text == "":
+		return "The path is empty."
+	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "The path holds characters that cannot be seen."
+	case strings.TrimSpace(text) != text:
+		return "The path begins or ends with space, which some programs drop."
+	case strings.Contains(text, `\`):
+		return "The path holds a backslash, which some systems take for a slash."
+	case hasDrive(text) && !strings.HasPrefix(text[2:], "/"):
+		return "The path is relative to the current folder of a drive."
+	case droppedByWindows(text):
+		return "The path has a name that Windows takes for another: one that ends in a dot or a space, or with ::."
+	case !hasDrive(text) && hasScheme(text):
+		return "The path looks like a URL."
+	case strings.HasPrefix(homeForm(text), "$") || strings.HasPrefix(text, "%"):
+		return "The path begins with what may be a variable."
+	}
+	return ""
+}
+
+// droppedByWindows reports whether Windows drops a part of a name in a path.
+func droppedByWindows(text string) bool {
+	for name := range strings.SplitSeq(text, "/") {
+		if name != "." && name != ".." && (strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ")) {
+			return true
+		}
+	}
+	return strings.Contains(text, "::")
+}
+
+func hasDrive(text string) bool {
+	return len(text) >= 2 && text[1] == ':' && IsLetter(text[0])
+}
+
+// hasScheme reports whether a text begins as a URL does.
+func hasScheme(text string) bool {
+	name, _, found := strings.Cut(text, ":")
+	return found && name != "" && IsLetter(name[0]) && !strings.ContainsFunc(name, func(r rune) bool {
+		return r > unicode.MaxASCII || !IsLetter(byte(r)) && !strings.ContainsRune("0123456789+.-", r)
+	})
+}
+
+// OtherPaths are other paths that programs may take a text for.
+func OtherPaths(text string) []string {
+	var others []string
+	if t := strings.ReplaceAll(strings.TrimSpace(text), `\`, "/"); t != text {
+		others = append(others, t)
+	}
+	if i := strings.Index(text, "://"); i >= 0 {
+		others = append(others, text[i+len("://"):])
+	}
+	return others
+}
+
+// PathGlob is the argument of a pattern compared with a path. Only * and ** are
+// special in it.
+type PathGlob struct {
+	Location          // its body is a doublestar pattern
+	Anywhere bool     // begins with **
+	head     string   // the first segment in lower case
+	Keys     []string // what it is looked up by
+	Fixed    bool
+	Core     string // the longest text between its stars, in lower case
+}
+
+// literalGlob escapes what is special to doublestar only.
+var literalGlob = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
+
+func NewPathGlob(text string) (*PathGlob, error) {
+	if strings.HasSuffix(text, "/") && text != "/" {
+		text += "**"
+	}
+	l, _ := Locate(text)
+	if problem := pathProblem(text); problem != "" {
+		return nil, errors.New("cannot be compared with a path: " + strings.ToLower(problem[:1]) + strings.TrimSuffix(problem[1:], "."))
+	}
+	wild := false
+	for segment := range strings.SplitSeq(text, "/") {
+		if segment == ".." && wild {
+			return nil, errors.New("has a .. after a *: what it leads to cannot be told")
+		}
+		if strings.Contains(segment, "**") && segment != "**" {
+			return nil, fmt.Errorf("has %q: ** must stand alone between slashes", segment)
+		}
+		wild = wild || strings.Contains(segment, "*")
+	}
+	core := ""
+	for text := range strings.SplitSeq(l.Lower, "*") {
+		if text = strings.Trim(text, "/"); len(text) > len(core) {
+			core = text
+		}
+	}
+	head, keys := FirstSegment(l.Lower), pathKeys(l.Lower)
+	l.Body = literalGlob.Replace(l.Body)
+	l.Lower = FoldCase(l.Body)
+	if !doublestar.ValidatePattern(l.Body) {
+		return nil, errors.New("is not a path pattern")
+	}
+	return &PathGlob{
+		Location: l,
+		head:     head,
+		Core:     core,
+		Anywhere: l.Anchor == "" && l.Up == 0 && strings.HasPrefix(text, "**"),
+		Keys:     keys,
+		Fixed:    !strings.Contains(LastSegment(l.Lower), "*"),
+	}, nil
+}
+
+// pathKeys are those of a pattern: its last segment, or each that has no * where
+// the first has none. Any path that it matches ends with the one, or has one of
+// the others.
+func pathKeys(lower string) []string {
+	if last := LastSegment(lower); !strings.Contains(last, "*") {
+		return []string{last}
+	}
+	if strings.Contains(FirstSegment(lower), "*") {
+		return nil
+	}
+	var keys []string
+	for segment := range strings.SplitSeq(lower, "/") {
+		if !strings.Contains(segment, "*") {
+			keys = append(keys, SegmentKey(segment))
+		}
+	}
+	return keys
+}
+
+// SegmentKey is the key of the paths that have a segment.
+func SegmentKey(segment string) string { return "/" + segment }
+
+func LastSegment(body string) string { return body[strings.LastIndexByte(body, '/')+1:] }
+
+// Covers reports whether a path is among those that the glob means, for an
+// allow.
+func (g *PathGlob) Covers(l Location) bool {
+	return g.Anchor == l.Anchor && g.Up == l.Up && doublestar.MatchUnvalidated(g.Body, l.Body)
+}
+
+// Match says the same for a deny or ask: maybe where it depends on the agent's
+// folder or on whether its file system minds letter case.
+func (g *PathGlob) Match(l Location) Result {
+	beside := g.Anchor == l.Anchor && g.Up == l.Up
+	if beside && !strings.Contains(g.head, "*") && FirstSegment(l.Lower) != g.head {
+		return No
+	}
+	if g.Covers(l) || g.Anywhere && doublestar.MatchUnvalidated(g.Body, l.Body) {
+		return Yes
+	}
+	body := l.Lower
+	if (g.Anywhere || beside) && doublestar.MatchUnvalidated(g.Lower, body) {
+		return Maybe
+	}
+	if beside {
+		return No
+	}
+	if endsLike(body, func(end string) bool { return doublestar.MatchUnvalidated(g.Lower, end) }) {
+		return Maybe
+	}
+	if endsLike(g.Lower, func(end string) bool {
+		first, _, _ := strings.Cut(end, "/")
+		return !strings.Contains(first, "*") && doublestar.MatchUnvalidated(end, body)
+	}) {
+		return Maybe
+	}
+	return No
+}
+
+// Below reports whether what the glob means may stand in the tree below a path.
+func (g *PathGlob) Below(l Location) bool {
+	if g.Anywhere || g.Anchor != l.Anchor {
+		return true
+	}
+	if l.Up != g.Up {
+		return l.Up > g.Up
+	}
+	fixed, _, _ := strings.Cut(g.Lower, "*")
+	body := l.Lower
+	return body == "" || strings.HasPrefix(fixed, body) || strings.HasPrefix(body, fixed)
+}
+
+// endsLike reports whether what any slash of a path leaves behind it is like
+// that, the whole path included.
+func endsLike(body string, like func(string) bool) bool {
+	for {
+		if like(body) {
+			return true
+		}
+		_, rest, more := strings.Cut(body, "/")
+		if !more {
+			return false
+		}
+		body = rest
+	}
+}
+
+func FirstSegment(body string) string {
+	first, _, _ := strings.Cut(body, "/")
+	return first
+}
+
+// LeadsUp reports whether a word has .. as a segment of a path.
+func LeadsUp(word string) bool {
+	return slices.Contains(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("/:=", r) }), "..")
+}
+
+// GlobRoot is the folder in front of the first segment of a glob that is special.
+func GlobRoot(glob string) Location {
+	before := glob[:strings.IndexAny(glob, GlobSigns)]
+	root := before[:strings.LastIndexByte(before, '/')+1]
+	if root == "" {
+		return Location{}
+	}
+	l, _ := Locate(root)
+	return l
+}

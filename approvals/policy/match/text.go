@@ -1,0 +1,112 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	shown "github.com/heldcall/heldcall/internal/visible"
+)
+
+// FoldCase maps texts that differ only in letter case, in any script, to one.
+func FoldCase(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf {
+			return unicode.ToLower(r)
+		}
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return unicode.ToLower(least)
+	}, s)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func IsLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+
+func Hidden(r rune) bool {
+	return !unicode.IsPrint(r) && !slices.Contains([]rune{'\n', '\t', '\r'}, r)
+}
+
+// Invisible says that a text holds characters which a reviewer cannot see, or
+// "". Line ends and tabs are no surprise.
+func Invisible(text string) string {
+	if i := strings.IndexFunc(text, Hidden); i >= 0 {
+		return "The call holds characters that cannot be seen."
+	}
+	return ""
+}
+
+// Shorten makes at most the first n characters of a text visible and says how
+// much is left out.
+func Shorten(text string, n int) string {
+	end := 0
+	for range n {
+		if end == len(text) {
+			return Visible(text)
+		}
+		_, size := utf8.DecodeRuneInString(text[end:])
+		end += size
+	}
+	if end == len(text) {
+		return Visible(text)
+	}
+	return fmt.Sprintf("%s… (%d more bytes)", Visible(text[:end]), len(text)-end)
+}
+
+// Visible shows what is not a printable character as its escape.
+func Visible(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// MaxPreview is how many characters of a resource a list shows.
+const MaxPreview = 160
+
+// Preview is a text on one short line, with long runs of white space marked.
+func Preview(text string) string { return Shorten(shown.Blanks(text), MaxPreview) }
+
+// Quote is a short part of a call or rule as a reviewer sees it.
+func Quote(text string) string { return "`" + Shorten(text, maxPart) + "`" }
+
+// maxPart is how many characters are shown of the part of a call that is in doubt.
+const maxPart = 80
+
+// SentencePart is a sentence after a colon.
+func SentencePart(sentence string) string {
+	sentence = strings.TrimSuffix(sentence, ".")
+	if sentence == "" {
+		return sentence
+	}
+	return strings.ToLower(sentence[:1]) + sentence[1:]
+}

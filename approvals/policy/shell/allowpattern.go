@@ -1,0 +1,194 @@
+package shell
+
+import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// AllowPattern is the argument of an allow pattern for scripts: the words of
+// one command.
+type AllowPattern struct {
+	words      []match.Glob
+	rest       bool       // a last word *: one or more operands; alone: any command without options
+	open       bool       // a trailing :*: the last word may go on after a colon, any operands may follow
+	colon      match.Glob // the last word, then a colon and any text, where open
+	SpelledOut bool       // no * at all
+}
+
+var errNotOneCommand = errors.New("is not one command of plain words: write one pattern for each command that is allowed")
+
+func NewAllowPattern(text string) (*AllowPattern, error) {
+	if problem := scriptProblem(text); problem != "" {
+		return nil, errNotOneCommand
+	}
+	parsers := KnownPrograms().parsers
+	parser := parsers.Get().(*syntax.Parser)
+	file, err := parser.Parse(strings.NewReader(text), "")
+	parsers.Put(parser)
+	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
+		return nil, errNotOneCommand
+	}
+	stmt := file.Stmts[0]
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(stmt.Redirs) > 0 || len(stmt.Comments) > 0 || stmt.Negated || stmt.Background {
+		return nil, errNotOneCommand
+	}
+	p := &AllowPattern{SpelledOut: true}
+	for _, w := range call.Args {
+		g, err := wordGlob(w)
+		if err != nil {
+			return nil, err
+		}
+		p.words = append(p.words, g)
+		p.SpelledOut = p.SpelledOut && g.Literal()
+	}
+	p.takeTail()
+	return p, nil
+}
+
+func newParser() *syntax.Parser {
+	return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
+}
+
+// takeTail takes a last word * or a trailing :* off the words.
+func (p *AllowPattern) takeTail() {
+	n := len(p.words) - 1
+	last := p.words[n].Parts
+	switch {
+	case slices.Equal(last, []string{"", ""}):
+		p.rest = true
+		p.words = p.words[:n]
+	case len(last) > 1 && last[len(last)-1] == "" && strings.HasSuffix(last[len(last)-2], ":"):
+		p.open = true
+		parts := slices.Clone(last[:len(last)-1])
+		parts[len(parts)-1] = strings.TrimSuffix(parts[len(parts)-1], ":")
+		p.words[n] = match.Glob{Parts: parts}
+		p.colon = p.words[n].WithColon()
+	}
+}
+
+// Word is the word of a pattern for a word of a command, if it has one.
+func (p *AllowPattern) Word(i int) (match.Glob, bool) {
+	if i >= len(p.words) {
+		return match.Glob{}, false
+	}
+	return p.words[i], true
+}
+
+// names reports whether the pattern's first word is a program's name.
+func (p *AllowPattern) names(program string) bool {
+	return p.NamesProgram() && p.words[0].Prefix() == program
+}
+
+// NamesProgram reports whether the pattern's first word has no *.
+func (p *AllowPattern) NamesProgram() bool { return len(p.words) > 0 && p.words[0].Literal() }
+
+// Begins reports whether the pattern's first word is a name, but for letter
+// case.
+func (p *AllowPattern) Begins(name string) bool {
+	return !p.NamesProgram() || match.FoldCase(p.words[0].Prefix()) == name
+}
+
+// wordGlob is a word of a pattern: each unquoted * stands for any text.
+func wordGlob(w *syntax.Word) (match.Glob, error) {
+	parts := []string{""}
+	for i, part := range w.Parts {
+		lit, unquoted := part.(*syntax.Lit)
+		if !unquoted {
+			one := wordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
+			if one.why != "" {
+				return match.Glob{}, errNotOneCommand
+			}
+			parts[len(parts)-1] += one.text
+			continue
+		}
+		for j, text := range strings.Split(lit.Value, "*") {
+			if !plainLiteral(text, i == 0 && j == 0) {
+				return match.Glob{}, fmt.Errorf("has %q, which a shell may expand; quote it or use * alone", lit.Value)
+			}
+			if j > 0 {
+				parts = append(parts, "")
+			}
+			parts[len(parts)-1] += text
+		}
+	}
+	return match.Glob{Parts: parts}, nil
+}
+
+// Covers reports whether an allow pattern covers one command of plain words.
+func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
+	if !p.fitsLength(len(c.Words)) || !p.coversProgram(c, t) {
+		return false
+	}
+	free := false // options may follow, as the pattern has said --
+	for i, word := range c.Words {
+		spelledFree := free && isOption(word)
+		if i >= len(p.words) {
+			if !c.mayStar[i] && !spelledFree {
+				return false
+			}
+			continue
+		}
+		if !p.coversWord(i, word, c.mayStar[i] || i == 0 || spelledFree, c.isWild(i)) {
+			return false
+		}
+		free = free || (p.words[i].Literal() && word == "--")
+	}
+	return true
+}
+
+// fitsLength reports whether the pattern covers commands of a number of words.
+func (p *AllowPattern) fitsLength(words int) bool {
+	switch {
+	case p.rest:
+		return words > len(p.words)
+	case p.open:
+		return words >= len(p.words)
+	}
+	return words == len(p.words)
+}
+
+// coversProgram reports whether the pattern may cover calls of a command's program, in the
+// way in which it is named and gets its input.
+func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
+	program := c.Words[0]
+	switch {
+	case c.isWild(0):
+		return false // a shell chooses the program
+	case len(p.words) > 1 && p.words[0].Literal() && !p.names(program):
+		return false
+	case c.piped && (c.interprets || c.reads) && !t.listed(program):
+		return false // what it runs is in the pipe
+	case p.SpelledOut:
+		return true
+	}
+	return !strings.Contains(program, "/") && (!c.runsOthers || (t.listed(program) && p.names(program)))
+}
+
+// coversWord reports whether the pattern's word i covers a word. A * in it covers
+// what it may, and no way up out of the folders that stand beside it.
+func (p *AllowPattern) coversWord(i int, word string, star, wild bool) bool {
+	g := p.words[i]
+	if wild {
+		word = strings.NewReplacer("*", unknown, "?", unknown).Replace(word)
+	}
+	if !g.Match(word) {
+		if !p.open || i < len(p.words)-1 || !p.colon.Match(word) {
+			return false
+		}
+		g = p.colon
+	}
+	if g.Literal() {
+		return true
+	}
+	if !star && !isOption(g.Prefix()) || i == 0 && isOption(word) {
+		return false
+	}
+	return !match.LeadsUp(word) || !slices.ContainsFunc(g.Parts, func(part string) bool { return strings.Contains(part, "/") })
+}

@@ -1,0 +1,105 @@
+package shell
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+)
+
+func firstWord(text string) string {
+	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+		return text[:i]
+	}
+	return text
+}
+
+// maxKeyWords is how many words of a command it is looked up by.
+const maxKeyWords = 8
+
+// fixed are the words of the pattern in front of its first *.
+func (p *AllowPattern) fixed() []string {
+	var words []string
+	for _, w := range p.words {
+		if !w.Literal() {
+			break
+		}
+		words = append(words, w.Prefix())
+	}
+	return words
+}
+
+// wordsKey is the key of a command that begins with these words. No other key
+// begins like it.
+func wordsKey(words []string) string { return "\x00" + strings.Join(words, "\x00") }
+
+// Key is the key of the commands that the pattern covers, or "" if any may be.
+func (p *AllowPattern) Key() string {
+	words := p.fixed()
+	if len(words) == 0 {
+		return ""
+	}
+	return wordsKey(words[:min(len(words), maxKeyWords)])
+}
+
+// AppendKeys adds the keys by which deny and ask patterns for the script are found.
+// It reports false if any pattern may match.
+func (s *Script) AppendKeys(keys []string, source string) (_ []string, all bool) {
+	keys, all = appendFirst(keys, source), s.Problem == ""
+	for _, text := range s.lower {
+		keys = appendFirst(keys, text)
+	}
+	loose := s.mentions
+	for _, c := range s.All {
+		loose = append(loose[:len(loose):len(loose)], c.mentions...)
+		all = all && !c.mayRunAnything()
+	}
+	for _, text := range loose {
+		var complete bool
+		keys, complete = appendNames(keys, text)
+		all = all && complete
+	}
+	return keys, all
+}
+
+// mayRunAnything reports whether the words of a command do not determine what it runs.
+func (c *Command) mayRunAnything() bool {
+	return c.opaque || (c.runsOthers && !c.complete) || strings.Contains(firstWord(c.opens[0]), unknown)
+}
+
+// appendFirst adds the first word of a text, whole and up to a colon.
+func appendFirst(keys []string, text string) []string {
+	first := firstWord(text)
+	keys = append(keys, first)
+	if before, _, colon := strings.Cut(first, ":"); colon {
+		keys = append(keys, before)
+	}
+	return keys
+}
+
+// AppendAllowKeys adds the keys by which allow patterns for the script are found.
+func (s *Script) AppendAllowKeys(keys []string) []string {
+	for _, c := range s.All {
+		if len(c.Words) > 0 {
+			keys = append(keys, match.FoldCase(c.Words[0]))
+			keys = appendWordsKeys(keys, c.Words[:min(len(c.Words), maxKeyWords)])
+		}
+	}
+	return keys
+}
+
+// appendWordsKeys adds a key for each number of words that a command begins with, the
+// last of them whole and up to each colon.
+func appendWordsKeys(keys, words []string) []string {
+	key, at := wordsKey(words), 0
+	for _, word := range words {
+		begin := at + 1
+		at = begin + len(word)
+		for i := begin; i < at; i++ {
+			if key[i] == ':' {
+				keys = append(keys, key[:i])
+			}
+		}
+		keys = append(keys, key[:at])
+	}
+	return keys
+}

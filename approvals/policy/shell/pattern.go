@@ -1,0 +1,90 @@
+package shell
+
+import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
+	"slices"
+	"strings"
+)
+
+// Pattern is the argument of a deny or ask pattern compared with scripts.
+type Pattern struct {
+	glob   match.TextGlob
+	lower  match.TextGlob
+	prefix string     // what stands before the first *
+	joined bool       // the * follows at once
+	open   bool       // the * may continue the last word
+	core   string     // the prefix as a loose text, without what joins it to the *
+	loose  match.Glob // the argument as a loose text that may go on
+	Key    string     // the first word in lower case, where that is fixed
+	words  *wordsGlob
+}
+
+func NewPattern(text string) *Pattern {
+	prefix := match.NewGlob(text).Prefix()
+	g := &Pattern{
+		glob:   newCommandText(text),
+		lower:  newCommandText(match.FoldCase(text)),
+		prefix: strings.TrimSuffix(prefix, ":"),
+		joined: len(prefix) < len(text) && !strings.HasSuffix(prefix, ":"),
+	}
+	g.open = g.joined && !strings.HasSuffix(prefix, " ")
+	g.core = spaced(match.FoldCase(g.prefix))
+	g.loose = match.NewGlob(strings.TrimRight(strings.TrimSuffix(spaced(match.FoldCase(text)), ":*"), " *") + "*")
+	g.words = newWordsGlob(text)
+	if first := strings.TrimSuffix(firstWord(text), ":*"); !strings.Contains(first, "*") {
+		g.Key = match.FoldCase(first)
+	}
+	return g
+}
+
+// newCommandText compares the source or the words of a command with a pattern, of which
+// a last * covers nothing too.
+func newCommandText(text string) match.TextGlob {
+	g := match.NewPrefixGlob(text)
+	if alone, found := strings.CutSuffix(text, " *"); found && strings.Trim(alone, " *") != "" {
+		g = append(g, match.NewGlob(alone))
+	}
+	return g
+}
+
+// Match says whether any command of a script matches.
+func (g *Pattern) Match(s *Script) match.Result {
+	if slices.ContainsFunc(s.texts, g.glob.Match) || slices.ContainsFunc(s.All, func(c *Command) bool { return g.words.match(c) == match.Yes }) {
+		return match.Yes
+	}
+	if s.Problem != "" || slices.ContainsFunc(s.lower, g.lower.Match) || slices.ContainsFunc(s.All, g.mayMatch) || slices.ContainsFunc(s.mentions, g.namedIn) {
+		return match.Maybe
+	}
+	return match.No
+}
+
+// mayMatch reports whether a command may turn out to match when the shell has
+// expanded it, or may run something that does.
+func (g *Pattern) mayMatch(c *Command) bool {
+	for _, open := range c.opens {
+		if before, _, cut := strings.Cut(open, unknown); cut && g.mayBegin(before) {
+			return true
+		}
+	}
+	if g.words.match(c) == match.Maybe || slices.ContainsFunc(c.mentions, g.namedIn) {
+		return true
+	}
+	return c.opaque || c.runsOthers && !c.complete && (c.fromElsewhere() || c.obscure() || g.core == "")
+}
+
+// mayBegin reports whether a text that begins like this may match.
+func (g *Pattern) mayBegin(before string) bool {
+	rest, goesOn := strings.CutPrefix(before, g.prefix)
+	return strings.HasPrefix(g.prefix, before) || goesOn && (g.joined || rest[0] == ' ' || rest[0] == ':')
+}
+
+// fromElsewhere reports whether a command may run what does not stand in its
+// words.
+func (c *Command) fromElsewhere() bool {
+	return c.reads || c.piped && c.interprets
+}
+
+// obscure reports whether a command has words in which another may hide what it
+// runs.
+func (c *Command) obscure() bool { return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") }

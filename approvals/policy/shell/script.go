@@ -1,0 +1,344 @@
+package shell
+
+import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Limits of the scripts that are parsed: the parser is slow with deep nesting,
+// and exhausts the stack with more of it.
+const (
+	MaxScript  = 8 << 10 // bytes
+	maxOpen    = 256     // brackets and back quotes
+	maxThrough = 8       // programs that run programs, in each other
+)
+
+// Script is a shell command as far as it can be understood without running it.
+type Script struct {
+	Problem   string   // why it is not parsed, or what a shell may read differently; "" if neither
+	NotSimple string   // why it is more than plain words in a list, or ""
+	mentions  []string // parts in which it may name a command that it runs, beside those of its commands
+	others    []otherPart
+	writes    bool       // it redirects output to a file
+	opens     bool       // it quotes a substitution, or sets a variable to what is not known
+	Commands  []*Command // the simple commands, in order
+	All       []*Command // and those that they run, at any depth
+	texts     []string   // the source of every statement at any depth, and the words of every command
+	lower     []string   // texts in lower case
+}
+
+// Command is one simple command.
+type Command struct {
+	Words []string // quoting removed; unknown stands for what only a shell can tell
+	wild  []bool   // which words have a * or ? that a shell expands; nil: none
+	opens []string // the words with a space between, a word that a shell may expand ending with unknown
+	//               where it may; of a program with a folder a second time without that
+	piped  bool // reads what another command writes
+	source commandSource
+
+	inner       []*Command // what it runs
+	complete    bool       // inner is all that it runs: nothing, where that is empty
+	opaque      bool       // it may run anything
+	runsOthers  bool       // its program runs others: see runsOthers
+	interprets  bool       // its program reads scripts: see isInterpreter
+	reads       bool       // it runs what it reads
+	mentions    []string   // loose texts in which it may name another command: see appendLoose
+	transparent bool       // its program only changes time and priority of what it runs
+	mayStar     []bool     // for which words a * may stand: operands, and options that are known
+}
+
+// commandSource is where in a script a command is.
+type commandSource struct {
+	stmt    *syntax.Stmt // of which the command is, or nil
+	script  string       // that the statement is in
+	expands string       // source of the first word that a shell expands, where it is known; or ""
+}
+
+// Parse reads a script and finds its commands.
+func (t *Programs) Parse(src string) *Script {
+	f := &finder{table: t, budget: 2 * MaxScript}
+	return f.parse(src, 0)
+}
+
+// ParseArgv takes the words of a command that no shell reads, or the script that
+// they hand to one, as in bash -lc SCRIPT.
+func (t *Programs) ParseArgv(argv []string) *Script {
+	if script, ok := ShellCall(argv); ok {
+		return t.Parse(script)
+	}
+	s := &Script{}
+	total := 0
+	words := make([]word, len(argv))
+	for i, text := range argv {
+		total += len(text)
+		words[i] = word{text: text, open: text}
+	}
+	switch all := strings.Join(argv, " "); {
+	case len(argv) == 0 || argv[0] == "":
+		s.Problem = "The command names no program."
+	case total > 4*MaxScript:
+		s.Problem = fmt.Sprintf("The command is longer than the %d KiB that are judged.", 4*MaxScript>>10)
+	case strings.Contains(all, unknown):
+		s.Problem = "The command holds a NUL character."
+	case !utf8.ValidString(all):
+		s.Problem = "The command is not valid UTF-8."
+	}
+	if s.NotSimple = s.Problem; s.Problem != "" {
+		return s
+	}
+	f := &finder{table: t, script: s, budget: 2 * MaxScript}
+	s.Commands = []*Command{f.command(words, false, 0)}
+	if slices.ContainsFunc(argv, func(text string) bool { return text == "" || !plainLiteral(text, true) }) {
+		f.joined(strings.Join(argv, " "))
+	}
+	f.finish()
+	return s
+}
+
+// joined adds what an agent would run that hands the words to a shell with spaces
+// between them.
+func (f *finder) joined(src string) {
+	s, c := f.script, f.script.Commands[0]
+	if len(src) > f.budget {
+		c.opaque = true
+		return
+	}
+	read := f.parse(src, 0)
+	f.script = s
+	s.NotSimple = read.NotSimple
+	c.opaque = c.opaque || read.Problem != ""
+	s.Commands = append(s.Commands, read.Commands...)
+	s.texts = append(s.texts, read.texts...)
+	s.mentions = append(s.mentions, read.mentions...)
+	s.others = append(s.others, read.others...)
+}
+
+// ShellCall is the script in the words bash -lc SCRIPT.
+func ShellCall(argv []string) (script string, ok bool) {
+	if len(argv) == 3 && isPlainShell(argv[0]) && (argv[1] == "-c" || argv[1] == "-lc") {
+		return argv[2], true
+	}
+	return "", false
+}
+
+// isPlainShell reports whether a word is a shell by its name alone or in one of
+// the folders where they are.
+func isPlainShell(word string) bool {
+	for _, folder := range []string{"/bin/", "/usr/bin/", "/usr/local/bin/"} {
+		if name, ok := strings.CutPrefix(word, folder); ok {
+			word = name
+			break
+		}
+	}
+	return slices.Contains([]string{"bash", "sh", "zsh", "dash"}, word)
+}
+
+// scriptProblem says why shells and the parser may read a text differently, or
+// is "".
+func scriptProblem(src string) string {
+	switch {
+	case len(src) > MaxScript:
+		return fmt.Sprintf("The command is longer than the %d KiB that are parsed.", MaxScript>>10)
+	case opened(src) > maxOpen:
+		return "The command is nested too deeply to be parsed."
+	case !utf8.ValidString(src):
+		return "The command is not valid UTF-8."
+	case strings.ContainsFunc(src, func(r rune) bool { return match.Hidden(r) || r == '\r' }):
+		return "The command holds characters that cannot be seen."
+	case strings.Contains(src, "\\\n") || strings.HasSuffix(src, `\`):
+		return "The command holds a line that a backslash continues, which shells read differently."
+	}
+	return ""
+}
+
+func opened(src string) int {
+	return strings.Count(src, "(") + strings.Count(src, "{") + strings.Count(src, "`")
+}
+
+// finder finds the commands of one script and of the scripts in it.
+type finder struct {
+	table  *Programs
+	script *Script
+	budget int // bytes of scripts that are still parsed
+}
+
+// Unparsed is a script that is not parsed.
+func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why} }
+
+func (f *finder) parse(src string, depth int) *Script {
+	s := &Script{Problem: scriptProblem(src), texts: make([]string, 0, 8)}
+	f.script = s
+	f.budget -= len(src)
+	if len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
+		s.NotSimple = s.Problem
+		return s
+	}
+	parser := f.table.parsers.Get().(*syntax.Parser)
+	file, err := parser.Parse(strings.NewReader(src), "")
+	f.table.parsers.Put(parser)
+	if err != nil {
+		s.Problem = "The command does not parse as a shell script."
+		s.NotSimple = s.Problem
+		return s
+	}
+	f.walk(file, src, depth)
+	if s.NotSimple = s.Problem; s.NotSimple == "" {
+		s.NotSimple = f.table.whyNotSimple(file)
+	}
+	f.finish()
+	return s
+}
+
+// finish derives what patterns are compared with.
+func (f *finder) finish() {
+	s := f.script
+	s.texts = slices.Compact(s.texts) // a plain command is its own source
+	s.lower = make([]string, len(s.texts))
+	for i, text := range s.texts {
+		s.lower[i] = match.FoldCase(text)
+	}
+	for _, c := range s.Commands {
+		s.All = c.appendAll(s.All)
+	}
+}
+
+func (c *Command) appendAll(all []*Command) []*Command {
+	all = append(all, c)
+	for _, one := range c.inner {
+		all = one.appendAll(all)
+	}
+	return all
+}
+
+// isWild reports whether a word has a * or ? that a shell expands.
+func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
+
+// OnlyInner is the only command that a program runs which changes nothing but time and
+// priority, or nil.
+func (c *Command) OnlyInner() *Command {
+	if !c.transparent || !c.complete || len(c.inner) != 1 {
+		return nil
+	}
+	return c.inner[0]
+}
+
+func callWords(call *syntax.CallExpr) []word {
+	words := make([]word, 0, len(call.Args))
+	for _, w := range call.Args {
+		words = appendWords(words, w)
+	}
+	return words
+}
+
+// command makes a command of its words and finds what it runs.
+func (f *finder) command(words []word, piped bool, depth int) *Command {
+	c := &Command{piped: piped, Words: make([]string, len(words))}
+	for i, one := range words {
+		c.Words[i] = one.text
+		if one.wild {
+			if c.wild == nil {
+				c.wild = make([]bool, len(words))
+			}
+			c.wild[i] = true
+		}
+	}
+	text := strings.Join(c.Words, " ")
+	c.opens = []string{text}
+	if slices.ContainsFunc(words, func(w word) bool { return !w.certain() }) {
+		open := make([]string, len(words))
+		for i, one := range words {
+			open[i] = one.open
+		}
+		c.opens[0] = strings.Join(open, " ")
+	}
+	f.script.texts = append(f.script.texts, text)
+	if i := strings.LastIndexByte(c.Words[0], '/'); i >= 0 {
+		f.script.texts = append(f.script.texts, text[i+1:])
+		if j := strings.LastIndexByte(words[0].open, '/'); j >= 0 {
+			c.opens = append(c.opens, c.opens[0][j+1:])
+		}
+	}
+	c.mayStar = f.table.starMay(c.Words, c.wild)
+	c.runsOthers, c.interprets = f.table.runsOthers(c.Words[0]), f.table.isInterpreter(c.Words[0])
+	c.complete = f.harmless(c)
+	if c.runsOthers {
+		f.findInner(c, words, depth)
+		c.reads = f.readsScript(c)
+	}
+	if !c.complete && len(words) > 1 {
+		c.findMentions()
+	}
+	return c
+}
+
+// findInner finds what a program runs that runs others.
+func (f *finder) findInner(c *Command, words []word, depth int) {
+	if w := f.table.wrapper(c.Words[0]); w != nil {
+		c.transparent = w.transparent && !strings.Contains(c.Words[0], "/")
+	}
+	found := f.table.look(words)
+	if depth == maxThrough {
+		c.opaque = true
+		return
+	}
+	c.opaque = found.hides
+	c.complete = c.complete || found.certain
+	f.assigned(c, found.own)
+	for _, inner := range found.commands {
+		c.inner = append(c.inner, f.command(inner, c.piped, depth+1))
+	}
+	for _, src := range found.scripts {
+		f.findNested(c, src, depth)
+	}
+}
+
+// harmless reports whether the table lists all that a command's words are, so
+// that they run nothing.
+func (f *finder) harmless(c *Command) bool {
+	return f.table.listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false)
+}
+
+// findNested finds the commands of a script that a command runs.
+func (f *finder) findNested(c *Command, src string, depth int) {
+	if len(src) > f.budget {
+		c.opaque = true
+		return
+	}
+	outer := f.script
+	nested := f.parse(src, depth+1)
+	f.script = outer
+	c.opaque = c.opaque || nested.Problem != ""
+	outer.mentions = append(outer.mentions, nested.mentions...)
+	outer.opens, outer.writes = outer.opens || nested.opens, outer.writes || nested.writes
+	outer.others = append(outer.others, nested.othersWithin()...)
+	c.inner = append(c.inner, nested.Commands...)
+	outer.texts = append(outer.texts, nested.texts...)
+}
+
+// fed finds the script that a here-document gives to a shell.
+func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
+	for len(c.inner) == 1 {
+		c = c.inner[0]
+	}
+	script := f.table.isShell(c.Words[0]) && !c.complete && f.readsScript(c) && depth < maxThrough
+	if c.runsOthers && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
+		c.reads = true
+	}
+	if !script {
+		return
+	}
+	for _, r := range redirs {
+		if r.Hdoc == nil {
+			continue
+		}
+		if src := r.Hdoc.Lit(); src != "" && !strings.Contains(src, `\`) {
+			f.findNested(c, src, depth)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package shell
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// otherPart is a part of a script that is no command and that a reviewer is shown beside
+// the commands: what sets a variable, and where a list of commands is redirected.
+type otherPart struct {
+	at   int // in the source
+	text string
+}
+
+// noteOther notes a statement that is no simple command, if it does something by itself.
+func (s *Script) noteOther(n *syntax.Stmt, src string) {
+	part := otherPart{at: int(n.Pos().Offset())}
+	switch cmd := n.Cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		part.text = strings.TrimSpace(assignments(cmd, src))
+	case *syntax.DeclClause:
+		part.text = sourceOf(cmd, src)
+	default:
+		if !slices.ContainsFunc(n.Redirs, func(r *syntax.Redirect) bool { return !harmlessRedirect(r) }) {
+			return
+		}
+		part.text = "{ … }"
+	}
+	if part.text += redirections(n.Redirs, src); part.text != "" {
+		part.text = strings.TrimSpace(part.text)
+		s.others = append(s.others, part)
+	}
+}
+
+// Shown are the commands of a script and those that they run, as one would write them,
+// and its other parts, in order. What a script in a word has of those is at the end.
+func (s *Script) Shown() []string {
+	type entry struct {
+		at    int
+		texts []string
+	}
+	var entries []entry
+	for _, c := range s.Commands {
+		one := entry{at: c.at()}
+		for _, each := range c.appendAll(nil) {
+			one.texts = append(one.texts, each.shown())
+		}
+		entries = append(entries, one)
+	}
+	for _, other := range s.others {
+		entries = append(entries, entry{other.at, []string{other.text}})
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	var all []string
+	for _, one := range entries {
+		all = append(all, one.texts...)
+	}
+	return all
+}
+
+// othersWithin are the other parts of a script in a word of another script.
+func (s *Script) othersWithin() []otherPart {
+	for i := range s.others {
+		s.others[i].at = math.MaxInt
+	}
+	return s.others
+}
+
+func (c *Command) at() int {
+	if c.source.stmt == nil {
+		return 0
+	}
+	return int(c.source.stmt.Pos().Offset())
+}
+
+// shown is a command as one would write it, with the variables that are set for it, its
+// redirections and here-documents.
+func (c *Command) shown() string {
+	if c.source.stmt == nil {
+		return c.Display()
+	}
+	call, ok := c.source.stmt.Cmd.(*syntax.CallExpr)
+	if !ok {
+		return c.Display()
+	}
+	return assignments(call, c.source.script) + c.Display() + redirections(c.source.stmt.Redirs, c.source.script)
+}
+
+// assignments are those in front of a command, each with a space after it.
+func assignments(call *syntax.CallExpr, src string) string {
+	var b strings.Builder
+	for _, a := range call.Assigns {
+		b.WriteString(sourceOf(a, src) + " ")
+	}
+	return b.String()
+}
+
+// redirections are those of a statement, each with a space in front, and then its
+// here-documents.
+func redirections(redirs []*syntax.Redirect, src string) string {
+	var line, documents strings.Builder
+	for _, r := range redirs {
+		line.WriteByte(' ')
+		if r.N != nil {
+			line.WriteString(r.N.Value)
+		}
+		line.WriteString(r.Op.String())
+		if r.Word != nil {
+			if !slices.Contains([]syntax.RedirOperator{syntax.DplIn, syntax.DplOut}, r.Op) {
+				line.WriteByte(' ')
+			}
+			line.WriteString(sourceOf(r.Word, src))
+		}
+		if r.Hdoc != nil {
+			documents.WriteString("\n" + sourceOf(r.Hdoc, src)) // with the line that ends it
+		}
+	}
+	return line.String() + documents.String()
+}
+
+func sourceOf(n syntax.Node, src string) string { return spanOf(n).in(src) }
+
+// Display is a command as one would write it.
+func (c *Command) Display() string {
+	words := slices.Clone(c.Words)
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, unknown, "…")
+	}
+	return QuoteWords(words)
+}
+
+// QuoteWords spells a command so that it parses to the same words.
+func QuoteWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || !plainLiteral(w, true) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'"'"'`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,104 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// whyNotSimple says what a script is more than simple commands of plain words
+// joined by &&, ||, ;, | or new lines, in brackets or not, or is "".
+func (t *Programs) whyNotSimple(file *syntax.File) string {
+	if len(file.Stmts) == 0 {
+		return "The script has no command."
+	}
+	return t.whyListNotSimple(file.Stmts, file.Last)
+}
+
+func (t *Programs) whyListNotSimple(stmts []*syntax.Stmt, last []syntax.Comment) string {
+	if len(last) > 0 {
+		return "The script has a comment."
+	}
+	for _, stmt := range stmts {
+		if why := t.whyStmtNotSimple(stmt); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
+	switch {
+	case len(stmt.Comments) > 0:
+		return "The script has a comment."
+	case stmt.Negated, stmt.Background, stmt.Coprocess, stmt.Disown:
+		return "The script negates a command or leaves it running."
+	}
+	for _, r := range stmt.Redirs {
+		if !harmlessRedirect(r) {
+			return "The script redirects input or output."
+		}
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		if cmd.Op != syntax.AndStmt && cmd.Op != syntax.OrStmt && cmd.Op != syntax.Pipe {
+			return "The script joins commands by " + cmd.Op.String() + "."
+		}
+		if why := t.whyStmtNotSimple(cmd.X); why != "" {
+			return why
+		}
+		return t.whyStmtNotSimple(cmd.Y)
+	case *syntax.Subshell:
+		return t.whyListNotSimple(cmd.Stmts, cmd.Last)
+	case *syntax.Block:
+		return t.whyListNotSimple(cmd.Stmts, cmd.Last)
+	case *syntax.TimeClause:
+		if cmd.Stmt == nil {
+			return "The script is more than simple commands."
+		}
+		return t.whyStmtNotSimple(cmd.Stmt)
+	case *syntax.CallExpr:
+		return t.whyCallNotSimple(cmd)
+	default:
+		return "The script is more than simple commands."
+	}
+}
+
+// harmlessRedirect reports whether a redirection only joins output and errors or
+// throws them away.
+func harmlessRedirect(r *syntax.Redirect) bool {
+	if r.Hdoc != nil || r.Word == nil || r.N != nil && r.N.Value != "1" && r.N.Value != "2" {
+		return false
+	}
+	switch to := r.Word.Lit(); r.Op {
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
+		return to == "/dev/null"
+	case syntax.RdrIn:
+		return to == "/dev/null" && r.N == nil
+	case syntax.DplOut:
+		return to == "1" || to == "2"
+	}
+	return false
+}
+
+func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
+	if len(call.Args) == 0 {
+		return "The script sets a variable."
+	}
+	for _, a := range call.Assigns {
+		if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || !t.environment[a.Name.Value] {
+			return "The script sets a variable."
+		}
+		if a.Value != nil {
+			if one := wordOf(a.Value); one.why != "" || !one.certain() || strings.Contains(one.text, "/") {
+				return "The script sets a variable."
+			}
+		}
+	}
+	for _, w := range call.Args {
+		if one := wordOf(w); one.why != "" {
+			return one.why
+		}
+	}
+	return ""
+}

@@ -1,0 +1,172 @@
+package shell
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// walk finds the simple commands, the source of each statement, and what else may name
+// a command.
+func (f *finder) walk(file *syntax.File, src string, depth int) {
+	w := walk{in: f, src: src, depth: depth}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.SglQuoted:
+			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
+		case *syntax.Lit:
+			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
+		case *syntax.Assign:
+			w.spans = append(w.spans, spanOf(n))
+			f.script.opens = f.script.opens || n.Value != nil && wordOf(n.Value).opens()
+		case *syntax.BinaryCmd:
+			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+				w.piped = append(w.piped, n.Y)
+				w.inputs = append(w.inputs, input{of: commandSpan(n.Y), text: spanOf(n.X)})
+			}
+		case *syntax.Stmt:
+			w.stmt(n)
+		}
+		return true
+	})
+	if f.script.opens || f.script.writes && slices.ContainsFunc(f.script.Commands, (*Command).runsFile) {
+		w.spans = append(w.spans, span{0, len(src)})
+	}
+	f.looksInto(file, src, w.spans)
+}
+
+// walk is what is known while the statements of a script are gone through.
+type walk struct {
+	in     *finder
+	src    string
+	depth  int
+	piped  []*syntax.Stmt // the reading ends of pipes
+	inputs []input
+	spans  []span // in which a command may be named
+}
+
+func (w *walk) stmt(n *syntax.Stmt) {
+	s := w.in.script
+	start, end := int(n.Pos().Offset()), int(n.End().Offset())
+	if start <= end && end <= len(w.src) {
+		s.texts = append(s.texts, strings.TrimRight(w.src[start:end], "; \t\n&"))
+	}
+	if len(n.Redirs) > 0 {
+		w.inputs = append(w.inputs, inputsOf(n)...)
+		s.writes = s.writes || writesFile(n)
+	}
+	var words []word
+	call, ok := n.Cmd.(*syntax.CallExpr)
+	if ok {
+		words = callWords(call)
+	}
+	if len(words) == 0 {
+		s.noteOther(n, w.src)
+		return
+	}
+	c := w.in.command(words, slices.ContainsFunc(w.piped, func(end *syntax.Stmt) bool { return partOf(n, end) }), w.depth)
+	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
+	w.in.fed(c, n.Redirs, w.depth)
+	s.Commands = append(s.Commands, c)
+	if len(w.inputs) > 0 && c.executes() {
+		at := commandSpan(n)
+		for i := range w.inputs {
+			if in := &w.inputs[i]; !in.used && in.of.holds(at) {
+				in.used = true
+				w.spans = append(w.spans, in.text)
+			}
+		}
+	}
+}
+
+// partOf reports whether a statement is part of another, or is it.
+func partOf(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
+
+// holdsSubstitution reports whether a text that is quoted or escaped holds a
+// substitution, which what reads it as an expression would run.
+func holdsSubstitution(text string) bool {
+	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
+}
+
+// span is a part of a script's source.
+type span struct{ from, to int }
+
+func spanOf(n syntax.Node) span { return span{int(n.Pos().Offset()), int(n.End().Offset())} }
+
+// commandSpan is a statement without its redirections, whose here-documents may be after
+// other statements.
+func commandSpan(stmt *syntax.Stmt) span {
+	if stmt.Cmd == nil {
+		return spanOf(stmt)
+	}
+	return spanOf(stmt.Cmd)
+}
+
+// in is the part of the source.
+func (a span) in(src string) string { return src[min(a.from, a.to, len(src)):min(a.to, len(src))] }
+
+func (a span) holds(b span) bool { return a.from <= b.from && b.to <= a.to }
+
+// input is a source of what the commands of a statement read: a here-document, or what
+// is written to a pipe.
+type input struct {
+	of   span // the statement, without its redirections
+	text span
+	used bool // by a command that may run it
+}
+
+// inputsOf are the here-documents and here-strings of a statement.
+func inputsOf(stmt *syntax.Stmt) []input {
+	var found []input
+	for _, r := range stmt.Redirs {
+		switch {
+		case r.Hdoc != nil:
+			found = append(found, input{of: commandSpan(stmt), text: spanOf(r.Hdoc)})
+		case r.Op == syntax.WordHdoc && r.Word != nil:
+			found = append(found, input{of: commandSpan(stmt), text: spanOf(r.Word)})
+		}
+	}
+	return found
+}
+
+// writesFile reports whether a statement redirects its output to a file.
+func writesFile(stmt *syntax.Stmt) bool {
+	return slices.ContainsFunc(stmt.Redirs, func(r *syntax.Redirect) bool {
+		return !givesInput(r) && !harmlessRedirect(r)
+	})
+}
+
+// looksInto notes the parts of a script that are no words of a command and may name one.
+func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
+	if len(spans) == 0 {
+		return
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+	apart := spans[:1]
+	for _, one := range spans[1:] {
+		if !apart[len(apart)-1].holds(one) {
+			apart = append(apart, one)
+		}
+	}
+	for _, one := range apart {
+		f.script.mentions = appendLoose(f.script.mentions, one.in(src))
+	}
+	if !strings.Contains(src, "$'") {
+		return
+	}
+	var words []string // with their quoting removed
+	syntax.Walk(file, func(n syntax.Node) bool {
+		w, ok := n.(*syntax.Word)
+		if !ok {
+			return true
+		}
+		at := spanOf(w)
+		if slices.ContainsFunc(apart, func(one span) bool { return one.holds(at) }) {
+			words = append(words, wordOf(w).text)
+		}
+		return true
+	})
+	f.script.mentions = appendLoose(f.script.mentions, strings.Join(words, " "))
+}

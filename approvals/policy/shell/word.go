@@ -1,0 +1,264 @@
+package shell
+
+import (
+	"github.com/heldcall/heldcall/approvals/policy/match"
+
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// unknown stands in a word for text that only the running shell knows. It is
+// never in a script that is parsed.
+const unknown = "\x00"
+
+// word is one word of a command with its quoting removed.
+type word struct {
+	text string // unknown stands for what a shell expands; unquoted * and ? stay
+	open string // the text up to what a shell may expand, then unknown; else the text
+	why  string // why the word is not plain, or ""
+	wild bool   // has an unquoted * or ?, and is plain otherwise
+}
+
+// wordOf removes the quoting of a word.
+func wordOf(w *syntax.Word) word {
+	if len(w.Parts) == 1 {
+		lit, ok := w.Parts[0].(*syntax.Lit)
+		if ok && lit.Value != "" && lit.Value[0] != '~' && plainLiteral(lit.Value, true) {
+			return word{text: lit.Value, open: lit.Value}
+		}
+	}
+	return unquoted(w)
+}
+
+func unquoted(w *syntax.Word) word {
+	b := wordBuilder{cut: -1}
+	for i, part := range w.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			b.literal(part.Value, i == 0)
+		case *syntax.SglQuoted:
+			b.singleQuoted(part)
+		case *syntax.DblQuoted:
+			b.doubleQuoted(part)
+		default:
+			b.unknown("The script has a word that a shell expands.")
+		}
+	}
+	one := word{text: b.text.String(), why: b.why, wild: b.wild}
+	one.open = one.text
+	if b.cut >= 0 {
+		one.open = one.text[:b.cut] + unknown
+	}
+	if one.wild && one.why == "" && !harmlessGlob(one.text) {
+		one.why = "The script has a word that a shell may expand to options or to folders further up."
+	}
+	return one
+}
+
+// maxBraces is how many words a word with braces may stand for.
+const maxBraces = 64
+
+// appendWords adds what a word stands for: several words where it has braces.
+func appendWords(words []word, w *syntax.Word) []word {
+	split := w
+	if hasBrace(w) {
+		split = &syntax.Word{Parts: slices.Clone(w.Parts)}
+	}
+	if split == w || !syntax.SplitBraces(split) {
+		return append(words, wordOf(w))
+	}
+	const why = "The script has braces that a shell expands."
+	before := len(words)
+	for one, err := range expand.BracesSeq(nil, split) {
+		if err != nil || len(words)-before == maxBraces {
+			return append(words, word{text: unknown, open: unknown, why: why})
+		}
+		if !slices.ContainsFunc(one.Parts, func(part syntax.WordPart) bool { lit, ok := part.(*syntax.Lit); return !ok || lit.Value != "" }) {
+			continue // what stands for nothing is no word
+		}
+		of := wordOf(one)
+		of.why = why
+		words = append(words, of)
+	}
+	return words
+}
+
+func hasBrace(w *syntax.Word) bool {
+	return slices.ContainsFunc(w.Parts, func(part syntax.WordPart) bool {
+		lit, ok := part.(*syntax.Lit)
+		return ok && strings.Contains(lit.Value, "{")
+	})
+}
+
+// wordBuilder puts a word together from its parts.
+type wordBuilder struct {
+	text strings.Builder
+	why  string
+	cut  int // where the text stops being certain, or -1
+	wild bool
+}
+
+func (b *wordBuilder) note(why string) {
+	if b.why == "" {
+		b.why = why
+	}
+}
+
+func (b *wordBuilder) opens() {
+	if b.cut < 0 {
+		b.cut = b.text.Len()
+	}
+}
+
+func (b *wordBuilder) unknown(why string) {
+	b.note(why)
+	b.opens()
+	b.text.WriteString(unknown)
+}
+
+func (b *wordBuilder) literal(text string, first bool) {
+	for i, r := range text {
+		switch {
+		case r == '*' || r == '?':
+			b.wild = true
+		case !plainRune(text, i, r, first):
+			b.note("The script has a word that a shell may expand.")
+		}
+	}
+	if i := expandedFrom(text, first); i >= 0 && b.cut < 0 {
+		b.cut = b.text.Len() + len(unescape(text[:i], false))
+	}
+	b.text.WriteString(unescape(text, false))
+}
+
+// expandedFrom is where in an unquoted text a shell may expand something, or -1.
+func expandedFrom(text string, first bool) int {
+	if first && strings.HasPrefix(text, "~") {
+		return 0
+	}
+	escaped := false
+	for i := range len(text) {
+		switch {
+		case escaped:
+			escaped = false
+		case text[i] == '\\':
+			escaped = true
+		case strings.IndexByte("*?[{", text[i]) >= 0:
+			return i
+		}
+	}
+	return -1
+}
+
+func (b *wordBuilder) singleQuoted(part *syntax.SglQuoted) {
+	if !part.Dollar {
+		if strings.ContainsAny(part.Value, "$`") {
+			b.note("The script quotes a $ or a back quote.")
+		}
+		b.text.WriteString(part.Value)
+		return
+	}
+	b.note("The script has a word in ANSI-C quoting.")
+	text, ok := ansiC(part.Value)
+	if !ok {
+		b.opens()
+		text = unknown
+	}
+	b.text.WriteString(text)
+}
+
+func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
+	if q.Dollar {
+		b.unknown("The script has a word in translated quoting.")
+		return
+	}
+	for _, part := range q.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			b.unknown("The script has a word that a shell expands.")
+			continue
+		}
+		if strings.ContainsAny(lit.Value, "\\$`!") {
+			b.note("The script quotes a $, a back quote, a backslash or a ! in double quotes.")
+		}
+		b.text.WriteString(unescape(lit.Value, true))
+	}
+}
+
+// plainRune reports whether every shell takes a character of an unquoted text
+// for itself: letters and digits of any script and a few signs. At the start of
+// a word, = and % mean something to some shells, and ~ is plain within a name.
+func plainRune(text string, at int, r rune, first bool) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r >= utf8.RuneSelf:
+		return true
+	case strings.ContainsRune("_-./:,@+", r):
+		return true
+	case r == '=' || r == '%':
+		return at > 0 || !first
+	case r == '~' && at > 0:
+		before := text[at-1]
+		return match.IsLetter(before) || before >= '0' && before <= '9'
+	case r == '~':
+		return first && (len(text) == 1 || text[1] == '/')
+	}
+	return false
+}
+
+// plainLiteral reports whether every shell takes an unquoted text for itself.
+func plainLiteral(text string, first bool) bool {
+	for i, r := range text {
+		if !plainRune(text, i, r, first) {
+			return false
+		}
+	}
+	return true
+}
+
+// harmlessGlob reports whether what a shell makes of a word with * or ? can be
+// neither an option nor lead upwards, as .* does.
+func harmlessGlob(text string) bool {
+	at := strings.IndexAny(text, "*?")
+	switch {
+	case at <= 0:
+		return false
+	case text[0] == '-' && !(strings.HasPrefix(text, "--") && strings.Contains(text[:at], "=")):
+		return false
+	}
+	for segment := range strings.SplitSeq(text, "/") {
+		if i := strings.IndexAny(segment, "*?"); i >= 0 && strings.HasPrefix(segment, ".") {
+			return false
+		}
+	}
+	return true
+}
+
+// unescape removes the backslashes that quote. Between double quotes they do so
+// only before a few signs.
+func unescape(text string, quoted bool) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) && (!quoted || strings.IndexByte("$`\"\\", text[i+1]) >= 0) {
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+func isOption(word string) bool { return strings.HasPrefix(word, "-") }
+
+func IsOperand(word string) bool { return !isOption(word) }
+
+// certain reports whether a shell takes a word for its text.
+func (w word) certain() bool { return w.open == w.text }
+
+// opens reports whether a shell may expand something in a word.
+func (w word) opens() bool { return !w.certain() || strings.Contains(w.text, unknown) }

@@ -1,0 +1,232 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// wrapper is how a program is called that runs another one: see programs.yaml.
+type wrapper struct {
+	flags, values    string
+	long, longValues map[string]bool
+	operands         int
+	numbers          bool
+	assigns          bool
+	appends          bool
+	orScript         bool
+	joins            bool
+	scripts          bool
+	shell            bool
+	transparent      bool
+}
+
+// inside is what a command runs, as far as its words say.
+type inside struct {
+	commands [][]word
+	scripts  []string
+	own      []word // the words in front, of a program that sets variables
+	certain  bool   // that is all
+	hides    bool   // it may be anything
+}
+
+// look finds what a command runs, of a program that runs others.
+func (t *Programs) look(words []word) inside {
+	if !words[0].certain() {
+		return inside{}
+	}
+	name, _ := programNames(words[0].text)
+	switch w := t.wrapper(name); {
+	case t.isShell(name):
+		return shellScript(words)
+	case name == "find":
+		return findCommands(words)
+	case w == nil:
+		return inside{}
+	default:
+		return w.look(words)
+	}
+}
+
+func (w *wrapper) look(words []word) inside {
+	if w.scripts {
+		return inside{scripts: scriptOptions(words)}
+	}
+	rest, ok := w.rest(words)
+	own := words[1 : len(words)-len(rest)] // what stands before the command
+	found := inside{certain: !slices.ContainsFunc(own, func(one word) bool { return !one.certain() })}
+	if w.assigns {
+		found.own = own
+	}
+	switch {
+	case ok && w.orScript && len(rest) == 2 && rest[0].text == "-c" && rest[1].certain():
+		found.scripts = []string{rest[1].text}
+		return found
+	case !ok || len(rest) > 0 && isOption(rest[0].text):
+		return inside{hides: w.appends}
+	case len(rest) == 0:
+		found.certain = found.certain && w.appends // which then only writes what it reads
+		return found
+	case w.joins:
+		texts := make([]string, len(rest))
+		for i, one := range rest {
+			if !one.certain() {
+				return inside{}
+			}
+			texts[i] = one.text
+		}
+		found.scripts = []string{strings.Join(texts, " ")}
+		return found
+	case w.appends:
+		rest = appended(rest, own)
+	}
+	found.commands = [][]word{rest}
+	return found
+}
+
+// appended is a command with what xargs reads, at its end or where the value of
+// its option -I stands.
+func appended(command, options []word) []word {
+	for i, one := range options {
+		_, mark, found := strings.Cut(one.text, "I")
+		if !found || !isOption(one.text) || strings.HasPrefix(one.text, "--") {
+			continue
+		}
+		if mark == "" && i+1 < len(options) {
+			mark = options[i+1].text
+		}
+		return replaced(command, mark)
+	}
+	return append(command[:len(command):len(command)], word{text: unknown, open: unknown})
+}
+
+// replaced is a command in which unknown text stands wherever a mark does.
+func replaced(command []word, mark string) []word {
+	all := make([]word, len(command))
+	for i, one := range command {
+		if before, _, holds := strings.Cut(one.text, mark); holds {
+			one = word{text: strings.ReplaceAll(one.text, mark, unknown), open: before + unknown}
+		}
+		all[i] = one
+	}
+	return all
+}
+
+// rest is what follows a wrapper's own options and operands.
+func (w *wrapper) rest(words []word) ([]word, bool) {
+	i := 1
+	for i < len(words) && isOption(words[i].text) && words[i].text != "-" {
+		if !words[i].certain() {
+			return nil, false
+		}
+		if words[i].text == "--" {
+			i++
+			break
+		}
+		takes, ok := w.option(words[i].text)
+		if !ok {
+			return nil, false
+		}
+		i++
+		if takes {
+			i++
+		}
+	}
+	for w.assigns && i < len(words) && isAssignment(words[i].text) {
+		i++
+	}
+	if i += w.operands; i > len(words) {
+		return nil, false
+	}
+	return words[i:], true
+}
+
+// option reports whether an option is known, and whether the next word is its
+// value.
+func (w *wrapper) option(text string) (takesNext, ok bool) {
+	if name, long := strings.CutPrefix(text, "--"); long {
+		name, _, inline := strings.Cut(name, "=")
+		return w.longValues[name] && !inline, w.long[name] || w.longValues[name]
+	}
+	if w.numbers && strings.Trim(text[1:], "0123456789") == "" {
+		return false, true
+	}
+	for i := 1; i < len(text); i++ {
+		switch {
+		case strings.IndexByte(w.values, text[i]) >= 0:
+			return i == len(text)-1, true
+		case strings.IndexByte(w.flags, text[i]) < 0:
+			return false, false
+		}
+	}
+	return false, true
+}
+
+// isAssignment reports whether a word is NAME=value.
+func isAssignment(text string) bool {
+	name, _, found := strings.Cut(text, "=")
+	return found && name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+	})
+}
+
+// scriptOptions are the values of -c and --command, wherever they stand.
+func scriptOptions(words []word) []string {
+	var scripts []string
+	for i, one := range words {
+		if (one.text == "-c" || one.text == "--command") && i+1 < len(words) && words[i+1].certain() {
+			scripts = append(scripts, words[i+1].text)
+		}
+		if text, ok := strings.CutPrefix(one.text, "--command="); ok && one.certain() {
+			scripts = append(scripts, text)
+		}
+	}
+	return scripts
+}
+
+// shellScript finds the script of sh -c.
+func shellScript(words []word) inside {
+	given := false // -c
+	for i := 1; i < len(words); i++ {
+		text := words[i].text
+		switch {
+		case !words[i].certain():
+			return inside{}
+		case text == "--" || text == "-":
+		case text == "--rcfile" || text == "--init-file":
+			i++
+		case strings.HasPrefix(text, "--"):
+		case strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+"):
+			given = given || strings.Contains(text, "c")
+			i += strings.Count(strings.ToLower(text), "o")
+		case given:
+			return inside{scripts: []string{text}, certain: true}
+		default:
+			return inside{} // a file
+		}
+	}
+	return inside{}
+}
+
+// findCommands finds what find -exec runs.
+func findCommands(words []word) inside {
+	found := inside{certain: true}
+	for i := 1; i < len(words); i++ {
+		if !words[i].certain() && (words[i].open == unknown || isOption(words[i].open)) {
+			return inside{}
+		}
+		switch words[i].text {
+		case "-exec", "-execdir", "-ok", "-okdir":
+		default:
+			continue
+		}
+		begin := i + 1
+		for i++; i < len(words) && words[i].text != ";" && words[i].text != "+"; {
+			i++
+		}
+		if begin >= i {
+			return inside{}
+		}
+		found.commands = append(found.commands, replaced(words[begin:i], "{}"))
+	}
+	return found
+}

@@ -1,0 +1,109 @@
+package approvals
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// RequestEvents are the events that a request as it stands has given rise to.
+// They follow from the record alone, ids included: whoever finds one
+// missing after a crash writes the very same one.
+func RequestEvents(r *Request) []Event {
+	events := []Event{requestEvent(r, EventApprovalRequired, 0, r.CreatedAt)}
+	events[0].Before, events[0].Demands = r.Arguments, r.asked()
+	if raw := json.RawMessage(r.Details.RawArguments); !r.Details.FreeText && isStrictObject(raw) {
+		events[0].Before, events[0].After = raw, r.Arguments // a rule has changed them
+	}
+	for i, d := range r.Decisions {
+		e := requestEvent(r, EventApprovalDecision, i, d.DecidedAt)
+		e.Action = d.Action
+		e.ReviewerID = d.ReviewerID
+		e.OnBehalfOf = d.OnBehalfOf
+		e.Channel = d.Channel
+		e.Note = d.Note
+		for _, place := range d.Fills {
+			e.Demands = append(e.Demands, r.asked()[place])
+		}
+		if len(d.ModifiedArgs) > 0 {
+			e.Before = r.Arguments
+			e.After = d.ModifiedArgs
+		}
+		events = append(events, e)
+	}
+	for i, e := range r.escalations() {
+		if e == nil || e.EscalatedAt == nil {
+			continue
+		}
+		escalated := requestEvent(r, EventApprovalEscalated, i, *e.EscalatedAt)
+		escalated.Note = "members of " + strings.Join(e.To, " or ") + " may decide too"
+		if len(r.Demands) > 0 {
+			escalated.Demands = r.asked()[i : i+1]
+		}
+		events = append(events, escalated)
+	}
+	ended := r.ExpiresAt
+	if r.Details.EndedAt != nil {
+		ended = *r.Details.EndedAt
+	}
+	switch r.Status {
+	case StatusExpired:
+		e := requestEvent(r, EventApprovalExpired, 0, ended)
+		e.Outcome = string(OutcomeExpired)
+		events = append(events, e)
+	case StatusCancelled:
+		e := requestEvent(r, EventApprovalCancelled, 0, ended)
+		e.Outcome = string(OutcomeCancelled)
+		if r.Details.CancelReason == CancelRunAborted {
+			e.Outcome = string(OutcomeAborted)
+		}
+		e.Note = r.Details.CancelReason
+		events = append(events, e)
+	}
+	return events
+}
+
+// EventsSince are the events that a step from before to after has added.
+func EventsSince(before, after *Request) []Event {
+	known := map[string]bool{}
+	for _, e := range RequestEvents(before) {
+		known[e.ID] = true
+	}
+	return slices.DeleteFunc(RequestEvents(after), func(e Event) bool { return known[e.ID] })
+}
+
+// isStrictObject reports whether a text is one JSON object that is read in one way.
+func isStrictObject(text json.RawMessage) bool {
+	value := jsontext.Value(text)
+	return value.IsValid() && value.Kind() == '{'
+}
+
+// requestEvent is the nth event of a type about a request.
+func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
+	return Event{
+		ID:         DerivedID(at, fmt.Sprintf("%s/%s/%d", r.ID, typ, nth)),
+		Type:       typ,
+		Time:       at.UTC(),
+		Tenant:     r.Principal.Tenant,
+		Principal:  r.Principal,
+		RequestID:  r.ID,
+		SessionID:  r.SessionID,
+		RunID:      r.RunID,
+		TurnID:     r.TurnID,
+		Dialect:    r.Dialect,
+		Model:      r.Model,
+		ToolCallID: r.ToolCallID,
+		ToolName:   r.ToolName,
+		Rule:       r.Rule,
+		FreeText:   r.Details.FreeText,
+		Doubts:     r.Details.Doubts,
+	}
+}
+
+// RequiredEvent is the event with which a request began, as the audit log has it but
+// for its place there: Seq and the hashes.
+func RequiredEvent(r *Request) Event { return RequestEvents(r)[0] }

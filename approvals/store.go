@@ -1,0 +1,129 @@
+package approvals
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Stored is a request as the store holds it.
+type Stored struct {
+	Request  Request
+	Revision uint64    // changes with every write; what [Store.UpdateRequest] compares
+	At       time.Time // when this revision was written, UTC
+}
+
+// Store is the durable state behind a gate. Every method that writes returns
+// only when the write will survive the death of the process. Failures to reach
+// the store wrap [ErrStoreUnavailable]; a record beyond the store's limit is
+// [ErrTooLarge]. Implementations are safe for concurrent use.
+type Store interface {
+	// CreateRequest records a request that must not exist yet ([ErrConflict]).
+	CreateRequest(ctx context.Context, r Request) (revision uint64, err error)
+	// GetRequest reads a request, or fails with [ErrUnknownRequest].
+	GetRequest(ctx context.Context, id string) (Stored, error)
+	// UpdateRequest replaces a request if it still stands at the revision, else
+	// it fails with [ErrConflict]. A write whose outcome was lost on the way is
+	// resolved before it returns.
+	UpdateRequest(ctx context.Context, r Request, revision uint64) (newRevision uint64, err error)
+	// ListRequests answers from memory which requests match, newest first, and
+	// reads those. With a Filter.Text it reads on until the page is full or it has
+	// looked through many: such a page may be short, or empty, and yet not the last.
+	ListRequests(ctx context.Context, f Filter) (Page, error)
+	// WatchRequests calls changed with everything recorded, then loaded once,
+	// then changed with every write as it happens, whoever wrote it. It calls
+	// from one goroutine, sees each revision once, outlives reconnects, and
+	// returns when the context ends.
+	WatchRequests(ctx context.Context, changed func(Stored), loaded func()) error
+	// PublishRequest tells bots of a request. A second call for the same
+	// request does nothing.
+	PublishRequest(ctx context.Context, r Request) error
+
+	// AppendEvents adds to the audit chain.
+	AppendEvents(ctx context.Context, events ...Event) error
+	// EnsureEvent appends an event unless one with its id is in the chain.
+	EnsureEvent(ctx context.Context, e Event) error
+	// Events yields events in order from a sequence on (0: from the next one),
+	// waiting for new ones until the context ends, when it stops without error.
+	Events(ctx context.Context, from uint64) iter.Seq2[Event, error]
+	// LastSeq is the sequence number of the latest event, 0 for none.
+	LastSeq(ctx context.Context) (uint64, error)
+
+	// PutRun replaces a run if it still stands at the revision (0: it must not
+	// exist), else it fails with [ErrConflict].
+	PutRun(ctx context.Context, r Run, revision uint64) error
+	// GetRun reads a run, or fails with [ErrUnknownRun].
+	GetRun(ctx context.Context, id string) (r Run, revision uint64, err error)
+	// WatchRuns is WatchRequests for runs.
+	WatchRuns(ctx context.Context, changed func(Run), loaded func()) error
+
+	// PutDelegation, GetDelegation and WatchDelegations are the same for
+	// delegations; one that is not recorded is [ErrUnknownDelegation].
+	PutDelegation(ctx context.Context, d Delegation, revision uint64) error
+	GetDelegation(ctx context.Context, id string) (d Delegation, revision uint64, err error)
+	WatchDelegations(ctx context.Context, changed func(Delegation), loaded func()) error
+}
+
+// GrantStore is the durable state behind grants. What [Store] says of its
+// methods holds of these too.
+type GrantStore interface {
+	// PutGrant replaces a grant that stands at the revision (0: it never existed),
+	// else it fails with [ErrConflict]. One that was deleted stays so.
+	PutGrant(ctx context.Context, g Grant, revision uint64) (newRevision uint64, err error)
+	// GetGrant reads a grant, or fails with [ErrUnknownGrant].
+	GetGrant(ctx context.Context, id string) (g Grant, revision uint64, err error)
+	// DeleteGrant removes a grant. One that is not there is no error.
+	DeleteGrant(ctx context.Context, id string) error
+	// WatchGrants is [Store.WatchRequests] for grants; gone is called with the id
+	// of one that was deleted.
+	WatchGrants(ctx context.Context, changed func(g Grant, revision uint64), gone func(id string), loaded func()) error
+
+	// EnsureEvent appends an event unless one with its id is in the audit chain.
+	EnsureEvent(ctx context.Context, e Event) error
+	// RecentEvents yields the last n events, oldest first.
+	RecentEvents(ctx context.Context, n int) iter.Seq2[Event, error]
+}
+
+// Filter selects requests; zero fields select all. Limit is the size of a page:
+// 0 means 50, the most is 500. Cursor is the NextCursor of the page before.
+type Filter struct {
+	Status    Status
+	Kind      Kind
+	SessionID string
+	RunID     string
+	Risk      Risk
+	Text      string // words, all of which stand in the request: see [Search]
+	Cursor    string
+	Limit     int
+}
+
+// Matches reports whether a request is one that the filter selects, its text
+// aside.
+func (f Filter) Matches(r *Request) bool {
+	return (f.Status == "" || f.Status == r.Status) &&
+		(f.Kind == "" || f.Kind == r.Kind) &&
+		(f.SessionID == "" || f.SessionID == r.SessionID) &&
+		(f.RunID == "" || f.RunID == r.RunID) &&
+		(f.Risk == "" || f.Risk == r.RiskLevel)
+}
+
+// Page is one page of a list, newest first. NextCursor is "" on the last page
+// and stays valid whatever is added meanwhile.
+type Page struct {
+	Items      []Request `json:"items"`
+	NextCursor string    `json:"next_cursor"`
+}
+
+// Truncate keeps the first n items; the next page begins after them.
+func (p *Page) Truncate(n int) {
+	p.Items, p.NextCursor = firstPage(p.Items, n, p.NextCursor, func(r *Request) string { return r.ID })
+}
+
+// firstPage is the first n items and where the next page begins: next, where there
+// are no more of them.
+func firstPage[T any](items []T, n int, next string, id func(*T) string) (page []T, cursor string) {
+	if n <= 0 || n >= len(items) {
+		return items, next
+	}
+	return items[:n], id(&items[n-1])
+}

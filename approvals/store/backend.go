@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+const (
+	// opTimeout bounds an operation whose caller set no deadline.
+	opTimeout = 5 * time.Second
+	// maxWrites is how many writes are on their way at the same time. More wait
+	// here, where their time-out does not run: a burst must not fail because the
+	// disk syncs one write after the other.
+	maxWrites = 128
+)
+
+// backend is the connection to NATS that the buckets and the audit log share, and
+// what holds for each of their operations.
+type backend struct {
+	conn    *natsgo.Conn
+	js      jetstream.JetStream
+	state   connectionState
+	disk    *disk // of the embedded server, else nil
+	log     *slog.Logger
+	metrics *metrics
+	writing chan struct{} // one for each write on its way
+}
+
+// maxRecord is the largest payload that NATS takes.
+func (b *backend) maxRecord() int { return int(b.conn.MaxPayload()) }
+
+// fail counts an operation that failed, and returns its error.
+func (b *backend) fail(op, doing string, err error) error {
+	if !errors.Is(err, context.Canceled) {
+		b.metrics.errors.WithLabelValues(op).Inc()
+	}
+	return fmt.Errorf("%s: %w: %w", doing, approvals.ErrStoreUnavailable, err)
+}
+
+// acquireWrite waits for the right to write. The caller calls done after the write,
+// which is timed from the one to the other.
+func (b *backend) acquireWrite(ctx context.Context) (done func(), err error) {
+	select {
+	case b.writing <- struct{}{}:
+		timed := b.metrics.timeWrite()
+		return func() {
+			timed()
+			<-b.writing
+		}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// write does a write that does not depend on what is recorded.
+func (b *backend) write(ctx context.Context, op, doing string, do func(context.Context) error) error {
+	done, err := b.acquireWrite(ctx)
+	if err != nil {
+		return b.fail(op, doing, err)
+	}
+	defer done()
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if err := do(ctx); err != nil {
+		return b.fail(op, doing, err)
+	}
+	return nil
+}
+
+// bounded gives the context of one operation a deadline.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, opTimeout)
+}
+
+// refused reports that the server answered, and the answer was no. Any other
+// error leaves open whether a write took place.
+func refused(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api)
+}
+
+// wrongSequence reports that a compare-and-set found something newer.
+func wrongSequence(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) &&
+		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}

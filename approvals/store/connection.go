@@ -1,0 +1,147 @@
+package store
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/heldcall/heldcall/approvals/store/embedded"
+)
+
+// connect connects to the embedded server, or to an external one if that is nil.
+func (b *backend) connect(o Options, local *embedded.Server) (*natsgo.Conn, error) {
+	var server atomic.Value // where it was connected last, without credentials
+	server.Store("")
+	options := []natsgo.Option{
+		natsgo.Name("heldcall"),
+		natsgo.MaxReconnects(-1),
+		natsgo.ReconnectWait(250 * time.Millisecond),
+		natsgo.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		natsgo.ReconnectBufSize(-1), // fail at once rather than write much later
+		natsgo.PingInterval(2 * time.Second),
+		natsgo.MaxPingsOutstanding(2),
+		natsgo.DisconnectErrHandler(func(_ *natsgo.Conn, err error) {
+			b.state.lost()
+			if err != nil {
+				b.log.Warn("the connection to NATS is lost", "server", server.Load(), "error", err)
+			}
+		}),
+		natsgo.ReconnectHandler(func(c *natsgo.Conn) {
+			b.state.reconnected()
+			b.metrics.reconnects.Inc()
+			server.Store(c.ConnectedUrlRedacted())
+			b.log.Info("the connection to NATS is back", "server", server.Load())
+		}),
+		natsgo.ClosedHandler(func(*natsgo.Conn) { b.state.closed() }),
+		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
+			b.log.Debug("NATS reports an error", "error", err)
+		}),
+	}
+	if local != nil {
+		options = append(options, local.ConnectOptions()...)
+	} else {
+		more, err := credentials(o)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, more...)
+	}
+	conn, err := natsgo.Connect(o.URL, options...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to NATS: %w", err)
+	}
+	server.Store(conn.ConnectedUrlRedacted())
+	b.state.opened()
+	return conn, nil
+}
+
+// credentials are the options that an external server may ask for.
+func credentials(o Options) ([]natsgo.Option, error) {
+	var options []natsgo.Option
+	if o.Creds != "" {
+		options = append(options, natsgo.UserCredentials(o.Creds))
+	}
+	if o.NKey != "" {
+		option, err := natsgo.NkeyOptionFromSeed(o.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("nats nkey file: %w", err)
+		}
+		options = append(options, option)
+	}
+	if o.TLSCA != "" {
+		options = append(options, natsgo.RootCAs(o.TLSCA))
+	}
+	if o.TLSCert != "" {
+		options = append(options, natsgo.ClientCert(o.TLSCert, o.TLSKey))
+	}
+	return options, nil
+}
+
+// connectionState notifies watchers of a reconnect: their own heartbeat would take
+// about twenty seconds to notice.
+type connectionState struct {
+	mu    sync.Mutex
+	up    bool
+	next  chan struct{} // closed at the next reconnect
+	ended chan struct{} // closed with the connection; nil before it was made
+}
+
+func (c *connectionState) init() { c.next = make(chan struct{}) }
+
+func (c *connectionState) opened() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = true
+	c.ended = make(chan struct{})
+}
+
+func (c *connectionState) lost() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = false
+}
+
+func (c *connectionState) reconnected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = true
+	close(c.next)
+	c.next = make(chan struct{})
+}
+
+func (c *connectionState) closed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.up = false
+	if c.ended != nil {
+		close(c.ended)
+		c.ended = nil
+	}
+}
+
+// awaitClosed waits for the end of the connection's last callback.
+func (c *connectionState) awaitClosed() {
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
+	if ended != nil {
+		<-ended
+	}
+}
+
+// nextReconnect is closed at the next reconnect.
+func (c *connectionState) nextReconnect() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.next
+}
+
+// isUp reports whether heldcall is connected, as far as is known.
+func (c *connectionState) isUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up
+}

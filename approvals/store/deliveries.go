@@ -1,0 +1,199 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
+)
+
+const (
+	// followWait is how long a message may go without an acknowledgement.
+	followWait = 30 * time.Second
+	// followPending is how many messages of a channel are unacknowledged at most,
+	// over all replicas. A channel that is down waits with those; they end with
+	// their requests.
+	followPending = 1000
+)
+
+// Deliveries are the events on their way to channels, and what channels record
+// about them.
+type Deliveries struct {
+	bucket    bucket
+	keys      keys
+	stream    jetstream.Stream // of the events
+	inactive  time.Duration    // after which the consumer of a channel is deleted
+	delivered delivered
+}
+
+// Ack acknowledges one event on its way to a channel.
+type Ack = interface {
+	Done()    // it need not be delivered again
+	Working() // it is being worked on
+	Return()  // it is delivered again at once, to any replica
+}
+
+// Follow delivers the events of some types to one of the replicas that follow a
+// channel. A channel that was not followed for as long as events are kept begins with
+// the next event.
+func (s *Deliveries) Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(approvals.Event, Ack)) error {
+	filters := make([]string, len(types))
+	for i, typ := range types {
+		filters[i] = subjects.Fill(subjects.Event, "*", subjects.Token(string(typ)), "*")
+	}
+	making, cancel := bounded(ctx)
+	defer cancel()
+	consumer, err := s.consumer(making, channel, filters)
+	if err != nil {
+		return s.bucket.backend.fail(opRead, "follow the events for channel "+channel, err)
+	}
+	reader, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
+	if err != nil {
+		return s.bucket.backend.fail(opRead, "follow the events for channel "+channel, err)
+	}
+	defer returnUnread(reader)
+	following()
+	for {
+		msg, err := reader.Next(jetstream.NextContext(ctx))
+		if ctx.Err() != nil {
+			if err == nil {
+				_ = msg.Nak() // else it is delivered again after followWait
+			}
+			return nil
+		}
+		if err != nil {
+			return s.bucket.backend.fail(opRead, "follow the events for channel "+channel, err)
+		}
+		entry, err := entryOf(msg)
+		if err != nil {
+			s.bucket.backend.log.Error("an event cannot be read and is not delivered", "channel", channel, "error", err)
+			_ = msg.Term()
+			continue
+		}
+		take(entry.Event, ackMsg{s.bucket.backend.conn, msg.Reply()})
+		s.delivered.raise(channel, entry.Seq)
+	}
+}
+
+// consumer finds or makes the consumer of a channel: an existing one keeps its
+// position, a new one begins with the next event. One that was lost while it was
+// followed begins after the last event that was delivered here.
+func (s *Deliveries) consumer(ctx context.Context, channel string, filters []string) (jetstream.Consumer, error) {
+	config := jetstream.ConsumerConfig{
+		Durable:           subjects.ChannelConsumer(channel),
+		Description:       "heldcall: what is told on the channel " + channel,
+		DeliverPolicy:     jetstream.DeliverNewPolicy,
+		AckPolicy:         jetstream.AckExplicitPolicy,
+		AckWait:           followWait,
+		MaxAckPending:     followPending,
+		FilterSubjects:    filters,
+		InactiveThreshold: s.inactive,
+	}
+	existing, err := s.bucket.backend.js.Consumer(ctx, subjects.StreamEvents, config.Durable)
+	switch {
+	case err == nil:
+		at := existing.CachedInfo()
+		config.DeliverPolicy, config.OptStartSeq = at.Config.DeliverPolicy, at.Config.OptStartSeq // its beginning stays
+		s.delivered.raise(channel, at.AckFloor.Stream)
+		return s.bucket.backend.js.UpdateConsumer(ctx, subjects.StreamEvents, config)
+	case !errors.Is(err, jetstream.ErrConsumerNotFound):
+		return nil, err
+	}
+	if last, known := s.delivered.last(channel); known {
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, last+1
+	} else {
+		head, err := s.stream.Info(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.delivered.raise(channel, head.State.LastSeq)
+	}
+	return s.bucket.backend.js.CreateOrUpdateConsumer(ctx, subjects.StreamEvents, config)
+}
+
+// delivered is the last event that was delivered here, by channel.
+type delivered struct {
+	mu        sync.Mutex
+	byChannel map[string]uint64
+}
+
+func (d *delivered) raise(channel string, seq uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byChannel == nil {
+		d.byChannel = map[string]uint64{}
+	}
+	d.byChannel[channel] = max(d.byChannel[channel], seq)
+}
+
+func (d *delivered) last(channel string) (seq uint64, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	seq, known = d.byChannel[channel]
+	return seq, known
+}
+
+// returnUnread returns the messages that a reader has received and not delivered.
+func returnUnread(reader jetstream.MessagesContext) {
+	reader.Drain()
+	for {
+		msg, err := reader.Next()
+		if err != nil {
+			return
+		}
+		_ = msg.Nak() // else it is delivered again after followWait
+	}
+}
+
+// ackMsg acknowledges a message of a consumer, whose text it does not contain. After
+// the loss of an acknowledgement the message is only delivered again.
+type ackMsg struct {
+	conn  *natsgo.Conn
+	reply string
+}
+
+func (m ackMsg) Done()    { m.send("+ACK") }
+func (m ackMsg) Working() { m.send("+WPI") }
+func (m ackMsg) Return()  { m.send("-NAK") }
+
+// send sends a word of JetStream's protocol.
+func (m ackMsg) send(word string) { _ = m.conn.Publish(m.reply, []byte(word)) }
+
+// Note reads what a channel has written under a key; revision 0: nothing.
+func (s *Deliveries) Note(ctx context.Context, channel, key string) ([]byte, uint64, error) {
+	entry, err := s.bucket.get(ctx, noteKey(channel, key), errNoNote)
+	if errors.Is(err, errNoNote) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return entry.Value(), entry.Revision(), nil
+}
+
+// errNoNote reports that nothing is written under a key.
+var errNoNote = errors.New("nothing is written there")
+
+// PutNote writes a value under a key of a channel if that is at the revision, else it
+// fails with [approvals.ErrConflict].
+func (s *Deliveries) PutNote(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error) {
+	if len(value) > s.bucket.backend.maxRecord()/2 {
+		return 0, fmt.Errorf("note %s of channel %s has %d bytes: %w", key, channel, len(value), approvals.ErrTooLarge)
+	}
+	return s.bucket.compareAndSet(ctx, noteKey(channel, key), value, revision)
+}
+
+// LinkKey is the key with which the links of a channel are signed, the same on every
+// replica and after every restart: fresh, if there is none yet.
+func (s *Deliveries) LinkKey(ctx context.Context, channel string, fresh []byte) ([]byte, error) {
+	return s.keys.once(ctx, linkKeys+subjects.Token(channel), fresh)
+}
+
+func noteKey(channel, key string) string { return subjects.Token(channel) + "." + subjects.Token(key) }

@@ -1,0 +1,82 @@
+package embedded
+
+import (
+	"crypto/subtle"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/time/rate"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
+)
+
+// auth authenticates the clients of the server where there are reviewers: a reviewer
+// by the token, sent alone or as the password of the reviewer's name, and heldcall
+// itself by the password of this start.
+type auth struct {
+	reviewers *reviewers.Directory
+	open      bool // clients without credentials are accepted, and may read
+	password  string
+	channels  []string // whose consumers are not for bots
+	log       *slog.Logger
+	refused   rate.Sometimes  // logs refused clients: any process on the machine may try
+	bots      *server.Account // set before the server starts
+}
+
+// refusalInterval is the time between two log entries about refused clients.
+const refusalInterval = time.Minute
+
+var _ server.Authentication = (*auth)(nil)
+
+// Check accepts a client with the rights of its user, or refuses it.
+func (a *auth) Check(c server.ClientAuthentication) bool {
+	if c.Kind() != server.CLIENT {
+		return false
+	}
+	given := c.GetOpts()
+	switch {
+	case a.isOwn(given, ownUser):
+		c.RegisterUser(&server.User{Username: ownUser})
+		return true
+	case a.isOwn(given, serviceUser):
+		c.RegisterUser(&server.User{Username: serviceUser, Account: a.bots})
+		return true
+	case anonymous(given):
+		if a.open {
+			c.RegisterUser(&server.User{Username: botUser, Account: a.bots, Permissions: botPermissions(a.channels)})
+		}
+		return a.open
+	}
+	who, known := a.reviewers.ByToken(given.Token)
+	if given.Token == "" {
+		who, known = a.reviewers.ByToken(given.Password)
+		known = known && given.Username == who.Name
+	}
+	if !known {
+		a.refused.Do(func() {
+			a.log.Warn("a bot was refused: this is no reviewer's name and token", "from", c.RemoteAddress())
+		})
+		return false
+	}
+	c.RegisterUser(&server.User{Username: who.Name, Account: a.bots, Permissions: reviewerPermissions(who, a.channels)})
+	return true
+}
+
+func (a *auth) isOwn(given *server.ClientOpts, name string) bool {
+	return given.Username == name && subtle.ConstantTimeCompare([]byte(given.Password), []byte(a.password)) == 1
+}
+
+// anonymous reports whether a client gives no credentials, or only the name of the
+// user that clients on loopback have without any.
+func anonymous(given *server.ClientOpts) bool {
+	return given.Token == "" && given.Password == "" && given.Nkey == "" && given.JWT == "" &&
+		(given.Username == "" || given.Username == botUser)
+}
+
+// reviewerPermissions are the rights of a reviewer: to read as every bot does, and
+// to decide, signal and grant as far as their role permits.
+func reviewerPermissions(who reviewers.Reviewer, channels []string) *server.Permissions {
+	return permissions(append(subjects.ReviewerServices(who), botReads()...), channels)
+}

@@ -1,0 +1,199 @@
+// Package embedded runs the NATS server inside heldcall: on a folder that is locked,
+// on a loopback address, with an account of their own for bots. To read it: Start,
+// accounts.go (the rights of bots), auth.go (who a client is), consumers.go.
+package embedded
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+	"golang.org/x/time/rate"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
+)
+
+const (
+	// maxPayload is the largest record, in bytes. A request takes half of it at
+	// most, so that its decision fits too.
+	maxPayload = 8 << 20
+	startWait  = 15 * time.Second
+)
+
+// The users of the server, besides the reviewers.
+const (
+	ownUser     = "heldcall"      // heldcall itself
+	serviceUser = "heldcall-door" // the [ConsumerService], in the bots' account
+	botUser     = "local"         // clients without credentials
+)
+
+// connectTimeout is how long heldcall may take to connect to the server in its own
+// process: the two seconds that are NATS' default pass where a machine is busy for a
+// moment, and heldcall would not start.
+const connectTimeout = 30 * time.Second
+
+// Options are what a [Server] is made of. All fields are needed but Reviewers.
+type Options struct {
+	Dir    string // of the state; it is made if it does not exist
+	Listen string // host:port for bots, a loopback address; "-" is nowhere
+	// Reviewers connect with their tokens. nil: every client is the reviewer "local".
+	Reviewers *reviewers.Directory
+	// ReviewersOnly refuses clients without credentials. With Reviewers.
+	ReviewersOnly bool
+	Channels      []string // whose consumers are not for bots
+	Log           *slog.Logger
+}
+
+// Server is a NATS server in this process, with its folder locked. Its methods are
+// safe for concurrent use, except Restart and Close.
+type Server struct {
+	opts     Options
+	mu       sync.RWMutex // of server and addr
+	server   *server.Server
+	lock     *os.File
+	password string // of ownUser and serviceUser, new at each start of heldcall
+	addr     string // where bots connect, "" if nowhere
+}
+
+// Start locks the folder and starts a server that syncs every write. A folder that
+// another process uses is an error that names it.
+func Start(o Options) (*Server, error) {
+	lock, err := lockDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{opts: o, lock: lock, password: rand.Text()}
+	if err := s.start(o.Listen); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) start(listen string) error {
+	opts := s.serverOptions()
+	if err := setListen(opts, listen); err != nil {
+		return err
+	}
+	auth := s.auth(opts)
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		return fmt.Errorf("prepare the embedded NATS server in %s: %w", s.opts.Dir, err)
+	}
+	s.mu.Lock()
+	s.server = srv
+	s.mu.Unlock()
+	services := botServices()
+	if auth != nil {
+		services = append(subjects.EveryReviewersServices(), botReads()...)
+		if auth.bots, err = srv.LookupAccount(botAccount); err != nil {
+			return fmt.Errorf("set up the bots' account: %w", err)
+		}
+	}
+	if err := shareWithBots(srv, services); err != nil {
+		return err
+	}
+	srv.Start()
+	if !srv.ReadyForConnections(startWait) {
+		return fmt.Errorf("start the embedded NATS server in %s on %s: not ready after %s (is the address in use?)", s.opts.Dir, listen, startWait)
+	}
+	if err := srv.GlobalAccount().EnableJetStream(nil, nil); err != nil {
+		return fmt.Errorf("read the state in %s: %w", s.opts.Dir, err)
+	}
+	if addr := srv.Addr(); addr != nil && !opts.DontListen {
+		s.mu.Lock()
+		s.addr = addr.String()
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// serverOptions are those of NATS, without the address and the authentication.
+func (s *Server) serverOptions() *server.Options {
+	bots := server.NewAccount(botAccount)
+	return &server.Options{
+		ServerName:             "heldcall",
+		JetStream:              true,
+		StoreDir:               s.opts.Dir,
+		SyncAlways:             true,
+		MaxPayload:             maxPayload,
+		NoSigs:                 true,
+		NoLog:                  true,
+		DisableJetStreamBanner: true,
+		NoAuthUser:             botUser,
+		AuthTimeout:            connectTimeout.Seconds(),
+		Accounts:               []*server.Account{bots},
+		Users: []*server.User{
+			{Username: ownUser, Password: s.password}, // in the global account, where the state is
+			{Username: serviceUser, Password: s.password, Account: bots},
+			{Username: botUser, Account: bots, Permissions: botPermissions(s.opts.Channels)},
+		},
+	}
+}
+
+// auth sets the authentication of clients where there are reviewers; nil where there
+// are none.
+func (s *Server) auth(opts *server.Options) *auth {
+	o := s.opts
+	if o.Reviewers == nil {
+		return nil
+	}
+	if o.ReviewersOnly {
+		opts.NoAuthUser = "" // the server reports to clients that credentials are needed
+	}
+	a := &auth{
+		reviewers: o.Reviewers, open: !o.ReviewersOnly, password: s.password, channels: o.Channels,
+		log: o.Log, refused: rate.Sometimes{First: 3, Interval: refusalInterval},
+	}
+	opts.CustomClientAuthentication = a
+	return a
+}
+
+// ConnectOptions are those with which heldcall itself connects to the server.
+func (s *Server) ConnectOptions() []natsgo.Option { return s.connectOptions(ownUser) }
+
+func (s *Server) connectOptions(user string) []natsgo.Option {
+	return []natsgo.Option{natsgo.InProcessServer(s), natsgo.UserInfo(user, s.password), natsgo.Timeout(connectTimeout)}
+}
+
+// Addr is the host:port that bots connect to, "" if there is none.
+func (s *Server) Addr() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.addr
+}
+
+// InProcessConn connects to the server that runs now: it implements
+// [natsgo.InProcessConnProvider] over restarts.
+func (s *Server) InProcessConn() (net.Conn, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.server.InProcessConn()
+}
+
+// Restart replaces the server by a new one on the same address.
+func (s *Server) Restart() error {
+	s.shutDown()
+	return s.start(cmp.Or(s.Addr(), s.opts.Listen))
+}
+
+func (s *Server) shutDown() {
+	if s.server != nil {
+		s.server.Shutdown()
+		s.server.WaitForShutdown()
+	}
+}
+
+// Close stops the server and releases the folder.
+func (s *Server) Close() error {
+	s.shutDown()
+	return s.lock.Close()
+}

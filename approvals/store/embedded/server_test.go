@@ -1,0 +1,33 @@
+package embedded
+
+import (
+	"log/slog"
+	"testing"
+
+	natsgo "github.com/nats-io/nats.go"
+)
+
+// A machine that stands still for a moment does not keep heldcall from reaching the
+// server within itself.
+func TestOwnConnectionsAreGivenTime(t *testing.T) {
+	s, err := Start(Options{Dir: t.TempDir(), Listen: "-", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	own, err := natsgo.Connect("", s.ConnectOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	consumers, err := ServeConsumers(s, own, s.opts.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer consumers.Close()
+	for _, conn := range []*natsgo.Conn{own, consumers.conn} {
+		if conn.Opts.Timeout < connectTimeout {
+			t.Errorf("%s has %s to connect", conn.Opts.Name, conn.Opts.Timeout)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
+)
+
+// records is a bucket of JSON records of one type, each under the token of its id.
+type records[T any] struct {
+	bucket
+	kind    string // of a record, in errors and logs
+	unknown error  // for an id without a record
+	id      func(*T) string
+}
+
+// record is a record as it is stored.
+type record[T any] struct {
+	value    T
+	revision uint64
+	at       time.Time // when this revision was written, UTC
+}
+
+// put writes a record of at most limit bytes whose key is at a revision (0: has no
+// value).
+func (r *records[T]) put(ctx context.Context, v T, revision uint64, limit int) (written uint64, err error) {
+	id := r.id(&v)
+	value, err := encode(v)
+	if err != nil {
+		return 0, fmt.Errorf("encode %s %s: %w", r.kind, id, err)
+	}
+	if len(value) > limit {
+		return 0, fmt.Errorf("%s %s has %d bytes, the limit is %d: %w", r.kind, id, len(value), limit, approvals.ErrTooLarge)
+	}
+	return r.compareAndSet(ctx, subjects.Token(id), value, revision)
+}
+
+// get reads the record of an id.
+func (r *records[T]) get(ctx context.Context, id string) (record[T], error) {
+	entry, err := r.bucket.get(ctx, subjects.Token(id), r.unknown)
+	if err != nil {
+		return record[T]{}, err
+	}
+	return r.decode(entry)
+}
+
+// decode reads a record. One that is under the key of another id is an error.
+func (r *records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
+	stored := record[T]{revision: entry.Revision(), at: entry.Created().UTC()}
+	if err := json.Unmarshal(entry.Value(), &stored.value); err != nil {
+		return stored, fmt.Errorf("read %s %s: %w: %w", r.kind, entry.Key(), approvals.ErrStoreUnavailable, err)
+	}
+	if id := r.id(&stored.value); subjects.Token(id) != entry.Key() {
+		return stored, fmt.Errorf("read %s %s: %w: the record is of %s %q", r.kind, entry.Key(), approvals.ErrStoreUnavailable, r.kind, id)
+	}
+	return stored, nil
+}
+
+// watch calls changed with every record and every change of one, and deleted with
+// the ids of those that are deleted, until the context ends. It calls loaded once,
+// after everything that was recorded before.
+func (r *records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), loaded func()) error {
+	return r.bucket.watch(ctx, watched{loaded: loaded, entry: func(entry jetstream.KeyValueEntry) {
+		if entry.Operation() != jetstream.KeyValuePut {
+			if id, err := subjects.ParseToken(entry.Key()); err == nil {
+				deleted(id)
+			}
+			return
+		}
+		stored, err := r.decode(entry)
+		if err != nil {
+			r.backend.log.Error("a record cannot be read", "kind", r.kind, "key", entry.Key(), "error", err)
+			return
+		}
+		changed(stored)
+	}})
+}
+
+// encode writes a record as JSON, the arguments in it as they are.
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// turnIndex contains the sessions that have hidden turns, by their tokens.
+type turnIndex struct {
+	mu       sync.RWMutex
+	sessions map[string]int64 // when a turn was last written, unix seconds
+	loaded   chan struct{}
+}
+
+func newTurnIndex() *turnIndex {
+	return &turnIndex{sessions: map[string]int64{}, loaded: make(chan struct{})}
+}
+
+func (x *turnIndex) put(session string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sessions[session] = time.Now().Unix()
+}
+
+func (x *turnIndex) has(session string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	_, has := x.sessions[session]
+	return has
+}
+
+func (x *turnIndex) any() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.sessions) > 0
+}
+
+// removeBefore removes the sessions whose turns have all expired.
+func (x *turnIndex) removeBefore(t time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for session, at := range x.sessions {
+		if at < t.Unix() {
+			delete(x.sessions, session)
+		}
+	}
+}
+
+// wait returns when the sessions that were recorded before are in the index.
+func (x *turnIndex) wait(ctx context.Context) error {
+	select {
+	case <-x.loaded:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("load the index of hidden turns: %w", ctx.Err())
+	}
+}

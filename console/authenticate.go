@@ -1,0 +1,164 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/live"
+	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/console/sessions"
+)
+
+// public is the role of a route that needs no authentication.
+const public reviewers.Role = ""
+
+// How a sender was authenticated.
+const (
+	viaLocal   = "local"   // not at all: there are no reviewers
+	viaToken   = "token"   // a bearer token in this request
+	viaSession = "session" // the cookie and the key of a sign-in
+)
+
+// identity is who sent a request.
+type identity struct {
+	reviewers.Reviewer
+	via     string
+	session *sessions.Session // with viaSession
+}
+
+// endWith calls cancel at the end of the session, if the sender has one, unless stop
+// is called before.
+func (i identity) endWith(cancel context.CancelFunc) (stop func() bool) {
+	if i.session == nil {
+		return func() bool { return true }
+	}
+	return i.session.OnEnd(cancel)
+}
+
+type identityKey struct{}
+
+// reviewerOf is who sent a request to a route that is not public.
+func reviewerOf(r *http.Request) identity {
+	who, _ := r.Context().Value(identityKey{}).(identity)
+	return who
+}
+
+// authenticator authenticates the senders of requests, by tokens and sessions.
+type authenticator struct {
+	reviewers *reviewers.Directory // nil without any
+	sessions  *sessions.Store
+	secure    bool // browsers come over HTTPS
+}
+
+// admit authenticates the sender of a request and compares the role with the one
+// that the route needs. It returns the request with the identity that [reviewerOf]
+// reads.
+func (a *authenticator) admit(r *http.Request, needed reviewers.Role) (*http.Request, error) {
+	if needed == public {
+		return r, nil
+	}
+	who, err := a.identify(r)
+	if err != nil {
+		return r, err
+	}
+	if !who.Role.Includes(needed) {
+		return r, lacksRole(who, needed)
+	}
+	return r.WithContext(context.WithValue(r.Context(), identityKey{}, who)), nil
+}
+
+func lacksRole(who identity, needed reviewers.Role) error {
+	return problem.New(http.StatusForbidden, problem.CodeForbidden,
+		fmt.Sprintf("%s has the role %s; this takes the role %s", who.Name, who.Role, needed))
+}
+
+// identify returns the sender of a request, by its token or else by its session. A
+// request with a wrong token is refused even if it has a session.
+func (a *authenticator) identify(r *http.Request) (identity, error) {
+	if a.reviewers == nil {
+		return identity{Reviewer: reviewers.Local(), via: viaLocal}, nil
+	}
+	if given := r.Header.Values("Authorization"); len(given) > 0 {
+		token, ok := bearer(given)
+		if ok {
+			if who, known := a.reviewers.ByToken(token); known {
+				return identity{Reviewer: who, via: viaToken}, nil
+			}
+		}
+		return identity{}, problem.New(http.StatusUnauthorized, problem.CodeWrongToken,
+			"this is no reviewer's token; a token goes into the header Authorization: Bearer TOKEN, or HELDCALL_TOKEN of the command line")
+	}
+	cookie, err := r.Cookie(a.cookieName())
+	if err == nil {
+		if s := a.sessions.Find(sessions.Secrets{Cookie: cookie.Value, Key: sessionKey(r)}); s != nil {
+			return identity{Reviewer: s.Reviewer, via: viaSession, session: s}, writesFromOwnPage(r)
+		}
+	}
+	return identity{}, problem.New(http.StatusUnauthorized, problem.CodeUnauthenticated,
+		"say who you are: sign in at the console's page, or send a reviewer's token (Authorization: Bearer TOKEN; HELDCALL_TOKEN or --token on the command line)")
+}
+
+// bearer is the token of an Authorization header that is given once.
+func bearer(values []string) (token string, ok bool) {
+	scheme, token, found := strings.Cut(values[0], " ")
+	return strings.TrimSpace(token), found && len(values) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// writesFromOwnPage refuses a write by cookie, or a WebSocket, if no browser reports
+// its origin. The guard has refused foreign origins before.
+func writesFromOwnPage(r *http.Request) error {
+	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !isHandshake(r) {
+		return nil
+	}
+	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" {
+		return problem.New(http.StatusForbidden, problem.CodeForeignOrigin,
+			"a write by cookie comes from the console's own page in a browser; a program sends its token")
+	}
+	return nil
+}
+
+// cookie is the cookie of a session: scripts cannot read it, and other sites cannot
+// make a browser send it. Other ports of this host receive it: see [sessions.KeyHeader].
+func (a *authenticator) cookie(secret string, expires time.Time) *http.Cookie {
+	cookie := &http.Cookie{
+		Name: a.cookieName(), Value: secret, Path: "/", Expires: expires,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.secure,
+	}
+	if secret == "" {
+		cookie.MaxAge = -1
+	}
+	return cookie
+}
+
+// cookieName binds the cookie to HTTPS and to this host, where there is HTTPS.
+func (a *authenticator) cookieName() string {
+	if a.secure {
+		return "__Host-heldcall_session"
+	}
+	return "heldcall_session"
+}
+
+// isHandshake reports whether a request asks for a WebSocket, as far as a browser
+// could make it.
+func isHandshake(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
+
+// sessionKey is the key of a session in a request: in a header, or as a subprotocol
+// of the WebSocket.
+func sessionKey(r *http.Request) string {
+	if key := r.Header.Get(sessions.KeyHeader); key != "" {
+		return key
+	}
+	if r.URL.Path != socketPath {
+		return ""
+	}
+	for offered := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+		if key, ok := strings.CutPrefix(strings.TrimSpace(offered), live.KeyProtocol); ok {
+			return key
+		}
+	}
+	return ""
+}

@@ -1,0 +1,103 @@
+package console
+
+import (
+	"reflect"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/live"
+	"github.com/heldcall/heldcall/console/oidc"
+	"github.com/heldcall/heldcall/console/openapi"
+	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/schema"
+)
+
+// listOf is the form of every list.
+type listOf[T any] struct {
+	Items      []T    `json:"items"`
+	NextCursor string `json:"next_cursor"`
+}
+
+// batchPayload is several decisions, each with its request_id.
+type batchPayload struct {
+	Decisions []approvals.DecisionPayload `json:"decisions"`
+}
+
+// batchReply is an outcome for each of them, in their order.
+type batchReply struct {
+	Items []outcome `json:"items"`
+}
+
+// readinessReply is the answer of a heldcall that is ready.
+type readinessReply struct {
+	Checks []problem.Check `json:"checks"`
+	Status string          `json:"status"`
+}
+
+// healthReply is the answer of a process that serves.
+type healthReply struct {
+	Status string `json:"status"`
+}
+
+// exchanges are the inputs and outputs of each route, by method and path.
+func exchanges() map[string]openapi.Exchange {
+	var (
+		request    = reflect.TypeFor[approvals.Request]()
+		grant      = reflect.TypeFor[approvals.Grant]()
+		grantBody  = reflect.TypeFor[approvals.GrantPayload]()
+		delegation = reflect.TypeFor[approvals.Delegation]()
+		self       = reflect.TypeFor[me]()
+	)
+	return map[string]openapi.Exchange{
+		"GET /api/v1/requests": {
+			Query: []string{"status", "kind", "session_id", "run_id", "risk", "q", "cursor", "limit"}, Reply: reflect.TypeFor[approvals.Page](),
+		},
+		"GET /api/v1/requests/{id}":           {Reply: request},
+		"POST /api/v1/requests/{id}/decision": {Body: reflect.TypeFor[approvals.DecisionPayload](), Reply: request},
+		"POST /api/v1/decisions":              {Body: reflect.TypeFor[batchPayload](), Reply: reflect.TypeFor[batchReply]()},
+		"GET /api/v1/runs":                    {Reply: reflect.TypeFor[listOf[approvals.Run]]()},
+		"GET /api/v1/runs/{id}":               {Reply: reflect.TypeFor[approvals.Run]()},
+		"POST /api/v1/runs/{id}/signal":       {Body: reflect.TypeFor[approvals.Signal](), Reply: reflect.TypeFor[approvals.Steered]()},
+		"GET /api/v1/grants": {
+			Query: []string{"tenant", "user", "agent", "session_id", "tool", "expired", "cursor", "limit"}, Reply: reflect.TypeFor[approvals.GrantPage](),
+		},
+		"POST /api/v1/grants":         {Body: grantBody, Reply: grant},
+		"POST /api/v1/grants/preview": {Body: grantBody, Reply: reflect.TypeFor[approvals.GrantPreview]()},
+		"GET /api/v1/grants/{id}":     {Reply: grant},
+		"DELETE /api/v1/grants/{id}":  {Reply: grant},
+		"GET /api/v1/grant-templates": {Reply: reflect.TypeFor[listOf[approvals.GrantTemplate]]()},
+		"GET /api/v1/events":          {Query: []string{"requests"}, Header: []string{"Last-Event-ID"}, Reply: reflect.TypeFor[approvals.Event](), Media: "text/event-stream"},
+		"GET /api/v1/ws": {
+			Query: []string{"last_event_id"}, Header: []string{"Sec-WebSocket-Protocol"}, Socket: &openapi.Conversation{
+				Sends: []openapi.Message{
+					{Name: live.TypeRequest, Is: reflect.TypeFor[live.Message[live.ToldRequest]]()},
+					{Name: live.TypeUpdate, Is: reflect.TypeFor[live.Message[live.ToldRequest]]()},
+					{Name: live.TypeReady, Is: reflect.TypeFor[live.Message[live.Ready]]()},
+					{Name: live.TypeStatus, Is: reflect.TypeFor[live.Message[live.AgentStatus]]()},
+					{Name: live.TypeError, Is: reflect.TypeFor[live.Message[problem.Problem]]()},
+				},
+				Receives: []openapi.Message{
+					{Name: live.TypeResponse, Is: reflect.TypeFor[live.Message[approvals.DecisionPayload]]()},
+					{Name: live.TypeQuery, Is: reflect.TypeFor[live.Message[live.StatusQuery]]()},
+				},
+			},
+		},
+		"GET /api/v1/audit":               {Query: []string{"since", "cursor", "limit"}, Reply: reflect.TypeFor[approvals.EventPage]()},
+		"GET /api/v1/delegations":         {Reply: reflect.TypeFor[listOf[approvals.Delegation]]()},
+		"POST /api/v1/delegations":        {Body: reflect.TypeFor[delegationPayload](), Reply: delegation},
+		"DELETE /api/v1/delegations/{id}": {Reply: delegation},
+		"GET /api/v1/me":                  {Reply: self},
+		"GET /api/v1/push":                {Reply: reflect.TypeFor[pushReply]()},
+		"POST /api/v1/push":               {Body: reflect.TypeFor[subscriptionPayload](), Reply: reflect.TypeFor[pushBrowser]()},
+		"DELETE /api/v1/push/{id}":        {},
+		"GET /api/v1/session":             {Reply: reflect.TypeFor[signInMethods]()},
+		"POST /api/v1/session":            {Body: reflect.TypeFor[signInPayload](), Reply: self},
+		"DELETE /api/v1/session":          {},
+		"POST /api/v1/session/oidc":       {Reply: reflect.TypeFor[oidc.Begun]()},
+		"POST /api/v1/session/oidc/code":  {Body: reflect.TypeFor[oidc.Returned](), Reply: self},
+		"GET /openapi.json":               {Reply: reflect.TypeFor[schema.Object]()},
+		"GET /reference":                  {Reply: reflect.TypeFor[string](), Media: "text/html"},
+		"GET /metrics":                    {Reply: reflect.TypeFor[string](), Media: "text/plain"},
+		"GET /healthz":                    {Reply: reflect.TypeFor[healthReply]()},
+		"GET /readyz":                     {Reply: reflect.TypeFor[readinessReply]()},
+	}
+}

@@ -1,0 +1,94 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/heldcall/heldcall/console/inbox"
+	"github.com/heldcall/heldcall/console/openapi"
+	"github.com/heldcall/heldcall/internal/schema"
+)
+
+// pageHandlers serve the web inbox, and what describes the console: the index, the
+// OpenAPI document, its page and the metrics.
+type pageHandlers struct {
+	routes    []route
+	document  func() schema.Object   // made once
+	reference func() ([]byte, error) // made once
+	gatherer  prometheus.Gatherer
+}
+
+// describeRoutes sets the routes that the pages show.
+func (h *pageHandlers) describeRoutes(routes []route) {
+	h.routes = routes
+	h.document = sync.OnceValue(func() schema.Object { return openapi.Describe(describe(routes)) })
+	h.reference = sync.OnceValues(func() ([]byte, error) { return openapi.Reference(describe(routes), h.document()) })
+}
+
+// front answers a browser with the inbox and other clients with the index.
+func (h *pageHandlers) front(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Vary", "Accept")
+	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return inbox.Serve(w, r, inbox.Page)
+	}
+	return h.index(w, r)
+}
+
+// inboxPage answers the page to a browser that comes back from the provider: its
+// script ends the sign-in.
+func (h *pageHandlers) inboxPage(w http.ResponseWriter, r *http.Request) error {
+	return inbox.Serve(w, r, inbox.Page)
+}
+
+// inboxFile answers a file of the inbox.
+func (h *pageHandlers) inboxFile(w http.ResponseWriter, r *http.Request) error {
+	return inbox.Serve(w, r, r.PathValue("file"))
+}
+
+// index lists the commands and routes.
+func (h *pageHandlers) index(w http.ResponseWriter, _ *http.Request) error {
+	var page strings.Builder
+	page.WriteString("heldcall console\n\nIn a browser, this address is the inbox.\n\nOn the command line:\n" +
+		"  heldcall requests           what waits for an answer\n" +
+		"  heldcall requests show ID   one request, whole\n" +
+		"  heldcall approve ID         release the call\n" +
+		"  heldcall deny ID --note WHY tell the model why not\n" +
+		"  heldcall modify ID          edit the arguments, then release\n\nOver HTTP:\n")
+	for _, route := range h.routes {
+		fmt.Fprintf(&page, "  %-6s %-32s %s\n", route.method, route.path, route.about)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, page.String()) // fails only if the client is gone
+	return nil
+}
+
+func (h *pageHandlers) exportMetrics() handlerFunc {
+	export := promhttp.HandlerFor(h.gatherer, promhttp.HandlerOpts{})
+	return func(w http.ResponseWriter, r *http.Request) error {
+		export.ServeHTTP(w, r)
+		return nil
+	}
+}
+
+// showOpenAPI answers the OpenAPI document.
+func (h *pageHandlers) showOpenAPI(w http.ResponseWriter, _ *http.Request) error {
+	return answer(w, h.document())
+}
+
+// showReference answers the page that shows the OpenAPI document.
+func (h *pageHandlers) showReference(w http.ResponseWriter, _ *http.Request) error {
+	text, err := h.reference()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", openapi.ReferencePolicy)
+	_, _ = w.Write(text) // fails only if the client is gone
+	return nil
+}

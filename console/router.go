@@ -1,0 +1,159 @@
+package console
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/problem"
+)
+
+// router serves routes: it guards and authenticates their requests, bounds how long a
+// connection may stall, and counts and reports the outcome.
+type router struct {
+	policy      bindPolicy
+	auth        *authenticator
+	bodyTimeout time.Duration // to read the body of a request
+	metrics     *metrics
+	log         *slog.Logger
+}
+
+// handler serves routes and hooks.
+func (t *router) handler(routes []route, hooks []Hook) http.Handler {
+	mux := http.NewServeMux()
+	byPath := map[string][]route{}
+	for _, route := range routes {
+		byPath[route.path] = append(byPath[route.path], route)
+	}
+	for path, routes := range byPath {
+		mux.Handle(path, t.byMethod(routes))
+	}
+	for _, hook := range hooks {
+		mux.Handle(hook.Path, t.serveHook(hook))
+	}
+	mux.Handle("/", t.serve("unknown", public, func(_ http.ResponseWriter, r *http.Request) error {
+		return problem.New(http.StatusNotFound, problem.CodeNotFound, fmt.Sprintf("there is nothing at %s; GET / lists what there is", r.URL.Path))
+	}))
+	return mux
+}
+
+// byMethod serves the routes of one path. The methods are distinguished here and not
+// in the patterns, of which /a/{id} and POST /a/b would contradict each other.
+func (t *router) byMethod(routes []route) http.Handler {
+	handlers := map[string]http.Handler{}
+	var methods []string
+	for _, route := range routes {
+		handlers[route.method] = t.serve(route.path, route.role, route.handle)
+		methods = append(methods, route.method)
+	}
+	refuse := t.serve(routes[0].path, public, refuseMethod(methods))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		if handler := handlers[method]; handler != nil {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		refuse.ServeHTTP(w, r)
+	})
+}
+
+// serve guards a handler, authenticates the sender, bounds how long the connection
+// may stall, counts the answer and reports the error. name is the route in metrics.
+func (t *router) serve(name string, role reviewers.Role, handle handlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
+		t.bound(w)
+		header := recorder.Header()
+		header.Set("Cache-Control", "no-store")
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+
+		err := t.policy.guard(r)
+		if err == nil {
+			r, err = t.auth.admit(r, role)
+		}
+		if err == nil {
+			err = handle(recorder, r)
+		}
+		if err != nil {
+			t.writeProblem(recorder, r, err)
+		}
+		t.metrics.requests.WithLabelValues(name, boundedMethod(r.Method), fmt.Sprint(recorder.status)).Inc()
+	})
+}
+
+// serveHook bounds how long the caller may stall, and counts the answer.
+func (t *router) serveHook(hook Hook) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
+		t.bound(w)
+		recorder.Header().Set("Cache-Control", "no-store")
+		recorder.Header().Set("X-Content-Type-Options", "nosniff")
+		hook.Handler.ServeHTTP(recorder, r)
+		t.metrics.requests.WithLabelValues(hook.Path, boundedMethod(r.Method), fmt.Sprint(recorder.status)).Inc()
+	})
+}
+
+// bound sets how long a connection may stall.
+func (t *router) bound(w http.ResponseWriter) {
+	control := http.NewResponseController(w)
+	now := time.Now()
+	// Neither can fail on a connection of this server.
+	_ = control.SetReadDeadline(now.Add(t.bodyTimeout))
+	_ = control.SetWriteDeadline(now.Add(t.bodyTimeout + writeTimeout))
+}
+
+func refuseMethod(methods []string) handlerFunc {
+	allow := strings.Join(methods, ", ")
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Allow", allow)
+		return problem.New(http.StatusMethodNotAllowed, problem.CodeMethodNotAllowed,
+			fmt.Sprintf("%s is not possible at %s; use %s", boundedMethod(r.Method), r.URL.Path, allow))
+	}
+}
+
+// boundedMethod keeps what a client invents out of metrics.
+func boundedMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+// statusRecorder records the status for the metrics.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusRecorder) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets [http.ResponseController] reach the connection.
+func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// writeProblem answers with the problem of an error. An error that clients must not
+// read is logged and not shown.
+func (t *router) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(r.Method, err)
+	logProblem(t.log, p, err, "method", boundedMethod(r.Method), "path", r.URL.Path)
+	switch p.Code {
+	case problem.CodeStoreUnavailable:
+		w.Header().Set("Retry-After", "1")
+	case problem.CodeUnauthenticated, problem.CodeWrongToken:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="heldcall"`)
+	}
+	if err := writeJSON(w, p.Status, problem.ContentType, p); err != nil {
+		t.log.Error("console problem could not be written", "path", r.URL.Path, "error", err)
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+}

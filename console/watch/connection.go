@@ -1,0 +1,35 @@
+package watch
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/heldcall/heldcall/internal/elapsed"
+)
+
+// connection is the state of the WebSocket to the console.
+type connection struct {
+	connected bool
+	lostAt    time.Time // when it was lost; zero before the first connection
+}
+
+func (c *connection) ready() { c.connected = true }
+
+// lose notes that the connection is lost. Attempts that fail after that do not count.
+func (c *connection) lose(now time.Time) {
+	if c.connected || c.lostAt.IsZero() {
+		c.connected, c.lostAt = false, now
+	}
+}
+
+// status returns the text of the head about a connection that is missing, and whether
+// the list is out of date.
+func (c connection) status(now time.Time) (text string, stale bool) {
+	switch {
+	case c.connected:
+		return "", false
+	case c.lostAt.IsZero():
+		return " · connecting", false
+	}
+	return fmt.Sprintf(" · DISCONNECTED %s, retrying", elapsed.Ago(now.Sub(c.lostAt))), true
+}

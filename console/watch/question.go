@@ -1,0 +1,117 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// mode is the meaning of the keys.
+type mode int
+
+const (
+	browsing    mode = iota
+	noting           // the note of a denial is typed
+	filtering        // the filter of the list is typed
+	remembering      // the patterns of a grant are chosen
+	patterning       // one more of them is typed
+	confirming       // an edit is shown
+	helping          // the keys are shown
+)
+
+// question is what the reviewer is asked for, and the answer so far.
+type question struct {
+	mode  mode
+	input string // as typed so far
+	grant grantDraft
+}
+
+// asks reports whether the question is about the selected request.
+func (q *question) asks() bool {
+	return q.mode == noting || q.mode == remembering || q.mode == patterning || q.mode == confirming
+}
+
+// ask begins another mode, with nothing typed.
+func (q *question) ask(mode mode) { q.mode, q.input = mode, "" }
+
+// filter begins to edit the filter of the list.
+func (q *question) filter(now string) { q.mode, q.input = filtering, now }
+
+// close ends a question about the selected request.
+func (q *question) close() {
+	if q.asks() {
+		q.ask(browsing)
+	}
+}
+
+// writesOn reports whether the reviewer writes something else than the note that was
+// sent.
+func (q *question) writesOn(note string) bool {
+	return q.mode == patterning || (q.mode == noting && strings.TrimSpace(q.input) != note)
+}
+
+// paste adds a text from the clipboard to the one that is typed.
+func (q *question) paste(text string) {
+	if q.mode == noting || q.mode == filtering || q.mode == patterning {
+		q.input += text
+	}
+}
+
+// typed edits the text by a key.
+func (q *question) typed(key tea.KeyPressMsg) {
+	switch key.String() {
+	case "backspace":
+		_, size := utf8.DecodeLastRuneInString(q.input)
+		q.input = q.input[:len(q.input)-size]
+	case "ctrl+u":
+		q.input = ""
+	default:
+		q.input += key.Key().Text
+	}
+}
+
+// typePattern takes the keys while a pattern is typed.
+func (q *question) typePattern(key tea.KeyPressMsg) {
+	switch key.String() {
+	case "esc":
+		q.ask(remembering)
+	case "enter":
+		if pattern := strings.TrimSpace(q.input); pattern != "" {
+			q.grant = q.grant.with(pattern)
+		}
+		q.ask(remembering)
+	default:
+		q.typed(key)
+	}
+}
+
+// prompt writes the question about a request, and returns the keys that answer it; ""
+// while nothing is asked.
+func (q *question) prompt(f *footer, r *approvals.Request) (keys string) {
+	switch q.mode {
+	case helping:
+		return "any key goes back"
+	case noting:
+		f.add(styles.label, "Why is it denied? The model reads it: "+q.input+"▏")
+		return "Enter deny · Esc cancel"
+	case filtering:
+		f.add(styles.label, "Show only what has: "+q.input+"▏")
+		return "Enter keeps it · Esc shows all"
+	case remembering:
+		f.add(styles.label, fmt.Sprintf("From now on, for %s, %s:", r.Whose(q.grant.scopes[q.grant.scope]), q.grant.howLong()))
+		for i, chosen := range q.grant.chosen {
+			f.add(styles.plain, fmt.Sprintf("%d [%s] %s", i+1, map[bool]string{true: "x", false: " "}[chosen], q.grant.patterns[i]))
+		}
+		return "1-9 toggle · t custom · s scope · l how long · a allow · d deny · Esc back"
+	case patterning:
+		f.add(styles.label, "Calls like, such as "+q.grant.example()+": "+q.input+"▏")
+		return "Enter add · Esc cancel"
+	case confirming:
+		return "Enter releases the call so · e edit again · Esc leave it · arrows scroll"
+	}
+	return ""
+}

@@ -1,0 +1,49 @@
+package messages
+
+import (
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// Template implements [intercept.Codec]: a lone delta of the block that opened last,
+// without a doubt, has a form that is likely to come again.
+func (a *answer) Template(p *intercept.Part) (t intercept.Template, ok bool) {
+	if len(a.batch.events) != 1 || a.batch.events[0].kind != kindBlockDelta || a.recasts() {
+		return t, false
+	}
+	d, b := a.batch.events[0].delta, blockOf(p.Units()[0])
+	if b == nil || b != a.last() || b.ended || len(d.fields) != 1 || d.citation != "" || d.fields[0].piece.Type != gjson.String {
+		return t, false
+	}
+	if c := b.call; c == nil {
+		t.Of = b.grow(d.fields[0].field).text
+	} else if t.Call = &b.Unit; !d.input || len(b.Doubts) > 0 || !c.empty() || (c.given != "" && c.given != "{}") {
+		return t, false
+	}
+	at := gjson.GetBytes(p.Payloads[0], "delta."+gjson.Escape(d.fields[0].field))
+	if at.Raw != d.fields[0].piece.Raw {
+		return t, false
+	}
+	t.Name, t.Slots, t.Units = "content_block_delta", []intercept.Span{intercept.Inner(at)}, p.Units()
+	return t, true
+}
+
+// Repeat implements [intercept.Codec]. What passes is what was uniform when the form
+// was learned.
+func (a *answer) Repeat(t *intercept.Template, texts [][]byte, _ bool) (added string, size int, ok bool) {
+	b := blockOf(t.Units[0])
+	if a.recasts() || b != a.last() || b.ended || a.done {
+		return "", 0, false
+	}
+	if text, grows := t.Of.(*intercept.Rope); grows {
+		text.Add(texts[0])
+		return "", len(texts[0]), true
+	}
+	if a.stop != "" || a.over || a.mixed() {
+		return "", 0, false
+	}
+	fragments := &b.call.fragments
+	before := fragments.Len()
+	intercept.Unquote(&fragments.Builder, texts[0])
+	return fragments.Builder.String()[before:], len(texts[0]), true
+}

@@ -1,0 +1,162 @@
+package intercept
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Plan is what becomes of the calls of a body and of the answer. The zero value lets
+// pass what is no call.
+type Plan struct {
+	// Aborted is the ruling that stops the run, nil for none.
+	Aborted *Ruling
+	// Ends is what the agent reads instead of a continuation, "" where there may be one.
+	Ends string
+	// Unchanged reports that all calls of the body are released as upstream sent them.
+	Unchanged bool
+
+	// What the codec decides:
+	Notice string // what the agent reads in place of its calls
+	Open   bool   // the answer goes on: its end is left out
+
+	budget *budget
+}
+
+// Reaches reports whether the agent gets a unit.
+func (p *Plan) Reaches(u *Unit) bool {
+	switch {
+	case u.Void:
+		return false
+	case !u.Call || u.passed:
+		return true
+	}
+	return p.Aborted == nil && u.ruled && (u.ruling.Fate == Release || u.ruling.Fate == Edit)
+}
+
+// Edit returns the arguments that replace those of a call, if it is edited.
+func (p *Plan) Edit(u *Unit) (arguments string, edited bool) {
+	if u == nil || !u.ruled || u.ruling.Fate != Edit || p.Aborted != nil {
+		return "", false
+	}
+	return u.ruling.Arguments, true
+}
+
+// AllDenied reports whether there are calls and the agent gets none of them.
+func (p *Plan) AllDenied(calls []*Unit) bool {
+	for _, u := range calls {
+		if p.Reaches(u) {
+			return false
+		}
+	}
+	return len(calls) > 0
+}
+
+// MayContinue reports whether heldcall may go on by itself, where that was done so many
+// times before.
+func (p *Plan) MayContinue(times, most int) bool {
+	return p.Aborted == nil && p.Ends == "" && times < most
+}
+
+// Denial is what the agent reads of calls that were all denied, after so many denials.
+func (p *Plan) Denial(before int) string { return cmp.Or(p.Ends, TooManyDenials(before+1)) }
+
+// Store bounds what is remembered of the bodies before.
+func (p *Plan) Store(n int) error { return p.budget.store(n) }
+
+// budget bounds what is remembered of an answer, in bytes; 0 for no limit.
+type budget struct{ max, heard, stored int }
+
+func (b *budget) hear(n int) error {
+	if b.heard += n; b.max > 0 && b.heard > b.max {
+		return TooLong()
+	}
+	return nil
+}
+
+func (b *budget) store(n int) error {
+	if b.stored += n; b.max > 0 && b.stored > b.max {
+		return TooLong()
+	}
+	return nil
+}
+
+// Settle takes the rulings, in the order of Calls.
+func (a *Answer2) Settle(rulings []Ruling) (Settlement, error) {
+	pending := a.pending()
+	if len(rulings) != len(pending) {
+		return Settlement{}, fmt.Errorf("%d rulings for %d calls", len(rulings), len(pending))
+	}
+	plan := &Plan{Ends: Ends(rulings), budget: &a.budget}
+	for i, u := range pending {
+		if u.Rule(rulings[i]); rulings[i].Fate == Abort && plan.Aborted == nil {
+			plan.Aborted = &rulings[i]
+		}
+	}
+	if err := a.brokenCall(plan); err != nil {
+		return Settlement{}, err
+	}
+	plan.Unchanged = a.unchanged(plan)
+	if err := a.codec.Plan(plan); err != nil {
+		return Settlement{}, err
+	}
+	out, err := a.render(plan)
+	if err != nil {
+		return Settlement{}, err
+	}
+	settled, err := a.codec.Conclude(plan)
+	if err != nil {
+		return Settlement{}, err
+	}
+	if settled.Bytes = out; plan.Open {
+		a.continued++
+	}
+	return settled, nil
+}
+
+// brokenCall refuses to go on when a call whose beginning has reached the agent
+// would have to change.
+func (a *Answer2) brokenCall(plan *Plan) error {
+	for _, u := range a.codec.Calls() {
+		stopped := plan.Aborted != nil && !a.traits.Resumes
+		if u.ruled && u.Broken() && (u.ruling.Fate != Release || stopped) {
+			return NotUnderstood("a call of a tool that is allowed by name was not released, after its beginning had passed")
+		}
+	}
+	return nil
+}
+
+// unchanged reports whether the agent gets the body as upstream sent it.
+func (a *Answer2) unchanged(plan *Plan) bool {
+	if plan.Aborted != nil || !a.codec.Verbatim(nil) {
+		return false
+	}
+	for _, u := range a.codec.Calls() {
+		if u.Void || (u.ruled && u.ruling.Fate != Release) || (!u.passed && a.codec.Canonical(u)) {
+			return false
+		}
+	}
+	return true
+}
+
+// render returns what the agent gets now.
+func (a *Answer2) render(plan *Plan) ([]byte, error) {
+	switch {
+	case plan.Unchanged:
+		return a.body.AsItCame(a.kept.Bytes()), nil
+	case a.body.Kind() != FormWhole:
+		out, err := a.kept.Render(func(part []byte, units []*Unit) ([]byte, error) {
+			return a.codec.Rewrite(part, units, plan)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return append(out, a.codec.Notice(plan)...), nil
+	case plan.Open:
+		return nil, nil
+	}
+	out, err := a.codec.RewriteWhole(a.body.JSON(), plan)
+	if out == nil && err == nil {
+		out = a.body.Rest()
+	}
+	return out, err
+}

@@ -1,0 +1,118 @@
+package intercept
+
+import "bytes"
+
+// Template is the form of an event of a stream that was decoded: a piece of text, or
+// of the input of a call. A further event of that form needs no decoder.
+type Template struct {
+	// Name is the event line, "" for none; Slots are what differs, see [NewShape].
+	Name  string
+	Slots []Span
+	// Call is the call to whose input the event adds, nil for other text. Units are
+	// those of the part.
+	Call  *Unit
+	Units []*Unit
+	// Overtakes reports that the event goes out before what is held.
+	Overtakes bool
+	// Of is what the dialect knows of the slots.
+	Of any
+
+	shape Shape
+}
+
+// templates are the forms of the last few events.
+type templates struct {
+	known [4]Template
+	next  int // which to forget first
+	texts [][]byte
+}
+
+// match finds the template of a part.
+func (r *templates) match(part []byte) (*Template, [][]byte) {
+	var payload []byte
+	name, read := "", false
+	for i := range r.known {
+		t := &r.known[i]
+		if t.Slots == nil {
+			continue
+		}
+		if !read || t.Name != name {
+			payload, _ = Single(part, t.Name)
+			payload, name, read = unpadded(payload), t.Name, true
+		}
+		if len(payload) == 0 {
+			continue
+		}
+		texts, ok := t.shape.Match(payload, r.texts[:0])
+		if r.texts = texts[:0]; ok {
+			return t, texts
+		}
+	}
+	return nil, nil
+}
+
+// unpadded is a payload without its last brace and the blanks before it: some
+// providers pad their events with a varying number of them.
+func unpadded(payload []byte) []byte {
+	open, _ := bytes.CutSuffix(bytes.TrimRight(payload, " "), []byte("}"))
+	return bytes.TrimRight(open, " ")
+}
+
+// learn remembers the form of a part that was just decoded.
+func (a *Answer2) learn(p *Part) {
+	t, ok := a.codec.Template(p)
+	if !ok {
+		return
+	}
+	payload, ok := Single(p.Bytes, t.Name)
+	if !ok {
+		t.Name = ""
+		payload, ok = Single(p.Bytes, "")
+	}
+	if payload = unpadded(payload); !ok || len(t.Slots) == 0 {
+		return
+	}
+	for _, s := range t.Slots {
+		if s.Start <= 0 || s.Start > s.End || s.End > len(payload) {
+			return
+		}
+	}
+	t.shape = NewShape(payload, t.Slots)
+	a.templates.known[a.templates.next] = t
+	a.templates.next = (a.templates.next + 1) % len(a.templates.known)
+}
+
+// Forget makes the answer decode the next events: the forms that it has learned do not
+// hold any more.
+func (a *Answer2) Forget() { a.templates = templates{} }
+
+// Forget is [Answer.Forget] for the codec.
+func (p *Part) Forget() { p.answer.Forget() }
+
+// known takes a part of a known form: it passes or is held as the part did that the
+// form was learned from.
+func (a *Answer2) known(part []byte) (bool, error) {
+	t, texts := a.templates.match(part)
+	if t == nil {
+		return false, nil
+	}
+	held, u := a.held(), t.Call
+	if u != nil && (u.passed == held || u.passed != (u.check != nil)) {
+		return false, nil
+	}
+	added, size, ok := a.codec.Repeat(t, texts, held)
+	if !ok {
+		return false, nil
+	}
+	if err := a.budget.hear(size); err != nil {
+		return true, err
+	}
+	switch {
+	case u != nil && u.passed && u.check.Add(added) == nil, u == nil && (!held || t.Overtakes):
+		a.out.Add(part)
+		return true, nil
+	case u != nil:
+		u.Interrupt()
+	}
+	return true, a.kept.Hold(part, t.Units, a.limits.MaxBytes)
+}

@@ -1,0 +1,69 @@
+package intercept
+
+// Unit is a piece of an answer that the agent gets as a whole or not at all: a tool
+// call or, where the wire numbers them, any other block or item. A dialect embeds it
+// in what it knows of the piece.
+type Unit struct {
+	Doubts
+	// Of is what the dialect knows of the piece.
+	Of any
+	// Call reports that the agent would run it.
+	Call bool
+	// Odd reports that clients may read its events in different ways.
+	Odd bool
+	// Void reports that the agent is not to get it, whatever is ruled.
+	Void bool
+
+	passed bool // all its events so far went out unbuffered
+	begun  bool // the first one did
+	check  *ArgumentsCheck
+	ruling Ruling
+	ruled  bool
+}
+
+// Passed reports whether the events of a call went out unbuffered.
+func (u *Unit) Passed() bool { return u.passed }
+
+// Begun reports whether the agent has got the beginning of a call already.
+func (u *Unit) Begun() bool { return u.begun }
+
+// Broken reports whether a call turned doubtful after its beginning had passed.
+func (u *Unit) Broken() bool { return u.begun && !u.passed }
+
+// Passing reports whether a call passes unbuffered, or may do so.
+func (u *Unit) Passing() bool { return u.passed || u.check != nil }
+
+// Interrupt takes a call out of those that pass: what is left of it is held and
+// judged as doubtful.
+func (u *Unit) Interrupt() {
+	u.check = nil
+	if u.passed {
+		u.passed = false
+		u.Doubt(DoubtInterrupted)
+	}
+}
+
+// Suspect doubts a call, which can no longer pass.
+func (u *Unit) Suspect(reason string) {
+	u.Doubt(reason)
+	u.Interrupt()
+}
+
+// Differ notes that clients may read a call in different ways. That is an error where
+// the agent has got its beginning, which cannot be taken back.
+func (u *Unit) Differ() error {
+	if u.begun {
+		return NotUnderstood("a call of a tool that is allowed by name goes on in a form that clients read in different ways, after its beginning has passed")
+	}
+	u.Odd = true
+	return nil
+}
+
+// Rule gives a call its ruling.
+func (u *Unit) Rule(r Ruling) { u.ruling, u.ruled = r, true }
+
+// Ruling is the ruling on a call, and whether there is one.
+func (u *Unit) Ruling() (r Ruling, ruled bool) { return u.ruling, u.ruled }
+
+// pending reports whether a call needs a ruling.
+func (u *Unit) pending() bool { return u.Call && !u.Void && !u.passed && !u.ruled }
