@@ -173,7 +173,7 @@ func (t *Turn) answered(r reply) State {
 	t.hidden.keepConsumed() // the upstream has accepted the request
 	switch {
 	case status == http.StatusPartialContent:
-		return t.output.fail(intercept.NotUnderstood("it is a part of an answer, which nobody asked for"))
+		return t.output.fail(intercept.NotUnderstood("upstream sent 206 Partial Content"))
 	case !identityEncoded(r.response.ContentEncoding()):
 		return t.output.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
 	case !ASCIICompatible(r.response.ContentType()):

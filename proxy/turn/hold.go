@@ -86,7 +86,7 @@ func (r *review) cancel(ctx context.Context, reason string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer stop()
 	if err := r.hold.Cancel(ctx, reason); err != nil {
-		r.engine.log.Error("cannot cancel the pending requests of an agent that has left", "turn", r.conversation.request.Turn, "reason", reason, "error", err)
+		r.engine.log.Error("failed to cancel the requests of an agent that has disconnected", "turn", r.conversation.request.Turn, "reason", reason, "error", err)
 		r.engine.metrics.storeError("cancel")
 	}
 	r.detach()

@@ -82,6 +82,6 @@ func withoutQuotation(status int, body []byte) *intercept.Error {
 	}
 	return &intercept.Error{
 		Code: intercept.CodeUpstreamUnreachable, HTTP: status,
-		Reason: "the upstream refused the request (" + statusText(status) + named + "), in words that quote what is hidden from the agent",
+		Reason: "the upstream refused the request (" + statusText(status) + named + "); its error text was withheld: it quotes content that is hidden from the agent",
 	}
 }
