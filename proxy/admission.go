@@ -55,19 +55,18 @@ func deleteHeader(h *fasthttp.RequestHeader, name string) {
 // arrived. It returns 100 Continue, or the status of the error that refuses the
 // request. A body in chunks may grow to proxy.max_body, because fasthttp allocates
 // what a chunk announces.
-func (p *Proxy) admitBody(ctx *fasthttp.RequestCtx) int {
-	conn, ok := ctx.Conn().(*agentconn.Conn)
-	if !ok {
+func (p *Proxy) admitBody(a agent) int {
+	if a.conn == nil {
 		return fasthttp.StatusContinue
 	}
-	h := &ctx.Request.Header
+	h := &a.request().Header
 	n := h.ContentLength()
 	waits := !hasHeader(h, headerUnexpected)
 	deleteHeader(h, fasthttp.HeaderExpect)
 	deleteHeader(h, headerUnexpected)
-	if err := p.admit(conn, n, waits); err != nil {
-		p.refuseUnreadable(ctx, err)
-		return ctx.Response.StatusCode()
+	if err := p.admit(a.conn, n, waits); err != nil {
+		p.refuseUnreadable(a, err)
+		return a.response().StatusCode()
 	}
 	return fasthttp.StatusContinue
 }

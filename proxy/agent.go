@@ -23,8 +23,8 @@ const maxCorked = 7 << 10
 // returned: until then bytes of the body are kept.
 type agent struct {
 	fasthttp *fasthttp.RequestCtx
-	conn     *agentconn.Conn // nil in tests that do not listen
-	ctx      context.Context // ends when the agent disconnects, or at shutdown
+	conn     *agentconn.Conn // nil on connections of other listeners
+	ctx      context.Context // ends when the agent disconnects, or at shutdown; nil before watch
 	cancel   context.CancelCauseFunc
 	unwatch  func()
 
@@ -36,20 +36,25 @@ type agent struct {
 	written int64  // bytes of the body
 }
 
-// newAgent makes the agent of a request. Call watch before the answer, and release at the
-// end.
-func newAgent(base context.Context, ctx *fasthttp.RequestCtx) (a agent) {
+// newAgent makes the agent of a request.
+func newAgent(ctx *fasthttp.RequestCtx) (a agent) {
 	a.fasthttp = ctx
 	a.conn, _ = ctx.Conn().(*agentconn.Conn)
-	a.ctx, a.cancel = context.WithCancelCause(base)
 	return a
 }
 
-// watch begins to watch for the agent's disconnect.
-func (a *agent) watch() {
+// request is what the agent has sent.
+func (a *agent) request() *fasthttp.Request { return &a.fasthttp.Request }
+
+// response is what the agent gets.
+func (a *agent) response() *fasthttp.Response { return &a.fasthttp.Response }
+
+// watch begins to watch for the agent's disconnect. base ends at shutdown.
+func (a *agent) watch(base context.Context) {
+	a.ctx, a.cancel = context.WithCancelCause(base)
 	if a.conn != nil {
 		a.unwatch = a.conn.OnDisconnect(a.cancel)
-		a.conn.ShrinkMemory(len(a.fasthttp.Request.Body()))
+		a.conn.ShrinkMemory(len(a.request().Body()))
 	}
 }
 
@@ -61,16 +66,18 @@ func (a *agent) release() {
 	if a.conn != nil {
 		a.conn.ReleaseMemory()
 	}
-	a.cancel(nil)
+	if a.cancel != nil {
+		a.cancel(nil)
+	}
 }
 
 // Head implements [turn.Agent].
-func (a *agent) Head() turn.HeadWriter { return &a.fasthttp.Response.Header }
+func (a *agent) Head() turn.HeadWriter { return &a.response().Header }
 
 // ResetHead implements [turn.Agent]. fasthttp's own Reset would also bring its default
 // headers back.
 func (a *agent) ResetHead() {
-	resp := &a.fasthttp.Response
+	resp := a.response()
 	var names []string
 	for k := range resp.Header.All() {
 		names = append(names, string(k))
@@ -117,7 +124,7 @@ func (a *agent) Write(p []byte) error {
 
 // Finish implements [turn.Agent]. A small answer goes out with its head.
 func (a *agent) Finish(body []byte) {
-	a.fasthttp.Response.SetBodyRaw(body)
+	a.response().SetBodyRaw(body)
 	if a.conn != nil && len(body) > 0 && len(body) <= maxCorked {
 		a.conn.BufferAnswer(len(body))
 	}
@@ -126,28 +133,30 @@ func (a *agent) Finish(body []byte) {
 // Refuse implements [turn.Agent].
 func (a *agent) Refuse(status int, body []byte) {
 	a.ResetHead()
-	setError(a.fasthttp, status, body)
+	a.setError(status, body)
 }
 
 // Reserve implements [turn.Agent].
 func (a *agent) Reserve(n int) bool { return a.conn == nil || a.conn.ReserveMemory(n) }
 
-// setError sets an error as the answer, in place of one that may be buffered.
-func setError(ctx *fasthttp.RequestCtx, status int, body []byte) {
-	if conn, ok := ctx.Conn().(*agentconn.Conn); ok {
-		conn.DiscardBuffered()
+// setError sets an error as the answer, in place of one that may be buffered. It keeps the
+// head.
+func (a *agent) setError(status int, body []byte) {
+	if a.conn != nil {
+		a.conn.DiscardBuffered()
 	}
-	ctx.Response.ResetBody()
-	ctx.SetStatusCode(status)
-	ctx.Response.Header.SetContentType("application/json")
-	ctx.SetBody(body)
+	resp := a.response()
+	resp.ResetBody()
+	resp.SetStatusCode(status)
+	resp.Header.SetContentType("application/json")
+	resp.SetBody(body)
 }
 
 // close makes the connection end after the answer.
-func (a *agent) close() { a.fasthttp.Response.Header.SetConnectionClose() }
+func (a *agent) close() { a.response().Header.SetConnectionClose() }
 
 // streams reports whether the body is, or will be, written by [relay].
-func (a *agent) streams() bool { return a.fasthttp.Response.IsBodyStream() }
+func (a *agent) streams() bool { return a.response().IsBodyStream() }
 
 // stream lets the rest of the body be written by r.
 func (a *agent) stream(r *relay, length int) {
@@ -156,11 +165,11 @@ func (a *agent) stream(r *relay, length int) {
 	if corked {
 		a.conn.BufferHead() // the head goes with the first chunk
 	}
-	a.fasthttp.Response.ImmediateHeaderFlush = corked || len(a.pending) == 0
-	a.fasthttp.Response.SetBodyStream(r, length)
+	a.response().ImmediateHeaderFlush = corked || len(a.pending) == 0
+	a.response().SetBodyStream(r, length)
 }
 
-// begin makes the answer writable, and writes what is pending.
+// begin makes the answer writable, and writes the pending bytes.
 func (a *agent) begin(w io.Writer, redact func([]byte) []byte) error {
 	a.w = w
 	a.body.Begin(a.conn, w, a.chunked)

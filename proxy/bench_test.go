@@ -11,36 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/proxy"
+	"github.com/heldcall/heldcall/proxy/turn"
 )
-
-// stateless is a gate and turn store that keeps nothing, so that a benchmark
-// measures the data plane alone.
-type stateless struct{}
-
-func (stateless) Open(context.Context, []approvals.Request) (*gate.Hold, error) {
-	return nil, approvals.ErrStoreUnavailable
-}
-func (stateless) Record(context.Context, ...approvals.Event) error { return nil }
-func (stateless) LookUp(string) (approvals.Run, bool)              { return approvals.Run{}, false }
-
-func (stateless) RunState(string) approvals.RunState                    { return approvals.RunRunning }
-func (stateless) AwaitResume(context.Context, string) error             { return nil }
-func (stateless) Steered() bool                                         { return false }
-func (stateless) AnyTurns() bool                                        { return false }
-func (stateless) HasTurns(string) bool                                  { return false }
-func (stateless) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
-func (stateless) PutTurn(context.Context, string, string, []byte) error { return nil }
-func (stateless) TakeTurn(context.Context, string, string, []byte) (bool, error) {
-	return false, approvals.ErrStoreUnavailable
-}
-func (stateless) DropTurn(context.Context, string, string) error { return nil }
 
 // canned serves the same bytes to every request of fixed length on its
 // connections.
@@ -95,7 +72,7 @@ func benchmarkProxy(b *testing.B, answer []byte, end string) {
 	o := proxy.Options{
 		Listen: "127.0.0.1:0", Upstreams: []proxy.Upstream{{Prefix: "/v1", URL: "http://" + canned(b, answer) + "/v1"}},
 		Keepalive: time.Minute, MaxBody: 64 << 20, MaxContinuations: 8, Dialects: []intercept.Dialect{chat.Dialect{}},
-		Gate: stateless{}, Turns: stateless{},
+		Gate: turn.Stateless{}, Turns: turn.Stateless{},
 	}
 	rules, err := policy.Parse("policy.yaml", []byte("default: allow\n"))
 	if err != nil {

@@ -13,12 +13,10 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/turn"
-	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 )
 
@@ -28,7 +26,7 @@ const canaryFor = 10 * time.Second
 // Canary sends a tool call through every gated route of every dialect, in many
 // spellings, streamed and whole, against an upstream in this process, with a
 // policy that denies it. It returns an error for each call that would have
-// reached an agent, or that nobody was asked about: heldcall is then not ready.
+// reached an agent, or that was not judged: heldcall is then not ready.
 // The handlers, routes and dialects are those that serve agents.
 func (p *Proxy) Canary(ctx context.Context) error {
 	c := canary{tool: "canary_" + strings.ToLower(rand.Text())}
@@ -80,7 +78,7 @@ type canary struct {
 	asked    atomic.Int64
 	agents   *fasthttputil.InmemoryListener
 	upstream *fasthttputil.InmemoryListener
-	servers  []*fasthttp.Server
+	model    *http.Server
 }
 
 func (c *canary) start(p *Proxy) error {
@@ -88,7 +86,7 @@ func (c *canary) start(p *Proxy) error {
 	o.Registerer, o.Log, o.Tracing = nil, nil, Tracing{}
 	o.MaxContinuations, o.Clients = 0, nil
 	o.Judge = func(string) Judge { return canaryJudge{c} }
-	o.Gate, o.Turns = canaryState{}, canaryState{}
+	o.Gate, o.Turns = turn.Stateless{}, turn.Stateless{} // no trace in the audit log
 	o.Upstreams = nil
 	for _, u := range p.options.Upstreams {
 		o.Upstreams = append(o.Upstreams, Upstream{Prefix: u.Prefix, URL: "http://canary.invalid"})
@@ -101,10 +99,9 @@ func (c *canary) start(p *Proxy) error {
 	for _, u := range c.proxy.router.Upstreams() {
 		u.Dial = func(context.Context, string, string) (net.Conn, error) { return c.upstream.Dial() }
 	}
-	model := &fasthttp.Server{Handler: c.model, MaxRequestBodySize: o.MaxBody}
-	c.servers = []*fasthttp.Server{c.proxy.server, model}
+	c.model = &http.Server{Handler: http.HandlerFunc(c.answerModel), ReadHeaderTimeout: canaryFor}
 	go c.proxy.server.Serve(c.agents) //nolint:errcheck // ends with close
-	go model.Serve(c.upstream)        //nolint:errcheck // ends with close
+	go c.model.Serve(c.upstream)      //nolint:errcheck // ends with close
 	return nil
 }
 
@@ -119,20 +116,19 @@ func (c *canary) close() {
 	if c.agents != nil {
 		c.agents.Close()
 		c.upstream.Close()
-	}
-	for _, s := range c.servers {
-		_ = s.Shutdown()
+		_ = c.proxy.server.Shutdown()
+		_ = c.model.Close()
 	}
 }
 
-// model is the upstream: it calls the canary tool.
-func (c *canary) model(ctx *fasthttp.RequestCtx) {
+// answerModel is the upstream: it calls the canary tool.
+func (c *canary) answerModel(w http.ResponseWriter, _ *http.Request) {
 	body := *c.answer.Load()
-	ctx.SetContentType("application/json")
+	w.Header().Set("Content-Type", "application/json")
 	if bytes.HasPrefix(body, []byte("data:")) || bytes.HasPrefix(body, []byte("event:")) {
-		ctx.SetContentType("text/event-stream")
+		w.Header().Set("Content-Type", "text/event-stream")
 	}
-	ctx.SetBody(body)
+	_, _ = w.Write(body)
 }
 
 func (c *canary) send(ctx context.Context, d intercept.Dialect, route intercept.Route, path string, streamed bool) error {
@@ -194,24 +190,3 @@ func (c canaryJudge) AllowsByName(approvals.Principal, intercept.Call) (policy.V
 func (c canaryJudge) JudgeHosted(approvals.Principal, string) policy.Verdict {
 	return policy.Verdict{Action: policy.Allow}
 }
-
-// canaryState keeps nothing: the canary leaves no trace in the audit log.
-type canaryState struct{}
-
-func (canaryState) Open(context.Context, []approvals.Request) (*gate.Hold, error) {
-	return nil, approvals.ErrStoreUnavailable
-}
-func (canaryState) Record(context.Context, ...approvals.Event) error { return nil }
-func (canaryState) LookUp(string) (approvals.Run, bool)              { return approvals.Run{}, false }
-
-func (canaryState) RunState(string) approvals.RunState                    { return approvals.RunRunning }
-func (canaryState) AwaitResume(context.Context, string) error             { return nil }
-func (canaryState) Steered() bool                                         { return false }
-func (canaryState) AnyTurns() bool                                        { return false }
-func (canaryState) HasTurns(string) bool                                  { return false }
-func (canaryState) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
-func (canaryState) PutTurn(context.Context, string, string, []byte) error { return nil }
-func (canaryState) TakeTurn(context.Context, string, string, []byte) (bool, error) {
-	return false, approvals.ErrStoreUnavailable
-}
-func (canaryState) DropTurn(context.Context, string, string) error { return nil }

@@ -37,21 +37,21 @@ type exchange struct {
 // serve answers one request, top to bottom: read it, route it, and let a turn answer it as
 // far as it goes before the agent gets its first byte. The rest runs while the body is
 // written: see [relay].
-func (p *Proxy) serve(ctx *fasthttp.RequestCtx) {
-	x := &exchange{proxy: p, agent: newAgent(p.base, ctx), route: route.Route{Label: route.Unknown}, id: ulid.Make().String(), began: time.Now()}
+func (p *Proxy) serve(a agent) {
+	x := &exchange{proxy: p, agent: a, route: route.Route{Label: route.Unknown}, id: ulid.Make().String(), began: time.Now()}
 	defer func() {
 		if r := recover(); r != nil {
 			x.panicked(r)
 			x.agent.ResetHead()
-			p.answerError(ctx, x.route.Dialect, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
+			p.answerError(&x.agent, x.route.Dialect, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
 		}
-		ctx.Response.Header.Set(headerTurn, x.id)
-		p.metrics.request(x.route.Label, ctx.Response.StatusCode())
+		x.agent.response().Header.Set(headerTurn, x.id)
+		p.metrics.request(x.route.Label, x.agent.response().StatusCode())
 		if !x.agent.streams() { // else the relay does
 			x.endSpans()
 		}
 	}()
-	if refusal := x.start(&ctx.Request); refusal != nil {
+	if refusal := x.start(x.agent.request()); refusal != nil {
 		x.release()
 		x.refuse(refusal)
 	}
@@ -67,7 +67,7 @@ func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 	if refusal != nil {
 		return refusal
 	}
-	x.agent.watch()
+	x.agent.watch(x.proxy.base)
 	if x.route.Dialect == nil {
 		return x.passUngated(r.envelope(x.route.Path), &req.Header)
 	}
@@ -107,7 +107,7 @@ func (x *exchange) answer() {
 	if err != nil {
 		x.agent.ResetHead()
 		x.agent.close()
-		x.proxy.answerError(x.agent.fasthttp, x.route.Dialect, turn.Explain(err))
+		x.proxy.answerError(&x.agent, x.route.Dialect, turn.Explain(err))
 	}
 }
 
@@ -118,8 +118,8 @@ func (x *exchange) stream(length int) {
 	x.agent.stream(&relay{x}, length)
 }
 
-// resume runs the rest of the exchange: the body is written to w. An error says that the
-// answer must not end properly.
+// resume runs the rest of the exchange: the body is written to w. After an error
+// the answer must not end properly.
 func (x *exchange) resume(w io.Writer) error {
 	if err := x.agent.begin(w, x.route.Upstream.Redactor.Redact); err != nil {
 		x.disconnected()
@@ -185,7 +185,7 @@ func (x *exchange) refuse(e *intercept.Error) {
 	x.spans.Failed(e)
 	x.proxy.metrics.refused(e.Code)
 	x.proxy.log.Debug("request refused", "code", e.Code, "error", e)
-	x.proxy.answerError(x.agent.fasthttp, x.route.Dialect, e)
+	x.proxy.answerError(&x.agent, x.route.Dialect, e)
 }
 
 // beginSpans begins the span of the request.
@@ -207,7 +207,7 @@ func (x *exchange) endSpans() {
 	if x.turn != nil {
 		outcome = x.turn.Outcome()
 	}
-	x.spans.End(x.agent.fasthttp.Response.StatusCode(), outcome)
+	x.spans.End(x.agent.response().StatusCode(), outcome)
 }
 
 // route finds where a request goes. Requests whose framing or target two servers could

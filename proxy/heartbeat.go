@@ -6,7 +6,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// Heartbeat is the form of what is sent in a stream while it is held. A whole answer has
+// Heartbeat is the form of the heartbeats in a stream while it is held. A whole answer has
 // one form only, blanks before the JSON.
 type Heartbeat string
 
@@ -19,7 +19,7 @@ const (
 	HeartbeatOff     Heartbeat = "off"
 )
 
-// ClientHeartbeat says which form the clients of a dialect get.
+// ClientHeartbeat is the form that some clients of a dialect get.
 type ClientHeartbeat struct {
 	Dialect   string
 	UserAgent string // what the header begins with; "" fits every client

@@ -8,56 +8,56 @@ import (
 )
 
 const (
-	restWorth = 64               // holds whose beginning leaves enough behind to be worth it
-	restAfter = time.Second      // without another hold: the burst is over
-	restAgain = 15 * time.Second // later, when the store has let go of what it wrote too
+	burstHolds   = 64               // holds whose beginning leaves enough garbage to be collected
+	reclaimAfter = time.Second      // without another hold: the burst is over
+	reclaimAgain = 15 * time.Second // later, when the store has released what it wrote too
 )
 
-// freeMemory collects garbage and gives all that is free back to the system. What
-// lies in pools lives through one collection.
+// freeMemory collects garbage and returns free memory to the system. Pools keep what they
+// have for one collection.
 func freeMemory() {
 	runtime.GC()
 	debug.FreeOSMemory()
 }
 
-// rest gives memory back when a burst of holds is over. Go collects garbage by what
-// is allocated, and while all wait for people that is nothing: without this, what
-// recording the holds needed would stay in memory beside them, and it is more than
-// they are. For some hundred holds it takes milliseconds.
-type rest struct {
-	giveBack func()
+// memoryReclaimer frees memory when a burst of holds is over. Go collects garbage by what
+// is allocated, and while all turns wait for people that is nothing: without this, the
+// memory that recording the holds needed stays in use beside them, and it is more than
+// theirs. For some hundred holds it takes milliseconds.
+type memoryReclaimer struct {
+	free func()
 
 	mu    sync.Mutex
-	timer *time.Timer // nil while there is nothing to look after
-	began int         // holds since the last look
-	burst int         // holds since memory was given back
-	again bool        // it is to be given back once more
+	timer *time.Timer // nil while nothing is to be freed
+	began int         // holds since the last check
+	burst int         // holds since memory was freed
+	again bool        // it is to be freed once more
 	ended bool
 }
 
-// held says that a hold has begun.
-func (r *rest) held() { r.left(1) }
+// holdBegan counts a hold.
+func (r *memoryReclaimer) holdBegan() { r.add(1) }
 
-// started says that the program has started, which leaves as much behind as a burst.
-func (r *rest) started() { r.left(restWorth) }
+// started is for the start of the program, which leaves as much garbage as a burst.
+func (r *memoryReclaimer) started() { r.add(burstHolds) }
 
-// left says that so many holds' worth was left behind.
-func (r *rest) left(holds int) {
+// add counts holds.
+func (r *memoryReclaimer) add(holds int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.began += holds; r.timer == nil && !r.ended {
-		r.timer = time.AfterFunc(restAfter, r.look)
+		r.timer = time.AfterFunc(reclaimAfter, r.check)
 	}
 }
 
-// look gives memory back if the burst was one and is over.
-func (r *rest) look() {
+// check frees memory if there was a burst and it is over.
+func (r *memoryReclaimer) check() {
 	if r.due() {
-		r.giveBack()
+		r.free()
 	}
 }
 
-func (r *rest) due() bool {
+func (r *memoryReclaimer) due() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -67,11 +67,11 @@ func (r *rest) due() bool {
 	r.burst, r.began = r.burst+r.began, 0
 	switch {
 	case !quiet:
-		r.timer.Reset(restAfter)
+		r.timer.Reset(reclaimAfter)
 		return false
-	case r.burst >= restWorth:
+	case r.burst >= burstHolds:
 		r.burst, r.again = 0, true
-		r.timer.Reset(restAgain)
+		r.timer.Reset(reclaimAgain)
 		return true
 	}
 	r.timer = nil
@@ -80,8 +80,8 @@ func (r *rest) due() bool {
 	return due
 }
 
-// end gives nothing back any more.
-func (r *rest) end() {
+// end ends freeing.
+func (r *memoryReclaimer) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-func TestRest(t *testing.T) {
+func TestMemoryReclaimer(t *testing.T) {
 	for name, c := range map[string]struct {
 		holds int
 		want  int32
 	}{
-		"a few holds": {restWorth - 1, 0},
-		"a burst":     {restWorth, 2},
-		"a great one": {50 * restWorth, 2},
+		"a few holds": {burstHolds - 1, 0},
+		"a burst":     {burstHolds, 2},
+		"a great one": {50 * burstHolds, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var given atomic.Int32
-				r := &rest{giveBack: func() { given.Add(1) }}
+				r := &memoryReclaimer{free: func() { given.Add(1) }}
 				for range c.holds {
-					if r.held(); given.Load() > 0 {
+					if r.holdBegan(); given.Load() > 0 {
 						t.Fatal("memory is given back while holds begin")
 					}
-					time.Sleep(restAfter / 100)
+					time.Sleep(reclaimAfter / 100)
 				}
 				time.Sleep(time.Hour)
 				synctest.Wait()
@@ -36,13 +36,13 @@ func TestRest(t *testing.T) {
 	}
 }
 
-func TestRest_EachBurst(t *testing.T) {
+func TestMemoryReclaimer_EachBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var given atomic.Int32
-		r := &rest{giveBack: func() { given.Add(1) }}
+		r := &memoryReclaimer{free: func() { given.Add(1) }}
 		for range 3 {
-			for range restWorth {
-				r.held()
+			for range burstHolds {
+				r.holdBegan()
 			}
 			time.Sleep(time.Minute)
 		}
@@ -53,10 +53,10 @@ func TestRest_EachBurst(t *testing.T) {
 	})
 }
 
-func TestRest_AfterTheStart(t *testing.T) {
+func TestMemoryReclaimer_AfterTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var given atomic.Int32
-		r := &rest{giveBack: func() { given.Add(1) }}
+		r := &memoryReclaimer{free: func() { given.Add(1) }}
 		r.started()
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -66,14 +66,14 @@ func TestRest_AfterTheStart(t *testing.T) {
 	})
 }
 
-func TestRest_EndsWithTheProxy(t *testing.T) {
+func TestMemoryReclaimer_EndsWithTheProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rest{giveBack: func() { t.Error("memory is given back after the end") }}
-		for range restWorth {
-			r.held()
+		r := &memoryReclaimer{free: func() { t.Error("memory is given back after the end") }}
+		for range burstHolds {
+			r.holdBegan()
 		}
 		r.end()
-		r.held()
+		r.holdBegan()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 	})

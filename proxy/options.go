@@ -3,8 +3,8 @@
 // its subpackages it is the only place where the wire (package intercept) and the domain
 // (package approvals) meet. It and package upstream alone import fasthttp.
 //
-// Read it from handler.go (one request, top to bottom) by request.go and agent.go (what is
-// read of fasthttp's request, and how its answer is written) to the packages turn (the
+// Read it from handler.go (one request, top to bottom) by request.go and agent.go (how
+// fasthttp's request is read, and its answer written) to the packages turn (the
 // answer to a gated request), upstream (requests to a model API) and agentconn (agents'
 // connections).
 package proxy
@@ -33,11 +33,11 @@ type Options struct {
 	TrustHeaders     bool // believe X-Heldcall-User, -Agent and -Tenant
 	Keepalive        time.Duration
 	Heartbeat        Heartbeat
-	MaxBody          int           // bytes of a request, and of what is buffered of an answer
+	MaxBody          int           // bytes of a request, and of the buffered part of an answer
 	Memory           int64         // bytes that the bodies of all requests may need together; 0: any number
-	MaxContinuations int           // how often one answer goes on after a denial
-	MaxDenials       int           // denied calls of a run since the user spoke, after which no answer goes on; 0: any number
-	MaxWait          time.Duration // longest hold, 0 for as long as policy says
+	MaxContinuations int           // how often one answer continues after a denial
+	MaxDenials       int           // denied calls of a run since the user wrote, after which no answer continues; 0: any number
+	MaxWait          time.Duration // longest hold, 0 for as long as policy allows
 	Routes           []string      // further path patterns that pass ungated
 	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 10 s
 	AbortRest        time.Duration // how long after an abort the same conversation is not taken for a new one; 0: 1 min
@@ -46,8 +46,8 @@ type Options struct {
 	Judge    func(client string) Judge // of the calls of a client by its KeySHA256, "" for a client that is not configured
 	Gate     Gate
 	Turns    Turns
-	// Used is told the ids of the grants that decided a call. It must not wait; nil:
-	// nobody is told.
+	// Used is called with the ids of the grants that decided a call. It must not wait. It
+	// may be nil.
 	Used func(grants ...string)
 
 	Tracing    Tracing
@@ -58,7 +58,7 @@ type Options struct {
 // Upstream is one model API.
 type Upstream struct {
 	Prefix string // path that agents use, such as /v1
-	URL    string // what the prefix stands for
+	URL    string // in place of the prefix
 	APIKey string // replaces the agent's key; empty: the agent's own passes on
 	// KeyHeader is the header for APIKey in lower case. Empty or auto: that of the provider
 	// at the URL's host.
@@ -89,15 +89,7 @@ func (o *Options) validate() error {
 		errs = append(errs, errors.New("no upstream is configured"))
 	}
 	for _, u := range o.Upstreams {
-		if parsed, err := url.Parse(u.URL); err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-			errs = append(errs, fmt.Errorf("upstream %s: %q is not an http or https URL", u.Prefix, u.URL))
-		}
-		if strings.ContainsFunc(u.APIKey, unicode.IsControl) {
-			errs = append(errs, fmt.Errorf("upstream %s: api_key has a line break or another control character in it", u.Prefix))
-		}
-		if !strings.HasPrefix(u.Prefix, "/") {
-			errs = append(errs, fmt.Errorf("upstream prefix %q does not begin with /", u.Prefix))
-		}
+		errs = append(errs, u.validate()...)
 	}
 	if o.Keepalive <= 0 || o.MaxBody <= 0 || o.MaxContinuations < 0 || o.MaxDenials < 0 {
 		errs = append(errs, errors.New("keepalive and max_body must be positive, max_continuations and max_denials not negative"))
@@ -106,4 +98,18 @@ func (o *Options) validate() error {
 		errs = append(errs, errors.New("dialects, judge, gate and turns are needed"))
 	}
 	return errors.Join(errs...)
+}
+
+func (u *Upstream) validate() (errs []error) {
+	parsed, err := url.Parse(u.URL)
+	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		errs = append(errs, fmt.Errorf("upstream %s: %q is not an http or https URL", u.Prefix, u.URL))
+	}
+	if strings.ContainsFunc(u.APIKey, unicode.IsControl) {
+		errs = append(errs, fmt.Errorf("upstream %s: api_key has a line break or another control character in it", u.Prefix))
+	}
+	if !strings.HasPrefix(u.Prefix, "/") {
+		errs = append(errs, fmt.Errorf("upstream prefix %q does not begin with /", u.Prefix))
+	}
+	return errs
 }

@@ -102,7 +102,7 @@ func TestNamedRunDoesNotBeginAgain(t *testing.T) {
 	defer b.Shutdown(context.WithoutCancel(t.Context()))
 	b.turns.Limits.AbortRest = time.Nanosecond
 	b.decide(b.held(c, c.first, headerRun, "r1"), approvals.ActionAbortRun)
-	if status, got := b.post(c, c.first, headerRun, "r1"); status != http.StatusForbidden || strings.Contains(got, "begun anew") {
+	if status, got := b.post(c, c.first, headerRun, "r1"); status != http.StatusForbidden || strings.Contains(got, "restart the conversation") {
 		t.Errorf("%d %s", status, got)
 	}
 }

@@ -36,17 +36,17 @@ const defaultAbortRest = time.Minute
 
 // Proxy is the data plane.
 type Proxy struct {
-	options Options
-	router  *route.Router
-	clients map[string]approvals.Principal // by SHA-256 of the key
-	log     *slog.Logger
-	metrics *metrics
-	turns   *turn.Engine
-	server  *fasthttp.Server
-	ln      *agentconn.Listener
-	served  chan error
-	rest    rest
-	memory  *agentconn.Budget
+	options   Options
+	router    *route.Router
+	clients   map[string]approvals.Principal // by SHA-256 of the key
+	log       *slog.Logger
+	metrics   *metrics
+	turns     *turn.Engine
+	server    *fasthttp.Server
+	ln        *agentconn.Listener
+	served    chan error
+	reclaimer memoryReclaimer
+	memory    *agentconn.Budget
 
 	base context.Context // ends every exchange
 	stop context.CancelCauseFunc
@@ -60,13 +60,13 @@ func New(o Options) (*Proxy, error) {
 	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, defaultGrace)
 	o.AbortRest = cmp.Or(o.AbortRest, defaultAbortRest)
 	p := &Proxy{
-		options: o,
-		clients: make(map[string]approvals.Principal, len(o.Clients)),
-		log:     o.Log,
-		metrics: newMetrics(o.Registerer),
-		served:  make(chan error, 1),
-		rest:    rest{giveBack: freeMemory},
-		memory:  agentconn.NewBudget(cmp.Or(o.Memory, math.MaxInt64)),
+		options:   o,
+		clients:   make(map[string]approvals.Principal, len(o.Clients)),
+		log:       o.Log,
+		metrics:   newMetrics(o.Registerer),
+		served:    make(chan error, 1),
+		reclaimer: memoryReclaimer{free: freeMemory},
+		memory:    agentconn.NewBudget(cmp.Or(o.Memory, math.MaxInt64)),
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -99,7 +99,7 @@ func (p *Proxy) newEngine() *turn.Engine {
 		},
 		Gate: o.Gate, Store: o.Turns, Dialects: o.Dialects,
 		Judge: o.Judge,
-		Used:  o.Used, Held: p.rest.held, Log: p.log, Registerer: o.Registerer,
+		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log, Registerer: o.Registerer,
 	})
 }
 
@@ -107,10 +107,10 @@ func (p *Proxy) newEngine() *turn.Engine {
 // large prompt or a slow model, and nothing is added to what passes.
 func (p *Proxy) newServer() *fasthttp.Server {
 	return &fasthttp.Server{
-		Handler:                       p.serve,
+		Handler:                       func(ctx *fasthttp.RequestCtx) { p.serve(newAgent(ctx)) },
 		HeaderReceived:                headerReceived,
-		ExpectHandler:                 p.admitBody,
-		ErrorHandler:                  p.refuseUnreadable,
+		ExpectHandler:                 func(ctx *fasthttp.RequestCtx) int { return p.admitBody(newAgent(ctx)) },
+		ErrorHandler:                  func(ctx *fasthttp.RequestCtx, err error) { p.refuseUnreadable(newAgent(ctx), err) },
 		NoDefaultServerHeader:         true,
 		NoDefaultDate:                 true,
 		NoDefaultContentType:          true,
@@ -144,7 +144,7 @@ func (p *Proxy) Start(ctx context.Context) error {
 	}
 	p.ln = ln
 	go func() { p.served <- p.server.Serve(ln) }()
-	p.rest.started()
+	p.reclaimer.started()
 	return nil
 }
 
@@ -160,10 +160,10 @@ func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 
 // Shutdown stops accepting, ends every hold with an error that tells the agent
 // (the requests stay pending in the store), lets streams end for the grace
-// period, and then cuts what is left.
+// period, and then closes all connections.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.turns.Drain()
-	p.rest.end()
+	p.reclaimer.end()
 	if p.ln != nil {
 		_ = p.ln.Close() // fasthttp does not, if Serve has only just begun
 	}
@@ -190,7 +190,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 
 // refuseUnreadable answers what fasthttp could not read as a request. The text
 // never quotes the bytes.
-func (p *Proxy) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
+func (p *Proxy) refuseUnreadable(a agent, err error) {
 	e := &intercept.Error{Code: intercept.CodeBadRequest, Reason: "the request is not readable HTTP/1.1"}
 	var small *fasthttp.ErrSmallBuffer
 	var network net.Error
@@ -203,25 +203,24 @@ func (p *Proxy) refuseUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &network) && network.Timeout():
 		e.Reason = "the request arrived too slowly"
 	}
-	if conn, ok := ctx.Conn().(*agentconn.Conn); ok {
-		conn.Linger()
+	if a.conn != nil {
+		a.conn.Linger()
 	}
 	p.metrics.refused(e.Code)
-	p.answerError(ctx, nil, e)
+	p.answerError(&a, nil, e)
 }
 
 // answerError writes an error in the shape of the dialect, or of the one that the
 // client seems to speak where the route has none.
-func (p *Proxy) answerError(ctx *fasthttp.RequestCtx, d intercept.Dialect, e *intercept.Error) {
+func (p *Proxy) answerError(a *agent, d intercept.Dialect, e *intercept.Error) {
 	if d == nil {
-		d = p.spoken(ctx)
+		d = p.spoken(&a.request().Header)
 	}
-	setError(ctx, e.Status(), d.Error(e))
+	a.setError(e.Status(), d.Error(e))
 }
 
 // spoken is the dialect that the client seems to speak, else the first.
-func (p *Proxy) spoken(ctx *fasthttp.RequestCtx) intercept.Dialect {
-	h := &ctx.Request.Header
+func (p *Proxy) spoken(h *fasthttp.RequestHeader) intercept.Dialect {
 	path, _, _ := strings.Cut(string(h.RequestURI()), "?")
 	for _, d := range p.options.Dialects {
 		if d.Speaks(path, func(name string) bool { return hasHeader(h, name) }) {

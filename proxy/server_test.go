@@ -26,12 +26,12 @@ func TestErrorInsteadOfWholeAnswer(t *testing.T) {
 	conn := &agentconn.Conn{Conn: sent}
 	ctx := &fasthttp.RequestCtx{}
 	ctx.Init2(conn, nil, true)
-	a := newAgent(t.Context(), ctx)
+	a := newAgent(ctx)
 	a.Finish([]byte("answer"))
 	if _, err := conn.Write([]byte("the head of the answer")); err != nil || sent.got != "" {
 		t.Fatalf("a small answer does not go out with its head, which was written as %q, %v", sent.got, err)
 	}
-	(&Proxy{}).answerError(ctx, chat.Dialect{}, badRequest("it is bad"))
+	(&Proxy{}).answerError(&a, chat.Dialect{}, badRequest("it is bad"))
 	if _, err := conn.Write([]byte("error")); err != nil || sent.got != "error" {
 		t.Errorf("wrote %q, %v; want the error alone, at once", sent.got, err)
 	}

@@ -77,7 +77,7 @@ func (x *exchange) passWhole() {
 // passError passes upstream's own error on, but for the key that it may quote.
 func (x *exchange) passError() {
 	defer x.end()
-	resp, redactor, limit := &x.agent.fasthttp.Response, x.route.Upstream.Redactor, x.proxy.options.MaxBody
+	resp, redactor, limit := x.agent.response(), x.route.Upstream.Redactor, x.proxy.options.MaxBody
 	body, err := x.copied.ReadAll(limit)
 	if err != nil {
 		x.refuseUngated(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
@@ -114,7 +114,7 @@ func (x *exchange) refuseUngated(e *intercept.Error) {
 func (x *exchange) passHead() {
 	defer x.end()
 	if length, known := x.copied.Body.Length(); known {
-		x.agent.fasthttp.Response.Header.SetContentLength(int(length))
+		x.agent.response().Header.SetContentLength(int(length))
 	}
 	x.copied.Body.SetEmpty()
 }

@@ -17,23 +17,17 @@ import (
 // heldcall stops.
 const LeftPending = "left_pending"
 
-// heldSpan is the span of one request to people, from the question to its end.
-type heldSpan struct {
-	ctx  context.Context
-	span trace.Span
-}
-
 // Decision is how one call was decided.
 type Decision struct {
 	Call    intercept.Call // with the arguments that it was released with
-	Held    int            // index of its request among those of the hold, -1 if nobody was asked
+	Held    int            // index of its request among those of the hold, -1 for none
 	Outcome approvals.Outcome
 	Verdict policy.Action
 	Rule    string
 	By      approvals.Decision // of people; the zero value if none of them decided
 }
 
-// call describes a call. Its arguments are included only if the configuration says so.
+// call describes a call. Its arguments are included only if the options ask for them.
 func (s *Spans) call(c intercept.Call, more ...attribute.KeyValue) []attribute.KeyValue {
 	attributes := append(more, s.short(semconv.GenAIToolNameKey, c.Name))
 	if c.ID != "" {
@@ -78,7 +72,7 @@ func (s *Spans) Answered(requests []approvals.Request) {
 	}
 }
 
-// Abandoned ends the holds that nobody waits for any more: cancelled for a reason, or
+// Abandoned ends the holds for which no agent waits any more: cancelled for a reason, or
 // left to the reviewers.
 func (s *Spans) Abandoned(outcome, reason string) {
 	if s == nil {

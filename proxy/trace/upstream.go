@@ -128,17 +128,6 @@ func (s *Spans) UpstreamEnded(cut string) {
 	s.upstream = nil
 }
 
-// nameLimit bounds what agents and models add to the names of spans.
-const nameLimit = 100
-
-// clip cuts a name that is longer.
-func clip(name string) string {
-	if len(name) <= nameLimit {
-		return name
-	}
-	return name[:nameLimit] + "…"
-}
-
 // providers are the hosts whose format OpenTelemetry has a name for.
 var providers = []struct {
 	host string

@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -24,9 +26,6 @@ type conversation struct {
 	informed bool
 
 	continues responseRef // what the request continues, by the provider's ids
-	records   [][]byte    // of hidden turns that were spliced in, if they are needed again
-	approval  bool        // calls of hosted tools have to be approved
-	consumed  []string    // keys under which this request has consumed one-time approvals
 }
 
 // Identity is who asks, and in which conversation and task.
@@ -70,6 +69,25 @@ func runOf(tenant, name string) string {
 }
 
 var atSign = strings.NewReplacer("%", "%25", "@", "%40")
+
+// read reads the agent's request.
+func (c *conversation) read() (refusal *intercept.Error) {
+	c.parsed, refusal = c.parse(c.request.Envelope)
+	return refusal
+}
+
+// judge returns the judge of the agent's calls. It is used in every turn, so it reads
+// nothing of the conversation.
+func (c *conversation) judge() Judge { return c.engine.Judge(c.request.Client) }
+
+// origin is what the judge reads about a call beside the call itself.
+func (c *conversation) origin() judge.Origin {
+	who := c.identity()
+	return judge.Origin{
+		Principal: who.Principal, Session: who.Session, Run: who.Run, Turn: c.request.Turn, Model: who.Model, Dialect: c.request.Dialect.Name(),
+		At: time.Now(),
+	}
+}
 
 // parse reads a request for its dialect.
 func (c *conversation) parse(e intercept.Envelope) (intercept.Request, *intercept.Error) {

@@ -21,7 +21,7 @@ type denied struct {
 	Notes map[string]string `json:"notes,omitempty"`
 }
 
-// denialOf is what is known of the request whose calls were denied. It decides whether a
+// denialOf describes the request whose calls were denied. It decides whether a
 // later request belongs to the same conversation: see [denialHistory.sameConversation].
 type denialOf struct {
 	Turn string `json:"turn,omitempty"`
@@ -30,7 +30,7 @@ type denialOf struct {
 	Once string `json:"once,omitempty"` // fingerprint of its Idempotency-Key
 }
 
-// maxDeniedNotes bounds what is remembered of one answer. People are asked again about a
+// maxDeniedNotes bounds the notes that are remembered of one answer. People are asked again about a
 // call beyond it.
 const maxDeniedNotes = 50
 
@@ -72,7 +72,7 @@ func (h *denialHistory) begin() { h.before, h.now = denied{}, denied{} }
 
 // load reads what was denied before this turn and counts for it.
 func (h *denialHistory) load(ctx context.Context) *intercept.Error {
-	h.before.Notes = map[string]string{}
+	h.before = denied{Notes: map[string]string{}}
 	c := h.conversation
 	if !c.engine.Store.AnyTurns() {
 		return nil
@@ -159,7 +159,7 @@ func (h *denialHistory) count(calls []*judgedCall) (all int) {
 	return h.before.Count + h.now.Count
 }
 
-// deniedAmong is what is denied of the calls.
+// deniedAmong counts the denied calls and collects their notes.
 func deniedAmong(calls []*judgedCall) denied {
 	if len(calls) == 0 {
 		return denied{}

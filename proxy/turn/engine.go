@@ -33,11 +33,11 @@ type Options struct {
 
 // Limits bound a turn.
 type Limits struct {
-	MaxBody          int           // bytes of what is buffered of an answer
+	MaxBody          int           // bytes of the buffered part of an answer
 	MaxContinuations int           // how often one answer continues after a denial
 	MaxDenials       int           // denied calls of a run since the user wrote, after which no answer continues; 0: any number
 	Keepalive        time.Duration // between two heartbeats
-	MaxWait          time.Duration // longest hold, 0 for as long as policy says
+	MaxWait          time.Duration // longest hold, 0 for as long as policy allows
 	AbortRest        time.Duration // after an abort, for which the same conversation is not taken for a new one
 }
 
@@ -95,7 +95,7 @@ type seen struct {
 	keys map[string]struct{}
 }
 
-// maxSeen bounds what is remembered; after that all is forgotten.
+// maxSeen bounds the keys that are remembered; after that all are forgotten.
 const maxSeen = 10_000
 
 // first reports whether the key is not remembered, and remembers it.

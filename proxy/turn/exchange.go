@@ -31,7 +31,8 @@ type exchange struct {
 	draining bool // the body is complete; it has drainFor to end
 
 	kept   []keptAnswer // of the turn's exchanges, if answers are kept
-	passes []bool       // what was answered to [intercept.Limits.Pass], if answers are kept
+	head   *keptHead    // of the first of them
+	passes []bool       // what was answered to [intercept.Limits.Pass]
 }
 
 // reply is how an upstream request ended.
@@ -94,6 +95,18 @@ func (x *exchange) close() {
 	}
 }
 
+// trace begins the span of an upstream request of the conversation.
+func (x *exchange) trace(spans *trace.Spans, c *conversation, e intercept.Envelope) trace.Context {
+	if spans == nil {
+		return trace.Context{}
+	}
+	info := c.requestInfo()
+	return spans.UpstreamRequest(trace.UpstreamRequest{
+		Envelope: e, Addr: x.upstream.Addr(), Route: c.request.Route, Continuation: x.count,
+		Dialect: c.request.Dialect.Name(), Model: info.Model, Session: c.identity().Session, Streamed: info.Streamed,
+	})
+}
+
 // heartbeats reports whether the agent needs heartbeats while the body is read.
 func (x *exchange) heartbeats(started, holding bool) bool {
 	waits := x.count > 1 || (started && holding)
@@ -104,7 +117,7 @@ func (x *exchange) heartbeats(started, holding bool) bool {
 // not know any more needs none.
 func (t *Turn) sendBefore() State {
 	for _, e := range t.conversation.parsed.Before() {
-		r, sent, refusal := t.exchange.upstream.Send(t.ctx, e, t.traceRequest(e))
+		r, sent, refusal := t.exchange.upstream.Send(t.ctx, e, t.exchange.trace(t.spans, &t.conversation, e))
 		if refusal != nil {
 			return t.unanswered(sent, refusal)
 		}
@@ -114,7 +127,7 @@ func (t *Turn) sendBefore() State {
 		r.Close()
 		t.spans.UpstreamEnded("")
 		if done := success(status) || status == http.StatusNotFound; err != nil || !done {
-			return t.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: fmt.Sprintf("the upstream did not do the same to all parts in which it keeps the answer (status %d); try again", status), Err: err})
+			return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: fmt.Sprintf("the upstream did not do the same to all parts in which it keeps the answer (status %d); try again", status), Err: err})
 		}
 	}
 	return Sending
@@ -124,8 +137,9 @@ func success(status int) bool { return status >= 200 && status <= 299 }
 
 // send sends the upstream request.
 func (t *Turn) send() State {
+	x := &t.exchange
 	// The count is that of the requests before, and so the number of the continuation.
-	if r, done := t.exchange.send(t.ctx, t.traceRequest(t.exchange.next)); done {
+	if r, done := x.send(t.ctx, x.trace(t.spans, &t.conversation, x.next)); done {
 		return t.answered(r)
 	}
 	return Awaiting
@@ -156,30 +170,68 @@ func (t *Turn) answered(r reply) State {
 	if !success(status) {
 		return t.upstreamError(status)
 	}
-	t.conversation.keepConsumed() // the upstream has accepted the request
+	t.hidden.keepConsumed() // the upstream has accepted the request
 	switch {
 	case status == http.StatusPartialContent:
-		return t.fail(intercept.NotUnderstood("it is a part of an answer, which nobody asked for"))
+		return t.output.fail(intercept.NotUnderstood("upstream sent 206 Partial Content"))
 	case !identityEncoded(r.response.ContentEncoding()):
-		return t.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
+		return t.output.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
 	case !ASCIICompatible(r.response.ContentType()):
-		return t.fail(intercept.NotUnderstood("its character set is not UTF-8"))
+		return t.output.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if t.exchange.count == 1 {
-		r.response.CopyHead(t.agent.Head())
+		r.response.CopyHead(t.output.agent.Head())
+		t.exchange.keepHead(r.response)
 	}
 	return Reading
+}
+
+// unanswered ends the turn whose request upstream did not answer. A request of which
+// nothing was sent has consumed nothing.
+func (t *Turn) unanswered(sent bool, refusal *intercept.Error) State {
+	if !sent {
+		t.hidden.restoreConsumed(t.ctx)
+	}
+	if t.ctx.Err() != nil {
+		return t.output.gone()
+	}
+	return t.output.fail(refusal)
+}
+
+// upstreamError passes upstream's own error on, without the key that it may quote, unless
+// the agent has begun to read a good answer.
+func (t *Turn) upstreamError(status int) State {
+	if status >= 400 && status < 500 {
+		t.hidden.restoreConsumed(t.ctx)
+	}
+	if t.output.agent.Started() {
+		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + statusText(status) + ")"})
+	}
+	if redirects(status) {
+		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream sends the agent to another address, where nothing would be held; if it is the right one, name it in proxy.upstreams"})
+	}
+	r := t.exchange.response
+	body, err := r.ReadAll(t.engine.Limits.MaxBody)
+	switch {
+	case err != nil:
+		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
+	case !identityEncoded(r.ContentEncoding()) || !t.request.Dialect.Harmless(body):
+		return t.output.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
+	case quotesHidden(body, t.exchange.next.Body, t.request.Envelope.Body):
+		return t.output.fail(withoutQuotation(status, body))
+	}
+	return t.output.passError(body)
 }
 
 // read reads one block of the answer.
 func (t *Turn) read() State {
 	x := &t.exchange
 	body := x.response
-	if !t.agent.Started() && !body.Buffered() && isEventStream(body.ContentType()) {
-		t.agent.Start() // the agent need not wait for the first event to see the head
+	if !t.output.agent.Started() && !body.Buffered() && isEventStream(body.ContentType()) {
+		t.output.agent.Start() // the agent need not wait for the first event to see the head
 		return Reading
 	}
-	beats := x.heartbeats(t.agent.Started(), t.answer.Holding())
+	beats := x.heartbeats(t.output.agent.Started(), t.output.answer.Holding())
 	if beats {
 		body.SetReadDeadline(time.Now().Add(t.engine.Limits.Keepalive))
 	}
@@ -188,7 +240,7 @@ func (t *Turn) read() State {
 		return t.heartbeat()
 	}
 	if x.unread { // until now a heartbeat had to suit the body before it
-		t.answer.Begin(string(body.ContentType()))
+		t.output.answer.Begin(string(body.ContentType()))
 		x.unread = false
 		x.keepBody(body)
 		t.spans.UpstreamBody()
@@ -197,13 +249,13 @@ func (t *Turn) read() State {
 		return t.endOfBody(err)
 	}
 	x.keep(p)
-	if failed, state := t.pass(t.answer.Write(p)); failed {
+	if failed, state := t.output.pass(t.output.answer.Write(p)); failed {
 		return state
 	}
-	if t.answer.Streamed() && !t.agent.Started() {
-		t.agent.Start()
+	if t.output.answer.Streamed() && !t.output.agent.Started() {
+		t.output.agent.Start()
 	}
-	if t.answer.Complete() && t.answer.Holding() && !x.draining {
+	if t.output.answer.Complete() && t.output.answer.Holding() && !x.draining {
 		x.draining = true
 		body.SetReadDeadline(time.Now().Add(drainFor))
 	}
@@ -212,45 +264,21 @@ func (t *Turn) read() State {
 
 // endOfBody ends the answer of this exchange.
 func (t *Turn) endOfBody(err error) State {
-	body, complete := t.exchange.response, t.answer.Complete()
+	body, complete := t.exchange.response, t.output.answer.Complete()
 	if !errors.Is(err, io.EOF) && !complete {
 		if t.ctx.Err() != nil {
-			return t.gone()
+			return t.output.gone()
 		}
-		return t.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void", Err: err})
+		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void", Err: err})
 	}
 	framed := body.Framed() || complete
 	t.exchange.keepEnd(framed)
-	if failed, state := t.pass(t.answer.End(framed)); failed {
+	if failed, state := t.output.pass(t.output.answer.End(framed)); failed {
 		return state
 	}
 	t.exchange.end()
 	t.spans.UpstreamEnded("")
 	return Judging
-}
-
-// pass sends what the answer lets through. If the agent has disconnected or the rest of
-// the answer is refused, it reports the state in which the turn continues.
-func (t *Turn) pass(out []byte, refused error) (failed bool, next State) {
-	if !t.emit(out) {
-		return true, t.gone()
-	}
-	if refused != nil {
-		return true, t.fail(asError(refused, intercept.CodeAnswerNotUnderstood))
-	}
-	return false, Reading
-}
-
-// traceRequest begins the span of an upstream request.
-func (t *Turn) traceRequest(e intercept.Envelope) trace.Context {
-	if t.spans == nil {
-		return trace.Context{}
-	}
-	info := t.conversation.requestInfo()
-	return t.spans.UpstreamRequest(trace.UpstreamRequest{
-		Envelope: e, Addr: t.exchange.upstream.Addr(), Route: t.request.Route, Continuation: t.exchange.count,
-		Dialect: t.request.Dialect.Name(), Model: info.Model, Session: t.conversation.identity().Session, Streamed: info.Streamed,
-	})
 }
 
 func identityEncoded(encoding []byte) bool {

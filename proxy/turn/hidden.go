@@ -9,65 +9,40 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// responseRef is where an answer belongs that the agent later refers to by the provider's
-// id of it (previous_response_id), instead of repeating the conversation.
-type responseRef struct {
-	Session string   `json:"session"`
-	Run     string   `json:"run"`
-	User    string   `json:"user,omitempty"`   // see userMessage
-	Denied  []string `json:"denied,omitempty"` // the answers up to here of which calls were denied
-	Again   []byte   `json:"again,omitempty"`  // the record for a request that asks for the answer again
-}
-
-// responseRefID is the id under which a responseRef is kept. There is one a key.
-const responseRefID = "thread"
-
-// responseRefKey and hiddenKey are the keys of what is kept under a provider's id.
-func (id *Identity) responseRefKey(refer string) string { return id.key("thread", refer) }
-func (id *Identity) hiddenKey(refer string) string      { return id.key("hidden", refer) }
-
-// resume finds session and run of a request that continues an answer by its id.
-func (c *conversation) resume(ctx context.Context) *intercept.Error {
-	if !c.engine.Store.AnyTurns() {
-		return nil
-	}
-	who := Identity{Principal: c.request.Principal}
-	for _, refer := range c.requestInfo().Refers {
-		kept, refusal := c.recordsOf(ctx, who.responseRefKey(refer))
-		if refusal != nil {
-			return refusal
-		}
-		if len(kept) > 0 && json.Unmarshal(kept[0], &c.continues) == nil && c.continues.Session != "" {
-			return nil
-		}
-	}
-	return nil
+// hiddenTurns are the hidden turns of the conversation, which are spliced into its
+// requests, and the one-time approvals among them.
+type hiddenTurns struct {
+	conversation *conversation
+	records      [][]byte // that were spliced in, if they are needed again
+	consumed     []string // keys under which this request has consumed one-time approvals
 }
 
 // splice puts back what earlier turns of the conversation hid from the agent.
-func (c *conversation) splice(ctx context.Context) *intercept.Error {
+func (h *hiddenTurns) splice(ctx context.Context) *intercept.Error {
+	c := h.conversation
 	if !c.engine.Store.AnyTurns() {
 		return nil
 	}
-	records, refusal := c.hiddenRecords(ctx)
+	records, refusal := h.load(ctx)
 	if refusal != nil {
 		return refusal
 	}
 	if len(records) > 0 {
-		if refusal := c.recordParallel(ctx, records); refusal != nil {
+		if refusal := h.recordParallel(ctx, records); refusal != nil {
 			return refusal
 		}
 		c.engine.metrics.spliced.Add(float64(c.parsed.Splice(records)))
-		c.reportUnsure()
+		h.reportUnsure()
 	}
 	if c.engine.KeepAnswers || len(c.parsed.Spends()) > 0 {
-		c.records = records
+		h.records = records
 	}
 	return nil
 }
 
-// hiddenRecords reads the records of all hidden turns that the request may contain.
-func (c *conversation) hiddenRecords(ctx context.Context) (records [][]byte, refusal *intercept.Error) {
+// load reads the records of all hidden turns that the request may contain.
+func (h *hiddenTurns) load(ctx context.Context) (records [][]byte, refusal *intercept.Error) {
+	c := h.conversation
 	who := c.sessionIdentity()
 	keys := []string{who.turnsKey()}
 	for _, refer := range c.requestInfo().Refers {
@@ -101,7 +76,8 @@ const parallelID = "parallel"
 // recordParallel records that a second conversation begins with the words that identify
 // the session. What was hidden in the first is then spliced into none of the two where
 // only its position matches.
-func (c *conversation) recordParallel(ctx context.Context, records [][]byte) *intercept.Error {
+func (h *hiddenTurns) recordParallel(ctx context.Context, records [][]byte) *intercept.Error {
+	c := h.conversation
 	parallel, who := intercept.ParallelConversation(), c.sessionIdentity()
 	if containsRecord(records, parallel) || !who.Opened || !c.parsed.Begins() || c.request.Retried {
 		return nil
@@ -115,7 +91,8 @@ func (c *conversation) recordParallel(ctx context.Context, records [][]byte) *in
 
 // reportUnsure reports hidden turns of which the agent's history does not show for
 // sure where they belong.
-func (c *conversation) reportUnsure() {
+func (h *hiddenTurns) reportUnsure() {
+	c := h.conversation
 	for _, placed := range c.parsed.Placed() {
 		if placed.Sure {
 			continue
@@ -129,13 +106,14 @@ func (c *conversation) reportUnsure() {
 // remember makes durable what the agent will not see of an answer, and where the answer
 // belongs if the agent can refer to it by an id. called reports that the answer had calls;
 // denied, that calls of it were denied.
-func (c *conversation) remember(ctx context.Context, settled intercept.Settlement, called, denied bool) error {
+func (h *hiddenTurns) remember(ctx context.Context, settled intercept.Settlement, called, denied bool) error {
+	c := h.conversation
 	// Nothing need be kept of a session of which nothing was recorded.
 	known := called || c.continues.Session != ""
 	if len(settled.Hidden) == 0 && (len(settled.Refers) == 0 || !known) {
 		return nil
 	}
-	if err := c.rememberHidden(ctx, settled); err != nil || !known {
+	if err := h.rememberHidden(ctx, settled); err != nil || !known {
 		return err
 	}
 	who := c.identity()
@@ -156,15 +134,16 @@ func (c *conversation) remember(ctx context.Context, settled intercept.Settlemen
 }
 
 // rememberHidden makes the hidden turns durable, by session and by the provider's ids.
-func (c *conversation) rememberHidden(ctx context.Context, settled intercept.Settlement) error {
+func (h *hiddenTurns) rememberHidden(ctx context.Context, settled intercept.Settlement) error {
+	c := h.conversation
 	who := c.identity()
 	keys := []string{who.turnsKey()}
 	for _, refer := range settled.Refers {
 		keys = append(keys, who.hiddenKey(refer))
 	}
-	for i, hidden := range settled.Hidden {
+	for i, record := range settled.Hidden {
 		for _, key := range keys {
-			if err := c.engine.Store.PutTurn(ctx, key, c.request.Turn+suffix(i), hidden); err != nil {
+			if err := c.engine.Store.PutTurn(ctx, key, c.request.Turn+suffix(i), record); err != nil {
 				return err
 			}
 		}

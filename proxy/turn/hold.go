@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -75,13 +74,19 @@ func (r *review) detach() {
 	r.hold = nil
 }
 
+// leavePending leaves the requests with the reviewers because heldcall stops.
+func (r *review) leavePending() {
+	r.spans.Abandoned(trace.LeftPending, "")
+	r.detach()
+}
+
 // cancel cancels the requests that are undecided.
 func (r *review) cancel(ctx context.Context, reason string) {
 	r.spans.Abandoned(string(approvals.StatusCancelled), reason)
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer stop()
 	if err := r.hold.Cancel(ctx, reason); err != nil {
-		r.engine.log.Error("cannot cancel the pending requests of an agent that has left", "turn", r.conversation.request.Turn, "reason", reason, "error", err)
+		r.engine.log.Error("failed to cancel the requests of an agent that has disconnected", "turn", r.conversation.request.Turn, "reason", reason, "error", err)
 		r.engine.metrics.storeError("cancel")
 	}
 	r.detach()
@@ -97,7 +102,7 @@ func (r *review) decide() error {
 	if err := hold.Err(); err != nil {
 		return err
 	}
-	rules, requests := r.judge(), hold.Requests()
+	rules, requests := r.conversation.judge(), hold.Requests()
 	r.spans.Answered(requests)
 	for i, j := range r.asked {
 		j.request = &requests[i]
@@ -157,13 +162,13 @@ func (r *review) approved(j *judgedCall, d approvals.Decision, rules Judge) {
 // judge judges the calls of the complete answer.
 func (t *Turn) judge() State {
 	t.review.begin()
-	calls := t.answer.Calls()
+	calls := t.output.answer.Calls()
 	if len(calls) == 0 {
 		return Settling
 	}
 	return onOwnStack(func() State {
-		if refusal := t.review.judgeCalls(t.ctx, calls, t.answer); refusal != nil {
-			return t.fail(refusal)
+		if refusal := t.review.judgeCalls(t.ctx, calls, t.output.answer); refusal != nil {
+			return t.output.fail(refusal)
 		}
 		if len(t.review.requests) == 0 {
 			return Settling
@@ -175,8 +180,8 @@ func (t *Turn) judge() State {
 // ask waits until it may record the requests, and asks people: a burst of holds is
 // recorded by a few turns at a time, which bounds the memory that it needs.
 func (t *Turn) ask() State {
-	if refusal := t.review.reserve(t.agent); refusal != nil {
-		return t.fail(refusal)
+	if refusal := t.review.reserve(t.output.agent); refusal != nil {
+		return t.output.fail(refusal)
 	}
 	// An agent that disconnects meanwhile is noticed in wait: the requests are then recorded
 	// and cancelled, not half recorded.
@@ -186,22 +191,16 @@ func (t *Turn) ask() State {
 	case t.engine.opening <- struct{}{}:
 		defer func() { <-t.engine.opening }()
 	case <-ctx.Done():
-		return t.storeFailed("open", ctx.Err())
+		return t.output.storeFailed("open", ctx.Err())
 	}
 	return onOwnStack(func() State {
 		if err := t.review.open(ctx); err != nil {
-			return t.storeFailed("open", err)
+			return t.output.storeFailed("open", err)
 		}
-		t.answer.Shrink()
-		t.outcome = outcomeHeld
+		t.output.answer.Shrink()
+		t.output.record(outcomeHeld)
 		return Waiting
 	})
-}
-
-// storeFailed ends the turn because of an operation on durable state.
-func (t *Turn) storeFailed(operation string, err error) State {
-	t.engine.metrics.storeError(operation)
-	return t.fail(t.conversation.storeError(err))
 }
 
 // wait waits one keep-alive period, or less: until people have decided, the agent
@@ -213,36 +212,19 @@ func (t *Turn) wait() State {
 	case <-t.review.hold.Done():
 		return Deciding
 	case <-t.engine.draining:
-		t.leavePending()
-		return t.fail(errRestarting())
+		t.review.leavePending()
+		return t.output.fail(errRestarting())
 	case <-t.ctx.Done():
-		return t.abandon()
+		return t.disconnected()
 	case <-tick.C:
 		return t.heartbeat()
 	}
 }
 
-// leavePending leaves the requests with the reviewers when heldcall stops.
-func (t *Turn) leavePending() {
-	t.spans.Abandoned(trace.LeftPending, "")
-	t.review.detach()
-}
-
-// abandon ends the hold of an agent that has disconnected: its requests are cancelled. At
-// shutdown they stay with the reviewers.
-func (t *Turn) abandon() State {
-	if errors.Is(context.Cause(t.ctx), ErrShuttingDown) {
-		t.leavePending()
-	} else {
-		t.review.cancel(t.ctx, approvals.CancelAgentGone)
-	}
-	return t.gone()
-}
-
 // decide turns what people decided into rulings.
 func (t *Turn) decide() State {
 	if err := t.review.decide(); err != nil {
-		return t.fail(t.conversation.storeError(err))
+		return t.output.fail(t.conversation.storeError(err))
 	}
 	return Settling
 }

@@ -16,9 +16,15 @@ import (
 // is written to the audit log.
 const maxHosted = 128
 
-// judgeOffer judges the tools that a request offers and that the provider runs itself,
+// hostedTools are the tools of a request that the provider runs itself.
+type hostedTools struct {
+	conversation *conversation
+	approval     bool // calls of them have to be approved
+}
+
+// judge judges the tools that a request offers and that the provider runs itself,
 // whose calls heldcall cannot hold.
-func (r *review) judgeOffer(ctx context.Context, req intercept.Request) *intercept.Error {
+func (h *hostedTools) judge(ctx context.Context, req intercept.Request) *intercept.Error {
 	offered := req.Hosted()
 	if len(offered) == 0 {
 		return nil
@@ -26,26 +32,26 @@ func (r *review) judgeOffer(ctx context.Context, req intercept.Request) *interce
 	if n := countDifferent(offered); n > maxHosted {
 		return &intercept.Error{Code: intercept.CodeBadRequest, Reason: fmt.Sprintf("the request offers the model %d different tools that the provider runs; heldcall judges at most %d in one request", n, maxHosted)}
 	}
-	judge, who := r.judge(), r.conversation.identity()
+	judge, who := h.conversation.judge(), h.conversation.identity()
 	var refused []string
 	asks := false
 	for _, tool := range offered {
 		v := judge.JudgeHosted(who.Principal, tool.Name)
-		r.engine.metrics.hosted.WithLabelValues(string(v.Said())).Inc()
+		h.conversation.engine.metrics.hosted.WithLabelValues(string(v.Said())).Inc()
 		switch {
 		case v.Action == policy.Deny:
 			refused = append(refused, tool.Name)
 		case v.Action == policy.Ask && !tool.Asks:
 			asks = true
 		}
-		if refusal := r.recordOffer(ctx, tool, v); refusal != nil {
+		if refusal := h.record(ctx, tool, v); refusal != nil {
 			return refusal
 		}
 	}
 	if len(refused) > 0 {
 		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "the request offers the model tools that the provider runs and that policy (hosted_tools) does not allow: " + strings.Join(refused, ", ")}
 	}
-	if asks && !r.conversation.requireApproval(req) {
+	if asks && !h.requireApproval(req) {
 		return &intercept.Error{Code: intercept.CodeHostedToolRefused, Reason: "calls of hosted MCP tools need approval here (hosted_mcp); the request offers some in a way in which this API cannot ask for it, or approves a call itself"}
 	}
 	return nil
@@ -53,24 +59,24 @@ func (r *review) judgeOffer(ctx context.Context, req intercept.Request) *interce
 
 // requireApproval changes the offer of a request so that each call of a hosted tool has to
 // be approved. It reports false if nothing of it could be changed.
-func (c *conversation) requireApproval(req intercept.Request) bool {
+func (h *hostedTools) requireApproval(req intercept.Request) bool {
 	changed := req.RequireApproval() > 0
-	c.approval = c.approval || changed
+	h.approval = h.approval || changed
 	return changed
 }
 
 // judgeRestated judges the tools of a continuation that does not continue the agent's own
 // request: heldcall has made it of a fetched answer. What policy changes in it changes
 // next.
-func (r *review) judgeRestated(ctx context.Context, next *intercept.Envelope) *intercept.Error {
-	if next == nil || next.Method == r.conversation.parsed.Envelope().Method {
+func (h *hostedTools) judgeRestated(ctx context.Context, next *intercept.Envelope) *intercept.Error {
+	if next == nil || next.Method == h.conversation.parsed.Envelope().Method {
 		return nil
 	}
-	restated, err := r.conversation.request.Dialect.Request(*next)
+	restated, err := h.conversation.request.Dialect.Request(*next)
 	if err != nil {
 		return asError(err, intercept.CodeAnswerNotUnderstood)
 	}
-	if refusal := r.judgeOffer(ctx, restated); refusal != nil {
+	if refusal := h.judge(ctx, restated); refusal != nil {
 		return refusal
 	}
 	*next = restated.Envelope()
@@ -87,12 +93,12 @@ func countDifferent(tools []intercept.HostedTool) int {
 	return len(names)
 }
 
-// recordOffer writes to the audit log that a hosted tool was offered or refused, once for
+// record writes to the audit log that a hosted tool was offered or refused, once for
 // each run.
-func (r *review) recordOffer(ctx context.Context, tool intercept.HostedTool, v policy.Verdict) *intercept.Error {
-	c := r.conversation
+func (h *hostedTools) record(ctx context.Context, tool intercept.HostedTool, v policy.Verdict) *intercept.Error {
+	c := h.conversation
 	who := c.identity()
-	if !r.engine.offers.first(who.key(who.Run, tool.Name, string(v.Action))) {
+	if !h.conversation.engine.offers.first(who.key(who.Run, tool.Name, string(v.Action))) {
 		return nil
 	}
 	j := &judgedCall{call: intercept.Call{Name: tool.Name}, verdict: v, outcome: approvals.OutcomeAllowedByRule}
@@ -105,8 +111,8 @@ func (r *review) recordOffer(ctx context.Context, tool intercept.HostedTool, v p
 	case v.Action == policy.Ask:
 		e.Note += "; each call of it needs approval"
 	}
-	if err := r.engine.Gate.Record(ctx, e); err != nil {
-		r.engine.metrics.storeError("record")
+	if err := h.conversation.engine.Gate.Record(ctx, e); err != nil {
+		h.conversation.engine.metrics.storeError("record")
 		return c.storeError(err)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // Servers that check requests quote them in their errors. Where heldcall has put back what
-// the agent must not see, or has told the model of a denial, such an error is not passed on.
+// the agent must not see, or has sent the model a denial, such an error is not passed on.
 
 // sequenceLength is how many letters and digits in a row, which are in the request that
 // upstream got and not in the agent's, count as a quotation: shorter ones occur in many
@@ -22,8 +22,8 @@ const maxSearched = 256 << 10
 
 type sequence [sequenceLength]byte
 
-// quotesHidden reports whether an upstream's error quotes what is in the request that
-// upstream got and not in the one that the agent sent.
+// quotesHidden reports whether an upstream's error quotes parts of the request that
+// upstream got that are not in the one of the agent.
 func quotesHidden(body, sent, agents []byte) bool {
 	if len(body) == 0 || bytes.Equal(agents, sent) {
 		return false
@@ -82,6 +82,6 @@ func withoutQuotation(status int, body []byte) *intercept.Error {
 	}
 	return &intercept.Error{
 		Code: intercept.CodeUpstreamUnreachable, HTTP: status,
-		Reason: "the upstream refused the request (" + statusText(status) + named + "), in words that quote what is hidden from the agent",
+		Reason: "the upstream refused the request (" + statusText(status) + named + "); its error text was withheld: it quotes content that is hidden from the agent",
 	}
 }

@@ -15,26 +15,27 @@ func (id *Identity) onceKey(approval string) string { return id.key("once", appr
 // consume consumes the one-time approvals that the request uses, on all replicas, before
 // it is sent. If another request has consumed one, the request is made again without it,
 // which remade reports.
-func (c *conversation) consume(ctx context.Context) (remade bool, refusal *intercept.Error) {
+func (h *hiddenTurns) consume(ctx context.Context) (remade bool, refusal *intercept.Error) {
+	c := h.conversation
 	approvals := c.parsed.Spends()
 	if len(approvals) == 0 {
 		return false, nil
 	}
-	known := slices.Clip(c.records)
+	known := slices.Clip(h.records)
 	for _, approval := range approvals {
 		key := c.identity().onceKey(approval.ID)
 		switch taken, err := c.engine.Store.TakeTurn(ctx, key, onceID, approval.Record); {
 		case err != nil:
 			c.engine.metrics.storeError("turns")
-			c.restoreConsumed(ctx)
+			h.restoreConsumed(ctx)
 			return false, c.storeError(err)
 		case taken:
-			c.consumed = append(c.consumed, key)
+			h.consumed = append(h.consumed, key)
 		default:
 			known = append(known, approval.Record)
 		}
 	}
-	if len(known) == len(c.records) {
+	if len(known) == len(h.records) {
 		return false, nil
 	}
 	again, refusal := c.parse(c.request.Envelope)
@@ -42,21 +43,22 @@ func (c *conversation) consume(ctx context.Context) (remade bool, refusal *inter
 		return false, refusal
 	}
 	again.Splice(known)
-	c.parsed, c.records = again, known
+	c.parsed, h.records = again, known
 	return true, nil
 }
 
 // keepConsumed makes what was consumed final.
-func (c *conversation) keepConsumed() { c.consumed = nil }
+func (h *hiddenTurns) keepConsumed() { h.consumed = nil }
 
 // restoreConsumed restores the approvals that this request has consumed, because upstream
 // has not accepted it.
-func (c *conversation) restoreConsumed(ctx context.Context) {
-	for _, key := range c.consumed {
+func (h *hiddenTurns) restoreConsumed(ctx context.Context) {
+	c := h.conversation
+	for _, key := range h.consumed {
 		if err := c.engine.Store.DropTurn(ctx, key, onceID); err != nil {
 			c.engine.metrics.storeError("turns")
 			c.engine.log.Warn("cannot restore an approval that was not used; the call needs a new one", "turn", c.request.Turn, "error", err)
 		}
 	}
-	c.consumed = nil
+	h.consumed = nil
 }

@@ -2,6 +2,8 @@ package turn
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -9,6 +11,38 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
+
+// Request is an agent's request for an answer that may contain calls. Its bytes must stay
+// valid until the turn ends.
+type Request struct {
+	Turn     string             // id of the turn
+	Began    time.Time          // when the request arrived
+	Route    string             // label of the route, for metrics and spans
+	Dialect  intercept.Dialect  `json:"-"`
+	Envelope intercept.Envelope // as the agent sent it
+
+	Client    string // SHA-256 of the API key of a configured client in hex, "" for others
+	APIKey    []byte `json:"-"` // of the agent, nil if it sent none
+	KeyDigest string // SHA-256 of the API key in hex, if APIKey is not known
+	Principal approvals.Principal
+	Session   string // as a header names it, or ""
+	Run       string // as a header names it, or ""
+
+	Retried        bool   // the client declares that it has sent the request before
+	IdempotencyKey string // names a request that a client may send several times, or ""
+
+	Pulse  intercept.Pulse // form of the heartbeats in a stream
+	Silent bool            // no heartbeats are sent
+}
+
+// keyDigest is the SHA-256 of the agent's API key in hex, "" without one.
+func (r *Request) keyDigest() string {
+	if len(r.APIKey) == 0 {
+		return r.KeyDigest
+	}
+	sum := sha256.Sum256(r.APIKey)
+	return hex.EncodeToString(sum[:])
+}
 
 // Agent is the client that waits for the answer, and its connection. The methods are for
 // the goroutine of the turn.

@@ -2,19 +2,17 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// record makes durable what is about to happen: the hidden turns, what was denied, then
-// the events of each call. Passed are the calls that were allowed by name; suffix makes the
+// record makes durable, before anything leaves, the hidden turns, the denials, then the
+// events of each call. Passed are the calls that were allowed by name; suffix makes the
 // ids of this answer's records.
-func (r *review) record(ctx context.Context, settled intercept.Settlement, passed []intercept.Call, suffix string) error {
+func (r *review) record(ctx context.Context, hidden *hiddenTurns, settled intercept.Settlement, passed []intercept.Call, suffix string) error {
 	called := len(r.calls) > 0 || len(passed) > 0
-	if err := r.conversation.remember(ctx, settled, called, r.denials.any); err != nil {
+	if err := hidden.remember(ctx, settled, called, r.denials.any); err != nil {
 		return err
 	}
 	if err := r.denials.record(ctx, suffix); err != nil {
@@ -60,22 +58,6 @@ func (c *conversation) events(j *judgedCall, continued bool) (events []approvals
 	}
 	add(approvals.EventCallReleased)
 	return events
-}
-
-// edited is the value of the arguments that the call is released with.
-func (j *judgedCall) edited() json.RawMessage {
-	c := j.call
-	c.Arguments = j.ruling.Arguments
-	return argumentsValue(c)
-}
-
-// shadowNote is the note about a policy that is only tried out and would not have let the
-// call pass.
-func (j *judgedCall) shadowNote() string {
-	if j.verdict.Shadowed == "" {
-		return ""
-	}
-	return fmt.Sprintf("shadow: the policy says %s: %s", j.verdict.Shadowed, j.verdict.Reason)
 }
 
 // event is an entry about a call.

@@ -1,14 +1,11 @@
 package turn
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -28,49 +25,11 @@ type review struct {
 	denials  denialHistory
 }
 
-// judgedCall is one call with its verdict, and with its ruling when it has one.
-type judgedCall struct {
-	call    intercept.Call
-	verdict policy.Verdict
-	ruling  intercept.Ruling
-	outcome approvals.Outcome
-	policy  string             // that judged it: see [approvals.Details]
-	again   bool               // a person has denied an equal call before
-	charge  policy.Charge      // what it has used up of limits
-	request *approvals.Request // in its final state, nil if nobody was asked
-}
-
-// decision is what people decided, if they did.
-func (j *judgedCall) decision() (d approvals.Decision, ok bool) {
-	if j.request == nil {
-		return d, false
-	}
-	return j.request.FinalDecision()
-}
-
-// released reports whether the agent gets the call.
-func (j *judgedCall) released() bool {
-	return j.ruling.Fate == intercept.Release || j.ruling.Fate == intercept.Edit
-}
-
-// judge returns the judge of the agent's calls. It is used in every turn, so it reads
-// nothing of the conversation.
-func (r *review) judge() Judge { return r.engine.Judge(r.conversation.request.Client) }
-
-// origin is what the judge reads about a call beside the call itself.
-func (c *conversation) origin() judge.Origin {
-	who := c.identity()
-	return judge.Origin{
-		Principal: who.Principal, Session: who.Session, Run: who.Run, Turn: c.request.Turn, Model: who.Model, Dialect: c.request.Dialect.Name(),
-		At: time.Now(),
-	}
-}
-
 // passByName decides whether the fragments of a call may pass unbuffered: its tool is
-// allowed by name, nobody has paused the run, and the release is in the audit log.
+// allowed by name, the run is not paused, and the release is in the audit log.
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	who := r.conversation.identity()
-	verdict, ok := r.judge().AllowsByName(who.Principal, c)
+	verdict, ok := r.conversation.judge().AllowsByName(who.Principal, c)
 	if !ok || r.engine.Gate.RunState(who.Run) != approvals.RunRunning {
 		return false
 	}
@@ -103,7 +62,7 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 	if refusal := r.denials.load(ctx); refusal != nil {
 		return refusal
 	}
-	rules := r.judge()
+	rules := r.conversation.judge()
 	for _, c := range calls {
 		one := rules.Judge(r.conversation.origin(), c, r.denials.before.Notes)
 		j := &judgedCall{call: c, verdict: one.Verdict, policy: one.Policy, again: one.DeniedBefore, charge: one.Charge}
@@ -124,34 +83,6 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 		}
 	}
 	return nil
-}
-
-// deny denies a call. The model reads the text of the rule for that, else the usual one.
-func (j *judgedCall) deny(outcome approvals.Outcome, note, usual string) {
-	d, _ := j.decision()
-	text := j.verdict.Denial.Text(policy.Denied{Outcome: outcome, Note: note, Reviewer: d.ReviewerID})
-	j.rule(intercept.Deny, outcome, cmp.Or(text, usual))
-}
-
-// rewrite releases a call as rewrite rules have changed it, if they have.
-func (j *judgedCall) rewrite() {
-	if j.verdict.Arguments == "" {
-		return
-	}
-	why := fmt.Sprintf("the rule at %s", j.verdict.RewrittenBy)
-	j.ruling = intercept.Ruling{Fate: intercept.Edit, Arguments: j.verdict.Arguments, Told: intercept.ArgumentsRewritten(j.call.Name, why)}
-}
-
-// shown is the call as people are asked about it: as rewrite rules have changed it.
-func (j *judgedCall) shown() intercept.Call {
-	c := j.call
-	c.Arguments = cmp.Or(j.verdict.Arguments, c.Arguments)
-	return c
-}
-
-func (j *judgedCall) rule(fate intercept.Fate, outcome approvals.Outcome, told string) {
-	j.ruling = intercept.Ruling{Fate: fate, Told: told}
-	j.outcome = outcome
 }
 
 // abort gives every call the ruling that ends the run.
@@ -231,16 +162,6 @@ func (r *review) logShadowed(j *judgedCall) {
 		r.engine.log.Info("shadow: the policy would not have let this call pass", "verdict", v.Shadowed, "tool", j.call.Name,
 			"rule", v.Rule, "reason", v.Reason, "run", r.conversation.identity().Run, "turn", r.conversation.request.Turn)
 	}
-}
-
-// traced is the call as a span shows it; held is the index of its request, -1 for none.
-func (j *judgedCall) traced(held int) trace.Decision {
-	c := j.call
-	if j.ruling.Fate == intercept.Edit {
-		c.Arguments = j.ruling.Arguments
-	}
-	by, _ := j.decision()
-	return trace.Decision{Call: c, Held: held, Outcome: j.outcome, Verdict: j.verdict.Said(), Rule: j.verdict.Rule, By: by}
 }
 
 // traceDecided makes the spans of the decisions.

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -85,9 +86,20 @@ func (c *conversation) stopped(run string) time.Time {
 // how to begin another one.
 func (c *conversation) runAborted() *intercept.Error {
 	who := c.identity()
-	begin := "to begin another one, name it in " + HeaderRun
+	begin := "to start a new run, name it in " + HeaderRun
 	if who.Derived {
-		begin = fmt.Sprintf("a new message of the user begins another one, so does the same conversation begun anew %s after the stop, and so does naming one in %s", c.engine.Limits.AbortRest, HeaderRun)
+		begin = fmt.Sprintf("to start a new run, send a new message of the user, restart the conversation %s after the stop, or set %s", c.engine.Limits.AbortRest, HeaderRun)
 	}
 	return &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + who.Run + " was stopped by a reviewer; " + begin}
+}
+
+// storeError is the error for an operation on durable state that failed.
+func (c *conversation) storeError(err error) *intercept.Error {
+	switch {
+	case errors.Is(err, approvals.ErrRunAborted):
+		return c.runAborted()
+	case errors.Is(err, approvals.ErrTooLarge):
+		return intercept.NotUnderstood("a call is too large to be recorded")
+	}
+	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "can't record the request (storage unavailable); retry", Err: err}
 }

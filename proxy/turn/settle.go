@@ -13,42 +13,40 @@ import (
 // of it leaves.
 func (t *Turn) settle() State {
 	began := time.Now()
-	if t.checkRun() {
+	if t.review.checkRun() {
 		return Paused
 	}
 	t.review.endAfterDenials()
 	rulings := t.review.rulings()
-	settled, err := t.answer.Settle(rulings)
+	settled, err := t.output.answer.Settle(rulings)
 	if err != nil {
-		return t.fail(asError(err, intercept.CodeAnswerNotUnderstood))
+		return t.output.fail(asError(err, intercept.CodeAnswerNotUnderstood))
 	}
-	refusal := t.review.judgeRestated(t.ctx, settled.Next)
+	refusal := t.hosted.judgeRestated(t.ctx, settled.Next)
 	if refusal != nil { // the model gets no continuation, and the rulings stay
 		settled.Next = nil
 	}
-	err = t.review.record(t.ctx, settled, t.answer.Passed(), suffix(t.exchange.count))
+	err = t.review.record(t.ctx, &t.hidden, settled, t.output.answer.Passed(), suffix(t.exchange.count))
 	t.review.traceDecided(began, err)
 	if err != nil {
 		if t.ctx.Err() != nil {
-			return t.gone()
+			return t.output.gone()
 		}
-		return t.storeFailed("record", err)
+		return t.output.storeFailed("record", err)
 	}
-	if outcome := t.review.count(); outcome != "" && t.outcome != outcomeAborted {
-		t.outcome = outcome
-	}
+	t.output.record(t.review.count())
 	t.review.keepCharges()
 	t.exchange.keepRulings(rulings)
 	t.engine.metrics.overhead.Observe(time.Since(began).Seconds())
 	switch {
 	case refusal != nil:
-		return t.fail(refusal)
+		return t.output.fail(refusal)
 	case settled.Next == nil:
-		return t.finish(settled.Bytes)
+		return t.output.finish(settled.Bytes)
 	}
 	t.engine.metrics.continuations.Inc()
-	if !t.emit(settled.Bytes) {
-		return t.gone()
+	if !t.output.emit(settled.Bytes) {
+		return t.output.gone()
 	}
 	t.exchange.next = *settled.Next
 	return Sending
@@ -56,16 +54,16 @@ func (t *Turn) settle() State {
 
 // checkRun looks once more whether the run may continue, before anything of it leaves. It
 // aborts the calls of a run that was stopped, and reports a run that is paused.
-func (t *Turn) checkRun() (paused bool) {
-	gate := t.engine.Gate
-	if !gate.Steered() || t.conversation.deletes() {
+func (r *review) checkRun() (paused bool) {
+	gate, c := r.engine.Gate, r.conversation
+	if !gate.Steered() || c.deletes() {
 		return false
 	}
-	if t.conversation.aborted() {
-		t.review.abort("")
+	if c.aborted() {
+		r.abort("")
 		return false
 	}
-	return gate.RunState(t.conversation.identity().Run) == approvals.RunPaused
+	return gate.RunState(c.identity().Run) == approvals.RunPaused
 }
 
 // awaitResume waits one keep-alive period, or less: until the paused run continues.
@@ -86,9 +84,9 @@ func (t *Turn) awaitResume() State {
 	case err == nil, errors.Is(err, approvals.ErrRunAborted):
 		return Settling
 	case t.ctx.Err() != nil:
-		return t.gone()
+		return t.output.gone()
 	case t.engine.isDraining():
-		return t.fail(errRestarting())
+		return t.output.fail(errRestarting())
 	}
 	return t.heartbeat()
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -28,6 +29,7 @@ type Snapshot struct {
 	Records   [][]byte // of hidden turns, that are spliced into the request
 	Approval  bool     // calls of hosted tools have to be approved
 
+	Head      *keptHead    // of the first answer of the upstream
 	Exchanges []keptAnswer // with the upstream, all complete
 	Passes    []bool       // whether a call passed before it was complete, in the order of its questions
 
@@ -56,6 +58,48 @@ type keptAnswer struct {
 	Body        []byte
 	Framed      bool
 	Rulings     []intercept.Ruling // nil: its calls are under review
+}
+
+// keptHead is the head of an answer as the agent gets it. It implements [HeadWriter].
+type keptHead struct {
+	Status  int
+	Message []byte // "" for the usual one
+	Fields  []headerField
+}
+
+type headerField struct{ Name, Value string }
+
+// SetStatusCode implements [HeadWriter].
+func (h *keptHead) SetStatusCode(code int) { h.Status = code }
+
+// SetStatusMessage implements [HeadWriter].
+func (h *keptHead) SetStatusMessage(message []byte) { h.Message = bytes.Clone(message) }
+
+// AddBytesKV implements [HeadWriter].
+func (h *keptHead) AddBytesKV(name, value []byte) {
+	h.Fields = append(h.Fields, headerField{string(name), string(value)})
+}
+
+// copyTo copies the head. A nil head is one of which nothing is known.
+func (h *keptHead) copyTo(w HeadWriter) {
+	if h == nil {
+		return
+	}
+	w.SetStatusCode(h.Status)
+	if len(h.Message) > 0 {
+		w.SetStatusMessage(h.Message)
+	}
+	for _, f := range h.Fields {
+		w.AddBytesKV([]byte(f.Name), []byte(f.Value))
+	}
+}
+
+// keepHead keeps the head of an answer.
+func (x *exchange) keepHead(r Response) {
+	if x.engine.KeepAnswers {
+		x.head = new(keptHead)
+		r.CopyHead(x.head)
+	}
 }
 
 // keepPass keeps what was answered to [intercept.Limits.Pass].
@@ -101,9 +145,9 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	}
 	c, r := &t.conversation, &t.review
 	s := &Snapshot{
-		State: t.state, Outcome: t.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
-		Identity: *c.identity(), Continues: c.continues, Records: c.records, Approval: c.approval,
-		Exchanges: t.exchange.kept, Passes: t.exchange.passes,
+		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
+		Identity: *c.identity(), Continues: c.continues, Records: t.hidden.records, Approval: t.hosted.approval,
+		Head: t.exchange.head, Exchanges: t.exchange.kept, Passes: t.exchange.passes,
 		Requests: r.requests, Decided: r.decided, Before: r.denials.before, Denied: r.denials.any,
 	}
 	s.Request.KeyDigest = t.request.keyDigest()
@@ -143,11 +187,12 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 	request := s.Request
 	request.Dialect = with.Dialect
 	t := e.New(ctx, &request, with.Agent, with.Upstream, with.Spans)
-	t.state, t.outcome = s.State, s.Outcome
+	t.state = s.State
+	t.output.record(s.Outcome)
 	c := &t.conversation
-	c.id, c.continues, c.records, c.approval = s.Identity, s.Continues, s.Records, s.Approval
-	var refusal *intercept.Error
-	if c.parsed, refusal = c.parse(request.Envelope); refusal != nil {
+	c.id, c.continues = s.Identity, s.Continues
+	t.hidden.records, t.hosted.approval = s.Records, s.Approval
+	if refusal := c.read(); refusal != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, refusal)
 	}
 	if len(s.Records) > 0 {
@@ -156,7 +201,7 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 	if s.Approval {
 		c.parsed.RequireApproval()
 	}
-	if err := t.replay(s); err != nil {
+	if err := s.replay(t); err != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	t.review.restore(s, with.Hold)
@@ -165,46 +210,48 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 
 // replay reads the kept answers again, which brings the answer into its state, and sends
 // the agent what it may have of them.
-func (t *Turn) replay(s *Snapshot) error {
+func (s *Snapshot) replay(t *Turn) error {
+	s.Head.copyTo(t.output.agent.Head())
 	asked := 0
-	t.answer = intercept.NewAnswer(t.conversation.parsed, t.limits(func(c intercept.Call) bool {
+	t.output.begin(func(c intercept.Call) bool {
 		if asked < len(s.Passes) {
 			asked++
 			return s.Passes[asked-1]
 		}
 		return t.passByName(c)
-	}))
+	})
 	for i := range s.Exchanges {
-		if err := t.replayAnswer(&s.Exchanges[i]); err != nil {
+		if err := s.Exchanges[i].replay(&t.output); err != nil {
 			return err
 		}
 	}
-	t.exchange.count, t.exchange.kept, t.exchange.passes = len(s.Exchanges), s.Exchanges, s.Passes
-	t.answer.Shrink()
+	x := &t.exchange
+	x.count, x.head, x.kept, x.passes = len(s.Exchanges), s.Head, s.Exchanges, s.Passes
+	t.output.answer.Shrink()
 	return nil
 }
 
-// replayAnswer reads one kept answer again.
-func (t *Turn) replayAnswer(kept *keptAnswer) error {
-	t.answer.Begin(kept.ContentType)
+// replay reads the answer again.
+func (kept *keptAnswer) replay(o *output) error {
+	o.answer.Begin(kept.ContentType)
 	body := append([]byte{}, kept.Body...) // the dialect may change it
-	out, err := t.answer.Write(body)
+	out, err := o.answer.Write(body)
 	if err != nil {
 		return err
 	}
-	t.emit(append([]byte{}, out...))
-	if out, err = t.answer.End(kept.Framed); err != nil {
+	o.emit(append([]byte{}, out...))
+	if out, err = o.answer.End(kept.Framed); err != nil {
 		return err
 	}
-	t.emit(append([]byte{}, out...))
+	o.emit(append([]byte{}, out...))
 	if kept.Rulings == nil {
 		return nil
 	}
-	settled, err := t.answer.Settle(kept.Rulings)
+	settled, err := o.answer.Settle(kept.Rulings)
 	if err != nil {
 		return err
 	}
-	t.emit(settled.Bytes)
+	o.emit(settled.Bytes)
 	return nil
 }
 
@@ -212,7 +259,7 @@ func (t *Turn) replayAnswer(kept *keptAnswer) error {
 func (r *review) restore(s *Snapshot, hold Hold) {
 	r.requests, r.decided, r.hold = s.Requests, s.Decided, hold
 	r.denials.before, r.denials.any = s.Before, s.Denied
-	judge := r.judge()
+	judge := r.conversation.judge()
 	for _, one := range s.Calls {
 		j := &judgedCall{call: one.Call, verdict: one.Verdict, policy: one.Policy, ruling: one.Ruling, outcome: one.Outcome, again: one.Again, request: one.Request}
 		// The text of a denial is not in the snapshot: rules have it.

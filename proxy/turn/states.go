@@ -13,8 +13,8 @@ package turn
 //	                          Ending ─> Ended
 //
 // Settling goes back to Sending where the answer continues after a denial. Every state
-// can go to Ending (an error that the agent can read) or Ended. What is in Awaiting,
-// Waiting and Paused sends heartbeats and stays there.
+// can go to Ending (an error that the agent can read) or Ended. A turn
+// in Awaiting, Waiting or Paused sends heartbeats and stays there.
 type State int
 
 // The states of a turn.

@@ -13,8 +13,6 @@ package turn
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"runtime/debug"
 	"time"
@@ -24,83 +22,36 @@ import (
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
-// ErrShuttingDown is the cause of a turn's context that ends because heldcall stops.
-var ErrShuttingDown = errors.New("heldcall is shutting down")
-
-// errDisconnected is the error of a turn whose agent has disconnected.
-var errDisconnected = errors.New("the agent has left")
-
-// Request is an agent's request for an answer that may contain calls. Its bytes must stay
-// valid until the turn ends.
-type Request struct {
-	Turn     string             // id of the turn
-	Began    time.Time          // when the request arrived
-	Route    string             // label of the route, for metrics and spans
-	Dialect  intercept.Dialect  `json:"-"`
-	Envelope intercept.Envelope // as the agent sent it
-
-	Client    string // SHA-256 of the API key of a configured client in hex, "" for others
-	APIKey    []byte `json:"-"` // of the agent, nil if it sent none
-	KeyDigest string // SHA-256 of the API key in hex, if APIKey is not known
-	Principal approvals.Principal
-	Session   string // as a header names it, or ""
-	Run       string // as a header names it, or ""
-
-	Retried        bool   // the client declares that it has sent the request before
-	IdempotencyKey string // names a request that a client may send several times, or ""
-
-	Pulse  intercept.Pulse // form of the heartbeats in a stream
-	Silent bool            // no heartbeats are sent
-}
-
-// keyDigest is the SHA-256 of the agent's API key in hex, "" without one.
-func (r *Request) keyDigest() string {
-	if len(r.APIKey) == 0 {
-		return r.KeyDigest
-	}
-	sum := sha256.Sum256(r.APIKey)
-	return hex.EncodeToString(sum[:])
-}
-
-// Outcomes of a turn, for metrics and spans.
-const (
-	outcomePassed        = "passed"
-	outcomeHeld          = "held"
-	outcomeChanged       = "changed"
-	outcomeAborted       = "aborted"
-	outcomeFailed        = "failed"
-	outcomeUpstreamError = "upstream_error"
-	outcomeAgentGone     = "agent_gone"
-)
-
 // Turn is one answer to an agent, with all upstream requests that it takes. All of it is
 // for one goroutine.
 type Turn struct {
 	engine  *Engine
 	request *Request
-	agent   Agent
 	ctx     context.Context // ends when the agent disconnects, or when heldcall stops
 	spans   *trace.Spans
 
 	conversation conversation
+	hidden       hiddenTurns
+	hosted       hostedTools
 	exchange     exchange
 	review       review
-	answer       *intercept.Answer
+	output       output
 
-	state   State
-	outcome string
-	broken  error // the connection must end without a proper end of the answer
-	closed  bool
+	state  State
+	closed bool
 }
 
 // New makes the turn of a request; [Turn.Prepare] begins it. ctx ends with the cause
 // [ErrShuttingDown] when heldcall stops, and when the agent disconnects. Spans may be nil.
 func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, spans *trace.Spans) *Turn {
-	t := &Turn{engine: e, request: r, agent: agent, ctx: ctx, spans: spans}
-	t.conversation = conversation{engine: e, request: r}
+	t := &Turn{engine: e, request: r, ctx: ctx, spans: spans}
+	c := &t.conversation
+	*c = conversation{engine: e, request: r}
+	t.hidden.conversation, t.hosted.conversation = c, c
 	t.exchange = exchange{engine: e, upstream: up}
-	t.review = review{engine: e, conversation: &t.conversation, spans: spans}
-	t.review.denials.conversation = &t.conversation
+	t.review = review{engine: e, conversation: c, spans: spans}
+	t.review.denials.conversation = c
+	t.output = output{ctx: ctx, conversation: c, exchange: &t.exchange, spans: spans, agent: agent}
 	return t
 }
 
@@ -124,7 +75,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "it is shutting down; send the request again"}
 	}
 	c := &t.conversation
-	if c.parsed, refusal = c.parse(t.request.Envelope); refusal != nil {
+	if refusal := c.read(); refusal != nil {
 		return refusal
 	}
 	if refusal := c.resume(t.ctx); refusal != nil {
@@ -137,27 +88,22 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 		who := c.identity()
 		t.spans.Identified(who.Session, who.Run, who.Principal)
 	}
-	if refusal := c.splice(t.ctx); refusal != nil {
+	if refusal := t.hidden.splice(t.ctx); refusal != nil {
 		return refusal
 	}
 	c.countOffer()
-	if refusal := t.review.judgeOffer(t.ctx, c.parsed); refusal != nil {
+	if refusal := t.hosted.judge(t.ctx, c.parsed); refusal != nil {
 		return refusal
 	}
-	remade, refusal := c.consume(t.ctx)
+	remade, refusal := t.hidden.consume(t.ctx)
 	if refusal == nil && remade {
-		refusal = t.review.judgeOffer(t.ctx, c.parsed)
+		refusal = t.hosted.judge(t.ctx, c.parsed)
 	}
 	if refusal != nil {
 		return refusal
 	}
-	t.answer = intercept.NewAnswer(c.parsed, t.limits(t.passByName))
+	t.output.begin(t.passByName)
 	return nil
-}
-
-func (t *Turn) limits(pass func(intercept.Call) bool) intercept.Limits {
-	l := &t.engine.Limits
-	return intercept.Limits{Pass: pass, MaxBytes: l.MaxBody, MaxContinuations: l.MaxContinuations, TurnID: t.request.Turn}
 }
 
 // passByName reports whether the fragments of a call may pass before it is complete.
@@ -168,30 +114,21 @@ func (t *Turn) passByName(c intercept.Call) bool {
 }
 
 // Run takes steps until the turn ends, or until a started answer has to be writable.
-// After the end the turn is closed, and an error says that the answer must not end
-// properly: it is incomplete.
+// After the end the turn is closed. After an error the answer is incomplete, and must not
+// end properly.
 func (t *Turn) Run() (ended bool, err error) {
 	for t.state != Ended {
-		if t.agent.Started() && !t.agent.Writable() {
+		if t.output.blocked() {
 			return false, nil
 		}
 		t.state = states[t.state].step(t)
 	}
 	t.Close()
-	return true, t.broken
-}
-
-// Explain returns the error for an agent whose answer has ended with an error of Run
-// before it started.
-func Explain(err error) *intercept.Error {
-	if errors.Is(err, ErrShuttingDown) {
-		return errRestarting()
-	}
-	return &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the answer ended early", Err: err}
+	return true, t.output.broken
 }
 
 // Outcome is how the turn ended, "" if it was refused.
-func (t *Turn) Outcome() string { return t.outcome }
+func (t *Turn) Outcome() string { return t.output.outcome }
 
 // Disconnected ends the turn of an agent that disconnected while the turn did not run.
 func (t *Turn) Disconnected() {
@@ -202,7 +139,7 @@ func (t *Turn) Disconnected() {
 // Panicked ends the turn after a panic.
 func (t *Turn) Panicked(fault any) {
 	t.engine.log.Error("panic while serving a request", "turn", t.request.Turn, "panic", fault, "stack", string(debug.Stack()))
-	t.outcome = outcomeFailed
+	t.output.record(outcomeFailed)
 	t.Close()
 }
 
@@ -218,53 +155,28 @@ func (t *Turn) Close() {
 	if t.review.hold != nil {
 		t.review.cancel(t.ctx, approvals.CancelFault)
 	}
-	if t.outcome != "" {
-		t.engine.metrics.turns.WithLabelValues(t.request.Route, t.outcome).Inc()
+	if outcome := t.output.outcome; outcome != "" {
+		t.engine.metrics.turns.WithLabelValues(t.request.Route, outcome).Inc()
 	}
 }
 
-// emit sends the agent bytes, without the key that upstream may quote in them. It
-// reports false when the agent has disconnected.
-func (t *Turn) emit(p []byte) bool {
-	if len(p) == 0 {
-		return true
-	}
-	if err := t.agent.Write(t.exchange.upstream.Redact(p)); err != nil {
-		t.broken = errDisconnected
-		return false
-	}
-	return true
-}
-
-// heartbeat sends a heartbeat, after the answer's head if it is the first, and continues
-// in the same state.
+// heartbeat sends a heartbeat and continues in the same state.
 func (t *Turn) heartbeat() State {
-	if t.request.Silent || t.emit(t.answer.Heartbeat(t.request.Pulse)) {
+	if t.output.heartbeat() {
 		return t.state
 	}
 	return t.disconnected()
 }
 
-// finish sends the agent the last bytes. A whole answer that has not started gets its
-// length.
-func (t *Turn) finish(last []byte) State {
-	if t.outcome == "" {
-		t.outcome = outcomePassed
-	}
-	if !t.agent.Started() {
-		t.agent.Finish(t.exchange.upstream.Redact(last))
-		return Ended
-	}
-	if !t.emit(last) {
-		return t.gone()
-	}
-	return Ending
-}
-
-// disconnected ends the turn of an agent that cannot be written to.
+// disconnected ends the turn of an agent that has disconnected. Its requests are cancelled;
+// at shutdown they stay with the reviewers.
 func (t *Turn) disconnected() State {
-	if t.review.hold != nil {
-		return t.abandon()
+	switch {
+	case t.review.hold == nil:
+	case errors.Is(context.Cause(t.ctx), ErrShuttingDown):
+		t.review.leavePending()
+	default:
+		t.review.cancel(t.ctx, approvals.CancelAgentGone)
 	}
-	return t.gone()
+	return t.output.gone()
 }

@@ -96,7 +96,7 @@ func (b *Body) Framed() bool { return b.framing != byClose }
 // [os.ErrDeadlineExceeded] the next call continues.
 func (b *Body) Next() ([]byte, error) {
 	for {
-		if b.ended || b.framing == byLength && b.remaining == 0 {
+		if b.ended || (b.framing == byLength && b.remaining == 0) {
 			b.ended = true
 			return nil, io.EOF
 		}
@@ -222,7 +222,7 @@ func (b *Body) close() {
 	b.releaseBlock()
 	b.SetReadDeadline(time.Time{})
 	if b.release != nil {
-		b.release(b.reusable && (b.ended || b.framing == byLength && b.remaining == 0))
+		b.release(b.reusable && (b.ended || (b.framing == byLength && b.remaining == 0)))
 		b.release = nil
 	}
 }

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,24 +80,4 @@ func excerpt(text string) string {
 	const half = excerptLength / 2
 	left := len(text) - excerptLength
 	return strings.ToValidUTF8(text[:half], "") + fmt.Sprintf(" […%d bytes left out…] ", left) + strings.ToValidUTF8(text[len(text)-half:], "")
-}
-
-// argumentsValue is the arguments as a JSON value: the object where they are one
-// in strict JSON that browsers and bots can read, else the text as a string.
-func argumentsValue(c intercept.Call) json.RawMessage {
-	if text := []byte(c.Arguments); !c.FreeText && intercept.Strict(text) == nil && isObject(text) && !intercept.Deep(text) {
-		return text
-	}
-	return json.RawMessage(intercept.Quote(c.Arguments))
-}
-
-func isObject(text []byte) bool {
-	for _, b := range text {
-		switch b {
-		case ' ', '\t', '\r', '\n':
-			continue
-		}
-		return b == '{'
-	}
-	return false
 }

@@ -1,0 +1,111 @@
+package turn
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/trace"
+)
+
+// judgedCall is one call with its verdict, and with its ruling when it has one.
+type judgedCall struct {
+	call    intercept.Call
+	verdict policy.Verdict
+	ruling  intercept.Ruling
+	outcome approvals.Outcome
+	policy  string             // that judged it: see [approvals.Details]
+	again   bool               // a person has denied an equal call before
+	charge  policy.Charge      // what it has used up of limits
+	request *approvals.Request // in its final state, nil if people were not asked
+}
+
+// decision is what people decided, if they did.
+func (j *judgedCall) decision() (d approvals.Decision, ok bool) {
+	if j.request == nil {
+		return d, false
+	}
+	return j.request.FinalDecision()
+}
+
+// released reports whether the agent gets the call.
+func (j *judgedCall) released() bool {
+	return j.ruling.Fate == intercept.Release || j.ruling.Fate == intercept.Edit
+}
+
+// deny denies a call. The model reads the text of the rule for that, else the usual one.
+func (j *judgedCall) deny(outcome approvals.Outcome, note, usual string) {
+	d, _ := j.decision()
+	text := j.verdict.Denial.Text(policy.Denied{Outcome: outcome, Note: note, Reviewer: d.ReviewerID})
+	j.rule(intercept.Deny, outcome, cmp.Or(text, usual))
+}
+
+// rewrite releases a call as rewrite rules have changed it, if they have.
+func (j *judgedCall) rewrite() {
+	if j.verdict.Arguments == "" {
+		return
+	}
+	why := fmt.Sprintf("the rule at %s", j.verdict.RewrittenBy)
+	j.ruling = intercept.Ruling{Fate: intercept.Edit, Arguments: j.verdict.Arguments, Told: intercept.ArgumentsRewritten(j.call.Name, why)}
+}
+
+// shown is the call as people are asked about it: as rewrite rules have changed it.
+func (j *judgedCall) shown() intercept.Call {
+	c := j.call
+	c.Arguments = cmp.Or(j.verdict.Arguments, c.Arguments)
+	return c
+}
+
+func (j *judgedCall) rule(fate intercept.Fate, outcome approvals.Outcome, told string) {
+	j.ruling = intercept.Ruling{Fate: fate, Told: told}
+	j.outcome = outcome
+}
+
+// edited is the value of the arguments that the call is released with.
+func (j *judgedCall) edited() json.RawMessage {
+	c := j.call
+	c.Arguments = j.ruling.Arguments
+	return argumentsValue(c)
+}
+
+// shadowNote is the note about a policy that is only tried out and would not have let the
+// call pass.
+func (j *judgedCall) shadowNote() string {
+	if j.verdict.Shadowed == "" {
+		return ""
+	}
+	return fmt.Sprintf("shadow: the policy says %s: %s", j.verdict.Shadowed, j.verdict.Reason)
+}
+
+// traced is the call as a span shows it; held is the index of its request, -1 for none.
+func (j *judgedCall) traced(held int) trace.Decision {
+	c := j.call
+	if j.ruling.Fate == intercept.Edit {
+		c.Arguments = j.ruling.Arguments
+	}
+	by, _ := j.decision()
+	return trace.Decision{Call: c, Held: held, Outcome: j.outcome, Verdict: j.verdict.Said(), Rule: j.verdict.Rule, By: by}
+}
+
+// argumentsValue is the arguments as a JSON value: the object where they are one
+// in strict JSON that browsers and bots can read, else the text as a string.
+func argumentsValue(c intercept.Call) json.RawMessage {
+	if text := []byte(c.Arguments); !c.FreeText && intercept.Strict(text) == nil && isObject(text) && !intercept.Deep(text) {
+		return text
+	}
+	return json.RawMessage(intercept.Quote(c.Arguments))
+}
+
+func isObject(text []byte) bool {
+	for _, b := range text {
+		switch b {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		return b == '{'
+	}
+	return false
+}

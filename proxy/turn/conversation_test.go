@@ -1,0 +1,82 @@
+package turn
+
+import (
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+func TestIdentify(t *testing.T) {
+	acme := approvals.Principal{Tenant: "acme", User: "u"}
+	opening := identify(&Request{Principal: acme}, intercept.Info{Opening: "do it"}, "")
+	for name, tt := range map[string]struct {
+		request   Request
+		info      intercept.Info
+		continued string
+		session   string
+		run       string
+		named     bool
+		opened    bool
+	}{
+		"a header":                   {request: Request{Session: "h"}, info: intercept.Info{Session: "b"}, continued: "c", session: "h"},
+		"the body":                   {info: intercept.Info{Session: "b"}, continued: "c", session: "b"},
+		"what the request continues": {info: intercept.Info{Opening: "do it"}, continued: "c", session: "c"},
+		"opening words":              {request: Request{Principal: acme}, info: intercept.Info{Opening: "do it"}, session: opening.Session, opened: true},
+		"a named run":                {request: Request{Session: "h", Run: "r1", Principal: approvals.Principal{Tenant: DefaultTenant}}, session: "h", run: "r1", named: true},
+		"a named run of a tenant":    {request: Request{Session: "h", Run: "r1", Principal: acme}, session: "h", run: "r1@acme", named: true},
+		"a run that could be another's": {
+			request: Request{Session: "h", Run: "r1@acme", Principal: approvals.Principal{Tenant: DefaultTenant}}, session: "h", run: "r1@acme@default", named: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := identify(&tt.request, tt.info, tt.continued)
+			if id.Session != tt.session || id.Run != tt.run || id.Named != tt.named || id.Opened != tt.opened {
+				t.Errorf("got %+v", id)
+			}
+		})
+	}
+	for name, other := range map[string]Identity{
+		"another user":   identify(&Request{Principal: approvals.Principal{Tenant: "acme", User: "v"}}, intercept.Info{Opening: "do it"}, ""),
+		"other words":    identify(&Request{Principal: acme}, intercept.Info{Opening: "do that"}, ""),
+		"another answer": identify(&Request{Principal: acme}, intercept.Info{Opening: "do it", Refers: []string{"resp_1"}}, ""),
+	} {
+		if other.Session == opening.Session {
+			t.Errorf("%s: the same session", name)
+		}
+	}
+}
+
+// Different parts never make the same key.
+func TestKeysOfTheStore(t *testing.T) {
+	seen := make(map[string]string)
+	for _, who := range []approvals.Principal{{}, {Tenant: "a"}, {User: "a"}, {Tenant: "a", User: "b"}, {Tenant: "a:1:b"}} {
+		for _, parts := range [][]string{{}, {""}, {"a"}, {"a", "b"}, {"ab"}, {"1:a"}, {"a", ""}, {"", "a"}} {
+			id := Identity{Principal: who}
+			key, of := id.key(parts...), who.Tenant+"|"+who.User+"|"+who.Agent
+			for _, part := range parts {
+				of += "|" + part + ";"
+			}
+			if other, known := seen[key]; known {
+				t.Errorf("%q and %q have the key %q", of, other, key)
+			}
+			seen[key] = of
+		}
+	}
+}
+
+// The run follows from what the user wrote, or from the answer that results belong to.
+func TestIdentityOfTheRun(t *testing.T) {
+	b := newBench(t, allowAll)
+	first := b.prepared(t, chatRequest(false)).identity()
+	again := b.prepared(t, chatRequest(true)).identity()
+	if !first.Derived || first.Run != again.Run || first.Session != again.Session {
+		t.Errorf("equal conversations are %+v and %+v", first, again)
+	}
+	results := requestTo(chatRequest(false).Dialect, "/chat/completions", `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":"done"}]}`)
+	c := b.prepared(t, results)
+	c.continues = responseRef{Session: "s1", Run: "r1", User: "said"}
+	if id := c.identity(); id.Run != "r1" || id.Session != "s1" || id.Derived || c.userMessage() != "said" {
+		t.Errorf("results belong to %+v, message %q", id, c.userMessage())
+	}
+}

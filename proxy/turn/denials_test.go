@@ -1,0 +1,109 @@
+package turn
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Which recorded denials count for a request.
+func TestDenialsThatCount(t *testing.T) {
+	own := denialOf{Turn: "turn1", Said: "x", Made: "ids", Once: "key"}
+	for name, tt := range map[string]struct {
+		of      denialOf
+		own     denialOf
+		run     string
+		denied  []string // answers that the request continues, of which calls were denied
+		retried bool
+		body    string // "" for the usual one
+		want    bool
+	}{
+		"of the same turn":                    {of: denialOf{Turn: "turn1", Said: "x"}, own: own, want: true},
+		"with the same ids":                   {of: denialOf{Turn: "t0", Said: "x", Made: "ids"}, own: own, want: true},
+		"with other ids":                      {of: denialOf{Turn: "t0", Said: "x", Made: "others"}, own: own},
+		"with the same idempotency key":       {of: denialOf{Turn: "t0", Said: "x", Made: "others", Once: "key"}, own: own, want: true},
+		"no ids on both":                      {of: denialOf{Turn: "t0", Said: "x"}, own: denialOf{Turn: "turn1", Said: "x"}},
+		"no ids on both, sent again":          {of: denialOf{Turn: "t0", Said: "x"}, own: denialOf{Turn: "turn1", Said: "x"}, retried: true, want: true},
+		"in a named run":                      {of: denialOf{Turn: "t0", Said: "x"}, own: denialOf{Turn: "turn1", Said: "x"}, run: "r1", want: true},
+		"the user has written since":          {of: denialOf{Turn: "t0", Said: "y"}, own: own, run: "r1"},
+		"continued, the user has written":     {of: denialOf{Turn: "t0", Said: "y"}, own: own, denied: []string{"t0"}},
+		"continued":                           {of: denialOf{Turn: "t0", Said: "x"}, own: denialOf{Turn: "turn1", Said: "x"}, denied: []string{"t0"}, want: true},
+		"continued, a program has corrected":  {of: denialOf{Turn: "t0", Said: "y"}, own: own, denied: []string{"t0"}, body: `{"model":"m","messages":[{"role":"user","content":"Validation feedback: no"}]}`, want: true},
+		"not continued, a program, corrected": {of: denialOf{Turn: "t0", Said: "y"}, own: own, body: `{"model":"m","messages":[{"role":"user","content":"Validation feedback: no"}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := chatRequest(false)
+			r.Run, r.Retried = tt.run, tt.retried
+			if tt.body != "" {
+				r.Envelope.Body = []byte(tt.body)
+			}
+			c := newBench(t, denyAll).prepared(t, r)
+			c.continues.Denied = tt.denied
+			h := denialHistory{conversation: c}
+			if got := h.counts(tt.of, tt.own); got != tt.want {
+				t.Errorf("counts: %t", got)
+			}
+		})
+	}
+}
+
+// What is recorded of one turn is loaded by the next one of the run.
+func TestDenialsAreLoadedAgain(t *testing.T) {
+	b := newBench(t, denyAll)
+	history := func(turn string, client string, apiKey string) *denialHistory {
+		r := chatRequest(false)
+		r.Turn, r.Run, r.Client, r.APIKey = turn, "r1", client, []byte(apiKey)
+		return &denialHistory{conversation: b.prepared(t, r)}
+	}
+	bash, ls := intercept.Call{Name: "bash", Arguments: `{"a": 1}`}, intercept.Call{Name: "ls"}
+	person := &approvals.Request{Status: approvals.StatusDenied, Decisions: []approvals.Decision{{Action: approvals.ActionDeny, Note: "no"}}}
+	first := history("t1", "", "k")
+	calls := []*judgedCall{
+		{call: bash, outcome: approvals.OutcomeDeniedByPerson, request: person},
+		{call: ls, outcome: approvals.OutcomeDeniedByRule},
+		{call: ls, outcome: approvals.OutcomeAllowedByRule},
+	}
+	if all := first.count(calls); all != 2 || !first.any {
+		t.Errorf("%d calls are denied", all)
+	}
+	if err := first.record(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	second := history("t2", "", "k")
+	if refusal := second.load(t.Context()); refusal != nil {
+		t.Fatal(refusal)
+	}
+	want := map[string]string{judge.Key(intercept.Call{Name: "bash", Arguments: `{ "a":1 }`}): "no"}
+	if second.before.Count != 2 || !cmp.Equal(second.before.Notes, want) {
+		t.Errorf("loaded %+v", second.before)
+	}
+	if all := second.count(calls[2:]); all != 0 {
+		t.Errorf("without a denial of its own, %d count", all)
+	}
+	for name, other := range map[string]*denialHistory{"another key": history("t3", "", "other"), "a client": history("t4", "digest", "k")} {
+		if refusal := other.load(t.Context()); refusal != nil || other.before.Count != 0 {
+			t.Errorf("%s: %v, %+v", name, refusal, other.before)
+		}
+	}
+	b.store.kept[second.key()] = append(b.store.kept[second.key()], []byte("not JSON"))
+	if refusal := second.load(t.Context()); refusal != nil || second.before.Count != 2 {
+		t.Errorf("beside a record that cannot be read: %v, %+v", refusal, second.before)
+	}
+	b.store.failed = errors.New("down")
+	if refusal := second.load(t.Context()); refusal == nil || refusal.Code != intercept.CodeStoreUnavailable {
+		t.Errorf("without a store: %v", refusal)
+	}
+}
+
+// The records of other versions stay readable.
+func TestRecordOfDenials(t *testing.T) {
+	text, err := json.Marshal(denied{denialOf: denialOf{Turn: "t", Said: "s", Made: "m", Once: "o"}, Count: 1, Notes: map[string]string{"k": "n"}})
+	if want := `{"turn":"t","said":"s","made":"m","once":"o","count":1,"notes":{"k":"n"}}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v", text, err)
+	}
+}

@@ -1,0 +1,147 @@
+package turn
+
+import (
+	"context"
+	"errors"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/trace"
+)
+
+// Outcomes of a turn, for metrics and spans.
+const (
+	outcomePassed        = "passed"
+	outcomeHeld          = "held"
+	outcomeChanged       = "changed"
+	outcomeAborted       = "aborted"
+	outcomeFailed        = "failed"
+	outcomeUpstreamError = "upstream_error"
+	outcomeAgentGone     = "agent_gone"
+)
+
+// output is what the agent gets, and how the turn ends for it.
+type output struct {
+	ctx          context.Context // of the turn
+	conversation *conversation
+	exchange     *exchange
+	spans        *trace.Spans
+
+	agent   Agent
+	answer  *intercept.Answer
+	outcome string
+	broken  error // the connection must end without a proper end of the answer
+}
+
+// begin begins the answer. pass is [intercept.Limits.Pass].
+func (o *output) begin(pass func(intercept.Call) bool) {
+	limits := &o.exchange.engine.Limits
+	o.answer = intercept.NewAnswer(o.conversation.parsed, intercept.Limits{
+		Pass: pass, MaxBytes: limits.MaxBody, MaxContinuations: limits.MaxContinuations, TurnID: o.conversation.request.Turn,
+	})
+}
+
+// blocked reports whether the answer has started and cannot be written now.
+func (o *output) blocked() bool { return o.agent.Started() && !o.agent.Writable() }
+
+// record sets the outcome, if it is not "".
+func (o *output) record(outcome string) {
+	if outcome != "" {
+		o.outcome = outcome
+	}
+}
+
+// emit sends the agent bytes, without the key that upstream may quote in them. It
+// reports false when the agent has disconnected.
+func (o *output) emit(p []byte) bool {
+	if len(p) == 0 {
+		return true
+	}
+	if err := o.agent.Write(o.exchange.upstream.Redact(p)); err != nil {
+		o.broken = errDisconnected
+		return false
+	}
+	return true
+}
+
+// heartbeat sends a heartbeat, after the answer's head if it is the first. It reports
+// false when the agent has disconnected.
+func (o *output) heartbeat() bool {
+	r := o.conversation.request
+	return r.Silent || o.emit(o.answer.Heartbeat(r.Pulse))
+}
+
+// pass sends what the answer lets through. If the agent has disconnected or the rest of
+// the answer is refused, it reports the state in which the turn continues.
+func (o *output) pass(out []byte, refused error) (failed bool, next State) {
+	if !o.emit(out) {
+		return true, o.gone()
+	}
+	if refused != nil {
+		return true, o.fail(asError(refused, intercept.CodeAnswerNotUnderstood))
+	}
+	return false, Reading
+}
+
+// finish sends the agent the last bytes. A whole answer that has not started gets its
+// length.
+func (o *output) finish(last []byte) State {
+	if o.outcome == "" {
+		o.outcome = outcomePassed
+	}
+	if !o.agent.Started() {
+		o.agent.Finish(o.exchange.upstream.Redact(last))
+		return Ended
+	}
+	if !o.emit(last) {
+		return o.gone()
+	}
+	return Ending
+}
+
+// passError sends upstream's own error, without the key that it may quote.
+func (o *output) passError(body []byte) State {
+	o.outcome = outcomeUpstreamError
+	o.agent.ResetHead()
+	o.exchange.response.CopyHead(o.agent.Head())
+	o.agent.Finish(o.exchange.upstream.Redact(body))
+	return Ended
+}
+
+// fail ends the turn with an error that the agent can read: a status if the answer has
+// not started, an event in a stream.
+func (o *output) fail(e *intercept.Error) State {
+	c := o.conversation
+	c.engine.metrics.failedClosed.WithLabelValues(string(e.Code)).Inc()
+	c.engine.log.Warn("answer refused", "turn", c.request.Turn, "session", c.id.Session, "code", e.Code, "error", e)
+	o.spans.Failed(e)
+	o.outcome = outcomeFailed
+	if !o.agent.Started() {
+		o.agent.Refuse(e.Status(), c.request.Dialect.Error(e))
+		return Ended
+	}
+	last := o.answer.Fail(e)
+	if r := o.exchange.response; !o.answer.Streamed() && (r == nil || !isEventStream(r.ContentType())) {
+		last = c.request.Dialect.Error(e)
+	}
+	if !o.emit(last) {
+		return o.gone()
+	}
+	return Ending
+}
+
+// storeFailed ends the turn because an operation on durable state failed.
+func (o *output) storeFailed(operation string, err error) State {
+	o.conversation.engine.metrics.storeError(operation)
+	return o.fail(o.conversation.storeError(err))
+}
+
+// gone ends the turn without an error for the agent, which has disconnected; or with one,
+// if heldcall stops.
+func (o *output) gone() State {
+	if errors.Is(context.Cause(o.ctx), ErrShuttingDown) && o.broken == nil {
+		return o.fail(errRestarting())
+	}
+	o.outcome = outcomeAgentGone
+	o.broken = errDisconnected
+	return Ended
+}

@@ -1,0 +1,241 @@
+package turn
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// newReview is the review of the calls of a request of chat.
+func newReview(t *testing.T, b *bench) *review {
+	t.Helper()
+	r := &review{engine: b.Engine, conversation: b.prepared(t, chatRequest(false))}
+	r.denials.conversation = r.conversation
+	return r
+}
+
+// What the policy and earlier denials make of a call.
+func TestJudgeCalls(t *testing.T) {
+	const rules = "profiles: none\ndefault: ask\nrules:\n  - allow: [\"ls(*)\"]\n  - deny: [\"rm(*)\"]\n    reason: never\n"
+	for name, tt := range map[string]struct {
+		call    string
+		denied  bool // a person has denied it before
+		fate    intercept.Fate
+		outcome approvals.Outcome
+		asked   bool
+	}{
+		"allowed":       {call: "ls", fate: intercept.Release, outcome: approvals.OutcomeAllowedByRule},
+		"denied":        {call: "rm", fate: intercept.Deny, outcome: approvals.OutcomeDeniedByRule},
+		"asked about":   {call: "mv", asked: true},
+		"denied before": {call: "mv", denied: true, fate: intercept.Deny, outcome: approvals.OutcomeDeniedByPerson},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, rules)
+			r, call := newReview(t, b), intercept.Call{ID: "call_1", Name: tt.call, Arguments: `{"a":1}`}
+			r.conversation.request.Run = "r1"
+			if tt.denied {
+				text, err := json.Marshal(denied{denialOf: r.denials.own(), Count: 1, Notes: map[string]string{judge.Key(call): "no"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.store.kept[r.denials.key()] = [][]byte{text}
+			}
+			answer := intercept.NewAnswer(r.conversation.parsed, intercept.Limits{MaxBytes: 1 << 20})
+			if refusal := r.judgeCalls(t.Context(), []intercept.Call{call}, answer); refusal != nil {
+				t.Fatal(refusal)
+			}
+			j := r.calls[0]
+			if j.outcome != tt.outcome || (len(r.requests) == 1) != tt.asked || (!tt.asked && j.ruling.Fate != tt.fate) {
+				t.Errorf("outcome %q, ruling %+v, %d requests", j.outcome, j.ruling, len(r.requests))
+			}
+			if tt.asked && (r.requests[0].ToolName != tt.call || string(r.requests[0].Arguments) != call.Arguments || r.requests[0].TurnID != "turn1") {
+				t.Errorf("people are asked %+v", r.requests[0])
+			}
+		})
+	}
+}
+
+// A tool that is allowed by name streams, unless its run is paused or nothing can be
+// recorded.
+func TestPassByName(t *testing.T) {
+	const byName = "profiles: none\nrules:\n  - allow: [ls]\n"
+	for name, tt := range map[string]struct {
+		call   string
+		paused bool
+		down   bool
+		want   bool
+	}{
+		"by name":            {call: "ls", want: true},
+		"another tool":       {call: "rm"},
+		"paused":             {call: "ls", paused: true},
+		"cannot be recorded": {call: "ls", down: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, byName)
+			r := newReview(t, b)
+			if tt.paused {
+				b.gate.states = map[string]approvals.RunState{r.conversation.identity().Run: approvals.RunPaused}
+			}
+			if tt.down {
+				b.gate.failed = approvals.ErrStoreUnavailable
+			}
+			if got := r.passByName(t.Context(), intercept.Call{Name: tt.call}); got != tt.want {
+				t.Errorf("passes: %t", got)
+			}
+		})
+	}
+}
+
+// What people decided becomes a ruling.
+func TestDecideCall(t *testing.T) {
+	final := func(status approvals.Status, d approvals.Decision) *approvals.Request {
+		r := &approvals.Request{Status: status}
+		if d.Action != "" {
+			r.Decisions = []approvals.Decision{d}
+		}
+		return r
+	}
+	edited := json.RawMessage(`{"a":2}`)
+	for name, tt := range map[string]struct {
+		rules     string
+		request   *approvals.Request
+		freeText  bool
+		fate      intercept.Fate
+		outcome   approvals.Outcome
+		arguments string
+	}{
+		"approved":             {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove, ReviewerID: "ann"}), fate: intercept.Release, outcome: approvals.OutcomeAllowedByPerson},
+		"approved by timeout":  {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove, ReviewerID: approvals.ReviewerTimeout}), fate: intercept.Release, outcome: approvals.OutcomeAllowedByTimeout},
+		"edited":               {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: edited}), fate: intercept.Edit, outcome: approvals.OutcomeModified, arguments: `{"a":2}`},
+		"edited free text":     {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(`"hi"`)}), freeText: true, fate: intercept.Edit, outcome: approvals.OutcomeModified, arguments: `hi`},
+		"a rule denies it now": {rules: denyAll, request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove}), fate: intercept.Deny, outcome: approvals.OutcomeDeniedByRule},
+		"denied":               {request: final(approvals.StatusDenied, approvals.Decision{Action: approvals.ActionDeny, Note: "no"}), fate: intercept.Deny, outcome: approvals.OutcomeDeniedByPerson},
+		"the run is aborted":   {request: final(approvals.StatusDenied, approvals.Decision{Action: approvals.ActionAbortRun}), fate: intercept.Abort, outcome: approvals.OutcomeAborted},
+		"expired":              {request: final(approvals.StatusExpired, approvals.Decision{}), fate: intercept.Deny, outcome: approvals.OutcomeExpired},
+		"cancelled":            {request: final(approvals.StatusCancelled, approvals.Decision{}), fate: intercept.Abort, outcome: approvals.OutcomeAborted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.rules == "" {
+				tt.rules = "default: ask\n"
+			}
+			r := newReview(t, newBench(t, tt.rules))
+			j := &judgedCall{call: intercept.Call{Name: "bash", Arguments: `{"a":1}`, FreeText: tt.freeText}, request: tt.request}
+			r.decideCall(j, r.conversation.judge())
+			if j.ruling.Fate != tt.fate || j.outcome != tt.outcome || j.ruling.Arguments != tt.arguments {
+				t.Errorf("ruling %+v, outcome %q", j.ruling, j.outcome)
+			}
+			if told := j.ruling.Told != ""; told != (j.outcome != approvals.OutcomeAllowedByPerson && j.outcome != approvals.OutcomeAllowedByTimeout) {
+				t.Errorf("the model or the agent reads %q", j.ruling.Told)
+			}
+		})
+	}
+}
+
+// What a turn's calls make of its outcome.
+func TestCountCalls(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fates []intercept.Fate
+		want  string
+	}{
+		"no calls": {nil, ""},
+		"released": {[]intercept.Fate{intercept.Release}, ""},
+		"edited":   {[]intercept.Fate{intercept.Release, intercept.Edit}, outcomeChanged},
+		"denied":   {[]intercept.Fate{intercept.Deny}, outcomeChanged},
+		"aborted":  {[]intercept.Fate{intercept.Abort, intercept.Deny}, outcomeAborted},
+	} {
+		var used []string
+		b := newBench(t, allowAll)
+		b.Used = func(grants ...string) { used = append(used, grants...) }
+		r := newReview(t, b)
+		for _, fate := range tt.fates {
+			r.calls = append(r.calls, &judgedCall{ruling: intercept.Ruling{Fate: fate}, outcome: approvals.OutcomeAllowedByRule, verdict: policy.Verdict{Action: policy.Allow, Grants: []string{"g1"}}})
+		}
+		r.decided = time.Now()
+		if got := r.count(); got != tt.want || len(used) != len(tt.fates) {
+			t.Errorf("%s: outcome %q, grants used %v", name, got, used)
+		}
+	}
+}
+
+// Too many denials since the user wrote end the answer.
+func TestEndAfterDenials(t *testing.T) {
+	for _, tt := range []struct {
+		most, before, now int
+		ends              bool
+	}{{0, 9, 1, false}, {3, 1, 1, false}, {3, 2, 1, true}, {3, 5, 0, false}, {1, 0, 2, true}} {
+		b := newBench(t, denyAll)
+		b.Limits.MaxDenials = tt.most
+		r := newReview(t, b)
+		r.denials.before.Count = tt.before
+		r.calls = []*judgedCall{{outcome: approvals.OutcomeAllowedByRule}}
+		for range tt.now {
+			r.calls = append(r.calls, &judgedCall{outcome: approvals.OutcomeDeniedByRule})
+		}
+		r.endAfterDenials()
+		if ends := r.calls[0].ruling.Ends != ""; ends != tt.ends {
+			t.Errorf("%+v: the answer ends: %t", tt, ends)
+		}
+	}
+}
+
+// Requests that would need too much memory refuse the answer.
+func TestReserve(t *testing.T) {
+	for name, tt := range map[string]struct {
+		size   int
+		memory int
+		want   intercept.Code // "" for none
+	}{
+		"small":            {size: 100, memory: 0},
+		"large":            {size: 1 << 20, memory: 1 << 30},
+		"without memory":   {size: 1 << 20, memory: 1 << 20, want: intercept.CodeOverloaded},
+		"larger than ever": {size: maxRequestBytes + 1, memory: 1 << 30, want: intercept.CodeAnswerNotUnderstood},
+	} {
+		r, a := newReview(t, newBench(t, allowAll)), newRecorder()
+		a.memory = tt.memory
+		r.requests = []approvals.Request{{Arguments: json.RawMessage(strings.Repeat(" ", tt.size))}}
+		refusal := r.reserve(a)
+		if (refusal == nil) != (tt.want == "") || (refusal != nil && refusal.Code != tt.want) {
+			t.Errorf("%s: %v", name, refusal)
+		}
+	}
+}
+
+// The audit log of one call.
+func TestEventsOfACall(t *testing.T) {
+	call := intercept.Call{ID: "c", Name: "bash", Arguments: `{"a":1}`}
+	for name, tt := range map[string]struct {
+		fate      intercept.Fate
+		outcome   approvals.Outcome
+		continued bool
+		want      string
+	}{
+		"allowed by a rule":          {fate: intercept.Release, outcome: approvals.OutcomeAllowedByRule, want: "call_allowed call_released"},
+		"approved":                   {fate: intercept.Release, outcome: approvals.OutcomeAllowedByPerson, want: "call_released"},
+		"edited":                     {fate: intercept.Edit, outcome: approvals.OutcomeModified, want: "call_modified call_released"},
+		"rewritten":                  {fate: intercept.Edit, outcome: approvals.OutcomeAllowedByRule, want: "call_allowed call_modified call_released"},
+		"denied":                     {outcome: approvals.OutcomeDeniedByPerson, want: "call_denied"},
+		"denied, the model reads it": {outcome: approvals.OutcomeDeniedByRule, continued: true, want: "call_denied denial_told"},
+		"aborted":                    {fate: intercept.Abort, outcome: approvals.OutcomeAborted, want: "call_denied"},
+	} {
+		j := &judgedCall{call: call, ruling: intercept.Ruling{Fate: tt.fate, Arguments: `{"a":2}`}, outcome: tt.outcome}
+		var types []string
+		for _, e := range newReview(t, newBench(t, allowAll)).conversation.events(j, tt.continued) {
+			types = append(types, string(e.Type))
+			if e.TurnID != "turn1" || e.ToolName != "bash" || e.Outcome != string(tt.outcome) {
+				t.Errorf("%s: %+v", name, e)
+			}
+			if e.Type == approvals.EventCallModified && (string(e.Before) != `{"a":1}` || string(e.After) != `{"a":2}`) {
+				t.Errorf("%s: from %s to %s", name, e.Before, e.After)
+			}
+		}
+		if got := strings.Join(types, " "); got != tt.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
