@@ -79,18 +79,19 @@
 // compared with each string among the arguments. Of a tool whose input is free
 // text, that text is the resource.
 //
-// The tools of well-known agents are built in (profiles.yaml). An entry of the
+// The tools of well-known agents are built in (resource/profiles.yaml). An entry of the
 // policy adds to them, or counts in their place with replace: true. The risk of a
 // built-in tool decides only where the policy has no default, and neither an entry
 // nor an allow rule for it; low lets a call pass only if it is certain what it is
-// about. What may hold secrets (secrets.go) is asked about even where a rule allows it, unless
+// about. What may hold secrets (resource/secrets.go) is asked about even where a rule allows it, unless
 // a pattern names it or is the tool's name alone.
 //
 // # Patterns
 //
 // A pattern is tool, for any arguments, or tool(argument). The tool is a glob,
-// and letter case counts; shell(argument) is for every tool whose as is shell. What the argument means depends on the tool's as, unless
-// the rule has match: arguments, which compares with the arguments as a whole:
+// and letter case counts; shell(argument) is for every tool whose as is shell. What the
+// argument means depends on the tool's as, unless the rule has match: arguments, which
+// compares with the arguments as a whole:
 //
 //   - plain: the whole resource, where * is any text. A trailing :* matches the
 //     text before it, alone or followed by a space or a colon.
@@ -108,12 +109,13 @@
 //     removed: also what sudo, env, xargs, find -exec, sh -c, eval and the like
 //     run, and with options in other places or as letters in another order.
 //     Where an option may be another way to write the pattern's, or a program that
-//     is not known names what is denied, it cannot be told. An allow pattern is one command of plain words. Scripts are allowed only
+//     is not known names what is denied, it may match. An allow pattern is one command
+//     of plain words. Scripts are allowed only
 //     if they are commands of plain words joined by &&, ||, ;, | or a new line, in
 //     brackets or not, each matched by an allow pattern, word for word: * is text
 //     within a word, a last word * is one or more words, a trailing :* any number
 //     of them. A * stands for operands, and for options that are known to be
-//     harmless (programs.yaml); others are spelled out, or follow a -- that is.
+//     harmless (shell/programs.yaml); others are spelled out, or follow a -- that is.
 //     The shell is one like bash: what cmd or PowerShell make of a script is not
 //     judged.
 //     Programs that run other programs or read scripts (env, sudo, sh, python,
@@ -137,4 +139,11 @@
 // ambiguous: deny denies calls with more than one reading.
 // Reviewers see each doubt as a flag, and such a call is never approved by
 // silence.
+//
+// # The code
+//
+// [Policy.Judge] begins it. An evaluation (evaluation.go) is a call, parsed by package
+// resource, that is compared with the rules and grants; a question (question.go) makes the
+// verdict. Package rule reads the files and compares single patterns, package shell finds
+// the commands of scripts, and package match compares texts. None of them imports this one.
 package policy

@@ -62,7 +62,7 @@ func (e *evaluation) inDoubt(p *rule.Pattern) string {
 	if len(e.c.Doubts) > 0 {
 		return match.SentencePart(e.c.Doubts[0])
 	}
-	if !p.Rule.MatchesArguments {
+	if !p.Any && !p.Rule.MatchesArguments {
 		for i := range e.c.Candidates {
 			if r := &e.c.Candidates[i]; p.MatchCandidate(e.c, r) == match.Maybe {
 				return p.InDoubt(e.c, r)

@@ -3,6 +3,8 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -62,6 +64,16 @@ rules:
 		if _, by := p.AllowsByName(approvals.Principal{}, tool); by != streams {
 			t.Errorf("%s streams unbuffered: %t", tool, by)
 		}
+	}
+}
+
+// A script that cannot be read may name a protected file: people are asked, and the flag
+// names the reason.
+func TestProtectedFilesOfUnreadableScripts(t *testing.T) {
+	p := mustParse(t, "tools: {bash: {resource: command, as: shell}}\nrules: [{allow: [bash]}]").Protect("/work", "/work/policy.yaml")
+	v := p.Judge(Call{Tool: "bash", Arguments: `{"command":"echo ("}`})
+	if v.Action != Ask || v.Rule != rule.Protection || !slices.ContainsFunc(v.Flags, func(flag string) bool { return strings.Contains(flag, "does not parse as a shell script") }) {
+		t.Errorf("%s by %s: %q", v.Action, v.Rule, v.Flags)
 	}
 }
 

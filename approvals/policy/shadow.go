@@ -26,11 +26,3 @@ func shadowed(v Verdict) Verdict {
 	}
 	return v
 }
-
-// Said returns the action of the policy, in shadow mode too.
-func (v *Verdict) Said() Action {
-	if v.Shadowed != "" {
-		return v.Shadowed
-	}
-	return v.Action
-}

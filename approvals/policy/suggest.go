@@ -24,7 +24,7 @@ func suggest(c *resource.ParsedCall) []string {
 	}
 	found := []string{}
 	for i := range c.Resources() {
-		argument := exactly(c.Kind, &c.Candidates[i])
+		argument := exactly(c, &c.Candidates[i])
 		if argument == "" {
 			return []string{}
 		}
@@ -35,15 +35,15 @@ func suggest(c *resource.ParsedCall) []string {
 	return found
 }
 
-// exactly is the argument of a pattern for a resource alone, or "".
-func exactly(k resource.Kind, r *resource.Candidate) string {
+// exactly returns the argument of a pattern that allows a resource alone, or "".
+func exactly(c *resource.ParsedCall, r *resource.Candidate) string {
 	argument := r.Text
-	switch k {
+	switch c.Kind {
 	case resource.Path:
 		if argument != "/" {
 			argument = strings.TrimRight(argument, "/")
 		}
-		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.Path) {
+		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.Path) || (r.Secret != "" && !c.Profiles().NamesSecret(g)) {
 			return ""
 		}
 	case resource.URL:

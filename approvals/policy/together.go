@@ -73,10 +73,3 @@ func (v *Verdict) askToo(w *Verdict) {
 	}
 	v.want(append(v.wants(), w.wants()...))
 }
-
-// flag warns the reviewer, once.
-func (v *Verdict) flag(text string) {
-	if !slices.Contains(v.Flags, text) {
-		v.Flags = append(v.Flags, text)
-	}
-}

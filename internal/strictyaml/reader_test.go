@@ -46,3 +46,28 @@ f:1: in: must be a mapping of keys to values, and is "1" (int)`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+func TestMappingRefusesOtherKeys(t *testing.T) {
+	r := &Reader{File: "dir/f.yaml"}
+	var flag bool
+	var text string
+	keys := []Key{{"flag", r.SetBool(&flag)}, {"text", r.SetText(&text)}}
+	r.Mapping(r.Root([]byte("flag: true\ntext: x\nsoon: 1\nother: 2\n")), "in", keys, "soon")
+	const want = "dir/f.yaml:3: in.soon: is not supported yet by this version\ndir/f.yaml:4: in.other: unknown key; the keys here are flag, text"
+	if got := r.Errors.Error(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if !flag || text != "x" {
+		t.Errorf("read %v, %q", flag, text)
+	}
+	if got := r.Place(3); got != "f.yaml:3" {
+		t.Errorf("the place is %s", got)
+	}
+}
+
+func TestRootNotesSyntaxErrors(t *testing.T) {
+	r := &Reader{File: "f"}
+	if root := r.Root([]byte("a: [")); root != nil || len(r.Errors) != 1 || r.Errors[0].File != "f" {
+		t.Errorf("%v, %v", root, r.Errors)
+	}
+}
