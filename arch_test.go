@@ -20,7 +20,7 @@ const module = "github.com/heldcall/heldcall"
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
 	{"approvals/toolschema", "internal/strictyaml"},
-	{"approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
+	{"approvals", "intercept/sse", "intercept/strictjson", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/visible", "internal/elapsed", "internal/fakeslack", "internal/written"},
 	{"intercept", "approvals/policy", "approvals/audit", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "internal/idp", "notify"},
 	{"proxy/upstream", "intercept/chat", "intercept/responses/wire", "intercept/messages", "intercept/intercepttest", "approvals/store", "console/client", "console/oidc", "internal/schema"},
 	{"proxy/route", "intercept/responses/history", "notify/nats", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/notifytest", "notify/webpush", "notify/webpush/pushtest", "console", "console/watch", "internal/schema/schematest"},

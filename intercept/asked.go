@@ -3,6 +3,8 @@ package intercept
 import (
 	"fmt"
 	"slices"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // RequestForm is what a dialect's requests have in common.
@@ -19,7 +21,7 @@ type RequestForm struct {
 type Asked struct {
 	envelope Envelope
 	form     *RequestForm
-	fields   Fields
+	fields   strictjson.Fields
 	placed   []Placement
 }
 
@@ -28,7 +30,7 @@ type Asked struct {
 func (f *RequestForm) Accept(e Envelope) (Asked, error) {
 	a := Asked{envelope: e, form: f}
 	var err error
-	if a.fields, err = readFields(e.Body, f.Fields, f.Marks); err == nil && f.Array != "" {
+	if a.fields, err = strictjson.ScanFields(e.Body, f.Fields, f.Marks); err == nil && f.Array != "" {
 		if array := a.fields.Raw(f.Array); len(array) == 0 || array[0] != '[' {
 			err = fmt.Errorf("it has no %s array", f.Array)
 		}
@@ -43,7 +45,7 @@ func (f *RequestForm) Accept(e Envelope) (Asked, error) {
 // the body, as a name or as a value. Where it says no it is right.
 func (a *Asked) May(mark string) bool {
 	i := slices.Index(a.form.Marks, mark)
-	return i < 0 || a.fields.found&(1<<i) != 0
+	return i < 0 || a.fields.MayHave(i)
 }
 
 // Field is the value of a field as it stands in the body, nil where it is absent.
@@ -53,7 +55,7 @@ func (a *Asked) Field(name string) []byte {
 }
 
 // At is where the value of a field stands in the body.
-func (a *Asked) At(name string) (at Span, ok bool) {
+func (a *Asked) At(name string) (at strictjson.Span, ok bool) {
 	return a.fields.At(name)
 }
 

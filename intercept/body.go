@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Form is the form of an upstream body.
@@ -203,7 +204,7 @@ func (b *Body) JSON() []byte {
 // Value is the value that a whole body is, strict JSON. The error is an [*Error].
 func (b *Body) Value(framed bool) ([]byte, error) {
 	value := b.JSON()
-	switch err := Strict(value); {
+	switch err := strictjson.Strict(value); {
 	case err != nil && !framed:
 		return nil, Cut()
 	case err != nil:

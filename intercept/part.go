@@ -1,6 +1,10 @@
 package intercept
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
 
 // Part is a part of a stream on its way through an [Answer].
 type Part struct {
@@ -79,7 +83,7 @@ func (p *Part) Event(e Event) error {
 	}
 	switch {
 	case e.Kind == EventOpen && e.Plain && a.streams(u):
-		u.check = NewArgumentsCheck()
+		u.check = strictjson.NewArgumentsCheck()
 	case u.check != nil && !e.Plain:
 		u.Interrupt()
 	}

@@ -1,6 +1,10 @@
 package intercept
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
 
 // Template is the form of an event of a stream that was decoded: a piece of text, or
 // of the input of a call. A further event of that form needs no decoder.
@@ -15,7 +19,8 @@ type Template struct {
 	// Of is what the dialect knows of the slots.
 	Of any
 
-	shape Shape
+	shape   strictjson.Shape
+	learned bool
 }
 
 // templates are the forms of the last few events.
@@ -31,7 +36,7 @@ func (r *templates) match(part []byte) (*Template, [][]byte) {
 	name, read := "", false
 	for i := range r.known {
 		t := &r.known[i]
-		if t.shape.literals == nil {
+		if !t.learned {
 			continue
 		}
 		if !read || t.Name != name {
@@ -79,7 +84,7 @@ func (a *Answer) learn(p *Part) {
 			return
 		}
 	}
-	t.shape = NewShape(payload, slots)
+	t.shape, t.learned = strictjson.NewShape(payload, slots), true
 	a.templates.known[a.templates.next] = t
 	a.templates.next = (a.templates.next + 1) % len(a.templates.known)
 }

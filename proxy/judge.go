@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // docket is the calls of one turn with what is known of their fate.
@@ -240,7 +241,7 @@ func (x *exchange) request(h *hearing) approvals.Request {
 	if tool, ok := x.req.Tool(h.call.Name); ok {
 		r.Description = strings.Clone(tool.Description) // pins no list of tools
 		r.Tool = approvals.Tool{Description: r.Description, Parameters: tool.Parameters}
-		if intercept.Deep(tool.Parameters) {
+		if strictjson.Deep(tool.Parameters) {
 			r.Tool.Parameters = nil
 			r.Details.Flags = append(slices.Clip(r.Details.Flags), "The tool's parameters are nested too deep to be shown, or checked against.")
 		}
@@ -279,7 +280,7 @@ func excerpt(text string) string {
 // argumentsValue is the arguments as a JSON value: the object where they are one
 // in strict JSON that browsers and bots can read, else the text as a string.
 func argumentsValue(c intercept.Call) json.RawMessage {
-	if text := []byte(c.Arguments); !c.FreeText && intercept.Strict(text) == nil && isObject(text) && !intercept.Deep(text) {
+	if text := []byte(c.Arguments); !c.FreeText && strictjson.Strict(text) == nil && isObject(text) && !strictjson.Deep(text) {
 		return text
 	}
 	return quoteJSON(c.Arguments)

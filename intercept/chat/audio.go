@@ -3,7 +3,7 @@ package chat
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -14,7 +14,7 @@ const spokenField = "audio.transcript"
 // refers to the sound by its id.
 type voice struct {
 	id    string // raw
-	words intercept.Rope
+	words strictjson.Rope
 }
 
 func (s *voice) any() bool { return s.id != "" || s.words.Len() > 0 }
@@ -75,10 +75,10 @@ func inWords(message string, speeches []spokenTurn) string {
 		if id == "" || s.ID != id {
 			continue
 		}
-		p := intercept.Patch{JSON: message}
+		p := strictjson.Patch{JSON: message}
 		p.Delete("audio")
 		if gjson.Get(message, "content").Type == gjson.Null {
-			p.Set("content", intercept.Quote(s.Text))
+			p.Set("content", strictjson.Quote(s.Text))
 		}
 		if p.Err == nil {
 			return p.JSON
@@ -94,7 +94,7 @@ func (e *edit) audio(path string, d *choiceDelta, l *outputChoice) {
 		if t.field != "audio" || t.place != inDelta || l.audio == "" || !t.value.IsObject() {
 			continue
 		}
-		left := intercept.Patch{JSON: t.value.Raw}
+		left := strictjson.Patch{JSON: t.value.Raw}
 		left.Delete("id")
 		left.Delete("expires_at")
 		switch {

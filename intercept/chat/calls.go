@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // call is one tool call as its fragments have built it so far.
@@ -15,7 +16,7 @@ type call struct {
 	hasID  bool
 	id     string
 	name   string
-	args   intercept.Fragments
+	args   strictjson.Fragments
 	half   string   // at the end of what was rendered of it, see [intercept.CutHalf]
 	object bool     // the arguments stood there as an object, not as a string
 	own    []string // fields that the dialect has no meaning for, as raw name and value
@@ -71,7 +72,7 @@ next:
 
 // whole reports whether the arguments so far are a complete JSON value.
 func (c *call) whole() bool {
-	return c.args.Len() > 0 && intercept.Strict([]byte(c.args.String())) == nil
+	return c.args.Len() > 0 && strictjson.Strict([]byte(c.args.String())) == nil
 }
 
 // roster is the calls of one place of one choice, in the order they opened.

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Dialect implements [intercept.Dialect].
@@ -62,13 +63,13 @@ func errorBody(e *intercept.Error) []byte {
 		kind = "invalid_request_error"
 	}
 	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":null,"code":%s}}`,
-		intercept.Quote("heldcall: "+e.Reason), intercept.Quote(kind), intercept.Quote(string(e.Code)))
+		strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(kind), strictjson.Quote(string(e.Code)))
 }
 
 // Canary implements [intercept.Dialect].
 func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (request intercept.Envelope, answer []byte) {
 	request = intercept.Envelope{Method: route.Method, Path: route.Path, Body: fmt.Appendf(nil, `{"model":"canary","stream":%t,"messages":[{"role":"user","content":"canary"}]}`, streamed)}
-	call := fmt.Sprintf(`"tool_calls":[{"index":0,"id":"call_canary","type":"function","function":{"name":%s,"arguments":"{}"}}]`, intercept.Quote(tool))
+	call := fmt.Sprintf(`"tool_calls":[{"index":0,"id":"call_canary","type":"function","function":{"name":%s,"arguments":"{}"}}]`, strictjson.Quote(tool))
 	if !streamed {
 		return request, fmt.Appendf(nil, `{"id":"canary","object":"chat.completion","created":1,"model":"canary","choices":[{"index":0,"message":{"role":"assistant","content":null,%s},"finish_reason":"tool_calls"}]}`, call)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -99,14 +100,14 @@ func read(payload string) (*chunk, error) {
 	c := &chunk{raw: payload}
 	root := gjson.Parse(payload)
 	if !root.IsObject() {
-		if reason := intercept.Suspect("", root); reason != "" {
+		if reason := strictjson.Suspect("", root); reason != "" {
 			return nil, intercept.NotUnderstood("%s", reason)
 		}
 		return c, nil
 	}
 	d := decoder{chunk: c}
 	root.ForEach(func(k, v gjson.Result) bool { return d.top(k.Str, v) })
-	if intercept.NamedInput(root) || d.looksLikeACall(root) {
+	if strictjson.NamedInput(root) || d.looksLikeACall(root) {
 		d.Refuse("an event looks like a call of another API")
 	}
 	if err := d.Err(); err != nil {
@@ -168,7 +169,7 @@ func (d *decoder) choices(v gjson.Result) bool {
 		if position == maxChoices {
 			return d.Refuse("it has too many choices")
 		}
-		if !c.IsObject() || intercept.NamedInput(c) {
+		if !c.IsObject() || strictjson.NamedInput(c) {
 			return d.Refuse("a choice is not an object, or is a call itself")
 		}
 		d.chunk.choices = append(d.chunk.choices, choiceDelta{raw: c.Raw, index: position})
@@ -207,7 +208,7 @@ func (d *decoder) message(c *choiceDelta, at place, v gjson.Result) bool {
 	if v.Type == gjson.Null {
 		return true
 	}
-	if !v.IsObject() || intercept.NamedInput(v) {
+	if !v.IsObject() || strictjson.NamedInput(v) {
 		return d.Refuse("a message is not an object, or is a call itself")
 	}
 	v.ForEach(func(k, v gjson.Result) bool {

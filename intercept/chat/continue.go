@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -51,7 +52,7 @@ func (a *answer) identify(c *choice) func(*call) string {
 		taken := call.id == ""
 		for i, other := range c.calls() {
 			if other == call && taken {
-				return intercept.MadeUpID(a.limits.TurnID, 2*c.output.turns*maxCalls+i)
+				return strictjson.MadeUpID(a.limits.TurnID, 2*c.output.turns*maxCalls+i)
 			}
 			if other == call {
 				break
@@ -78,7 +79,7 @@ func (a *answer) proceed(l *outputChoice, p *intercept.Plan) (intercept.Settleme
 	if a.first == "" {
 		a.first = a.body
 	}
-	a.priorUsage = intercept.AddUsage(a.priorUsage, []byte(a.usage))
+	a.priorUsage = strictjson.AddUsage(a.priorUsage, []byte(a.usage))
 	a.continuing = l
 	next := a.req.With(body)
 	settled.Next = &next
@@ -134,7 +135,7 @@ func (a *answer) record(c *choice, p *intercept.Plan) *record {
 		rec.Last = lastOf(&utterance{}, append(l.named, c.said().order...))
 		rec.LastCalls = nil
 		rec.LastText = l.notice
-		rec.Text += intercept.Paragraph(rec.Text, l.notice)
+		rec.Text += strictjson.Paragraph(rec.Text, l.notice)
 	}
 	return rec
 }
@@ -148,7 +149,7 @@ func extend(body []byte, messages []string) ([]byte, error) {
 		return nil, err
 	}
 	at, _ := r.At("messages")
-	body = intercept.Replace(body, at, intercept.AppendItems(r.Field("messages"), messages...))
+	body = strictjson.Replace(body, at, strictjson.AppendItems(r.Field("messages"), messages...))
 	if gjson.ParseBytes(r.Field("n")).Type == gjson.Number {
 		if body, err = sjson.SetRawBytes(body, "n", []byte("1")); err != nil {
 			return nil, fmt.Errorf("ask for one choice: %w", err)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -50,7 +50,7 @@ func (d *decoder) toolCalls(c *choiceDelta, at place, v gjson.Result) bool {
 	}
 	v.ForEach(func(_, v gjson.Result) bool {
 		f := fragment{place: at, raw: v.Raw}
-		if !v.IsObject() || intercept.NamedInput(v) {
+		if !v.IsObject() || strictjson.NamedInput(v) {
 			return d.Refuse("a tool call is not an object, or has its name where none should be")
 		}
 		if !d.toolCall(&f, v) {
@@ -139,7 +139,7 @@ func addField(list []string, key string, v gjson.Result) []string {
 	if v.Type == gjson.Null {
 		return list
 	}
-	return append(list, intercept.Quote(key)+":"+v.Raw)
+	return append(list, strictjson.Quote(key)+":"+v.Raw)
 }
 
 // functionCall reads the legacy form. Some providers send an empty one beside

@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -40,7 +41,7 @@ func checkDenied(t *testing.T, first, second, sizes []byte) {
 		t.Fatalf("a denied call reached the agent: %q\nin %q", found, p.Out())
 	}
 	for _, next := range p.Nexts {
-		if err := intercept.Strict([]byte(next)); err != nil {
+		if err := strictjson.Strict([]byte(next)); err != nil {
 			t.Fatalf("the model is told in broken JSON: %v: %s", err, next)
 		}
 		checkAnswered(t, next)
@@ -217,7 +218,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 			return
 		}
 		n := r.Splice(records)
-		if err := intercept.Strict(r.Envelope().Body); err != nil {
+		if err := strictjson.Strict(r.Envelope().Body); err != nil {
 			t.Fatalf("spliced into broken JSON: %v: %s", err, r.Envelope().Body)
 		}
 		if n == 0 && !bytes.Equal(r.Envelope().Body, body) {

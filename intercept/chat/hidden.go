@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -74,7 +75,7 @@ func (rec *record) encode() ([]byte, error) { return json.Marshal(rec) }
 
 // fingerprint identifies a message of a history.
 func fingerprint(m gjson.Result) string {
-	return intercept.Fingerprint(m.Get("role").Str, m.Get("tool_call_id").Str, intercept.ContentText(m.Get("content")))
+	return intercept.Fingerprint(m.Get("role").Str, m.Get("tool_call_id").Str, strictjson.ContentText(m.Get("content")))
 }
 
 // ending is the fingerprint of the message that the agent's request ends with.
@@ -101,7 +102,7 @@ func (r *request) Splice(records [][]byte) int {
 	}
 	history := intercept.Rewrite(r.Field("messages"), messages, s.take)
 	at, _ := r.At("messages")
-	spliced, err := parseRequest(r.With(intercept.Replace(r.Envelope().Body, at, history)))
+	spliced, err := parseRequest(r.With(strictjson.Replace(r.Envelope().Body, at, history)))
 	if err != nil {
 		return 0
 	}
@@ -129,7 +130,7 @@ func match(opening string, messages []gjson.Result, records []*record) map[int]i
 // echo is the i-th message, which is the assistant's, as the agent shows it.
 func echo(messages []gjson.Result, i int) intercept.Echo {
 	m := messages[i]
-	e := intercept.Echo{Text: intercept.ContentText(m.Get("content"))}
+	e := intercept.Echo{Text: strictjson.ContentText(m.Get("content"))}
 	if i > 0 {
 		e.Before = fingerprint(messages[i-1])
 	}
@@ -219,7 +220,7 @@ func (s *splicer) assistant(rec *record, f intercept.Found, m gjson.Result) []st
 // said: what earlier turns said is in messages of their own. The content stays where
 // the agent has changed the text.
 func (rec *record) restore(m gjson.Result, text bool) string {
-	p := intercept.Patch{JSON: m.Raw}
+	p := strictjson.Patch{JSON: m.Raw}
 	content, refers := m.Get("content"), m.Get("audio.id").Exists()
 	switch {
 	case !text:
@@ -228,9 +229,9 @@ func (rec *record) restore(m gjson.Result, text bool) string {
 	case rec.LastText != rec.Text && rec.LastText == "":
 		p.Set("content", "null")
 	case rec.LastText != rec.Text:
-		p.Set("content", intercept.Quote(rec.LastText))
+		p.Set("content", strictjson.Quote(rec.LastText))
 	case !refers && rec.Last.Spoken != "" && rec.spokenBy(content):
-		p.Set("content", intercept.Quote(rec.Last.Spoken))
+		p.Set("content", strictjson.Quote(rec.Last.Spoken))
 	}
 	switch {
 	case refers && rec.Last.Audio != "":
@@ -257,7 +258,7 @@ func (rec *record) restore(m gjson.Result, text bool) string {
 // spokenBy reports whether a content is what the agent heard, in words.
 func (rec *record) spokenBy(content gjson.Result) bool {
 	spoken := strings.TrimSpace(rec.Spoken)
-	return spoken != "" && strings.TrimSpace(intercept.ContentText(content)) == spoken
+	return spoken != "" && strings.TrimSpace(strictjson.ContentText(content)) == spoken
 }
 
 // annotate puts the note of an edit before the result of the call.
@@ -267,7 +268,7 @@ func (s *splicer) annotate(m gjson.Result, key string) string {
 		return m.Raw
 	}
 	delete(s.notes, key)
-	if next, err := sjson.SetRaw(m.Raw, "content", intercept.Annotated(m.Get("content"), note)); err == nil {
+	if next, err := sjson.SetRaw(m.Raw, "content", strictjson.Annotated(m.Get("content"), note)); err == nil {
 		return next
 	}
 	return m.Raw

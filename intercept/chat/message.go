@@ -3,14 +3,14 @@ package chat
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 // utterance is the assistant message of one turn as its fragments have built it
 // so far, but for its calls.
 type utterance struct {
-	content intercept.Rope   // JSON string contents, still escaped
+	content strictjson.Rope  // JSON string contents, still escaped
 	parts   []item           // content that came as an array
 	list    string           // the same of a whole answer, as it stands there
 	extras  map[string]*said // other fields that have to come back, by name
@@ -51,7 +51,7 @@ func (u *utterance) add(field string, v gjson.Result) (kept int) {
 	case field == "content" && v.IsArray():
 		if u.content.Len() > 0 {
 			u.parts = mergeText(u.parts, []byte(u.content.String()))
-			u.content = intercept.Rope{}
+			u.content = strictjson.Rope{}
 		}
 		u.parts = mergeItems(u.parts, v)
 	case returns(field):
@@ -133,7 +133,7 @@ func (s *said) value() string {
 // written is what the message says to the user in text.
 func (u *utterance) written() string {
 	if content := u.contentValue(); content != "null" {
-		return intercept.ContentText(gjson.Parse(content))
+		return strictjson.ContentText(gjson.Parse(content))
 	}
 	return ""
 }
@@ -164,7 +164,7 @@ func (u *utterance) contentValue() string {
 func (u *utterance) message(calls []*call, id func(*call) string) string {
 	content := u.contentValue()
 	if content == "null" && u.voice.id == "" && u.voice.any() {
-		content = intercept.Quote(u.voice.text())
+		content = strictjson.Quote(u.voice.text())
 	}
 	var b strings.Builder
 	b.WriteString(`{"role":"assistant","content":` + content)
@@ -172,7 +172,7 @@ func (u *utterance) message(calls []*call, id func(*call) string) string {
 		b.WriteString(`,"audio":` + reference(u.voice.id))
 	}
 	for _, name := range u.order {
-		b.WriteString("," + intercept.Quote(name) + ":" + u.extras[name].value())
+		b.WriteString("," + strictjson.Quote(name) + ":" + u.extras[name].value())
 	}
 	b.WriteString(callFields(calls, id))
 	b.WriteString("}")
@@ -198,7 +198,7 @@ func callFields(calls []*call, id func(*call) string) string {
 // entry renders the call as an entry of tool_calls in a request, with all fields of
 // its own (thought signatures) that its fragments carried.
 func (c *call) entry(id string) string {
-	return c.render(`"id":`+intercept.Quote(id)+",", c.input(), c.own, c.inner)
+	return c.render(`"id":`+strictjson.Quote(id)+",", c.input(), c.own, c.inner)
 }
 
 // legacyObject renders the call as function_call in a request.
@@ -211,11 +211,11 @@ func (c *call) render(lead, arguments string, own, inner []string) string {
 	if c.kind == kindCustom {
 		body, input = "custom", "input"
 	}
-	named := `{"name":` + intercept.Quote(c.name) + `,` + intercept.Quote(input) + `:` + arguments + fieldList(inner) + "}"
+	named := `{"name":` + strictjson.Quote(c.name) + `,` + strictjson.Quote(input) + `:` + arguments + fieldList(inner) + "}"
 	if c.kind == kindLegacy {
 		return named
 	}
-	return "{" + lead + `"type":` + intercept.Quote(body) + `,` + intercept.Quote(body) + `:` + named + fieldList(own) + "}"
+	return "{" + lead + `"type":` + strictjson.Quote(body) + `,` + strictjson.Quote(body) + `:` + named + fieldList(own) + "}"
 }
 
 // fieldList renders fields, as raw name and value, behind others.
@@ -232,14 +232,14 @@ func (c *call) input() string {
 	if c.object && c.whole() {
 		return c.args.String()
 	}
-	return intercept.Quote(c.args.String())
+	return strictjson.Quote(c.args.String())
 }
 
 func (c *call) legacyResult(content string) string {
-	return `{"role":"function","name":` + intercept.Quote(c.name) + `,"content":` + intercept.Quote(content) + `}`
+	return `{"role":"function","name":` + strictjson.Quote(c.name) + `,"content":` + strictjson.Quote(content) + `}`
 }
 
 // toolResult renders the message that answers a call.
 func toolResult(id, content string) string {
-	return `{"role":"tool","tool_call_id":` + intercept.Quote(id) + `,"content":` + intercept.Quote(content) + `}`
+	return `{"role":"tool","tool_call_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(content) + `}`
 }

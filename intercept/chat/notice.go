@@ -5,6 +5,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Notice implements [intercept.Codec].
@@ -39,8 +40,8 @@ func (a *answer) closingNotice(l *outputChoice, end bool) []byte {
 		role = `"role":"assistant",`
 	}
 	l.role, l.finish = true, end
-	text := intercept.Paragraph(l.heard(), l.notice)
-	out := sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, l.index, role, intercept.Quote(text)))))
+	text := strictjson.Paragraph(l.heard(), l.notice)
+	out := sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, l.index, role, strictjson.Quote(text)))))
 	if end {
 		out = sse.AppendData(out, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":"stop"}]`, l.index))))
 	}

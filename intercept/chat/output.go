@@ -1,6 +1,9 @@
 package chat
 
-import "github.com/heldcall/heldcall/intercept"
+import (
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
 
 // outputChoice is one choice of the answer as the agent reads it. It begins with a choice
 // of the first upstream body; when all calls of that are denied, it goes on with
@@ -52,7 +55,7 @@ func (a *answer) assign(c *choice) error {
 func (l *outputChoice) continueWith(c *choice, whole bool) {
 	said := l.now.said()
 	if whole {
-		l.text += intercept.Paragraph(l.text, said.text())
+		l.text += strictjson.Paragraph(l.text, said.text())
 	} else {
 		l.text, l.spoken = l.heard(), l.allSpoken()
 	}
@@ -86,7 +89,7 @@ func (a *answer) output(index int) *outputChoice {
 
 // heard is all that the model has written in the output.
 func (l *outputChoice) heard() string {
-	return l.text + intercept.Paragraph(l.text, l.now.said().written())
+	return l.text + strictjson.Paragraph(l.text, l.now.said().written())
 }
 
 // allSpoken is all that the model has said in sound in the output.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -34,7 +35,7 @@ func fn(fields, name, args string) string {
 	if fields != "" {
 		fields += ","
 	}
-	return `{` + fields + `"type":"function","function":{"name":` + intercept.Quote(name) + `,"arguments":` + intercept.Quote(args) + `}}`
+	return `{` + fields + `"type":"function","function":{"name":` + strictjson.Quote(name) + `,"arguments":` + strictjson.Quote(args) + `}}`
 }
 
 // part is the fragment of a call that goes on.
@@ -42,7 +43,7 @@ func part(fields, args string) string {
 	if fields != "" {
 		fields += ","
 	}
-	return `{` + fields + `"function":{"arguments":` + intercept.Quote(args) + `}}`
+	return `{` + fields + `"function":{"arguments":` + strictjson.Quote(args) + `}}`
 }
 
 var end = finish + done

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -108,8 +109,8 @@ func (a *answer) saidIn(c *chunk) string {
 		at := a.speaksIn(d)
 		for _, t := range d.texts {
 			s := keptFields[t.field]
-			if t.place == at && s != nil && ((t.value.Type == gjson.String && s.Types&intercept.String != 0) || s.Fits(t.value)) {
-				list = append(list, intercept.Quote(t.field)+":"+t.value.Raw)
+			if t.place == at && s != nil && ((t.value.Type == gjson.String && s.Types&strictjson.String != 0) || s.Fits(t.value)) {
+				list = append(list, strictjson.Quote(t.field)+":"+t.value.Raw)
 			}
 		}
 		if list != nil {
@@ -142,7 +143,7 @@ func (a *answer) endIn(c *chunk) string {
 	var choices []string
 	for i := range c.choices {
 		if d := &c.choices[i]; d.finish != "" {
-			choices = append(choices, fmt.Sprintf(`{"index":%d,"delta":{},"finish_reason":%s}`, d.index, intercept.Quote(d.finish)))
+			choices = append(choices, fmt.Sprintf(`{"index":%d,"delta":{},"finish_reason":%s}`, d.index, strictjson.Quote(d.finish)))
 		}
 	}
 	if choices == nil && c.usage == "" {
@@ -169,8 +170,8 @@ func (e *edit) callEvents(d *choiceDelta, units []*intercept.Unit) (out []byte) 
 			continue
 		}
 		var added string
-		if added, call.half = intercept.CutHalf(call.half + d.calls[i].args); added != "" {
-			out = append(out, e.callEvent(c, call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, call.index, intercept.Quote(added)))...)
+		if added, call.half = strictjson.CutHalf(call.half + d.calls[i].args); added != "" {
+			out = append(out, e.callEvent(c, call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, call.index, strictjson.Quote(added)))...)
 		}
 	}
 	number, rendered := 0, c.rendered
@@ -219,9 +220,9 @@ func (c *call) canonical(number, arguments string) string {
 		lead = `"index":` + number + ","
 	}
 	if c.hasID {
-		lead += `"id":` + intercept.Quote(c.id) + ","
+		lead += `"id":` + strictjson.Quote(c.id) + ","
 	}
-	return c.render(lead, intercept.Quote(arguments), knownExtras(c.own), knownExtras(c.inner))
+	return c.render(lead, strictjson.Quote(arguments), knownExtras(c.own), knownExtras(c.inner))
 }
 
 // knownExtras are those of a call's fields that clients know.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -59,7 +60,7 @@ func (r *request) opening() (opening string) {
 		if m.Get("role").Str != "user" {
 			return true
 		}
-		opening = r.text("user") + "\n" + intercept.ContentText(m.Get("content"))
+		opening = r.text("user") + "\n" + strictjson.ContentText(m.Get("content"))
 		return false
 	})
 	return opening
@@ -68,7 +69,7 @@ func (r *request) opening() (opening string) {
 func (r *request) LastUser() (last string) {
 	r.messages().ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "user" {
-			last = intercept.ContentText(m.Get("content"))
+			last = strictjson.ContentText(m.Get("content"))
 		}
 		return true
 	})
@@ -81,7 +82,7 @@ func (r *request) Task() string {
 	r.messages().ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "user" {
 			n++
-			last = intercept.ContentText(m.Get("content"))
+			last = strictjson.ContentText(m.Get("content"))
 		}
 		return true
 	})

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -37,7 +38,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 // came.
 func (a *answer) revise(c *chunk, p *intercept.Plan) (intercept.Recast, error) {
 	before := a.noticesBefore(c)
-	e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: c.raw}, chunk: c}
+	e := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: c.raw}, chunk: c}
 	if err := e.run(); err != nil {
 		return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", err)
 	}
@@ -50,7 +51,7 @@ func (a *answer) revise(c *chunk, p *intercept.Plan) (intercept.Recast, error) {
 // edit is the work on one chunk.
 type edit struct {
 	*answer
-	intercept.Patch
+	strictjson.Patch
 	plan   *intercept.Plan
 	chunk  *chunk
 	hollow bool // nothing is left that the agent would read
@@ -135,8 +136,8 @@ func (e *edit) separate(path string, d *choiceDelta, l *outputChoice) {
 		if text.Type != gjson.String {
 			continue
 		}
-		if lead := intercept.Paragraph(l.text, text.Str); lead != text.Str {
-			e.Set(at, intercept.Quote(lead))
+		if lead := strictjson.Paragraph(l.text, text.Str); lead != text.Str {
+			e.Set(at, strictjson.Quote(lead))
 		}
 		l.separated = true
 	}
@@ -154,7 +155,7 @@ func (e *edit) usageSum() {
 	}
 	e.hollow = false
 	if len(e.priorUsage) > 0 {
-		e.Set("usage", string(intercept.AddUsage(e.priorUsage, []byte(e.chunk.usage))))
+		e.Set("usage", string(strictjson.AddUsage(e.priorUsage, []byte(e.chunk.usage))))
 	}
 }
 

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -14,7 +15,7 @@ type slots struct {
 }
 
 // Template implements [intercept.Codec].
-func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []intercept.Span) {
+func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []strictjson.Span) {
 	chunks, units := a.batch.chunks, p.Units()
 	if len(chunks) != 1 || len(chunks[0].choices) != 1 || chunks[0].failed || chunks[0].usage != "" || a.continuing != nil {
 		return t, nil
@@ -33,7 +34,7 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []inte
 			return t, nil
 		}
 		t.Call, t.Overtakes = units[0], false
-		return t, []intercept.Span{intercept.Inner(args)}
+		return t, []strictjson.Span{strictjson.Inner(args)}
 	case len(units) == 0:
 		return t, s.texts(d, payload)
 	}
@@ -42,18 +43,18 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []inte
 
 // texts finds the strings of a delta that carry text, and the random padding that
 // OpenAI puts beside them.
-func (s *slots) texts(d *choiceDelta, payload []byte) (spans []intercept.Span) {
+func (s *slots) texts(d *choiceDelta, payload []byte) (spans []strictjson.Span) {
 	for _, t := range d.texts {
 		switch {
 		case t.place != inDelta:
 			return nil
 		case t.value.Type == gjson.String:
 			s.fields = append(s.fields, t.field)
-			spans = append(spans, intercept.Inner(t.value))
+			spans = append(spans, strictjson.Inner(t.value))
 		case t.field == "audio" && onlySound(t.value):
 			t.value.ForEach(func(k, v gjson.Result) bool {
 				s.fields = append(s.fields, map[string]string{"transcript": spokenField}[k.Str])
-				spans = append(spans, intercept.Inner(v))
+				spans = append(spans, strictjson.Inner(v))
 				return true
 			})
 		default:
@@ -61,7 +62,7 @@ func (s *slots) texts(d *choiceDelta, payload []byte) (spans []intercept.Span) {
 		}
 	}
 	if pad := gjson.GetBytes(payload, "obfuscation"); pad.Type == gjson.String && len(spans) > 0 {
-		if span := intercept.Inner(pad); span.Start > spans[len(spans)-1].End {
+		if span := strictjson.Inner(pad); span.Start > spans[len(spans)-1].End {
 			s.fields = append(s.fields, "")
 			spans = append(spans, span)
 		}
@@ -87,7 +88,7 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 			return "", 0, false
 		}
 		before := c.args.Len()
-		intercept.Unquote(&c.args.Builder, texts[0])
+		strictjson.Unquote(&c.args.Builder, texts[0])
 		return c.args.Builder.String()[before:], 0, true
 	case held && (s.choice.textHeld || !s.words):
 		return "", 0, false

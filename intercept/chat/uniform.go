@@ -3,8 +3,8 @@ package chat
 import (
 	"bytes"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -15,22 +15,22 @@ import (
 
 // schema and fields abbreviate the tables below.
 type (
-	schema = intercept.Schema
-	fields = map[string]*intercept.Schema
+	schema = strictjson.Schema
+	fields = map[string]*strictjson.Schema
 )
 
 var (
-	aText       = &schema{Types: intercept.String}
-	aTextOrNull = &schema{Types: intercept.String | intercept.Null}
-	aNumber     = &schema{Types: intercept.Number}
-	aCount      = &schema{Types: intercept.Number | intercept.Null}
-	aNull       = &schema{Types: intercept.Null}
-	anyObject   = &schema{Types: intercept.Object | intercept.Null, Open: true}
-	anyArray    = &schema{Types: intercept.Array | intercept.Null, Open: true}
-	anyScalar   = &schema{Types: intercept.Null | intercept.Number | intercept.String}
-	noItems     = &schema{Types: intercept.Array | intercept.Null}
-	signed      = &schema{Types: intercept.Object | intercept.Null, Fields: fields{"google": {Types: intercept.Object | intercept.Null, Fields: fields{
-		"thought_signature": aTextOrNull, "thought": {Types: intercept.Bool | intercept.Null},
+	aText       = &schema{Types: strictjson.String}
+	aTextOrNull = &schema{Types: strictjson.String | strictjson.Null}
+	aNumber     = &schema{Types: strictjson.Number}
+	aCount      = &schema{Types: strictjson.Number | strictjson.Null}
+	aNull       = &schema{Types: strictjson.Null}
+	anyObject   = &schema{Types: strictjson.Object | strictjson.Null, Open: true}
+	anyArray    = &schema{Types: strictjson.Array | strictjson.Null, Open: true}
+	anyScalar   = &schema{Types: strictjson.Null | strictjson.Number | strictjson.String}
+	noItems     = &schema{Types: strictjson.Array | strictjson.Null}
+	signed      = &schema{Types: strictjson.Object | strictjson.Null, Fields: fields{"google": {Types: strictjson.Object | strictjson.Null, Fields: fields{
+		"thought_signature": aTextOrNull, "thought": {Types: strictjson.Bool | strictjson.Null},
 	}}}}
 )
 
@@ -61,21 +61,21 @@ var callSchemas = [...]callSchema{
 	kindFunction: entrySchemas("function", "arguments"),
 	kindCustom:   entrySchemas("custom", "input"),
 	kindLegacy: {
-		opening: &schema{Types: intercept.Object, Fields: fields{"name": aText, "arguments": aTextOrNull}, Required: []string{"name"}},
-		more:    &schema{Types: intercept.Object, Fields: fields{"name": aTextOrNull, "arguments": aTextOrNull}},
-		whole:   &schema{Types: intercept.Object, Fields: fields{"name": aText, "arguments": aText}, Required: []string{"name", "arguments"}},
+		opening: &schema{Types: strictjson.Object, Fields: fields{"name": aText, "arguments": aTextOrNull}, Required: []string{"name"}},
+		more:    &schema{Types: strictjson.Object, Fields: fields{"name": aTextOrNull, "arguments": aTextOrNull}},
+		whole:   &schema{Types: strictjson.Object, Fields: fields{"name": aText, "arguments": aText}, Required: []string{"name", "arguments"}},
 	},
 }
 
 func entrySchemas(body, input string) callSchema {
-	tag := &schema{Types: intercept.String, Values: []string{body}}
-	opening := &schema{Types: intercept.Object, Fields: with(fields{"name": aText, input: aTextOrNull}, callExtras), Required: []string{"name"}}
-	more := &schema{Types: intercept.Object, Fields: with(fields{"name": aTextOrNull, input: aTextOrNull}, callExtras)}
-	whole := &schema{Types: intercept.Object, Fields: with(fields{"name": aText, input: aText}, callExtras), Required: []string{"name", input}}
+	tag := &schema{Types: strictjson.String, Values: []string{body}}
+	opening := &schema{Types: strictjson.Object, Fields: with(fields{"name": aText, input: aTextOrNull}, callExtras), Required: []string{"name"}}
+	more := &schema{Types: strictjson.Object, Fields: with(fields{"name": aTextOrNull, input: aTextOrNull}, callExtras)}
+	whole := &schema{Types: strictjson.Object, Fields: with(fields{"name": aText, input: aText}, callExtras), Required: []string{"name", input}}
 	return callSchema{
-		opening: &schema{Types: intercept.Object, Fields: with(fields{"index": aNumber, "id": aText, "type": tag, body: opening}, callExtras), Required: []string{"index", body}},
-		more:    &schema{Types: intercept.Object, Fields: with(fields{"index": aNumber, "id": aTextOrNull, "type": {Types: intercept.String | intercept.Null, Values: tag.Values}, body: more}, callExtras), Required: []string{"index", body}},
-		whole:   &schema{Types: intercept.Object, Fields: with(fields{"index": aNumber, "id": aText, "type": tag, body: whole}, callExtras), Required: []string{body}},
+		opening: &schema{Types: strictjson.Object, Fields: with(fields{"index": aNumber, "id": aText, "type": tag, body: opening}, callExtras), Required: []string{"index", body}},
+		more:    &schema{Types: strictjson.Object, Fields: with(fields{"index": aNumber, "id": aTextOrNull, "type": {Types: strictjson.String | strictjson.Null, Values: tag.Values}, body: more}, callExtras), Required: []string{"index", body}},
+		whole:   &schema{Types: strictjson.Object, Fields: with(fields{"index": aNumber, "id": aText, "type": tag, body: whole}, callExtras), Required: []string{body}},
 	}
 }
 
@@ -92,30 +92,30 @@ var saidFields = fields{
 // keptFields are the fields that heldcall keeps of an event when it takes a call out
 // of it. They are more than [saidFields]: what some clients do not read costs them no call.
 var keptFields = with(saidFields, fields{
-	"content":     {Types: intercept.String | intercept.Array, Open: true},
-	"audio":       {Types: intercept.Object, Open: true},
-	"annotations": {Types: intercept.Array, Open: true},
-	"images":      {Types: intercept.Array, Open: true},
+	"content":     {Types: strictjson.String | strictjson.Array, Open: true},
+	"audio":       {Types: strictjson.Object, Open: true},
+	"annotations": {Types: strictjson.Array, Open: true},
+	"images":      {Types: strictjson.Array, Open: true},
 })
 
 // eventSchema is the schema of an event that carries a part of a call. The entries
 // of tool_calls and function_call have schemas of their own.
 var eventSchema = &schema{
-	Types: intercept.Object, Required: []string{"choices"},
+	Types: strictjson.Object, Required: []string{"choices"},
 	Fields: fields{
-		"id": aText, "object": {Types: intercept.String, Values: []string{chunkObject}}, "created": aNumber, "model": aText,
+		"id": aText, "object": {Types: strictjson.String, Values: []string{chunkObject}}, "created": aNumber, "model": aText,
 		"system_fingerprint": aTextOrNull, "service_tier": aTextOrNull, "provider": aTextOrNull,
 		"obfuscation": aTextOrNull, "p": aTextOrNull,
 		"usage": usageSchema, "x_groq": anyObject, "timings": anyObject, "nvext": anyObject, "perf_metrics": anyObject,
 		"prompt_filter_results": anyArray, "citations": anyArray, "search_results": anyArray, "prompt_token_ids": anyArray,
-		"choices": {Types: intercept.Array, Items: &schema{
-			Types: intercept.Object, Required: []string{"index", "delta"},
+		"choices": {Types: strictjson.Array, Items: &schema{
+			Types: strictjson.Object, Required: []string{"index", "delta"},
 			Fields: fields{
 				"index": aNumber, "finish_reason": aTextOrNull, "native_finish_reason": aTextOrNull, "logprobs": logprobsSchema,
 				"stop_reason": anyScalar, "matched_stop": anyScalar, "token_ids": anyArray,
 				"content_filter_results": anyObject, "content_filter_result": anyObject, "content_filter_offsets": anyObject,
-				"delta": {Types: intercept.Object, Fields: with(saidFields, fields{
-					"role":       {Types: intercept.String | intercept.Null, Values: []string{"assistant"}},
+				"delta": {Types: strictjson.Object, Fields: with(saidFields, fields{
+					"role":       {Types: strictjson.String | strictjson.Null, Values: []string{"assistant"}},
 					"tool_calls": anyArray, "function_call": anyObject,
 					"annotations": noItems, "audio": aNull, "images": noItems,
 				})},
@@ -124,27 +124,27 @@ var eventSchema = &schema{
 	},
 }
 
-var logprobsSchema = &schema{Types: intercept.Object | intercept.Null, Fields: fields{"content": tokensSchema, "refusal": tokensSchema}}
+var logprobsSchema = &schema{Types: strictjson.Object | strictjson.Null, Fields: fields{"content": tokensSchema, "refusal": tokensSchema}}
 
-var tokensSchema = &schema{Types: intercept.Array | intercept.Null, Items: &schema{
-	Types: intercept.Object, Required: []string{"token", "logprob", "top_logprobs"},
+var tokensSchema = &schema{Types: strictjson.Array | strictjson.Null, Items: &schema{
+	Types: strictjson.Object, Required: []string{"token", "logprob", "top_logprobs"},
 	Fields: fields{
 		"token": aText, "logprob": aNumber, "bytes": anyArray,
-		"top_logprobs": {Types: intercept.Array, Items: &schema{
-			Types: intercept.Object, Fields: fields{"token": aText, "logprob": aNumber, "bytes": anyArray}, Required: []string{"token", "logprob"},
+		"top_logprobs": {Types: strictjson.Array, Items: &schema{
+			Types: strictjson.Object, Fields: fields{"token": aText, "logprob": aNumber, "bytes": anyArray}, Required: []string{"token", "logprob"},
 		}},
 	},
 }}
 
-var usageSchema = &schema{Types: intercept.Object | intercept.Null, Fields: fields{
+var usageSchema = &schema{Types: strictjson.Object | strictjson.Null, Fields: fields{
 	"prompt_tokens": aCount, "completion_tokens": aCount, "total_tokens": aCount, "reasoning_tokens": aCount, "cached_tokens": aCount,
 	"num_cached_tokens": aCount, "num_sources_used": aCount, "prompt_cache_hit_tokens": aCount, "prompt_cache_miss_tokens": aCount,
 	"queue_time": aCount, "prompt_time": aCount, "completion_time": aCount, "total_time": aCount,
-	"service_tier": aTextOrNull, "cost": aCount, "is_byok": {Types: intercept.Bool},
+	"service_tier": aTextOrNull, "cost": aCount, "is_byok": {Types: strictjson.Bool},
 	"prompt_tokens_details": tokenDetails, "completion_tokens_details": tokenDetails,
 }}
 
-var tokenDetails = &schema{Types: intercept.Object | intercept.Null, Fields: fields{
+var tokenDetails = &schema{Types: strictjson.Object | strictjson.Null, Fields: fields{
 	"cached_tokens": aCount, "cache_write_tokens": aCount, "audio_tokens": aCount, "text_tokens": aCount, "image_tokens": aCount, "video_tokens": aCount,
 	"reasoning_tokens": aCount, "accepted_prediction_tokens": aCount, "rejected_prediction_tokens": aCount,
 }}

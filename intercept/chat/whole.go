@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -13,7 +14,7 @@ import (
 // ReadWhole implements [intercept.Codec].
 func (a *answer) ReadWhole(p *intercept.Part) error {
 	a.whole = true
-	if a.continuing == nil && !intercept.NamesCall(p.Bytes) {
+	if a.continuing == nil && !strictjson.NamesCall(p.Bytes) {
 		return nil
 	}
 	c, err := decodeWhole(string(p.Bytes))
@@ -41,12 +42,12 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 // Harmless implements [intercept.Dialect]. An error body passes unless it could
 // be an answer with calls; the words of an error message alone do not stop it.
 func (Dialect) Harmless(body []byte) bool {
-	if !intercept.MayHoldCall(body) {
+	if !strictjson.MayHoldCall(body) {
 		return true
 	}
 	lower := bytes.ToLower(body)
 	couldAnswer := bytes.Contains(lower, []byte("choices")) || bytes.Contains(lower, []byte(`\u00`))
-	if intercept.Strict(body) != nil {
+	if strictjson.Strict(body) != nil {
 		return !couldAnswer
 	}
 	c, err := decodeWhole(string(body))
@@ -96,7 +97,7 @@ func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: body}, chunk: c}
+	e := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: body}, chunk: c}
 	for position, l := range a.outputs {
 		d := &c.choices[position]
 		path := fmt.Sprintf("choices.%d.", position)
@@ -109,7 +110,7 @@ func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
 		e.wholeThought(path+"message.", l)
 	}
 	if len(a.priorUsage) > 0 {
-		e.Set("usage", string(intercept.AddUsage(a.priorUsage, []byte(a.usage))))
+		e.Set("usage", string(strictjson.AddUsage(a.priorUsage, []byte(a.usage))))
 	}
 	return []byte(e.JSON), e.Err
 }
@@ -152,17 +153,17 @@ func (e *edit) wholeText(path string, l *outputChoice) {
 	heard := l.heard()
 	content := gjson.Get(e.JSON, path+"content")
 	if !content.IsArray() {
-		e.Set(path+"content", intercept.Quote(heard+intercept.Paragraph(heard, l.notice)))
+		e.Set(path+"content", strictjson.Quote(heard+strictjson.Paragraph(heard, l.notice)))
 		return
 	}
 	if at := firstText(content); at >= 0 {
 		own := content.Get(strconv.Itoa(at) + ".text").String()
-		e.Set(path+"content."+strconv.Itoa(at)+".text", intercept.Quote(l.text+intercept.Paragraph(l.text, own)))
+		e.Set(path+"content."+strconv.Itoa(at)+".text", strictjson.Quote(l.text+strictjson.Paragraph(l.text, own)))
 	} else if l.text != "" {
 		e.Set(path+"content.-1", textPart(l.text))
 	}
 	if l.notice != "" {
-		e.Set(path+"content.-1", textPart(intercept.Paragraph(heard, l.notice)))
+		e.Set(path+"content.-1", textPart(strictjson.Paragraph(heard, l.notice)))
 	}
 }
 
@@ -181,4 +182,4 @@ func firstText(content gjson.Result) int {
 	return at
 }
 
-func textPart(text string) string { return `{"type":"text","text":` + intercept.Quote(text) + `}` }
+func textPart(text string) string { return `{"type":"text","text":` + strictjson.Quote(text) + `}` }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -132,7 +133,7 @@ func (a *answer) think(c *choice, p *intercept.Plan) {
 		if !joins(name, value) {
 			continue
 		}
-		e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: `{"v":` + value.Raw + "}"}}
+		e := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: `{"v":` + value.Raw + "}"}}
 		if name == detailsField {
 			e.unname("v", value, c)
 		}
@@ -161,7 +162,7 @@ func (e *edit) wholeThought(path string, l *outputChoice) {
 		own := gjson.Get(e.JSON, path+l.thought[i].Name)
 		switch {
 		case before.Type == gjson.String && own.Type == gjson.String:
-			e.Set(path+l.thought[i].Name, intercept.Quote(before.Str+intercept.Paragraph(before.Str, own.Str)))
+			e.Set(path+l.thought[i].Name, strictjson.Quote(before.Str+strictjson.Paragraph(before.Str, own.Str)))
 		case before.IsArray() && own.IsArray():
 			e.Set(path+l.thought[i].Name, joinLists(before.Raw, own.Raw))
 		case own.Type == gjson.Null:
@@ -177,5 +178,5 @@ func joinLists(first, second string) string {
 		items = append(items, item.Raw)
 		return true
 	})
-	return string(intercept.AppendItems([]byte(first), items...))
+	return string(strictjson.AppendItems([]byte(first), items...))
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -40,7 +40,7 @@ func (d *decoder) block(o *opening, v gjson.Result) bool {
 	case kind == "server_tool_use" || kind == "mcp_tool_use":
 		o.name = v.Get("name").String()
 		return d.hosted(o, v)
-	case intercept.NamedInput(v):
+	case strictjson.NamedInput(v):
 		return d.Refuse("a block of another type has a name and an input")
 	case results[kind]:
 		return d.hosted(o, v)
@@ -181,7 +181,7 @@ func holdsCall(v gjson.Result, named bool, depth int) (found bool) {
 	if !v.IsArray() && !v.IsObject() {
 		return false
 	}
-	if depth == maxDepth || named && intercept.NamedInput(v) {
+	if depth == maxDepth || named && strictjson.NamedInput(v) {
 		return true
 	}
 	v.ForEach(func(k, item gjson.Result) bool {
@@ -224,7 +224,7 @@ var deltaFields = map[string]string{
 }
 
 func (d *decoder) delta(into *delta, v gjson.Result) bool {
-	if !v.IsObject() || intercept.NamedInput(v) {
+	if !v.IsObject() || strictjson.NamedInput(v) {
 		return d.Refuse("a delta is not an object, or is a call itself")
 	}
 	t := v.Get("type")

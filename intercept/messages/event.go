@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -164,7 +165,7 @@ func (d *decoder) complete(root gjson.Result) bool {
 			return d.Refuse("an event looks like a call of another API")
 		}
 	}
-	if intercept.NamedInput(root) {
+	if strictjson.NamedInput(root) {
 		return d.Refuse("an event is a call itself")
 	}
 	return true
@@ -188,7 +189,7 @@ func decodeWhole(payload string) (*message, error) {
 
 // message reads a message: a whole answer, or the start of a streamed one.
 func (d *decoder) message(m *message, v gjson.Result) bool {
-	if !v.IsObject() || intercept.NamedInput(v) {
+	if !v.IsObject() || strictjson.NamedInput(v) {
 		return d.Refuse("a message is not an object, or is a call itself")
 	}
 	m.object = true
@@ -228,7 +229,7 @@ func (d *decoder) content(m *message, v gjson.Result) bool {
 
 // ending reads what the last event of a stream says of the message.
 func (d *decoder) ending(m *message, v gjson.Result) bool {
-	if !v.IsObject() || intercept.NamedInput(v) {
+	if !v.IsObject() || strictjson.NamedInput(v) {
 		return d.Refuse("the end of a message is not an object, or is a call itself")
 	}
 	v.ForEach(func(k, v gjson.Result) bool { return d.end(m, k.Str, v) })

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Dialect implements [intercept.Dialect].
@@ -76,7 +77,7 @@ func (Dialect) Error(e *intercept.Error) []byte { return errorBody(e) }
 
 func errorBody(e *intercept.Error) []byte {
 	return fmt.Appendf(nil, `{"type":"error","error":{"type":%s,"message":%s,"code":%s}}`,
-		intercept.Quote(errorType(e.Code)), intercept.Quote("heldcall: "+e.Reason), intercept.Quote(string(e.Code)))
+		strictjson.Quote(errorType(e.Code)), strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(string(e.Code)))
 }
 
 // errorType is the type that clients know. It is never overloaded_error, which
@@ -97,7 +98,7 @@ func errorType(code intercept.Code) string {
 func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (request intercept.Envelope, answer []byte) {
 	request = intercept.Envelope{Method: route.Method, Path: route.Path, Body: fmt.Appendf(nil, `{"model":"canary","max_tokens":1,"stream":%t,"messages":[{"role":"user","content":"canary"}]}`, streamed)}
 	const message = `{"id":"canary","type":"message","role":"assistant","model":"canary","content":[%s],"stop_reason":%s,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`
-	call := fmt.Sprintf(`{"type":"tool_use","id":"toolu_canary","name":%s,"input":{}}`, intercept.Quote(tool))
+	call := fmt.Sprintf(`{"type":"tool_use","id":"toolu_canary","name":%s,"input":{}}`, strictjson.Quote(tool))
 	if !streamed {
 		return request, fmt.Appendf(nil, message, call, `"tool_use"`)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -53,7 +54,7 @@ func (r *request) session() string {
 	if at := strings.LastIndex(user, sessionMark); at >= 0 {
 		return user[at+len(sessionMark):]
 	}
-	if intercept.Strict([]byte(user)) == nil {
+	if strictjson.Strict([]byte(user)) == nil {
 		return gjson.Get(user, "session_id").String()
 	}
 	return ""
@@ -68,7 +69,7 @@ func (r *request) opening() (opening string) {
 		if m.Get("role").Str != "user" {
 			return true
 		}
-		opening = r.value("metadata").Get("user_id").String() + "\n" + intercept.ContentText(m.Get("content"))
+		opening = r.value("metadata").Get("user_id").String() + "\n" + strictjson.ContentText(m.Get("content"))
 		return false
 	})
 	return opening

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -58,12 +59,12 @@ func (s *splicer) sameServer(g *MCPApproval) bool {
 const ApprovedBefore = "This call was approved once already, for an earlier request in which it could run. It is not approved a second time. If it is still needed, ask for it again."
 
 func refusal(id, reason string) string {
-	return `{"type":"mcp_approval_response","approval_request_id":` + intercept.Quote(id) + `,"approve":false,"reason":` + intercept.Quote(reason) + "}"
+	return `{"type":"mcp_approval_response","approval_request_id":` + strictjson.Quote(id) + `,"approve":false,"reason":` + strictjson.Quote(reason) + "}"
 }
 
 // spending is the use of an approval, with the record that it was used.
 func spending(key string) intercept.Spending {
-	return intercept.Spending{ID: key, Record: []byte(`{"spent":` + intercept.Quote(key) + "}")}
+	return intercept.Spending{ID: key, Record: []byte(`{"spent":` + strictjson.Quote(key) + "}")}
 }
 
 // ran reports whether the agent repeats the call that was approved, and that the

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -219,17 +220,17 @@ func (r *Request) RequireApproval() (changed int) {
 	if len(r.approves) > 0 {
 		return 0
 	}
-	var at []intercept.Span
+	var at []strictjson.Span
 	for _, o := range r.Offered() {
 		if o.unread {
 			return 0
 		}
 		if o.IsType("mcp") && o.asksNever() {
 			v := o.Get("require_approval")
-			at = append(at, intercept.Span{Start: o.from + v.Index, End: o.from + v.Index + len(v.Raw)})
+			at = append(at, strictjson.Span{Start: o.from + v.Index, End: o.from + v.Index + len(v.Raw)})
 		}
 	}
-	slices.SortFunc(at, func(a, b intercept.Span) int { return a.Start - b.Start })
+	slices.SortFunc(at, func(a, b strictjson.Span) int { return a.Start - b.Start })
 	var body []byte
 	end := 0 // how far of the body has been written
 	for _, span := range at {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -167,7 +168,7 @@ func (r *Request) Opening() string {
 		if item.Get("role").Str != "user" {
 			return true
 		}
-		first = r.Text("user") + "\n" + intercept.ContentText(item.Get("content"))
+		first = r.Text("user") + "\n" + strictjson.ContentText(item.Get("content"))
 		return false
 	})
 	return first
@@ -206,7 +207,7 @@ func (r *Request) users() (n int, last string) {
 	for _, item := range r.items() {
 		if item.Get("role").Str == "user" {
 			n++
-			last = intercept.ContentText(item.Get("content"))
+			last = strictjson.ContentText(item.Get("content"))
 		}
 	}
 	return n, last
@@ -235,7 +236,7 @@ func (r *Request) Ending() string {
 // fingerprint identifies an item of a history by what it says.
 func fingerprint(item gjson.Result) string {
 	if role := item.Get("role").Str; role != "" {
-		return intercept.Fingerprint(role, intercept.ContentText(item.Get("content")))
+		return intercept.Fingerprint(role, strictjson.ContentText(item.Get("content")))
 	}
 	return intercept.Fingerprint(item.Get("type").Str, item.Get("call_id").Str, item.Get("output").Raw)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -29,9 +30,9 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 	if len(s.placed) == 0 {
 		return 0
 	}
-	body, err := intercept.SetField(r.envelope.Body, "input", items)
+	body, err := strictjson.SetField(r.envelope.Body, "input", items)
 	if err == nil && s.alias != "" {
-		body, err = intercept.SetField(body, "previous_response_id", []byte(intercept.Quote(s.goesOn)))
+		body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(s.goesOn)))
 	}
 	if err != nil || r.rewrite(body) != nil {
 		return 0
@@ -223,7 +224,7 @@ func (s *splicer) render() []byte {
 		out = append(out, strings.Join(texts, ",")...)
 	}
 	if len(items) == 0 {
-		return intercept.AppendItems(raw, s.before...)
+		return strictjson.AppendItems(raw, s.before...)
 	}
 	return append(out, raw[at:]...)
 }

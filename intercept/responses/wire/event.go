@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -188,7 +189,7 @@ func SpeaksOfCalls(typ string) bool {
 type decoder struct {
 	intercept.Reading
 	event *Event
-	named intercept.Named
+	named strictjson.Named
 }
 
 // eventFields are the names that have a meaning in an event.
@@ -278,7 +279,7 @@ var objectFields = []string{"id", "object", "created_at", "status", "error", "ou
 // a call, unless it is an item that is one.
 func ReadObject(d *intercept.Reading, v gjson.Result) *Object {
 	o := &Object{Raw: v.Raw}
-	var named intercept.Named
+	var named strictjson.Named
 	v.ForEach(func(k, v gjson.Result) bool {
 		named.Note(k.Str, v)
 		return o.field(d, k.Str, v)

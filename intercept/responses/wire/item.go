@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -86,7 +87,7 @@ func ReadEntry(d *intercept.Reading, v gjson.Result) *Entry {
 		d.Refuse("an output item has no type")
 		return e
 	}
-	quiet := !intercept.NamesCall(v.Raw) // then nothing in it is suspect
+	quiet := !strictjson.NamesCall(v.Raw) // then nothing in it is suspect
 	v.ForEach(func(k, v gjson.Result) bool { return e.note(d, k.Str, v, quiet) })
 	if passive[e.Type] && !quiet && callsWithin(v, 0) {
 		d.Refuse("an output item that is no call has one in it")
@@ -127,7 +128,7 @@ func (e *Entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 		return true
 	case "content":
 	default:
-		if intercept.Misspelt(key, entryFields...) {
+		if strictjson.Misspelt(key, entryFields...) {
 			return d.Refuse("a known field of an output item is spelt in another letter case")
 		}
 		return quiet || passive[e.Type] && !spoken[e.Type] || d.Unknown(key, v)
@@ -220,7 +221,7 @@ func (e *Entry) Unknown() bool { return Forms[e.Type] == nil && !passive[e.Type]
 // in a value that is none itself: one of a known type, or one that has the id of a
 // call and an input.
 func callsWithin(v gjson.Result, depth int) (found bool) {
-	if !v.IsArray() && !v.IsObject() || depth == 0 && !intercept.NamesCall(v.Raw) {
+	if !v.IsArray() && !v.IsObject() || depth == 0 && !strictjson.NamesCall(v.Raw) {
 		return false
 	}
 	if depth > maxDepth {
@@ -251,7 +252,7 @@ func (e *Entry) Message() string {
 	if e.Type != "message" {
 		return ""
 	}
-	return intercept.ContentText(e.Field("content"))
+	return strictjson.ContentText(e.Field("content"))
 }
 
 // Input is the input of a call as its reviewer and policy see it, and whether it
@@ -290,7 +291,7 @@ func (e *Entry) actions(one gjson.Result) (input string, plain bool) {
 	if filled(one) && !one.IsObject() || filled(list) && !list.IsArray() {
 		return e.Raw, false
 	}
-	p := intercept.Patch{JSON: "{}"}
+	p := strictjson.Patch{JSON: "{}"}
 	if one.IsObject() {
 		p.JSON = one.Raw
 	}
@@ -307,13 +308,13 @@ const SafetyChecks = "pending_safety_checks"
 
 // WithInput is the entry with another input, which [form.takes].
 func (e *Entry) WithInput(f *Form, input string) string {
-	p := intercept.Patch{JSON: e.Raw}
+	p := strictjson.Patch{JSON: e.Raw}
 	for _, key := range e.Beside {
 		p.Delete(gjson.Escape(key))
 	}
-	switch strict := intercept.Strict([]byte(input)) == nil; {
+	switch strict := strictjson.Strict([]byte(input)) == nil; {
 	case f.Text && (e.Field(f.Field).Type != gjson.JSON || !strict):
-		p.Set(f.Field, intercept.Quote(input))
+		p.Set(f.Field, strictjson.Quote(input))
 	case !strict: // it never came
 	case f.Type == "computer_call":
 		e.setActions(&p, gjson.Parse(input))
@@ -328,10 +329,10 @@ func (e *Entry) WithInput(f *Form, input string) string {
 
 // Takes reports whether a call of the form can have a text as its input.
 func (f *Form) Takes(input string) bool {
-	return !f.Fixed && (f.Text || intercept.Strict([]byte(input)) == nil && gjson.Parse(input).IsObject())
+	return !f.Fixed && (f.Text || strictjson.Strict([]byte(input)) == nil && gjson.Parse(input).IsObject())
 }
 
-func (e *Entry) setActions(p *intercept.Patch, input gjson.Result) {
+func (e *Entry) setActions(p *strictjson.Patch, input gjson.Result) {
 	if _, plain := e.actions(e.Field("action")); !plain {
 		p.Delete("action")
 		p.Delete("actions")
@@ -340,7 +341,7 @@ func (e *Entry) setActions(p *intercept.Patch, input gjson.Result) {
 		p.Set("actions", list.Raw)
 		return
 	}
-	one := intercept.Patch{JSON: input.Raw}
+	one := strictjson.Patch{JSON: input.Raw}
 	one.Delete(SafetyChecks)
 	p.Set("action", one.JSON)
 }
