@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -116,7 +117,7 @@ func TestDeniedIsContinued(t *testing.T) {
 			t.Fatal("nothing is remembered")
 		}
 		follow := `{"model":"m","messages":[{"role":"user","content":"hi"}, {"role":"assistant","content":"Let me look.\n\nVery well."}, {"role":"user","content":"next"}]}`
-		r, err := parseRequest(asked(follow))
+		r, err := history.ParseRequest(asked(follow))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 	follow := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_b","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
-	r, err := parseRequest(asked(follow))
+	r, err := history.ParseRequest(asked(follow))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 	follow := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"pwd\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":"/tmp"}]}`
-	r, err := parseRequest(asked(follow))
+	r, err := history.ParseRequest(asked(follow))
 	if err != nil {
 		t.Fatal(err)
 	}

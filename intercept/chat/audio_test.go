@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
@@ -90,7 +91,7 @@ func TestSoundGoesOn(t *testing.T) {
 		// The id of a sound expires; an agent that goes on in words is not brought back to it.
 		{"by its words", `"content":"Let me look.Very well."`, `"content":"Let me look."`, `"content":"Very well."`},
 	} {
-		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant",` + tt.echo + `}]}`))
+		r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant",` + tt.echo + `}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

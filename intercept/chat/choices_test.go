@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -125,7 +126,7 @@ func TestBothChoicesGoOn(t *testing.T) {
 		{"One.\n\nWell.", strings.TrimSuffix(toldOf("One.", "a", "x"), "]") + `,{"role":"assistant","content":"Well."}]`},
 		{"Two.\n\nFine.", strings.TrimSuffix(toldOf("Two.", "b", "y"), "]") + `,{"role":"assistant","content":"Fine."}]`},
 	} {
-		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(tt.echo) + `}]}`))
+		r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(tt.echo) + `}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -35,7 +37,7 @@ func (a *answer) told(c *choice) []string {
 	messages := []string{c.said().message(c.calls(), id)}
 	var legacy []string // behind the others: role tool has to follow the calls at once
 	for _, call := range c.calls() {
-		if call.kind == kindLegacy {
+		if call.kind == wire.KindLegacy {
 			legacy = append(legacy, call.legacyResult(call.ruling().Told))
 			continue
 		}
@@ -97,7 +99,7 @@ func (a *answer) remember(c *choice, p *intercept.Plan) error {
 	if rec == nil {
 		return nil
 	}
-	raw, err := rec.encode()
+	raw, err := rec.Encode()
 	if err != nil {
 		return fmt.Errorf("describe a hidden turn: %w", err)
 	}
@@ -105,9 +107,9 @@ func (a *answer) remember(c *choice, p *intercept.Plan) error {
 	return nil
 }
 
-func (a *answer) record(c *choice, p *intercept.Plan) *record {
+func (a *answer) record(c *choice, p *intercept.Plan) *history.Record {
 	l := c.output
-	rec := &record{Seen: intercept.Seen{Turn: a.limits.TurnID, Before: a.req.ending(), Opening: intercept.Opening(a.req.opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
+	rec := &history.Record{Seen: intercept.Seen{Turn: a.limits.TurnID, Before: a.req.Ending(), Opening: intercept.Opening(a.req.Opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
 	rec.Turns, rec.Speech = append(rec.Turns, l.hidden...), append(rec.Speech, l.speech...)
 	rec.Last = lastOf(c.said(), l.named)
 	id := a.identify(c)
@@ -115,7 +117,7 @@ func (a *answer) record(c *choice, p *intercept.Plan) *record {
 	for _, call := range c.calls() {
 		if !p.Reaches(&call.Unit) {
 			changed = true
-			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), call.ruling().Told)})
+			rec.LastCalls = append(rec.LastCalls, history.LastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), call.ruling().Told)})
 			continue
 		}
 		seen := intercept.NewSeenCall(call.id, call.name, call.args.String())
@@ -124,7 +126,7 @@ func (a *answer) record(c *choice, p *intercept.Plan) *record {
 			seen = intercept.NewSeenCall(call.id, call.name, r.Arguments)
 			seen.Note = r.Told
 		}
-		rec.LastCalls = append(rec.LastCalls, lastCall{Seen: len(rec.Calls)})
+		rec.LastCalls = append(rec.LastCalls, history.LastCall{Seen: len(rec.Calls)})
 		rec.Calls = append(rec.Calls, seen)
 	}
 	if !changed {
@@ -144,7 +146,7 @@ func (a *answer) record(c *choice, p *intercept.Plan) *record {
 // and with a tool choice that forces a call relaxed, so that the model may take
 // another way. All other bytes stay.
 func extend(body []byte, messages []string) ([]byte, error) {
-	r, err := parseRequest(intercept.Envelope{Body: body})
+	r, err := history.ParseRequest(intercept.Envelope{Body: body})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +160,7 @@ func extend(body []byte, messages []string) ([]byte, error) {
 	return relax(body, r)
 }
 
-func relax(body []byte, r *request) ([]byte, error) {
+func relax(body []byte, r *history.Request) ([]byte, error) {
 	for _, field := range []string{"tool_choice", "function_call"} {
 		v := gjson.ParseBytes(r.Field(field))
 		if v.Get("allowed_tools.mode").Exists() { // stays bound to some of the tools

@@ -1,8 +1,11 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -169,7 +172,7 @@ func (u *utterance) message(calls []*call, id func(*call) string) string {
 	var b strings.Builder
 	b.WriteString(`{"role":"assistant","content":` + content)
 	if u.voice.id != "" {
-		b.WriteString(`,"audio":` + reference(u.voice.id))
+		b.WriteString(`,"audio":` + history.Reference(u.voice.id))
 	}
 	for _, name := range u.order {
 		b.WriteString("," + strictjson.Quote(name) + ":" + u.extras[name].value())
@@ -183,7 +186,7 @@ func callFields(calls []*call, id func(*call) string) string {
 	var list []string
 	fields := ""
 	for _, c := range calls {
-		if c.kind == kindLegacy {
+		if c.kind == wire.KindLegacy {
 			fields = `,"function_call":` + c.legacyObject()
 			continue
 		}
@@ -208,11 +211,11 @@ func (c *call) legacyObject() string { return c.render("", c.input(), nil, c.inn
 // fields of its own, in the entry and in the object that has the name.
 func (c *call) render(lead, arguments string, own, inner []string) string {
 	body, input := "function", "arguments"
-	if c.kind == kindCustom {
+	if c.kind == wire.KindCustom {
 		body, input = "custom", "input"
 	}
 	named := `{"name":` + strictjson.Quote(c.name) + `,` + strictjson.Quote(input) + `:` + arguments + fieldList(inner) + "}"
-	if c.kind == kindLegacy {
+	if c.kind == wire.KindLegacy {
 		return named
 	}
 	return "{" + lead + `"type":` + strictjson.Quote(body) + `,` + strictjson.Quote(body) + `:` + named + fieldList(own) + "}"
@@ -242,4 +245,22 @@ func (c *call) legacyResult(content string) string {
 // toolResult renders the message that answers a call.
 func toolResult(id, content string) string {
 	return `{"role":"tool","tool_call_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(content) + `}`
+}
+
+// lastOf describes what the last turn said, after others that had extras with the
+// given names.
+func lastOf(u *utterance, before []string) (l history.Last) {
+	if content := u.contentValue(); content[0] == '[' {
+		l.Content = content
+	}
+	l.Audio, l.Spoken = u.voice.id, u.voice.text()
+	for _, name := range u.order {
+		l.Extras = append(l.Extras, history.Field{Name: name, Raw: u.extras[name].value()})
+	}
+	for _, name := range before {
+		if _, again := u.extras[name]; !again && !slices.Contains(l.Gone, name) {
+			l.Gone = append(l.Gone, name)
+		}
+	}
+	return l
 }

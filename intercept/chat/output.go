@@ -2,6 +2,8 @@ package chat
 
 import (
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -9,16 +11,16 @@ import (
 // of the first upstream body; when all calls of that are denied, it goes on with
 // the choice of a continuation.
 type outputChoice struct {
-	index   int          // of the choice, towards the agent
-	now     *choice      // what upstream said last in it
-	raw     string       // of a whole answer: that choice as it stands in the body
-	text    string       // what the model wrote in it before
-	spoken  string       // what it said in sound before
-	named   []string     // the extras it gave before
-	thought []field      // of a whole answer: its reasoning before
-	hidden  []string     // messages of whole turns that the agent does not see
-	speech  []spokenTurn // what was spoken in them
-	turns   int          // continuations so far
+	index   int                  // of the choice, towards the agent
+	now     *choice              // what upstream said last in it
+	raw     string               // of a whole answer: that choice as it stands in the body
+	text    string               // what the model wrote in it before
+	spoken  string               // what it said in sound before
+	named   []string             // the extras it gave before
+	thought []history.Field      // of a whole answer: its reasoning before
+	hidden  []string             // messages of whole turns that the agent does not see
+	speech  []history.SpokenTurn // what was spoken in them
+	turns   int                  // continuations so far
 	// continues: its calls were denied, and the model goes on in a continuation.
 	continues bool
 
@@ -37,8 +39,8 @@ func (a *answer) assign(c *choice) error {
 		a.continuing.continueWith(c, a.whole)
 		return nil
 	}
-	if len(a.outputs) == maxChoices {
-		return intercept.NotUnderstood("it has more than %d choices", maxChoices)
+	if len(a.outputs) == wire.MaxChoices {
+		return intercept.NotUnderstood("it has more than %d choices", wire.MaxChoices)
 	}
 	l := &outputChoice{index: a.free(c.index), now: c}
 	if a.continuing != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -17,22 +18,22 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 	if a.continuing == nil && !strictjson.NamesCall(p.Bytes) {
 		return nil
 	}
-	c, err := decodeWhole(string(p.Bytes))
+	c, err := wire.DecodeWhole(string(p.Bytes))
 	if err != nil {
 		return err
 	}
-	if c.failed && c.hasCalls() {
+	if c.Failed && c.HasCalls() {
 		return intercept.NotUnderstood("it reports an error and a call at once")
 	}
-	if c.failed && a.continuing != nil {
+	if c.Failed && a.continuing != nil {
 		return intercept.NotUnderstood("after a denial it reports an error")
 	}
-	a.body, a.usage = c.raw, c.usage
+	a.body, a.usage = c.Raw, c.Usage
 	if a.continuing == nil {
-		a.head = c.head
+		a.head = c.Head
 	}
-	for i := range c.choices {
-		if err := a.wholeChoice(&c.choices[i]); err != nil {
+	for i := range c.Choices {
+		if err := a.wholeChoice(&c.Choices[i]); err != nil {
 			return err
 		}
 	}
@@ -50,38 +51,38 @@ func (Dialect) Harmless(body []byte) bool {
 	if strictjson.Strict(body) != nil {
 		return !couldAnswer
 	}
-	c, err := decodeWhole(string(body))
+	c, err := wire.DecodeWhole(string(body))
 	if err != nil {
 		return !couldAnswer
 	}
-	return !c.hasCalls()
+	return !c.HasCalls()
 }
 
 // wholeChoice takes the message of a choice. Here every entry is a call of its
 // own, whatever its number.
-func (a *answer) wholeChoice(d *choiceDelta) error {
-	c, err := a.choice(d.index)
+func (a *answer) wholeChoice(d *wire.ChoiceDelta) error {
+	c, err := a.choice(d.Index)
 	if err != nil {
 		return err
 	}
-	if len(d.calls) > maxCalls {
+	if len(d.Calls) > maxCalls {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
 	c.finish(d)
-	c.output.raw = d.raw
-	for _, t := range d.texts {
-		c.says[t.place].take(t.field, t.value)
+	c.output.raw = d.Raw
+	for _, t := range d.Texts {
+		c.says[t.Place].take(t.Field, t.Value)
 	}
-	assistant := gjson.Get(d.raw, "message.role").Str == "assistant" // some clients drop the calls of any other role
-	for i := range d.calls {
-		f := &d.calls[i]
-		uniform := assistant && f.uniformWhole(i)
-		f.index = i
-		r := &c.rosters[f.place]
+	assistant := gjson.Get(d.Raw, "message.role").Str == "assistant" // some clients drop the calls of any other role
+	for i := range d.Calls {
+		f := &d.Calls[i]
+		uniform := assistant && f.UniformWhole(i)
+		f.Index = i
+		r := &c.rosters[f.Place]
 		call := r.open(f)
-		call.id, call.name, call.object = f.id, f.name, f.object
-		call.hasID, call.Odd, call.choice = f.hasID, !uniform, c
-		call.args.WriteString(f.args)
+		call.id, call.name, call.object = f.ID, f.Name, f.Object
+		call.hasID, call.Odd, call.choice = f.HasID, !uniform, c
+		call.args.WriteString(f.Args)
 		call.keep(f)
 	}
 	return nil
@@ -93,13 +94,13 @@ func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("put the choices of an answer together: %w", err)
 	}
-	c, err := decodeWhole(body)
+	c, err := wire.DecodeWhole(body)
 	if err != nil {
 		return nil, err
 	}
 	e := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: body}, chunk: c}
 	for position, l := range a.outputs {
-		d := &c.choices[position]
+		d := &c.Choices[position]
 		path := fmt.Sprintf("choices.%d.", position)
 		if a.changed(l.now, p) {
 			e.withhold(path, d, l.now)

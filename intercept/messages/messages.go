@@ -4,9 +4,9 @@
 // An answer is an array of content blocks; a block of type tool_use is a call.
 // Read the package from event.go and block.go (the contents of one payload) by
 // calls.go (what is known of a call), uniform.go (whether all clients read it alike)
-// and message.go (what the model said) to stream.go, passage.go and whole.go (what
-// passes and what is held), settle.go (what follows from the rulings), rewrite.go
-// and canonical.go (the bytes that change) and hidden.go (what is put back into the
+// and message.go (what the model said) to batch.go and whole.go (the codec reads),
+// rewrite.go, canonical.go and notice.go (the bytes that change), resolve.go and
+// continue.go (what follows from the rulings) and hidden.go (what is put back into the
 // agent's later requests).
 package messages
 

@@ -1,4 +1,10 @@
-package chat
+// Package history reads the agent's requests to the Chat Completions API and puts back
+// into them what was hidden from the agent in earlier answers.
+//
+// Read request.go and tools.go (what a request asks for and offers), record.go (what is
+// remembered of an answer, and how it goes into a history) and speech.go (what was said
+// in sound).
+package history
 
 import (
 	"strconv"
@@ -8,8 +14,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// request is an agent's request.
-type request struct {
+// Request is an agent's request.
+type Request struct {
 	intercept.Asked
 	before string // fingerprint of the last message as the agent sent it
 }
@@ -19,31 +25,31 @@ var form = intercept.RequestForm{
 	Fields: append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
 }
 
-// parseRequest reads a request strictly.
-func parseRequest(e intercept.Envelope) (*request, error) {
+// ParseRequest reads a request strictly.
+func ParseRequest(e intercept.Envelope) (*Request, error) {
 	asked, err := form.Accept(e)
-	return &request{Asked: asked}, err
+	return &Request{Asked: asked}, err
 }
 
-func (r *request) messages() gjson.Result { return gjson.ParseBytes(r.Field("messages")) }
+func (r *Request) Messages() gjson.Result { return gjson.ParseBytes(r.Field("messages")) }
 
-func (r *request) Info() intercept.Info {
+func (r *Request) Info() intercept.Info {
 	info := intercept.Info{
 		Model:    r.text("model"),
 		Streamed: string(r.Field("stream")) == "true",
 		Session:  r.session(),
 	}
 	if info.Session == "" {
-		info.Opening = r.opening()
+		info.Opening = r.Opening()
 	}
 	return info
 }
 
-func (r *request) text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
+func (r *Request) text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
 
 // session looks for an id of the conversation in the fields that agents use for
 // one.
-func (r *request) session() string {
+func (r *Request) session() string {
 	metadata := gjson.ParseBytes(r.Field("metadata"))
 	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
 		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
@@ -53,10 +59,10 @@ func (r *request) session() string {
 	return r.text("prompt_cache_key")
 }
 
-// opening is the first user message, with the user it is for: what stays the
+// Opening is the first user message, with the user it is for: what stays the
 // same over a conversation that names itself nowhere.
-func (r *request) opening() (opening string) {
-	r.messages().ForEach(func(_, m gjson.Result) bool {
+func (r *Request) Opening() (opening string) {
+	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str != "user" {
 			return true
 		}
@@ -66,8 +72,8 @@ func (r *request) opening() (opening string) {
 	return opening
 }
 
-func (r *request) LastUser() (last string) {
-	r.messages().ForEach(func(_, m gjson.Result) bool {
+func (r *Request) LastUser() (last string) {
+	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "user" {
 			last = strictjson.ContentText(m.Get("content"))
 		}
@@ -77,9 +83,9 @@ func (r *request) LastUser() (last string) {
 }
 
 // Task implements [intercept.Request]: the user's last message and its number.
-func (r *request) Task() string {
+func (r *Request) Task() string {
 	n, last := 0, ""
-	r.messages().ForEach(func(_, m gjson.Result) bool {
+	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "user" {
 			n++
 			last = strictjson.ContentText(m.Get("content"))
@@ -90,9 +96,9 @@ func (r *request) Task() string {
 }
 
 // Begins implements [intercept.Request].
-func (r *request) Begins() bool {
+func (r *Request) Begins() bool {
 	begins := true
-	r.messages().ForEach(func(_, m gjson.Result) bool {
+	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		switch m.Get("role").Str {
 		case "user", "system", "developer":
 		default:
@@ -103,7 +109,7 @@ func (r *request) Begins() bool {
 	return begins
 }
 
-func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
+func (r *Request) Tool(name string) (tool intercept.Tool, found bool) {
 	gjson.ParseBytes(r.Field("tools")).ForEach(func(_, t gjson.Result) bool {
 		def := t.Get("function")
 		free := t.Get("type").Str == "custom"
@@ -135,13 +141,10 @@ func newTool(def gjson.Result, free bool) intercept.Tool {
 	return tool
 }
 
-// Codec implements [intercept.Request].
-func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r, limits) }
-
 // Made implements [intercept.Request].
-func (r *request) Made() string {
+func (r *Request) Made() string {
 	var calls []intercept.SeenCall
-	r.messages().ForEach(func(_, m gjson.Result) bool {
+	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
 			name := c.Get("function.name").Str + c.Get("custom.name").Str
 			calls = append(calls, intercept.SeenCall{ID: c.Get("id").Str, Name: name})
@@ -153,7 +156,7 @@ func (r *request) Made() string {
 }
 
 // Forced implements [intercept.Request].
-func (r *request) Forced() bool {
+func (r *Request) Forced() bool {
 	tools := len(gjson.ParseBytes(r.Field("tools")).Array()) + len(gjson.ParseBytes(r.Field("functions")).Array())
 	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), tools) || intercept.ForcedBy(gjson.ParseBytes(r.Field("function_call")), tools)
 }
