@@ -52,7 +52,7 @@ func (b *Body) Kind() Form {
 // Feed takes the next block, lets part take the parts of a stream that have come
 // whole, and returns what passes: the lead, and what part has added to out. The
 // error is an [*Error].
-func (b *Body) Feed(p []byte, out *Gather, part func(part []byte, last bool) error) ([]byte, error) {
+func (b *Body) Feed(p []byte, out *PassBuffer, part func(part []byte, last bool) error) ([]byte, error) {
 	lead, err := b.Write(p)
 	for out.Add(lead); err == nil; {
 		next, ok, failed := b.Next()

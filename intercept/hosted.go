@@ -57,7 +57,7 @@ var HostedFields = []string{"web_search_options", "search_parameters", "enable_s
 
 // HostedBeside lists the tools that the request has the provider run by
 // [HostedFields], which have to be among the fields of its form.
-func (a *Asked) HostedBeside() (list []HostedTool) {
+func (a *ParsedRequest) HostedBeside() (list []HostedTool) {
 	for _, name := range HostedFields {
 		v := gjson.ParseBytes(a.Field(name))
 		switch {

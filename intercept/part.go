@@ -107,7 +107,7 @@ func (a *Answer) streams(u *Unit) bool {
 // have passed stay.
 func (p *Part) Void() {
 	a := p.answer
-	a.kept, a.waiting = Kept[[]*Unit]{}, nil
+	a.kept, a.waiting = HoldBuffer[[]*Unit]{}, nil
 	a.calls = slices.DeleteFunc(a.calls, func(u *Unit) bool { return !u.passed })
 }
 
@@ -230,7 +230,7 @@ func (a *Answer) pass(p *Part, waited bool) error {
 			a.codec.Disposed(&Part{units: units}, Sent)
 		}
 		a.out.Add(a.kept.Bytes())
-		a.kept = Kept[[]*Unit]{}
+		a.kept = HoldBuffer[[]*Unit]{}
 	}
 	a.out.Add(p.Bytes)
 	a.codec.Disposed(p, Sent)

@@ -50,19 +50,19 @@ type answerState struct {
 
 // choice is one of the answers of a turn.
 type choice struct {
-	index     int // in the upstream body
-	output    *outputChoice
-	rosters   [2]roster    // by place
-	says      [2]utterance // by place
-	textHeld  bool         // a held part carries text or role: later text must wait
-	bound     bool         // more than words has come: what follows keeps its place
-	announced bool         // a finish reason was there
-	cut       bool         // the finish reason was length
-	repeated  bool         // a message was there, in a stream beside the delta
-	rendered  bool         // its calls have gone out in canonical form
-	final     []*call      // its calls, and whether they are not uniform, after the end of the body
-	odd       bool
-	closed    bool
+	index      int // in the upstream body
+	output     *outputChoice
+	assemblers [2]assembler        // by place
+	says       [2]assistantMessage // by place
+	textHeld   bool                // a held part carries text or role: later text must wait
+	bound      bool                // more than words has come: what follows keeps its place
+	announced  bool                // a finish reason was there
+	cut        bool                // the finish reason was length
+	repeated   bool                // a message was there, in a stream beside the delta
+	rendered   bool                // its calls have gone out in canonical form
+	final      []*call             // its calls, and whether they are not uniform, after the end of the body
+	odd        bool
+	closed     bool
 }
 
 func newAnswer(r *history.Request, limits intercept.Limits) *answer {
@@ -250,7 +250,7 @@ func (c *choice) calls() []*call {
 	if c.closed {
 		return c.final
 	}
-	delta, message := &c.rosters[wire.InDelta], &c.rosters[wire.InMessage]
+	delta, message := &c.assemblers[wire.InDelta], &c.assemblers[wire.InMessage]
 	if len(message.calls) == 0 || delta.sameAs(message) {
 		return delta.calls
 	}
@@ -265,7 +265,7 @@ func (c *choice) calls() []*call {
 }
 
 // said is what the model said in the choice.
-func (c *choice) said() *utterance {
+func (c *choice) said() *assistantMessage {
 	if d := &c.says[wire.InDelta]; d.any() {
 		return d
 	}

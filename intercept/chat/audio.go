@@ -12,16 +12,16 @@ import (
 // spokenField names the words of a sound among the texts of a delta.
 const spokenField = "audio.transcript"
 
-// voice is what a message says in sound. Only the words are kept: a history
+// audio is what a message says in sound. Only the words are kept: a history
 // refers to the sound by its id.
-type voice struct {
+type audio struct {
 	id    string // raw
 	words strictjson.Rope
 }
 
-func (s *voice) any() bool { return s.id != "" || s.words.Len() > 0 }
+func (s *audio) any() bool { return s.id != "" || s.words.Len() > 0 }
 
-func (s *voice) add(v gjson.Result) (kept int) {
+func (s *audio) add(v gjson.Result) (kept int) {
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch {
 		case v.Type != gjson.String || v.Str == "":
@@ -49,14 +49,14 @@ func onlySound(v gjson.Result) bool {
 }
 
 // text is what was spoken.
-func (s *voice) text() string { return gjson.Parse(`"` + s.words.String() + `"`).String() }
+func (s *audio) text() string { return gjson.Parse(`"` + s.words.String() + `"`).String() }
 
 // speech is what was said, as a later request may need it.
-func (s *voice) speech() []history.SpokenTurn {
+func (s *audio) speech() []history.SpokenTurn {
 	if s.id == "" {
 		return nil
 	}
-	return []history.SpokenTurn{{s.id, s.text()}}
+	return []history.SpokenTurn{{ID: s.id, Text: s.text()}}
 }
 
 // audio makes the sound of a continuation part of the one that the agent has

@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-const audioAsked = `{"model":"m","stream":true,"modalities":["text","audio"],"audio":{"voice":"alloy","format":"pcm16"},"messages":[{"role":"user","content":"hi"}]}`
+const audioAsked = `{"model":"m","stream":true,"modalities":["text","audio"],"audio":{"audio":"alloy","format":"pcm16"},"messages":[{"role":"user","content":"hi"}]}`
 
 // speaks renders what a model says in sound, as OpenAI streams it.
 func speaks(id, words string) string {
@@ -68,7 +68,7 @@ func TestSoundInTheContinuation(t *testing.T) {
 		if d := cmp.Diff(want, next.Get("messages.1").Raw); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
-		if next.Get("modalities").Raw != `["text","audio"]` || next.Get("audio.voice").Str != "alloy" {
+		if next.Get("modalities").Raw != `["text","audio"]` || next.Get("audio.audio").Str != "alloy" {
 			t.Errorf("%s: asks for %s", tt.name, p.Nexts[0])
 		}
 	}

@@ -121,7 +121,7 @@ func (p *eventBatch) choice(d *wire.ChoiceDelta, uniform bool) error {
 
 // fragment gives a fragment to its call. The units of the event begin at first.
 func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bool) error {
-	r := &c.rosters[f.Place]
+	r := &c.assemblers[f.Place]
 	if len(r.calls) == maxCalls {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
@@ -253,7 +253,7 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 		a.noteHeld()
 	case d == intercept.Voided:
 		for _, c := range a.choices {
-			c.rosters = [2]roster{}
+			c.assemblers = [2]assembler{}
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 // that it may pass unbuffered if its tool is allowed by name: the opening of
 // the next call, or the continuation of the last one.
 func (p *eventBatch) streams(c *choice, f *wire.Fragment) bool {
-	r := &c.rosters[wire.InDelta]
+	r := &c.assemblers[wire.InDelta]
 	if f.Place != wire.InDelta || f.Kind != wire.KindFunction || !f.HasIndex || f.Object || p.limits.Pass == nil || p.req.Several() {
 		return false
 	}
@@ -24,7 +24,7 @@ func (p *eventBatch) streams(c *choice, f *wire.Fragment) bool {
 // verify holds what is left of the choice's calls that pass unbuffered and are in
 // doubt. Ended reports whether no fragment of the choice should follow.
 func (p *eventBatch) verify(c *choice, ended bool) {
-	calls := c.rosters[wire.InDelta].calls
+	calls := c.assemblers[wire.InDelta].calls
 	for i, call := range calls {
 		last := ended && i == len(calls)-1
 		if last && c.cut && call.Passing() {
@@ -40,7 +40,7 @@ func (p *eventBatch) verify(c *choice, ended bool) {
 // that read all choices as one would add what follows to it.
 func (p *eventBatch) withinAnother(c *choice) bool {
 	for _, other := range p.choices {
-		for _, call := range other.rosters[wire.InDelta].calls {
+		for _, call := range other.assemblers[wire.InDelta].calls {
 			if other != c && call.Begun() && !call.whole() {
 				return true
 			}

@@ -76,14 +76,14 @@ func (c *call) whole() bool {
 	return c.args.Len() > 0 && strictjson.Strict([]byte(c.args.String())) == nil
 }
 
-// roster is the calls of one place of one choice, in the order they opened.
+// assembler is the calls of one place of one choice, in the order they opened.
 // Which fragment belongs to which call is the question that clients answer
 // differently; where known clients disagree the call is doubted, so that no
 // rule allows it and the reviewer is told.
-type roster struct{ calls []*call }
+type assembler struct{ calls []*call }
 
 // take adds a fragment and returns its call, and whether the fragment opened it.
-func (r *roster) take(f *wire.Fragment) (c *call, opened bool) {
+func (r *assembler) take(f *wire.Fragment) (c *call, opened bool) {
 	c = r.find(f)
 	if c == nil {
 		c = r.open(f)
@@ -123,7 +123,7 @@ func (c *call) repeatedBy(f *wire.Fragment) bool {
 }
 
 // find returns the call that the fragment continues, nil when it opens one.
-func (r *roster) find(f *wire.Fragment) *call {
+func (r *assembler) find(f *wire.Fragment) *call {
 	if f.Kind == wire.KindLegacy {
 		return r.legacy(f)
 	}
@@ -138,7 +138,7 @@ func (r *roster) find(f *wire.Fragment) *call {
 }
 
 // legacy: there is one function_call a choice.
-func (r *roster) legacy(f *wire.Fragment) *call {
+func (r *assembler) legacy(f *wire.Fragment) *call {
 	for _, c := range r.calls {
 		if c.kind == wire.KindLegacy {
 			if f.Name != "" && c.name != "" && f.Name != c.name {
@@ -151,7 +151,7 @@ func (r *roster) legacy(f *wire.Fragment) *call {
 }
 
 // withoutIndex: Mistral and Gemini number no calls; a name opens one.
-func (r *roster) withoutIndex(f *wire.Fragment) *call {
+func (r *assembler) withoutIndex(f *wire.Fragment) *call {
 	last := r.lastEntry()
 	switch {
 	case last == nil:
@@ -169,7 +169,7 @@ func (r *roster) withoutIndex(f *wire.Fragment) *call {
 // newIndex: a fragment at an index that has no call yet opens one, unless it
 // has neither id nor name: some servers number the last fragment of a call
 // wrongly, and clients add it to the last call or drop it.
-func (r *roster) newIndex(f *wire.Fragment) *call {
+func (r *assembler) newIndex(f *wire.Fragment) *call {
 	last := r.lastEntry()
 	if last == nil || f.ID != "" || f.Name != "" {
 		return nil
@@ -178,7 +178,7 @@ func (r *roster) newIndex(f *wire.Fragment) *call {
 	return last
 }
 
-func (r *roster) sameIndex(c *call, f *wire.Fragment) *call {
+func (r *assembler) sameIndex(c *call, f *wire.Fragment) *call {
 	newID := f.ID != "" && c.id != "" && f.ID != c.id
 	switch {
 	case f.Name == "":
@@ -200,14 +200,14 @@ func (r *roster) sameIndex(c *call, f *wire.Fragment) *call {
 
 // collide doubts a call whose number another call takes too: clients that go by
 // the number read both as one.
-func (r *roster) collide(c *call) *call {
+func (r *assembler) collide(c *call) *call {
 	c.Doubt(sharedIndex)
 	return nil
 }
 
 const sharedIndex = "Another call of the same answer has the same number; some clients read both as one."
 
-func (r *roster) open(f *wire.Fragment) *call {
+func (r *assembler) open(f *wire.Fragment) *call {
 	c := &call{Unit: intercept.Unit{Call: true}, place: f.Place, kind: f.Kind, index: f.Index}
 	c.Of = c
 	for _, other := range r.calls {
@@ -228,7 +228,7 @@ func (r *roster) open(f *wire.Fragment) *call {
 }
 
 // at returns the latest call with an index.
-func (r *roster) at(index int) *call {
+func (r *assembler) at(index int) *call {
 	for i := len(r.calls) - 1; i >= 0; i-- {
 		if c := r.calls[i]; c.kind != wire.KindLegacy && c.index == index {
 			return c
@@ -238,7 +238,7 @@ func (r *roster) at(index int) *call {
 }
 
 // lastEntry returns the latest call that is not the legacy function_call.
-func (r *roster) lastEntry() *call {
+func (r *assembler) lastEntry() *call {
 	for i := len(r.calls) - 1; i >= 0; i-- {
 		if r.calls[i].kind != wire.KindLegacy {
 			return r.calls[i]
@@ -247,16 +247,16 @@ func (r *roster) lastEntry() *call {
 	return nil
 }
 
-func (r *roster) last() *call {
+func (r *assembler) last() *call {
 	if len(r.calls) == 0 {
 		return nil
 	}
 	return r.calls[len(r.calls)-1]
 }
 
-// sameAs reports whether two rosters hold the same calls, as providers send
+// sameAs reports whether two assemblers hold the same calls, as providers send
 // that put `message` beside `delta`.
-func (r *roster) sameAs(other *roster) bool {
+func (r *assembler) sameAs(other *assembler) bool {
 	if len(r.calls) != len(other.calls) {
 		return false
 	}

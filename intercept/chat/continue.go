@@ -15,7 +15,7 @@ import (
 // it goes on.
 func (a *answer) tell(c *choice, p *intercept.Plan) error {
 	l := c.output
-	l.speech = append(l.speech, c.said().voice.speech()...)
+	l.speech = append(l.speech, c.said().audio.speech()...)
 	for _, m := range a.told(c) {
 		l.hidden = append(l.hidden, m)
 		if err := p.Store(len(m)); err != nil {
@@ -133,8 +133,8 @@ func (a *answer) record(c *choice, p *intercept.Plan) *history.Record {
 		return nil
 	}
 	if l.notice != "" {
-		rec.Turns, rec.Speech = append(rec.Turns, a.told(c)...), append(rec.Speech, c.said().voice.speech()...)
-		rec.Last = lastOf(&utterance{}, append(l.named, c.said().order...))
+		rec.Turns, rec.Speech = append(rec.Turns, a.told(c)...), append(rec.Speech, c.said().audio.speech()...)
+		rec.Last = lastOf(&assistantMessage{}, append(l.named, c.said().order...))
 		rec.LastCalls = nil
 		rec.LastText = l.notice
 		rec.Text += strictjson.Paragraph(rec.Text, l.notice)

@@ -183,7 +183,7 @@ func (e *extra) splicedLast(again bool) string {
 // joined, so are elements of arrays, and parts of one index.
 func echoOf(t *testing.T, stream string) string {
 	t.Helper()
-	u := utterance{}
+	u := assistantMessage{}
 	for _, e := range strings.Split(stream, "\n\n") {
 		gjson.Get(strings.TrimPrefix(e, "data: "), "choices.0.delta").ForEach(func(k, v gjson.Result) bool {
 			if k.Str == "content" && v.Str == "" && v.Type == gjson.String {

@@ -10,15 +10,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// utterance is the assistant message of one turn as its fragments have built it
+// assistantMessage is the assistant message of one turn as its fragments have built it
 // so far, but for its calls.
-type utterance struct {
+type assistantMessage struct {
 	content strictjson.Rope  // JSON string contents, still escaped
 	parts   []item           // content that came as an array
 	list    string           // the same of a whole answer, as it stands there
 	extras  map[string]*said // other fields that have to come back, by name
 	order   []string         // names of extras in the order they came
-	voice   voice
+	audio   audio
 }
 
 // said is one field of a message that came in pieces.
@@ -40,15 +40,15 @@ func returns(field string) bool {
 }
 
 // any reports whether anything was said.
-func (u *utterance) any() bool {
-	return u.content.Len() > 0 || len(u.parts) > 0 || u.list != "" || len(u.order) > 0 || u.voice.any()
+func (u *assistantMessage) any() bool {
+	return u.content.Len() > 0 || len(u.parts) > 0 || u.list != "" || len(u.order) > 0 || u.audio.any()
 }
 
 // add takes one field of a delta, and returns how many bytes of it are kept.
-func (u *utterance) add(field string, v gjson.Result) (kept int) {
+func (u *assistantMessage) add(field string, v gjson.Result) (kept int) {
 	switch {
 	case field == "audio":
-		return u.voice.add(v)
+		return u.audio.add(v)
 	case field == "content" && v.Type == gjson.String:
 		u.addEscaped(field, []byte(v.Raw[1:len(v.Raw)-1]))
 	case field == "content" && v.IsArray():
@@ -67,14 +67,14 @@ func (u *utterance) add(field string, v gjson.Result) (kept int) {
 
 // addEscaped takes string contents of a field that are still escaped, and returns
 // how many bytes of them are kept.
-func (u *utterance) addEscaped(field string, escaped []byte) (kept int) {
+func (u *assistantMessage) addEscaped(field string, escaped []byte) (kept int) {
 	switch {
 	case field == "content" && len(u.parts) > 0:
 		u.parts = mergeText(u.parts, escaped)
 	case field == "content":
 		u.content.Add(escaped)
 	case field == spokenField:
-		u.voice.words.Add(escaped)
+		u.audio.words.Add(escaped)
 	case returns(field):
 		s := u.extra(field)
 		s.escaped = append(s.escaped, escaped...)
@@ -85,7 +85,7 @@ func (u *utterance) addEscaped(field string, escaped []byte) (kept int) {
 }
 
 // take takes one field of a whole message, as it stands there.
-func (u *utterance) take(field string, v gjson.Result) {
+func (u *assistantMessage) take(field string, v gjson.Result) {
 	switch {
 	case field == "content" && v.IsArray():
 		u.list = v.Raw
@@ -96,7 +96,7 @@ func (u *utterance) take(field string, v gjson.Result) {
 	}
 }
 
-func (u *utterance) extra(field string) *said {
+func (u *assistantMessage) extra(field string) *said {
 	s := u.extras[field]
 	if s == nil {
 		if u.extras == nil {
@@ -134,7 +134,7 @@ func (s *said) value() string {
 }
 
 // written is what the message says to the user in text.
-func (u *utterance) written() string {
+func (u *assistantMessage) written() string {
 	if content := u.contentValue(); content != "null" {
 		return strictjson.ContentText(gjson.Parse(content))
 	}
@@ -142,15 +142,15 @@ func (u *utterance) written() string {
 }
 
 // text is what the message says to the user: in text, or else in sound.
-func (u *utterance) text() string {
+func (u *assistantMessage) text() string {
 	if text := u.written(); text != "" {
 		return text
 	}
-	return u.voice.text()
+	return u.audio.text()
 }
 
 // contentValue is the content as it goes back to the provider.
-func (u *utterance) contentValue() string {
+func (u *assistantMessage) contentValue() string {
 	switch {
 	case u.list != "":
 		return u.list
@@ -164,15 +164,15 @@ func (u *utterance) contentValue() string {
 
 // message renders the assistant message with its calls, as it goes back to the
 // provider: tool_calls in order, or the legacy function_call.
-func (u *utterance) message(calls []*call, id func(*call) string) string {
+func (u *assistantMessage) message(calls []*call, id func(*call) string) string {
 	content := u.contentValue()
-	if content == "null" && u.voice.id == "" && u.voice.any() {
-		content = strictjson.Quote(u.voice.text())
+	if content == "null" && u.audio.id == "" && u.audio.any() {
+		content = strictjson.Quote(u.audio.text())
 	}
 	var b strings.Builder
 	b.WriteString(`{"role":"assistant","content":` + content)
-	if u.voice.id != "" {
-		b.WriteString(`,"audio":` + history.Reference(u.voice.id))
+	if u.audio.id != "" {
+		b.WriteString(`,"audio":` + history.Reference(u.audio.id))
 	}
 	for _, name := range u.order {
 		b.WriteString("," + strictjson.Quote(name) + ":" + u.extras[name].value())
@@ -249,11 +249,11 @@ func toolResult(id, content string) string {
 
 // lastOf describes what the last turn said, after others that had extras with the
 // given names.
-func lastOf(u *utterance, before []string) (l history.Last) {
+func lastOf(u *assistantMessage, before []string) (l history.Last) {
 	if content := u.contentValue(); content[0] == '[' {
 		l.Content = content
 	}
-	l.Audio, l.Spoken = u.voice.id, u.voice.text()
+	l.Audio, l.Spoken = u.audio.id, u.audio.text()
 	for _, name := range u.order {
 		l.Extras = append(l.Extras, history.Field{Name: name, Raw: u.extras[name].value()})
 	}

@@ -95,7 +95,7 @@ func (l *outputChoice) heard() string {
 }
 
 // allSpoken is all that the model has said in sound in the output.
-func (l *outputChoice) allSpoken() string { return l.spoken + l.now.said().voice.text() }
+func (l *outputChoice) allSpoken() string { return l.spoken + l.now.said().audio.text() }
 
 // unfinished returns the first output that goes on in a continuation, nil if there is
 // none.

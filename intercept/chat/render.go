@@ -262,7 +262,7 @@ func (e *edit) wholeCalls(path string, c *choice) {
 	}
 	e.put(path+"message.tool_calls", list)
 	e.put(path+"message.function_call", legacy)
-	if c.rosters[wire.InDelta].calls != nil {
+	if c.assemblers[wire.InDelta].calls != nil {
 		e.Delete(path + "delta")
 	}
 }

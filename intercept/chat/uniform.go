@@ -32,7 +32,7 @@ func (p *eventBatch) uniform(c *wire.Chunk) bool {
 
 // uniform reports whether all clients read the fragment alike at its place: it
 // opens the next call of its choice, or continues the call of the fragment before.
-func (r *roster) uniform(f *wire.Fragment, c *call, opened bool, before *call) bool {
+func (r *assembler) uniform(f *wire.Fragment, c *call, opened bool, before *call) bool {
 	if f.Place != wire.InDelta || c != r.last() || (f.Kind != wire.KindLegacy && (!f.HasIndex || f.Index != len(r.calls)-1)) {
 		return false
 	}

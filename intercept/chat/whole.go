@@ -78,7 +78,7 @@ func (a *answer) wholeChoice(d *wire.ChoiceDelta) error {
 		f := &d.Calls[i]
 		uniform := assistant && f.UniformWhole(i)
 		f.Index = i
-		r := &c.rosters[f.Place]
+		r := &c.assemblers[f.Place]
 		call := r.open(f)
 		call.id, call.name, call.object = f.ID, f.Name, f.Object
 		call.hasID, call.Odd, call.choice = f.HasID, !uniform, c

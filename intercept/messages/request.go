@@ -11,11 +11,11 @@ import (
 
 // request is an agent's request.
 type request struct {
-	intercept.Asked
+	intercept.ParsedRequest
 	before string // fingerprint of the last message as the agent sent it
 }
 
-var form = intercept.RequestForm{
+var form = intercept.RequestSchema{
 	API: "Messages", Array: "messages",
 	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container"},
 	Marks:  []string{toolAddition},
@@ -24,7 +24,7 @@ var form = intercept.RequestForm{
 // parseRequest reads a request strictly.
 func parseRequest(e intercept.Envelope) (*request, error) {
 	asked, err := form.Accept(e)
-	return &request{Asked: asked}, err
+	return &request{ParsedRequest: asked}, err
 }
 
 func (r *request) value(field string) gjson.Result { return gjson.ParseBytes(r.Field(field)) }

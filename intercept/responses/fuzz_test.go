@@ -184,7 +184,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	t.Helper()
 	var results []string
 	for range 2 {
-		r, err := history.RequestForm.Accept(asked(string(body)))
+		r, err := history.RequestSchema.Accept(asked(string(body)))
 		if err != nil {
 			return
 		}
@@ -197,7 +197,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 		if n == 0 && !bytes.Equal(spliced, body) {
 			t.Fatalf("changed without splicing: %s", spliced)
 		}
-		for _, field := range history.RequestForm.Fields {
+		for _, field := range history.RequestSchema.Fields {
 			if field != "input" && field != "previous_response_id" && !bytes.Equal(r.Field(field), again.Field(field)) {
 				t.Fatalf("%s changed: %s", field, spliced)
 			}

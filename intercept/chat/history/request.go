@@ -16,11 +16,11 @@ import (
 
 // Request is an agent's request.
 type Request struct {
-	intercept.Asked
+	intercept.ParsedRequest
 	before string // fingerprint of the last message as the agent sent it
 }
 
-var form = intercept.RequestForm{
+var form = intercept.RequestSchema{
 	API: "Chat Completions", Array: "messages",
 	Fields: append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
 }
@@ -28,7 +28,7 @@ var form = intercept.RequestForm{
 // ParseRequest reads a request strictly.
 func ParseRequest(e intercept.Envelope) (*Request, error) {
 	asked, err := form.Accept(e)
-	return &Request{Asked: asked}, err
+	return &Request{ParsedRequest: asked}, err
 }
 
 func (r *Request) Messages() gjson.Result { return gjson.ParseBytes(r.Field("messages")) }

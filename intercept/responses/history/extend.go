@@ -8,11 +8,11 @@ import (
 
 // Extend returns a request body with items put behind its input.
 func Extend(body []byte, items []string) ([]byte, error) {
-	asked, err := RequestForm.Accept(intercept.Envelope{Body: body})
+	asked, err := RequestSchema.Accept(intercept.Envelope{Body: body})
 	if err != nil {
 		return nil, err
 	}
-	r := Request{Asked: asked}
+	r := Request{ParsedRequest: asked}
 	return strictjson.SetField(body, "input", strictjson.AppendItems(r.input(), items...))
 }
 

@@ -21,7 +21,7 @@ import (
 
 // Request is an agent's request.
 type Request struct {
-	intercept.Asked
+	intercept.ParsedRequest
 	Verb     verb
 	ID       string             // of the response that it asks for, "" where it makes one
 	envelope intercept.Envelope // what goes upstream
@@ -34,9 +34,9 @@ type Request struct {
 	own      map[string]bool    // their identities, nil while nobody has asked
 }
 
-// RequestForm is what requests have in common. One that asks for a response by its id
+// RequestSchema is what requests have in common. One that asks for a response by its id
 // has no fields.
-var RequestForm = &intercept.RequestForm{API: "Responses", Fields: append([]string{
+var RequestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]string{
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
 }, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}}
 
@@ -60,7 +60,7 @@ func AcceptRequest(e intercept.Envelope) (*Request, error) {
 		e.Body = []byte("{}")
 	}
 	var err error
-	if r.Asked, err = RequestForm.Accept(e); err == nil {
+	if r.ParsedRequest, err = RequestSchema.Accept(e); err == nil {
 		r.approves = r.approvals()
 	}
 	return r, err
@@ -218,9 +218,9 @@ func (r *Request) rewrite(body []byte) error {
 	before := r.Ending()
 	e := r.envelope
 	e.Body = body
-	again, err := RequestForm.Accept(e)
+	again, err := RequestSchema.Accept(e)
 	if err == nil {
-		r.Asked, r.envelope, r.before, r.offers, r.history, r.own = again, e, before, nil, nil, nil
+		r.ParsedRequest, r.envelope, r.before, r.offers, r.history, r.own = again, e, before, nil, nil, nil
 	}
 	return err
 }
