@@ -256,6 +256,7 @@ type Error struct {
 	HTTP   int    // status where it is not that of the code, else 0
 }
 
+// Error implements error.
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %s: %v", e.Code, e.Reason, e.Err)
@@ -263,6 +264,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Code, e.Reason)
 }
 
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Status is the HTTP status that goes with the error. None is a status that SDKs

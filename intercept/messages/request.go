@@ -29,6 +29,7 @@ func parseRequest(e intercept.Envelope) (*request, error) {
 
 func (r *request) value(field string) gjson.Result { return gjson.ParseBytes(r.Field(field)) }
 
+// Info implements [intercept.Request].
 func (r *request) Info() intercept.Info {
 	info := intercept.Info{
 		Model:    r.value("model").String(),

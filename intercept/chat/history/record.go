@@ -52,6 +52,7 @@ type LastCall struct {
 	Denial string `json:"denial,omitempty"`
 }
 
+// Encode renders the record as it is stored.
 func (rec *Record) Encode() ([]byte, error) { return json.Marshal(rec) }
 
 // fingerprint identifies a message of a history.

@@ -31,8 +31,10 @@ func ParseRequest(e intercept.Envelope) (*Request, error) {
 	return &Request{ParsedRequest: asked}, err
 }
 
+// Messages are those of the request.
 func (r *Request) Messages() gjson.Result { return gjson.ParseBytes(r.Field("messages")) }
 
+// Info implements [intercept.Request].
 func (r *Request) Info() intercept.Info {
 	info := intercept.Info{
 		Model:    r.text("model"),
@@ -72,6 +74,7 @@ func (r *Request) Opening() (opening string) {
 	return opening
 }
 
+// LastUser implements [intercept.Request].
 func (r *Request) LastUser() (last string) {
 	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "user" {
@@ -109,6 +112,7 @@ func (r *Request) Begins() bool {
 	return begins
 }
 
+// Tool implements [intercept.Request].
 func (r *Request) Tool(name string) (tool intercept.Tool, found bool) {
 	gjson.ParseBytes(r.Field("tools")).ForEach(func(_, t gjson.Result) bool {
 		def := t.Get("function")

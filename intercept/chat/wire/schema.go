@@ -168,6 +168,7 @@ func (f *Fragment) UniformWhole(i int) bool {
 		CallSchemas[f.Kind].Whole.Fits(gjson.Parse(f.Raw))
 }
 
+// ChunkObject is the object field of a chunk.
 const ChunkObject = "chat.completion.chunk"
 
 // Chunk renders a synthetic chunk with the head of the real ones.

@@ -56,6 +56,7 @@ func (s *splicer) sameServer(g *MCPApproval) bool {
 	return g.Address != "" && g.Address == s.AddressOf(s.Offered(), g.Label)
 }
 
+// ApprovedBefore is what the model reads of an approval that was used before.
 const ApprovedBefore = "This call was approved once already, for an earlier request in which it could run. It is not approved a second time. If it is still needed, ask for it again."
 
 func refusal(id, reason string) string {

@@ -193,6 +193,7 @@ func made(item gjson.Result) bool {
 	return typ != "" && !IsOutput(typ) && typ != "additional_tools" && typ != "compaction" || typ == "" && item.Get("id").Exists()
 }
 
+// IsOutput reports the types of items that answer calls.
 func IsOutput(typ string) bool {
 	return strings.HasSuffix(typ, "_output") && typ != "program_output" || typ == "mcp_approval_response"
 }

@@ -18,6 +18,7 @@ type Offer struct {
 	unread    bool // a namespace whose tools nobody looks at
 }
 
+// IsType reports whether the offer is of a type.
 func (o *Offer) IsType(typ string) bool { return o.Get("type").Str == typ }
 
 // MaxNamespaces bounds the search for tools within namespaces: each level reads all
@@ -105,6 +106,7 @@ func (o *Offer) IsOwn(name string) bool {
 	return name != "" && (o.IsType("function") || o.IsType("custom")) && o.Get("name").Str == name
 }
 
+// InContainer reports a shell in a container of the provider.
 func (o *Offer) InContainer() bool {
 	return strings.HasPrefix(o.Get("environment.type").Str, "container")
 }

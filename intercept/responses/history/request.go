@@ -107,6 +107,7 @@ func (r *Request) Info() intercept.Info {
 	return info
 }
 
+// Text is the value of a field that is a string.
 func (r *Request) Text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
 
 // previous is the response that the request goes on from, by the id that the
@@ -118,12 +119,15 @@ func (r *Request) previous() string {
 	return r.Text("previous_response_id")
 }
 
+// Conversation is the id of the conversation that the request continues, "" for none.
 func (r *Request) Conversation() string {
 	return wire.ConversationID(gjson.ParseBytes(r.Field("conversation")))
 }
 
+// Unstored reports a request whose answer upstream must not keep.
 func (r *Request) Unstored() bool { return string(r.Field("store")) == "false" }
 
+// Background reports a request whose answer upstream makes without waiting for a reader.
 func (r *Request) Background() bool { return string(r.Field("background")) == "true" }
 
 // session looks for an id of the conversation in the fields that agents use for

@@ -55,6 +55,7 @@ type inputEvent struct {
 	Fragment bool   // the text is added to what came before
 }
 
+// InputEvents are the events with a part of an input, by their type.
 var InputEvents = map[string]inputEvent{
 	"response.function_call_arguments.delta":         {"function_call", "delta", "", true},
 	"response.function_call_arguments.done":          {"function_call", "arguments", "", false},
@@ -169,6 +170,7 @@ func (d *decoder) kind(typ string, names []string) bool {
 	return true
 }
 
+// TypeOf is the type field of an object, "" where there is none.
 func TypeOf(v gjson.Result) (typ string) {
 	v.ForEach(func(k, v gjson.Result) bool {
 		if k.Str == "type" {

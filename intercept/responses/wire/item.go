@@ -304,6 +304,7 @@ func (e *Entry) actions(one gjson.Result) (input string, plain bool) {
 	return p.JSON, true
 }
 
+// SafetyChecks is the field of a computer call with what the provider wants looked at.
 const SafetyChecks = "pending_safety_checks"
 
 // WithInput is the entry with another input, which [form.takes].
