@@ -156,7 +156,7 @@ func (b *Body) sniff(text []byte) error {
 	switch c := bytes.TrimPrefix(text, byteOrderMark)[0]; {
 	case c == '{' || c == '[':
 		form = FormWhole
-	case c == ':' || c == ' ' || c == '\r' || c == '\n' || c >= 'a' && c <= 'z':
+	case c == ':' || c == ' ' || c == '\r' || c == '\n' || (c >= 'a' && c <= 'z'):
 		form = FormStream
 	default:
 		return NotUnderstood("it is neither JSON nor an event stream")

@@ -107,6 +107,9 @@ func (a *Answer) known(part []byte) (bool, error) {
 	if u != nil && (u.passed == held || u.passed != (u.check != nil)) {
 		return false, nil
 	}
+	if u == nil && t.Overtakes && a.waiting != nil {
+		return false, nil // it waits with the call
+	}
 	added, size, ok := a.codec.Repeat(t, texts, held)
 	if !ok {
 		return false, nil

@@ -107,9 +107,9 @@ func (d *decoder) kind(root gjson.Result, names []string) bool {
 	}
 	for _, name := range names {
 		named, known := kinds[name]
-		e.named = e.named || known && named == e.kind
+		e.named = e.named || (known && named == e.kind)
 		switch {
-		case name == said || name == "" || name == "message" || !known && e.kind == kindOther:
+		case name == said || name == "" || name == "message" || (!known && e.kind == kindOther):
 		case named == kindError && e.kind == kindOther:
 			e.kind = kindError
 		case !known && (e.kind == kindPing || e.kind == kindError):
@@ -140,7 +140,7 @@ func (d *decoder) top(key string, v gjson.Result) bool {
 		return d.usage(&e.message, v)
 	case key == "context_management":
 		return d.report(v)
-	case key == "type" || key == "error" && e.kind == kindError:
+	case key == "type" || (key == "error" && e.kind == kindError):
 		return d.Unknown("", v)
 	}
 	return d.Unknown(key, v, "type", "index", "content_block", "delta", "message", "usage", "error")
@@ -152,7 +152,7 @@ func (d *decoder) complete(root gjson.Result) bool {
 	e := d.event
 	switch e.kind {
 	case kindBlockStart, kindBlockDelta, kindBlockStop:
-		if !d.index || e.kind == kindBlockStart && e.block == nil || e.kind == kindBlockDelta && e.delta == nil {
+		if !d.index || (e.kind == kindBlockStart && e.block == nil) || (e.kind == kindBlockDelta && e.delta == nil) {
 			return d.Refuse("an event of a block says not which, or not what")
 		}
 	case kindMessageStart:

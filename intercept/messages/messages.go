@@ -69,7 +69,7 @@ func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
 // each request.
 func (Dialect) Speaks(path string, has func(string) bool) bool {
 	before, _, found := strings.Cut(strings.ToLower(path), route)
-	return has("anthropic-version") || found && !below(before)
+	return has("anthropic-version") || (found && !below(before))
 }
 
 // Error implements [intercept.Dialect]: {"type":"error","error":{"type","message","code"}}.

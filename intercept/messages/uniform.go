@@ -112,7 +112,7 @@ func (a *answer) extras(block gjson.Result, name string) (kept string, all bool)
 		if !v.Exists() {
 			continue
 		}
-		if !extra.schema.Fits(v) || extra.name == "caller" && !knownCaller(v) || extra.name == "toolset_name" && !a.inToolset(v, name) {
+		if !extra.schema.Fits(v) || (extra.name == "caller" && !knownCaller(v)) || (extra.name == "toolset_name" && !a.inToolset(v, name)) {
 			all = false
 			continue
 		}
@@ -125,7 +125,7 @@ func (a *answer) extras(block gjson.Result, name string) (kept string, all bool)
 // of the provider.
 func knownCaller(caller gjson.Result) bool {
 	kind := caller.Get("type").Str
-	return kind == "direct" || serverTool.MatchString(kind) && caller.Get("tool_id").Exists()
+	return kind == "direct" || (serverTool.MatchString(kind) && caller.Get("tool_id").Exists())
 }
 
 // inToolset reports whether the request offers the toolset that a call of a tool

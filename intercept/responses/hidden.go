@@ -40,7 +40,7 @@ func (s *resolution) round(outputs []string) history.Round {
 			p.Call, p.Name = it.callID(), it.entry.Name
 		}
 		switch ran := it.ruling(); {
-		case !p.Seen || p.Type == "message" || asks && p.Type == "reasoning":
+		case !p.Seen || p.Type == "message" || (asks && p.Type == "reasoning"):
 			p.Raw = it.made()
 		case ran.Fate == intercept.Edit:
 			p.Raw = it.entry.WithInput(it.call.form, ran.Arguments)

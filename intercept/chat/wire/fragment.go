@@ -103,7 +103,7 @@ func (d *decoder) callType(f *Fragment, v gjson.Result) bool {
 	if v.Type == gjson.String && v.Str == "custom" {
 		f.Kind = KindCustom
 	}
-	if v.Type == gjson.Null || v.Type == gjson.String && (v.Str == "" || v.Str == "function" || v.Str == "custom") {
+	if v.Type == gjson.Null || (v.Type == gjson.String && (v.Str == "" || v.Str == "function" || v.Str == "custom")) {
 		return true
 	}
 	return d.Refuse("a tool call has an unknown type")

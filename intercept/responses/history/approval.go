@@ -77,7 +77,7 @@ func (s *splicer) ran(id string, behind []gjson.Result) bool {
 		own := item.Get("id").Str
 		switch typeIn(item) {
 		case "mcp_call":
-			return item.Get("approval_request_id").Str == id && (own != "" && own == made.ID || own == "" && RunOf(item).Said == made.Said)
+			return item.Get("approval_request_id").Str == id && ((own != "" && own == made.ID) || (own == "" && RunOf(item).Said == made.Said))
 		case "item_reference":
 			return own != "" && own == made.ID
 		}

@@ -190,12 +190,12 @@ func made(item gjson.Result) bool {
 		return role == "assistant"
 	}
 	typ := item.Get("type").Str
-	return typ != "" && !IsOutput(typ) && typ != "additional_tools" && typ != "compaction" || typ == "" && item.Get("id").Exists()
+	return (typ != "" && !IsOutput(typ) && typ != "additional_tools" && typ != "compaction") || (typ == "" && item.Get("id").Exists())
 }
 
 // IsOutput reports the types of items that answer calls.
 func IsOutput(typ string) bool {
-	return strings.HasSuffix(typ, "_output") && typ != "program_output" || typ == "mcp_approval_response"
+	return (strings.HasSuffix(typ, "_output") && typ != "program_output") || typ == "mcp_approval_response"
 }
 
 // typeIn is the type of an item of a history, in which some may leave it out.

@@ -72,7 +72,7 @@ func (r *Request) rewind(e *intercept.Envelope) error {
 	var rest []string
 	for _, part := range strings.Split(e.Query, "&") {
 		name, value, _ := strings.Cut(part, "=")
-		if plain, err := url.QueryUnescape(name); err == nil && plain != "starting_after" || part == "" {
+		if plain, err := url.QueryUnescape(name); (err == nil && plain != "starting_after") || part == "" {
 			rest = append(rest, part)
 			continue
 		}

@@ -94,7 +94,7 @@ func (s *splicer) owed(rec *Record) (items []string) {
 // latest is the record that knows most of a response.
 func latest(records []*Record, id string) (best *Record) {
 	for _, rec := range records {
-		if rec.Response == id && (best == nil || len(rec.Chain) >= len(best.Chain) && len(rec.Rounds) >= len(best.Rounds)) {
+		if rec.Response == id && (best == nil || (len(rec.Chain) >= len(best.Chain) && len(rec.Rounds) >= len(best.Rounds))) {
 			best = rec
 		}
 	}
@@ -152,7 +152,7 @@ func (s *splicer) converse(records []*Record) (missing []string) {
 func (s *splicer) weave(records []*Record) {
 	var candidates []*Record
 	for _, rec := range records {
-		if rec.Parallel || !s.used[rec] && len(rec.Rounds)+len(rec.Ran) > 0 {
+		if rec.Parallel || (!s.used[rec] && len(rec.Rounds)+len(rec.Ran) > 0) {
 			candidates = append(candidates, rec)
 		}
 	}

@@ -162,7 +162,7 @@ func (d *decoder) kind(typ string, names []string) bool {
 	e.Type, e.Kind, e.Input = typ, kindOf(typ), InputEvents[typ]
 	e.strange = e.Kind == kindOther
 	for _, name := range names {
-		e.strange = e.strange || name != "" && name != "message" && kindOf(name) == kindOther
+		e.strange = e.strange || (name != "" && name != "message" && kindOf(name) == kindOther)
 		if k := kindOf(name); name != typ && k != kindOther && k != KindError {
 			return d.Refuse("an event is named otherwise than its data say")
 		}
@@ -244,7 +244,7 @@ func (d *decoder) field(key string, v gjson.Result) bool {
 			return d.Text(new(string), v, "the id of a call")
 		}
 	}
-	e.HasContent = e.HasContent || e.strange && filled(v)
+	e.HasContent = e.HasContent || (e.strange && filled(v))
 	return d.Unknown(key, v, eventFields...)
 }
 

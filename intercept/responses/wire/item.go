@@ -131,9 +131,9 @@ func (e *Entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 		if strictjson.Misspelt(key, entryFields...) {
 			return d.Refuse("a known field of an output item is spelt in another letter case")
 		}
-		return quiet || passive[e.Type] && !spoken[e.Type] || d.Unknown(key, v)
+		return quiet || (passive[e.Type] && !spoken[e.Type]) || d.Unknown(key, v)
 	}
-	return quiet || passive[e.Type] && !spoken[e.Type] || d.Unknown("", v)
+	return quiet || (passive[e.Type] && !spoken[e.Type]) || d.Unknown("", v)
 }
 
 // inputWords are in the names of fields in which an input may stand.
@@ -194,7 +194,7 @@ func saysPart(part gjson.Result) bool {
 
 // filled reports whether there is something in a value.
 func filled(v gjson.Result) bool {
-	return v.Type == gjson.String && v.Str != "" || (v.IsArray() || v.IsObject()) && strings.Trim(v.Raw, "[]{} \t\r\n") != ""
+	return (v.Type == gjson.String && v.Str != "") || ((v.IsArray() || v.IsObject()) && strings.Trim(v.Raw, "[]{} \t\r\n") != "")
 }
 
 func speaks(name string, words []string) bool {
@@ -221,7 +221,7 @@ func (e *Entry) Unknown() bool { return Forms[e.Type] == nil && !passive[e.Type]
 // in a value that is none itself: one of a known type, or one that has the id of a
 // call and an input.
 func callsWithin(v gjson.Result, depth int) (found bool) {
-	if !v.IsArray() && !v.IsObject() || depth == 0 && !strictjson.NamesCall(v.Raw) {
+	if (!v.IsArray() && !v.IsObject()) || (depth == 0 && !strictjson.NamesCall(v.Raw)) {
 		return false
 	}
 	if depth > maxDepth {
@@ -232,10 +232,10 @@ func callsWithin(v gjson.Result, depth int) (found bool) {
 		id = id || strings.EqualFold(k.Str, "call_id")
 		input = input || slices.ContainsFunc(inputFields, func(name string) bool { return strings.EqualFold(k.Str, name) })
 		found = callsWithin(item, depth+1) ||
-			strings.EqualFold(k.Str, "type") && depth > 0 && Forms[strings.ToLower(item.Str)] != nil
+			(strings.EqualFold(k.Str, "type") && depth > 0 && Forms[strings.ToLower(item.Str)] != nil)
 		return !found
 	})
-	return found || depth > 0 && id && input
+	return found || (depth > 0 && id && input)
 }
 
 // inputFields are the names that inputs of calls have.
@@ -288,7 +288,7 @@ func (e *Entry) readInput(f *Form) (text string, plain bool) {
 // it is the whole item.
 func (e *Entry) actions(one gjson.Result) (input string, plain bool) {
 	list := e.Field("actions")
-	if filled(one) && !one.IsObject() || filled(list) && !list.IsArray() {
+	if (filled(one) && !one.IsObject()) || (filled(list) && !list.IsArray()) {
 		return e.Raw, false
 	}
 	p := strictjson.Patch{JSON: "{}"}
@@ -330,7 +330,7 @@ func (e *Entry) WithInput(f *Form, input string) string {
 
 // Takes reports whether a call of the form can have a text as its input.
 func (f *Form) Takes(input string) bool {
-	return !f.Fixed && (f.Text || strictjson.Strict([]byte(input)) == nil && gjson.Parse(input).IsObject())
+	return !f.Fixed && (f.Text || (strictjson.Strict([]byte(input)) == nil && gjson.Parse(input).IsObject()))
 }
 
 func (e *Entry) setActions(p *strictjson.Patch, input gjson.Result) {
