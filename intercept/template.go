@@ -1,8 +1,6 @@
 package intercept
 
 import (
-	"bytes"
-
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -58,11 +56,17 @@ func (r *templates) match(part []byte) (*Template, [][]byte) {
 // providers pad their events with a varying number of them. It is nil for a payload
 // that does not end in a brace.
 func unpadded(payload []byte) []byte {
-	open, braced := bytes.CutSuffix(bytes.TrimRight(payload, " "), []byte("}"))
-	if !braced {
+	n := len(payload)
+	for n > 0 && payload[n-1] == ' ' {
+		n--
+	}
+	if n == 0 || payload[n-1] != '}' {
 		return nil
 	}
-	return bytes.TrimRight(open, " ")
+	for n--; n > 0 && payload[n-1] == ' '; {
+		n--
+	}
+	return payload[:n]
 }
 
 // learn remembers the form of a part that was just decoded.
