@@ -19,10 +19,10 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals/toolschema", "internal/strictyaml", "internal/visible", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/elapsed", "internal/fakeslack", "internal/written", "internal/idp", "notify/webpush/pushtest", "console/query"},
+	{"approvals/toolschema", "internal/strictyaml", "internal/visible", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/recorded", "internal/pinned", "internal/elapsed", "internal/fakeslack", "internal/written", "internal/idp", "notify/webpush/pushtest", "console/query", "intercept/strictjson"},
 	{"approvals/policy/match", "intercept", "approvals/audit", "approvals/grants", "approvals/reviewers", "console/problem", "console/live", "internal/scripted", "notify"},
-	{"approvals/policy/shell", "proxy/upstream", "intercept/chat", "intercept/messages", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "intercept/responses/wire"},
-	{"proxy/route", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access", "approvals/policy/resource", "intercept/responses/history"},
+	{"approvals/policy/shell", "proxy/upstream", "intercept/messages", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "intercept/responses/wire", "intercept/chat/wire", "intercept/chat/history"},
+	{"proxy/route", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access", "approvals/policy/resource", "intercept/responses/history", "intercept/chat"},
 	{"approvals/store", "console", "approvals/policy/rule", "notify/nats/contract", "notify/nats/contract/contracttest", "intercept/responses"},
 	{"approvals/policy", "approvals/approvalstest", "notify/notifytest"},
 	{"proxy/trace", "approvals/judge"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -16,11 +17,11 @@ func chatEvent(delta, finish string) string {
 }
 
 func chatOpening(arguments string) string {
-	return chatEvent(`{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"bash","arguments":`+intercept.Quote(arguments)+`}}]}`, "null")
+	return chatEvent(`{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"bash","arguments":`+strictjson.Quote(arguments)+`}}]}`, "null")
 }
 
 func chatPiece(arguments string) string {
-	return chatEvent(`{"tool_calls":[{"index":0,"function":{"arguments":`+intercept.Quote(arguments)+`}}]}`, "null")
+	return chatEvent(`{"tool_calls":[{"index":0,"function":{"arguments":`+strictjson.Quote(arguments)+`}}]}`, "null")
 }
 
 const (
@@ -35,7 +36,7 @@ func chatWhole(entry string) string {
 }
 
 func chatEntry(arguments, more string) string {
-	return `{"id":"call_1","type":"function","function":{"name":"bash","arguments":` + intercept.Quote(arguments) + `}` + more + `}`
+	return `{"id":"call_1","type":"function","function":{"name":"bash","arguments":` + strictjson.Quote(arguments) + `}` + more + `}`
 }
 
 // Findings H1 and H3 through the front door: the agent gets the call that was judged,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -25,7 +26,7 @@ const (
 func useEvents(fields string, pieces ...string) string {
 	out := "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"toolu_a\",\"name\":\"bash\",\"input\":{}" + fields + "}}\n\n"
 	for _, p := range pieces {
-		out += "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":" + intercept.Quote(p) + "}}\n\n"
+		out += "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":" + strictjson.Quote(p) + "}}\n\n"
 	}
 	return out + "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"
 }

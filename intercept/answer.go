@@ -12,11 +12,11 @@ type Answer struct {
 	limits Limits
 
 	body      Body // of upstream, the current one
-	out       Gather
-	kept      Kept[[]*Unit] // with the units that the events of a part are about
-	calls     []*Unit       // of the body: as they began, after its end in the order of the codec
-	waiting   *Unit         // a call that may pass by its name, of which only the beginning came
-	complete  bool          // the body has said its last word
+	out       PassBuffer
+	kept      HoldBuffer[[]*Unit] // with the units that the events of a part are about
+	calls     []*Unit             // of the body: as they began, after its end in the order of the codec
+	waiting   *Unit               // a call that may pass by its name, of which only the beginning came
+	complete  bool                // the body has said its last word
 	templates templates
 	reading   Part
 	plan      Plan
@@ -34,7 +34,7 @@ func NewAnswer(r Request, limits Limits) *Answer {
 
 // Begin readies the answer for the next upstream response.
 func (a *Answer) Begin(string) {
-	a.kept, a.calls, a.waiting, a.complete = Kept[[]*Unit]{}, nil, nil, false
+	a.kept, a.calls, a.waiting, a.complete = HoldBuffer[[]*Unit]{}, nil, nil, false
 	a.templates, a.budget.heard = templates{}, 0
 	a.body.Begin(a.limits.MaxBytes)
 	a.codec.Begin()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -194,7 +195,7 @@ func checkToy(t *testing.T, got []byte, judged map[string]string, byName bool) {
 		if want, released := judged[id]; released && args[id] != want {
 			t.Fatalf("call %s has %q, judged was %q", id, args[id], want)
 		}
-		if _, released := judged[id]; !released && intercept.Strict([]byte(args[id])) != nil {
+		if _, released := judged[id]; !released && strictjson.Strict([]byte(args[id])) != nil {
 			t.Fatalf("call %s passed by its name with %q", id, args[id])
 		}
 	}

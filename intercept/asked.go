@@ -3,32 +3,34 @@ package intercept
 import (
 	"fmt"
 	"slices"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// RequestForm is what a dialect's requests have in common.
-type RequestForm struct {
+// RequestSchema is what a dialect's requests have in common.
+type RequestSchema struct {
 	API    string   // its name, for errors
 	Array  string   // the field that has to be there and be an array, "" for none
 	Fields []string // the fields whose values are looked at, Array too
 	// Marks are strings of letters and lower lines, names or values, without which
-	// nobody need look into a field for what they stand for: see [Asked.May].
+	// nobody need look into a field for what they stand for: see [ParsedRequest.May].
 	Marks []string
 }
 
-// Asked is an agent's request. Its fields are stretches of the body.
-type Asked struct {
+// ParsedRequest is an agent's request. Its fields are stretches of the body.
+type ParsedRequest struct {
 	envelope Envelope
-	form     *RequestForm
-	fields   Fields
+	form     *RequestSchema
+	fields   strictjson.Fields
 	placed   []Placement
 }
 
 // Accept reads a body, which has to be one that every parser reads alike. The error
 // is an [*Error].
-func (f *RequestForm) Accept(e Envelope) (Asked, error) {
-	a := Asked{envelope: e, form: f}
+func (f *RequestSchema) Accept(e Envelope) (ParsedRequest, error) {
+	a := ParsedRequest{envelope: e, form: f}
 	var err error
-	if a.fields, err = readFields(e.Body, f.Fields, f.Marks); err == nil && f.Array != "" {
+	if a.fields, err = strictjson.ScanFields(e.Body, f.Fields, f.Marks); err == nil && f.Array != "" {
 		if array := a.fields.Raw(f.Array); len(array) == 0 || array[0] != '[' {
 			err = fmt.Errorf("it has no %s array", f.Array)
 		}
@@ -41,43 +43,43 @@ func (f *RequestForm) Accept(e Envelope) (Asked, error) {
 
 // May reports whether a mark of the form may stand anywhere below the top level of
 // the body, as a name or as a value. Where it says no it is right.
-func (a *Asked) May(mark string) bool {
+func (a *ParsedRequest) May(mark string) bool {
 	i := slices.Index(a.form.Marks, mark)
-	return i < 0 || a.fields.found&(1<<i) != 0
+	return i < 0 || a.fields.MayHave(i)
 }
 
 // Field is the value of a field as it stands in the body, nil where it is absent.
 // It aliases the body.
-func (a *Asked) Field(name string) []byte {
+func (a *ParsedRequest) Field(name string) []byte {
 	return a.fields.Raw(name)
 }
 
 // At is where the value of a field stands in the body.
-func (a *Asked) At(name string) (at Span, ok bool) {
+func (a *ParsedRequest) At(name string) (at strictjson.Span, ok bool) {
 	return a.fields.At(name)
 }
 
 // Envelope is the request as it goes upstream.
-func (a *Asked) Envelope() Envelope { return a.envelope }
+func (a *ParsedRequest) Envelope() Envelope { return a.envelope }
 
 // Spends implements [Request] for the dialects in which everything hidden may be
 // said again.
-func (a *Asked) Spends() []Spending { return nil }
+func (a *ParsedRequest) Spends() []Spending { return nil }
 
 // Before implements [Request] for the dialects in which nothing has to be done
 // before.
-func (a *Asked) Before() []Envelope { return nil }
+func (a *ParsedRequest) Before() []Envelope { return nil }
 
 // Placed implements [Request].
-func (a *Asked) Placed() []Placement { return a.placed }
+func (a *ParsedRequest) Placed() []Placement { return a.placed }
 
 // Place notes the answer that a record was found for.
-func (a *Asked) Place(s *Seen, sure bool) {
+func (a *ParsedRequest) Place(s *Seen, sure bool) {
 	a.placed = append(a.placed, Placement{Turn: s.Turn, Sure: sure})
 }
 
 // With is the envelope with another body.
-func (a *Asked) With(body []byte) Envelope {
+func (a *ParsedRequest) With(body []byte) Envelope {
 	e := a.envelope
 	e.Body = body
 	return e

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Form is the form of an upstream body.
@@ -51,7 +52,7 @@ func (b *Body) Kind() Form {
 // Feed takes the next block, lets part take the parts of a stream that have come
 // whole, and returns what passes: the lead, and what part has added to out. The
 // error is an [*Error].
-func (b *Body) Feed(p []byte, out *Gather, part func(part []byte, last bool) error) ([]byte, error) {
+func (b *Body) Feed(p []byte, out *PassBuffer, part func(part []byte, last bool) error) ([]byte, error) {
 	lead, err := b.Write(p)
 	for out.Add(lead); err == nil; {
 		next, ok, failed := b.Next()
@@ -155,7 +156,7 @@ func (b *Body) sniff(text []byte) error {
 	switch c := bytes.TrimPrefix(text, byteOrderMark)[0]; {
 	case c == '{' || c == '[':
 		form = FormWhole
-	case c == ':' || c == ' ' || c == '\r' || c == '\n' || c >= 'a' && c <= 'z':
+	case c == ':' || c == ' ' || c == '\r' || c == '\n' || (c >= 'a' && c <= 'z'):
 		form = FormStream
 	default:
 		return NotUnderstood("it is neither JSON nor an event stream")
@@ -203,7 +204,7 @@ func (b *Body) JSON() []byte {
 // Value is the value that a whole body is, strict JSON. The error is an [*Error].
 func (b *Body) Value(framed bool) ([]byte, error) {
 	value := b.JSON()
-	switch err := Strict(value); {
+	switch err := strictjson.Strict(value); {
 	case err != nil && !framed:
 		return nil, Cut()
 	case err != nil:

@@ -9,7 +9,7 @@ import (
 // A stream of nothing but short parts costs more than their bytes.
 func TestKeptPartsAreBounded(t *testing.T) {
 	const limit = 1 << 16
-	var k Kept[int]
+	var k HoldBuffer[int]
 	n := 0
 	for k.Hold([]byte(":\n"), 0, limit) == nil {
 		n++

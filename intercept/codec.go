@@ -1,5 +1,7 @@
 package intercept
 
+import "github.com/heldcall/heldcall/intercept/strictjson"
+
 // Codec is what one wire API knows of the answers to one request. The [Answer]
 // decides what may leave; the codec decodes, rewrites and renders. Its methods are
 // called by one goroutine, in the order in which bodies of upstream come: Begin, Read
@@ -62,7 +64,7 @@ type Codec interface {
 	// Template describes the form of the part that was read last, if further events of
 	// that form need no decoder. Slots are what differs between them, see [NewShape];
 	// without any there is no form.
-	Template(p *Part) (t Template, slots []Span)
+	Template(p *Part) (t Template, slots []strictjson.Span)
 	// Repeat takes an event of a known form, and returns what it adds to the input of a
 	// call and how many bytes are remembered of it. It is false where the event has to
 	// be decoded after all; then nothing was taken.

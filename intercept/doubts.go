@@ -3,6 +3,8 @@ package intercept
 import (
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Doubts are why clients may read a call in different ways, a sentence each:
@@ -19,7 +21,7 @@ func (d *Doubts) Doubt(reason string) {
 // DoubtArguments doubts arguments that are not one strict JSON object.
 func (d *Doubts) DoubtArguments(args string) {
 	switch {
-	case Strict([]byte(args)) != nil:
+	case strictjson.Strict([]byte(args)) != nil:
 		d.Doubt("Its arguments are not strict JSON (cut off, a name twice, several values or invalid text).")
 	case !strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{"):
 		d.Doubt("The arguments are not a JSON object.") // as policy says it, so that people read it once

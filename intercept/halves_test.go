@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -78,14 +79,14 @@ func TestFragments(t *testing.T) {
 		{[]string{"A<"}, "A\uFFFD", true, "A|"},
 		{[]string{"한<", ">\uFFFD한"}, "한😀\uFFFD한", false, "한|😀\uFFFD한|"},
 	} {
-		var f Fragments
+		var f strictjson.Fragments
 		var pieces strings.Builder
 		rest := ""
 		for _, text := range tt.fragments {
 			raw := `"` + strings.NewReplacer("<", `\ud83d`, ">", `\uDE00`).Replace(text) + `"`
-			fragment := Fragment(gjson.Parse(raw))
+			fragment := strictjson.Fragment(gjson.Parse(raw))
 			f.WriteString(fragment)
-			text, rest = CutHalf(rest + fragment)
+			text, rest = strictjson.CutHalf(rest + fragment)
 			pieces.WriteString(strings.ToValidUTF8(text, "*") + "|")
 		}
 		if f.String() != tt.want || f.Halved() != tt.halved || pieces.String() != tt.pieces {

@@ -39,7 +39,7 @@ func HostedMCP(address, connector, label string) string {
 // for one that two readers may take for different ones.
 func serverAddress(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" ||
+	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "https" && u.Scheme != "http") ||
 		strings.ContainsAny(address, "\\ ") || slices.ContainsFunc(strings.Split(u.Path, "/"), func(s string) bool { return s == ".." || s == "." }) {
 		return ""
 	}
@@ -57,11 +57,11 @@ var HostedFields = []string{"web_search_options", "search_parameters", "enable_s
 
 // HostedBeside lists the tools that the request has the provider run by
 // [HostedFields], which have to be among the fields of its form.
-func (a *Asked) HostedBeside() (list []HostedTool) {
+func (a *ParsedRequest) HostedBeside() (list []HostedTool) {
 	for _, name := range HostedFields {
 		v := gjson.ParseBytes(a.Field(name))
 		switch {
-		case v.Type == gjson.Null || v.Type == gjson.False || name == "search_parameters" && v.Get("mode").Str == "off":
+		case v.Type == gjson.Null || v.Type == gjson.False || (name == "search_parameters" && v.Get("mode").Str == "off"):
 		case name == "plugins" && v.IsArray():
 			v.ForEach(func(_, plugin gjson.Result) bool {
 				if plugin.Get("enabled").Type != gjson.False {

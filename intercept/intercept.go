@@ -1,10 +1,16 @@
-// Package intercept is the wire: calls in, bytes out. It holds what the dialects
-// of model APIs share: the shape of a call and of a ruling on it, strict
-// decoding, the cheap recognition of events that cannot hold a call, usage sums
-// and the words of a denial.
+// Package intercept is the wire: calls in, bytes out. An [Answer] reads the answers of
+// upstream to one request and decides which bytes reach the agent, when, and what follows
+// from the rulings on its calls. A dialect gives it a [Codec], which decodes, rewrites
+// and renders.
 //
-// The package and its dialects are sans-I/O: no goroutine, clock, socket or
-// store is in them, so every promise about the wire can be fuzzed in a loop.
+// Read this file (what a dialect, a request, a call and a ruling are), codec.go and
+// unit.go, then answer.go (an answer from its first byte to its end), part.go (whether a
+// part of a stream may leave), template.go (events of a known form) and resolve.go (what
+// follows from the rulings). body.go, payload.go and hold.go take bodies apart and hold
+// them; hidden.go and match.go find an answer in the history of a later request.
+//
+// The package and its dialects are sans-I/O: no goroutine, clock, socket or store is in
+// them, so every promise about the wire can be fuzzed in a loop.
 package intercept
 
 import (
@@ -250,6 +256,7 @@ type Error struct {
 	HTTP   int    // status where it is not that of the code, else 0
 }
 
+// Error implements error.
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %s: %v", e.Code, e.Reason, e.Err)
@@ -257,6 +264,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s", e.Code, e.Reason)
 }
 
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Status is the HTTP status that goes with the error. None is a status that SDKs

@@ -189,7 +189,7 @@ func (s *Seen) sawText(e *Echo) bool {
 	if e.Long {
 		return false
 	}
-	return SameText(e.Text, s.Text) || strings.TrimSpace(e.Text) == "" && (len(s.Calls) > 0 || s.sawItems(e))
+	return SameText(e.Text, s.Text) || (strings.TrimSpace(e.Text) == "" && (len(s.Calls) > 0 || s.sawItems(e)))
 }
 
 // sawItems reports whether an echo consists of what the answer did, by its ids.
@@ -208,7 +208,7 @@ func (s *Seen) sawCalls(e *Echo) bool {
 	}
 	for i, c := range e.Calls {
 		seen := s.Calls[i]
-		if c.Name != seen.Name || seen.ID != "" && c.ID != seen.ID || c.Input != "" && seen.Input != "" && c.Input != seen.Input {
+		if c.Name != seen.Name || (seen.ID != "" && c.ID != seen.ID) || (c.Input != "" && seen.Input != "" && c.Input != seen.Input) {
 			return false
 		}
 	}

@@ -1,6 +1,10 @@
 package intercept
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
 
 // Part is a part of a stream on its way through an [Answer].
 type Part struct {
@@ -77,9 +81,15 @@ func (p *Part) Event(e Event) error {
 		}
 		u.Odd = true
 	}
+	a.check(u, e)
+	return nil
+}
+
+// check follows a call that may pass unbuffered.
+func (a *Answer) check(u *Unit, e Event) {
 	switch {
 	case e.Kind == EventOpen && e.Plain && a.streams(u):
-		u.check = NewArgumentsCheck()
+		u.check = strictjson.NewArgumentsCheck()
 	case u.check != nil && !e.Plain:
 		u.Interrupt()
 	}
@@ -91,7 +101,6 @@ func (p *Part) Event(e Event) error {
 			u.Interrupt()
 		}
 	}
-	return nil
 }
 
 // streams reports whether a call that begins may pass unbuffered.
@@ -103,7 +112,7 @@ func (a *Answer) streams(u *Unit) bool {
 // have passed stay.
 func (p *Part) Void() {
 	a := p.answer
-	a.kept, a.waiting = Kept[[]*Unit]{}, nil
+	a.kept, a.waiting = HoldBuffer[[]*Unit]{}, nil
 	a.calls = slices.DeleteFunc(a.calls, func(u *Unit) bool { return !u.passed })
 }
 
@@ -138,36 +147,40 @@ func (a *Answer) part(part []byte, last bool) error {
 // that has neither passed nor been ruled on, except what the reader gets before that
 // call in any order of events. It marks the calls of the part that pass.
 func (a *Answer) mayLeave(p *Part) bool {
-	waiting := a.waiting
-	a.waiting = nil
 	calls, others := a.undecided(p)
+	if a.waiting != nil {
+		return a.mayFollow(p, calls, others)
+	}
 	switch {
 	case p.Withheld:
-	case waiting != nil && len(calls) == 1 && calls[0] == waiting:
-		if !others && a.allowedByName(calls) {
-			return true
-		}
-	case waiting != nil && len(calls) == 0 && !p.Ends:
-		a.waiting = waiting
 		return false
 	case a.held():
-		if waiting == nil && len(calls) == 0 && p.Overtakes {
-			return true
-		}
+		return len(calls) == 0 && p.Overtakes
 	case others:
-	case len(calls) > 0 && a.traits.Delays:
-		if len(calls) == 1 && calls[0].check != nil {
-			a.waiting = calls[0]
-		}
-	case len(calls) > 0:
+		return false
+	case len(calls) == 0:
+		return !p.Ends || a.continued == 0
+	case !a.traits.Delays:
 		return a.allowedByName(calls)
-	case p.Ends && a.continued > 0:
-	default:
+	case len(calls) == 1 && calls[0].check != nil:
+		a.waiting = calls[0]
+	}
+	return false
+}
+
+// mayFollow is [Answer.mayLeave] for a part after the beginning of a call that waits for
+// its next event. A part without calls waits too.
+func (a *Answer) mayFollow(p *Part, calls []*Unit, others bool) bool {
+	waiting := a.waiting
+	if len(calls) == 0 && !p.Ends && !p.Withheld {
+		return false
+	}
+	a.waiting = nil
+	own := !p.Withheld && !others && len(calls) == 1 && calls[0] == waiting
+	if own && a.allowedByName(calls) {
 		return true
 	}
-	if waiting != nil {
-		waiting.check = nil
-	}
+	waiting.check = nil
 	return false
 }
 
@@ -226,7 +239,7 @@ func (a *Answer) pass(p *Part, waited bool) error {
 			a.codec.Disposed(&Part{units: units}, Sent)
 		}
 		a.out.Add(a.kept.Bytes())
-		a.kept = Kept[[]*Unit]{}
+		a.kept = HoldBuffer[[]*Unit]{}
 	}
 	a.out.Add(p.Bytes)
 	a.codec.Disposed(p, Sent)

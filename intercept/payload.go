@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -58,7 +59,7 @@ func (b *Body) Payloads(part []byte, calls bool) ([][]byte, error) {
 	case !says && style != styleReturns:
 	case says && bytes.HasPrefix(part, byteOrderMark):
 		return nil, NotUnderstood("a byte order mark stands within the event stream")
-	case b.style == styleNone && style == styleIndented && !slices.ContainsFunc(list, MayHoldCall):
+	case b.style == styleNone && style == styleIndented && !slices.ContainsFunc(list, strictjson.MayHoldCall):
 		// A blank stands before the body, and maybe before no other line of it.
 	case b.style == styleNone:
 		b.style = style
@@ -137,20 +138,20 @@ func harmlessLine(line []byte) bool {
 // without an object, or the error that llama.cpp writes in a field of its own.
 func plainLine(line []byte) bool {
 	if bytes.IndexByte(line, '{') < 0 {
-		return !MayHoldCall(line)
+		return !strictjson.MayHoldCall(line)
 	}
 	value, isError := bytes.CutPrefix(line, errorField)
-	if !isError || Strict(value) != nil {
+	if !isError || strictjson.Strict(value) != nil {
 		return false
 	}
 	object := gjson.ParseBytes(value)
-	return object.IsObject() && Suspect("", object) == ""
+	return object.IsObject() && strictjson.Suspect("", object) == ""
 }
 
 var errorField = []byte("error:")
 
 func readable(payload []byte) bool {
-	return IsBlank(payload) || IsDone(payload) || Strict(payload) == nil || cutText(payload)
+	return IsBlank(payload) || IsDone(payload) || strictjson.Strict(payload) == nil || strictjson.CutText(payload)
 }
 
 // IsDone reports the payload [DONE], with which OpenAI ends a chat stream and

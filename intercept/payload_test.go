@@ -58,7 +58,7 @@ func TestPartsThatSomeReadersSkip(t *testing.T) {
 	} {
 		for at := range len(stream) { // how the network cuts the stream decides nothing
 			var b Body
-			var out Gather
+			var out PassBuffer
 			part := func(part []byte, _ bool) error {
 				_, err := b.Payloads(part, true)
 				return err

@@ -3,6 +3,7 @@ package intercept
 import (
 	"strconv"
 
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -34,10 +35,10 @@ func (r *Reading) Err() error {
 // Unknown takes a field that the dialect has no meaning for. Known are the names
 // that have one where it stands.
 func (r *Reading) Unknown(key string, v gjson.Result, known ...string) bool {
-	if Misspelt(key, known...) {
+	if strictjson.Misspelt(key, known...) {
 		return r.Refuse("a known field is spelt in another letter case")
 	}
-	if reason := Suspect(key, v); reason != "" {
+	if reason := strictjson.Suspect(key, v); reason != "" {
 		return r.Refuse(reason)
 	}
 	return true
@@ -55,7 +56,7 @@ func (r *Reading) Number(into *int, v gjson.Result, what string) bool {
 
 // Text reads a string; null is an empty one.
 func (r *Reading) Text(into *string, v gjson.Result, what string) bool {
-	if hasHalf(v) {
+	if strictjson.HasHalf(v) {
 		return r.Refuse(what + " has half of a surrogate pair")
 	}
 	return r.Fragment(into, v, what)
@@ -66,6 +67,6 @@ func (r *Reading) Fragment(into *string, v gjson.Result, what string) bool {
 	if v.Type != gjson.String && v.Type != gjson.Null {
 		return r.Refuse(what + " is not a string")
 	}
-	*into = Fragment(v)
+	*into = strictjson.Fragment(v)
 	return true
 }

@@ -1,6 +1,8 @@
 package intercept
 
-import "bytes"
+import (
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
 
 // Template is the form of an event of a stream that was decoded: a piece of text, or
 // of the input of a call. A further event of that form needs no decoder.
@@ -15,7 +17,8 @@ type Template struct {
 	// Of is what the dialect knows of the slots.
 	Of any
 
-	shape Shape
+	shape   strictjson.Shape
+	learned bool
 }
 
 // templates are the forms of the last few events.
@@ -31,7 +34,7 @@ func (r *templates) match(part []byte) (*Template, [][]byte) {
 	name, read := "", false
 	for i := range r.known {
 		t := &r.known[i]
-		if t.shape.literals == nil {
+		if !t.learned {
 			continue
 		}
 		if !read || t.Name != name {
@@ -53,11 +56,17 @@ func (r *templates) match(part []byte) (*Template, [][]byte) {
 // providers pad their events with a varying number of them. It is nil for a payload
 // that does not end in a brace.
 func unpadded(payload []byte) []byte {
-	open, braced := bytes.CutSuffix(bytes.TrimRight(payload, " "), []byte("}"))
-	if !braced {
+	n := len(payload)
+	for n > 0 && payload[n-1] == ' ' {
+		n--
+	}
+	if n == 0 || payload[n-1] != '}' {
 		return nil
 	}
-	return bytes.TrimRight(open, " ")
+	for n--; n > 0 && payload[n-1] == ' '; {
+		n--
+	}
+	return payload[:n]
 }
 
 // learn remembers the form of a part that was just decoded.
@@ -79,7 +88,7 @@ func (a *Answer) learn(p *Part) {
 			return
 		}
 	}
-	t.shape = NewShape(payload, slots)
+	t.shape, t.learned = strictjson.NewShape(payload, slots), true
 	a.templates.known[a.templates.next] = t
 	a.templates.next = (a.templates.next + 1) % len(a.templates.known)
 }
@@ -101,6 +110,9 @@ func (a *Answer) known(part []byte) (bool, error) {
 	held, u := a.held(), t.Call
 	if u != nil && (u.passed == held || u.passed != (u.check != nil)) {
 		return false, nil
+	}
+	if u == nil && t.Overtakes && a.waiting != nil {
+		return false, nil // it waits with the call
 	}
 	added, size, ok := a.codec.Repeat(t, texts, held)
 	if !ok {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -177,7 +178,7 @@ func toyEvent(dst []byte, payload string) []byte { return sse.AppendData(dst, ""
 func (t *toy) notice(p *intercept.Plan) (out []byte) {
 	if p.Notice != "" && !t.noticed {
 		t.noticed = true
-		out = toyEvent(nil, `{"say":`+intercept.Quote(p.Notice)+"}")
+		out = toyEvent(nil, `{"say":`+strictjson.Quote(p.Notice)+"}")
 	}
 	return out
 }
@@ -212,9 +213,9 @@ func (c *toyCall) render(p *intercept.Plan) []byte {
 	if !edited {
 		args = c.args.String()
 	}
-	id := intercept.Quote(c.id)
-	out := toyEvent(nil, fmt.Sprintf(`{"call":%s,"id":%s}`, intercept.Quote(c.name), id))
-	out = toyEvent(out, fmt.Sprintf(`{"arg":%s,"id":%s}`, intercept.Quote(args), id))
+	id := strictjson.Quote(c.id)
+	out := toyEvent(nil, fmt.Sprintf(`{"call":%s,"id":%s}`, strictjson.Quote(c.name), id))
+	out = toyEvent(out, fmt.Sprintf(`{"arg":%s,"id":%s}`, strictjson.Quote(args), id))
 	return toyEvent(out, fmt.Sprintf(`{"done":true,"id":%s}`, id))
 }
 
@@ -251,7 +252,7 @@ func (t *toy) Conclude(p *intercept.Plan) (s intercept.Settlement, err error) {
 	return s, nil
 }
 
-func (t *toy) Template(p *intercept.Part) (form intercept.Template, slots []intercept.Span) {
+func (t *toy) Template(p *intercept.Part) (form intercept.Template, slots []strictjson.Span) {
 	if len(t.events) != 1 || t.continued || t.events[0].Get("odd").Exists() {
 		return form, nil
 	}
@@ -259,7 +260,7 @@ func (t *toy) Template(p *intercept.Part) (form intercept.Template, slots []inte
 	for _, field := range []string{"say", "arg"} {
 		if v := t.events[0].Get(field); v.Type == gjson.String {
 			form.Call = p.Units()[0]
-			return form, []intercept.Span{intercept.Inner(v)}
+			return form, []strictjson.Span{strictjson.Inner(v)}
 		}
 	}
 	return form, nil
@@ -267,7 +268,7 @@ func (t *toy) Template(p *intercept.Part) (form intercept.Template, slots []inte
 
 func (t *toy) Repeat(form *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
 	var b strings.Builder
-	intercept.Unquote(&b, texts[0])
+	strictjson.Unquote(&b, texts[0])
 	switch {
 	case t.ended || (held && form.Call == nil && (!t.overtakes || t.textHeld)):
 		return "", 0, false

@@ -1,5 +1,7 @@
 package intercept
 
+import "github.com/heldcall/heldcall/intercept/strictjson"
+
 // Unit is a piece of an answer that the agent gets as a whole or not at all: a tool
 // call or, where the wire numbers them, any other block or item. A dialect embeds it
 // in what it knows of the piece.
@@ -18,7 +20,7 @@ type Unit struct {
 
 	passed bool // all its events so far went out unbuffered
 	begun  bool // the first one did
-	check  *ArgumentsCheck
+	check  *strictjson.ArgumentsCheck
 	ruling Ruling
 	ruled  bool
 }

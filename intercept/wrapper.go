@@ -3,6 +3,7 @@ package intercept
 import (
 	"strings"
 
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -16,7 +17,7 @@ func (c Call) Wrapped() (calls []Call, ok bool) {
 	if !named && !strings.Contains(c.Arguments, "tool_uses") {
 		return nil, false
 	}
-	if Strict([]byte(c.Arguments)) != nil {
+	if strictjson.Strict([]byte(c.Arguments)) != nil {
 		return nil, named
 	}
 	uses, found, readable := wrappedUses(gjson.Parse(c.Arguments))

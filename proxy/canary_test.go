@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/internal/scripted"
 	"github.com/heldcall/heldcall/proxy/route"
 )
@@ -20,12 +21,14 @@ type blindCodec struct {
 	swallows bool
 }
 
-func (blindCodec) Read(*intercept.Part) error                                          { return nil }
-func (blindCodec) ReadWhole(*intercept.Part) error                                     { return nil }
-func (blindCodec) Close(bool, bool) error                                              { return nil }
-func (blindCodec) Calls() []*intercept.Unit                                            { return nil }
-func (blindCodec) Template(*intercept.Part) (t intercept.Template, s []intercept.Span) { return t, nil }
-func (c blindCodec) Verbatim(*intercept.Part) bool                                     { return !c.swallows }
+func (blindCodec) Read(*intercept.Part) error      { return nil }
+func (blindCodec) ReadWhole(*intercept.Part) error { return nil }
+func (blindCodec) Close(bool, bool) error          { return nil }
+func (blindCodec) Calls() []*intercept.Unit        { return nil }
+func (blindCodec) Template(*intercept.Part) (t intercept.Template, s []strictjson.Span) {
+	return t, nil
+}
+func (c blindCodec) Verbatim(*intercept.Part) bool { return !c.swallows }
 
 func (blindCodec) Rewrite([]byte, []*intercept.Unit, *intercept.Plan) ([]byte, error) {
 	return nil, nil

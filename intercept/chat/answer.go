@@ -4,21 +4,20 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
-	"github.com/tidwall/gjson"
 )
 
 const (
-	maxChoices = 128
-	maxCalls   = 512 // in one choice
+	maxCalls = 512 // in one choice
 )
 
 // answer implements [intercept.Codec].
 type answer struct {
-	req    *request
+	req    *history.Request
 	limits intercept.Limits
 	whole  bool // the answer is one JSON value, no stream
 
@@ -30,9 +29,9 @@ type answer struct {
 // bodyState is the state of one upstream body.
 type bodyState struct {
 	choices []*choice
-	began   head   // of the first event, as it came
-	latest  *call  // the call of the last fragment
-	body    string // where it is one JSON value and was read
+	began   wire.Head // of the first event, as it came
+	latest  *call     // the call of the last fragment
+	body    string    // where it is one JSON value and was read
 	usage   string
 	foreign bool // a role that is not the assistant's was there
 	done    bool // [DONE] was there
@@ -41,7 +40,7 @@ type bodyState struct {
 
 // answerState is what outlives a continuation.
 type answerState struct {
-	head       head
+	head       wire.Head
 	first      string          // the first body, where it is whole and the answer goes on
 	outputs    []*outputChoice // in the order they came
 	continuing *outputChoice   // what upstream continues, nil in the first body
@@ -52,22 +51,22 @@ type answerState struct {
 
 // choice is one of the answers of a turn.
 type choice struct {
-	index     int // in the upstream body
-	output    *outputChoice
-	rosters   [2]roster    // by place
-	says      [2]utterance // by place
-	textHeld  bool         // a held part carries text or role: later text must wait
-	bound     bool         // more than words has come: what follows keeps its place
-	announced bool         // a finish reason was there
-	cut       bool         // the finish reason was length
-	repeated  bool         // a message was there, in a stream beside the delta
-	rendered  bool         // its calls have gone out in canonical form
-	final     []*call      // its calls, and whether they are not uniform, after the end of the body
-	odd       bool
-	closed    bool
+	index      int // in the upstream body
+	output     *outputChoice
+	assemblers [2]assembler        // by place
+	says       [2]assistantMessage // by place
+	textHeld   bool                // a held part carries text or role: later text must wait
+	bound      bool                // more than words has come: what follows keeps its place
+	announced  bool                // a finish reason was there
+	cut        bool                // the finish reason was length
+	repeated   bool                // a message was there, in a stream beside the delta
+	rendered   bool                // its calls have gone out in canonical form
+	final      []*call             // its calls, and whether they are not uniform, after the end of the body
+	odd        bool
+	closed     bool
 }
 
-func newAnswer(r *request, limits intercept.Limits) *answer {
+func newAnswer(r *history.Request, limits intercept.Limits) *answer {
 	return &answer{req: r, limits: limits}
 }
 
@@ -131,7 +130,7 @@ func (a *answer) separable() error {
 		for _, call := range c.calls() {
 			calls++
 			nameless = nameless || call.name == ""
-			if call.kind == kindLegacy {
+			if call.kind == wire.KindLegacy {
 				legacy++
 			}
 		}
@@ -173,7 +172,7 @@ func (*answer) Judge(u *intercept.Unit) {
 // Call implements [intercept.Codec].
 func (*answer) Call(u *intercept.Unit) intercept.Call {
 	c := callOf(u)
-	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == kindCustom, Ambiguous: c.Doubts}
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == wire.KindCustom, Ambiguous: c.Doubts}
 }
 
 // Canonical implements [intercept.Codec].
@@ -194,7 +193,7 @@ func (a *answer) Text() string {
 // Heartbeat implements [intercept.Codec]: a chunk that repeats the stream's own id,
 // without choices or with an empty delta of one that has not ended.
 func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
-	if form == intercept.FormWhole || pulse == intercept.PulseComment || a.head.id == "" {
+	if form == intercept.FormWhole || pulse == intercept.PulseComment || a.head.ID == "" {
 		return nil
 	}
 	choices := "[]"
@@ -205,7 +204,7 @@ func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
 		}
 		choices = fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":null}]`, a.outputs[open].index)
 	}
-	return sse.AppendData(nil, "", []byte(a.head.chunk(choices)))
+	return sse.AppendData(nil, "", []byte(a.head.Chunk(choices)))
 }
 
 // Fail implements [intercept.Codec].
@@ -240,9 +239,9 @@ func (a *answer) choice(index int) (*choice, error) {
 }
 
 // finish notes that a delta ends the choice.
-func (c *choice) finish(d *choiceDelta) {
-	c.announced = c.announced || d.finish != ""
-	c.cut = c.cut || d.finish == "length"
+func (c *choice) finish(d *wire.ChoiceDelta) {
+	c.announced = c.announced || d.Finish != ""
+	c.cut = c.cut || d.Finish == "length"
 }
 
 // calls lists the calls of the choice. Where a provider sends `message` beside
@@ -252,7 +251,7 @@ func (c *choice) calls() []*call {
 	if c.closed {
 		return c.final
 	}
-	delta, message := &c.rosters[inDelta], &c.rosters[inMessage]
+	delta, message := &c.assemblers[wire.InDelta], &c.assemblers[wire.InMessage]
 	if len(message.calls) == 0 || delta.sameAs(message) {
 		return delta.calls
 	}
@@ -267,35 +266,9 @@ func (c *choice) calls() []*call {
 }
 
 // said is what the model said in the choice.
-func (c *choice) said() *utterance {
-	if d := &c.says[inDelta]; d.any() {
+func (c *choice) said() *assistantMessage {
+	if d := &c.says[wire.InDelta]; d.any() {
 		return d
 	}
-	return &c.says[inMessage]
-}
-
-const chunkObject = "chat.completion.chunk"
-
-// chunk renders a synthetic chunk with the head of the real ones.
-func (h *head) chunk(choices string) string {
-	var b strings.Builder
-	for _, f := range []struct{ name, raw string }{{"id", h.id}, {"object", `"` + chunkObject + `"`}, {"created", h.created}, {"model", h.model}, {"system_fingerprint", h.fingerprint}} {
-		if f.raw != "" {
-			b.WriteString("{,"[min(b.Len(), 1):][:1] + `"` + f.name + `":` + f.raw)
-		}
-	}
-	return b.String() + `,"choices":` + choices + "}"
-}
-
-// readable is the head without the values that some clients do not read.
-func (h head) readable() head {
-	for _, raw := range []*string{&h.id, &h.model, &h.fingerprint} {
-		if gjson.Parse(*raw).Type != gjson.String {
-			*raw = ""
-		}
-	}
-	if !digits(h.created) {
-		h.created = ""
-	}
-	return h
+	return &c.says[wire.InMessage]
 }

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -98,7 +100,7 @@ func TestDeniedIsContinued(t *testing.T) {
 		}
 		next := gjson.ParseBytes(p.Last.Next.Body)
 		wantMessages := `[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]},` +
-			`{"role":"tool","tool_call_id":"call_a","content":` + intercept.Quote(intercept.DeniedByPerson("bash", "no")) + `}]`
+			`{"role":"tool","tool_call_id":"call_a","content":` + strictjson.Quote(intercept.DeniedByPerson("bash", "no")) + `}]`
 		if got := next.Get("messages").Raw; got != wantMessages {
 			t.Fatalf("messages:\n%s\nwant\n%s", got, wantMessages)
 		}
@@ -115,7 +117,7 @@ func TestDeniedIsContinued(t *testing.T) {
 			t.Fatal("nothing is remembered")
 		}
 		follow := `{"model":"m","messages":[{"role":"user","content":"hi"}, {"role":"assistant","content":"Let me look.\n\nVery well."}, {"role":"user","content":"next"}]}`
-		r, err := parseRequest(asked(follow))
+		r, err := history.ParseRequest(asked(follow))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +145,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 	follow := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_b","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
-	r, err := parseRequest(asked(follow))
+	r, err := history.ParseRequest(asked(follow))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +153,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 		t.Fatalf("%d spliced", n)
 	}
 	wantBody := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},{"id":"call_b","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":` +
-		intercept.Quote(intercept.DeniedByPerson("bash", "no")) + `},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
+		strictjson.Quote(intercept.DeniedByPerson("bash", "no")) + `},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
 	if got := string(r.Envelope().Body); got != wantBody {
 		t.Fatalf("spliced\n%s\nwant\n%s", got, wantBody)
 	}
@@ -167,7 +169,7 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 	follow := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"pwd\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":"/tmp"}]}`
-	r, err := parseRequest(asked(follow))
+	r, err := history.ParseRequest(asked(follow))
 	if err != nil {
 		t.Fatal(err)
 	}

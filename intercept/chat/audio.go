@@ -3,23 +3,25 @@ package chat
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 // spokenField names the words of a sound among the texts of a delta.
 const spokenField = "audio.transcript"
 
-// voice is what a message says in sound. Only the words are kept: a history
+// audio is what a message says in sound. Only the words are kept: a history
 // refers to the sound by its id.
-type voice struct {
+type audio struct {
 	id    string // raw
-	words intercept.Rope
+	words strictjson.Rope
 }
 
-func (s *voice) any() bool { return s.id != "" || s.words.Len() > 0 }
+func (s *audio) any() bool { return s.id != "" || s.words.Len() > 0 }
 
-func (s *voice) add(v gjson.Result) (kept int) {
+func (s *audio) add(v gjson.Result) (kept int) {
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch {
 		case v.Type != gjson.String || v.Str == "":
@@ -47,54 +49,24 @@ func onlySound(v gjson.Result) bool {
 }
 
 // text is what was spoken.
-func (s *voice) text() string { return gjson.Parse(`"` + s.words.String() + `"`).String() }
-
-// reference is the audio field of a message in a history.
-func reference(id string) string { return `{"id":` + id + `}` }
-
-// spokenTurn is what was spoken in a turn that the agent does not see.
-type spokenTurn struct {
-	ID   string `json:"id"` // raw
-	Text string `json:"text"`
-}
+func (s *audio) text() string { return gjson.Parse(`"` + s.words.String() + `"`).String() }
 
 // speech is what was said, as a later request may need it.
-func (s *voice) speech() []spokenTurn {
+func (s *audio) speech() []history.SpokenTurn {
 	if s.id == "" {
 		return nil
 	}
-	return []spokenTurn{{s.id, s.text()}}
-}
-
-// inWords is a message whose sound, if it is among speeches, is replaced by what
-// was spoken. An agent that itself goes on in words may do so because the sound
-// has expired.
-func inWords(message string, speeches []spokenTurn) string {
-	id := gjson.Get(message, "audio.id").Raw
-	for _, s := range speeches {
-		if id == "" || s.ID != id {
-			continue
-		}
-		p := intercept.Patch{JSON: message}
-		p.Delete("audio")
-		if gjson.Get(message, "content").Type == gjson.Null {
-			p.Set("content", intercept.Quote(s.Text))
-		}
-		if p.Err == nil {
-			return p.JSON
-		}
-	}
-	return message
+	return []history.SpokenTurn{{ID: s.id, Text: s.text()}}
 }
 
 // audio makes the sound of a continuation part of the one that the agent has
 // begun to hear: there is one id and one time at which it expires.
-func (e *edit) audio(path string, d *choiceDelta, l *outputChoice) {
-	for _, t := range d.texts {
-		if t.field != "audio" || t.place != inDelta || l.audio == "" || !t.value.IsObject() {
+func (e *edit) audio(path string, d *wire.ChoiceDelta, l *outputChoice) {
+	for _, t := range d.Texts {
+		if t.Field != "audio" || t.Place != wire.InDelta || l.audio == "" || !t.Value.IsObject() {
 			continue
 		}
-		left := intercept.Patch{JSON: t.value.Raw}
+		left := strictjson.Patch{JSON: t.Value.Raw}
 		left.Delete("id")
 		left.Delete("expires_at")
 		switch {
@@ -104,7 +76,7 @@ func (e *edit) audio(path string, d *choiceDelta, l *outputChoice) {
 			e.Set(path+"delta.audio", left.JSON)
 		default:
 			e.Delete(path + "delta.audio")
-			d.carries = len(d.texts) > 1
+			d.Carries = len(d.Texts) > 1
 		}
 	}
 }

@@ -6,11 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
 
-const audioAsked = `{"model":"m","stream":true,"modalities":["text","audio"],"audio":{"voice":"alloy","format":"pcm16"},"messages":[{"role":"user","content":"hi"}]}`
+const audioAsked = `{"model":"m","stream":true,"modalities":["text","audio"],"audio":{"audio":"alloy","format":"pcm16"},"messages":[{"role":"user","content":"hi"}]}`
 
 // speaks renders what a model says in sound, as OpenAI streams it.
 func speaks(id, words string) string {
@@ -67,7 +68,7 @@ func TestSoundInTheContinuation(t *testing.T) {
 		if d := cmp.Diff(want, next.Get("messages.1").Raw); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
-		if next.Get("modalities").Raw != `["text","audio"]` || next.Get("audio.voice").Str != "alloy" {
+		if next.Get("modalities").Raw != `["text","audio"]` || next.Get("audio.audio").Str != "alloy" {
 			t.Errorf("%s: asks for %s", tt.name, p.Nexts[0])
 		}
 	}
@@ -90,7 +91,7 @@ func TestSoundGoesOn(t *testing.T) {
 		// The id of a sound expires; an agent that goes on in words is not brought back to it.
 		{"by its words", `"content":"Let me look.Very well."`, `"content":"Let me look."`, `"content":"Very well."`},
 	} {
-		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant",` + tt.echo + `}]}`))
+		r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant",` + tt.echo + `}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,13 +4,14 @@ import (
 	"cmp"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 )
 
 // eventBatch is the events of one part of a stream. Their fragments go to their calls.
 type eventBatch struct {
 	*answer
 	part   *intercept.Part
-	chunks []*chunk
+	chunks []*wire.Chunk
 	opens  bool // a call begins in it
 	names  bool // it may name a call outside of it
 	uneven bool // it has a part of a call and is not uniform
@@ -27,7 +28,7 @@ func (a *answer) Read(part *intercept.Part) error {
 		case intercept.IsDone(payload):
 			done = true
 		default:
-			c, err := decode(string(payload))
+			c, err := wire.Decode(string(payload))
 			if err != nil {
 				return err
 			}
@@ -53,19 +54,19 @@ func (a *answer) Read(part *intercept.Part) error {
 // observe notes what the part contains.
 func (p *eventBatch) observe(done bool) error {
 	for _, c := range p.chunks {
-		p.failed = p.failed || c.failed
-		p.learnHead(c.head)
-		if c.usage != "" {
-			p.usage = c.usage
+		p.failed = p.failed || c.Failed
+		p.learnHead(c.Head)
+		if c.Usage != "" {
+			p.usage = c.Usage
 		}
-		uniform := c.hasCalls() && p.uniform(c)
-		if c.foreign() && !c.hasCalls() { // beside a call the role does not go out
+		uniform := c.HasCalls() && p.uniform(c)
+		if c.Foreign() && !c.HasCalls() { // beside a call the role does not go out
 			if err := p.changeRole(); err != nil {
 				return err
 			}
 		}
-		for i := range c.choices {
-			if err := p.choice(&c.choices[i], uniform); err != nil {
+		for i := range c.Choices {
+			if err := p.choice(&c.Choices[i], uniform); err != nil {
 				return err
 			}
 		}
@@ -81,12 +82,12 @@ func (p *eventBatch) observe(done bool) error {
 // learnHead keeps the head of the answer's first chunk; an empty id, which Azure
 // sends before the real one, counts only until there is another. Calls that begin
 // before the real id are not uniform: openai-go drops events without it after that.
-func (p *eventBatch) learnHead(h head) {
-	known := p.began.id != "" && p.began.id != `""`
-	if known || h == (head{}) || (h.id == "" && p.began != head{}) {
+func (p *eventBatch) learnHead(h wire.Head) {
+	known := p.began.ID != "" && p.began.ID != `""`
+	if known || h == (wire.Head{}) || (h.ID == "" && p.began != wire.Head{}) {
 		return
 	}
-	if h.id != p.began.id {
+	if h.ID != p.began.ID {
 		p.part.Forget()
 		for _, c := range p.choices {
 			for _, call := range c.calls() {
@@ -96,30 +97,30 @@ func (p *eventBatch) learnHead(h head) {
 	}
 	p.began = h
 	if p.continuing == nil {
-		p.head = h.readable()
+		p.head = h.Readable()
 	}
 }
 
 // choice reads the part of an event about one choice. Uniform reports whether the event
 // itself is.
-func (p *eventBatch) choice(d *choiceDelta, uniform bool) error {
-	c, err := p.answer.choice(d.index)
+func (p *eventBatch) choice(d *wire.ChoiceDelta, uniform bool) error {
+	c, err := p.answer.choice(d.Index)
 	if err != nil {
 		return err
 	}
 	uniform = uniform && !c.announced && !p.foreign
 	c.finish(d)
-	c.repeated = c.repeated || d.repeated
-	if err := p.listen(c, d.texts); err != nil {
+	c.repeated = c.repeated || d.Repeated
+	if err := p.listen(c, d.Texts); err != nil {
 		return err
 	}
 	first := len(p.part.Units())
-	for i := range d.calls {
-		if err := p.fragment(c, &d.calls[i], first, uniform); err != nil {
+	for i := range d.Calls {
+		if err := p.fragment(c, &d.Calls[i], first, uniform); err != nil {
 			return err
 		}
 	}
-	p.verify(c, d.finish != "")
+	p.verify(c, d.Finish != "")
 	return nil
 }
 
@@ -139,12 +140,12 @@ func (p *eventBatch) changeRole() error {
 }
 
 // fragment gives a fragment to its call. The units of the event begin at first.
-func (p *eventBatch) fragment(c *choice, f *fragment, first int, uniform bool) error {
-	r := &c.rosters[f.place]
+func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bool) error {
+	r := &c.assemblers[f.Place]
 	if len(r.calls) == maxCalls {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
-	event := intercept.Event{Kind: intercept.EventInput, Text: f.args, Plain: p.streams(c, f)}
+	event := intercept.Event{Kind: intercept.EventInput, Text: f.Args, Plain: p.streams(c, f)}
 	call, opened := r.take(f)
 	if event.Unit = &call.Unit; opened {
 		event.Kind, call.choice, p.opens = intercept.EventOpen, c, true
@@ -165,23 +166,23 @@ func (p *eventBatch) fragment(c *choice, f *fragment, first int, uniform bool) e
 		r.calls[n-2].Interrupt()
 	}
 	p.latest = call
-	if err := p.part.Hear(len(f.args)); err != nil {
+	if err := p.part.Hear(len(f.Args)); err != nil {
 		return err
 	}
 	return p.part.Event(event)
 }
 
 // listen remembers what the model says. A message beside delta repeats it.
-func (p *eventBatch) listen(c *choice, texts []text) error {
-	streamed := c.says[inDelta].any()
+func (p *eventBatch) listen(c *choice, texts []wire.Text) error {
+	streamed := c.says[wire.InDelta].any()
 	for _, t := range texts {
-		streamed = streamed || t.place == inDelta
+		streamed = streamed || t.Place == wire.InDelta
 	}
 	for _, t := range texts {
-		if t.place == inMessage && streamed {
+		if t.Place == wire.InMessage && streamed {
 			continue
 		}
-		if err := p.part.Hear(c.says[t.place].add(t.field, t.value)); err != nil {
+		if err := p.part.Hear(c.says[t.Place].add(t.Field, t.Value)); err != nil {
 			return err
 		}
 	}
@@ -194,19 +195,19 @@ func (p *eventBatch) listen(c *choice, texts []text) error {
 func (p *eventBatch) onlyWords(done bool) bool {
 	words := !done && len(p.chunks) > 0 && len(p.chunks) == len(p.part.Payloads)
 	for _, c := range p.chunks {
-		words = words && len(c.choices) > 0
-		for i := range c.choices {
-			d := &c.choices[i]
-			known := p.known(d.index)
-			words = words && known != nil && len(d.calls) == 0 && d.finish == "" && (d.contents || !known.bound)
+		words = words && len(c.Choices) > 0
+		for i := range c.Choices {
+			d := &c.Choices[i]
+			known := p.known(d.Index)
+			words = words && known != nil && len(d.Calls) == 0 && d.Finish == "" && (d.Contents || !known.bound)
 		}
 	}
 	if words {
 		return true
 	}
 	for _, c := range p.chunks {
-		for i := range c.choices {
-			if known := p.known(c.choices[i].index); known != nil {
+		for i := range c.Choices {
+			if known := p.known(c.Choices[i].Index); known != nil {
 				known.bound = true
 			}
 		}
@@ -222,8 +223,8 @@ func (p *eventBatch) overtakes(words bool) bool {
 		return false
 	}
 	for _, c := range p.chunks {
-		for i := range c.choices {
-			if known := p.known(c.choices[i].index); known == nil || known.textHeld {
+		for i := range c.Choices {
+			if known := p.known(c.Choices[i].Index); known == nil || known.textHeld {
 				return false
 			}
 		}
@@ -235,11 +236,11 @@ func (p *eventBatch) overtakes(words bool) bool {
 // of them, the usage.
 func (p *eventBatch) closes() bool {
 	for _, c := range p.chunks {
-		if c.usage != "" && len(c.choices) == 0 {
+		if c.Usage != "" && len(c.Choices) == 0 {
 			return true
 		}
-		for i := range c.choices {
-			if c.choices[i].finish != "" {
+		for i := range c.Choices {
+			if c.Choices[i].Finish != "" {
 				return true
 			}
 		}
@@ -251,11 +252,11 @@ func (p *eventBatch) closes() bool {
 // there: they may follow.
 func (p *eventBatch) announcesUnseen() bool {
 	for _, c := range p.chunks {
-		if !c.announces() {
+		if !c.Announces() {
 			continue
 		}
-		for i := range c.choices {
-			if known := p.known(c.choices[i].index); known == nil || len(known.calls()) == 0 {
+		for i := range c.Choices {
+			if known := p.known(c.Choices[i].Index); known == nil || len(known.calls()) == 0 {
 				return true
 			}
 		}
@@ -275,17 +276,17 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 		a.noteHeld()
 	case d == intercept.Voided:
 		for _, c := range a.choices {
-			c.rosters = [2]roster{}
+			c.assemblers = [2]assembler{}
 		}
 	}
 }
 
 // noteSent remembers what of a message has gone out.
-func (a *answer) noteSent(c *chunk) {
-	for i := range c.choices {
-		if d := &c.choices[i]; d.role || d.finish != "" || d.audio != "" {
-			l := a.output(d.index)
-			l.role, l.finish, l.audio = l.role || d.role, l.finish || d.finish != "", cmp.Or(l.audio, d.audio)
+func (a *answer) noteSent(c *wire.Chunk) {
+	for i := range c.Choices {
+		if d := &c.Choices[i]; d.Role || d.Finish != "" || d.Audio != "" {
+			l := a.output(d.Index)
+			l.role, l.finish, l.audio = l.role || d.Role, l.finish || d.Finish != "", cmp.Or(l.audio, d.Audio)
 		}
 	}
 }
@@ -293,10 +294,10 @@ func (a *answer) noteSent(c *chunk) {
 // noteHeld remembers the choices of which text is held.
 func (a *answer) noteHeld() {
 	for _, c := range a.batch.chunks {
-		for i := range c.choices {
-			d := &c.choices[i]
-			known := a.known(d.index)
-			if known != nil && (d.contents || (d.role && !known.output.role) || (d.carries && !a.batch.names)) {
+		for i := range c.Choices {
+			d := &c.Choices[i]
+			known := a.known(d.Index)
+			if known != nil && (d.Contents || (d.Role && !known.output.role) || (d.Carries && !a.batch.names)) {
 				known.textHeld = true
 			}
 		}

@@ -2,23 +2,23 @@ package chat
 
 import (
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/tidwall/gjson"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 )
 
 // streams reports whether a fragment is one that all clients read alike, so
 // that it may pass unbuffered if its tool is allowed by name: the opening of
 // the next call, or the continuation of the last one.
-func (p *eventBatch) streams(c *choice, f *fragment) bool {
-	r := &c.rosters[inDelta]
-	if f.place != inDelta || f.kind != kindFunction || !f.hasIndex || f.object || p.limits.Pass == nil || p.req.several() || p.othersCall(c) {
+func (p *eventBatch) streams(c *choice, f *wire.Fragment) bool {
+	r := &c.assemblers[wire.InDelta]
+	if f.Place != wire.InDelta || f.Kind != wire.KindFunction || !f.HasIndex || f.Object || p.limits.Pass == nil || p.req.Several() || p.othersCall(c) {
 		return false
 	}
 	last := r.last()
-	if f.index == len(r.calls) {
-		return f.id != "" && f.name != "" && (last == nil || last.Passed())
+	if f.Index == len(r.calls) {
+		return f.ID != "" && f.Name != "" && (last == nil || last.Passed())
 	}
-	same := last != nil && f.index == last.index && (f.id == "" || f.id == last.id) && (f.name == "" || f.name == last.name)
-	return same && f.index == len(r.calls)-1 && last.Passing()
+	same := last != nil && f.Index == last.index && (f.ID == "" || f.ID == last.id) && (f.Name == "" || f.Name == last.name)
+	return same && f.Index == len(r.calls)-1 && last.Passing()
 }
 
 // othersCall reports whether another choice has calls. Some clients read all choices as
@@ -32,13 +32,10 @@ func (p *eventBatch) othersCall(c *choice) bool {
 	return false
 }
 
-// several reports whether the request asks for more than one choice.
-func (r *request) several() bool { return gjson.ParseBytes(r.Field("n")).Int() > 1 }
-
 // verify holds what is left of the choice's calls that pass unbuffered and are in
 // doubt. Ended reports whether no fragment of the choice should follow.
 func (p *eventBatch) verify(c *choice, ended bool) {
-	calls := c.rosters[inDelta].calls
+	calls := c.assemblers[wire.InDelta].calls
 	for i, call := range calls {
 		last := ended && i == len(calls)-1
 		if last && c.cut && call.Passing() {
@@ -54,7 +51,7 @@ func (p *eventBatch) verify(c *choice, ended bool) {
 // that read all choices as one would add what follows to it.
 func (p *eventBatch) withinAnother(c *choice) bool {
 	for _, other := range p.choices {
-		for _, call := range other.rosters[inDelta].calls {
+		for _, call := range other.assemblers[wire.InDelta].calls {
 			if other != c && call.Begun() && !call.whole() {
 				return true
 			}

@@ -4,19 +4,21 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // call is one tool call as its fragments have built it so far.
 type call struct {
 	intercept.Unit
-	place  place
-	kind   kind
+	place  wire.Place
+	kind   wire.Kind
 	index  int // as upstream numbered it; where it did not, clients read 0
 	hasID  bool
 	id     string
 	name   string
-	args   intercept.Fragments
-	half   string   // at the end of what was rendered of it, see [intercept.CutHalf]
+	args   strictjson.Fragments
+	half   string   // at the end of what was rendered of it, see [strictjson.CutHalf]
 	object bool     // the arguments stood there as an object, not as a string
 	own    []string // fields that the dialect has no meaning for, as raw name and value
 	inner  []string // the same beside name and arguments
@@ -39,7 +41,7 @@ func (c *call) judge() {
 		c.Doubt(intercept.DoubtHalf)
 	}
 	switch args := c.args.String(); {
-	case c.kind == kindCustom || args == "":
+	case c.kind == wire.KindCustom || args == "":
 	case c.object:
 		c.Doubt(intercept.DoubtObject)
 	default:
@@ -49,9 +51,9 @@ func (c *call) judge() {
 
 // keep remembers fields of a fragment (thought signatures) that have to come
 // back with the call.
-func (c *call) keep(f *fragment) {
-	c.own = keepFields(c.own, f.own)
-	c.inner = keepFields(c.inner, f.inner)
+func (c *call) keep(f *wire.Fragment) {
+	c.own = keepFields(c.own, f.Own)
+	c.inner = keepFields(c.inner, f.Inner)
 }
 
 // keepFields adds fields, of which the first of each name counts.
@@ -71,44 +73,44 @@ next:
 
 // whole reports whether the arguments so far are a complete JSON value.
 func (c *call) whole() bool {
-	return c.args.Len() > 0 && intercept.Strict([]byte(c.args.String())) == nil
+	return c.args.Len() > 0 && strictjson.Strict([]byte(c.args.String())) == nil
 }
 
-// roster is the calls of one place of one choice, in the order they opened.
+// assembler is the calls of one place of one choice, in the order they opened.
 // Which fragment belongs to which call is the question that clients answer
 // differently; where known clients disagree the call is doubted, so that no
 // rule allows it and the reviewer is told.
-type roster struct{ calls []*call }
+type assembler struct{ calls []*call }
 
 // take adds a fragment and returns its call, and whether the fragment opened it.
-func (r *roster) take(f *fragment) (c *call, opened bool) {
+func (r *assembler) take(f *wire.Fragment) (c *call, opened bool) {
 	c = r.find(f)
 	if c == nil {
 		c = r.open(f)
 		opened = true
 	}
-	if c.kind != f.kind && (f.name != "" || f.args != "") {
+	if c.kind != f.Kind && (f.Name != "" || f.Args != "") {
 		if c.name == "" && c.args.Len() == 0 {
-			c.kind = f.kind
+			c.kind = f.Kind
 		} else {
 			c.Doubt("It begins as one kind of call and goes on as another.")
 		}
 	}
 	if c.id == "" {
-		c.id = strings.Clone(f.id)
+		c.id = strings.Clone(f.ID)
 	}
-	c.hasID = c.hasID || f.hasID
+	c.hasID = c.hasID || f.HasID
 	if c.name == "" {
-		c.name = strings.Clone(f.name)
+		c.name = strings.Clone(f.Name)
 	}
-	if (f.object && c.args.Len() > 0) || (c.object && f.args != "") {
+	if (f.Object && c.args.Len() > 0) || (c.object && f.Args != "") {
 		c.Doubt("Its arguments came partly as text and partly as an object.")
 	}
-	c.object = c.object || f.object
+	c.object = c.object || f.Object
 	if !opened && c.repeatedBy(f) {
 		c.args.Reset()
 	}
-	c.args.WriteString(f.args)
+	c.args.WriteString(f.Args)
 	c.keep(f)
 	return c, opened
 }
@@ -116,19 +118,19 @@ func (r *roster) take(f *fragment) (c *call, opened bool) {
 // repeatedBy reports whether a fragment says the whole call so far again: where
 // `message` stands beside `delta`, some providers send in it what has come so
 // far.
-func (c *call) repeatedBy(f *fragment) bool {
-	return f.place == inMessage && f.name != "" && f.name == c.name && f.id == c.id && !f.object && !c.object && strings.HasPrefix(f.args, c.args.String())
+func (c *call) repeatedBy(f *wire.Fragment) bool {
+	return f.Place == wire.InMessage && f.Name != "" && f.Name == c.name && f.ID == c.id && !f.Object && !c.object && strings.HasPrefix(f.Args, c.args.String())
 }
 
 // find returns the call that the fragment continues, nil when it opens one.
-func (r *roster) find(f *fragment) *call {
-	if f.kind == kindLegacy {
+func (r *assembler) find(f *wire.Fragment) *call {
+	if f.Kind == wire.KindLegacy {
 		return r.legacy(f)
 	}
-	if !f.hasIndex {
+	if !f.HasIndex {
 		return r.withoutIndex(f)
 	}
-	c := r.at(f.index)
+	c := r.at(f.Index)
 	if c == nil {
 		return r.newIndex(f)
 	}
@@ -136,10 +138,10 @@ func (r *roster) find(f *fragment) *call {
 }
 
 // legacy: there is one function_call a choice.
-func (r *roster) legacy(f *fragment) *call {
+func (r *assembler) legacy(f *wire.Fragment) *call {
 	for _, c := range r.calls {
-		if c.kind == kindLegacy {
-			if f.name != "" && c.name != "" && f.name != c.name {
+		if c.kind == wire.KindLegacy {
+			if f.Name != "" && c.name != "" && f.Name != c.name {
 				c.Doubt("Its name changes from one fragment to the next.")
 			}
 			return c
@@ -149,16 +151,16 @@ func (r *roster) legacy(f *fragment) *call {
 }
 
 // withoutIndex: Mistral and Gemini number no calls; a name opens one.
-func (r *roster) withoutIndex(f *fragment) *call {
+func (r *assembler) withoutIndex(f *wire.Fragment) *call {
 	last := r.lastEntry()
 	switch {
 	case last == nil:
 		return nil
-	case f.name != "" && (f.id == "" || f.id != last.id):
+	case f.Name != "" && (f.ID == "" || f.ID != last.id):
 		return nil
-	case f.name != "" && f.name != last.name:
+	case f.Name != "" && f.Name != last.name:
 		last.Doubt("Its name changes from one fragment to the next.")
-	case f.id != "" && f.id != last.id:
+	case f.ID != "" && f.ID != last.id:
 		last.Doubt("Its id changes from one fragment to the next.")
 	}
 	return last
@@ -167,30 +169,30 @@ func (r *roster) withoutIndex(f *fragment) *call {
 // newIndex: a fragment at an index that has no call yet opens one, unless it
 // has neither id nor name: some servers number the last fragment of a call
 // wrongly, and clients add it to the last call or drop it.
-func (r *roster) newIndex(f *fragment) *call {
+func (r *assembler) newIndex(f *wire.Fragment) *call {
 	last := r.lastEntry()
-	if last == nil || f.id != "" || f.name != "" {
+	if last == nil || f.ID != "" || f.Name != "" {
 		return nil
 	}
 	last.Doubt("A part of its arguments came under the number of another call.")
 	return last
 }
 
-func (r *roster) sameIndex(c *call, f *fragment) *call {
-	newID := f.id != "" && c.id != "" && f.id != c.id
+func (r *assembler) sameIndex(c *call, f *wire.Fragment) *call {
+	newID := f.ID != "" && c.id != "" && f.ID != c.id
 	switch {
-	case f.name == "":
+	case f.Name == "":
 		if newID {
 			c.Doubt("Its id changes from one fragment to the next.")
 		}
 		return c
 	case newID:
 		return r.collide(c)
-	case f.id != "" && f.id == c.id && f.name == c.name, c.name == "":
+	case f.ID != "" && f.ID == c.id && f.Name == c.name, c.name == "":
 		return c
-	case f.args != "" && c.whole():
+	case f.Args != "" && c.whole():
 		return r.collide(c)
-	case f.name != c.name:
+	case f.Name != c.name:
 		c.Doubt("Its name changes from one fragment to the next.")
 	}
 	return c
@@ -198,25 +200,25 @@ func (r *roster) sameIndex(c *call, f *fragment) *call {
 
 // collide doubts a call whose number another call takes too: clients that go by
 // the number read both as one.
-func (r *roster) collide(c *call) *call {
+func (r *assembler) collide(c *call) *call {
 	c.Doubt(sharedIndex)
 	return nil
 }
 
 const sharedIndex = "Another call of the same answer has the same number; some clients read both as one."
 
-func (r *roster) open(f *fragment) *call {
-	c := &call{Unit: intercept.Unit{Call: true}, place: f.place, kind: f.kind, index: f.index}
+func (r *assembler) open(f *wire.Fragment) *call {
+	c := &call{Unit: intercept.Unit{Call: true}, place: f.Place, kind: f.Kind, index: f.Index}
 	c.Of = c
 	for _, other := range r.calls {
-		if other.kind == kindLegacy || f.kind == kindLegacy {
+		if other.kind == wire.KindLegacy || f.Kind == wire.KindLegacy {
 			continue
 		}
 		if other.index == c.index {
 			other.Doubt(sharedIndex)
 			c.Doubt(sharedIndex)
 		}
-		if f.id != "" && other.id == f.id {
+		if f.ID != "" && other.id == f.ID {
 			other.Doubt(intercept.DoubtSharedID)
 			c.Doubt(intercept.DoubtSharedID)
 		}
@@ -226,9 +228,9 @@ func (r *roster) open(f *fragment) *call {
 }
 
 // at returns the latest call with an index.
-func (r *roster) at(index int) *call {
+func (r *assembler) at(index int) *call {
 	for i := len(r.calls) - 1; i >= 0; i-- {
-		if c := r.calls[i]; c.kind != kindLegacy && c.index == index {
+		if c := r.calls[i]; c.kind != wire.KindLegacy && c.index == index {
 			return c
 		}
 	}
@@ -236,25 +238,25 @@ func (r *roster) at(index int) *call {
 }
 
 // lastEntry returns the latest call that is not the legacy function_call.
-func (r *roster) lastEntry() *call {
+func (r *assembler) lastEntry() *call {
 	for i := len(r.calls) - 1; i >= 0; i-- {
-		if r.calls[i].kind != kindLegacy {
+		if r.calls[i].kind != wire.KindLegacy {
 			return r.calls[i]
 		}
 	}
 	return nil
 }
 
-func (r *roster) last() *call {
+func (r *assembler) last() *call {
 	if len(r.calls) == 0 {
 		return nil
 	}
 	return r.calls[len(r.calls)-1]
 }
 
-// sameAs reports whether two rosters hold the same calls, as providers send
+// sameAs reports whether two assemblers hold the same calls, as providers send
 // that put `message` beside `delta`.
-func (r *roster) sameAs(other *roster) bool {
+func (r *assembler) sameAs(other *assembler) bool {
 	if len(r.calls) != len(other.calls) {
 		return false
 	}

@@ -1,13 +1,13 @@
 // Package chat is the Chat Completions dialect: streamed and whole answers of
 // OpenAI's API and of the many servers that imitate it.
 //
-// Read it from chunk.go and fragment.go (what one payload says) by calls.go (which fragment
-// belongs to which call), message.go (what the model said) and lane.go (the choices
-// of an answer as the agent reads them) to stream.go and whole.go (what passes and
-// what is held), uniform.go (which calls all clients read alike), settle.go (what
-// follows from the rulings), render.go (calls in canonical form), rewrite.go (the
-// other bytes that change), continue.go (how the model goes on) and hidden.go (what
-// is put back into the agent's later requests).
+// Read wire first (the contents of one payload), then history (the agent's requests, and
+// what is put back into them), and here calls.go (which fragment belongs to which call),
+// message.go (what the model said) and output.go (the choices of an answer as the agent
+// reads them), batch.go and whole.go (the codec reads), byname.go and uniform.go (which
+// calls may pass, and which all clients read alike), render.go (calls in canonical form),
+// rewrite.go, withheld.go and notice.go (the other bytes that change), resolve.go and
+// continue.go (what follows from the rulings).
 package chat
 
 import (
@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Dialect implements [intercept.Dialect].
@@ -41,12 +43,18 @@ func (Dialect) Routes() []intercept.Route {
 
 // Request implements [intercept.Dialect].
 func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
-	r, err := parseRequest(e)
+	r, err := history.ParseRequest(e)
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return readable{r}, nil
 }
+
+// readable is a request whose answers the package reads.
+type readable struct{ *history.Request }
+
+// Codec implements [intercept.Request].
+func (r readable) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r.Request, limits) }
 
 // Speaks implements [intercept.Dialect].
 func (Dialect) Speaks(path string, _ func(string) bool) bool {
@@ -62,13 +70,13 @@ func errorBody(e *intercept.Error) []byte {
 		kind = "invalid_request_error"
 	}
 	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":null,"code":%s}}`,
-		intercept.Quote("heldcall: "+e.Reason), intercept.Quote(kind), intercept.Quote(string(e.Code)))
+		strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(kind), strictjson.Quote(string(e.Code)))
 }
 
 // Canary implements [intercept.Dialect].
 func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (request intercept.Envelope, answer []byte) {
 	request = intercept.Envelope{Method: route.Method, Path: route.Path, Body: fmt.Appendf(nil, `{"model":"canary","stream":%t,"messages":[{"role":"user","content":"canary"}]}`, streamed)}
-	call := fmt.Sprintf(`"tool_calls":[{"index":0,"id":"call_canary","type":"function","function":{"name":%s,"arguments":"{}"}}]`, intercept.Quote(tool))
+	call := fmt.Sprintf(`"tool_calls":[{"index":0,"id":"call_canary","type":"function","function":{"name":%s,"arguments":"{}"}}]`, strictjson.Quote(tool))
 	if !streamed {
 		return request, fmt.Appendf(nil, `{"id":"canary","object":"chat.completion","created":1,"model":"canary","choices":[{"index":0,"message":{"role":"assistant","content":null,%s},"finish_reason":"tool_calls"}]}`, call)
 	}

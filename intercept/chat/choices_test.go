@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -20,13 +22,13 @@ func of(choice int, delta, finish string) string {
 
 // calls renders a choice that says a text and makes a call.
 func calls(choice int, text, id, name string) string {
-	return of(choice, `{"role":"assistant","content":""}`, "null") + of(choice, `{"content":`+intercept.Quote(text)+`}`, "null") +
+	return of(choice, `{"role":"assistant","content":""}`, "null") + of(choice, `{"content":`+strictjson.Quote(text)+`}`, "null") +
 		of(choice, `{"tool_calls":[`+fn(`"index":0,"id":"`+id+`"`, name, "{}")+`]}`, "null")
 }
 
 // says renders the continuation of a choice, as an answer of its own.
 func says(text string) string {
-	return strings.ReplaceAll(role+event(`{"content":`+intercept.Quote(text)+`}`, "null")+event(`{}`, "stop")+usage+done, `"c1"`, `"c2"`)
+	return strings.ReplaceAll(role+event(`{"content":`+strictjson.Quote(text)+`}`, "null")+event(`{}`, "stop")+usage+done, `"c1"`, `"c2"`)
 }
 
 func usageOf(n int) string {
@@ -54,7 +56,7 @@ var (
 
 // toldOf is the conversation by which the model is told of a denied call.
 func toldOf(text, id, name string) string {
-	return `[{"role":"user","content":"hi"},{"role":"assistant","content":` + intercept.Quote(text) + `,"tool_calls":[` + fn(`"id":"`+id+`"`, name, "{}") + `]},{"role":"tool","tool_call_id":"` + id + `","content":"No ` + name + `."}]`
+	return `[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(text) + `,"tool_calls":[` + fn(`"id":"`+id+`"`, name, "{}") + `]},{"role":"tool","tool_call_id":"` + id + `","content":"No ` + name + `."}]`
 }
 
 // One choice is denied and goes on; the other one is released at once, in the
@@ -124,7 +126,7 @@ func TestBothChoicesGoOn(t *testing.T) {
 		{"One.\n\nWell.", strings.TrimSuffix(toldOf("One.", "a", "x"), "]") + `,{"role":"assistant","content":"Well."}]`},
 		{"Two.\n\nFine.", strings.TrimSuffix(toldOf("Two.", "b", "y"), "]") + `,{"role":"assistant","content":"Fine."}]`},
 	} {
-		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":` + intercept.Quote(tt.echo) + `}]}`))
+		r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(tt.echo) + `}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +186,7 @@ func TestChoicesOfAWholeAnswerGoOn(t *testing.T) {
 		return fmt.Sprintf(`{"index":%d,"message":%s,"logprobs":null,"finish_reason":%q}`, index, message, finish)
 	}
 	calling := func(text, id, name string) string {
-		return `{"role":"assistant","content":` + intercept.Quote(text) + `,"tool_calls":[` + fn(`"id":"`+id+`"`, name, "{}") + `]}`
+		return `{"role":"assistant","content":` + strictjson.Quote(text) + `,"tool_calls":[` + fn(`"id":"`+id+`"`, name, "{}") + `]}`
 	}
 	body := func(id string, total int, choices ...string) string {
 		return fmt.Sprintf(`{"id":%q,"object":"chat.completion","created":7,"model":"m1","choices":[%s],"usage":{"total_tokens":%d}}`, id, strings.Join(choices, ","), total)
@@ -203,7 +205,7 @@ func TestChoicesOfAWholeAnswerGoOn(t *testing.T) {
 		}
 		return edit1(0, c)
 	})
-	want = body("c1", 11, choice(0, strings.Replace(well, "Well", `One.\n\nWell`, 1), "stop"), choice(1, strings.Replace(calling("Two.", "b", "y"), `"{}"`, intercept.Quote(intercepttest.Edited), 1), "tool_calls"), choice(2, `{"role":"assistant","content":"Three."}`, "stop"))
+	want = body("c1", 11, choice(0, strings.Replace(well, "Well", `One.\n\nWell`, 1), "stop"), choice(1, strings.Replace(calling("Two.", "b", "y"), `"{}"`, strictjson.Quote(intercepttest.Edited), 1), "tool_calls"), choice(2, `{"role":"assistant","content":"Three."}`, "stop"))
 	if d := cmp.Diff(want, string(p.After)); d != "" {
 		t.Fatalf("one edited (-want +got):\n%s", d)
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -12,7 +15,7 @@ import (
 // it goes on.
 func (a *answer) tell(c *choice, p *intercept.Plan) error {
 	l := c.output
-	l.speech = append(l.speech, c.said().voice.speech()...)
+	l.speech = append(l.speech, c.said().audio.speech()...)
 	for _, m := range a.told(c) {
 		l.hidden = append(l.hidden, m)
 		if err := p.Store(len(m)); err != nil {
@@ -34,7 +37,7 @@ func (a *answer) told(c *choice) []string {
 	messages := []string{c.said().message(c.calls(), id)}
 	var legacy []string // behind the others: role tool has to follow the calls at once
 	for _, call := range c.calls() {
-		if call.kind == kindLegacy {
+		if call.kind == wire.KindLegacy {
 			legacy = append(legacy, call.legacyResult(call.ruling().Told))
 			continue
 		}
@@ -51,7 +54,7 @@ func (a *answer) identify(c *choice) func(*call) string {
 		taken := call.id == ""
 		for i, other := range c.calls() {
 			if other == call && taken {
-				return intercept.MadeUpID(a.limits.TurnID, 2*c.output.turns*maxCalls+i)
+				return strictjson.MadeUpID(a.limits.TurnID, 2*c.output.turns*maxCalls+i)
 			}
 			if other == call {
 				break
@@ -78,7 +81,7 @@ func (a *answer) proceed(l *outputChoice, p *intercept.Plan) (intercept.Settleme
 	if a.first == "" {
 		a.first = a.body
 	}
-	a.priorUsage = intercept.AddUsage(a.priorUsage, []byte(a.usage))
+	a.priorUsage = strictjson.AddUsage(a.priorUsage, []byte(a.usage))
 	a.continuing = l
 	next := a.req.With(body)
 	settled.Next = &next
@@ -96,7 +99,7 @@ func (a *answer) remember(c *choice, p *intercept.Plan) error {
 	if rec == nil {
 		return nil
 	}
-	raw, err := rec.encode()
+	raw, err := rec.Encode()
 	if err != nil {
 		return fmt.Errorf("describe a hidden turn: %w", err)
 	}
@@ -104,9 +107,9 @@ func (a *answer) remember(c *choice, p *intercept.Plan) error {
 	return nil
 }
 
-func (a *answer) record(c *choice, p *intercept.Plan) *record {
+func (a *answer) record(c *choice, p *intercept.Plan) *history.Record {
 	l := c.output
-	rec := &record{Seen: intercept.Seen{Turn: a.limits.TurnID, Before: a.req.ending(), Opening: intercept.Opening(a.req.opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
+	rec := &history.Record{Seen: intercept.Seen{Turn: a.limits.TurnID, Before: a.req.Ending(), Opening: intercept.Opening(a.req.Opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
 	rec.Turns, rec.Speech = append(rec.Turns, l.hidden...), append(rec.Speech, l.speech...)
 	rec.Last = lastOf(c.said(), l.named)
 	id := a.identify(c)
@@ -114,7 +117,7 @@ func (a *answer) record(c *choice, p *intercept.Plan) *record {
 	for _, call := range c.calls() {
 		if !p.Reaches(&call.Unit) {
 			changed = true
-			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), call.ruling().Told)})
+			rec.LastCalls = append(rec.LastCalls, history.LastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), call.ruling().Told)})
 			continue
 		}
 		seen := intercept.NewSeenCall(call.id, call.name, call.args.String())
@@ -123,18 +126,18 @@ func (a *answer) record(c *choice, p *intercept.Plan) *record {
 			seen = intercept.NewSeenCall(call.id, call.name, r.Arguments)
 			seen.Note = r.Told
 		}
-		rec.LastCalls = append(rec.LastCalls, lastCall{Seen: len(rec.Calls)})
+		rec.LastCalls = append(rec.LastCalls, history.LastCall{Seen: len(rec.Calls)})
 		rec.Calls = append(rec.Calls, seen)
 	}
 	if !changed {
 		return nil
 	}
 	if l.notice != "" {
-		rec.Turns, rec.Speech = append(rec.Turns, a.told(c)...), append(rec.Speech, c.said().voice.speech()...)
-		rec.Last = lastOf(&utterance{}, append(l.named, c.said().order...))
+		rec.Turns, rec.Speech = append(rec.Turns, a.told(c)...), append(rec.Speech, c.said().audio.speech()...)
+		rec.Last = lastOf(&assistantMessage{}, append(l.named, c.said().order...))
 		rec.LastCalls = nil
 		rec.LastText = l.notice
-		rec.Text += intercept.Paragraph(rec.Text, l.notice)
+		rec.Text += strictjson.Paragraph(rec.Text, l.notice)
 	}
 	return rec
 }
@@ -143,12 +146,12 @@ func (a *answer) record(c *choice, p *intercept.Plan) *record {
 // and with a tool choice that forces a call relaxed, so that the model may take
 // another way. All other bytes stay.
 func extend(body []byte, messages []string) ([]byte, error) {
-	r, err := parseRequest(intercept.Envelope{Body: body})
+	r, err := history.ParseRequest(intercept.Envelope{Body: body})
 	if err != nil {
 		return nil, err
 	}
 	at, _ := r.At("messages")
-	body = intercept.Replace(body, at, intercept.AppendItems(r.Field("messages"), messages...))
+	body = strictjson.Replace(body, at, strictjson.AppendItems(r.Field("messages"), messages...))
 	if gjson.ParseBytes(r.Field("n")).Type == gjson.Number {
 		if body, err = sjson.SetRawBytes(body, "n", []byte("1")); err != nil {
 			return nil, fmt.Errorf("ask for one choice: %w", err)
@@ -157,7 +160,7 @@ func extend(body []byte, messages []string) ([]byte, error) {
 	return relax(body, r)
 }
 
-func relax(body []byte, r *request) ([]byte, error) {
+func relax(body []byte, r *history.Request) ([]byte, error) {
 	for _, field := range []string{"tool_choice", "function_call"} {
 		v := gjson.ParseBytes(r.Field(field))
 		if v.Get("allowed_tools.mode").Exists() { // stays bound to some of the tools

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
@@ -182,7 +183,7 @@ func (e *extra) splicedLast(again bool) string {
 // joined, so are elements of arrays, and parts of one index.
 func echoOf(t *testing.T, stream string) string {
 	t.Helper()
-	u := utterance{}
+	u := assistantMessage{}
 	for _, e := range strings.Split(stream, "\n\n") {
 		gjson.Get(strings.TrimPrefix(e, "data: "), "choices.0.delta").ForEach(func(k, v gjson.Result) bool {
 			if k.Str == "content" && v.Str == "" && v.Type == gjson.String {
@@ -197,14 +198,14 @@ func echoOf(t *testing.T, stream string) string {
 
 func splice(t *testing.T, p *intercepttest.Played, echo string) []gjson.Result {
 	t.Helper()
-	r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + echo + `,{"role":"user","content":"next"}]}`))
+	r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + echo + `,{"role":"user","content":"next"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := r.Splice(p.Hidden); n != 1 {
 		t.Fatalf("%d spliced for %s\n%s", n, echo, p.Hidden)
 	}
-	return r.messages().Array()
+	return r.Messages().Array()
 }
 
 func spliceLast(t *testing.T, p *intercepttest.Played, echo string) string {
@@ -228,22 +229,22 @@ func TestSignatureOfADeniedCall(t *testing.T) {
 				t.Fatalf("%s: %v in %s", e.name, p.Err, out)
 			}
 			echo := `{"role":"assistant","content":` + e.echoContent(body == streamed) + `,"mine":1,"tool_calls":[{` + signed1 + `}]}`
-			history := `{"messages":[{"role":"user","content":"hi"},` + echo + `,{"role":"tool","tool_call_id":"b","content":"ok"}]}`
-			r, err := parseRequest(asked(history))
+			next := `{"messages":[{"role":"user","content":"hi"},` + echo + `,{"role":"tool","tool_call_id":"b","content":"ok"}]}`
+			r, err := history.ParseRequest(asked(next))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n := r.Splice(p.Hidden); n != 1 {
 				t.Fatalf("%s: %d spliced", e.name, n)
 			}
-			want := strings.Replace(history, `"tool_calls":[{`, `"tool_calls":[`+told0+`,{`, 1)
+			want := strings.Replace(next, `"tool_calls":[{`, `"tool_calls":[`+told0+`,{`, 1)
 			want = strings.Replace(want, `]},{"role":"tool"`, `]},`+toolResult("a", "No x.")+`,{"role":"tool"`, 1)
 			if d := cmp.Diff(want, string(r.Envelope().Body)); d != "" {
 				t.Errorf("%s: spliced (-want +got):\n%s", e.name, d)
 			}
 			// Where the turn is not found again nothing is touched.
-			lost := strings.Replace(history, `"name":"y"`, `"name":"z"`, 1)
-			if r, err = parseRequest(asked(lost)); err != nil || r.Splice(p.Hidden) != 0 || string(r.Envelope().Body) != lost {
+			lost := strings.Replace(next, `"name":"y"`, `"name":"z"`, 1)
+			if r, err = history.ParseRequest(asked(lost)); err != nil || r.Splice(p.Hidden) != 0 || string(r.Envelope().Body) != lost {
 				t.Errorf("%s: %v, not found and changed: %s", e.name, err, r.Envelope().Body)
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Two clients read what the agent got. The lenient one takes everything for a
@@ -122,7 +122,7 @@ func foldStrict(out string) (*message, error) {
 }
 
 func (m *message) chunk(payload string) error {
-	if err := intercept.Strict([]byte(payload)); err != nil {
+	if err := strictjson.Strict([]byte(payload)); err != nil {
 		return err
 	}
 	var c wireChunk

@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -40,7 +42,7 @@ func checkDenied(t *testing.T, first, second, sizes []byte) {
 		t.Fatalf("a denied call reached the agent: %q\nin %q", found, p.Out())
 	}
 	for _, next := range p.Nexts {
-		if err := intercept.Strict([]byte(next)); err != nil {
+		if err := strictjson.Strict([]byte(next)); err != nil {
 			t.Fatalf("the model is told in broken JSON: %v: %s", err, next)
 		}
 		checkAnswered(t, next)
@@ -212,18 +214,18 @@ func FuzzSplice(f *testing.F) {
 func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	var results []string
 	for range 2 {
-		r, err := parseRequest(asked(string(body)))
+		r, err := history.ParseRequest(asked(string(body)))
 		if err != nil {
 			return
 		}
 		n := r.Splice(records)
-		if err := intercept.Strict(r.Envelope().Body); err != nil {
+		if err := strictjson.Strict(r.Envelope().Body); err != nil {
 			t.Fatalf("spliced into broken JSON: %v: %s", err, r.Envelope().Body)
 		}
 		if n == 0 && !bytes.Equal(r.Envelope().Body, body) {
 			t.Fatalf("changed without splicing: %s", r.Envelope().Body)
 		}
-		old, _ := parseRequest(asked(string(body)))
+		old, _ := history.ParseRequest(asked(string(body)))
 		at, _ := old.At("messages")
 		if before, after := body[:at.Start], body[at.End:]; !bytes.HasPrefix(r.Envelope().Body, before) || !bytes.HasSuffix(r.Envelope().Body, after) {
 			t.Fatalf("what is outside messages changed: %s", r.Envelope().Body)

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // sane generates a stream as the standard has it: calls numbered from 0, a
@@ -16,7 +18,7 @@ func (d dice) sane(id string, choices int) (stream []byte, said map[int]*choiceS
 	said = make(map[int]*choiceSeen)
 	line := func(index int, delta, finish string) {
 		if finish != "null" {
-			finish = intercept.Quote(finish)
+			finish = strictjson.Quote(finish)
 		}
 		part := fmt.Sprintf("data: {\"id\":%q,\"choices\":[{\"index\":%d,\"delta\":%s,\"finish_reason\":%s}]}\n\n", id, index, delta, finish)
 		stream = append(stream, part...)
@@ -82,7 +84,7 @@ func FuzzSane(f *testing.F) {
 		fates := make(map[string]intercept.Fate)
 		p := play(t, request1, upstream, sizes, intercept.Limits{}, func(n int, c intercept.Call) intercept.Ruling {
 			r := intercepttest.Mixed(turn+n*(1+turn/2), c)
-			if fates[c.ID] = r.Fate; len(c.Ambiguous) > 0 && intercept.Strict([]byte(c.Arguments)) == nil {
+			if fates[c.ID] = r.Fate; len(c.Ambiguous) > 0 && strictjson.Strict([]byte(c.Arguments)) == nil {
 				t.Fatalf("%+v is in no doubt", c)
 			}
 			return r
@@ -121,7 +123,7 @@ func goesOn(saids []map[int]*choiceSeen, fates map[string]intercept.Fate) (said 
 		}
 		if l.turns == 2 {
 			both := *l.choiceSeen
-			both.content += intercept.Paragraph(both.content, intercept.TooManyDenials(3))
+			both.content += strictjson.Paragraph(both.content, intercept.TooManyDenials(3))
 			l.choiceSeen = &both
 			return
 		}
@@ -159,7 +161,7 @@ func goesOn(saids []map[int]*choiceSeen, fates map[string]intercept.Fate) (said 
 func follow(before, then *choiceSeen) *choiceSeen {
 	both := *then
 	if both.content = before.content; then.content != "" {
-		both.content += intercept.Paragraph(before.content, then.content)
+		both.content += strictjson.Paragraph(before.content, then.content)
 	}
 	return &both
 }
@@ -168,16 +170,16 @@ func follow(before, then *choiceSeen) *choiceSeen {
 // then gets: every call has its result, and the denied ones are there.
 func checkEcho(t *testing.T, got, said *choiceSeen, fates map[string]intercept.Fate, hidden [][]byte) {
 	t.Helper()
-	message := `{"role":"assistant","content":` + intercept.Quote(got.content)
+	message := `{"role":"assistant","content":` + strictjson.Quote(got.content)
 	results := ""
 	for i, c := range got.calls {
-		message += []string{`,"tool_calls":[`, ","}[min(i, 1)] + fn(`"id":`+intercept.Quote(c.id), c.name, c.args)
+		message += []string{`,"tool_calls":[`, ","}[min(i, 1)] + fn(`"id":`+strictjson.Quote(c.id), c.name, c.args)
 		results += "," + toolResult(c.id, "done")
 	}
 	if len(got.calls) > 0 {
 		message += "]"
 	}
-	r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + message + "}" + results + `]}`))
+	r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + message + "}" + results + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

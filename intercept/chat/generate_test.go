@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Bytes that a fuzzer changes at random seldom stay JSON. The targets here take
@@ -23,9 +24,9 @@ func (d dice) wild() []byte {
 	entry := func() string {
 		if d.N(2) == 0 {
 			last.id, last.name = d.Pick(d.Mark("I"), d.Mark("I"), last.id, ""), d.Pick(d.Mark("N"), d.Mark("N"), last.name)
-			return d.entry(intercept.Quote(last.id), intercept.Quote(last.name))
+			return d.entry(strictjson.Quote(last.id), strictjson.Quote(last.name))
 		}
-		return d.entry(d.Pick("", "", `""`, "null", intercept.Quote(last.id), intercept.Quote(d.Mark("I"))), d.Pick("", "", `""`, "null", intercept.Quote(last.name), intercept.Quote(d.Mark("N"))))
+		return d.entry(d.Pick("", "", `""`, "null", strictjson.Quote(last.id), strictjson.Quote(d.Mark("I"))), d.Pick("", "", `""`, "null", strictjson.Quote(last.name), strictjson.Quote(d.Mark("N"))))
 	}
 	message := func() string {
 		var fields []string
@@ -43,7 +44,7 @@ func (d dice) wild() []byte {
 			fields = append(fields, `"tool_calls":[`+entry()+`,`+entry()+`]`)
 		}
 		if d.N(8) == 0 {
-			fields = append(fields, `"function_call":{"name":`+intercept.Quote(d.Pick(d.Mark("N"), "", ""))+`,"arguments":`+intercept.Quote(d.Mark("A"))+`}`)
+			fields = append(fields, `"function_call":{"name":`+strictjson.Quote(d.Pick(d.Mark("N"), "", ""))+`,"arguments":`+strictjson.Quote(d.Mark("A"))+`}`)
 		}
 		if d.N(2) == 0 {
 			for i, j := 0, len(fields)-1; i < j; i, j = i+1, j-1 {
@@ -81,7 +82,7 @@ func (d dice) entry(id, name string) string {
 		inner = append(inner, `"name":`+name)
 	}
 	mark := d.Mark("A")
-	if args := d.Pick(intercept.Quote(`{"m":"`+mark+`"}`), intercept.Quote(`{"m":"`+mark), intercept.Quote(mark+`"}`), `""`, "null", "", `{"m":"`+mark+`"}`, intercept.Quote(mark)); args != "" {
+	if args := d.Pick(strictjson.Quote(`{"m":"`+mark+`"}`), strictjson.Quote(`{"m":"`+mark), strictjson.Quote(mark+`"}`), `""`, "null", "", `{"m":"`+mark+`"}`, strictjson.Quote(mark)); args != "" {
 		inner = append(inner, `"`+input+`":`+args)
 	}
 	return "{" + strings.Join(append(fields, `"`+body+`":{`+strings.Join(inner, ",")+`}`), ",") + "}"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // cut writes < for the first half of 😀 and > for the second.
@@ -55,9 +56,9 @@ func TestHalvesInArguments(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := cutCall(tt.opening, tt.piece, tt.pieces...)
-			want := role + strings.Replace(tt.opening, `"function":{"name":"bash","arguments":""`, `"function":{"name":"bash","arguments":`+intercept.Quote(tt.want), 1) + finish + done
-			want = strings.Replace(want, `"name":"bash","input":""`, `"name":"bash","input":`+intercept.Quote(tt.want), 1)
-			want = strings.Replace(want, `"function_call":{"name":"bash","arguments":""`, `"function_call":{"name":"bash","arguments":`+intercept.Quote(tt.want), 1)
+			want := role + strings.Replace(tt.opening, `"function":{"name":"bash","arguments":""`, `"function":{"name":"bash","arguments":`+strictjson.Quote(tt.want), 1) + finish + done
+			want = strings.Replace(want, `"name":"bash","input":""`, `"name":"bash","input":`+strictjson.Quote(tt.want), 1)
+			want = strings.Replace(want, `"function_call":{"name":"bash","arguments":""`, `"function_call":{"name":"bash","arguments":`+strictjson.Quote(tt.want), 1)
 			for _, sizes := range [][]byte{nil, {6, 200}} {
 				p := play(t, request1, bodies(body), sizes, intercept.Limits{}, intercepttest.ReleaseAll)
 				if p.Err != nil || len(p.Calls[0]) != 1 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 )
 
 // Ids and texts repeat: a hidden turn goes where the answer stood, and where
@@ -26,7 +27,7 @@ func TestSpliceWhereIdsRepeat(t *testing.T) {
 		{"in place, with an input written anew", strings.Replace(second, `"{}"`, `" { } "`, 1), 1},
 		{"one of two, behind a changed message", first + "," + changed, 0},
 	} {
-		r, err := parseRequest(asked(`{"messages":[` + tt.history + `]}`))
+		r, err := history.ParseRequest(asked(`{"messages":[` + tt.history + `]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +55,7 @@ func TestSpliceOfBothForms(t *testing.T) {
 			}
 			return intercept.Ruling{Fate: intercept.Release}
 		})
-		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + echo + `]}`))
+		r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + echo + `]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,7 @@ func TestSpliceIntoARewrittenMessage(t *testing.T) {
 		entry(own) + "," + entry("call_Vr3xkQ0pLm7bTz92"):                           entry(own) + "," + denied + "," + entry("call_Vr3xkQ0pLm7bTz92"),
 		entry(own) + "," + entry("call_Vr3xkQ0pLm7bTz92") + "," + entry("call_new"): entry(own) + "," + entry("call_Vr3xkQ0pLm7bTz92") + "," + entry("call_new") + "," + denied,
 	} {
-		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"other"},{"role":"assistant","content":"[REDACTED]","tool_calls":[` + calls + `]},` + result + `]}`))
+		r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"other"},{"role":"assistant","content":"[REDACTED]","tool_calls":[` + calls + `]},` + result + `]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,21 +1,24 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// utterance is the assistant message of one turn as its fragments have built it
+// assistantMessage is the assistant message of one turn as its fragments have built it
 // so far, but for its calls.
-type utterance struct {
-	content intercept.Rope   // JSON string contents, still escaped
+type assistantMessage struct {
+	content strictjson.Rope  // JSON string contents, still escaped
 	parts   []item           // content that came as an array
 	list    string           // the same of a whole answer, as it stands there
 	extras  map[string]*said // other fields that have to come back, by name
 	order   []string         // names of extras in the order they came
-	voice   voice
+	audio   audio
 }
 
 // said is one field of a message that came in pieces.
@@ -37,21 +40,21 @@ func returns(field string) bool {
 }
 
 // any reports whether anything was said.
-func (u *utterance) any() bool {
-	return u.content.Len() > 0 || len(u.parts) > 0 || u.list != "" || len(u.order) > 0 || u.voice.any()
+func (u *assistantMessage) any() bool {
+	return u.content.Len() > 0 || len(u.parts) > 0 || u.list != "" || len(u.order) > 0 || u.audio.any()
 }
 
 // add takes one field of a delta, and returns how many bytes of it are kept.
-func (u *utterance) add(field string, v gjson.Result) (kept int) {
+func (u *assistantMessage) add(field string, v gjson.Result) (kept int) {
 	switch {
 	case field == "audio":
-		return u.voice.add(v)
+		return u.audio.add(v)
 	case v.Type == gjson.String:
 		return u.addEscaped(field, []byte(v.Raw[1:len(v.Raw)-1]))
 	case field == "content" && v.IsArray():
 		if u.content.Len() > 0 {
 			u.parts = mergeText(u.parts, []byte(u.content.String()))
-			u.content = intercept.Rope{}
+			u.content = strictjson.Rope{}
 		}
 		u.parts = mergeItems(u.parts, v)
 	case returns(field):
@@ -64,14 +67,14 @@ func (u *utterance) add(field string, v gjson.Result) (kept int) {
 
 // addEscaped takes string contents of a field that are still escaped, and returns
 // how many bytes of them are kept.
-func (u *utterance) addEscaped(field string, escaped []byte) (kept int) {
+func (u *assistantMessage) addEscaped(field string, escaped []byte) (kept int) {
 	switch {
 	case field == "content" && len(u.parts) > 0:
 		u.parts = mergeText(u.parts, escaped)
 	case field == "content":
 		u.content.Add(escaped)
 	case field == spokenField:
-		u.voice.words.Add(escaped)
+		u.audio.words.Add(escaped)
 	case returns(field):
 		s := u.extra(field)
 		s.escaped = append(s.escaped, escaped...)
@@ -82,7 +85,7 @@ func (u *utterance) addEscaped(field string, escaped []byte) (kept int) {
 }
 
 // take takes one field of a whole message, as it stands there.
-func (u *utterance) take(field string, v gjson.Result) {
+func (u *assistantMessage) take(field string, v gjson.Result) {
 	switch {
 	case field == "content" && v.IsArray():
 		u.list = v.Raw
@@ -93,7 +96,7 @@ func (u *utterance) take(field string, v gjson.Result) {
 	}
 }
 
-func (u *utterance) extra(field string) *said {
+func (u *assistantMessage) extra(field string) *said {
 	s := u.extras[field]
 	if s == nil {
 		if u.extras == nil {
@@ -131,23 +134,23 @@ func (s *said) value() string {
 }
 
 // written is what the message says to the user in text.
-func (u *utterance) written() string {
+func (u *assistantMessage) written() string {
 	if content := u.contentValue(); content != "null" {
-		return intercept.ContentText(gjson.Parse(content))
+		return strictjson.ContentText(gjson.Parse(content))
 	}
 	return ""
 }
 
 // text is what the message says to the user: in text, or else in sound.
-func (u *utterance) text() string {
+func (u *assistantMessage) text() string {
 	if text := u.written(); text != "" {
 		return text
 	}
-	return u.voice.text()
+	return u.audio.text()
 }
 
 // contentValue is the content as it goes back to the provider.
-func (u *utterance) contentValue() string {
+func (u *assistantMessage) contentValue() string {
 	switch {
 	case u.list != "":
 		return u.list
@@ -161,18 +164,18 @@ func (u *utterance) contentValue() string {
 
 // message renders the assistant message with its calls, as it goes back to the
 // provider: tool_calls in order, or the legacy function_call.
-func (u *utterance) message(calls []*call, id func(*call) string) string {
+func (u *assistantMessage) message(calls []*call, id func(*call) string) string {
 	content := u.contentValue()
-	if content == "null" && u.voice.id == "" && u.voice.any() {
-		content = intercept.Quote(u.voice.text())
+	if content == "null" && u.audio.id == "" && u.audio.any() {
+		content = strictjson.Quote(u.audio.text())
 	}
 	var b strings.Builder
 	b.WriteString(`{"role":"assistant","content":` + content)
-	if u.voice.id != "" {
-		b.WriteString(`,"audio":` + reference(u.voice.id))
+	if u.audio.id != "" {
+		b.WriteString(`,"audio":` + history.Reference(u.audio.id))
 	}
 	for _, name := range u.order {
-		b.WriteString("," + intercept.Quote(name) + ":" + u.extras[name].value())
+		b.WriteString("," + strictjson.Quote(name) + ":" + u.extras[name].value())
 	}
 	b.WriteString(callFields(calls, id))
 	b.WriteString("}")
@@ -183,7 +186,7 @@ func callFields(calls []*call, id func(*call) string) string {
 	var list []string
 	fields := ""
 	for _, c := range calls {
-		if c.kind == kindLegacy {
+		if c.kind == wire.KindLegacy {
 			fields = `,"function_call":` + c.legacyObject()
 			continue
 		}
@@ -198,7 +201,7 @@ func callFields(calls []*call, id func(*call) string) string {
 // entry renders the call as an entry of tool_calls in a request, with all fields of
 // its own (thought signatures) that its fragments carried.
 func (c *call) entry(id string) string {
-	return c.render(`"id":`+intercept.Quote(id)+",", c.input(), c.own, c.inner)
+	return c.render(`"id":`+strictjson.Quote(id)+",", c.input(), c.own, c.inner)
 }
 
 // legacyObject renders the call as function_call in a request.
@@ -208,14 +211,14 @@ func (c *call) legacyObject() string { return c.render("", c.input(), nil, c.inn
 // fields of its own, in the entry and in the object that has the name.
 func (c *call) render(lead, arguments string, own, inner []string) string {
 	body, input := "function", "arguments"
-	if c.kind == kindCustom {
+	if c.kind == wire.KindCustom {
 		body, input = "custom", "input"
 	}
-	named := `{"name":` + intercept.Quote(c.name) + `,` + intercept.Quote(input) + `:` + arguments + fieldList(inner) + "}"
-	if c.kind == kindLegacy {
+	named := `{"name":` + strictjson.Quote(c.name) + `,` + strictjson.Quote(input) + `:` + arguments + fieldList(inner) + "}"
+	if c.kind == wire.KindLegacy {
 		return named
 	}
-	return "{" + lead + `"type":` + intercept.Quote(body) + `,` + intercept.Quote(body) + `:` + named + fieldList(own) + "}"
+	return "{" + lead + `"type":` + strictjson.Quote(body) + `,` + strictjson.Quote(body) + `:` + named + fieldList(own) + "}"
 }
 
 // fieldList renders fields, as raw name and value, behind others.
@@ -232,14 +235,32 @@ func (c *call) input() string {
 	if c.object && c.whole() {
 		return c.args.String()
 	}
-	return intercept.Quote(c.args.String())
+	return strictjson.Quote(c.args.String())
 }
 
 func (c *call) legacyResult(content string) string {
-	return `{"role":"function","name":` + intercept.Quote(c.name) + `,"content":` + intercept.Quote(content) + `}`
+	return `{"role":"function","name":` + strictjson.Quote(c.name) + `,"content":` + strictjson.Quote(content) + `}`
 }
 
 // toolResult renders the message that answers a call.
 func toolResult(id, content string) string {
-	return `{"role":"tool","tool_call_id":` + intercept.Quote(id) + `,"content":` + intercept.Quote(content) + `}`
+	return `{"role":"tool","tool_call_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(content) + `}`
+}
+
+// lastOf describes what the last turn said, after others that had extras with the
+// given names.
+func lastOf(u *assistantMessage, before []string) (l history.Last) {
+	if content := u.contentValue(); content[0] == '[' {
+		l.Content = content
+	}
+	l.Audio, l.Spoken = u.audio.id, u.audio.text()
+	for _, name := range u.order {
+		l.Extras = append(l.Extras, history.Field{Name: name, Raw: u.extras[name].value()})
+	}
+	for _, name := range before {
+		if _, again := u.extras[name]; !again && !slices.Contains(l.Gone, name) {
+			l.Gone = append(l.Gone, name)
+		}
+	}
+	return l
 }

@@ -4,17 +4,19 @@ import (
 	"fmt"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Notice implements [intercept.Codec].
 func (a *answer) Notice(*intercept.Plan) []byte { return a.notices() }
 
 // noticesBefore renders the notices of the choices that end in a chunk.
-func (a *answer) noticesBefore(next *chunk) (out []byte) {
-	for i := range next.choices {
-		if d := &next.choices[i]; d.finish != "" {
-			out = append(out, a.closingNotice(a.output(d.index), false)...)
+func (a *answer) noticesBefore(next *wire.Chunk) (out []byte) {
+	for i := range next.Choices {
+		if d := &next.Choices[i]; d.Finish != "" {
+			out = append(out, a.closingNotice(a.output(d.Index), false)...)
 		}
 	}
 	return out
@@ -39,10 +41,10 @@ func (a *answer) closingNotice(l *outputChoice, end bool) []byte {
 		role = `"role":"assistant",`
 	}
 	l.role, l.finish = true, end
-	text := intercept.Paragraph(l.heard(), l.notice)
-	out := sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, l.index, role, intercept.Quote(text)))))
+	text := strictjson.Paragraph(l.heard(), l.notice)
+	out := sse.AppendData(nil, "", []byte(a.head.Chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, l.index, role, strictjson.Quote(text)))))
 	if end {
-		out = sse.AppendData(out, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":"stop"}]`, l.index))))
+		out = sse.AppendData(out, "", []byte(a.head.Chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":"stop"}]`, l.index))))
 	}
 	return out
 }

@@ -1,21 +1,26 @@
 package chat
 
-import "github.com/heldcall/heldcall/intercept"
+import (
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
 
 // outputChoice is one choice of the answer as the agent reads it. It begins with a choice
 // of the first upstream body; when all calls of that are denied, it goes on with
 // the choice of a continuation.
 type outputChoice struct {
-	index   int          // of the choice, towards the agent
-	now     *choice      // what upstream said last in it
-	raw     string       // of a whole answer: that choice as it stands in the body
-	text    string       // what the model wrote in it before
-	spoken  string       // what it said in sound before
-	named   []string     // the extras it gave before
-	thought []field      // of a whole answer: its reasoning before
-	hidden  []string     // messages of whole turns that the agent does not see
-	speech  []spokenTurn // what was spoken in them
-	turns   int          // continuations so far
+	index   int                  // of the choice, towards the agent
+	now     *choice              // what upstream said last in it
+	raw     string               // of a whole answer: that choice as it stands in the body
+	text    string               // what the model wrote in it before
+	spoken  string               // what it said in sound before
+	named   []string             // the extras it gave before
+	thought []history.Field      // of a whole answer: its reasoning before
+	hidden  []string             // messages of whole turns that the agent does not see
+	speech  []history.SpokenTurn // what was spoken in them
+	turns   int                  // continuations so far
 	// continues: its calls were denied, and the model goes on in a continuation.
 	continues bool
 
@@ -34,8 +39,8 @@ func (a *answer) assign(c *choice) error {
 		a.continuing.continueWith(c, a.whole)
 		return nil
 	}
-	if len(a.outputs) == maxChoices {
-		return intercept.NotUnderstood("it has more than %d choices", maxChoices)
+	if len(a.outputs) == wire.MaxChoices {
+		return intercept.NotUnderstood("it has more than %d choices", wire.MaxChoices)
 	}
 	l := &outputChoice{index: a.free(c.index), now: c}
 	if a.continuing != nil {
@@ -52,7 +57,7 @@ func (a *answer) assign(c *choice) error {
 func (l *outputChoice) continueWith(c *choice, whole bool) {
 	said := l.now.said()
 	if whole {
-		l.text += intercept.Paragraph(l.text, said.text())
+		l.text += strictjson.Paragraph(l.text, said.text())
 	} else {
 		l.text, l.spoken = l.heard(), l.allSpoken()
 	}
@@ -86,11 +91,11 @@ func (a *answer) output(index int) *outputChoice {
 
 // heard is all that the model has written in the output.
 func (l *outputChoice) heard() string {
-	return l.text + intercept.Paragraph(l.text, l.now.said().written())
+	return l.text + strictjson.Paragraph(l.text, l.now.said().written())
 }
 
 // allSpoken is all that the model has said in sound in the output.
-func (l *outputChoice) allSpoken() string { return l.spoken + l.now.said().voice.text() }
+func (l *outputChoice) allSpoken() string { return l.spoken + l.now.said().audio.text() }
 
 // unfinished returns the first output that goes on in a continuation, nil if there is
 // none.

@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -34,7 +36,7 @@ func fn(fields, name, args string) string {
 	if fields != "" {
 		fields += ","
 	}
-	return `{` + fields + `"type":"function","function":{"name":` + intercept.Quote(name) + `,"arguments":` + intercept.Quote(args) + `}}`
+	return `{` + fields + `"type":"function","function":{"name":` + strictjson.Quote(name) + `,"arguments":` + strictjson.Quote(args) + `}}`
 }
 
 // part is the fragment of a call that goes on.
@@ -42,7 +44,7 @@ func part(fields, args string) string {
 	if fields != "" {
 		fields += ","
 	}
-	return `{` + fields + `"function":{"arguments":` + intercept.Quote(args) + `}}`
+	return `{` + fields + `"function":{"arguments":` + strictjson.Quote(args) + `}}`
 }
 
 var end = finish + done
@@ -275,7 +277,7 @@ func TestThoughtSignatureOutlivesADenial(t *testing.T) {
 	some := play(t, request1, [][]byte{[]byte(body)}, nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
 		return intercept.Ruling{Fate: intercept.Fate(n), Told: "No."} // deny, release
 	})
-	r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"ok"}]}`))
+	r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"ok"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

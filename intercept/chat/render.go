@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -49,12 +51,12 @@ func (a *answer) changed(c *choice, p *intercept.Plan) bool {
 
 // rendersCalls reports whether the calls of an event go out in canonical form. In a
 // continuation all do, because their head is that of another answer.
-func (e *edit) rendersCalls(c *chunk) bool {
+func (e *edit) rendersCalls(c *wire.Chunk) bool {
 	if e.continuing != nil {
 		return true
 	}
-	for i := range c.choices {
-		if known := e.known(c.choices[i].index); known == nil || e.changed(known, e.plan) {
+	for i := range c.Choices {
+		if known := e.known(c.Choices[i].Index); known == nil || e.changed(known, e.plan) {
 			return true
 		}
 	}
@@ -64,16 +66,16 @@ func (e *edit) rendersCalls(c *chunk) bool {
 // takeApart renders an event with calls as several: one with the text and the other
 // fields of the message, one for each call in canonical form, and one with the finish
 // reasons and the usage.
-func (e *edit) takeApart(c *chunk, units []*intercept.Unit) ([]byte, error) {
+func (e *edit) takeApart(c *wire.Chunk, units []*intercept.Unit) ([]byte, error) {
 	out, err := e.revised(nil, e.saidIn(c))
 	if err != nil {
 		return nil, err
 	}
-	for i := range c.choices {
-		d := &c.choices[i]
-		if len(d.calls) > 0 {
-			out = append(out, e.callEvents(d, units[:len(d.calls)])...)
-			units = units[len(d.calls):]
+	for i := range c.Choices {
+		d := &c.Choices[i]
+		if len(d.Calls) > 0 {
+			out = append(out, e.callEvents(d, units[:len(d.Calls)])...)
+			units = units[len(d.Calls):]
 		}
 	}
 	return e.revised(out, e.endIn(c))
@@ -84,7 +86,7 @@ func (e *edit) revised(out []byte, payload string) ([]byte, error) {
 	if payload == "" {
 		return out, nil
 	}
-	c, err := decode(payload)
+	c, err := wire.Decode(payload)
 	if err != nil {
 		return nil, err
 	}
@@ -97,60 +99,60 @@ func (e *edit) revised(out []byte, payload string) ([]byte, error) {
 
 // saidIn renders the text and the other known fields of the messages of an event, ""
 // for none.
-func (a *answer) saidIn(c *chunk) string {
+func (a *answer) saidIn(c *wire.Chunk) string {
 	var choices []string
-	for i := range c.choices {
-		d := &c.choices[i]
+	for i := range c.Choices {
+		d := &c.Choices[i]
 		var list []string
-		if d.role && !a.output(d.index).role {
+		if d.Role && !a.output(d.Index).role {
 			list = append(list, `"role":"assistant"`)
 		}
 		at := a.speaksIn(d)
-		for _, t := range d.texts {
-			s := keptFields[t.field]
-			if t.place == at && s != nil && ((t.value.Type == gjson.String && s.Types&intercept.String != 0) || s.Fits(t.value)) {
-				list = append(list, intercept.Quote(t.field)+":"+t.value.Raw)
+		for _, t := range d.Texts {
+			s := wire.KeptFields[t.Field]
+			if t.Place == at && s != nil && ((t.Value.Type == gjson.String && s.Types&strictjson.String != 0) || s.Fits(t.Value)) {
+				list = append(list, strictjson.Quote(t.Field)+":"+t.Value.Raw)
 			}
 		}
 		if list != nil {
-			choices = append(choices, fmt.Sprintf(`{"index":%d,"delta":{%s},"finish_reason":null}`, d.index, strings.Join(list, ",")))
+			choices = append(choices, fmt.Sprintf(`{"index":%d,"delta":{%s},"finish_reason":null}`, d.Index, strings.Join(list, ",")))
 		}
 	}
 	if choices == nil {
 		return ""
 	}
-	return a.head.chunk("[" + strings.Join(choices, ",") + "]")
+	return a.head.Chunk("[" + strings.Join(choices, ",") + "]")
 }
 
 // speaksIn returns the place of a choice whose text counts. A message beside deltas
 // repeats them.
-func (a *answer) speaksIn(d *choiceDelta) place {
-	known := a.known(d.index)
-	if known == nil || known.says[inDelta].any() {
-		return inDelta
+func (a *answer) speaksIn(d *wire.ChoiceDelta) wire.Place {
+	known := a.known(d.Index)
+	if known == nil || known.says[wire.InDelta].any() {
+		return wire.InDelta
 	}
-	for _, t := range d.texts {
-		if t.place == inDelta {
-			return inDelta
+	for _, t := range d.Texts {
+		if t.Place == wire.InDelta {
+			return wire.InDelta
 		}
 	}
-	return inMessage
+	return wire.InMessage
 }
 
 // endIn renders the finish reasons and the usage of an event, "" for none.
-func (a *answer) endIn(c *chunk) string {
+func (a *answer) endIn(c *wire.Chunk) string {
 	var choices []string
-	for i := range c.choices {
-		if d := &c.choices[i]; d.finish != "" {
-			choices = append(choices, fmt.Sprintf(`{"index":%d,"delta":{},"finish_reason":%s}`, d.index, intercept.Quote(d.finish)))
+	for i := range c.Choices {
+		if d := &c.Choices[i]; d.Finish != "" {
+			choices = append(choices, fmt.Sprintf(`{"index":%d,"delta":{},"finish_reason":%s}`, d.Index, strictjson.Quote(d.Finish)))
 		}
 	}
-	if choices == nil && c.usage == "" {
+	if choices == nil && c.Usage == "" {
 		return ""
 	}
-	end := a.head.chunk("[" + strings.Join(choices, ",") + "]")
-	if c.usage != "" {
-		end = end[:len(end)-1] + `,"usage":` + c.usage + "}"
+	end := a.head.Chunk("[" + strings.Join(choices, ",") + "]")
+	if c.Usage != "" {
+		end = end[:len(end)-1] + `,"usage":` + c.Usage + "}"
 	}
 	return end
 }
@@ -158,8 +160,8 @@ func (a *answer) endIn(c *chunk) string {
 // callEvents renders the calls of a choice in canonical form: with its first fragment
 // all that reach the agent, one event each, and of a call whose beginning has passed
 // what each fragment adds.
-func (e *edit) callEvents(d *choiceDelta, units []*intercept.Unit) (out []byte) {
-	c := e.known(d.index)
+func (e *edit) callEvents(d *wire.ChoiceDelta, units []*intercept.Unit) (out []byte) {
+	c := e.known(d.Index)
 	if c == nil {
 		return nil
 	}
@@ -169,8 +171,8 @@ func (e *edit) callEvents(d *choiceDelta, units []*intercept.Unit) (out []byte) 
 			continue
 		}
 		var added string
-		if added, call.half = intercept.CutHalf(call.half + d.calls[i].args); added != "" {
-			out = append(out, e.callEvent(c, call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, call.index, intercept.Quote(added)))...)
+		if added, call.half = strictjson.CutHalf(call.half + d.Calls[i].Args); added != "" {
+			out = append(out, e.callEvent(c, call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, call.index, strictjson.Quote(added)))...)
 		}
 	}
 	number, rendered := 0, c.rendered
@@ -182,7 +184,7 @@ func (e *edit) callEvents(d *choiceDelta, units []*intercept.Unit) (out []byte) 
 			out = append(out, e.callEvent(c, call, call.canonical(strconv.Itoa(number), call.arguments()))...)
 			rendered = true
 		}
-		if call.kind != kindLegacy {
+		if call.kind != wire.KindLegacy {
 			number++
 		}
 	}
@@ -193,10 +195,10 @@ func (e *edit) callEvents(d *choiceDelta, units []*intercept.Unit) (out []byte) 
 // callEvent renders an event with an entry of tool_calls, or with a function_call.
 func (a *answer) callEvent(c *choice, call *call, entry string) []byte {
 	field := `"tool_calls":[` + entry + "]"
-	if call.kind == kindLegacy {
+	if call.kind == wire.KindLegacy {
 		field = `"function_call":` + entry
 	}
-	return sse.AppendData(nil, "", []byte(a.head.chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s},"finish_reason":null}]`, c.output.index, field))))
+	return sse.AppendData(nil, "", []byte(a.head.Chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s},"finish_reason":null}]`, c.output.index, field))))
 }
 
 // arguments are those that the agent gets in canonical form, where none at all are an
@@ -205,7 +207,7 @@ func (c *call) arguments() string {
 	switch r := c.ruling(); {
 	case r.Fate == intercept.Edit:
 		return r.Arguments
-	case c.args.Len() == 0 && c.kind != kindCustom:
+	case c.args.Len() == 0 && c.kind != wire.KindCustom:
 		return "{}"
 	}
 	return c.args.String()
@@ -219,16 +221,16 @@ func (c *call) canonical(number, arguments string) string {
 		lead = `"index":` + number + ","
 	}
 	if c.hasID {
-		lead += `"id":` + intercept.Quote(c.id) + ","
+		lead += `"id":` + strictjson.Quote(c.id) + ","
 	}
-	return c.render(lead, intercept.Quote(arguments), knownExtras(c.own), knownExtras(c.inner))
+	return c.render(lead, strictjson.Quote(arguments), knownExtras(c.own), knownExtras(c.inner))
 }
 
 // knownExtras are those of a call's fields that clients know.
 func knownExtras(list []string) (known []string) {
 	for _, field := range list {
 		gjson.Parse("{" + field + "}").ForEach(func(k, v gjson.Result) bool {
-			if s := callExtras[k.Str]; s != nil && s.Fits(v) {
+			if s := wire.CallExtras[k.Str]; s != nil && s.Fits(v) {
 				known = append(known, field)
 			}
 			return true
@@ -245,7 +247,7 @@ func (e *edit) wholeCalls(path string, c *choice) {
 	for _, call := range c.calls() {
 		switch {
 		case !e.plan.Reaches(&call.Unit):
-		case call.kind == kindLegacy:
+		case call.kind == wire.KindLegacy:
 			legacy = call.canonical("", call.arguments())
 		default:
 			entries = append(entries, call.canonical("", call.arguments()))
@@ -260,7 +262,7 @@ func (e *edit) wholeCalls(path string, c *choice) {
 	}
 	e.put(path+"message.tool_calls", list)
 	e.put(path+"message.function_call", legacy)
-	if c.rosters[inDelta].calls != nil {
+	if c.assemblers[wire.InDelta].calls != nil {
 		e.Delete(path + "delta")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -18,11 +20,11 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 		if intercept.IsDone(payload) {
 			return intercept.Recast{JSON: string(payload), Hollow: a.open, Before: a.notices()}, nil
 		}
-		c, err := decode(string(payload))
+		c, err := wire.Decode(string(payload))
 		if err != nil {
 			return intercept.Recast{}, err
 		}
-		n := c.fragments()
+		n := c.Fragments()
 		e := edit{answer: a, plan: p}
 		own := units[:n]
 		if units = units[n:]; n == 0 || !e.rendersCalls(c) {
@@ -35,9 +37,9 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 
 // revise returns what becomes of an event whose calls, if it has any, stay as they
 // came.
-func (a *answer) revise(c *chunk, p *intercept.Plan) (intercept.Recast, error) {
+func (a *answer) revise(c *wire.Chunk, p *intercept.Plan) (intercept.Recast, error) {
 	before := a.noticesBefore(c)
-	e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: c.raw}, chunk: c}
+	e := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: c.Raw}, chunk: c}
 	if err := e.run(); err != nil {
 		return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", err)
 	}
@@ -50,18 +52,18 @@ func (a *answer) revise(c *chunk, p *intercept.Plan) (intercept.Recast, error) {
 // edit is the work on one chunk.
 type edit struct {
 	*answer
-	intercept.Patch
+	strictjson.Patch
 	plan   *intercept.Plan
-	chunk  *chunk
+	chunk  *wire.Chunk
 	hollow bool // nothing is left that the agent would read
 }
 
 func (e *edit) run() error {
-	if len(e.chunk.choices) > 0 {
+	if len(e.chunk.Choices) > 0 {
 		e.hollow = true
 	}
-	for position := range e.chunk.choices {
-		e.choice(position, &e.chunk.choices[position])
+	for position := range e.chunk.Choices {
+		e.choice(position, &e.chunk.Choices[position])
 	}
 	e.usageSum()
 	if e.continuing != nil {
@@ -72,44 +74,44 @@ func (e *edit) run() error {
 
 // choice rewrites what the chunk says of one choice. What does not go out with it
 // is taken out of d too.
-func (e *edit) choice(position int, d *choiceDelta) {
-	l := e.output(d.index)
+func (e *edit) choice(position int, d *wire.ChoiceDelta) {
+	l := e.output(d.Index)
 	path := fmt.Sprintf("choices.%d.", position)
 	if e.continuing != nil {
 		e.audio(path, d, l)
 		e.separate(path, d, l)
 	}
-	if known := e.known(d.index); known != nil && e.changed(known, e.plan) {
+	if known := e.known(d.Index); known != nil && e.changed(known, e.plan) {
 		e.withhold(path, d, known)
-		if d.repeated && known.says[inDelta].any() { // clients that know it would let it replace the calls
+		if d.Repeated && known.says[wire.InDelta].any() { // clients that know it would let it replace the calls
 			e.Delete(path + "message")
 		}
 	}
-	left := d.carries || len(d.calls) > 0
+	left := d.Carries || len(d.Calls) > 0
 	left = e.finishReason(path, d, l) || left
-	if d.role && l.role && (e.continuing != nil || l.notice != "") {
+	if d.Role && l.role && (e.continuing != nil || l.notice != "") {
 		e.Delete(path + "delta.role")
-		d.role = false
+		d.Role = false
 	}
-	if l.index != d.index {
+	if l.index != d.Index {
 		e.Set(path+"index", strconv.Itoa(l.index))
 	}
-	if left || d.role || (!l.continues && e.continuing == nil) {
+	if left || d.Role || (!l.continues && e.continuing == nil) {
 		e.hollow = false
 	}
 }
 
 // finishReason rewrites the finish reason of a choice without calls, and
 // reports whether the agent reads one.
-func (e *edit) finishReason(path string, d *choiceDelta, l *outputChoice) bool {
+func (e *edit) finishReason(path string, d *wire.ChoiceDelta, l *outputChoice) bool {
 	switch {
-	case d.finish == "":
+	case d.Finish == "":
 		return false
 	case l.continues:
 		e.Set(path+"finish_reason", "null")
-		d.finish = ""
+		d.Finish = ""
 		return false
-	case l.notice != "" && d.finish != "length" && d.finish != "content_filter":
+	case l.notice != "" && d.Finish != "length" && d.Finish != "content_filter":
 		e.Set(path+"finish_reason", `"stop"`)
 	}
 	return true
@@ -117,13 +119,13 @@ func (e *edit) finishReason(path string, d *choiceDelta, l *outputChoice) bool {
 
 // separate puts an empty line between what the model said before a denial and
 // after it.
-func (e *edit) separate(path string, d *choiceDelta, l *outputChoice) {
-	for _, t := range d.texts {
-		if t.field != "content" || l.separated {
+func (e *edit) separate(path string, d *wire.ChoiceDelta, l *outputChoice) {
+	for _, t := range d.Texts {
+		if t.Field != "content" || l.separated {
 			continue
 		}
-		at := path + [...]string{"delta.", "message."}[t.place] + "content"
-		text := t.value
+		at := path + [...]string{"delta.", "message."}[t.Place] + "content"
+		text := t.Value
 		if text.IsArray() {
 			first := firstText(text)
 			if first < 0 {
@@ -135,8 +137,8 @@ func (e *edit) separate(path string, d *choiceDelta, l *outputChoice) {
 		if text.Type != gjson.String {
 			continue
 		}
-		if lead := intercept.Paragraph(l.text, text.Str); lead != text.Str {
-			e.Set(at, intercept.Quote(lead))
+		if lead := strictjson.Paragraph(l.text, text.Str); lead != text.Str {
+			e.Set(at, strictjson.Quote(lead))
 		}
 		l.separated = true
 	}
@@ -144,27 +146,27 @@ func (e *edit) separate(path string, d *choiceDelta, l *outputChoice) {
 
 // usageSum adds what earlier turns of the answer have used.
 func (e *edit) usageSum() {
-	if e.chunk.usage == "" {
+	if e.chunk.Usage == "" {
 		return
 	}
 	if e.open {
 		e.Delete("usage")
-		e.hollow = e.hollow || len(e.chunk.choices) == 0
+		e.hollow = e.hollow || len(e.chunk.Choices) == 0
 		return
 	}
 	e.hollow = false
 	if len(e.priorUsage) > 0 {
-		e.Set("usage", string(intercept.AddUsage(e.priorUsage, []byte(e.chunk.usage))))
+		e.Set("usage", string(strictjson.AddUsage(e.priorUsage, []byte(e.chunk.Usage))))
 	}
 }
 
 // rehead gives the chunk the id of the answer that the agent has begun to read.
 func (e *edit) rehead() {
 	for _, f := range []struct{ name, first, own string }{
-		{"id", e.head.id, e.chunk.head.id},
-		{"created", e.head.created, e.chunk.head.created},
-		{"model", e.head.model, e.chunk.head.model},
-		{"system_fingerprint", e.head.fingerprint, e.chunk.head.fingerprint},
+		{"id", e.head.ID, e.chunk.Head.ID},
+		{"created", e.head.Created, e.chunk.Head.Created},
+		{"model", e.head.Model, e.chunk.Head.Model},
+		{"system_fingerprint", e.head.Fingerprint, e.chunk.Head.Fingerprint},
 	} {
 		if f.first != "" && f.own != "" && f.first != f.own {
 			e.Set(f.name, f.first)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -49,7 +50,7 @@ func TestEditKeepsWhatLaterFragmentsBrought(t *testing.T) {
 	const signature = `"extra_content":{"google":{"thought_signature":"sig"}}`
 	body := role + entries(`{"index":0,"type":"function"}`) + entries(`{"index":0,"id":"a",`+signature+`,"function":{"name":"x","arguments":"{}"}}`) + finish + done
 	p := play(t, request1, bodies(body), nil, intercept.Limits{}, edit1)
-	want := role + entries(`{"index":0,"id":"a","type":"function","function":{"name":"x","arguments":`+intercept.Quote(intercepttest.Edited)+`},`+signature+`}`) + finish + done
+	want := role + entries(`{"index":0,"id":"a","type":"function","function":{"name":"x","arguments":`+strictjson.Quote(intercepttest.Edited)+`},`+signature+`}`) + finish + done
 	if d := cmp.Diff(want, string(p.Out())); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -152,7 +153,7 @@ func TestContinuationRequest(t *testing.T) {
 		{`{"messages":[],"tool\u005fchoice":"any"}`, "tool_choice", `"auto"`},
 	} {
 		next, err := extend([]byte(tt.body), []string{"{}", "{}"})
-		if err != nil || intercept.Strict(next) != nil {
+		if err != nil || strictjson.Strict(next) != nil {
 			t.Errorf("%s: %v: %s", tt.body, err, next)
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
@@ -59,8 +60,8 @@ func (s *skipping) event(e sse.Event) {
 		if !bytes.Contains(data, []byte("call")) {
 			continue
 		}
-		known := v.Get("id").String() == s.id && (v.Get("object").String() == s.object || v.Get("object").String() == chunkObject)
-		if !known || e.Name != nil || len(e.Stray) > 0 || len(e.Data) != 1 || e.Indented > 0 || !eventSchema.Fits(v) {
+		known := v.Get("id").String() == s.id && (v.Get("object").String() == s.object || v.Get("object").String() == wire.ChunkObject)
+		if !known || e.Name != nil || len(e.Stray) > 0 || len(e.Data) != 1 || e.Indented > 0 || !wire.EventSchema.Fits(v) {
 			continue
 		}
 		choice := v.Get("choices.0")
@@ -68,28 +69,28 @@ func (s *skipping) event(e sse.Event) {
 			s.entry(fmt.Sprint(choice.Get("index").Int(), " ", entry.Get("index").Int()), entry)
 		}
 		if legacy := choice.Get("delta.function_call"); legacy.IsObject() {
-			s.add(fmt.Sprint(choice.Get("index").Int(), " legacy"), legacy, "arguments", kindLegacy)
+			s.add(fmt.Sprint(choice.Get("index").Int(), " legacy"), legacy, "arguments", wire.KindLegacy)
 		}
 	}
 }
 
 func (s *skipping) entry(key string, entry gjson.Result) {
 	if entry.Get("custom").Exists() {
-		s.add(key, entry, "custom", kindCustom)
+		s.add(key, entry, "custom", wire.KindCustom)
 		return
 	}
-	s.add(key, entry, "function", kindFunction)
+	s.add(key, entry, "function", wire.KindFunction)
 }
 
-func (s *skipping) add(key string, v gjson.Result, body string, k kind) {
-	schemas := &callSchemas[k]
-	if s.calls[key] == nil && !schemas.opening.Fits(v) || !schemas.more.Fits(v) {
+func (s *skipping) add(key string, v gjson.Result, body string, k wire.Kind) {
+	schemas := &wire.CallSchemas[k]
+	if s.calls[key] == nil && !schemas.Opening.Fits(v) || !schemas.More.Fits(v) {
 		return
 	}
 	if s.calls[key] == nil {
 		s.calls[key] = &callSeen{}
 	}
-	if k != kindLegacy {
+	if k != wire.KindLegacy {
 		v = v.Get(body)
 	}
 	s.calls[key].name += v.Get("name").Str
@@ -100,15 +101,15 @@ func (s *skipping) whole(body gjson.Result) {
 	for i, choice := range body.Get("choices").Array() {
 		message := choice.Get("message")
 		for j, entry := range message.Get("tool_calls").Array() {
-			k, at := kindFunction, "function"
+			k, at := wire.KindFunction, "function"
 			if entry.Get("custom").Exists() {
-				k, at = kindCustom, "custom"
+				k, at = wire.KindCustom, "custom"
 			}
-			if callSchemas[k].whole.Fits(entry) {
+			if wire.CallSchemas[k].Whole.Fits(entry) {
 				s.calls[fmt.Sprint(i, " ", j)] = &callSeen{name: entry.Get(at + ".name").Str, args: entry.Get(at+".arguments").Str + entry.Get(at+".input").Str}
 			}
 		}
-		if legacy := message.Get("function_call"); callSchemas[kindLegacy].whole.Fits(legacy) {
+		if legacy := message.Get("function_call"); wire.CallSchemas[wire.KindLegacy].Whole.Fits(legacy) {
 			s.calls[fmt.Sprint(i, " legacy")] = &callSeen{name: legacy.Get("name").Str, args: legacy.Get("arguments").Str}
 		}
 	}

@@ -2,6 +2,8 @@ package chat
 
 import (
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -14,26 +16,26 @@ type slots struct {
 }
 
 // Template implements [intercept.Codec].
-func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []intercept.Span) {
+func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []strictjson.Span) {
 	chunks, units := a.batch.chunks, p.Units()
-	if len(chunks) != 1 || len(chunks[0].choices) != 1 || chunks[0].failed || chunks[0].usage != "" || a.continuing != nil {
+	if len(chunks) != 1 || len(chunks[0].Choices) != 1 || chunks[0].Failed || chunks[0].Usage != "" || a.continuing != nil {
 		return t, nil
 	}
-	d := &chunks[0].choices[0]
-	if d.finish != "" || d.role || d.logprobs.IsObject() {
+	d := &chunks[0].Choices[0]
+	if d.Finish != "" || d.Role || d.Logprobs.IsObject() {
 		return t, nil
 	}
-	s := &slots{choice: a.known(d.index), words: d.contents}
-	t.Units, t.Overtakes, t.Of = units, d.contents, s
+	s := &slots{choice: a.known(d.Index), words: d.Contents}
+	t.Units, t.Overtakes, t.Of = units, d.Contents, s
 	payload := p.Payloads[0]
 	switch {
-	case len(units) == 1 && len(d.texts) == 0 && !a.batch.opens && d.calls[0].name == "" && d.calls[0].id == "":
+	case len(units) == 1 && len(d.Texts) == 0 && !a.batch.opens && d.Calls[0].Name == "" && d.Calls[0].ID == "":
 		args := gjson.GetBytes(payload, "choices.0.delta.tool_calls.0.function.arguments")
-		if c := callOf(units[0]); args.Type != gjson.String || c.kind != kindFunction || len(c.Doubts) > 0 {
+		if c := callOf(units[0]); args.Type != gjson.String || c.kind != wire.KindFunction || len(c.Doubts) > 0 {
 			return t, nil
 		}
 		t.Call, t.Overtakes = units[0], false
-		return t, []intercept.Span{intercept.Inner(args)}
+		return t, []strictjson.Span{strictjson.Inner(args)}
 	case len(units) == 0:
 		return t, s.texts(d, payload)
 	}
@@ -42,18 +44,18 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []inte
 
 // texts finds the strings of a delta that carry text, and the random padding that
 // OpenAI puts beside them.
-func (s *slots) texts(d *choiceDelta, payload []byte) (spans []intercept.Span) {
-	for _, t := range d.texts {
+func (s *slots) texts(d *wire.ChoiceDelta, payload []byte) (spans []strictjson.Span) {
+	for _, t := range d.Texts {
 		switch {
-		case t.place != inDelta:
+		case t.Place != wire.InDelta:
 			return nil
-		case t.value.Type == gjson.String:
-			s.fields = append(s.fields, t.field)
-			spans = append(spans, intercept.Inner(t.value))
-		case t.field == "audio" && onlySound(t.value):
-			t.value.ForEach(func(k, v gjson.Result) bool {
+		case t.Value.Type == gjson.String:
+			s.fields = append(s.fields, t.Field)
+			spans = append(spans, strictjson.Inner(t.Value))
+		case t.Field == "audio" && onlySound(t.Value):
+			t.Value.ForEach(func(k, v gjson.Result) bool {
 				s.fields = append(s.fields, map[string]string{"transcript": spokenField}[k.Str])
-				spans = append(spans, intercept.Inner(v))
+				spans = append(spans, strictjson.Inner(v))
 				return true
 			})
 		default:
@@ -61,7 +63,7 @@ func (s *slots) texts(d *choiceDelta, payload []byte) (spans []intercept.Span) {
 		}
 	}
 	if pad := gjson.GetBytes(payload, "obfuscation"); pad.Type == gjson.String && len(spans) > 0 {
-		if span := intercept.Inner(pad); span.Start > spans[len(spans)-1].End {
+		if span := strictjson.Inner(pad); span.Start > spans[len(spans)-1].End {
 			s.fields = append(s.fields, "")
 			spans = append(spans, span)
 		}
@@ -87,7 +89,7 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 			return "", 0, false
 		}
 		before := c.args.Len()
-		intercept.Unquote(&c.args.Builder, texts[0])
+		strictjson.Unquote(&c.args.Builder, texts[0])
 		added = c.args.Builder.String()[before:]
 		return added, len(added), true
 	case held && (s.choice.textHeld || !s.words):
@@ -95,7 +97,7 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 	}
 	for slot, field := range s.fields {
 		if field != "" {
-			size += s.choice.says[inDelta].addEscaped(field, texts[slot])
+			size += s.choice.says[wire.InDelta].addEscaped(field, texts[slot])
 		}
 	}
 	return "", size, true

@@ -3,6 +3,8 @@ package chat
 import (
 	"fmt"
 	"testing"
+
+	"github.com/heldcall/heldcall/intercept/chat/history"
 )
 
 func TestHosted(t *testing.T) {
@@ -13,7 +15,7 @@ func TestHosted(t *testing.T) {
 		`"tools":[{"type":"mcp","server_label":"a","require_approval":"always"},{"ty\u0070e":"mcp"}]`:                                                                          "[{mcp:a false} {mcp: false}]",
 		`"tools":null,"web_search_options":{},"plugins":[{"id":"web"}],"search_parameters":{"mode":"auto"},"enable_search":true`:                                               "[{web_search_options false} {search_parameters false} {enable_search false} {plugin:web false}]",
 	} {
-		r, err := parseRequest(asked(`{"model":"m","messages":[{"role":"user","content":"hi"}],` + fields + `}`))
+		r, err := history.ParseRequest(asked(`{"model":"m","messages":[{"role":"user","content":"hi"}],` + fields + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}

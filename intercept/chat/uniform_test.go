@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // The arguments come in three fragments. Without the middle one they are valid too.
@@ -266,7 +267,7 @@ func TestWholeCallsThatAreNotUniform(t *testing.T) {
 			}
 			p = play(t, request1, bodies(wholeOf(tt.message)), nil, intercept.Limits{}, intercepttest.EditAll)
 			want := wholeOf(replacedAll(replacedAll(tt.want, `"{}"`, "ARGS"), `"{\"c\":0}"`, "ARGS"))
-			if d := cmp.Diff(replacedAll(want, "ARGS", intercept.Quote(intercepttest.Edited)), string(p.Out())); d != "" || p.Err != nil {
+			if d := cmp.Diff(replacedAll(want, "ARGS", strictjson.Quote(intercepttest.Edited)), string(p.Out())); d != "" || p.Err != nil {
 				t.Errorf("%v, edited (-want +got):\n%s", p.Err, d)
 			}
 		})

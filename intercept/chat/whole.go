@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -13,25 +15,25 @@ import (
 // ReadWhole implements [intercept.Codec].
 func (a *answer) ReadWhole(p *intercept.Part) error {
 	a.whole = true
-	if a.continuing == nil && !intercept.NamesCall(p.Bytes) {
+	if a.continuing == nil && !strictjson.NamesCall(p.Bytes) {
 		return nil
 	}
-	c, err := decodeWhole(string(p.Bytes))
+	c, err := wire.DecodeWhole(string(p.Bytes))
 	if err != nil {
 		return err
 	}
-	if c.failed && c.hasCalls() {
+	if c.Failed && c.HasCalls() {
 		return intercept.NotUnderstood("it reports an error and a call at once")
 	}
-	if c.failed && a.continuing != nil {
+	if c.Failed && a.continuing != nil {
 		return intercept.NotUnderstood("after a denial it reports an error")
 	}
-	a.body, a.usage = c.raw, c.usage
+	a.body, a.usage = c.Raw, c.Usage
 	if a.continuing == nil {
-		a.head = c.head
+		a.head = c.Head
 	}
-	for i := range c.choices {
-		if err := a.wholeChoice(&c.choices[i]); err != nil {
+	for i := range c.Choices {
+		if err := a.wholeChoice(&c.Choices[i]); err != nil {
 			return err
 		}
 	}
@@ -41,46 +43,46 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 // Harmless implements [intercept.Dialect]. An error body passes unless it could
 // be an answer with calls; the words of an error message alone do not stop it.
 func (Dialect) Harmless(body []byte) bool {
-	if !intercept.MayHoldCall(body) {
+	if !strictjson.MayHoldCall(body) {
 		return true
 	}
 	lower := bytes.ToLower(body)
 	couldAnswer := bytes.Contains(lower, []byte("choices")) || bytes.Contains(lower, []byte(`\u00`))
-	if intercept.Strict(body) != nil {
+	if strictjson.Strict(body) != nil {
 		return !couldAnswer
 	}
-	c, err := decodeWhole(string(body))
+	c, err := wire.DecodeWhole(string(body))
 	if err != nil {
 		return !couldAnswer
 	}
-	return !c.hasCalls()
+	return !c.HasCalls()
 }
 
 // wholeChoice takes the message of a choice. Here every entry is a call of its
 // own, whatever its number.
-func (a *answer) wholeChoice(d *choiceDelta) error {
-	c, err := a.choice(d.index)
+func (a *answer) wholeChoice(d *wire.ChoiceDelta) error {
+	c, err := a.choice(d.Index)
 	if err != nil {
 		return err
 	}
-	if len(d.calls) > maxCalls {
+	if len(d.Calls) > maxCalls {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
 	c.finish(d)
-	c.output.raw = d.raw
-	for _, t := range d.texts {
-		c.says[t.place].take(t.field, t.value)
+	c.output.raw = d.Raw
+	for _, t := range d.Texts {
+		c.says[t.Place].take(t.Field, t.Value)
 	}
-	assistant := gjson.Get(d.raw, "message.role").Str == "assistant" // some clients drop the calls of any other role
-	for i := range d.calls {
-		f := &d.calls[i]
-		uniform := assistant && f.uniformWhole(i)
-		f.index = i
-		r := &c.rosters[f.place]
+	assistant := gjson.Get(d.Raw, "message.role").Str == "assistant" // some clients drop the calls of any other role
+	for i := range d.Calls {
+		f := &d.Calls[i]
+		uniform := assistant && f.UniformWhole(i)
+		f.Index = i
+		r := &c.assemblers[f.Place]
 		call := r.open(f)
-		call.id, call.name, call.object = f.id, f.name, f.object
-		call.hasID, call.Odd, call.choice = f.hasID, !uniform, c
-		call.args.WriteString(f.args)
+		call.id, call.name, call.object = f.ID, f.Name, f.Object
+		call.hasID, call.Odd, call.choice = f.HasID, !uniform, c
+		call.args.WriteString(f.Args)
 		call.keep(f)
 	}
 	return nil
@@ -92,13 +94,13 @@ func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("put the choices of an answer together: %w", err)
 	}
-	c, err := decodeWhole(body)
+	c, err := wire.DecodeWhole(body)
 	if err != nil {
 		return nil, err
 	}
-	e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: body}, chunk: c}
+	e := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: body}, chunk: c}
 	for position, l := range a.outputs {
-		d := &c.choices[position]
+		d := &c.Choices[position]
 		path := fmt.Sprintf("choices.%d.", position)
 		if a.changed(l.now, p) {
 			e.withhold(path, d, l.now)
@@ -109,7 +111,7 @@ func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
 		e.wholeThought(path+"message.", l)
 	}
 	if len(a.priorUsage) > 0 {
-		e.Set("usage", string(intercept.AddUsage(a.priorUsage, []byte(a.usage))))
+		e.Set("usage", string(strictjson.AddUsage(a.priorUsage, []byte(a.usage))))
 	}
 	return []byte(e.JSON), e.Err
 }
@@ -152,17 +154,17 @@ func (e *edit) wholeText(path string, l *outputChoice) {
 	heard := l.heard()
 	content := gjson.Get(e.JSON, path+"content")
 	if !content.IsArray() {
-		e.Set(path+"content", intercept.Quote(heard+intercept.Paragraph(heard, l.notice)))
+		e.Set(path+"content", strictjson.Quote(heard+strictjson.Paragraph(heard, l.notice)))
 		return
 	}
 	if at := firstText(content); at >= 0 {
 		own := content.Get(strconv.Itoa(at) + ".text").String()
-		e.Set(path+"content."+strconv.Itoa(at)+".text", intercept.Quote(l.text+intercept.Paragraph(l.text, own)))
+		e.Set(path+"content."+strconv.Itoa(at)+".text", strictjson.Quote(l.text+strictjson.Paragraph(l.text, own)))
 	} else if l.text != "" {
 		e.Set(path+"content.-1", textPart(l.text))
 	}
 	if l.notice != "" {
-		e.Set(path+"content.-1", textPart(intercept.Paragraph(heard, l.notice)))
+		e.Set(path+"content.-1", textPart(strictjson.Paragraph(heard, l.notice)))
 	}
 }
 
@@ -181,4 +183,4 @@ func firstText(content gjson.Result) int {
 	return at
 }
 
-func textPart(text string) string { return `{"type":"text","text":` + intercept.Quote(text) + `}` }
+func textPart(text string) string { return `{"type":"text","text":` + strictjson.Quote(text) + `}` }

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -15,8 +18,8 @@ import (
 // namesCall reports whether an event may name a call outside of it.
 func (p *eventBatch) namesCall() bool {
 	for _, c := range p.chunks {
-		for i := range c.choices {
-			if d := &c.choices[i]; d.unspoken() || p.signsCall(d) {
+		for i := range c.Choices {
+			if d := &c.Choices[i]; d.Unspoken() || p.signsCall(d) {
 				return true
 			}
 		}
@@ -24,77 +27,33 @@ func (p *eventBatch) namesCall() bool {
 	return false
 }
 
-// markerSize is how many bytes more than a text its tokens may have: some servers
-// strip blanks, and mark the beginning of a word.
-const markerSize = 8
-
-// unspoken reports whether the log probabilities of an event have more tokens than its
-// text.
-func (d *choiceDelta) unspoken() bool {
-	if !d.logprobs.IsObject() {
-		return false
-	}
-	tokens := 0
-	for _, list := range []string{"content", "refusal"} {
-		d.logprobs.Get(list).ForEach(func(_, token gjson.Result) bool {
-			if bytes := token.Get("bytes"); bytes.IsArray() {
-				tokens += int(token.Get("bytes.#").Int())
-			} else {
-				tokens += len(token.Get("token").String())
-			}
-			return true
-		})
-	}
-	words := 0
-	for _, t := range d.texts {
-		if t.value.Type == gjson.String {
-			words += len(t.value.Str)
-		}
-	}
-	return tokens > 0 && (words == 0 || tokens > words+markerSize)
-}
-
 const detailsField = "reasoning_details"
 
 // signsCall reports whether a reasoning detail of an event has an id that names a
 // tool of the request. OpenRouter gives it the id of the call that will come, which
 // Gemini's calls have their name in.
-func (p *eventBatch) signsCall(d *choiceDelta) (signs bool) {
-	for _, t := range d.texts {
-		if t.field != detailsField || !t.value.IsArray() {
+func (p *eventBatch) signsCall(d *wire.ChoiceDelta) (signs bool) {
+	for _, t := range d.Texts {
+		if t.Field != detailsField || !t.Value.IsArray() {
 			continue
 		}
-		t.value.ForEach(func(_, detail gjson.Result) bool {
+		t.Value.ForEach(func(_, detail gjson.Result) bool {
 			id := detail.Get("id").String()
-			signs = id != "" && (strings.HasPrefix(id, "tool_") || p.req.names(id))
+			signs = id != "" && (strings.HasPrefix(id, "tool_") || p.req.Names(id))
 			return !signs
 		})
 	}
 	return signs
 }
 
-// names reports whether the name of a tool of the request is in a text.
-func (r *request) names(text string) (found bool) {
-	for _, field := range []string{"tools", "functions"} {
-		gjson.ParseBytes(r.Field(field)).ForEach(func(_, tool gjson.Result) bool {
-			for _, path := range []string{"function.name", "custom.name", "name"} {
-				name := tool.Get(path).String()
-				found = found || (name != "" && strings.Contains(text, name))
-			}
-			return !found
-		})
-	}
-	return found
-}
-
 // withhold takes out of a choice what names its calls outside of them.
-func (e *edit) withhold(path string, d *choiceDelta, c *choice) {
-	if d.logprobs.IsObject() {
+func (e *edit) withhold(path string, d *wire.ChoiceDelta, c *choice) {
+	if d.Logprobs.IsObject() {
 		e.Set(path+"logprobs", "null")
 	}
-	for _, t := range d.texts {
-		if t.field == detailsField {
-			e.unname([...]string{inDelta: path + "delta.", inMessage: path + "message."}[t.place]+detailsField, t.value, c)
+	for _, t := range d.Texts {
+		if t.Field == detailsField {
+			e.unname([...]string{wire.InDelta: path + "delta.", wire.InMessage: path + "message."}[t.Place]+detailsField, t.Value, c)
 		}
 	}
 }
@@ -132,12 +91,12 @@ func (a *answer) think(c *choice, p *intercept.Plan) {
 		if !joins(name, value) {
 			continue
 		}
-		e := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: `{"v":` + value.Raw + "}"}}
+		e := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: `{"v":` + value.Raw + "}"}}
 		if name == detailsField {
 			e.unname("v", value, c)
 		}
 		if e.Err == nil {
-			c.output.thought = append(c.output.thought, field{name, gjson.Get(e.JSON, "v").Raw})
+			c.output.thought = append(c.output.thought, history.Field{Name: name, Raw: gjson.Get(e.JSON, "v").Raw})
 		}
 	}
 }
@@ -161,7 +120,7 @@ func (e *edit) wholeThought(path string, l *outputChoice) {
 		own := gjson.Get(e.JSON, path+l.thought[i].Name)
 		switch {
 		case before.Type == gjson.String && own.Type == gjson.String:
-			e.Set(path+l.thought[i].Name, intercept.Quote(before.Str+intercept.Paragraph(before.Str, own.Str)))
+			e.Set(path+l.thought[i].Name, strictjson.Quote(before.Str+strictjson.Paragraph(before.Str, own.Str)))
 		case before.IsArray() && own.IsArray():
 			e.Set(path+l.thought[i].Name, joinLists(before.Raw, own.Raw))
 		case own.Type == gjson.Null:
@@ -177,5 +136,5 @@ func joinLists(first, second string) string {
 		items = append(items, item.Raw)
 		return true
 	})
-	return string(intercept.AppendItems([]byte(first), items...))
+	return string(strictjson.AppendItems([]byte(first), items...))
 }

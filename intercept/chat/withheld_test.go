@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -14,7 +15,7 @@ import (
 func tokens(list ...string) string {
 	var items []string
 	for _, token := range list {
-		items = append(items, `{"token":`+intercept.Quote(token)+`,"logprob":-0.5,"top_logprobs":[]}`)
+		items = append(items, `{"token":`+strictjson.Quote(token)+`,"logprob":-0.5,"top_logprobs":[]}`)
 	}
 	return `{"content":[` + strings.Join(items, ",") + `]}`
 }

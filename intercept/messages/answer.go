@@ -5,6 +5,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -141,7 +142,7 @@ func (a *answer) cut() bool {
 }
 
 // Text implements [intercept.Codec].
-func (a *answer) Text() string { return a.text + intercept.Paragraph(a.text, a.said()) }
+func (a *answer) Text() string { return a.text + strictjson.Paragraph(a.text, a.said()) }
 
 // said is what the model says to the user in the current body.
 func (a *answer) said() string {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -102,7 +103,7 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged("bash", "")}
 	})
 	equal(t, "agent", p.Got.String(), started("msg_1")+ping+speech+use(1, "toolu_a", "bash", `{"command":"pwd"}`)+ended("tool_use"))
-	note := intercept.Quote(intercept.ArgumentsChanged("bash", ""))
+	note := strictjson.Quote(intercept.ArgumentsChanged("bash", ""))
 	for _, tt := range []struct{ content, want string }{
 		{`"content":"/tmp"`, `"content":` + note[:len(note)-1] + `\n/tmp"`},
 		{`"content":[{"type":"text","text":"/tmp"}],"is_error":false`, `"content":[{"type":"text","text":` + note + `},{"type":"text","text":"/tmp"}],"is_error":false`},
@@ -257,7 +258,7 @@ func TestContinuationsAreBounded(t *testing.T) {
 	if err != nil || m.stop != "end_turn" || len(m.blocks) != 4 || !strings.Contains(m.blocks[3].text, "denied 3 times") || strings.Contains(p.Got.String(), "bash") {
 		t.Fatalf("%v: got\n%s", err, p.Got.String())
 	}
-	r := asking(t, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":`+intercept.Quote(m.text())+`},{"role":"user","content":"next"}]}`)
+	r := asking(t, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":`+strictjson.Quote(m.text())+`},{"role":"user","content":"next"}]}`)
 	if r.Splice(p.Last.Hidden) != 1 {
 		t.Fatal("not spliced")
 	}

@@ -1,6 +1,9 @@
 package messages
 
-import "github.com/heldcall/heldcall/intercept"
+import (
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
 
 // eventBatch is the events of one part of a stream on their way to their blocks.
 type eventBatch struct {
@@ -188,7 +191,7 @@ func (p *eventBatch) grow(e *event) error {
 	}
 	input := intercept.Event{Unit: &b.Unit, Kind: intercept.EventInput, Uniform: uniform, Plain: !p.mixed()}
 	if d.input && len(d.fields) > 0 {
-		input.Text = intercept.Fragment(d.fields[0].piece)
+		input.Text = strictjson.Fragment(d.fields[0].piece)
 	}
 	if err := p.part.Event(input); err != nil {
 		return err
@@ -211,7 +214,7 @@ func (p *eventBatch) grow(e *event) error {
 // follow notes that an event goes on with a block, or ends it, and reports whether all
 // clients read the event alike. The answer ends here if a call would be in doubt of
 // which the agent has got the beginning: such a call can no longer be rendered.
-func (p *eventBatch) follow(b *block, e *event, schema *intercept.Schema) (uniform bool, err error) {
+func (p *eventBatch) follow(b *block, e *event, schema *strictjson.Schema) (uniform bool, err error) {
 	last := p.answer.last()
 	late := b.ended || b != last || p.stop != "" || p.answer.done || p.over
 	uniform = b.call != nil && !late && p.fits(e, schema)

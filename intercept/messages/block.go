@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -40,7 +40,7 @@ func (d *decoder) block(o *opening, v gjson.Result) bool {
 	case kind == "server_tool_use" || kind == "mcp_tool_use":
 		o.name = v.Get("name").String()
 		return d.hosted(o, v)
-	case intercept.NamedInput(v):
+	case strictjson.NamedInput(v):
 		return d.Refuse("a block of another type has a name and an input")
 	case results[kind]:
 		return d.hosted(o, v)
@@ -181,7 +181,7 @@ func holdsCall(v gjson.Result, named bool, depth int) (found bool) {
 	if !v.IsArray() && !v.IsObject() {
 		return false
 	}
-	if depth == maxDepth || named && intercept.NamedInput(v) {
+	if depth == maxDepth || (named && strictjson.NamedInput(v)) {
 		return true
 	}
 	v.ForEach(func(k, item gjson.Result) bool {
@@ -189,7 +189,7 @@ func holdsCall(v gjson.Result, named bool, depth int) (found bool) {
 		if strings.EqualFold(k.Str, "type") {
 			t = strings.ToLower(item.String())
 		}
-		found = strings.Contains(t, "tool_use") && !tellsOfCalls(t) || holdsCall(item, named, depth+1)
+		found = (strings.Contains(t, "tool_use") && !tellsOfCalls(t)) || holdsCall(item, named, depth+1)
 		return !found
 	})
 	return found
@@ -224,7 +224,7 @@ var deltaFields = map[string]string{
 }
 
 func (d *decoder) delta(into *delta, v gjson.Result) bool {
-	if !v.IsObject() || intercept.NamedInput(v) {
+	if !v.IsObject() || strictjson.NamedInput(v) {
 		return d.Refuse("a delta is not an object, or is a call itself")
 	}
 	t := v.Get("type")
@@ -250,7 +250,7 @@ func (d *decoder) delta(into *delta, v gjson.Result) bool {
 			return d.Unknown(key, v, "type", field)
 		case known && v.Type != gjson.String && v.Type != gjson.Null:
 			return d.Refuse("a piece of a block is not a string")
-		case key == "tool_changes" && !d.report(v) || key != "tool_changes" && !d.Unknown(key, v, "type", "text", "partial_json", "tool_changes"):
+		case (key == "tool_changes" && !d.report(v)) || (key != "tool_changes" && !d.Unknown(key, v, "type", "text", "partial_json", "tool_changes")):
 			return false
 		case v.Type == gjson.String:
 			into.fields = append(into.fields, growth{key, v})

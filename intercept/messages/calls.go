@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -12,7 +13,7 @@ type call struct {
 	id, name  string
 	extras    string // the other fields that go with it, see [answer.extras]
 	given     string // the input that the block opened with, raw
-	fragments intercept.Fragments
+	fragments strictjson.Fragments
 }
 
 func newCall(o *opening) *call {

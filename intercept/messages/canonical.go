@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // The canonical form of a call holds known values only. Calls that were edited, and
@@ -17,7 +17,7 @@ const maxPiece = 16 << 10
 
 // block renders the block of the call with an id and an input, which is JSON.
 func (c *call) block(id, input string) string {
-	return `{"type":"tool_use","id":` + intercept.Quote(id) + `,"name":` + intercept.Quote(c.name) + `,"input":` + input + c.extras + `}`
+	return `{"type":"tool_use","id":` + strictjson.Quote(id) + `,"name":` + strictjson.Quote(c.name) + `,"input":` + input + c.extras + `}`
 }
 
 // renders reports whether the call of a block goes out in canonical form. Of one
@@ -48,7 +48,7 @@ func (e *edit) call(b *block) (out []byte) {
 			piece = rest[:end]
 		}
 		rest = rest[len(piece):]
-		out = appendEvent(out, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%s}}`, n, intercept.Quote(piece)))
+		out = appendEvent(out, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%s}}`, n, strictjson.Quote(piece)))
 	}
 	b.ended = true
 	return appendBlockStop(out, n)
@@ -57,7 +57,7 @@ func (e *edit) call(b *block) (out []byte) {
 // wholeCall renders the block of a call as it is in the content of a whole answer.
 func (e *edit) wholeCall(b *block) string {
 	arguments := e.arguments(b)
-	if err := intercept.Strict([]byte(arguments)); err != nil && e.Err == nil {
+	if err := strictjson.Strict([]byte(arguments)); err != nil && e.Err == nil {
 		e.Err = fmt.Errorf("put the arguments into the call: %w", err)
 	}
 	return b.call.block(b.call.id, arguments)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -55,7 +56,7 @@ func (a *answer) identify(call *block) string {
 	for i, b := range a.blocks {
 		if b == call {
 			if taken {
-				return intercept.MadeUpID(a.limits.TurnID, 2*a.continuations*maxBlocks+i)
+				return strictjson.MadeUpID(a.limits.TurnID, 2*a.continuations*maxBlocks+i)
 			}
 			break
 		}
@@ -72,8 +73,8 @@ func (b *block) told() string {
 
 // settleBody adds what the agent has got of the current body to what outlives it.
 func (a *answer) settleBody(p *intercept.Plan) {
-	a.text += intercept.Paragraph(a.text, a.said())
-	a.priorUsage = intercept.AddUsage(a.priorUsage, []byte(a.bodyState.usage))
+	a.text += strictjson.Paragraph(a.text, a.said())
+	a.priorUsage = strictjson.AddUsage(a.priorUsage, []byte(a.bodyState.usage))
 	for _, b := range a.blocks {
 		if !p.Reaches(&b.Unit) {
 			continue
@@ -158,7 +159,7 @@ func extend(body []byte, messages []string, container string) ([]byte, error) {
 		return nil, err
 	}
 	at, _ := r.At("messages")
-	p := intercept.Patch{JSON: string(intercept.Replace(body, at, intercept.AppendItems(r.Field("messages"), messages...)))}
+	p := strictjson.Patch{JSON: string(strictjson.Replace(body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
 	r.relax(&p)
 	r.stay(&p, container)
 	if p.Err != nil {
@@ -167,7 +168,7 @@ func extend(body []byte, messages []string, container string) ([]byte, error) {
 	return []byte(p.JSON), nil
 }
 
-func (r *request) relax(p *intercept.Patch) {
+func (r *request) relax(p *strictjson.Patch) {
 	switch choice := r.value("tool_choice"); {
 	case choice.Str == "any", choice.Str == "required":
 		p.Set("tool_choice", `{"type":"auto"}`)
@@ -181,7 +182,7 @@ func (r *request) relax(p *intercept.Patch) {
 
 // stay lets the provider's code, which may wait for the results of its calls, go
 // on in the container it runs in.
-func (r *request) stay(p *intercept.Patch, container string) {
+func (r *request) stay(p *strictjson.Patch, container string) {
 	if container == "" {
 		return
 	}

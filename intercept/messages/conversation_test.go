@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -15,7 +15,7 @@ import (
 // and none of the assistant's ends in thinking; ids are spelt as they must be.
 func checkConversation(t testing.TB, body string) {
 	t.Helper()
-	if err := intercept.Strict([]byte(body)); err != nil {
+	if err := strictjson.Strict([]byte(body)); err != nil {
 		t.Fatalf("broken JSON: %v: %s", err, body)
 	}
 	var owed []string

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -106,9 +107,9 @@ func (d *decoder) kind(root gjson.Result, names []string) bool {
 	}
 	for _, name := range names {
 		named, known := kinds[name]
-		e.named = e.named || known && named == e.kind
+		e.named = e.named || (known && named == e.kind)
 		switch {
-		case name == said || name == "" || name == "message" || !known && e.kind == kindOther:
+		case name == said || name == "" || name == "message" || (!known && e.kind == kindOther):
 		case named == kindError && e.kind == kindOther:
 			e.kind = kindError
 		case !known && (e.kind == kindPing || e.kind == kindError):
@@ -139,7 +140,7 @@ func (d *decoder) top(key string, v gjson.Result) bool {
 		return d.usage(&e.message, v)
 	case key == "context_management":
 		return d.report(v)
-	case key == "type" || key == "error" && e.kind == kindError:
+	case key == "type" || (key == "error" && e.kind == kindError):
 		return d.Unknown("", v)
 	}
 	return d.Unknown(key, v, "type", "index", "content_block", "delta", "message", "usage", "error")
@@ -151,7 +152,7 @@ func (d *decoder) complete(root gjson.Result) bool {
 	e := d.event
 	switch e.kind {
 	case kindBlockStart, kindBlockDelta, kindBlockStop:
-		if !d.index || e.kind == kindBlockStart && e.block == nil || e.kind == kindBlockDelta && e.delta == nil {
+		if !d.index || (e.kind == kindBlockStart && e.block == nil) || (e.kind == kindBlockDelta && e.delta == nil) {
 			return d.Refuse("an event of a block says not which, or not what")
 		}
 	case kindMessageStart:
@@ -164,7 +165,7 @@ func (d *decoder) complete(root gjson.Result) bool {
 			return d.Refuse("an event looks like a call of another API")
 		}
 	}
-	if intercept.NamedInput(root) {
+	if strictjson.NamedInput(root) {
 		return d.Refuse("an event is a call itself")
 	}
 	return true
@@ -188,7 +189,7 @@ func decodeWhole(payload string) (*message, error) {
 
 // message reads a message: a whole answer, or the start of a streamed one.
 func (d *decoder) message(m *message, v gjson.Result) bool {
-	if !v.IsObject() || intercept.NamedInput(v) {
+	if !v.IsObject() || strictjson.NamedInput(v) {
 		return d.Refuse("a message is not an object, or is a call itself")
 	}
 	m.object = true
@@ -228,7 +229,7 @@ func (d *decoder) content(m *message, v gjson.Result) bool {
 
 // ending reads what the last event of a stream says of the message.
 func (d *decoder) ending(m *message, v gjson.Result) bool {
-	if !v.IsObject() || intercept.NamedInput(v) {
+	if !v.IsObject() || strictjson.NamedInput(v) {
 		return d.Refuse("the end of a message is not an object, or is a call itself")
 	}
 	v.ForEach(func(k, v gjson.Result) bool { return d.end(m, k.Str, v) })

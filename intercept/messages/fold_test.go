@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Two clients read what the agent got. The lenient one takes everything for a
@@ -123,7 +123,7 @@ func foldStrict(out string) (*folded, error) {
 }
 
 func (m *folded) event(name, payload string) error {
-	if err := intercept.Strict([]byte(payload)); err != nil {
+	if err := strictjson.Strict([]byte(payload)); err != nil {
 		return err
 	}
 	var e wireEvent
@@ -185,7 +185,7 @@ func (m *folded) open(w *wireBlock) {
 // foldWhole reads a whole answer.
 func foldWhole(out string) (*folded, error) {
 	m := &folded{}
-	if err := intercept.Strict([]byte(out)); err != nil {
+	if err := strictjson.Strict([]byte(out)); err != nil {
 		return nil, err
 	}
 	var w struct {

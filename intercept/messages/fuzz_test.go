@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -152,7 +153,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 		at, _ := r.At("messages")
 		n := r.Splice(records)
 		spliced := r.Envelope().Body
-		if err := intercept.Strict(spliced); err != nil {
+		if err := strictjson.Strict(spliced); err != nil {
 			t.Fatalf("spliced into broken JSON: %v: %s", err, spliced)
 		}
 		if n == 0 && !bytes.Equal(spliced, body) {

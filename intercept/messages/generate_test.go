@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // wild generates a stream, or a whole answer, of what servers have been seen to
@@ -40,9 +41,9 @@ func wildBlock(d *intercepttest.Dice) string {
 	}
 	fields := []string{`"type":"tool_use"`}
 	if id := d.Pick(d.Mark("I"), d.Mark("I"), "same", ""); id != "" || d.N(2) == 0 {
-		fields = append(fields, `"id":`+intercept.Quote(id))
+		fields = append(fields, `"id":`+strictjson.Quote(id))
 	}
-	fields = append(fields, `"name":`+intercept.Quote(d.Pick(d.Mark("N"), d.Mark("N"), d.Mark("N"), "")))
+	fields = append(fields, `"name":`+strictjson.Quote(d.Pick(d.Mark("N"), d.Mark("N"), d.Mark("N"), "")))
 	if input := d.Pick("{}", "{}", "{}", "{ }", "", "null", `""`, `{"m":"`+d.Mark("A")+`"}`, `"`+d.Mark("A")+`"`); input != "" {
 		fields = append(fields, `"input":`+input)
 	}
@@ -72,7 +73,7 @@ func wildEvent(d *intercepttest.Dice, first bool) string {
 	case 2, 3, 4:
 		return `{"type":"content_block_delta","index":` + index + `,"delta":` + d.Pick(`{"type":"text_delta","text":"é"}`, `{"type":"thinking_delta","thinking":"hm"}`, `{"type":"signature_delta","signature":"s"}`, `{"type":"citations_delta","citation":{"type":"char_location","cited_text":"c"}}`, `{"type":"compaction_delta","content":"c"}`) + `}`
 	case 5, 6, 7, 8:
-		return `{"type":"content_block_delta","index":` + index + `,"delta":{"type":"input_json_delta","partial_json":` + d.Pick(`""`, intercept.Quote(`{"m":"`+d.Mark("A")), intercept.Quote(d.Mark("A")+`"}`), intercept.Quote(`{"m":"`+d.Mark("A")+`"}`), intercept.Quote(d.Mark("A"))) + `}}`
+		return `{"type":"content_block_delta","index":` + index + `,"delta":{"type":"input_json_delta","partial_json":` + d.Pick(`""`, strictjson.Quote(`{"m":"`+d.Mark("A")), strictjson.Quote(d.Mark("A")+`"}`), strictjson.Quote(`{"m":"`+d.Mark("A")+`"}`), strictjson.Quote(d.Mark("A"))) + `}}`
 	case 9, 10:
 		return `{"type":"content_block_stop","index":` + index + `}`
 	case 15:
@@ -158,7 +159,7 @@ func (b *foldedBlock) json() string {
 	case "text":
 		return textBlock(b.text)
 	case "thinking":
-		return `{"type":"thinking","thinking":` + intercept.Quote(b.thinking) + `,"signature":"` + b.signature + `"}`
+		return `{"type":"thinking","thinking":` + strictjson.Quote(b.thinking) + `,"signature":"` + b.signature + `"}`
 	}
 	return fmt.Sprintf(`{"type":%q,"id":%q,"name":%q,"input":%s}`, b.kind, b.id, b.name, b.input)
 }
@@ -268,7 +269,7 @@ func checkEchoes(t *testing.T, d *intercepttest.Dice, got *folded, turns []folde
 	}
 	content := "[" + strings.Join(echoed, ",") + "]"
 	if len(results) == 0 && got.text() != "" && d.N(3) == 0 {
-		content = intercept.Quote(got.text())
+		content = strictjson.Quote(got.text())
 	}
 	next := `"go on"`
 	if len(results) > 0 {

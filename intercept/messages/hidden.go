@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -69,7 +70,7 @@ func fingerprint(m gjson.Result) string {
 	said := []string{m.Get("role").Str}
 	m.Get("content").ForEach(func(_, part gjson.Result) bool {
 		if part.Get("type").Str == "tool_result" {
-			said = append(said, part.Get("tool_use_id").Str, intercept.Squash(intercept.ContentText(part.Get("content"))))
+			said = append(said, part.Get("tool_use_id").Str, intercept.Squash(strictjson.ContentText(part.Get("content"))))
 		}
 		return true
 	})
@@ -78,7 +79,7 @@ func fingerprint(m gjson.Result) string {
 	}
 	text, ok := userText(m)
 	if !ok || text == "" {
-		text = intercept.ContentText(m.Get("content"))
+		text = strictjson.ContentText(m.Get("content"))
 	}
 	return intercept.Fingerprint(append(said, intercept.Squash(text))...)
 }
@@ -113,10 +114,10 @@ func (r *request) Splice(records [][]byte) int {
 	}
 	history := intercept.Rewrite(r.Field("messages"), messages, s.take)
 	if len(s.owed) > 0 {
-		history = intercept.AppendItems(history, userMessage(s.owed))
+		history = strictjson.AppendItems(history, userMessage(s.owed))
 	}
 	at, _ := r.At("messages")
-	spliced, err := parseRequest(r.With(intercept.Replace(r.Envelope().Body, at, history)))
+	spliced, err := parseRequest(r.With(strictjson.Replace(r.Envelope().Body, at, history)))
 	if err != nil {
 		return 0
 	}
@@ -131,7 +132,7 @@ func (r *request) Splice(records [][]byte) int {
 // echo is the i-th message, which is the assistant's, as the agent shows it.
 func echo(messages []gjson.Result, i int) intercept.Echo {
 	content := messages[i].Get("content")
-	e := intercept.Echo{Before: before(messages[:i]), Text: intercept.Squash(intercept.ContentText(content))}
+	e := intercept.Echo{Before: before(messages[:i]), Text: intercept.Squash(strictjson.ContentText(content))}
 	for _, c := range calls(blocks(content)) {
 		e.Calls = append(e.Calls, intercept.NewSeenCall(c.Get("id").Str, c.Get("name").Str, c.Get("input").Raw))
 	}
@@ -309,7 +310,7 @@ func (s *splicer) annotate(result gjson.Result) string {
 		return result.Raw
 	}
 	delete(s.notes, id)
-	if raw, err := sjson.SetRaw(result.Raw, "content", intercept.Annotated(result.Get("content"), note)); err == nil {
+	if raw, err := sjson.SetRaw(result.Raw, "content", strictjson.Annotated(result.Get("content"), note)); err == nil {
 		return raw
 	}
 	return result.Raw

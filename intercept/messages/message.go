@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -25,8 +26,8 @@ type block struct {
 // grown is what has come of a string field of a block.
 type grown struct {
 	field string
-	text  *intercept.Rope // JSON string contents, still escaped
-	value string          // or what it has become at once, raw
+	text  *strictjson.Rope // JSON string contents, still escaped
+	value string           // or what it has become at once, raw
 }
 
 func newBlock(o *opening, index, attempt int) *block {
@@ -50,7 +51,7 @@ func (b *block) add(d *delta) (n int) {
 	for _, g := range d.fields {
 		n += len(g.piece.Raw) - len(`""`)
 		if d.input && b.call != nil {
-			b.input(intercept.Fragment(g.piece))
+			b.input(strictjson.Fragment(g.piece))
 			continue
 		}
 		b.grow(g.field).text.Add([]byte(g.piece.Raw[1 : len(g.piece.Raw)-1]))
@@ -71,7 +72,7 @@ func (b *block) grow(field string) *grown {
 			return &b.grown[i]
 		}
 	}
-	b.grown = append(b.grown, grown{field: field, text: &intercept.Rope{}})
+	b.grown = append(b.grown, grown{field: field, text: &strictjson.Rope{}})
 	return &b.grown[len(b.grown)-1]
 }
 
@@ -97,7 +98,7 @@ func (b *block) render(id string) string {
 	if c := b.call; c != nil {
 		return c.block(id, asInput(c.arguments()))
 	}
-	p := intercept.Patch{JSON: b.opened}
+	p := strictjson.Patch{JSON: b.opened}
 	opened := gjson.Parse(b.opened)
 	for _, g := range b.grown {
 		if g.field == "partial_json" {
@@ -120,7 +121,7 @@ func (b *block) render(id string) string {
 		if !gjson.Parse(before).IsArray() {
 			before = "[]"
 		}
-		p.Set("citations", string(intercept.AppendItems([]byte(before), b.citations...)))
+		p.Set("citations", string(strictjson.AppendItems([]byte(before), b.citations...)))
 	}
 	if p.Err != nil {
 		return b.opened
@@ -135,7 +136,7 @@ func asInput(arguments string) string {
 	if d.DoubtArguments(arguments); len(d) == 0 {
 		return arguments
 	}
-	return `{"INVALID_JSON":` + intercept.Quote(arguments) + `}`
+	return `{"INVALID_JSON":` + strictjson.Quote(arguments) + `}`
 }
 
 // blank reports a rendered text block that says nothing: no provider takes one
@@ -162,11 +163,11 @@ func assistantMessage(blocks []string) string {
 	return `{"role":"assistant","content":[` + strings.Join(said, ",") + `]}`
 }
 
-func textBlock(text string) string { return `{"type":"text","text":` + intercept.Quote(text) + `}` }
+func textBlock(text string) string { return `{"type":"text","text":` + strictjson.Quote(text) + `}` }
 
 // toolResult renders the block that answers a call.
 func toolResult(id, content string) string {
-	return `{"type":"tool_result","tool_use_id":` + intercept.Quote(id) + `,"content":` + intercept.Quote(content) + `}`
+	return `{"type":"tool_result","tool_use_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(content) + `}`
 }
 
 func userMessage(results []string) string {

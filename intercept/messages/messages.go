@@ -4,9 +4,9 @@
 // An answer is an array of content blocks; a block of type tool_use is a call.
 // Read the package from event.go and block.go (the contents of one payload) by
 // calls.go (what is known of a call), uniform.go (whether all clients read it alike)
-// and message.go (what the model said) to stream.go, passage.go and whole.go (what
-// passes and what is held), settle.go (what follows from the rulings), rewrite.go
-// and canonical.go (the bytes that change) and hidden.go (what is put back into the
+// and message.go (what the model said) to batch.go and whole.go (the codec reads),
+// rewrite.go, canonical.go and notice.go (the bytes that change), resolve.go and
+// continue.go (what follows from the rulings) and hidden.go (what is put back into the
 // agent's later requests).
 package messages
 
@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Dialect implements [intercept.Dialect].
@@ -68,7 +69,7 @@ func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
 // each request.
 func (Dialect) Speaks(path string, has func(string) bool) bool {
 	before, _, found := strings.Cut(strings.ToLower(path), route)
-	return has("anthropic-version") || found && !below(before)
+	return has("anthropic-version") || (found && !below(before))
 }
 
 // Error implements [intercept.Dialect]: {"type":"error","error":{"type","message","code"}}.
@@ -76,7 +77,7 @@ func (Dialect) Error(e *intercept.Error) []byte { return errorBody(e) }
 
 func errorBody(e *intercept.Error) []byte {
 	return fmt.Appendf(nil, `{"type":"error","error":{"type":%s,"message":%s,"code":%s}}`,
-		intercept.Quote(errorType(e.Code)), intercept.Quote("heldcall: "+e.Reason), intercept.Quote(string(e.Code)))
+		strictjson.Quote(errorType(e.Code)), strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(string(e.Code)))
 }
 
 // errorType is the type that clients know. It is never overloaded_error, which
@@ -97,7 +98,7 @@ func errorType(code intercept.Code) string {
 func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (request intercept.Envelope, answer []byte) {
 	request = intercept.Envelope{Method: route.Method, Path: route.Path, Body: fmt.Appendf(nil, `{"model":"canary","max_tokens":1,"stream":%t,"messages":[{"role":"user","content":"canary"}]}`, streamed)}
 	const message = `{"id":"canary","type":"message","role":"assistant","model":"canary","content":[%s],"stop_reason":%s,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`
-	call := fmt.Sprintf(`{"type":"tool_use","id":"toolu_canary","name":%s,"input":{}}`, intercept.Quote(tool))
+	call := fmt.Sprintf(`{"type":"tool_use","id":"toolu_canary","name":%s,"input":{}}`, strictjson.Quote(tool))
 	if !streamed {
 		return request, fmt.Appendf(nil, message, call, `"tool_use"`)
 	}

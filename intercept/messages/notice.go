@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Notice implements [intercept.Codec].
@@ -57,7 +58,7 @@ func (a *answer) closingNotice(p *intercept.Plan, end bool) (out []byte) {
 		a.noticed = true
 		index := a.place(nil, p)
 		out = appendBlockStart(out, index, `{"type":"text","text":""}`)
-		out = appendEvent(out, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%s}}`, index, intercept.Quote(a.paragraph(p.Notice))))
+		out = appendEvent(out, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%s}}`, index, strictjson.Quote(a.paragraph(p.Notice))))
 		out = appendBlockStop(out, index)
 		stop = "end_turn"
 	}
@@ -72,8 +73,8 @@ func (a *answer) closingNotice(p *intercept.Plan, end bool) (out []byte) {
 	if usage == "" {
 		usage = `{"output_tokens":0}`
 	}
-	return appendEvent(out, "message_delta", `{"type":"message_delta","delta":{"stop_reason":`+intercept.Quote(stop)+`,"stop_sequence":null},"usage":`+usage+`}`)
+	return appendEvent(out, "message_delta", `{"type":"message_delta","delta":{"stop_reason":`+strictjson.Quote(stop)+`,"stop_sequence":null},"usage":`+usage+`}`)
 }
 
 // paragraph is a text as it is after what was said.
-func (a *answer) paragraph(text string) string { return intercept.Paragraph(a.text+a.said(), text) }
+func (a *answer) paragraph(text string) string { return strictjson.Paragraph(a.text+a.said(), text) }

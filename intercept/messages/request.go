@@ -5,16 +5,17 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 // request is an agent's request.
 type request struct {
-	intercept.Asked
+	intercept.ParsedRequest
 	before string // fingerprint of the last message as the agent sent it
 }
 
-var form = intercept.RequestForm{
+var form = intercept.RequestSchema{
 	API: "Messages", Array: "messages",
 	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container"},
 	Marks:  []string{toolAddition},
@@ -23,11 +24,12 @@ var form = intercept.RequestForm{
 // parseRequest reads a request strictly.
 func parseRequest(e intercept.Envelope) (*request, error) {
 	asked, err := form.Accept(e)
-	return &request{Asked: asked}, err
+	return &request{ParsedRequest: asked}, err
 }
 
 func (r *request) value(field string) gjson.Result { return gjson.ParseBytes(r.Field(field)) }
 
+// Info implements [intercept.Request].
 func (r *request) Info() intercept.Info {
 	info := intercept.Info{
 		Model:    r.value("model").String(),
@@ -53,7 +55,7 @@ func (r *request) session() string {
 	if at := strings.LastIndex(user, sessionMark); at >= 0 {
 		return user[at+len(sessionMark):]
 	}
-	if intercept.Strict([]byte(user)) == nil {
+	if strictjson.Strict([]byte(user)) == nil {
 		return gjson.Get(user, "session_id").String()
 	}
 	return ""
@@ -68,7 +70,7 @@ func (r *request) opening() (opening string) {
 		if m.Get("role").Str != "user" {
 			return true
 		}
-		opening = r.value("metadata").Get("user_id").String() + "\n" + intercept.ContentText(m.Get("content"))
+		opening = r.value("metadata").Get("user_id").String() + "\n" + strictjson.ContentText(m.Get("content"))
 		return false
 	})
 	return opening

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -26,7 +27,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 			return intercept.Recast{}, err
 		}
 		before := a.noticeBefore(p, e)
-		ed := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: e.raw}, units: units}
+		ed := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: e.raw}, units: units}
 		if ed.event(e); ed.Err != nil {
 			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", ed.Err)
 		}
@@ -43,7 +44,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 // edit is the work on one event, or on a whole answer.
 type edit struct {
 	*answer
-	intercept.Patch
+	strictjson.Patch
 	plan   *intercept.Plan
 	units  []*intercept.Unit // those of this and the following events
 	hollow bool              // nothing is left of the event
@@ -192,13 +193,13 @@ func (e *edit) usage() {
 }
 
 func (a *answer) usageSum() string {
-	return string(intercept.AddUsage(a.priorUsage, []byte(a.bodyState.usage)))
+	return string(strictjson.AddUsage(a.priorUsage, []byte(a.bodyState.usage)))
 }
 
 // overlay is usage that a message reports at its start with what it reports at
 // its end, which counts from the start.
 func overlay(usage, later string) string {
-	p := intercept.Patch{JSON: usage}
+	p := strictjson.Patch{JSON: usage}
 	if usage == "" {
 		return strings.Clone(later)
 	}

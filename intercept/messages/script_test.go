@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Streams are written by hand, event by event.
@@ -49,12 +50,12 @@ func text(index int, said ...string) string {
 }
 
 func word(index int, said string) string {
-	return added(index, `{"type":"text_delta","text":`+intercept.Quote(said)+`}`)
+	return added(index, `{"type":"text_delta","text":`+strictjson.Quote(said)+`}`)
 }
 
 func thought(index int, said, signature string) string {
 	return opened(index, `{"type":"thinking","thinking":"","signature":""}`) +
-		added(index, `{"type":"thinking_delta","thinking":`+intercept.Quote(said)+`}`) +
+		added(index, `{"type":"thinking_delta","thinking":`+strictjson.Quote(said)+`}`) +
 		added(index, `{"type":"signature_delta","signature":"`+signature+`"}`) + closed(index)
 }
 
@@ -63,7 +64,7 @@ func begun(index int, id, name string) string {
 }
 
 func more(index int, piece string) string {
-	return added(index, `{"type":"input_json_delta","partial_json":`+intercept.Quote(piece)+`}`)
+	return added(index, `{"type":"input_json_delta","partial_json":`+strictjson.Quote(piece)+`}`)
 }
 
 // use is a whole call whose input comes in the given pieces.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -142,7 +143,7 @@ func TestContinuationRequest(t *testing.T) {
 		{`{"messages":[],"container":"mine"}`, `"c1"`, "container", "mine"},
 	} {
 		next, err := extend([]byte(tt.body), []string{"{}", "{}"}, tt.container)
-		if err != nil || intercept.Strict(next) != nil {
+		if err != nil || strictjson.Strict(next) != nil {
 			t.Errorf("%s: %v: %s", tt.body, err, next)
 			continue
 		}

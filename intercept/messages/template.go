@@ -2,12 +2,13 @@ package messages
 
 import (
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 // Template implements [intercept.Codec]: a lone delta of the block that opened last,
 // without a doubt, has a form that is likely to come again.
-func (a *answer) Template(p *intercept.Part) (t intercept.Template, slots []intercept.Span) {
+func (a *answer) Template(p *intercept.Part) (t intercept.Template, slots []strictjson.Span) {
 	if len(a.batch.events) != 1 || a.batch.events[0].kind != kindBlockDelta || a.recasts() {
 		return t, nil
 	}
@@ -25,7 +26,7 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, slots []inte
 		return t, nil
 	}
 	t.Name, t.Units = "content_block_delta", p.Units()
-	return t, []intercept.Span{intercept.Inner(at)}
+	return t, []strictjson.Span{strictjson.Inner(at)}
 }
 
 // Repeat implements [intercept.Codec]. What passes is what was uniform when the form
@@ -35,7 +36,7 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, _ bool) (added st
 	if a.recasts() || b != a.last() || b.ended || a.done {
 		return "", 0, false
 	}
-	if text, grows := t.Of.(*intercept.Rope); grows {
+	if text, grows := t.Of.(*strictjson.Rope); grows {
 		text.Add(texts[0])
 		return "", len(texts[0]), true
 	}
@@ -44,6 +45,6 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, _ bool) (added st
 	}
 	fragments := &b.call.fragments
 	before := fragments.Len()
-	intercept.Unquote(&fragments.Builder, texts[0])
+	strictjson.Unquote(&fragments.Builder, texts[0])
 	return fragments.Builder.String()[before:], len(texts[0]), true
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -16,12 +17,12 @@ import (
 // beginning of the input, and the AI SDK skips events that do not fit its own
 // schemas and runs what is left of the call.
 var (
-	stringSchema = &intercept.Schema{Types: intercept.String}
-	numberSchema = &intercept.Schema{Types: intercept.Number}
-	maybeString  = &intercept.Schema{Types: intercept.String | intercept.Null}
-	openObject   = &intercept.Schema{Types: intercept.Object, Open: true}
-	maybeOpen    = &intercept.Schema{Types: intercept.Object | intercept.Array | intercept.Null, Open: true}
-	noFields     = &intercept.Schema{Types: intercept.Object}
+	stringSchema = &strictjson.Schema{Types: strictjson.String}
+	numberSchema = &strictjson.Schema{Types: strictjson.Number}
+	maybeString  = &strictjson.Schema{Types: strictjson.String | strictjson.Null}
+	openObject   = &strictjson.Schema{Types: strictjson.Object, Open: true}
+	maybeOpen    = &strictjson.Schema{Types: strictjson.Object | strictjson.Array | strictjson.Null, Open: true}
+	noFields     = &strictjson.Schema{Types: strictjson.Object}
 )
 
 // extraSchemas are the fields of a call beside id, name and input that providers
@@ -29,9 +30,9 @@ var (
 // belongs to, and the signatures of servers that translate another API.
 var extraSchemas = []struct {
 	name   string
-	schema *intercept.Schema
+	schema *strictjson.Schema
 }{
-	{"caller", &intercept.Schema{Types: intercept.Object, Required: []string{"type"}, Fields: map[string]*intercept.Schema{"type": stringSchema, "tool_id": stringSchema}}},
+	{"caller", &strictjson.Schema{Types: strictjson.Object, Required: []string{"type"}, Fields: map[string]*strictjson.Schema{"type": stringSchema, "tool_id": stringSchema}}},
 	{"toolset_name", maybeString},
 	{"signature", maybeString},
 	{"thought_signature", maybeString},
@@ -48,20 +49,20 @@ var (
 	wholeCall = callSchema(openObject)
 
 	openingSchema = eventSchema("content_block_start", "content_block", streamedCall)
-	inputSchema   = eventSchema("content_block_delta", "delta", fixed("input_json_delta", map[string]*intercept.Schema{"partial_json": stringSchema}))
+	inputSchema   = eventSchema("content_block_delta", "delta", fixed("input_json_delta", map[string]*strictjson.Schema{"partial_json": stringSchema}))
 	closingSchema = eventSchema("content_block_stop", "", nil)
 
 	// startSchema is message_start with blocks in its message. The calls among
 	// them are checked one by one.
-	startSchema = fixed("message_start", map[string]*intercept.Schema{"message": startedMessage})
+	startSchema = fixed("message_start", map[string]*strictjson.Schema{"message": startedMessage})
 
-	startedMessage = &intercept.Schema{
-		Types:    intercept.Object,
+	startedMessage = &strictjson.Schema{
+		Types:    strictjson.Object,
 		Required: []string{"type", "role", "content", "usage"},
-		Fields: map[string]*intercept.Schema{
-			"type":    {Types: intercept.String, Values: []string{"message"}},
-			"role":    {Types: intercept.String, Values: []string{"assistant"}},
-			"content": {Types: intercept.Array, Items: openObject},
+		Fields: map[string]*strictjson.Schema{
+			"type":    {Types: strictjson.String, Values: []string{"message"}},
+			"role":    {Types: strictjson.String, Values: []string{"assistant"}},
+			"content": {Types: strictjson.Array, Items: openObject},
 			"usage":   openObject,
 			"id":      maybeString, "model": maybeString, "stop_reason": maybeString, "stop_sequence": maybeString, "stop_details": maybeOpen,
 			"container": maybeOpen, "context_management": maybeOpen, "input_transformations": maybeOpen, "safeguard_results": maybeOpen, "diagnostics": maybeOpen,
@@ -70,27 +71,27 @@ var (
 )
 
 // fixed is the schema of an object of a type that must have all of the fields.
-func fixed(kind string, fields map[string]*intercept.Schema) *intercept.Schema {
-	s := &intercept.Schema{Types: intercept.Object, Fields: fields}
+func fixed(kind string, fields map[string]*strictjson.Schema) *strictjson.Schema {
+	s := &strictjson.Schema{Types: strictjson.Object, Fields: fields}
 	for name := range fields {
 		s.Required = append(s.Required, name)
 	}
-	fields["type"] = &intercept.Schema{Types: intercept.String, Values: []string{kind}}
+	fields["type"] = &strictjson.Schema{Types: strictjson.String, Values: []string{kind}}
 	s.Required = append(s.Required, "type")
 	return s
 }
 
 // eventSchema is the schema of an event about a block, with one more field.
-func eventSchema(kind, field string, schema *intercept.Schema) *intercept.Schema {
-	fields := map[string]*intercept.Schema{"index": numberSchema}
+func eventSchema(kind, field string, schema *strictjson.Schema) *strictjson.Schema {
+	fields := map[string]*strictjson.Schema{"index": numberSchema}
 	if schema != nil {
 		fields[field] = schema
 	}
 	return fixed(kind, fields)
 }
 
-func callSchema(input *intercept.Schema) *intercept.Schema {
-	s := fixed("tool_use", map[string]*intercept.Schema{"id": stringSchema, "name": stringSchema, "input": input})
+func callSchema(input *strictjson.Schema) *strictjson.Schema {
+	s := fixed("tool_use", map[string]*strictjson.Schema{"id": stringSchema, "name": stringSchema, "input": input})
 	for _, extra := range extraSchemas {
 		s.Fields[extra.name] = extra.schema
 	}
@@ -111,11 +112,11 @@ func (a *answer) extras(block gjson.Result, name string) (kept string, all bool)
 		if !v.Exists() {
 			continue
 		}
-		if !extra.schema.Fits(v) || extra.name == "caller" && !knownCaller(v) || extra.name == "toolset_name" && !a.inToolset(v, name) {
+		if !extra.schema.Fits(v) || (extra.name == "caller" && !knownCaller(v)) || (extra.name == "toolset_name" && !a.inToolset(v, name)) {
 			all = false
 			continue
 		}
-		b.WriteString("," + intercept.Quote(extra.name) + ":" + v.Raw)
+		b.WriteString("," + strictjson.Quote(extra.name) + ":" + v.Raw)
 	}
 	return b.String(), all
 }
@@ -124,7 +125,7 @@ func (a *answer) extras(block gjson.Result, name string) (kept string, all bool)
 // of the provider.
 func knownCaller(caller gjson.Result) bool {
 	kind := caller.Get("type").Str
-	return kind == "direct" || serverTool.MatchString(kind) && caller.Get("tool_id").Exists()
+	return kind == "direct" || (serverTool.MatchString(kind) && caller.Get("tool_id").Exists())
 }
 
 // inToolset reports whether the request offers the toolset that a call of a tool
@@ -154,7 +155,7 @@ func (p *eventBatch) plain(e *event) bool {
 }
 
 // fits reports whether an event about a call is uniform.
-func (p *eventBatch) fits(e *event, schema *intercept.Schema) bool {
+func (p *eventBatch) fits(e *event, schema *strictjson.Schema) bool {
 	return p.plain(e) && schema.Fits(gjson.Parse(e.raw))
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -41,10 +42,10 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 func (Dialect) Harmless(body []byte) bool {
 	lower := bytes.ToLower(body)
 	couldAnswer := (bytes.Contains(lower, []byte("content")) && bytes.Contains(lower, []byte("tool_use"))) || bytes.Contains(lower, []byte(`\u00`))
-	if !couldAnswer && !intercept.MayHoldCall(body) {
+	if !couldAnswer && !strictjson.MayHoldCall(body) {
 		return true
 	}
-	if intercept.Strict(body) != nil {
+	if strictjson.Strict(body) != nil {
 		return !couldAnswer
 	}
 	m, err := decodeWhole(string(body))
@@ -68,7 +69,7 @@ func (a *answer) RewriteWhole(value []byte, plan *intercept.Plan) ([]byte, error
 	if m.failed || !m.object {
 		return nil, nil
 	}
-	e := edit{answer: a, plan: plan, Patch: intercept.Patch{JSON: string(value)}}
+	e := edit{answer: a, plan: plan, Patch: strictjson.Patch{JSON: string(value)}}
 	for _, b := range a.blocks {
 		e.units = append(e.units, &b.Unit)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // LangChain for Python counts the items of its message by changes of the item that
@@ -31,16 +32,16 @@ func TestFragmentsThatAlternateWithAnotherItem(t *testing.T) {
 		s := newScript("resp_1").begin().item(speech)
 		of := `"item_id":"fc_a","output_index":1`
 		call := function("a", "bash", args)
-		began := strings.NewReplacer(intercept.Quote(args), `""`, `"completed"`, `"in_progress"`).Replace(call)
+		began := strings.NewReplacer(strictjson.Quote(args), `""`, `"completed"`, `"in_progress"`).Replace(call)
 		s.event("response.output_item.added", `"output_index":1,"item":`+began)
 		for _, piece := range []string{`{"com`, `mand":"rm -rf`, ` /`} {
-			s.event("response.function_call_arguments.delta", of+`,"delta":`+intercept.Quote(piece))
+			s.event("response.function_call_arguments.delta", of+`,"delta":`+strictjson.Quote(piece))
 		}
 		between(s)
 		for _, piece := range []string{`tmp/`, `junk`, `"}`} {
-			s.event("response.function_call_arguments.delta", of+`,"delta":`+intercept.Quote(piece))
+			s.event("response.function_call_arguments.delta", of+`,"delta":`+strictjson.Quote(piece))
 		}
-		s.event("response.function_call_arguments.done", of+`,"arguments":`+intercept.Quote(args))
+		s.event("response.function_call_arguments.done", of+`,"arguments":`+strictjson.Quote(args))
 		s.event("response.output_item.done", `"output_index":1,"item":`+call)
 		s.items = append(s.items, call)
 		body := s.end()

@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // answer implements [intercept.Codec].
@@ -144,7 +145,7 @@ func (a *answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
 	if whole {
 		return errorBody(e)
 	}
-	message, code := intercept.Quote("heldcall: "+e.Reason), intercept.Quote(string(e.Code))
+	message, code := strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(string(e.Code))
 	failed := `"code":` + code + `,"message":` + message
 	out := a.render(dst, "error", failed+`,"param":null,"error":`+errorObject(e))
 	if a.head.ID == "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -120,7 +121,7 @@ func TestKindsOfCalls(t *testing.T) {
 }
 
 func TestDeniedIsContinued(t *testing.T) {
-	denied := intercept.Quote(intercept.DeniedByPerson("bash", "no"))
+	denied := strictjson.Quote(intercept.DeniedByPerson("bash", "no"))
 	output := `{"type":"function_call_output","call_id":"call_a","output":` + denied + "}"
 	for _, n := range blocks {
 		for _, stored := range []bool{true, false} {
@@ -169,7 +170,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 		t.Fatalf("%d spliced", n)
 	}
 	want := `{"input":[{"role":"user","content":"hi"},` + function("a", "bash", ls) + "," + function("b", "read", `{"path":"x"}`) +
-		`,{"type":"function_call_output","call_id":"call_a","output":` + intercept.Quote(intercept.DeniedByPerson("bash", "no")) + `},{"type":"function_call_output","call_id":"call_b","output":"data"}]}`
+		`,{"type":"function_call_output","call_id":"call_a","output":` + strictjson.Quote(intercept.DeniedByPerson("bash", "no")) + `},{"type":"function_call_output","call_id":"call_b","output":"data"}]}`
 	if got := string(r.Envelope().Body); got != want {
 		t.Fatalf("spliced\n%s\nwant\n%s", got, want)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -53,7 +54,7 @@ type call struct {
 // piece is one of the texts of a call's input that came in events.
 type piece struct {
 	path      string
-	fragments intercept.Fragments
+	fragments strictjson.Fragments
 	came      bool // fragments did
 	whole     string
 	stated    bool // whole did
@@ -339,7 +340,7 @@ func (c *call) piece(path string) *piece {
 func (a *answer) identify() {
 	for i, it := range a.items {
 		if it.call != nil && it.callID() == "" && it.call.form.Type != wire.ApprovalRequest && !it.call.form.Unknown {
-			it.call.id = intercept.MadeUpID(a.limits.TurnID, a.continuations*wire.MaxItems+i)
+			it.call.id = strictjson.MadeUpID(a.limits.TurnID, a.continuations*wire.MaxItems+i)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -57,9 +58,9 @@ func (w *edit) rendered(it *item) (out []byte) {
 			out = w.render(out, f.Events+".added", of+`,"command":""`)
 		}
 		if t.Text != "" {
-			out = w.render(out, f.Events+".delta", of+`,"delta":`+intercept.Quote(t.Text))
+			out = w.render(out, f.Events+".delta", of+`,"delta":`+strictjson.Quote(t.Text))
 		}
-		out = w.render(out, f.Events+".done", of+`,"`+wire.InputEvents[f.Events+".done"].Field+`":`+intercept.Quote(t.Text))
+		out = w.render(out, f.Events+".done", of+`,"`+wire.InputEvents[f.Events+".done"].Field+`":`+strictjson.Quote(t.Text))
 	}
 	return w.render(out, "response.output_item.done", at+`,"item":`+done)
 }
@@ -79,23 +80,23 @@ func (it *item) rendered(plan *intercept.Plan) string {
 	if edit, edited := plan.Edit(&it.Unit); edited {
 		raw, input = e.WithInput(f, edit), edit
 	}
-	p := intercept.Patch{JSON: known(wire.ItemSchemas[f.Type], gjson.Parse(raw))}
-	p.Set("type", intercept.Quote(f.Type))
+	p := strictjson.Patch{JSON: known(wire.ItemSchemas[f.Type], gjson.Parse(raw))}
+	p.Set("type", strictjson.Quote(f.Type))
 	switch {
 	case f.Text:
-		p.Set(f.Field, intercept.Quote(it.inputFor(plan)))
+		p.Set(f.Field, strictjson.Quote(it.inputFor(plan)))
 	case f.Type != "computer_call": // its input stands in several fields
 		p.Set(f.Field, input)
 	}
 	switch {
 	case it.call.repeats:
-		p.Set("id", intercept.Quote(fmt.Sprintf("%s%s_%d", f.IDPrefix, it.callID(), it.seat)))
+		p.Set("id", strictjson.Quote(fmt.Sprintf("%s%s_%d", f.IDPrefix, it.callID(), it.seat)))
 	case e.ID == "":
-		p.Set("id", intercept.Quote(f.IDPrefix+it.callID()))
+		p.Set("id", strictjson.Quote(f.IDPrefix+it.callID()))
 	}
-	p.Set("call_id", intercept.Quote(it.callID()))
+	p.Set("call_id", strictjson.Quote(it.callID()))
 	if f.Tool == "" {
-		p.Set("name", intercept.Quote(e.Name))
+		p.Set("name", strictjson.Quote(e.Name))
 	}
 	if f.Type == "tool_search_call" { // it was judged as one of the agent's
 		p.Set("execution", `"client"`)
@@ -104,7 +105,7 @@ func (it *item) rendered(plan *intercept.Plan) string {
 	if e.Status == "incomplete" {
 		status = e.Status
 	}
-	p.Set("status", intercept.Quote(status))
+	p.Set("status", strictjson.Quote(status))
 	if p.Err != nil {
 		return "{}" // strict JSON can be patched
 	}
@@ -112,11 +113,11 @@ func (it *item) rendered(plan *intercept.Plan) string {
 }
 
 // known is an object with those of its fields that fit the schema.
-func known(s *intercept.Schema, v gjson.Result) string {
+func known(s *strictjson.Schema, v gjson.Result) string {
 	var fields []string
 	v.ForEach(func(k, v gjson.Result) bool {
 		if field := s.Fields[k.Str]; field != nil && field.Fits(v) {
-			fields = append(fields, intercept.Quote(k.Str)+":"+v.Raw)
+			fields = append(fields, strictjson.Quote(k.Str)+":"+v.Raw)
 		}
 		return true
 	})

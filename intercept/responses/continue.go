@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -76,7 +77,7 @@ func (s *resolution) goOn(outputs []string) error {
 	}
 	s.rounds = append(s.rounds, r)
 	s.text += s.said()
-	s.priorUsage = intercept.AddUsage(s.priorUsage, []byte(s.object.Usage))
+	s.priorUsage = strictjson.AddUsage(s.priorUsage, []byte(s.object.Usage))
 	s.chain = append(s.chain, s.responseID())
 	s.continuations++
 	if s.denies() {
@@ -111,10 +112,10 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 	id := s.responseID()
 	switch {
 	case s.object.Conversation != "" || s.req.Conversation() != "":
-		body, err = intercept.SetField(body, "input", list(outputs))
+		body, err = strictjson.SetField(body, "input", list(outputs))
 	case (s.keeps() && id != "") || s.sends.Method == http.MethodGet:
-		if body, err = intercept.SetField(body, "previous_response_id", []byte(intercept.Quote(id))); err == nil {
-			body, err = intercept.SetField(body, "input", list(outputs))
+		if body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(id))); err == nil {
+			body, err = strictjson.SetField(body, "input", list(outputs))
 		}
 	default:
 		body, err = history.Extend(body, append(s.turnItems(), outputs...))
@@ -156,7 +157,7 @@ func (s *resolution) restate() intercept.Envelope {
 	e.Query = query
 	object := gjson.Parse(s.object.Raw)
 	var fields []string
-	add := func(name, raw string) { fields = append(fields, intercept.Quote(name)+":"+raw) }
+	add := func(name, raw string) { fields = append(fields, strictjson.Quote(name)+":"+raw) }
 	for _, name := range echoed {
 		v := object.Get(name)
 		standard := (name == "temperature" || name == "top_p") && v.Num == 1 // some models take no other, and not this one either
@@ -167,7 +168,7 @@ func (s *resolution) restate() intercept.Envelope {
 	var reasoning []string
 	for _, name := range []string{"effort", "summary"} {
 		if v := object.Get("reasoning." + name); v.Type == gjson.String {
-			reasoning = append(reasoning, intercept.Quote(name)+":"+v.Raw)
+			reasoning = append(reasoning, strictjson.Quote(name)+":"+v.Raw)
 		}
 	}
 	if reasoning != nil {
@@ -196,7 +197,7 @@ func splitQuery(query string) (rest string, include []string) {
 		case "stream", "include_obfuscation":
 		case "include":
 			if value, err := url.QueryUnescape(value); err == nil {
-				include = append(include, intercept.Quote(value))
+				include = append(include, strictjson.Quote(value))
 			}
 		default:
 			parts = append(parts, part)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // mark stands in what an agent would run.
@@ -26,7 +27,7 @@ func finale(first, fields, last string) string {
 }
 
 func bash(arguments string) string {
-	return `{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"bash","arguments":` + intercept.Quote(arguments) + `}`
+	return `{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"bash","arguments":` + strictjson.Quote(arguments) + `}`
 }
 
 // Whatever an item or an answer looks like: before somebody has ruled on it, and

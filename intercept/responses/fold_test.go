@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -78,7 +78,7 @@ func fold(out string) (*seen, error) {
 		if strings.TrimSpace(payload) == "" || payload == "[DONE]" {
 			continue
 		}
-		if err := intercept.Strict([]byte(payload)); err != nil {
+		if err := strictjson.Strict([]byte(payload)); err != nil {
 			return nil, err
 		}
 		if err := m.event(gjson.Parse(payload)); err != nil {

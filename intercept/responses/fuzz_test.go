@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -51,7 +52,7 @@ func checkDenied(t *testing.T, first, second, sizes []byte, as byte) {
 		t.Fatalf("a denied call reached the agent: %q\nin %q", found, p.Out())
 	}
 	for _, next := range p.Nexts {
-		if err := intercept.Strict([]byte(next)); err != nil {
+		if err := strictjson.Strict([]byte(next)); err != nil {
 			t.Fatalf("the model is told in broken JSON: %v: %s", err, next)
 		}
 		checkAnswered(t, next)
@@ -183,20 +184,20 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	t.Helper()
 	var results []string
 	for range 2 {
-		r, err := history.RequestForm.Accept(asked(string(body)))
+		r, err := history.RequestSchema.Accept(asked(string(body)))
 		if err != nil {
 			return
 		}
 		again, _ := history.AcceptRequest(asked(string(body)))
 		n := again.Splice(records)
 		spliced := again.Envelope().Body
-		if err := intercept.Strict(spliced); err != nil {
+		if err := strictjson.Strict(spliced); err != nil {
 			t.Fatalf("spliced into broken JSON: %v: %s", err, spliced)
 		}
 		if n == 0 && !bytes.Equal(spliced, body) {
 			t.Fatalf("changed without splicing: %s", spliced)
 		}
-		for _, field := range history.RequestForm.Fields {
+		for _, field := range history.RequestSchema.Fields {
 			if field != "input" && field != "previous_response_id" && !bytes.Equal(r.Field(field), again.Field(field)) {
 				t.Fatalf("%s changed: %s", field, spliced)
 			}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -79,7 +79,7 @@ func mutateFields(d *intercepttest.Dice, payload string) string {
 	} else {
 		changed, err = sjson.SetRaw(payload, at+gjson.Escape(name), value)
 	}
-	if err != nil || intercept.Strict([]byte(changed)) != nil {
+	if err != nil || strictjson.Strict([]byte(changed)) != nil {
 		return payload
 	}
 	return changed

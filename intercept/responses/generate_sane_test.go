@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -39,9 +40,9 @@ func sane(d *intercepttest.Dice, id string, streamed, stored bool) (body string,
 func saneItem(d *intercepttest.Dice, id string) string {
 	call := d.Mark("I")
 	fill := func(item string, fields ...string) string {
-		fields = append(fields, "id", intercept.Quote(id))
+		fields = append(fields, "id", strictjson.Quote(id))
 		if gjson.Get(item, "call_id").Exists() {
-			fields = append(fields, "call_id", intercept.Quote(call))
+			fields = append(fields, "call_id", strictjson.Quote(call))
 		}
 		for i := 0; i < len(fields); i += 2 {
 			item, _ = sjson.SetRaw(item, fields[i], fields[i+1])
@@ -50,19 +51,19 @@ func saneItem(d *intercepttest.Dice, id string) string {
 	}
 	switch d.N(10) {
 	case 0:
-		return fill(reasoning("rs"), "encrypted_content", intercept.Quote("sealed "+id))
+		return fill(reasoning("rs"), "encrypted_content", strictjson.Quote("sealed "+id))
 	case 1:
 		return message(id, "word "+id)
 	case 2:
-		return fill(custom, "name", intercept.Quote(d.Mark("N")), "input", intercept.Quote("text "+d.Mark("A")))
+		return fill(custom, "name", strictjson.Quote(d.Mark("N")), "input", strictjson.Quote("text "+d.Mark("A")))
 	case 3:
 		return fill(shell, "action.commands", fmt.Sprintf(`[%q,"pwd"]`, d.Mark("A")))
 	case 4:
-		return fill(patch, "operation.diff", intercept.Quote("+"+d.Mark("A")))
+		return fill(patch, "operation.diff", strictjson.Quote("+"+d.Mark("A")))
 	case 5:
 		return fill(d.Pick(local, web, search))
 	}
-	return fill(function("a", d.Mark("N"), ""), "arguments", intercept.Quote(d.Pick("{}", `{"m":"`+d.Mark("A")+`"}`)))
+	return fill(function("a", d.Mark("N"), ""), "arguments", strictjson.Quote(d.Pick("{}", `{"m":"`+d.Mark("A")+`"}`)))
 }
 
 // FuzzSane: of a well-formed answer, whatever the rulings, the agent gets a
@@ -137,7 +138,7 @@ func checkSane(t *testing.T, got []gjson.Result, made []string, fates map[string
 		if f := wire.Forms[item.Get("type").Str]; ruled && fate == intercept.Edit {
 			value := intercepttest.Edited
 			if f.Text {
-				value = intercept.Quote(value)
+				value = strictjson.Quote(value)
 			}
 			raw, _ = sjson.SetRaw(raw, f.Field, value)
 		} else if ruled && fate == intercept.Deny {

@@ -8,6 +8,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // wilderness generates a stream, or a whole answer, of what servers have been seen
@@ -48,18 +49,18 @@ func (w *wilderness) item() string {
 		w.last.typ = w.Pick("function_call", "function_call", "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call", "tool_search_call", "browser_call")
 		w.last.id, w.last.call, w.last.name = w.Pick(w.Mark("I"), w.Mark("I"), "same", ""), w.Pick(w.Mark("I"), w.Mark("I"), w.Mark("I"), "same", ""), w.Pick(w.Mark("N"), w.Mark("N"), "bash")
 	}
-	fields := []string{`"type":` + w.Pick(intercept.Quote(w.last.typ), intercept.Quote(w.last.typ), `"`+strings.Replace(w.last.typ, "_", `\u005f`, 1)+`"`)}
+	fields := []string{`"type":` + w.Pick(strictjson.Quote(w.last.typ), strictjson.Quote(w.last.typ), `"`+strings.Replace(w.last.typ, "_", `\u005f`, 1)+`"`)}
 	if w.N(8) > 0 {
-		fields = append(fields, `"id":`+intercept.Quote(w.last.id))
+		fields = append(fields, `"id":`+strictjson.Quote(w.last.id))
 	}
 	if w.N(8) > 0 {
-		fields = append(fields, `"call_id":`+intercept.Quote(w.last.call))
+		fields = append(fields, `"call_id":`+strictjson.Quote(w.last.call))
 	}
 	if w.last.typ == "tool_search_call" {
 		fields = append(fields, `"execution":"client"`)
 	}
 	if wire.Forms[w.last.typ] == nil || wire.Forms[w.last.typ].Tool == "" {
-		fields = append(fields, `"name":`+intercept.Quote(w.Pick(w.last.name, w.last.name, w.last.name, w.Mark("N"))))
+		fields = append(fields, `"name":`+strictjson.Quote(w.Pick(w.last.name, w.last.name, w.last.name, w.Mark("N"))))
 	}
 	fields = append(fields, w.input()...)
 	if w.N(2) == 0 {
@@ -78,7 +79,7 @@ func (w *wilderness) input() []string {
 	mark := w.Mark("A")
 	object := w.Pick(`{"m":"`+mark+`"}`, `{"m":"`+mark+`"}`, `{"command":["`+mark+`"]}`, `{"commands":["`+mark+`"]}`, `{"type":"create_file","diff":"`+mark+`","path":"x"}`, "{}", "null")
 	if f := wire.Forms[w.last.typ]; f != nil && f.Text {
-		text := w.Pick(intercept.Quote(`{"m":"`+mark+`"}`), intercept.Quote(`{"m":"`+mark+`"}`), `""`, "null", object, intercept.Quote(mark))
+		text := w.Pick(strictjson.Quote(`{"m":"`+mark+`"}`), strictjson.Quote(`{"m":"`+mark+`"}`), `""`, "null", object, strictjson.Quote(mark))
 		if w.N(8) == 0 {
 			return nil
 		}
@@ -107,7 +108,7 @@ func (w *wilderness) event(throw int) string {
 	}
 	w.number++
 	at := w.Pick(`,"output_index":0`, `,"output_index":1`, `,"output_index":0`, `,"output_index":2`, "", `,"output_index":null`)
-	of := w.Pick(`,"item_id":`+intercept.Quote(w.last.id), "", `,"item_id":"same"`, `,"item_id":"other"`)
+	of := w.Pick(`,"item_id":`+strictjson.Quote(w.last.id), "", `,"item_id":"same"`, `,"item_id":"other"`)
 	switch throw {
 	case 0:
 		return `{"type":"` + w.Pick("response.created", "response.created", "response.created", "response.in_progress", "response.queued") + `"` + number + `,"response":` + w.response("in_progress", 1+w.N(12)/11) + `}`
@@ -134,12 +135,12 @@ func (w *wilderness) inputEvent(fields string) string {
 	if kind == "response.shell_call_command" {
 		fields += fmt.Sprintf(`,"command_index":%d`, w.N(3))
 	}
-	text := w.Pick(intercept.Quote(`{"m":"`+w.Mark("A")), intercept.Quote(w.Mark("A")+`"}`), intercept.Quote(`{"m":"`+w.Mark("A")+`"}`), `""`, intercept.Quote(w.Mark("A")))
+	text := w.Pick(strictjson.Quote(`{"m":"`+w.Mark("A")), strictjson.Quote(w.Mark("A")+`"}`), strictjson.Quote(`{"m":"`+w.Mark("A")+`"}`), `""`, strictjson.Quote(w.Mark("A")))
 	if w.N(3) > 0 {
 		return `{"type":"` + kind + `.delta"` + fields + `,"delta":` + text + w.Pick("", `,"obfuscation":"x"`) + `}`
 	}
 	e := wire.InputEvents[kind+".done"]
-	return `{"type":"` + kind + `.done"` + fields + `,"` + e.Field + `":` + text + w.Pick("", "", `,"name":`+intercept.Quote(w.last.name)) + `}`
+	return `{"type":"` + kind + `.done"` + fields + `,"` + e.Field + `":` + text + w.Pick("", "", `,"name":`+strictjson.Quote(w.last.name)) + `}`
 }
 
 func (w *wilderness) ending() string {

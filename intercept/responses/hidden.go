@@ -4,6 +4,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -39,7 +40,7 @@ func (s *resolution) round(outputs []string) history.Round {
 			p.Call, p.Name = it.callID(), it.entry.Name
 		}
 		switch ran := it.ruling(); {
-		case !p.Seen || p.Type == "message" || asks && p.Type == "reasoning":
+		case !p.Seen || p.Type == "message" || (asks && p.Type == "reasoning"):
 			p.Raw = it.made()
 		case ran.Fate == intercept.Edit:
 			p.Raw = it.entry.WithInput(it.call.form, ran.Arguments)
@@ -115,7 +116,7 @@ func (s *resolution) record() *history.Record {
 	}
 	if s.plan.Notice != "" && hidden {
 		rec.Rounds = append(rec.Rounds, history.Round{Items: []history.Part{{Seen: true, Raw: s.noticeMessage(s.plan.Notice), Type: "message", ID: s.noticeID(), Text: s.plan.Notice, Unknown: true}}})
-		rec.Missing = append(rec.Missing, `{"type":"message","role":"assistant","content":`+intercept.Quote(s.plan.Notice)+"}")
+		rec.Missing = append(rec.Missing, `{"type":"message","role":"assistant","content":`+strictjson.Quote(s.plan.Notice)+"}")
 		rec.Text += s.plan.Notice
 	}
 	return rec

@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -17,12 +18,12 @@ func (it *item) made() string {
 	if it.call == nil {
 		return raw
 	}
-	p := intercept.Patch{JSON: raw}
+	p := strictjson.Patch{JSON: raw}
 	if !it.over && !it.call.form.Unknown {
 		p.JSON = it.entry.WithInput(it.call.form, it.input())
 	}
 	if it.call.id != "" {
-		p.Set("call_id", intercept.Quote(it.call.id))
+		p.Set("call_id", strictjson.Quote(it.call.id))
 	}
 	return p.JSON
 }
@@ -59,7 +60,7 @@ func (it *item) answerable() bool {
 // outputs are the items that answer the call in place of its result: with what
 // the model is told or, for an approval that was asked for, with the ruling.
 func (it *item) outputs(r intercept.Ruling) []string {
-	told, call := intercept.Quote(r.Told), intercept.Quote(it.callID())
+	told, call := strictjson.Quote(r.Told), strictjson.Quote(it.callID())
 	switch typ := it.call.form.Type; typ {
 	case wire.ApprovalRequest:
 		approve := r.Fate == intercept.Release
@@ -83,7 +84,7 @@ func (it *item) outputs(r intercept.Ruling) []string {
 	case "computer_call":
 		return []string{it.screenshot(call), history.Developer(r.Told)}
 	default:
-		return []string{`{"type":` + intercept.Quote(typ+"_output") + `,"call_id":` + call + it.by() + `,"output":` + told + "}"}
+		return []string{`{"type":` + strictjson.Quote(typ+"_output") + `,"call_id":` + call + it.by() + `,"output":` + told + "}"}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/internal/scripted"
 	"github.com/tidwall/gjson"
 )
@@ -190,12 +191,12 @@ var habits = []habit{
 		text := ""
 		var calls []string
 		for _, item := range last.Get("output").Array() {
-			text += intercept.ContentText(item.Get("content"))
+			text += strictjson.ContentText(item.Get("content"))
 			if item.Get("call_id").Exists() {
 				calls = append(calls, history.WithoutID(item.Raw))
 			}
 		}
-		return slices.Concat(said, []string{`{"role":"assistant","content":` + intercept.Quote(text) + "}"}, calls, more), ""
+		return slices.Concat(said, []string{`{"role":"assistant","content":` + strictjson.Quote(text) + "}"}, calls, more), ""
 	}},
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -20,7 +21,7 @@ func (a *answer) closingNotice(p *intercept.Plan) (out []byte) {
 	a.noticed = true
 	at := fmt.Sprintf(`"output_index":%d,`, a.seats)
 	a.seats++
-	id, text := intercept.Quote(a.noticeID()), intercept.Quote(p.Notice)
+	id, text := strictjson.Quote(a.noticeID()), strictjson.Quote(p.Notice)
 	part := at + `"item_id":` + id + `,"content_index":0,`
 	item := func(status, content string) string {
 		return fmt.Sprintf(`"item":{"id":%s,"type":"message","status":%q,"role":"assistant","content":[%s]}`, id, status, content)
@@ -47,7 +48,7 @@ func (a *answer) noticeID() string { return "msg_heldcall_" + a.limits.TurnID }
 // noticeMessage is the message with the closing notice, whole.
 func (a *answer) noticeMessage(notice string) string {
 	return fmt.Sprintf(`{"id":%s,"type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":%s}]}`,
-		intercept.Quote(a.noticeID()), intercept.Quote(notice))
+		strictjson.Quote(a.noticeID()), strictjson.Quote(notice))
 }
 
 // render appends an event that heldcall makes up, numbered as the others are.
@@ -60,7 +61,7 @@ func (a *answer) render(out []byte, typ, fields string) []byte {
 		}
 		fields = `"sequence_number":` + a.count() + "," + fields
 	}
-	return sse.AppendData(out, typ, []byte(`{"type":`+intercept.Quote(typ)+","+fields+"}"))
+	return sse.AppendData(out, typ, []byte(`{"type":`+strictjson.Quote(typ)+","+fields+"}"))
 }
 
 // failure is the response that failed, with what the agent has of it. What was
@@ -78,5 +79,5 @@ func (a *answer) failure(reason string) string {
 	}
 	return fmt.Sprintf(`{"id":%s,"object":"response","created_at":%s,"status":"failed","background":false,"error":{%s},"incomplete_details":null,"instructions":null,"max_output_tokens":null,`+
 		`"model":%s,"output":%s,"parallel_tool_calls":true,"previous_response_id":null,"temperature":null,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":null,"truncation":"disabled","usage":null,"metadata":{}}`,
-		a.head.ID, created, reason, intercept.Quote(a.req.Text("model")), list(items))
+		a.head.ID, created, reason, strictjson.Quote(a.req.Text("model")), list(items))
 }

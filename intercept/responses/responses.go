@@ -17,6 +17,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Dialect implements [intercept.Dialect].
@@ -78,7 +79,7 @@ func errorObject(e *intercept.Error) string {
 		kind = "invalid_request_error"
 	}
 	return fmt.Sprintf(`{"message":%s,"type":%s,"param":null,"code":%s}`,
-		intercept.Quote("heldcall: "+e.Reason), intercept.Quote(kind), intercept.Quote(string(e.Code)))
+		strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(kind), strictjson.Quote(string(e.Code)))
 }
 
 // Canary implements [intercept.Dialect].
@@ -94,7 +95,7 @@ func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (reques
 	}
 	const item = `{"id":"fc_canary","type":"function_call","status":"%s","call_id":"call_canary","name":%s,"arguments":"%s"}`
 	const object = `{"id":"` + canaryID + `","object":"response","created_at":1,"status":"%s","model":"canary","output":[%s]}`
-	name := intercept.Quote(tool)
+	name := strictjson.Quote(tool)
 	done := fmt.Sprintf(item, "completed", name, "{}")
 	whole := fmt.Sprintf(object, "completed", done)
 	if !streamed {

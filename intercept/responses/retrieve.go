@@ -1,8 +1,8 @@
 package responses
 
 import (
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // recall applies rulings that were made when somebody asked for the same response
@@ -15,7 +15,7 @@ func (a *answer) recall() {
 		}
 	}
 	if a.req.Verb == history.Cancel && len(a.req.Known.Chain) > 1 {
-		a.head.ID, a.moved = intercept.Quote(a.req.ID), true
+		a.head.ID, a.moved = strictjson.Quote(a.req.ID), true
 		a.head.Previous = "null" // not the part before, which is the same answer to the agent
 	}
 }

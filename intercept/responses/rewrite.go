@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Rewrite implements [intercept.Codec].
@@ -24,7 +25,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 		if err != nil {
 			return intercept.Recast{}, err
 		}
-		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: intercept.Patch{JSON: e.Raw}}
+		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: strictjson.Patch{JSON: e.Raw}}
 		if w.run(); w.Err != nil {
 			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", w.Err)
 		}
@@ -35,7 +36,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 // edit is the work on one event.
 type edit struct {
 	*answer
-	intercept.Patch
+	strictjson.Patch
 	plan   *intercept.Plan
 	event  *wire.Event
 	item   *item
@@ -137,14 +138,14 @@ func (w *edit) response(path string, o *wire.Object, ends bool) {
 	}
 	w.output(path, o)
 	if len(w.priorUsage) > 0 && string(w.priorUsage) != "null" {
-		w.Set(path+"usage", string(intercept.AddUsage(w.priorUsage, []byte(o.Usage))))
+		w.Set(path+"usage", string(strictjson.AddUsage(w.priorUsage, []byte(o.Usage))))
 	}
 }
 
 // previous is the response that the agent went on from, by the id it knows.
 func (a *answer) previous() string {
 	if a.req.Known.Alias != "" {
-		return intercept.Quote(a.req.Known.Alias)
+		return strictjson.Quote(a.req.Known.Alias)
 	}
 	return a.head.Previous
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
@@ -60,10 +60,10 @@ func (s *script) item(item string) *script {
 			n := max(2, s.pieces)
 			delta := text[i*len(text)/n : (i+1)*len(text)/n]
 			events = append(events, func() {
-				s.event(event+".delta", of+more+`,"delta":`+intercept.Quote(delta)+`,"obfuscation":"xy"`)
+				s.event(event+".delta", of+more+`,"delta":`+strictjson.Quote(delta)+`,"obfuscation":"xy"`)
 			})
 		}
-		events = append(events, func() { s.event(event+".done", of+more+`,"`+field+`":`+intercept.Quote(text)) })
+		events = append(events, func() { s.event(event+".done", of+more+`,"`+field+`":`+strictjson.Quote(text)) })
 	}
 	set := func(path, raw string) { began, _ = sjson.SetRaw(began, path, raw) }
 	set("status", `"in_progress"`)
@@ -131,7 +131,7 @@ func unstored(body string) string {
 }
 
 func message(id, text string) string {
-	return fmt.Sprintf(`{"id":%q,"type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":%s}]}`, id, intercept.Quote(text))
+	return fmt.Sprintf(`{"id":%q,"type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":%s}]}`, id, strictjson.Quote(text))
 }
 
 func reasoning(id string) string {
@@ -139,7 +139,7 @@ func reasoning(id string) string {
 }
 
 func function(id, name, args string) string {
-	return fmt.Sprintf(`{"id":"fc_%s","type":"function_call","status":"completed","arguments":%s,"call_id":"call_%s","name":%q}`, id, intercept.Quote(args), id, name)
+	return fmt.Sprintf(`{"id":"fc_%s","type":"function_call","status":"completed","arguments":%s,"call_id":"call_%s","name":%q}`, id, strictjson.Quote(args), id, name)
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -18,7 +19,7 @@ type slots struct {
 }
 
 // Template implements [intercept.Codec].
-func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []intercept.Span) {
+func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []strictjson.Span) {
 	if len(a.batch.events) != 1 || len(p.Units()) != 1 || p.Units()[0] == nil || a.continuations > 0 {
 		return t, nil
 	}
@@ -38,17 +39,17 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []inte
 
 // find returns what differs from one such event to the next: the text, the sequence
 // number, and the random padding that OpenAI puts beside them.
-func (s *slots) find(e *wire.Event) (spans []intercept.Span) {
+func (s *slots) find(e *wire.Event) (spans []strictjson.Span) {
 	for _, v := range e.Slots {
 		switch {
 		case v.Type == gjson.String:
-			spans = append(spans, intercept.Inner(v))
+			spans = append(spans, strictjson.Inner(v))
 		case v.Type == gjson.Number:
-			spans = append(spans, intercept.Span{Start: v.Index, End: v.Index + len(v.Raw)})
+			spans = append(spans, strictjson.Span{Start: v.Index, End: v.Index + len(v.Raw)})
 		}
 	}
-	delta := intercept.Inner(e.Slots[1])
-	slices.SortFunc(spans, func(a, b intercept.Span) int { return cmp.Compare(a.Start, b.Start) })
+	delta := strictjson.Inner(e.Slots[1])
+	slices.SortFunc(spans, func(a, b strictjson.Span) int { return cmp.Compare(a.Start, b.Start) })
 	for i, span := range spans {
 		switch {
 		case span == delta:
@@ -84,7 +85,7 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 		return "", 0, true
 	}
 	before := s.piece.fragments.Len()
-	intercept.Unquote(&s.piece.fragments.Builder, texts[s.delta])
+	strictjson.Unquote(&s.piece.fragments.Builder, texts[s.delta])
 	s.piece.came = true
 	added = s.piece.fragments.Builder.String()[before:]
 	return added, len(added), true

@@ -47,7 +47,7 @@ func (a *answer) within(name string) bool {
 			return false
 		}
 		rest, both := strings.CutPrefix(name, o.Namespace)
-		return o.IsOwn(name) || both && (o.IsOwn(rest) || o.IsOwn(strings.TrimLeft(rest, "_-/:")))
+		return o.IsOwn(name) || (both && (o.IsOwn(rest) || o.IsOwn(strings.TrimLeft(rest, "_-/:"))))
 	})
 }
 

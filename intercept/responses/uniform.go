@@ -1,9 +1,9 @@
 package responses
 
 import (
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -137,7 +137,7 @@ func (p *eventBatch) plain(it *item, e *wire.Event) bool {
 	case !it.Passing():
 		return false
 	case e.Kind == wire.KindInput && !e.Input.Fragment:
-		return c.piece("").fragments.String() == e.Text && (e.Text == "" || intercept.Strict([]byte(e.Text)) == nil)
+		return c.piece("").fragments.String() == e.Text && (e.Text == "" || strictjson.Strict([]byte(e.Text)) == nil)
 	}
 	return e.Kind == wire.KindInput || e.Kind == wire.KindDone
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -60,7 +61,7 @@ func bare(out []byte) string {
 			}
 			switch {
 			case strings.Contains(typ, "function_call"), v.Get("item.type").Str == "function_call":
-				p := intercept.Patch{JSON: string(payload)}
+				p := strictjson.Patch{JSON: string(payload)}
 				p.Delete("sequence_number")
 				b.WriteString(p.JSON + "\n")
 			case v.Get("response.output.1").Exists():
@@ -104,7 +105,7 @@ func TestCallsWithoutIDs(t *testing.T) {
 			t.Fatal(p.Err)
 		}
 		calls := callsIn(t, string(p.Out()))
-		id := intercept.MadeUpID("t1", 0)
+		id := strictjson.MadeUpID("t1", 0)
 		if len(calls) != 1 || calls[0].Get("call_id").Str != id || calls[0].Get("id").Str != "fc_"+id {
 			t.Errorf("calls %s in\n%s", calls, p.Out())
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -60,12 +61,12 @@ func decodeWhole(body string) (*wire.Object, error) {
 // Harmless implements [intercept.Dialect]. An error body passes unless it could be
 // an answer with calls; the words of an error message alone do not stop it.
 func (Dialect) Harmless(body []byte) bool {
-	if !intercept.MayHoldCall(body) {
+	if !strictjson.MayHoldCall(body) {
 		return true
 	}
 	lower := bytes.ToLower(body)
 	couldAnswer := bytes.Contains(lower, []byte(`"output"`)) || bytes.Contains(lower, []byte(`"item"`)) || bytes.Contains(lower, []byte(`\u00`))
-	if intercept.Strict(body) != nil {
+	if strictjson.Strict(body) != nil {
 		return !couldAnswer
 	}
 	o, err := decodeWhole(string(body))
@@ -77,7 +78,7 @@ func (Dialect) Harmless(body []byte) bool {
 
 // RewriteWhole implements [intercept.Codec].
 func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
-	w := edit{answer: a, plan: p, Patch: intercept.Patch{JSON: a.object.Raw}}
+	w := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: a.object.Raw}}
 	if a.object.Listed || a.continuations > 0 {
 		w.response("", a.object, true)
 	}

@@ -71,7 +71,7 @@ func (s *Splitter) giveBack() {
 // The error is [ErrPartTooLong] or nil.
 func (s *Splitter) Next() (part []byte, ok bool, err error) {
 	end := s.find()
-	if s.Max > 0 && (end > s.Max || end == 0 && len(s.cur) > s.Max) {
+	if s.Max > 0 && (end > s.Max || (end == 0 && len(s.cur) > s.Max)) {
 		return nil, false, ErrPartTooLong
 	}
 	if end > 0 {

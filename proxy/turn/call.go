@@ -8,6 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -93,10 +94,10 @@ func (j *judgedCall) traced(held int) trace.Decision {
 // argumentsValue is the arguments as a JSON value: the object where they are one
 // in strict JSON that browsers and bots can read, else the text as a string.
 func argumentsValue(c intercept.Call) json.RawMessage {
-	if text := []byte(c.Arguments); !c.FreeText && intercept.Strict(text) == nil && isObject(text) && !intercept.Deep(text) {
+	if text := []byte(c.Arguments); !c.FreeText && strictjson.Strict(text) == nil && isObject(text) && !strictjson.Deep(text) {
 		return text
 	}
-	return json.RawMessage(intercept.Quote(c.Arguments))
+	return json.RawMessage(strictjson.Quote(c.Arguments))
 }
 
 func isObject(text []byte) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // newRequest is the request to people about one call: here the call of the wire becomes
@@ -46,7 +47,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	if tool, ok := c.parsed.Tool(j.call.Name); ok {
 		q.Description = strings.Clone(tool.Description) // pins no list of tools
 		q.Tool = approvals.Tool{Description: q.Description, Parameters: tool.Parameters}
-		if intercept.Deep(tool.Parameters) {
+		if strictjson.Deep(tool.Parameters) {
 			q.Tool.Parameters = nil
 			q.Details.Flags = append(slices.Clip(q.Details.Flags), "The tool's parameters are nested too deep to be shown, or checked against.")
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -55,15 +56,16 @@ func (s *splicer) sameServer(g *MCPApproval) bool {
 	return g.Address != "" && g.Address == s.AddressOf(s.Offered(), g.Label)
 }
 
+// ApprovedBefore is what the model reads of an approval that was used before.
 const ApprovedBefore = "This call was approved once already, for an earlier request in which it could run. It is not approved a second time. If it is still needed, ask for it again."
 
 func refusal(id, reason string) string {
-	return `{"type":"mcp_approval_response","approval_request_id":` + intercept.Quote(id) + `,"approve":false,"reason":` + intercept.Quote(reason) + "}"
+	return `{"type":"mcp_approval_response","approval_request_id":` + strictjson.Quote(id) + `,"approve":false,"reason":` + strictjson.Quote(reason) + "}"
 }
 
 // spending is the use of an approval, with the record that it was used.
 func spending(key string) intercept.Spending {
-	return intercept.Spending{ID: key, Record: []byte(`{"spent":` + intercept.Quote(key) + "}")}
+	return intercept.Spending{ID: key, Record: []byte(`{"spent":` + strictjson.Quote(key) + "}")}
 }
 
 // ran reports whether the agent repeats the call that was approved, and that the
@@ -75,7 +77,7 @@ func (s *splicer) ran(id string, behind []gjson.Result) bool {
 		own := item.Get("id").Str
 		switch typeIn(item) {
 		case "mcp_call":
-			return item.Get("approval_request_id").Str == id && (own != "" && own == made.ID || own == "" && RunOf(item).Said == made.Said)
+			return item.Get("approval_request_id").Str == id && ((own != "" && own == made.ID) || (own == "" && RunOf(item).Said == made.Said))
 		case "item_reference":
 			return own != "" && own == made.ID
 		}

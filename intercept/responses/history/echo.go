@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -116,7 +117,7 @@ func (f *finder) add(r *row, item gjson.Result) {
 	if id != "" {
 		r.items = append(r.items, id)
 	}
-	p := Part{Type: typeIn(item), Text: intercept.ContentText(item.Get("content")), Call: item.Get("call_id").Str, Name: item.Get("name").Str}
+	p := Part{Type: typeIn(item), Text: strictjson.ContentText(item.Get("content")), Call: item.Get("call_id").Str, Name: item.Get("name").Str}
 	if p.Type == "item_reference" { // a few bytes stand for any text
 		p = f.known[id]
 	}
@@ -189,11 +190,12 @@ func made(item gjson.Result) bool {
 		return role == "assistant"
 	}
 	typ := item.Get("type").Str
-	return typ != "" && !IsOutput(typ) && typ != "additional_tools" && typ != "compaction" || typ == "" && item.Get("id").Exists()
+	return (typ != "" && !IsOutput(typ) && typ != "additional_tools" && typ != "compaction") || (typ == "" && item.Get("id").Exists())
 }
 
+// IsOutput reports the types of items that answer calls.
 func IsOutput(typ string) bool {
-	return strings.HasSuffix(typ, "_output") && typ != "program_output" || typ == "mcp_approval_response"
+	return (strings.HasSuffix(typ, "_output") && typ != "program_output") || typ == "mcp_approval_response"
 }
 
 // typeIn is the type of an item of a history, in which some may leave it out.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -17,6 +18,7 @@ type Offer struct {
 	unread    bool // a namespace whose tools nobody looks at
 }
 
+// IsType reports whether the offer is of a type.
 func (o *Offer) IsType(typ string) bool { return o.Get("type").Str == typ }
 
 // MaxNamespaces bounds the search for tools within namespaces: each level reads all
@@ -104,6 +106,7 @@ func (o *Offer) IsOwn(name string) bool {
 	return name != "" && (o.IsType("function") || o.IsType("custom")) && o.Get("name").Str == name
 }
 
+// InContainer reports a shell in a container of the provider.
 func (o *Offer) InContainer() bool {
 	return strings.HasPrefix(o.Get("environment.type").Str, "container")
 }
@@ -219,17 +222,17 @@ func (r *Request) RequireApproval() (changed int) {
 	if len(r.approves) > 0 {
 		return 0
 	}
-	var at []intercept.Span
+	var at []strictjson.Span
 	for _, o := range r.Offered() {
 		if o.unread {
 			return 0
 		}
 		if o.IsType("mcp") && o.asksNever() {
 			v := o.Get("require_approval")
-			at = append(at, intercept.Span{Start: o.from + v.Index, End: o.from + v.Index + len(v.Raw)})
+			at = append(at, strictjson.Span{Start: o.from + v.Index, End: o.from + v.Index + len(v.Raw)})
 		}
 	}
-	slices.SortFunc(at, func(a, b intercept.Span) int { return a.Start - b.Start })
+	slices.SortFunc(at, func(a, b strictjson.Span) int { return a.Start - b.Start })
 	var body []byte
 	end := 0 // how far of the body has been written
 	for _, span := range at {

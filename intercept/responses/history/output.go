@@ -3,15 +3,15 @@ package history
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 // WithoutID is an item without the id by which the provider would look it up. That
 // of a question is the one that its answer names.
 func WithoutID(raw string) string {
-	p := intercept.Patch{JSON: raw}
+	p := strictjson.Patch{JSON: raw}
 	if gjson.Get(raw, "type").Str == wire.ApprovalRequest {
 		return raw
 	}
@@ -23,7 +23,7 @@ func WithoutID(raw string) string {
 
 // Developer is a message that tells the model what an output has no place for.
 func Developer(text string) string {
-	return `{"type":"message","role":"developer","content":` + intercept.Quote(text) + "}"
+	return `{"type":"message","role":"developer","content":` + strictjson.Quote(text) + "}"
 }
 
 // annotate puts a note before what an output says. Where it has no place for
@@ -34,23 +34,23 @@ func annotate(output gjson.Result, note string) string {
 	switch output.Get("type").Str {
 	case "function_call_output", "custom_tool_call_output":
 		if content.IsArray() {
-			content = gjson.Parse(strings.Replace(intercept.Annotated(content, note), `"type":"text"`, `"type":"input_text"`, 1))
+			content = gjson.Parse(strings.Replace(strictjson.Annotated(content, note), `"type":"text"`, `"type":"input_text"`, 1))
 			break
 		}
-		content = gjson.Parse(intercept.Annotated(content, note))
+		content = gjson.Parse(strictjson.Annotated(content, note))
 	case "local_shell_call_output", "apply_patch_call_output":
-		content = gjson.Parse(intercept.Annotated(content, note))
+		content = gjson.Parse(strictjson.Annotated(content, note))
 	case "shell_call_output":
 		if first := content.Get("0"); first.IsObject() {
 			path = "output.0.stdout"
-			content = gjson.Parse(intercept.Annotated(first.Get("stdout"), note))
+			content = gjson.Parse(strictjson.Annotated(first.Get("stdout"), note))
 			break
 		}
 		return output.Raw + "," + Developer(note)
 	default:
 		return output.Raw + "," + Developer(note)
 	}
-	p := intercept.Patch{JSON: output.Raw}
+	p := strictjson.Patch{JSON: output.Raw}
 	if p.Set(path, content.Raw); p.Err != nil {
 		return output.Raw
 	}

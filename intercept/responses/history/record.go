@@ -64,6 +64,7 @@ type Ruled struct {
 	Told      string         `json:"told,omitempty"`
 }
 
+// Encode renders the record as it is stored.
 func (rec *Record) Encode() ([]byte, error) { return json.Marshal(rec) }
 
 // Sealed is the fingerprint of the encrypted content of a reasoning item.
@@ -97,6 +98,7 @@ type HostedRun struct {
 	Said string `json:"said"` // fingerprint of it, for agents that leave out ids
 }
 
+// RunOf is the record of a call that the provider ran.
 func RunOf(call gjson.Result) HostedRun {
 	said := make([]string, 0, 4)
 	for _, name := range []string{"server_label", "name", "arguments", "output"} {

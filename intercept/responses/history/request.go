@@ -15,12 +15,13 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 // Request is an agent's request.
 type Request struct {
-	intercept.Asked
+	intercept.ParsedRequest
 	Verb     verb
 	ID       string             // of the response that it asks for, "" where it makes one
 	envelope intercept.Envelope // what goes upstream
@@ -33,9 +34,9 @@ type Request struct {
 	own      map[string]bool    // their identities, nil while nobody has asked
 }
 
-// RequestForm is what requests have in common. One that asks for a response by its id
+// RequestSchema is what requests have in common. One that asks for a response by its id
 // has no fields.
-var RequestForm = &intercept.RequestForm{API: "Responses", Fields: append([]string{
+var RequestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]string{
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
 }, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}}
 
@@ -59,7 +60,7 @@ func AcceptRequest(e intercept.Envelope) (*Request, error) {
 		e.Body = []byte("{}")
 	}
 	var err error
-	if r.Asked, err = RequestForm.Accept(e); err == nil {
+	if r.ParsedRequest, err = RequestSchema.Accept(e); err == nil {
 		r.approves = r.approvals()
 	}
 	return r, err
@@ -71,7 +72,7 @@ func (r *Request) rewind(e *intercept.Envelope) error {
 	var rest []string
 	for _, part := range strings.Split(e.Query, "&") {
 		name, value, _ := strings.Cut(part, "=")
-		if plain, err := url.QueryUnescape(name); err == nil && plain != "starting_after" || part == "" {
+		if plain, err := url.QueryUnescape(name); (err == nil && plain != "starting_after") || part == "" {
 			rest = append(rest, part)
 			continue
 		}
@@ -106,6 +107,7 @@ func (r *Request) Info() intercept.Info {
 	return info
 }
 
+// Text is the value of a field that is a string.
 func (r *Request) Text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
 
 // previous is the response that the request goes on from, by the id that the
@@ -117,12 +119,15 @@ func (r *Request) previous() string {
 	return r.Text("previous_response_id")
 }
 
+// Conversation is the id of the conversation that the request continues, "" for none.
 func (r *Request) Conversation() string {
 	return wire.ConversationID(gjson.ParseBytes(r.Field("conversation")))
 }
 
+// Unstored reports a request whose answer upstream must not keep.
 func (r *Request) Unstored() bool { return string(r.Field("store")) == "false" }
 
+// Background reports a request whose answer upstream makes without waiting for a reader.
 func (r *Request) Background() bool { return string(r.Field("background")) == "true" }
 
 // session looks for an id of the conversation in the fields that agents use for
@@ -167,7 +172,7 @@ func (r *Request) Opening() string {
 		if item.Get("role").Str != "user" {
 			return true
 		}
-		first = r.Text("user") + "\n" + intercept.ContentText(item.Get("content"))
+		first = r.Text("user") + "\n" + strictjson.ContentText(item.Get("content"))
 		return false
 	})
 	return first
@@ -206,7 +211,7 @@ func (r *Request) users() (n int, last string) {
 	for _, item := range r.items() {
 		if item.Get("role").Str == "user" {
 			n++
-			last = intercept.ContentText(item.Get("content"))
+			last = strictjson.ContentText(item.Get("content"))
 		}
 	}
 	return n, last
@@ -217,9 +222,9 @@ func (r *Request) rewrite(body []byte) error {
 	before := r.Ending()
 	e := r.envelope
 	e.Body = body
-	again, err := RequestForm.Accept(e)
+	again, err := RequestSchema.Accept(e)
 	if err == nil {
-		r.Asked, r.envelope, r.before, r.offers, r.history, r.own = again, e, before, nil, nil, nil
+		r.ParsedRequest, r.envelope, r.before, r.offers, r.history, r.own = again, e, before, nil, nil, nil
 	}
 	return err
 }
@@ -235,7 +240,7 @@ func (r *Request) Ending() string {
 // fingerprint identifies an item of a history by what it says.
 func fingerprint(item gjson.Result) string {
 	if role := item.Get("role").Str; role != "" {
-		return intercept.Fingerprint(role, intercept.ContentText(item.Get("content")))
+		return intercept.Fingerprint(role, strictjson.ContentText(item.Get("content")))
 	}
 	return intercept.Fingerprint(item.Get("type").Str, item.Get("call_id").Str, item.Get("output").Raw)
 }

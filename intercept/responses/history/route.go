@@ -23,6 +23,7 @@ const (
 // nothing that the model says.
 func (v verb) Beside() bool { return v == Compact || v == count || v == remove }
 
+// The routes, after the upstream's prefix, and what some end in.
 const (
 	Root       = "/responses"
 	Cancelling = "/cancel"

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -29,9 +30,9 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 	if len(s.placed) == 0 {
 		return 0
 	}
-	body, err := intercept.SetField(r.envelope.Body, "input", items)
+	body, err := strictjson.SetField(r.envelope.Body, "input", items)
 	if err == nil && s.alias != "" {
-		body, err = intercept.SetField(body, "previous_response_id", []byte(intercept.Quote(s.goesOn)))
+		body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(s.goesOn)))
 	}
 	if err != nil || r.rewrite(body) != nil {
 		return 0
@@ -93,7 +94,7 @@ func (s *splicer) owed(rec *Record) (items []string) {
 // latest is the record that knows most of a response.
 func latest(records []*Record, id string) (best *Record) {
 	for _, rec := range records {
-		if rec.Response == id && (best == nil || len(rec.Chain) >= len(best.Chain) && len(rec.Rounds) >= len(best.Rounds)) {
+		if rec.Response == id && (best == nil || (len(rec.Chain) >= len(best.Chain) && len(rec.Rounds) >= len(best.Rounds))) {
 			best = rec
 		}
 	}
@@ -151,7 +152,7 @@ func (s *splicer) converse(records []*Record) (missing []string) {
 func (s *splicer) weave(records []*Record) {
 	var candidates []*Record
 	for _, rec := range records {
-		if rec.Parallel || !s.used[rec] && len(rec.Rounds)+len(rec.Ran) > 0 {
+		if rec.Parallel || (!s.used[rec] && len(rec.Rounds)+len(rec.Ran) > 0) {
 			candidates = append(candidates, rec)
 		}
 	}
@@ -223,7 +224,7 @@ func (s *splicer) render() []byte {
 		out = append(out, strings.Join(texts, ",")...)
 	}
 	if len(items) == 0 {
-		return intercept.AppendItems(raw, s.before...)
+		return strictjson.AppendItems(raw, s.before...)
 	}
 	return append(out, raw[at:]...)
 }

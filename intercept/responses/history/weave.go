@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -33,7 +34,7 @@ func (p *Part) is(item gjson.Result) bool {
 	case id != "" && id == p.ID:
 		return true
 	case typ == "message":
-		return intercept.SameText(p.Text, intercept.ContentText(item.Get("content")))
+		return intercept.SameText(p.Text, strictjson.ContentText(item.Get("content")))
 	case p.Sealed != "" && item.Get("encrypted_content").Str != "":
 		return p.Sealed == Sealed(item)
 	}
@@ -175,7 +176,7 @@ func (w *weaver) merged(item gjson.Result) bool {
 			messages, text = append(messages, p), text+p.Text
 		}
 	}
-	if len(messages) < 2 || !intercept.SameText(text, intercept.ContentText(item.Get("content"))) {
+	if len(messages) < 2 || !intercept.SameText(text, strictjson.ContentText(item.Get("content"))) {
 		return false
 	}
 	for _, p := range messages {
@@ -206,5 +207,5 @@ func identity(item gjson.Result) string {
 	for _, name := range []string{"arguments", "input", "action", "operation", "output", "tools"} {
 		said = append(said, item.Get(name).Raw)
 	}
-	return intercept.Fingerprint(append(said, intercept.ContentText(item.Get("content")))...)
+	return intercept.Fingerprint(append(said, strictjson.ContentText(item.Get("content")))...)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -54,6 +55,7 @@ type inputEvent struct {
 	Fragment bool   // the text is added to what came before
 }
 
+// InputEvents are the events with a part of an input, by their type.
 var InputEvents = map[string]inputEvent{
 	"response.function_call_arguments.delta":         {"function_call", "delta", "", true},
 	"response.function_call_arguments.done":          {"function_call", "arguments", "", false},
@@ -160,7 +162,7 @@ func (d *decoder) kind(typ string, names []string) bool {
 	e.Type, e.Kind, e.Input = typ, kindOf(typ), InputEvents[typ]
 	e.strange = e.Kind == kindOther
 	for _, name := range names {
-		e.strange = e.strange || name != "" && name != "message" && kindOf(name) == kindOther
+		e.strange = e.strange || (name != "" && name != "message" && kindOf(name) == kindOther)
 		if k := kindOf(name); name != typ && k != kindOther && k != KindError {
 			return d.Refuse("an event is named otherwise than its data say")
 		}
@@ -168,6 +170,7 @@ func (d *decoder) kind(typ string, names []string) bool {
 	return true
 }
 
+// TypeOf is the type field of an object, "" where there is none.
 func TypeOf(v gjson.Result) (typ string) {
 	v.ForEach(func(k, v gjson.Result) bool {
 		if k.Str == "type" {
@@ -188,7 +191,7 @@ func SpeaksOfCalls(typ string) bool {
 type decoder struct {
 	intercept.Reading
 	event *Event
-	named intercept.Named
+	named strictjson.Named
 }
 
 // eventFields are the names that have a meaning in an event.
@@ -241,7 +244,7 @@ func (d *decoder) field(key string, v gjson.Result) bool {
 			return d.Text(new(string), v, "the id of a call")
 		}
 	}
-	e.HasContent = e.HasContent || e.strange && filled(v)
+	e.HasContent = e.HasContent || (e.strange && filled(v))
 	return d.Unknown(key, v, eventFields...)
 }
 
@@ -278,7 +281,7 @@ var objectFields = []string{"id", "object", "created_at", "status", "error", "ou
 // a call, unless it is an item that is one.
 func ReadObject(d *intercept.Reading, v gjson.Result) *Object {
 	o := &Object{Raw: v.Raw}
-	var named intercept.Named
+	var named strictjson.Named
 	v.ForEach(func(k, v gjson.Result) bool {
 		named.Note(k.Str, v)
 		return o.field(d, k.Str, v)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -86,7 +87,7 @@ func ReadEntry(d *intercept.Reading, v gjson.Result) *Entry {
 		d.Refuse("an output item has no type")
 		return e
 	}
-	quiet := !intercept.NamesCall(v.Raw) // then nothing in it is suspect
+	quiet := !strictjson.NamesCall(v.Raw) // then nothing in it is suspect
 	v.ForEach(func(k, v gjson.Result) bool { return e.note(d, k.Str, v, quiet) })
 	if passive[e.Type] && !quiet && callsWithin(v, 0) {
 		d.Refuse("an output item that is no call has one in it")
@@ -127,12 +128,12 @@ func (e *Entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 		return true
 	case "content":
 	default:
-		if intercept.Misspelt(key, entryFields...) {
+		if strictjson.Misspelt(key, entryFields...) {
 			return d.Refuse("a known field of an output item is spelt in another letter case")
 		}
-		return quiet || passive[e.Type] && !spoken[e.Type] || d.Unknown(key, v)
+		return quiet || (passive[e.Type] && !spoken[e.Type]) || d.Unknown(key, v)
 	}
-	return quiet || passive[e.Type] && !spoken[e.Type] || d.Unknown("", v)
+	return quiet || (passive[e.Type] && !spoken[e.Type]) || d.Unknown("", v)
 }
 
 // inputWords are in the names of fields in which an input may stand.
@@ -193,7 +194,7 @@ func saysPart(part gjson.Result) bool {
 
 // filled reports whether there is something in a value.
 func filled(v gjson.Result) bool {
-	return v.Type == gjson.String && v.Str != "" || (v.IsArray() || v.IsObject()) && strings.Trim(v.Raw, "[]{} \t\r\n") != ""
+	return (v.Type == gjson.String && v.Str != "") || ((v.IsArray() || v.IsObject()) && strings.Trim(v.Raw, "[]{} \t\r\n") != "")
 }
 
 func speaks(name string, words []string) bool {
@@ -220,7 +221,7 @@ func (e *Entry) Unknown() bool { return Forms[e.Type] == nil && !passive[e.Type]
 // in a value that is none itself: one of a known type, or one that has the id of a
 // call and an input.
 func callsWithin(v gjson.Result, depth int) (found bool) {
-	if !v.IsArray() && !v.IsObject() || depth == 0 && !intercept.NamesCall(v.Raw) {
+	if (!v.IsArray() && !v.IsObject()) || (depth == 0 && !strictjson.NamesCall(v.Raw)) {
 		return false
 	}
 	if depth > maxDepth {
@@ -231,10 +232,10 @@ func callsWithin(v gjson.Result, depth int) (found bool) {
 		id = id || strings.EqualFold(k.Str, "call_id")
 		input = input || slices.ContainsFunc(inputFields, func(name string) bool { return strings.EqualFold(k.Str, name) })
 		found = callsWithin(item, depth+1) ||
-			strings.EqualFold(k.Str, "type") && depth > 0 && Forms[strings.ToLower(item.Str)] != nil
+			(strings.EqualFold(k.Str, "type") && depth > 0 && Forms[strings.ToLower(item.Str)] != nil)
 		return !found
 	})
-	return found || depth > 0 && id && input
+	return found || (depth > 0 && id && input)
 }
 
 // inputFields are the names that inputs of calls have.
@@ -251,7 +252,7 @@ func (e *Entry) Message() string {
 	if e.Type != "message" {
 		return ""
 	}
-	return intercept.ContentText(e.Field("content"))
+	return strictjson.ContentText(e.Field("content"))
 }
 
 // Input is the input of a call as its reviewer and policy see it, and whether it
@@ -287,10 +288,10 @@ func (e *Entry) readInput(f *Form) (text string, plain bool) {
 // it is the whole item.
 func (e *Entry) actions(one gjson.Result) (input string, plain bool) {
 	list := e.Field("actions")
-	if filled(one) && !one.IsObject() || filled(list) && !list.IsArray() {
+	if (filled(one) && !one.IsObject()) || (filled(list) && !list.IsArray()) {
 		return e.Raw, false
 	}
-	p := intercept.Patch{JSON: "{}"}
+	p := strictjson.Patch{JSON: "{}"}
 	if one.IsObject() {
 		p.JSON = one.Raw
 	}
@@ -303,17 +304,18 @@ func (e *Entry) actions(one gjson.Result) (input string, plain bool) {
 	return p.JSON, true
 }
 
+// SafetyChecks is the field of a computer call with what the provider wants looked at.
 const SafetyChecks = "pending_safety_checks"
 
 // WithInput is the entry with another input, which [form.takes].
 func (e *Entry) WithInput(f *Form, input string) string {
-	p := intercept.Patch{JSON: e.Raw}
+	p := strictjson.Patch{JSON: e.Raw}
 	for _, key := range e.Beside {
 		p.Delete(gjson.Escape(key))
 	}
-	switch strict := intercept.Strict([]byte(input)) == nil; {
+	switch strict := strictjson.Strict([]byte(input)) == nil; {
 	case f.Text && (e.Field(f.Field).Type != gjson.JSON || !strict):
-		p.Set(f.Field, intercept.Quote(input))
+		p.Set(f.Field, strictjson.Quote(input))
 	case !strict: // it never came
 	case f.Type == "computer_call":
 		e.setActions(&p, gjson.Parse(input))
@@ -328,10 +330,10 @@ func (e *Entry) WithInput(f *Form, input string) string {
 
 // Takes reports whether a call of the form can have a text as its input.
 func (f *Form) Takes(input string) bool {
-	return !f.Fixed && (f.Text || intercept.Strict([]byte(input)) == nil && gjson.Parse(input).IsObject())
+	return !f.Fixed && (f.Text || (strictjson.Strict([]byte(input)) == nil && gjson.Parse(input).IsObject()))
 }
 
-func (e *Entry) setActions(p *intercept.Patch, input gjson.Result) {
+func (e *Entry) setActions(p *strictjson.Patch, input gjson.Result) {
 	if _, plain := e.actions(e.Field("action")); !plain {
 		p.Delete("action")
 		p.Delete("actions")
@@ -340,7 +342,7 @@ func (e *Entry) setActions(p *intercept.Patch, input gjson.Result) {
 		p.Set("actions", list.Raw)
 		return
 	}
-	one := intercept.Patch{JSON: input.Raw}
+	one := strictjson.Patch{JSON: input.Raw}
 	one.Delete(SafetyChecks)
 	p.Set("action", one.JSON)
 }

@@ -4,33 +4,33 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 var (
-	textSchema   = &intercept.Schema{Types: intercept.String}
-	numberSchema = &intercept.Schema{Types: intercept.Number}
-	maybeText    = &intercept.Schema{Types: intercept.String | intercept.Null}
-	maybeBool    = &intercept.Schema{Types: intercept.Bool | intercept.Null}
-	openObject   = &intercept.Schema{Types: intercept.Object, Open: true}
-	maybeObject  = &intercept.Schema{Types: intercept.Object | intercept.Null, Open: true}
-	openArray    = &intercept.Schema{Types: intercept.Array, Open: true}
-	OpenInput    = &intercept.Schema{Types: intercept.Object | intercept.Array, Open: true}
+	textSchema   = &strictjson.Schema{Types: strictjson.String}
+	numberSchema = &strictjson.Schema{Types: strictjson.Number}
+	maybeText    = &strictjson.Schema{Types: strictjson.String | strictjson.Null}
+	maybeBool    = &strictjson.Schema{Types: strictjson.Bool | strictjson.Null}
+	openObject   = &strictjson.Schema{Types: strictjson.Object, Open: true}
+	maybeObject  = &strictjson.Schema{Types: strictjson.Object | strictjson.Null, Open: true}
+	openArray    = &strictjson.Schema{Types: strictjson.Array, Open: true}
+	OpenInput    = &strictjson.Schema{Types: strictjson.Object | strictjson.Array, Open: true}
 )
 
 // callerSchema is what makes a call: the model itself, or a program that it wrote.
-var callerSchema = &intercept.Schema{
-	Types:    intercept.Null | intercept.Object,
-	Fields:   map[string]*intercept.Schema{"type": textSchema, "caller_id": textSchema},
+var callerSchema = &strictjson.Schema{
+	Types:    strictjson.Null | strictjson.Object,
+	Fields:   map[string]*strictjson.Schema{"type": textSchema, "caller_id": textSchema},
 	Required: []string{"type"},
 }
 
-type fields = map[string]*intercept.Schema
+type fields = map[string]*strictjson.Schema
 
 // ItemSchemas are the output items that are calls, by type. The input of a call is
 // what its reviewer sees; where it is no text any object fits.
-var ItemSchemas = map[string]*intercept.Schema{
+var ItemSchemas = map[string]*strictjson.Schema{
 	"function_call":    itemSchema("function_call", fields{"name": textSchema, "namespace": maybeText, "arguments": textSchema, "async": maybeBool}, "name", "arguments"),
 	"custom_tool_call": itemSchema("custom_tool_call", fields{"name": textSchema, "namespace": maybeText, "input": textSchema, "async": maybeBool}, "name", "input"),
 	"local_shell_call": itemSchema("local_shell_call", fields{"action": openObject}, "action", "status"),
@@ -40,10 +40,10 @@ var ItemSchemas = map[string]*intercept.Schema{
 	"tool_search_call": itemSchema("tool_search_call", fields{"arguments": openObject, "execution": textSchema}, "arguments", "execution", "status"),
 }
 
-func itemSchema(typ string, more fields, required ...string) *intercept.Schema {
-	s := &intercept.Schema{Types: intercept.Object, Required: append([]string{"type", "id", "call_id"}, required...), Fields: fields{
-		"type": {Types: intercept.String, Values: []string{typ}}, "id": textSchema, "call_id": textSchema,
-		"status": {Types: intercept.String, Values: []string{"in_progress", "completed", "incomplete"}},
+func itemSchema(typ string, more fields, required ...string) *strictjson.Schema {
+	s := &strictjson.Schema{Types: strictjson.Object, Required: append([]string{"type", "id", "call_id"}, required...), Fields: fields{
+		"type": {Types: strictjson.String, Values: []string{typ}}, "id": textSchema, "call_id": textSchema,
+		"status": {Types: strictjson.String, Values: []string{"in_progress", "completed", "incomplete"}},
 		"caller": callerSchema, "created_by": maybeText,
 		"extra_content": openObject, "thought_signature": textSchema, "signature": maybeText,
 	}}
@@ -52,8 +52,8 @@ func itemSchema(typ string, more fields, required ...string) *intercept.Schema {
 }
 
 // ItemEventSchemas are the events with which an item begins and ends, by its type.
-var ItemEventSchemas = func() map[string]*intercept.Schema {
-	all := make(map[string]*intercept.Schema)
+var ItemEventSchemas = func() map[string]*strictjson.Schema {
+	all := make(map[string]*strictjson.Schema)
 	for typ, item := range ItemSchemas {
 		all[typ] = eventSchema([]string{"response.output_item.added", "response.output_item.done"}, fields{"item": item}, "item")
 	}
@@ -62,8 +62,8 @@ var ItemEventSchemas = func() map[string]*intercept.Schema {
 
 // InputEventSchemas are the events with a part of an input, by their type. Those of a
 // shell name no item: its number is enough.
-var InputEventSchemas = func() map[string]*intercept.Schema {
-	all := make(map[string]*intercept.Schema)
+var InputEventSchemas = func() map[string]*strictjson.Schema {
+	all := make(map[string]*strictjson.Schema)
 	for typ, in := range InputEvents {
 		own := fields{in.Field: textSchema, "item_id": textSchema, "obfuscation": textSchema}
 		required := []string{in.Field, "item_id"}
@@ -79,9 +79,9 @@ var InputEventSchemas = func() map[string]*intercept.Schema {
 	return all
 }()
 
-func eventSchema(types []string, more fields, required ...string) *intercept.Schema {
-	s := &intercept.Schema{Types: intercept.Object, Required: append([]string{"type", "output_index"}, required...), Fields: fields{
-		"type": {Types: intercept.String, Values: types}, "sequence_number": numberSchema, "output_index": numberSchema,
+func eventSchema(types []string, more fields, required ...string) *strictjson.Schema {
+	s := &strictjson.Schema{Types: strictjson.Object, Required: append([]string{"type", "output_index"}, required...), Fields: fields{
+		"type": {Types: strictjson.String, Values: types}, "sequence_number": numberSchema, "output_index": numberSchema,
 	}}
 	maps.Copy(s.Fields, more)
 	return s
@@ -129,7 +129,7 @@ func (f *Form) Texts(input string) (list []inputText) {
 
 // Opening is the item of a call as it begins: what comes in fragments is empty.
 func (f *Form) Opening(done string) string {
-	p := intercept.Patch{JSON: done}
+	p := strictjson.Patch{JSON: done}
 	if !f.Unknown {
 		p.Set("status", `"in_progress"`)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	dialect "github.com/heldcall/heldcall/intercept/responses"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/internal/scripted"
 )
 
@@ -57,7 +57,7 @@ func generateResponse(d *intercepttest.Dice) [][]byte {
 			s.Item(fmt.Sprintf(`{"type":"apply_patch_call","status":"completed","call_id":%q,"operation":{"type":"update_file","path":"x","diff":%q}}`, d.Mark("I"), d.Mark("A")))
 		default:
 			s.Item(fmt.Sprintf(`{"type":"function_call","status":"completed","call_id":%q,"name":%q,"arguments":%s}`,
-				d.Mark("I"), d.Pick("bash", "read_file"), intercept.Quote(marked(d, arguments(d)))))
+				d.Mark("I"), d.Pick("bash", "read_file"), strictjson.Quote(marked(d, arguments(d)))))
 		}
 	}
 	if usage := (scripted.Usage{Prompt: 100, Completion: 1 + d.N(50)}); d.N(5) == 0 {

@@ -8,15 +8,15 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// Kept are the parts of a stream that are kept back, in the order upstream sent
+// HoldBuffer contains the parts of a stream that are kept back, in the order upstream sent
 // them, each with what the dialect knows of it.
-type Kept[T any] struct {
+type HoldBuffer[T any] struct {
 	bytes  []byte
-	parts  []keptPart[T]
+	parts  []heldPart[T]
 	packed []byte // the bytes compressed, nil while they are not
 }
 
-type keptPart[T any] struct {
+type heldPart[T any] struct {
 	start, end int
 	of         T
 }
@@ -33,23 +33,23 @@ const (
 
 // Hold keeps a part back, and what is known of it. With limit > 0 it refuses to
 // keep more bytes than that; the error is an [*Error].
-func (k *Kept[T]) Hold(part []byte, of T, limit int) error {
+func (k *HoldBuffer[T]) Hold(part []byte, of T, limit int) error {
 	k.unpack()
 	if k.bytes == nil {
-		k.bytes, k.parts = make([]byte, 0, keptBytes), make([]keptPart[T], 0, keptParts)
+		k.bytes, k.parts = make([]byte, 0, keptBytes), make([]heldPart[T], 0, keptParts)
 	}
 	start := len(k.bytes)
 	if limit > 0 && start+len(part)+partCost*len(k.parts) > limit {
 		return TooLong()
 	}
 	k.bytes = append(k.bytes, part...)
-	k.parts = append(k.parts, keptPart[T]{start, len(k.bytes), of})
+	k.parts = append(k.parts, heldPart[T]{start, len(k.bytes), of})
 	return nil
 }
 
 // Pack makes what is kept small until somebody looks at it: it may wait for long,
 // and the events of a stream repeat most of their bytes.
-func (k *Kept[T]) Pack() {
+func (k *HoldBuffer[T]) Pack() {
 	if len(k.bytes) == 0 {
 		return
 	}
@@ -58,7 +58,7 @@ func (k *Kept[T]) Pack() {
 }
 
 // unpack undoes Pack.
-func (k *Kept[T]) unpack() {
+func (k *HoldBuffer[T]) unpack() {
 	if k.packed == nil {
 		return
 	}
@@ -70,17 +70,17 @@ func (k *Kept[T]) unpack() {
 }
 
 // Len is the number of parts kept.
-func (k *Kept[T]) Len() int { return len(k.parts) }
+func (k *HoldBuffer[T]) Len() int { return len(k.parts) }
 
 // At is the i-th part with what is known of it.
-func (k *Kept[T]) At(i int) (part []byte, of T) {
+func (k *HoldBuffer[T]) At(i int) (part []byte, of T) {
 	k.unpack()
 	p := &k.parts[i]
 	return k.bytes[p.start:p.end:p.end], p.of
 }
 
 // Render joins what recast leaves of each part, and stops at its first error.
-func (k *Kept[T]) Render(recast func(part []byte, of T) ([]byte, error)) (out []byte, err error) {
+func (k *HoldBuffer[T]) Render(recast func(part []byte, of T) ([]byte, error)) (out []byte, err error) {
 	for i := range k.Len() {
 		part, err := recast(k.At(i))
 		if err != nil {
@@ -92,17 +92,17 @@ func (k *Kept[T]) Render(recast func(part []byte, of T) ([]byte, error)) (out []
 }
 
 // Bytes are all parts as upstream sent them.
-func (k *Kept[T]) Bytes() []byte {
+func (k *HoldBuffer[T]) Bytes() []byte {
 	k.unpack()
 	return k.bytes
 }
 
-// Gather collects what passes of a block. Parts that lie side by side stay one
+// PassBuffer collects what passes of a block. Parts that lie side by side stay one
 // stretch of the block and are not copied.
-type Gather struct{ b []byte }
+type PassBuffer struct{ b []byte }
 
 // Add appends a part.
-func (g *Gather) Add(part []byte) {
+func (g *PassBuffer) Add(part []byte) {
 	if len(part) == 0 {
 		return
 	}
@@ -118,7 +118,7 @@ func (g *Gather) Add(part []byte) {
 }
 
 // Take returns what was collected and begins anew.
-func (g *Gather) Take() []byte {
+func (g *PassBuffer) Take() []byte {
 	b := g.b
 	g.b = nil
 	return b

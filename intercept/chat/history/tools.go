@@ -1,13 +1,15 @@
-package chat
+package history
 
 import (
+	"strings"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
 
 // Hosted implements [intercept.Request]. OpenAI's own API hosts no tools in a list;
 // many others that speak it do.
-func (r *request) Hosted() []intercept.HostedTool {
+func (r *Request) Hosted() []intercept.HostedTool {
 	var list []intercept.HostedTool
 	gjson.ParseBytes(r.Field("tools")).ForEach(func(_, t gjson.Result) bool {
 		if name := hosted(t); name != "" {
@@ -19,7 +21,7 @@ func (r *request) Hosted() []intercept.HostedTool {
 }
 
 // OffersTools implements [intercept.Request].
-func (r *request) OffersTools() bool {
+func (r *Request) OffersTools() bool {
 	offered := func(field string) bool { return gjson.GetBytes(r.Field(field), "0").Exists() }
 	return offered("tools") || offered("functions") || len(r.HostedBeside()) > 0
 }
@@ -48,4 +50,21 @@ func hosted(t gjson.Result) string {
 }
 
 // RequireApproval implements [intercept.Request]. The API has no word for it.
-func (r *request) RequireApproval() int { return 0 }
+func (r *Request) RequireApproval() int { return 0 }
+
+// Names reports whether the name of a tool of the request is in a text.
+func (r *Request) Names(text string) (found bool) {
+	for _, field := range []string{"tools", "functions"} {
+		gjson.ParseBytes(r.Field(field)).ForEach(func(_, tool gjson.Result) bool {
+			for _, path := range []string{"function.name", "custom.name", "name"} {
+				name := tool.Get(path).String()
+				found = found || (name != "" && strings.Contains(text, name))
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// Several reports whether the request asks for more than one choice.
+func (r *Request) Several() bool { return gjson.ParseBytes(r.Field("n")).Int() > 1 }

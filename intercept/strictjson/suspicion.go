@@ -1,4 +1,4 @@
-package intercept
+package strictjson
 
 import (
 	"strings"
@@ -74,7 +74,7 @@ type Named struct{ name, input bool }
 
 // Note takes the next field.
 func (n *Named) Note(key string, v gjson.Result) {
-	n.name = n.name || strings.EqualFold(key, "name") && v.Type == gjson.String
+	n.name = n.name || (strings.EqualFold(key, "name") && v.Type == gjson.String)
 	for _, name := range [...]string{"arguments", "input", "parameters", "action"} {
 		n.input = n.input || strings.EqualFold(key, name)
 	}

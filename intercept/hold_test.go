@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func keepEvents(t *testing.T, n int) (k *Kept[int], events []string) {
+func keepEvents(t *testing.T, n int) (k *HoldBuffer[int], events []string) {
 	t.Helper()
-	k = &Kept[int]{}
+	k = &HoldBuffer[int]{}
 	for i := range n {
 		event := fmt.Sprintf("data: {\"id\":\"chatcmpl-1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"%d\"}}]}}]}\n\n", i*i)
 		events = append(events, event)

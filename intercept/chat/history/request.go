@@ -1,48 +1,57 @@
-package chat
+// Package history reads the agent's requests to the Chat Completions API and puts back
+// into them what was hidden from the agent in earlier answers.
+//
+// Read request.go and tools.go (what a request asks for and offers), record.go (what is
+// remembered of an answer, and how it goes into a history) and speech.go (what was said
+// in sound).
+package history
 
 import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// request is an agent's request.
-type request struct {
-	intercept.Asked
+// Request is an agent's request.
+type Request struct {
+	intercept.ParsedRequest
 	before string // fingerprint of the last message as the agent sent it
 }
 
-var form = intercept.RequestForm{
+var form = intercept.RequestSchema{
 	API: "Chat Completions", Array: "messages",
 	Fields: append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
 }
 
-// parseRequest reads a request strictly.
-func parseRequest(e intercept.Envelope) (*request, error) {
+// ParseRequest reads a request strictly.
+func ParseRequest(e intercept.Envelope) (*Request, error) {
 	asked, err := form.Accept(e)
-	return &request{Asked: asked}, err
+	return &Request{ParsedRequest: asked}, err
 }
 
-func (r *request) messages() gjson.Result { return gjson.ParseBytes(r.Field("messages")) }
+// Messages are those of the request.
+func (r *Request) Messages() gjson.Result { return gjson.ParseBytes(r.Field("messages")) }
 
-func (r *request) Info() intercept.Info {
+// Info implements [intercept.Request].
+func (r *Request) Info() intercept.Info {
 	info := intercept.Info{
 		Model:    r.text("model"),
 		Streamed: string(r.Field("stream")) == "true",
 		Session:  r.session(),
 	}
 	if info.Session == "" {
-		info.Opening = r.opening()
+		info.Opening = r.Opening()
 	}
 	return info
 }
 
-func (r *request) text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
+func (r *Request) text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
 
 // session looks for an id of the conversation in the fields that agents use for
 // one.
-func (r *request) session() string {
+func (r *Request) session() string {
 	metadata := gjson.ParseBytes(r.Field("metadata"))
 	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
 		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
@@ -52,23 +61,24 @@ func (r *request) session() string {
 	return r.text("prompt_cache_key")
 }
 
-// opening is the first user message, with the user it is for: what stays the
+// Opening is the first user message, with the user it is for: what stays the
 // same over a conversation that names itself nowhere.
-func (r *request) opening() (opening string) {
-	r.messages().ForEach(func(_, m gjson.Result) bool {
+func (r *Request) Opening() (opening string) {
+	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str != "user" {
 			return true
 		}
-		opening = r.text("user") + "\n" + intercept.ContentText(m.Get("content"))
+		opening = r.text("user") + "\n" + strictjson.ContentText(m.Get("content"))
 		return false
 	})
 	return opening
 }
 
-func (r *request) LastUser() (last string) {
-	r.messages().ForEach(func(_, m gjson.Result) bool {
+// LastUser implements [intercept.Request].
+func (r *Request) LastUser() (last string) {
+	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "user" {
-			last = intercept.ContentText(m.Get("content"))
+			last = strictjson.ContentText(m.Get("content"))
 		}
 		return true
 	})
@@ -76,12 +86,12 @@ func (r *request) LastUser() (last string) {
 }
 
 // Task implements [intercept.Request]: the user's last message and its number.
-func (r *request) Task() string {
+func (r *Request) Task() string {
 	n, last := 0, ""
-	r.messages().ForEach(func(_, m gjson.Result) bool {
+	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "user" {
 			n++
-			last = intercept.ContentText(m.Get("content"))
+			last = strictjson.ContentText(m.Get("content"))
 		}
 		return true
 	})
@@ -89,9 +99,9 @@ func (r *request) Task() string {
 }
 
 // Begins implements [intercept.Request].
-func (r *request) Begins() bool {
+func (r *Request) Begins() bool {
 	begins := true
-	r.messages().ForEach(func(_, m gjson.Result) bool {
+	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		switch m.Get("role").Str {
 		case "user", "system", "developer":
 		default:
@@ -102,7 +112,8 @@ func (r *request) Begins() bool {
 	return begins
 }
 
-func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
+// Tool implements [intercept.Request].
+func (r *Request) Tool(name string) (tool intercept.Tool, found bool) {
 	gjson.ParseBytes(r.Field("tools")).ForEach(func(_, t gjson.Result) bool {
 		def := t.Get("function")
 		free := t.Get("type").Str == "custom"
@@ -134,13 +145,10 @@ func newTool(def gjson.Result, free bool) intercept.Tool {
 	return tool
 }
 
-// Codec implements [intercept.Request].
-func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r, limits) }
-
 // Made implements [intercept.Request].
-func (r *request) Made() string {
+func (r *Request) Made() string {
 	var calls []intercept.SeenCall
-	r.messages().ForEach(func(_, m gjson.Result) bool {
+	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
 			name := c.Get("function.name").Str + c.Get("custom.name").Str
 			calls = append(calls, intercept.SeenCall{ID: c.Get("id").Str, Name: name})
@@ -152,7 +160,7 @@ func (r *request) Made() string {
 }
 
 // Forced implements [intercept.Request].
-func (r *request) Forced() bool {
+func (r *Request) Forced() bool {
 	tools := len(gjson.ParseBytes(r.Field("tools")).Array()) + len(gjson.ParseBytes(r.Field("functions")).Array())
 	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), tools) || intercept.ForcedBy(gjson.ParseBytes(r.Field("function_call")), tools)
 }

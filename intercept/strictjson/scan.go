@@ -1,4 +1,4 @@
-package intercept
+package strictjson
 
 // MayHoldCall reports whether a payload that is strict JSON could hold a call in
 // any form: whether a name that speaks of calls, or of the input that every call

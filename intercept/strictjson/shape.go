@@ -1,4 +1,4 @@
-package intercept
+package strictjson
 
 import "bytes"
 
@@ -75,7 +75,7 @@ func plainNumber(b []byte) int {
 	for n < len(b) && n < maxDigits && b[n] >= '0' && b[n] <= '9' {
 		n++
 	}
-	if n == 0 || b[0] == '0' && n > 1 {
+	if n == 0 || (b[0] == '0' && n > 1) {
 		return -1
 	}
 	return n
@@ -96,7 +96,7 @@ func escape(b []byte) int {
 	}
 	first, ok := hex4(b[1:])
 	switch {
-	case !ok || first >= 0xdc00 && first <= 0xdfff:
+	case !ok || (first >= 0xdc00 && first <= 0xdfff):
 		return 0
 	case first < 0xd800 || first > 0xdbff:
 		return 5

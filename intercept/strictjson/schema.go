@@ -1,4 +1,4 @@
-package intercept
+package strictjson
 
 import (
 	"math"
@@ -47,7 +47,7 @@ func (s *Schema) Fits(v gjson.Result) bool {
 	case s.Types&t == 0:
 		return false
 	case t == String:
-		return (s.Values == nil || slices.Contains(s.Values, v.Str)) && !hasHalf(v)
+		return (s.Values == nil || slices.Contains(s.Values, v.Str)) && !HasHalf(v)
 	case t == Number:
 		return !math.IsInf(v.Num, 0) // JavaScript reads a number beyond a double as no number
 	case t != Array && t != Object:

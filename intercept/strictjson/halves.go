@@ -1,4 +1,4 @@
-package intercept
+package strictjson
 
 import (
 	"strconv"
@@ -28,9 +28,9 @@ var cutFields = fieldTree{
 	}},
 }
 
-// cutText reports whether a payload is strict JSON but for halves of surrogate pairs,
+// CutText reports whether a payload is strict JSON but for halves of surrogate pairs,
 // which are in fields that servers cut, or in an event that can hold no call.
-func cutText(payload []byte) bool {
+func CutText(payload []byte) bool {
 	text := string(payload)
 	whole, halves := replaceHalves(text, func(rune) string { return `\ufffd` })
 	if !halves || Strict([]byte(whole)) != nil {
@@ -46,28 +46,28 @@ func (t fieldTree) haveHalves(v gjson.Result) bool {
 	v.ForEach(func(k, item gjson.Result) bool {
 		fields, known := t[k.Str]
 		switch {
-		case !ok || hasHalf(k):
+		case !ok || HasHalf(k):
 			ok = false
 		case item.Type == gjson.String:
-			ok = known || !hasHalf(item)
+			ok = known || !HasHalf(item)
 		case item.IsObject() && known:
 			ok = fields.haveHalves(item)
 		case item.IsArray() && known:
 			item.ForEach(func(_, element gjson.Result) bool {
-				ok = !hasHalf(element) || fields.haveHalves(element)
+				ok = !HasHalf(element) || fields.haveHalves(element)
 				return ok
 			})
 		default:
-			ok = !hasHalf(item)
+			ok = !HasHalf(item)
 		}
 		return ok
 	})
 	return ok
 }
 
-// hasHalf reports whether there is half of a surrogate pair in a value, which is strict
+// HasHalf reports whether there is half of a surrogate pair in a value, which is strict
 // JSON but for such halves.
-func hasHalf(v gjson.Result) bool {
+func HasHalf(v gjson.Result) bool {
 	if !strings.Contains(v.Raw, `\u`) {
 		return false
 	}
@@ -79,7 +79,7 @@ func hasHalf(v gjson.Result) bool {
 // becomes the three bytes that UTF-8 would have for it if it were a character, which
 // [Fragments] joins with the other half.
 func Fragment(v gjson.Result) string {
-	if !hasHalf(v) {
+	if !HasHalf(v) {
 		return v.Str
 	}
 	raw, _ := replaceHalves(v.Raw, func(unit rune) string {

@@ -1,4 +1,4 @@
-package intercept
+package strictjson
 
 import (
 	"bytes"
@@ -103,7 +103,7 @@ func (q *quick) number(i int) int {
 		i++
 	}
 	start := i
-	if i = q.digits(i); i == start || q.b[start] == '0' && i > start+1 {
+	if i = q.digits(i); i == start || (q.b[start] == '0' && i > start+1) {
 		return undecided
 	}
 	if q.at(i) == '.' {
@@ -152,7 +152,7 @@ func (q *quick) text(i int) int {
 func (q *quick) look(text []byte, escaped bool) {
 	for m, mark := range q.marks {
 		if len(text) >= len(mark) && len(text) <= 6*len(mark) &&
-			(string(text) == mark || escaped && bytes.Contains(text, []byte(`\u00`))) {
+			(string(text) == mark || (escaped && bytes.Contains(text, []byte(`\u00`)))) {
 			q.found |= 1 << m
 		}
 	}

@@ -1,4 +1,12 @@
-package intercept
+// Package strictjson reads and edits JSON of servers and models that may be hostile:
+// what it accepts every parser reads alike, and what could be a call in disguise is
+// found.
+//
+// Read strict.go and quick.go (what is strict JSON), fields.go and patch.go (fields are
+// found and changed without touching another byte), shape.go and schema.go (forms of
+// objects), halves.go and text.go (texts in pieces), suspicion.go, names.go and scan.go
+// (what could be a call).
+package strictjson
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package intercept
+package strictjson
 
 import (
 	"bytes"
@@ -19,11 +19,11 @@ type Fields struct {
 
 // ReadFields reads a body strictly, once, and finds the fields with the given names.
 // The error says what is wrong and where, and quotes nothing.
-func ReadFields(body []byte, names ...string) (Fields, error) { return readFields(body, names, nil) }
+func ReadFields(body []byte, names ...string) (Fields, error) { return ScanFields(body, names, nil) }
 
-// readFields also finds out which of some marks may stand as a string anywhere below
+// ScanFields also finds out which of some marks may stand as a string anywhere below
 // the top level.
-func readFields(body []byte, names, marks []string) (Fields, error) {
+func ScanFields(body []byte, names, marks []string) (Fields, error) {
 	f := Fields{body: body, names: names, at: make([]Span, len(names))}
 	q := quick{b: body, marks: marks}
 	if q.at(q.space(0)) == '{' && q.whole(f.note) {
@@ -86,6 +86,10 @@ func (f *Fields) Raw(name string) []byte {
 	}
 	return f.body[at.Start:at.End:at.End]
 }
+
+// MayHave reports whether the i-th of the marks that were looked for may be anywhere
+// below the top level, as a name or as a value.
+func (f *Fields) MayHave(i int) bool { return f.found&(1<<i) != 0 }
 
 // At is where the value of a field stands in the body.
 func (f *Fields) At(name string) (at Span, ok bool) {

@@ -1,87 +1,70 @@
-package chat
+package history
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 )
 
-// record is what heldcall remembers of an answer whose agent saw less, or other,
+// Record is what heldcall remembers of an answer whose agent saw less, or other,
 // than the model said. Messages are kept as the text they were sent as, so that
 // each splice is the same bytes.
-type record struct {
+type Record struct {
 	intercept.Seen
 	// Turns are the messages of whole turns that the agent did not see; they
 	// stand before the assistant message that it did see.
 	Turns []string `json:"turns,omitempty"`
 	// Speech is what was spoken in Turns, Spoken all that the agent heard.
-	Speech []spokenTurn `json:"speech,omitempty"`
+	Speech []SpokenTurn `json:"speech,omitempty"`
 	Spoken string       `json:"spoken,omitempty"`
 	// LastText is what of Text belongs to the message that the agent saw.
 	LastText string `json:"last_text"`
-	Last     last   `json:"last,omitzero"`
+	Last     Last   `json:"last,omitzero"`
 	// LastCalls are all calls of that message, where some were denied.
-	LastCalls []lastCall `json:"last_calls,omitempty"`
+	LastCalls []LastCall `json:"last_calls,omitempty"`
 }
 
-// last is what besides text the last turn of an answer said. The message that the
+// Last is what besides text the last turn of an answer said. The message that the
 // agent saw has that of all turns.
-type last struct {
+type Last struct {
 	Content string   `json:"content,omitempty"` // where it came as an array
 	Audio   string   `json:"audio,omitempty"`   // raw id
 	Spoken  string   `json:"spoken,omitempty"`
-	Extras  []field  `json:"extras,omitempty"`
+	Extras  []Field  `json:"extras,omitempty"`
 	Gone    []string `json:"gone,omitempty"` // extras of earlier turns only
 }
 
-// field is a field of a message with its value as JSON.
-type field struct {
+// Field is a field of a message with its value as JSON.
+type Field struct {
 	Name string `json:"name"`
 	Raw  string `json:"raw"`
 }
 
-// lastOf describes what the last turn said, after others that had extras with the
-// given names.
-func lastOf(u *utterance, before []string) (l last) {
-	if content := u.contentValue(); content[0] == '[' {
-		l.Content = content
-	}
-	l.Audio, l.Spoken = u.voice.id, u.voice.text()
-	for _, name := range u.order {
-		l.Extras = append(l.Extras, field{name, u.extras[name].value()})
-	}
-	for _, name := range before {
-		if _, again := u.extras[name]; !again && !slices.Contains(l.Gone, name) {
-			l.Gone = append(l.Gone, name)
-		}
-	}
-	return l
-}
-
-// lastCall is a call of the last message: one that the agent saw (by its place
+// LastCall is a call of the last message: one that the agent saw (by its place
 // in Calls), or a denied one with the messages that stand for it.
-type lastCall struct {
+type LastCall struct {
 	Seen   int    `json:"seen"` // -1: denied
 	Entry  string `json:"entry,omitempty"`
 	Denial string `json:"denial,omitempty"`
 }
 
-func (rec *record) encode() ([]byte, error) { return json.Marshal(rec) }
+// Encode renders the record as it is stored.
+func (rec *Record) Encode() ([]byte, error) { return json.Marshal(rec) }
 
 // fingerprint identifies a message of a history.
 func fingerprint(m gjson.Result) string {
-	return intercept.Fingerprint(m.Get("role").Str, m.Get("tool_call_id").Str, intercept.ContentText(m.Get("content")))
+	return intercept.Fingerprint(m.Get("role").Str, m.Get("tool_call_id").Str, strictjson.ContentText(m.Get("content")))
 }
 
-// ending is the fingerprint of the message that the agent's request ends with.
-func (r *request) ending() string {
+// Ending is the fingerprint of the message that the agent's request ends with.
+func (r *Request) Ending() string {
 	if r.before == "" {
 		var last gjson.Result
-		r.messages().ForEach(func(_, m gjson.Result) bool {
+		r.Messages().ForEach(func(_, m gjson.Result) bool {
 			last = m
 			return true
 		})
@@ -92,20 +75,20 @@ func (r *request) ending() string {
 
 // Splice implements [intercept.Request]. Only the messages that change are
 // written anew; all other bytes of the body stay where they are.
-func (r *request) Splice(records [][]byte) int {
-	messages := r.messages().Array()
-	s := splicer{records: intercept.Records[record](records), notes: make(map[string]string)}
-	s.found = match(intercept.Opening(r.opening()), messages, s.records)
+func (r *Request) Splice(records [][]byte) int {
+	messages := r.Messages().Array()
+	s := splicer{records: intercept.Records[Record](records), notes: make(map[string]string)}
+	s.found = match(intercept.Opening(r.Opening()), messages, s.records)
 	if len(s.found) == 0 {
 		return 0
 	}
 	history := intercept.Rewrite(r.Field("messages"), messages, s.take)
 	at, _ := r.At("messages")
-	spliced, err := parseRequest(r.With(intercept.Replace(r.Envelope().Body, at, history)))
+	spliced, err := ParseRequest(r.With(strictjson.Replace(r.Envelope().Body, at, history)))
 	if err != nil {
 		return 0
 	}
-	spliced.before = r.ending()
+	spliced.before = r.Ending()
 	*r = *spliced
 	for _, f := range s.found {
 		r.Place(&s.records[f.Record].Seen, f.Sure)
@@ -114,7 +97,7 @@ func (r *request) Splice(records [][]byte) int {
 }
 
 // match finds the assistant message of each record, by its place in messages.
-func match(opening string, messages []gjson.Result, records []*record) map[int]intercept.Found {
+func match(opening string, messages []gjson.Result, records []*Record) map[int]intercept.Found {
 	return intercept.MatchMessages(opening, messages, records, func(at int) intercept.Echo {
 		e := echo(messages, at)
 		for _, rec := range records {
@@ -129,7 +112,7 @@ func match(opening string, messages []gjson.Result, records []*record) map[int]i
 // echo is the i-th message, which is the assistant's, as the agent shows it.
 func echo(messages []gjson.Result, i int) intercept.Echo {
 	m := messages[i]
-	e := intercept.Echo{Text: intercept.ContentText(m.Get("content"))}
+	e := intercept.Echo{Text: strictjson.ContentText(m.Get("content"))}
 	if i > 0 {
 		e.Before = fingerprint(messages[i-1])
 	}
@@ -148,7 +131,7 @@ func echo(messages []gjson.Result, i int) intercept.Echo {
 
 // splicer rewrites a history message by message.
 type splicer struct {
-	records []*record
+	records []*Record
 	found   map[int]intercept.Found // by the place of the assistant message
 	notes   map[string]string       // what goes before the result of an edited call
 }
@@ -170,7 +153,7 @@ func (s *splicer) take(i int, m gjson.Result) []string {
 
 // assistant returns what the model really said in place of what the agent saw. Text
 // and calls that the agent has changed stay as they are.
-func (s *splicer) assistant(rec *record, f intercept.Found, m gjson.Result) []string {
+func (s *splicer) assistant(rec *Record, f intercept.Found, m gjson.Result) []string {
 	messages := append([]string(nil), rec.Turns...)
 	raw := m.Raw
 	if len(messages) > 0 {
@@ -218,8 +201,8 @@ func (s *splicer) assistant(rec *record, f intercept.Found, m gjson.Result) []st
 // restore makes of the message that the agent shows the one that the last turn
 // said: what earlier turns said is in messages of their own. The content stays where
 // the agent has changed the text.
-func (rec *record) restore(m gjson.Result, text bool) string {
-	p := intercept.Patch{JSON: m.Raw}
+func (rec *Record) restore(m gjson.Result, text bool) string {
+	p := strictjson.Patch{JSON: m.Raw}
 	content, refers := m.Get("content"), m.Get("audio.id").Exists()
 	switch {
 	case !text:
@@ -228,13 +211,13 @@ func (rec *record) restore(m gjson.Result, text bool) string {
 	case rec.LastText != rec.Text && rec.LastText == "":
 		p.Set("content", "null")
 	case rec.LastText != rec.Text:
-		p.Set("content", intercept.Quote(rec.LastText))
+		p.Set("content", strictjson.Quote(rec.LastText))
 	case !refers && rec.Last.Spoken != "" && rec.spokenBy(content):
-		p.Set("content", intercept.Quote(rec.Last.Spoken))
+		p.Set("content", strictjson.Quote(rec.Last.Spoken))
 	}
 	switch {
 	case refers && rec.Last.Audio != "":
-		p.Set("audio", reference(rec.Last.Audio))
+		p.Set("audio", Reference(rec.Last.Audio))
 	case refers:
 		p.Delete("audio")
 	}
@@ -255,9 +238,9 @@ func (rec *record) restore(m gjson.Result, text bool) string {
 }
 
 // spokenBy reports whether a content is what the agent heard, in words.
-func (rec *record) spokenBy(content gjson.Result) bool {
+func (rec *Record) spokenBy(content gjson.Result) bool {
 	spoken := strings.TrimSpace(rec.Spoken)
-	return spoken != "" && strings.TrimSpace(intercept.ContentText(content)) == spoken
+	return spoken != "" && strings.TrimSpace(strictjson.ContentText(content)) == spoken
 }
 
 // annotate puts the note of an edit before the result of the call.
@@ -267,7 +250,7 @@ func (s *splicer) annotate(m gjson.Result, key string) string {
 		return m.Raw
 	}
 	delete(s.notes, key)
-	if next, err := sjson.SetRaw(m.Raw, "content", intercept.Annotated(m.Get("content"), note)); err == nil {
+	if next, err := sjson.SetRaw(m.Raw, "content", strictjson.Annotated(m.Get("content"), note)); err == nil {
 		return next
 	}
 	return m.Raw

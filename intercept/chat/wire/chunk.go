@@ -1,0 +1,296 @@
+// Package wire decodes the payloads of the Chat Completions API strictly. What it has no
+// meaning for and what could be a call in disguise is refused.
+//
+// Read chunk.go (one chunk, or a whole answer), fragment.go (a call, or a part of one)
+// and schema.go (the forms that all clients read alike).
+package wire
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
+)
+
+// MaxChoices is how many choices an answer has at most.
+const MaxChoices = 128
+
+// ChoiceDelta is what a chunk says of one choice.
+type ChoiceDelta struct {
+	Raw      string
+	Index    int
+	Finish   string
+	Texts    []Text // strings and other values that pass and belong to the message
+	Role     bool
+	Foreign  bool   // its role is not that of the assistant
+	Audio    string // raw id of a sound
+	Calls    []Fragment
+	Carries  bool // it has something besides calls and finish that the agent reads
+	Contents bool // it has text for the user, or sound
+	Repeated bool // it has a message, in a stream beside the delta
+	Logprobs gjson.Result
+}
+
+// Text is one value of a delta that belongs to the assistant's message.
+type Text struct {
+	Field string
+	Value gjson.Result
+	Place Place
+}
+
+// Chunk is one payload of a stream, or a whole answer, read.
+type Chunk struct {
+	Raw     string
+	Head    Head
+	Choices []ChoiceDelta
+	Usage   string // raw, "" when absent or null
+	Failed  bool   // it reports an error
+}
+
+// Head is what all chunks of an answer have in common.
+type Head struct{ ID, object, Created, Model, Fingerprint string } // raw JSON values
+
+// HasCalls reports whether the chunk has anything of a call.
+func (c *Chunk) HasCalls() bool { return c.Fragments() > 0 }
+
+// Fragments returns the number of calls and parts of calls in the chunk.
+func (c *Chunk) Fragments() (n int) {
+	for i := range c.Choices {
+		n += len(c.Choices[i].Calls)
+	}
+	return n
+}
+
+// Foreign reports whether a role is not that of the assistant.
+func (c *Chunk) Foreign() bool {
+	return slices.ContainsFunc(c.Choices, func(d ChoiceDelta) bool { return d.Foreign })
+}
+
+// Announces reports whether a finish reason says that there are calls.
+func (c *Chunk) Announces() bool {
+	for i := range c.Choices {
+		if f := c.Choices[i].Finish; f == "tool_calls" || f == "function_call" {
+			return true
+		}
+	}
+	return false
+}
+
+// Decode reads a payload of a stream that is strict JSON. It refuses what it has
+// no meaning for and what could be a call.
+func Decode(payload string) (*Chunk, error) {
+	c, err := read(payload)
+	if err == nil && c.repeats() {
+		return nil, intercept.NotUnderstood("two choices of an event have the same index")
+	}
+	return c, err
+}
+
+// DecodeWhole reads a whole answer as [decode] does an event. Where choices
+// repeat an index they count by their place, as clients read them.
+func DecodeWhole(payload string) (*Chunk, error) {
+	c, err := read(payload)
+	if err == nil && c.repeats() {
+		for i := range c.Choices {
+			c.Choices[i].Index = i
+		}
+	}
+	return c, err
+}
+
+func (c *Chunk) repeats() bool {
+	for i := range c.Choices {
+		for j := range i {
+			if c.Choices[i].Index == c.Choices[j].Index {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func read(payload string) (*Chunk, error) {
+	c := &Chunk{Raw: payload}
+	root := gjson.Parse(payload)
+	if !root.IsObject() {
+		if reason := strictjson.Suspect("", root); reason != "" {
+			return nil, intercept.NotUnderstood("%s", reason)
+		}
+		return c, nil
+	}
+	d := decoder{chunk: c}
+	root.ForEach(func(k, v gjson.Result) bool { return d.top(k.Str, v) })
+	if strictjson.NamedInput(root) || d.looksLikeACall(root) {
+		d.Refuse("an event looks like a call of another API")
+	}
+	if err := d.Err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+type decoder struct {
+	intercept.Reading
+	chunk *Chunk
+}
+
+func (d *decoder) top(key string, v gjson.Result) bool {
+	switch key {
+	case "choices":
+		return d.choices(v)
+	case "id":
+		d.chunk.Head.ID = v.Raw
+	case "object":
+		d.chunk.Head.object = v.Raw
+	case "created":
+		d.chunk.Head.Created = v.Raw
+	case "model":
+		d.chunk.Head.Model = v.Raw
+	case "system_fingerprint":
+		d.chunk.Head.Fingerprint = v.Raw
+	case "usage":
+		if v.IsObject() {
+			d.chunk.Usage = v.Raw
+		}
+	case "error":
+		d.chunk.Failed = v.Type != gjson.Null
+	default:
+		return d.Unknown(key, v, "choices", "error")
+	}
+	return d.Unknown("", v)
+}
+
+// looksLikeACall catches payloads without choices that are events of another
+// API, which a client that speaks several may read.
+func (d *decoder) looksLikeACall(root gjson.Result) bool {
+	if len(d.chunk.Choices) > 0 || d.chunk.Failed {
+		return false
+	}
+	t := strings.ToLower(root.Get("type").String())
+	return strings.Contains(t, "call") || strings.Contains(t, "tool")
+}
+
+func (d *decoder) choices(v gjson.Result) bool {
+	if v.Type == gjson.Null {
+		return true
+	}
+	if !v.IsArray() {
+		return d.Refuse("choices is not an array")
+	}
+	position := 0
+	v.ForEach(func(_, c gjson.Result) bool {
+		if position == MaxChoices {
+			return d.Refuse("it has too many choices")
+		}
+		if !c.IsObject() || strictjson.NamedInput(c) {
+			return d.Refuse("a choice is not an object, or is a call itself")
+		}
+		d.chunk.Choices = append(d.chunk.Choices, ChoiceDelta{Raw: c.Raw, Index: position})
+		position++
+		return d.choice(&d.chunk.Choices[len(d.chunk.Choices)-1], c)
+	})
+	return d.OK()
+}
+
+func (d *decoder) choice(c *ChoiceDelta, v gjson.Result) bool {
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch key := k.Str; key {
+		case "index":
+			if v.Type != gjson.Null {
+				return d.Number(&c.Index, v, "the index of a choice")
+			}
+		case "finish_reason":
+			return d.Text(&c.Finish, v, "a finish reason")
+		case "delta":
+			return d.message(c, InDelta, v)
+		case "message":
+			c.Repeated = v.IsObject()
+			return d.message(c, InMessage, v)
+		case "logprobs":
+			c.Logprobs = v
+			return d.Unknown(key, v)
+		default:
+			return d.Unknown(key, v, "index", "finish_reason", "delta", "message")
+		}
+		return true
+	})
+	return d.OK()
+}
+
+func (d *decoder) message(c *ChoiceDelta, at Place, v gjson.Result) bool {
+	if v.Type == gjson.Null {
+		return true
+	}
+	if !v.IsObject() || strictjson.NamedInput(v) {
+		return d.Refuse("a message is not an object, or is a call itself")
+	}
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch key := k.Str; key {
+		case "role":
+			c.Role = c.Role || v.Type == gjson.String
+			c.Foreign = c.Foreign || (at == InDelta && v.Type != gjson.Null && v.Str != "assistant")
+			return d.Unknown("", v)
+		case "tool_calls":
+			return d.toolCalls(c, at, v)
+		case "function_call":
+			return d.functionCall(c, at, v)
+		default:
+			if !d.Unknown(key, v, "role", "content", "tool_calls", "function_call") {
+				return false
+			}
+			d.text(c, at, key, v)
+		}
+		return true
+	})
+	return d.OK()
+}
+
+// text takes a field of a message that is no call.
+func (d *decoder) text(c *ChoiceDelta, at Place, key string, v gjson.Result) {
+	if v.Type == gjson.Null || (v.Type == gjson.String && v.Str == "") {
+		return
+	}
+	c.Carries = true
+	switch key {
+	case "content", "refusal":
+		c.Contents = true
+	case "audio":
+		c.Contents = true
+		if id := v.Get("id"); id.Type == gjson.String && id.Str != "" {
+			c.Audio = id.Raw
+		}
+	}
+	c.Texts = append(c.Texts, Text{key, v, at})
+}
+
+// markerSize is how many bytes more than a text its tokens may have: some servers
+// strip blanks, and mark the beginning of a word.
+const markerSize = 8
+
+// Unspoken reports whether the log probabilities of an event have more tokens than its
+// text.
+func (d *ChoiceDelta) Unspoken() bool {
+	if !d.Logprobs.IsObject() {
+		return false
+	}
+	tokens := 0
+	for _, list := range []string{"content", "refusal"} {
+		d.Logprobs.Get(list).ForEach(func(_, token gjson.Result) bool {
+			if bytes := token.Get("bytes"); bytes.IsArray() {
+				tokens += int(token.Get("bytes.#").Int())
+			} else {
+				tokens += len(token.Get("token").String())
+			}
+			return true
+		})
+	}
+	words := 0
+	for _, t := range d.Texts {
+		if t.Value.Type == gjson.String {
+			words += len(t.Value.Str)
+		}
+	}
+	return tokens > 0 && (words == 0 || tokens > words+markerSize)
+}

@@ -1,0 +1,196 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
+)
+
+// schema and fields abbreviate the tables below.
+type (
+	schema = strictjson.Schema
+	fields = map[string]*strictjson.Schema
+)
+
+var (
+	aText       = &schema{Types: strictjson.String}
+	aTextOrNull = &schema{Types: strictjson.String | strictjson.Null}
+	aNumber     = &schema{Types: strictjson.Number}
+	aCount      = &schema{Types: strictjson.Number | strictjson.Null}
+	aNull       = &schema{Types: strictjson.Null}
+	anyObject   = &schema{Types: strictjson.Object | strictjson.Null, Open: true}
+	anyArray    = &schema{Types: strictjson.Array | strictjson.Null, Open: true}
+	anyScalar   = &schema{Types: strictjson.Null | strictjson.Number | strictjson.String}
+	noItems     = &schema{Types: strictjson.Array | strictjson.Null}
+	signed      = &schema{Types: strictjson.Object | strictjson.Null, Fields: fields{"google": {Types: strictjson.Object | strictjson.Null, Fields: fields{
+		"thought_signature": aTextOrNull, "thought": {Types: strictjson.Bool | strictjson.Null},
+	}}}}
+)
+
+// CallExtras are the fields that providers put beside the fields of a call and want
+// back with it, in the entry and in the object that has the name.
+var CallExtras = fields{
+	"extra_content": signed, "provider_specific_fields": anyObject,
+	"description":       aNull,
+	"thought_signature": aTextOrNull, "signature": aTextOrNull,
+}
+
+// with returns the fields of both.
+func with(own, more fields) fields {
+	all := make(fields, len(own)+len(more))
+	for _, list := range []fields{own, more} {
+		for name, s := range list {
+			all[name] = s
+		}
+	}
+	return all
+}
+
+// callSchema is the schema of a call, or of a part of one, in an answer.
+type callSchema struct{ Opening, More, Whole *schema }
+
+// CallSchemas are the schemas by kind of call.
+var CallSchemas = [...]callSchema{
+	KindFunction: entrySchemas("function", "arguments"),
+	KindCustom:   entrySchemas("custom", "input"),
+	KindLegacy: {
+		Opening: &schema{Types: strictjson.Object, Fields: fields{"name": aText, "arguments": aTextOrNull}, Required: []string{"name"}},
+		More:    &schema{Types: strictjson.Object, Fields: fields{"name": aTextOrNull, "arguments": aTextOrNull}},
+		Whole:   &schema{Types: strictjson.Object, Fields: fields{"name": aText, "arguments": aText}, Required: []string{"name", "arguments"}},
+	},
+}
+
+func entrySchemas(body, input string) callSchema {
+	tag := &schema{Types: strictjson.String, Values: []string{body}}
+	opening := &schema{Types: strictjson.Object, Fields: with(fields{"name": aText, input: aTextOrNull}, CallExtras), Required: []string{"name"}}
+	more := &schema{Types: strictjson.Object, Fields: with(fields{"name": aTextOrNull, input: aTextOrNull}, CallExtras)}
+	whole := &schema{Types: strictjson.Object, Fields: with(fields{"name": aText, input: aText}, CallExtras), Required: []string{"name", input}}
+	return callSchema{
+		Opening: &schema{Types: strictjson.Object, Fields: with(fields{"index": aNumber, "id": aText, "type": tag, body: opening}, CallExtras), Required: []string{"index", body}},
+		More:    &schema{Types: strictjson.Object, Fields: with(fields{"index": aNumber, "id": aTextOrNull, "type": {Types: strictjson.String | strictjson.Null, Values: tag.Values}, body: more}, CallExtras), Required: []string{"index", body}},
+		Whole:   &schema{Types: strictjson.Object, Fields: with(fields{"index": aNumber, "id": aText, "type": tag, body: whole}, CallExtras), Required: []string{body}},
+	}
+}
+
+// saidFields are the fields of a delta that say something besides calls, with the types
+// that clients read.
+var saidFields = fields{
+	"content": aTextOrNull, "refusal": aTextOrNull,
+	"reasoning": aTextOrNull, "reasoning_content": aTextOrNull, "reasoning_text": aTextOrNull, "reasoning_opaque": aTextOrNull,
+	"reasoning_details": anyArray, "thinking_blocks": anyArray,
+	"thought_signature": aTextOrNull, "signature": aTextOrNull, "encrypted_content": aTextOrNull,
+	"extra_content": signed, "provider_specific_fields": anyObject,
+}
+
+// KeptFields are the fields that heldcall keeps of an event when it takes a call out
+// of it. They are more than [saidFields]: what some clients do not read costs them no call.
+var KeptFields = with(saidFields, fields{
+	"content":     {Types: strictjson.String | strictjson.Array, Open: true},
+	"audio":       {Types: strictjson.Object, Open: true},
+	"annotations": {Types: strictjson.Array, Open: true},
+	"images":      {Types: strictjson.Array, Open: true},
+})
+
+// EventSchema is the schema of an event that carries a part of a call. The entries
+// of tool_calls and function_call have schemas of their own.
+var EventSchema = &schema{
+	Types: strictjson.Object, Required: []string{"choices"},
+	Fields: fields{
+		"id": aText, "object": {Types: strictjson.String, Values: []string{ChunkObject}}, "created": aNumber, "model": aText,
+		"system_fingerprint": aTextOrNull, "service_tier": aTextOrNull, "provider": aTextOrNull,
+		"obfuscation": aTextOrNull, "p": aTextOrNull,
+		"usage": usageSchema, "x_groq": anyObject, "timings": anyObject, "nvext": anyObject, "perf_metrics": anyObject,
+		"prompt_filter_results": anyArray, "citations": anyArray, "search_results": anyArray, "prompt_token_ids": anyArray,
+		"choices": {Types: strictjson.Array, Items: &schema{
+			Types: strictjson.Object, Required: []string{"index", "delta"},
+			Fields: fields{
+				"index": aNumber, "finish_reason": aTextOrNull, "native_finish_reason": aTextOrNull, "logprobs": logprobsSchema,
+				"stop_reason": anyScalar, "matched_stop": anyScalar, "token_ids": anyArray,
+				"content_filter_results": anyObject, "content_filter_result": anyObject, "content_filter_offsets": anyObject,
+				"delta": {Types: strictjson.Object, Fields: with(saidFields, fields{
+					"role":       {Types: strictjson.String | strictjson.Null, Values: []string{"assistant"}},
+					"tool_calls": anyArray, "function_call": anyObject,
+					"annotations": noItems, "audio": aNull, "images": noItems,
+				})},
+			},
+		}},
+	},
+}
+
+var logprobsSchema = &schema{Types: strictjson.Object | strictjson.Null, Fields: fields{"content": tokensSchema, "refusal": tokensSchema}}
+
+var tokensSchema = &schema{Types: strictjson.Array | strictjson.Null, Items: &schema{
+	Types: strictjson.Object, Required: []string{"token", "logprob", "top_logprobs"},
+	Fields: fields{
+		"token": aText, "logprob": aNumber, "bytes": anyArray,
+		"top_logprobs": {Types: strictjson.Array, Items: &schema{
+			Types: strictjson.Object, Fields: fields{"token": aText, "logprob": aNumber, "bytes": anyArray}, Required: []string{"token", "logprob"},
+		}},
+	},
+}}
+
+var usageSchema = &schema{Types: strictjson.Object | strictjson.Null, Fields: fields{
+	"prompt_tokens": aCount, "completion_tokens": aCount, "total_tokens": aCount, "reasoning_tokens": aCount, "cached_tokens": aCount,
+	"num_cached_tokens": aCount, "num_sources_used": aCount, "prompt_cache_hit_tokens": aCount, "prompt_cache_miss_tokens": aCount,
+	"queue_time": aCount, "prompt_time": aCount, "completion_time": aCount, "total_time": aCount,
+	"service_tier": aTextOrNull, "cost": aCount, "is_byok": {Types: strictjson.Bool},
+	"prompt_tokens_details": tokenDetails, "completion_tokens_details": tokenDetails,
+}}
+
+var tokenDetails = &schema{Types: strictjson.Object | strictjson.Null, Fields: fields{
+	"cached_tokens": aCount, "cache_write_tokens": aCount, "audio_tokens": aCount, "text_tokens": aCount, "image_tokens": aCount, "video_tokens": aCount,
+	"reasoning_tokens": aCount, "accepted_prediction_tokens": aCount, "rejected_prediction_tokens": aCount,
+}}
+
+// Like reports whether the head of an event is that of the answer. Providers change
+// the model and the time within an answer, and no client compares them.
+func (h Head) Like(first Head) bool {
+	return h.ID == first.ID && h.object == first.object && (h.Created == "") == (first.Created == "") && (h.Model == "") == (first.Model == "") &&
+		(h.Created == "" || digits(h.Created))
+}
+
+// digits reports whether a raw value is a whole number without a sign, of a size
+// that every client reads.
+func digits(raw string) bool {
+	for i := range len(raw) {
+		if raw[i] < '0' || raw[i] > '9' {
+			return false
+		}
+	}
+	return raw != "" && len(raw) <= 15
+}
+
+// UniformWhole reports whether all clients read a call of a whole answer alike,
+// which is the i-th of its message.
+func (f *Fragment) UniformWhole(i int) bool {
+	return f.Place == InMessage && f.Name != "" && (!f.HasIndex || f.Index == i) &&
+		CallSchemas[f.Kind].Whole.Fits(gjson.Parse(f.Raw))
+}
+
+// ChunkObject is the object field of a chunk.
+const ChunkObject = "chat.completion.chunk"
+
+// Chunk renders a synthetic chunk with the head of the real ones.
+func (h *Head) Chunk(choices string) string {
+	var b strings.Builder
+	for _, f := range []struct{ name, raw string }{{"id", h.ID}, {"object", `"` + ChunkObject + `"`}, {"created", h.Created}, {"model", h.Model}, {"system_fingerprint", h.Fingerprint}} {
+		if f.raw != "" {
+			b.WriteString("{,"[min(b.Len(), 1):][:1] + `"` + f.name + `":` + f.raw)
+		}
+	}
+	return b.String() + `,"choices":` + choices + "}"
+}
+
+// Readable is the head without the values that some clients do not read.
+func (h Head) Readable() Head {
+	for _, raw := range []*string{&h.ID, &h.Model, &h.Fingerprint} {
+		if gjson.Parse(*raw).Type != gjson.String {
+			*raw = ""
+		}
+	}
+	if !digits(h.Created) {
+		h.Created = ""
+	}
+	return h
+}
