@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/access"
@@ -53,13 +51,9 @@ func (h delegationHandlers) add(w http.ResponseWriter, r *http.Request) error {
 	if h.reviewers == nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "there are no reviewers to delegate to; configure console.reviewers")
 	}
-	body, err := readBody(w, r)
+	given, err := readJSON[delegationPayload](w, r, "delegation", "")
 	if err != nil {
 		return err
-	}
-	var given delegationPayload
-	if err := json.Unmarshal(body, &given, json.RejectUnknownMembers(true)); err != nil {
-		return &approvals.InvalidError{Field: "delegation", Reason: err.Error()}
 	}
 	d := approvals.Delegation{From: cmp.Or(given.From, who.Name), To: given.To, Until: given.Until, Note: given.Note, CreatedBy: who.Name, CreatorUser: who.User}
 	if err := mayChange(who, &d); err != nil {

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
@@ -78,13 +76,9 @@ func (h grantHandlers) listTemplates(w http.ResponseWriter, r *http.Request) err
 
 // readGrant reads the body of a grant.
 func readGrant(w http.ResponseWriter, r *http.Request) (approvals.Grant, error) {
-	body, err := readBody(w, r)
+	p, err := readJSON[approvals.GrantPayload](w, r, "grant", "")
 	if err != nil {
 		return approvals.Grant{}, err
-	}
-	var p approvals.GrantPayload
-	if err := json.Unmarshal(body, &p, json.RejectUnknownMembers(true)); err != nil {
-		return approvals.Grant{}, &approvals.InvalidError{Field: "grant", Reason: err.Error()}
 	}
 	who := access.ReviewerOf(r)
 	return p.By(who.Name, who.User, channelREST), nil

@@ -7,9 +7,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/access"
 )
@@ -67,13 +64,9 @@ type subscriptionPayload struct {
 
 // subscribe adds a browser, and answers the subscription.
 func (h pushHandlers) subscribe(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBody(w, r)
+	given, err := readJSON[subscriptionPayload](w, r, "subscription", "")
 	if err != nil {
 		return err
-	}
-	var given subscriptionPayload
-	if err := json.Unmarshal(body, &given, json.RejectUnknownMembers(true)); err != nil {
-		return &approvals.InvalidError{Field: "subscription", Reason: err.Error()}
 	}
 	who := access.ReviewerOf(r)
 	var signed *reviewers.SignedIn

@@ -1,11 +1,15 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 
+	"github.com/go-json-experiment/json"
+
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
@@ -24,6 +28,19 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, problem.New(http.StatusBadRequest, problem.CodeBadRequest, "the body could not be read to its end")
 	}
 	return body, nil
+}
+
+// readJSON reads a body as strict JSON of T. field names it in errors, and reason is
+// the reason of one that cannot be read; "" is that of the decoder.
+func readJSON[T any](w http.ResponseWriter, r *http.Request, field, reason string) (value T, err error) {
+	body, err := readBody(w, r)
+	if err != nil {
+		return value, err
+	}
+	if err := json.Unmarshal(body, &value, json.RejectUnknownMembers(true)); err != nil {
+		return value, &approvals.InvalidError{Field: field, Reason: cmp.Or(reason, err.Error())}
+	}
+	return value, nil
 }
 
 // takesNoQuery refuses a request with a query.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/access"
 )
@@ -41,13 +39,9 @@ func (h runHandlers) show(w http.ResponseWriter, r *http.Request) error {
 
 // signal pauses, resumes or aborts the run in the path and answers the run after it.
 func (h runHandlers) signal(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBody(w, r)
+	signal, err := readJSON[approvals.Signal](w, r, "signal", "")
 	if err != nil {
 		return err
-	}
-	var signal approvals.Signal
-	if err := json.Unmarshal(body, &signal, json.RejectUnknownMembers(true)); err != nil {
-		return &approvals.InvalidError{Field: "signal", Reason: err.Error()}
 	}
 	id := r.PathValue("id")
 	if signal.RunID != "" && signal.RunID != id {

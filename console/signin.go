@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/oidc"
@@ -109,13 +106,9 @@ func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err := h.takeAttempt(w, r); err != nil {
 		return err
 	}
-	body, err := readBody(w, r)
+	given, err := readJSON[signInPayload](w, r, "token", `the body is not {"token": "..."}`)
 	if err != nil {
 		return err
-	}
-	var given signInPayload
-	if err := json.Unmarshal(body, &given, json.RejectUnknownMembers(true)); err != nil {
-		return &approvals.InvalidError{Field: "token", Reason: `the body is not {"token": "..."}`}
 	}
 	who, known := h.auth.Reviewers.ByToken(strings.TrimSpace(given.Token))
 	if !known {

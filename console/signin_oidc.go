@@ -4,9 +4,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
-
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/problem"
 )
@@ -45,13 +42,9 @@ func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxReturned)
-	body, err := readBody(w, r)
+	returned, err := readJSON[oidc.Returned](w, r, "code", `the body is not {"code": "...", "state": "...", "secret": "..."}`)
 	if err != nil {
 		return err
-	}
-	var returned oidc.Returned
-	if err := json.Unmarshal(body, &returned, json.RejectUnknownMembers(true)); err != nil {
-		return &approvals.InvalidError{Field: "code", Reason: `the body is not {"code": "...", "state": "...", "secret": "..."}`}
 	}
 	who, err := h.oidc.Finish(r.Context(), returned)
 	if err != nil {
