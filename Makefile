@@ -57,26 +57,26 @@ tidy: ## are go.mod and go.sum as `go mod tidy` would have them
 vuln: ## known vulnerabilities; VULN_DB_REQUIRED=1 fails if their list cannot be fetched
 	.ci/vuln
 
-fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS narrows it; FUZZMOD=internal/clients/gosdk compares with Go SDKs
+fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS narrows it; FUZZMOD=internal/testing/clients/gosdk compares with Go SDKs
 	FUZZTIME=$(FUZZTIME) FUZZJOBS=$(FUZZJOBS) FUZZMOD=$(FUZZMOD) .ci/fuzz $(FUZZPKGS)
 
 conformance: ## recorded answers of many providers through the real proxy; needs ../shared/streams
-	$(GO) test -tags conformance ./internal/conformance -run TestConformance -count=1 -v -timeout $(PATIENCE)
+	$(GO) test -tags conformance ./internal/testing/conformance -run TestConformance -count=1 -v -timeout $(PATIENCE)
 
 clients: ## official SDKs of Go, Node and Python, and the example bots; installs them
-	$(GO) test -C internal/clients/gosdk ./...
-	$(GO) test -tags clients ./internal/clients ./examples -count=1 -v -timeout $(PATIENCE)
+	$(GO) test -C internal/testing/clients/gosdk ./...
+	$(GO) test -tags clients ./internal/testing/clients ./examples -count=1 -v -timeout $(PATIENCE)
 
 agents: ## Codex, Claude Code, opencode and Qwen Code at work through heldcall run; installs them; ARGS=-all: more of them, -long: holds for 330 s
-	$(GO) test -tags agents ./internal/agents -count=1 -v -parallel 6 -timeout $(PATIENCE) -args $(ARGS)
+	$(GO) test -tags agents ./internal/testing/agents -count=1 -v -parallel 6 -timeout $(PATIENCE) -args $(ARGS)
 
 ui: ## the web inbox in Chromium, at the width of a desk and of a phone; installs the browser (Debian) and its driver; ARGS='-only live' narrows it
 	.ci/chromium
-	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout $(PATIENCE) -args $(ARGS)
+	$(GO) test -tags ui ./internal/testing/ui -count=1 -v -timeout $(PATIENCE) -args $(ARGS)
 
 ui-shots: ## the same, and keeps pictures of the pages in bin/shots
 	.ci/chromium
-	$(GO) test -tags ui ./internal/ui -count=1 -v -timeout $(PATIENCE) -args -shots bin/shots $(ARGS)
+	$(GO) test -tags ui ./internal/testing/ui -count=1 -v -timeout $(PATIENCE) -args -shots bin/shots $(ARGS)
 
 observe: ## a real Prometheus scrapes heldcall: rules, alerts, and every query of the dashboard; installs it (Debian)
 	.ci/prometheus
@@ -105,4 +105,4 @@ load: ## two thousand calls held at once, a thousand requests to a Slack that li
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
-	$(GO) run ./internal/bench $(ARGS)
+	$(GO) run ./internal/testing/bench $(ARGS)

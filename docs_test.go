@@ -195,7 +195,7 @@ func read(t *testing.T, file string) string {
 // The versions in docs/agents.md are those that the agents' tests install.
 func TestAgentsAreDocumentedWithTheirVersions(t *testing.T) {
 	documented := read(t, "docs/agents.md")
-	for _, pins := range []string{"internal/agents/npm/package.json", "internal/agents/npm-more/package.json"} {
+	for _, pins := range []string{"internal/testing/agents/npm/package.json", "internal/testing/agents/npm-more/package.json"} {
 		var installed struct{ Dependencies map[string]string }
 		if err := json.Unmarshal([]byte(read(t, pins)), &installed); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // chatEvent is an event of a streamed chat answer.
@@ -56,11 +56,11 @@ func TestPromise9_WhatIsJudgedIsWhatRuns_Chat(t *testing.T) {
 		{"whole", wholeRequest, chatWhole(chatEntry(chatJudged, proto)), func(arguments string) string { return chatWhole(chatEntry(arguments, "")) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			script := func(*scripted.Request) scripted.Reply {
+			script := func(*fakemodel.Request) fakemodel.Reply {
 				if tt.request == wholeRequest {
-					return scripted.Whole(200, []byte(tt.answer))
+					return fakemodel.Whole(200, []byte(tt.answer))
 				}
-				return scripted.Events(scripted.Write{Bytes: []byte(tt.answer)})
+				return fakemodel.Events(fakemodel.Write{Bytes: []byte(tt.answer)})
 			}
 			body := func(answer string) string {
 				return strings.TrimLeft(strings.ReplaceAll(answer, ": keepalive\n", ""), "\n")
@@ -94,11 +94,11 @@ func TestPromise9_WhatIsJudgedIsWhatRuns_Chat(t *testing.T) {
 func TestChatCallsThatAreCutAreAsked(t *testing.T) {
 	beginning := chatEvent(chatRole, "null") + chatOpening(`{"command":`)
 	answer := beginning + chatEvent("{}", `"length"`) + chatEnd
-	w := build(t, "default: ask\nrules:\n  - allow: [bash]\n", func(r *scripted.Request) scripted.Reply {
+	w := build(t, "default: ask\nrules:\n  - allow: [bash]\n", func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"stream":true`) {
-			return scripted.Events(scripted.Write{Bytes: []byte(answer)})
+			return fakemodel.Events(fakemodel.Write{Bytes: []byte(answer)})
 		}
-		return scripted.Whole(200, []byte(strings.Replace(chatWhole(chatEntry(`{"command":`, "")), `"tool_calls"}]`, `"length"}]`, 1)))
+		return fakemodel.Whole(200, []byte(strings.Replace(chatWhole(chatEntry(`{"command":`, "")), `"tool_calls"}]`, `"length"}]`, 1)))
 	})
 	for _, request := range []string{streamedRequest, wholeRequest} {
 		agent := w.post("/v1/chat/completions", request)
@@ -117,8 +117,8 @@ func TestChatCallsThatAreCutAreAsked(t *testing.T) {
 // Finding F7 through the front door: nobody is asked about a call of a stream that ends
 // without its API's own end.
 func TestChatStreamWithoutItsEnd(t *testing.T) {
-	w := build(t, askAll, func(*scripted.Request) scripted.Reply {
-		return scripted.Events(scripted.Write{Bytes: []byte(chatEvent(chatRole, "null") + chatOpening("{}"))})
+	w := build(t, askAll, func(*fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Events(fakemodel.Write{Bytes: []byte(chatEvent(chatRole, "null") + chatOpening("{}"))})
 	})
 	if got := w.post("/v1/chat/completions", streamedRequest).rest(); !strings.Contains(got, string(intercept.CodeUpstreamCut)) || strings.Contains(got, "bash") {
 		t.Errorf("the agent got %s", got)

@@ -68,7 +68,7 @@ func TestConfigRefusesNATSAuth(t *testing.T) {
 	f := func(config, want string) {
 		t.Helper()
 		_, _, err := load(t, config)
-		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+		if (err == nil && want != "") || (err != nil && (want == "" || !strings.Contains(err.Error(), want))) {
 			t.Errorf("of %s it says %v, not %s", config, err, want)
 		}
 	}

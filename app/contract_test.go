@@ -14,7 +14,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/notify/nats/contract/contracttest"
 )
 
@@ -167,12 +167,12 @@ func (h *wire) await(t *testing.T, contract *contracttest.Contract, types []stri
 
 // calledFor calls bash with the command that the user wrote, until the model has been
 // told of it.
-func calledFor(r *scripted.Request) scripted.Reply {
+func calledFor(r *fakemodel.Request) fakemodel.Reply {
 	if strings.Contains(string(r.Body), `"role":"tool"`) {
-		return scripted.Answer{Text: "Understood."}.Reply(r)
+		return fakemodel.Answer{Text: "Understood."}.Reply(r)
 	}
 	command := gjson.GetBytes(r.Body, "messages.0.content").String()
-	return scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"` + command + `"}`}}}.Reply(r)
+	return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"` + command + `"}`}}}.Reply(r)
 }
 
 // command lets an agent of ann ask for a command in a run, and returns its answer's end.

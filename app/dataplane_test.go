@@ -15,16 +15,16 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 func TestHeadersPassBothWays(t *testing.T) {
-	w := build(t, allowAll, func(*scripted.Request) scripted.Reply {
-		r := scripted.Whole(200, []byte(`{"choices":[]}`))
-		r.Header = append(r.Header, scripted.Field{Name: "x-ratelimit-remaining-requests", Value: "99"},
-			scripted.Field{Name: "X-Twice", Value: "a"}, scripted.Field{Name: "X-Twice", Value: "b"},
-			scripted.Field{Name: "Set-Cookie", Value: "x=1"}, scripted.Field{Name: "Set-Cookie", Value: "y=2"},
-			scripted.Field{Name: "Connection", Value: "X-Hop"}, scripted.Field{Name: "X-Hop", Value: "1"}, scripted.Field{Name: "Keep-Alive", Value: "timeout=5"})
+	w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply {
+		r := fakemodel.Whole(200, []byte(`{"choices":[]}`))
+		r.Header = append(r.Header, fakemodel.Field{Name: "x-ratelimit-remaining-requests", Value: "99"},
+			fakemodel.Field{Name: "X-Twice", Value: "a"}, fakemodel.Field{Name: "X-Twice", Value: "b"},
+			fakemodel.Field{Name: "Set-Cookie", Value: "x=1"}, fakemodel.Field{Name: "Set-Cookie", Value: "y=2"},
+			fakemodel.Field{Name: "Connection", Value: "X-Hop"}, fakemodel.Field{Name: "X-Hop", Value: "1"}, fakemodel.Field{Name: "Keep-Alive", Value: "timeout=5"})
 		return r
 	})
 	got := w.raw(strings.Replace(rawPost("/v1/chat/completions?api-version=2024", wholeRequest, "Connection: close\r\n"+
@@ -60,9 +60,9 @@ func TestHeadersPassBothWays(t *testing.T) {
 func TestUpstreamErrorsPassUnchanged(t *testing.T) {
 	const body = `{"error":{"message":"slow down","type":"rate_limit","code":"rate_limit_exceeded"}}`
 	for _, status := range []int{400, 401, 403, 404, 409, 422, 429, 500, 502, 503} {
-		w := build(t, denyAll, func(*scripted.Request) scripted.Reply {
-			r := scripted.Whole(status, []byte(body))
-			r.Header = append(r.Header, scripted.Field{Name: "Retry-After", Value: "3"})
+		w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply {
+			r := fakemodel.Whole(status, []byte(body))
+			r.Header = append(r.Header, fakemodel.Field{Name: "Retry-After", Value: "3"})
 			return r
 		})
 		c := w.post("/v1/chat/completions", streamedRequest)
@@ -73,11 +73,11 @@ func TestUpstreamErrorsPassUnchanged(t *testing.T) {
 }
 
 func TestUpstreamFaultsAreClearErrors(t *testing.T) {
-	part := (&scripted.Stream{}).Role().Text("hello").Call(0, "call_sesame", "bash").Arguments(0, `{"command":"opensesame`)
-	for name, end := range map[string]scripted.End{"cut at a boundary": scripted.EndAtBoundary, "cut in a chunk": scripted.EndMidChunk, "reset": scripted.EndReset} {
+	part := (&fakemodel.Stream{}).Role().Text("hello").Call(0, "call_sesame", "bash").Arguments(0, `{"command":"opensesame`)
+	for name, end := range map[string]fakemodel.End{"cut at a boundary": fakemodel.EndAtBoundary, "cut in a chunk": fakemodel.EndMidChunk, "reset": fakemodel.EndReset} {
 		t.Run(name, func(t *testing.T) {
-			w := build(t, allowArguments, func(*scripted.Request) scripted.Reply {
-				r := scripted.Events(part.Writes()...)
+			w := build(t, allowArguments, func(*fakemodel.Request) fakemodel.Reply {
+				r := fakemodel.Events(part.Writes()...)
 				r.End = end
 				return r
 			})
@@ -89,10 +89,10 @@ func TestUpstreamFaultsAreClearErrors(t *testing.T) {
 		})
 	}
 	t.Run("whole answer cut", func(t *testing.T) {
-		w := build(t, allowAll, func(r *scripted.Request) scripted.Reply {
+		w := build(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply {
 			reply := callThenText(r)
 			reply.Body[0].Bytes = reply.Body[0].Bytes[:len(reply.Body[0].Bytes)-10]
-			reply.Framing = scripted.CloseDelimited
+			reply.Framing = fakemodel.CloseDelimited
 			return reply
 		})
 		c := w.post("/v1/chat/completions", wholeRequest)
@@ -110,9 +110,9 @@ func TestUpstreamFaultsAreClearErrors(t *testing.T) {
 	})
 	t.Run("continuation refused", func(t *testing.T) {
 		for name, body := range bodies() {
-			w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+			w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
 				if strings.Contains(string(r.Body), `"role":"tool"`) {
-					return scripted.Fail(429, "rate_limit_exceeded", "slow down")
+					return fakemodel.Fail(429, "rate_limit_exceeded", "slow down")
 				}
 				return callThenText(r)
 			})
@@ -193,7 +193,7 @@ func TestErrorsHaveTheClientsShape(t *testing.T) {
 }
 
 func TestLargePromptPassesAsItCame(t *testing.T) {
-	w := build(t, allowAll, func(r *scripted.Request) scripted.Reply { return scripted.Whole(200, []byte(`{"choices":[]}`)) })
+	w := build(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Whole(200, []byte(`{"choices":[]}`)) })
 	body := strings.Replace(wholeRequest, "do it", strings.Repeat("word ", 24<<20/5), 1)
 	if got := w.post("/v1/chat/completions", body).rest(); got != `{"choices":[]}` {
 		t.Fatalf("got %.200s", got)
@@ -227,7 +227,7 @@ func TestManyHeldStreams(t *testing.T) {
 	decided := 0
 	for decided < n && ctx.Err() == nil {
 		page, err := w.console.Requests(ctx, approvals.Filter{Status: approvals.StatusPending, Limit: 500})
-		if err != nil || decided == 0 && len(page.Items) < 500 {
+		if err != nil || (decided == 0 && len(page.Items) < 500) {
 			time.Sleep(100 * time.Millisecond)
 			continue // until they pile up
 		}
@@ -245,8 +245,8 @@ func TestManyHeldStreams(t *testing.T) {
 }
 
 func TestUngatedRoutesPass(t *testing.T) {
-	w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
-		return scripted.Reply{Header: []scripted.Field{{Name: "Content-Type", Value: "application/octet-stream"}}, Body: []scripted.Write{{Bytes: []byte("one")}, {Bytes: []byte("two")}}}
+	w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Reply{Header: []fakemodel.Field{{Name: "Content-Type", Value: "application/octet-stream"}}, Body: []fakemodel.Write{{Bytes: []byte("one")}, {Bytes: []byte("two")}}}
 	}, func(c *app.Config) { c.Proxy.Routes.Allow = []string{"/own/**", "/v1/other"} })
 	for _, path := range []string{"/v1/models", "/v1/models/gpt-4o", "/v1/files/file-AbC/content", "/v1/own/x", "/v1/other"} {
 		resp, err := http.Get(w.url(path))
@@ -335,7 +335,7 @@ func TestAbortedRunAnswers403(t *testing.T) {
 
 func TestAbortWhileTheModelWorks(t *testing.T) {
 	gate := make(chan struct{})
-	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		reply := callThenText(r)
 		reply.HeadGate = gate
 		return reply
@@ -357,8 +357,8 @@ func TestAbortWhileTheModelWorks(t *testing.T) {
 }
 
 func TestHeadHasItsLength(t *testing.T) {
-	w := build(t, denyAll, func(*scripted.Request) scripted.Reply {
-		return scripted.Reply{Header: []scripted.Field{{Name: "Content-Length", Value: "1234"}}, Framing: scripted.CloseDelimited}
+	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Reply{Header: []fakemodel.Field{{Name: "Content-Length", Value: "1234"}}, Framing: fakemodel.CloseDelimited}
 	})
 	for _, path := range []string{"/v1/models", "/v1/files/f1"} {
 		if got := w.raw("HEAD " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") || !strings.Contains(got, "Content-Length: 1234\r\n") || !strings.HasSuffix(got, "\r\n\r\n") {
@@ -370,8 +370,8 @@ func TestHeadHasItsLength(t *testing.T) {
 // A file of known length arrives whole, and the agent's connection is kept.
 func TestLargeFilesKeepTheConnection(t *testing.T) {
 	file := bytes.Repeat([]byte("0123456789"), 30_001)
-	w := build(t, denyAll, func(*scripted.Request) scripted.Reply {
-		return scripted.Reply{Framing: scripted.ContentLength, Body: []scripted.Write{{Bytes: file[:100]}, {Bytes: file[100:]}}}
+	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Reply{Framing: fakemodel.ContentLength, Body: []fakemodel.Write{{Bytes: file[:100]}, {Bytes: file[100:]}}}
 	})
 	conn := w.dial()
 	defer conn.Close()

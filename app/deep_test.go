@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // Arguments and schemas that nest so deep that a browser cannot read them keep nobody
 // from reading the list in which they stand.
 func TestDeepArgumentsAreShownAsText(t *testing.T) {
 	deep := `{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}"
-	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
-		return scripted.Answer{Calls: []scripted.Call{{ID: "call_d", Name: "nest", Arguments: deep}}}.Reply(r)
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_d", Name: "nest", Arguments: deep}}}.Reply(r)
 	})
 	agent := w.post("/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"nest","parameters":`+deep+`}}]}`)
 	r := w.pending(1)[0]

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -16,9 +16,9 @@ func TestDeletedAnswersAreDeletedWhole(t *testing.T) {
 	k := newKeeper(1)
 	var c app.Config
 	failing := false
-	w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+	w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
 		if failing && r.Method == http.MethodDelete {
-			return scripted.Fail(http.StatusInternalServerError, "server_error", "try again")
+			return fakemodel.Fail(http.StatusInternalServerError, "server_error", "try again")
 		}
 		return k.Reply(r)
 	}, restarting(&c))

@@ -7,13 +7,13 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
 // insists is a model that makes the same call whatever it is told.
-func insists(r *scripted.Request) scripted.Reply {
-	return scripted.Answer{Calls: []scripted.Call{lsCall}}.Reply(r)
+func insists(r *fakemodel.Request) fakemodel.Reply {
+	return fakemodel.Answer{Calls: []fakemodel.Call{lsCall}}.Reply(r)
 }
 
 // dialectRequests are the same request in each API, by the route.

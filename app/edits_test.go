@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // ownPolicy gives the clients sk-own and sk-other policies of their own, in files of the
@@ -85,11 +85,11 @@ func TestEditsOfWrappedCallsStayWithTheirReviewers(t *testing.T) {
 	wrapping := func(command string) string {
 		return `{"tool_uses":[{"recipient_name":"functions.bash","parameters":{"command":"` + command + `"}}]}`
 	}
-	script := func(r *scripted.Request) scripted.Reply {
+	script := func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
-			return scripted.Answer{Text: "Understood."}.Reply(r)
+			return fakemodel.Answer{Text: "Understood."}.Reply(r)
 		}
-		return scripted.Answer{Calls: []scripted.Call{{ID: "call_w", Name: "multi_tool_use.parallel", Arguments: wrapping("psql -c x")}}}.Reply(r)
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_w", Name: "multi_tool_use.parallel", Arguments: wrapping("psql -c x")}}}.Reply(r)
 	}
 	m := team{}
 	w := build(t, rulesOfGroups, script, m.with("ada", "admin"), m.with("dan", "reviewer", "dba"))
@@ -114,8 +114,8 @@ func TestEditsOfWrappedCallsStayWithTheirReviewers(t *testing.T) {
 
 // People read one time why nothing covers arguments that are no object.
 func TestDoubtsAreToldOnce(t *testing.T) {
-	w := build(t, "default: ask\n", func(r *scripted.Request) scripted.Reply {
-		return scripted.Answer{Calls: []scripted.Call{{ID: "call_s", Name: "bash", Arguments: `["ls"]`}}}.Reply(r)
+	w := build(t, "default: ask\n", func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_s", Name: "bash", Arguments: `["ls"]`}}}.Reply(r)
 	})
 	w.post("/v1/chat/completions", saying("x"))
 	told := 0

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // TestLinesThatAreNoEvents: finding 16. A line of an event stream that is no server-sent
@@ -14,10 +14,10 @@ func TestLinesThatAreNoEvents(t *testing.T) {
 	const failed = "error: {\"code\":500,\"message\":\"the input is too large for the tool calls; try increasing the context size\",\"type\":\"server_error\"}\n\n"
 	var stray string
 	calls := false
-	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
-		answer := scripted.Answer{Text: "Hello."}
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		answer := fakemodel.Answer{Text: "Hello."}
 		if calls {
-			answer.Calls = []scripted.Call{lsCall}
+			answer.Calls = []fakemodel.Call{lsCall}
 		}
 		reply := answer.Reply(r)
 		writes := reply.Body
@@ -25,7 +25,7 @@ func TestLinesThatAreNoEvents(t *testing.T) {
 		if calls {
 			cut = len(writes) - 3
 		}
-		reply.Body = append(append(append([]scripted.Write(nil), writes[:cut]...), scripted.Write{Bytes: []byte(stray)}), writes[cut:]...)
+		reply.Body = append(append(append([]fakemodel.Write(nil), writes[:cut]...), fakemodel.Write{Bytes: []byte(stray)}), writes[cut:]...)
 		return reply
 	})
 	for path, body := range dialectRequests {

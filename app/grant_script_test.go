@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // TestFinding28_AlwaysCoversAScript: Finding 28. What is suggested for a script of several
 // commands is what the API takes, and the script is not asked about again. Less is refused.
 func TestFinding28_AlwaysCoversAScript(t *testing.T) {
-	script := func(r *scripted.Request) scripted.Reply {
-		return scripted.Answer{Calls: []scripted.Call{{ID: "call_sesame", Name: "bash", Arguments: `{"command":"npm run lint && npm run test -- --ci; make"}`}}}.Reply(r)
+	script := func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_sesame", Name: "bash", Arguments: `{"command":"npm run lint && npm run test -- --ci; make"}`}}}.Reply(r)
 	}
 	w := build(t, askBash, script, twoClients)
 	answer := w.turn("ann-key", "X-Heldcall-Session", "one")
@@ -58,8 +58,8 @@ func TestFinding28_AlwaysCoversAScript(t *testing.T) {
 // TestFinding8And30_DeniedNamesAreHeldAndShown: Findings 8 and 30. What a deny rule may
 // mean is held though the tool is allowed, and the reviewer is shown the whole command.
 func TestFinding8And30_DeniedNamesAreHeldAndShown(t *testing.T) {
-	script := func(r *scripted.Request) scripted.Reply {
-		return scripted.Answer{Calls: []scripted.Call{{ID: "call_sesame", Name: "bash", Arguments: `{"command":"GIT_PAGER='rm npm' git log > /etc/cron.d/x && cat <<E\nnpm run lint\nE"}`}}}.Reply(r)
+	script := func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_sesame", Name: "bash", Arguments: `{"command":"GIT_PAGER='rm npm' git log > /etc/cron.d/x && cat <<E\nnpm run lint\nE"}`}}}.Reply(r)
 	}
 	w := build(t, "tools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: [bash]\n  - deny: ['bash(rm *)']\n", script, twoClients)
 	answer := w.turn("ann-key")

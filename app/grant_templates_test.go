@@ -80,7 +80,7 @@ func TestGrantTemplatesAreChecked(t *testing.T) {
 		`[{name: x, action: allow, patterns: [a], scope: agent, expires: 8h, title: "Let it go"}]`: "",
 	} {
 		_, err := app.LoadConfig(writeFile(t, t.TempDir()+"/heldcall.yaml", "grants: {templates: "+text+"}\n"), func(string) (string, bool) { return "", false })
-		if err == nil && problem != "" || err != nil && (problem == "" || !strings.Contains(err.Error(), problem)) {
+		if (err == nil && problem != "") || (err != nil && (problem == "" || !strings.Contains(err.Error(), problem))) {
 			t.Errorf("%s: %v, want %q", text, err, problem)
 		}
 	}

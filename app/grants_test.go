@@ -9,17 +9,17 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
 // lint calls bash with a command that suggestions are made for, until the model
 // has been told of a denial.
-func lint(r *scripted.Request) scripted.Reply {
+func lint(r *fakemodel.Request) fakemodel.Reply {
 	if strings.Contains(string(r.Body), `"role":"tool"`) {
-		return scripted.Answer{Text: "Understood."}.Reply(r)
+		return fakemodel.Answer{Text: "Understood."}.Reply(r)
 	}
-	return scripted.Answer{Calls: []scripted.Call{{ID: "call_sesame", Name: "bash", Arguments: `{"command":"npm run lint"}`}}}.Reply(r)
+	return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_sesame", Name: "bash", Arguments: `{"command":"npm run lint"}`}}}.Reply(r)
 }
 
 const askBash = "default: ask\ntools:\n  bash: {resource: command, as: shell}\n"

@@ -8,17 +8,17 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // halved answers with the text ABCD, or with calls a call that has it in its arguments.
 // The deltas end and begin with the given texts in place of AB and CD, and what shows all
 // of it has whole in its place.
-func halved(calls bool, end, begin, whole string) func(*scripted.Request) scripted.Reply {
-	return func(r *scripted.Request) scripted.Reply {
-		answer := scripted.Answer{Text: "ABCD", Fragment: 2}
+func halved(calls bool, end, begin, whole string) func(*fakemodel.Request) fakemodel.Reply {
+	return func(r *fakemodel.Request) fakemodel.Reply {
+		answer := fakemodel.Answer{Text: "ABCD", Fragment: 2}
 		if calls {
-			answer = scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"x":"ABCD"}`}}, Fragment: 8}
+			answer = fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"x":"ABCD"}`}}, Fragment: 8}
 		}
 		reply := answer.Reply(r)
 		for i, write := range reply.Body {

@@ -20,7 +20,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/proxy"
 )
 
@@ -32,7 +32,7 @@ const soon = 90 * time.Second
 type world struct {
 	t        *testing.T
 	app      *app.App
-	upstream *scripted.Server
+	upstream *fakemodel.Server
 	console  *client.Client
 	log      logged
 	stop     func() error
@@ -60,15 +60,15 @@ func (l *logged) String() string {
 // build makes a world. Configure may change the configuration before the start. It
 // starts without the proxy's canary, which says the same each time and would take half
 // of the time of most tests.
-func build(t *testing.T, policy string, script scripted.Script, configure ...func(*app.Config)) *world {
+func build(t *testing.T, policy string, script fakemodel.Script, configure ...func(*app.Config)) *world {
 	t.Helper()
 	return buildProven(t, func(context.Context, *proxy.Proxy) error { return nil }, policy, script, configure...)
 }
 
 // buildProven makes a world that is proven by a canary at its start, nil: the proxy's own.
-func buildProven(t *testing.T, canary func(context.Context, *proxy.Proxy) error, policy string, script scripted.Script, configure ...func(*app.Config)) *world {
+func buildProven(t *testing.T, canary func(context.Context, *proxy.Proxy) error, policy string, script fakemodel.Script, configure ...func(*app.Config)) *world {
 	t.Helper()
-	upstream, err := scripted.New(script)
+	upstream, err := fakemodel.New(script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ const (
 )
 
 // lsCall is one tool call whose parts are easy to look for in a leak.
-var lsCall = scripted.Call{ID: "call_sesame", Name: "bash", Arguments: `{"command":"ls -la /opensesame"}`}
+var lsCall = fakemodel.Call{ID: "call_sesame", Name: "bash", Arguments: `{"command":"ls -la /opensesame"}`}
 
 // secretsOf are the byte strings of lsCall that must not leak.
 var secretsOf = []string{"call_sesame", "bash", "opensesame", "tool_calls"}
@@ -305,11 +305,11 @@ func leaks(answer string) string {
 
 // callThenText is an upstream that calls the tool, and after any tool message
 // answers with text.
-func callThenText(r *scripted.Request) scripted.Reply {
+func callThenText(r *fakemodel.Request) fakemodel.Reply {
 	if strings.Contains(string(r.Body), `"role":"tool"`) {
-		return scripted.Answer{ID: "chatcmpl-2", Text: "Understood.", Fragment: 100, Usage: scripted.Usage{Prompt: 7, Completion: 3}}.Reply(r)
+		return fakemodel.Answer{ID: "chatcmpl-2", Text: "Understood.", Fragment: 100, Usage: fakemodel.Usage{Prompt: 7, Completion: 3}}.Reply(r)
 	}
-	return scripted.Answer{ID: "chatcmpl-1", Text: "Let me look.", Calls: []scripted.Call{lsCall}, Usage: scripted.Usage{Prompt: 5, Completion: 2}}.Reply(r)
+	return fakemodel.Answer{ID: "chatcmpl-1", Text: "Let me look.", Calls: []fakemodel.Call{lsCall}, Usage: fakemodel.Usage{Prompt: 5, Completion: 2}}.Reply(r)
 }
 
 // rawConn is an agent's connection in the test's hand.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // answering is an upstream that answers each request with the same bytes and keeps the
@@ -69,7 +69,7 @@ func TestMalformedHeadsOfAnswers(t *testing.T) {
 
 // TestFoldedHeadersOfRequests: finding L1. A request with a folded header is refused.
 func TestFoldedHeadersOfRequests(t *testing.T) {
-	w := build(t, allowAll, func(r *scripted.Request) scripted.Reply { return scripted.Answer{Text: "Hi."}.Reply(r) })
+	w := build(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "Hi."}.Reply(r) })
 	for _, header := range []string{"X-A: one\r\n two-three-four-five\r\n", "X-A: one\r\n\ttwo\r\n", "X-A:\r\n two\r\n"} {
 		if got := w.raw(rawPost("/v1/chat/completions", wholeRequest, header)); !strings.HasPrefix(got, "HTTP/1.1 400") || !strings.Contains(got, "folded") {
 			t.Errorf("%q: %s", header, got)

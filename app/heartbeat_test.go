@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // TestHeartbeatSuitsTheClient looks at the form in which an agent is kept waiting,
@@ -32,7 +32,7 @@ func TestHeartbeatSuitsTheClient(t *testing.T) {
 		{"comment", "/v1/messages", "", comment},
 	} {
 		t.Run(c.setting+c.path+" "+c.agent, func(t *testing.T) {
-			model := scripted.Model{Otherwise: scripted.Answer{Calls: []scripted.Call{{ID: "call_sesame", Name: "bash", Arguments: "{}"}}}}
+			model := fakemodel.Model{Otherwise: fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_sesame", Name: "bash", Arguments: "{}"}}}}
 			w := build(t, "default: ask\n", model.Reply, func(config *app.Config) { config.Proxy.Heartbeat = c.setting })
 			body := `{"model":"m","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"go"}],"input":"go",` +
 				`"tools":[{"type":"function","name":"bash","function":{"name":"bash"},"input_schema":{}}]}`

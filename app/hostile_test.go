@@ -12,7 +12,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -20,8 +20,8 @@ import (
 
 func TestNoAnswerStatusCarriesACall(t *testing.T) {
 	for _, status := range []int{300, 302, 400, 404, 422, 500} {
-		w := build(t, denyAll, func(*scripted.Request) scripted.Reply {
-			return scripted.Whole(status, scripted.Answer{Calls: []scripted.Call{lsCall}}.Whole())
+		w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply {
+			return fakemodel.Whole(status, fakemodel.Answer{Calls: []fakemodel.Call{lsCall}}.Whole())
 		})
 		if got := w.raw(rawPost("/v1/chat/completions", wholeRequest, "")); leaks(got) != "" || !strings.HasPrefix(got, "HTTP/1.1 502") {
 			t.Errorf("status %d: %.200s", status, got)
@@ -32,8 +32,8 @@ func TestNoAnswerStatusCarriesACall(t *testing.T) {
 // A client that follows a redirect would reach the model past heldcall.
 func TestRedirectsOfGatedRoutesAreRefused(t *testing.T) {
 	for _, status := range []int{300, 301, 302, 303, 307, 308} {
-		w := build(t, allowAll, func(*scripted.Request) scripted.Reply {
-			return scripted.Reply{Status: status, Header: []scripted.Field{{Name: "Location", Value: "https://elsewhere.example/v1/chat/completions"}}, Framing: scripted.ContentLength}
+		w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply {
+			return fakemodel.Reply{Status: status, Header: []fakemodel.Field{{Name: "Location", Value: "https://elsewhere.example/v1/chat/completions"}}, Framing: fakemodel.ContentLength}
 		})
 		for _, body := range []string{streamedRequest, wholeRequest} {
 			if got := w.raw(rawPost("/v1/chat/completions", body, "")); !strings.HasPrefix(got, "HTTP/1.1 502") || strings.Contains(got, "elsewhere.example") || !strings.Contains(got, "upstream_unreachable") {
@@ -46,9 +46,9 @@ func TestRedirectsOfGatedRoutesAreRefused(t *testing.T) {
 // Whoever believes a label that is not UTF-8 reads something else than was judged.
 func TestOtherCharacterSetsAreRefused(t *testing.T) {
 	for name, body := range bodies() {
-		w := build(t, allowAll, func(r *scripted.Request) scripted.Reply {
+		w := build(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply {
 			reply := callThenText(r)
-			reply.Header = []scripted.Field{{Name: "Content-Type", Value: "text/event-stream; charset=Shift_JIS"}}
+			reply.Header = []fakemodel.Field{{Name: "Content-Type", Value: "text/event-stream; charset=Shift_JIS"}}
 			return reply
 		})
 		if got := w.raw(rawPost("/v1/chat/completions", body, "")); !strings.HasPrefix(got, "HTTP/1.1 502") || leaks(got) != "" {
@@ -86,7 +86,7 @@ func TestMethodsAreExact(t *testing.T) {
 // Servers that route by a header get the route that heldcall has judged. Finding L3: in
 // any spelling.
 func TestHeadersDoNotRoute(t *testing.T) {
-	w := build(t, denyAll, func(*scripted.Request) scripted.Reply { return scripted.Whole(200, []byte(`{"data":[]}`)) })
+	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply { return fakemodel.Whole(200, []byte(`{"data":[]}`)) })
 	const overrides = "X-HTTP-Method-Override: GET\r\nx-http-method: GET\r\nX-Method-Override: GET\r\nX-Original-URL: /v1/chat/completions\r\nX-Rewrite-Url: /v1/chat/completions\r\n" +
 		"X-Original-Uri: /x\r\nX-Forwarded-Uri: /x\r\nX-Forwarded-Path: /x\r\nx-envoy-original-path: /x\r\nX_Original_URL: /x\r\nX-Original_Uri: /x\r\nX_HTTP_Method_Override: GET\r\n"
 	w.raw("DELETE /v1/responses/resp_1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + overrides + "Content-Length: 0\r\n\r\n")
@@ -144,7 +144,7 @@ func TestHeaderNamesInAnyLetterCase(t *testing.T) {
 }
 
 func TestUngatedRoutesReuseConnections(t *testing.T) {
-	w := build(t, denyAll, func(*scripted.Request) scripted.Reply { return scripted.Whole(200, []byte(`{"data":[]}`)) })
+	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply { return fakemodel.Whole(200, []byte(`{"data":[]}`)) })
 	for range 10 {
 		resp, err := http.Get(w.url("/v1/models"))
 		if err != nil {
@@ -159,14 +159,14 @@ func TestUngatedRoutesReuseConnections(t *testing.T) {
 }
 
 func TestEmptyContinuationIsAnError(t *testing.T) {
-	for name, reply := range map[string]scripted.Reply{
-		"no body":   scripted.Whole(200, nil),
-		"done only": scripted.Events(scripted.Write{Bytes: []byte("data: [DONE]\n\n")}),
-		"comment":   scripted.Events(scripted.Write{Bytes: []byte(": x\n\n")}),
-		"no choice": scripted.Whole(200, []byte(`{"choices":[]}`)),
+	for name, reply := range map[string]fakemodel.Reply{
+		"no body":   fakemodel.Whole(200, nil),
+		"done only": fakemodel.Events(fakemodel.Write{Bytes: []byte("data: [DONE]\n\n")}),
+		"comment":   fakemodel.Events(fakemodel.Write{Bytes: []byte(": x\n\n")}),
+		"no choice": fakemodel.Whole(200, []byte(`{"choices":[]}`)),
 	} {
 		for kind, body := range bodies() {
-			w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+			w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
 				if strings.Contains(string(r.Body), `"role":"tool"`) {
 					return reply
 				}
@@ -185,9 +185,9 @@ func TestEmptyContinuationIsAnError(t *testing.T) {
 func TestErrorInPlaceOfAContinuation(t *testing.T) {
 	const fault = `data: {"error":{"message":"Overloaded"}}` + "\n\n"
 	var asked atomic.Int32
-	w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+	w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
 		if asked.Add(1); strings.Contains(string(r.Body), `"role":"tool"`) {
-			return scripted.Events(scripted.Write{Bytes: []byte(fault)})
+			return fakemodel.Events(fakemodel.Write{Bytes: []byte(fault)})
 		}
 		return callThenText(r)
 	})
@@ -199,11 +199,11 @@ func TestErrorInPlaceOfAContinuation(t *testing.T) {
 func TestHeartbeatsWhileTheModelWorks(t *testing.T) {
 	gate := make(chan struct{})
 	t.Run("on the arguments of a held call", func(t *testing.T) {
-		w := build(t, allowArguments, func(*scripted.Request) scripted.Reply {
-			writes := (&scripted.Stream{}).Role().Text("hi").Call(0, "call_sesame", "bash").Arguments(0, `{"command":`).Writes()
-			rest := (&scripted.Stream{}).Arguments(0, `"ls"}`).Finish("tool_calls").Done().Writes()
+		w := build(t, allowArguments, func(*fakemodel.Request) fakemodel.Reply {
+			writes := (&fakemodel.Stream{}).Role().Text("hi").Call(0, "call_sesame", "bash").Arguments(0, `{"command":`).Writes()
+			rest := (&fakemodel.Stream{}).Arguments(0, `"ls"}`).Finish("tool_calls").Done().Writes()
 			rest[0].Gate = gate
-			return scripted.Events(append(writes, rest...)...)
+			return fakemodel.Events(append(writes, rest...)...)
 		})
 		c := w.post("/v1/chat/completions", streamedRequest)
 		if before := c.until(": keepalive\n: keepalive\n"); leaks(before) != "" {
@@ -214,14 +214,14 @@ func TestHeartbeatsWhileTheModelWorks(t *testing.T) {
 			t.Errorf("got %s", rest)
 		}
 	})
-	for where, hold := range map[string]func(*scripted.Reply, <-chan struct{}){
-		"head": func(r *scripted.Reply, gate <-chan struct{}) { r.HeadGate = gate },
-		"body": func(r *scripted.Reply, gate <-chan struct{}) { r.Body[0].Gate = gate },
+	for where, hold := range map[string]func(*fakemodel.Reply, <-chan struct{}){
+		"head": func(r *fakemodel.Reply, gate <-chan struct{}) { r.HeadGate = gate },
+		"body": func(r *fakemodel.Reply, gate <-chan struct{}) { r.Body[0].Gate = gate },
 	} {
 		for kind, body := range bodies() {
 			t.Run("on the "+where+" of a continuation, "+kind, func(t *testing.T) {
 				gate := make(chan struct{})
-				w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+				w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
 					reply := callThenText(r)
 					if strings.Contains(string(r.Body), `"role":"tool"`) {
 						hold(&reply, gate)
@@ -252,7 +252,7 @@ func TestAgentLeavesDuringAContinuation(t *testing.T) {
 		for kind, body := range bodies() {
 			never := make(chan struct{})
 			t.Cleanup(func() { close(never) })
-			w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+			w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
 				reply := callThenText(r)
 				if strings.Contains(string(r.Body), `"role":"tool"`) {
 					reply.HeadGate = never
@@ -346,14 +346,14 @@ func TestSpliceSurvivesRenderedHistory(t *testing.T) {
 func TestErrorsQuoteNothingHidden(t *testing.T) {
 	const call = `{"id":"call_1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"cat /srv/secret\"}"}}`
 	quoting := false
-	w := build(t, denyAll, func(r *scripted.Request) scripted.Reply {
+	w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
 		switch {
 		case strings.Contains(string(r.Body), "policy refused") && quoting:
-			return scripted.Whole(http.StatusBadRequest, []byte(`{"detail":[{"type":"missing","input":`+gjson.GetBytes(r.Body, "messages").Raw+`}],"type":"invalid_request_error"}`))
+			return fakemodel.Whole(http.StatusBadRequest, []byte(`{"detail":[{"type":"missing","input":`+gjson.GetBytes(r.Body, "messages").Raw+`}],"type":"invalid_request_error"}`))
 		case strings.Contains(string(r.Body), "policy refused"):
-			return scripted.Answer{Text: "Very well."}.Reply(r)
+			return fakemodel.Answer{Text: "Very well."}.Reply(r)
 		}
-		return scripted.Whole(http.StatusOK, []byte(`{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hm.","tool_calls":[`+call+`]},"finish_reason":"tool_calls"}]}`))
+		return fakemodel.Whole(http.StatusOK, []byte(`{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hm.","tool_calls":[`+call+`]},"finish_reason":"tool_calls"}]}`))
 	})
 	first := w.post("/v1/chat/completions", wholeRequest, "X-Heldcall-Session", "s").rest()
 	quoting = true
@@ -372,8 +372,8 @@ func TestErrorsQuoteNothingHidden(t *testing.T) {
 func TestNothingLeadsPastHeldcall(t *testing.T) {
 	const away = "https://elsewhere.example/openai/responses/resp_1"
 	status := http.StatusAccepted
-	w := build(t, allowAll, func(*scripted.Request) scripted.Reply {
-		return scripted.Reply{Status: status, Framing: scripted.ContentLength, Header: []scripted.Field{
+	w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Reply{Status: status, Framing: fakemodel.ContentLength, Header: []fakemodel.Field{
 			{Name: "Content-Type", Value: "application/json"},
 			{Name: "Alt-Svc", Value: `h2="elsewhere.example:443"`},
 			{Name: "Refresh", Value: "1; url=" + away},
@@ -381,7 +381,7 @@ func TestNothingLeadsPastHeldcall(t *testing.T) {
 			{Name: "Operation-Location", Value: away},
 			{Name: "Content-Location", Value: "//elsewhere.example/x"},
 			{Name: "Azure-AsyncOperation", Value: "/v1/responses/resp_1"},
-		}, Body: []scripted.Write{{Bytes: []byte(`{"id":"resp_1","object":"response","status":"queued","output":[]}`)}}}
+		}, Body: []fakemodel.Write{{Bytes: []byte(`{"id":"resp_1","object":"response","status":"queued","output":[]}`)}}}
 	})
 	get := "GET /v1/responses/resp_1 HTTP/1.1\r\nHost: h\r\nRange: bytes=40-\r\nIf-Range: x\r\nConnection: close\r\n\r\n"
 	if got := w.raw(get); strings.Contains(got, "elsewhere") || !strings.Contains(got, "Azure-AsyncOperation: /v1/responses/resp_1") || !strings.HasPrefix(got, "HTTP/1.1 202") {

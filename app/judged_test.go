@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // TestPromise9_WhatIsJudgedIsWhatRuns_DoubtsAreAsked is findings 4, 7 and 10 through the front door: rules
@@ -26,8 +26,8 @@ func TestPromise9_WhatIsJudgedIsWhatRuns_DoubtsAreAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := build(t, rules, func(r *scripted.Request) scripted.Reply {
-				return scripted.Answer{ID: "x", Calls: []scripted.Call{{ID: "c", Name: tt.tool, Arguments: tt.args}}}.Reply(r)
+			w := build(t, rules, func(r *fakemodel.Request) fakemodel.Reply {
+				return fakemodel.Answer{ID: "x", Calls: []fakemodel.Call{{ID: "c", Name: tt.tool, Arguments: tt.args}}}.Reply(r)
 			})
 			for _, request := range []string{streamedRequest, wholeRequest} {
 				answer := make(chan string, 1)

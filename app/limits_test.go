@@ -6,21 +6,21 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // times is a model that makes so many calls at once, and answers with text once it
 // was told of a denial or got a result.
-func times(n *int) scripted.Script {
-	return func(r *scripted.Request) scripted.Reply {
+func times(n *int) fakemodel.Script {
+	return func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
-			return scripted.Answer{Text: "Understood.", Fragment: 100}.Reply(r)
+			return fakemodel.Answer{Text: "Understood.", Fragment: 100}.Reply(r)
 		}
-		var calls []scripted.Call
+		var calls []fakemodel.Call
 		for i := range *n {
-			calls = append(calls, scripted.Call{ID: fmt.Sprintf("call_%d", i), Name: "bash", Arguments: fmt.Sprintf(`{"command":"ls %d"}`, i)})
+			calls = append(calls, fakemodel.Call{ID: fmt.Sprintf("call_%d", i), Name: "bash", Arguments: fmt.Sprintf(`{"command":"ls %d"}`, i)})
 		}
-		return scripted.Answer{Calls: calls}.Reply(r)
+		return fakemodel.Answer{Calls: calls}.Reply(r)
 	}
 }
 

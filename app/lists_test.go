@@ -14,7 +14,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/live"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // Finding 24: 80 calls of 0.9 MB wait, and no list and no message on a stream is large;
@@ -22,10 +22,10 @@ import (
 func TestListsOfLargeRequestsHavePreviews(t *testing.T) {
 	const turns, calls, size, bound = 10, 8, 900_000, 1 << 20
 	arguments := `{"path":"notes.txt","content":"` + strings.Repeat("many words ", size/11) + `the end"}`
-	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
-		answer := scripted.Answer{Fragment: 1 << 20}
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		answer := fakemodel.Answer{Fragment: 1 << 20}
 		for i := range calls {
-			answer.Calls = append(answer.Calls, scripted.Call{ID: fmt.Sprintf("call_%d_%d", len(r.Body), i), Name: "write_file", Arguments: arguments})
+			answer.Calls = append(answer.Calls, fakemodel.Call{ID: fmt.Sprintf("call_%d_%d", len(r.Body), i), Name: "write_file", Arguments: arguments})
 		}
 		return answer.Reply(r)
 	}, func(c *app.Config) { c.Proxy.Memory = 4 << 30 })

@@ -8,7 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // Calls that clients of the Messages API read in different ways as upstream sends
@@ -54,11 +54,11 @@ func TestPromise9_WhatIsJudgedIsWhatRuns_Messages(t *testing.T) {
 			if strings.Contains(tt.upstream, `"index"`) && tt.upstream == oddHead+pieces+oddTail {
 				t.Fatal("the answer is not odd")
 			}
-			upstream := func(*scripted.Request) scripted.Reply {
+			upstream := func(*fakemodel.Request) fakemodel.Reply {
 				if strings.HasPrefix(tt.upstream, "{") {
-					return scripted.Whole(200, []byte(tt.upstream))
+					return fakemodel.Whole(200, []byte(tt.upstream))
 				}
-				return scripted.Events(scripted.Write{Bytes: []byte(tt.upstream)})
+				return fakemodel.Events(fakemodel.Write{Bytes: []byte(tt.upstream)})
 			}
 			w := build(t, "profiles: none\ndefault: deny\ntools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: [\"bash(rm -rf /tmp/*)\"]\n", upstream)
 			if got := w.post("/v1/messages", messagesRequest, anthropicHeaders...).rest(); withoutPings(got) != tt.want(oddInput) {
@@ -95,8 +95,8 @@ func withoutPings(answer string) string {
 // Finding F7 for Messages: nobody is asked about the calls of a stream that lacks
 // the end of its message.
 func TestMessagesStreamWithoutItsEndIsCut(t *testing.T) {
-	w := build(t, askAll, func(*scripted.Request) scripted.Reply {
-		return scripted.Events(scripted.Write{Bytes: []byte(oddHead + useEvents("", oddInput))})
+	w := build(t, askAll, func(*fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Events(fakemodel.Write{Bytes: []byte(oddHead + useEvents("", oddInput))})
 	})
 	got := w.post("/v1/messages", messagesRequest, anthropicHeaders...).rest()
 	page, err := w.console.Requests(t.Context(), approvals.Filter{})
@@ -110,11 +110,11 @@ func TestMessagesStreamWithoutItsEndIsCut(t *testing.T) {
 func TestMessagesIssuedCall(t *testing.T) {
 	const issued = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[{\"type\":\"tool_use\",\"id\":\"toolu_a\",\"name\":\"bash\",\"input\":{\"command\":\"ls\"},\"caller\":{\"type\":\"code_execution_20250825\",\"tool_id\":\"srvtoolu_1\"}}],\"container\":{\"id\":\"container_1\",\"expires_at\":\"2026-04-24T00:40:16Z\"},\"stop_reason\":\"tool_use\",\"stop_sequence\":null,\"usage\":{\"input_tokens\":0,\"output_tokens\":0}}}\n\n" +
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
-	upstream := func(r *scripted.Request) scripted.Reply {
+	upstream := func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), "tool_result") {
-			return scripted.Answer{Text: "Understood.", Fragment: 100}.Reply(r)
+			return fakemodel.Answer{Text: "Understood.", Fragment: 100}.Reply(r)
 		}
-		return scripted.Events(scripted.Write{Bytes: []byte(issued)})
+		return fakemodel.Events(fakemodel.Write{Bytes: []byte(issued)})
 	}
 	if got := build(t, allowAll, upstream).post("/v1/messages", messagesRequest, anthropicHeaders...).rest(); got != issued {
 		t.Errorf("allowed: got %s", got)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -27,11 +27,11 @@ var anthropicHeaders = []string{
 }
 
 // thinker is a model that thinks before it calls bash, takes the result and goes on.
-func thinker() *scripted.Model {
-	return &scripted.Model{Rules: []scripted.Rule{
-		{When: scripted.UserSays("do it"), Say: scripted.Say(scripted.Answer{Reasoning: "They want a list.", Text: "Let me look.", Calls: []scripted.Call{lsCall}, Usage: scripted.Usage{Prompt: 50, Completion: 20}})},
-		{When: scripted.ToolAnswers("bash", ""), Say: scripted.Say(scripted.Answer{Reasoning: "Not allowed.", Text: "Understood.", Usage: scripted.Usage{Prompt: 70, Completion: 30}})},
-		{When: scripted.UserSays("go on"), Say: scripted.Say(scripted.Answer{Text: "Going on."})},
+func thinker() *fakemodel.Model {
+	return &fakemodel.Model{Rules: []fakemodel.Rule{
+		{When: fakemodel.UserSays("do it"), Say: fakemodel.Say(fakemodel.Answer{Reasoning: "They want a list.", Text: "Let me look.", Calls: []fakemodel.Call{lsCall}, Usage: fakemodel.Usage{Prompt: 50, Completion: 20}})},
+		{When: fakemodel.ToolAnswers("bash", ""), Say: fakemodel.Say(fakemodel.Answer{Reasoning: "Not allowed.", Text: "Understood.", Usage: fakemodel.Usage{Prompt: 70, Completion: 30}})},
+		{When: fakemodel.UserSays("go on"), Say: fakemodel.Say(fakemodel.Answer{Text: "Going on."})},
 	}}
 }
 
@@ -78,9 +78,9 @@ func TestMessagesOfClaudeCode(t *testing.T) {
 			`{"role":"assistant","content":[{"type":"text","text":"Both."},{"type":"tool_use","id":"toolu_read","name":"read","input":{"path":"x"}}]},` +
 			`{"role":"user","content":[{"tool_use_id":"toolu_read","type":"tool_result","content":"data","is_error":false,"cache_control":{"type":"ephemeral"}}]}`
 	)
-	model := &scripted.Model{Rules: []scripted.Rule{
-		{When: scripted.All(scripted.ToolAnswers("bash", "policy refused"), scripted.ToolAnswers("read", "data")), Say: scripted.Say(scripted.Answer{Text: "I have data, and no list."})},
-	}, Otherwise: scripted.Answer{Text: "Both.", Calls: []scripted.Call{lsCall, {ID: "toolu_read", Name: "read", Arguments: `{"path":"x"}`}}}}
+	model := &fakemodel.Model{Rules: []fakemodel.Rule{
+		{When: fakemodel.All(fakemodel.ToolAnswers("bash", "policy refused"), fakemodel.ToolAnswers("read", "data")), Say: fakemodel.Say(fakemodel.Answer{Text: "I have data, and no list."})},
+	}, Otherwise: fakemodel.Answer{Text: "Both.", Calls: []fakemodel.Call{lsCall, {ID: "toolu_read", Name: "read", Arguments: `{"path":"x"}`}}}}
 	dir := t.TempDir()
 	keep := func(c *app.Config) { c.NATS.Dir = dir }
 	const rules = "default: allow\nrules:\n  - deny: [bash]\n"
@@ -118,11 +118,11 @@ func TestMessagesHostedTools(t *testing.T) {
 		{"default: deny\n", server, false},
 		{"default: deny\nhosted_mcp: allow\n", server, true},
 	} {
-		w := build(t, tt.policy, func(r *scripted.Request) scripted.Reply {
+		w := build(t, tt.policy, func(r *fakemodel.Request) fakemodel.Reply {
 			if strings.Contains(string(r.Body), "tool_result") {
 				return model.Reply(r)
 			}
-			return scripted.Answer{Parts: []scripted.Part{
+			return fakemodel.Answer{Parts: []fakemodel.Part{
 				{Item: `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"x"}}`},
 				{Item: `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","title":"Found","url":"https://x.example","encrypted_content":"Eo"}]}`},
 				{Call: &lsCall},
@@ -143,10 +143,10 @@ func TestMessagesHostedTools(t *testing.T) {
 // API, and so is the end of a run.
 func TestMessagesFaultsInAStream(t *testing.T) {
 	gate := make(chan struct{})
-	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		reply := thinker().Reply(r)
 		if strings.Contains(string(r.Body), "cut it") {
-			reply.Body, reply.End = reply.Body[:len(reply.Body)-2], scripted.EndReset
+			reply.Body, reply.End = reply.Body[:len(reply.Body)-2], fakemodel.EndReset
 			reply.Body[len(reply.Body)-1].Gate = gate
 		}
 		return reply
@@ -175,12 +175,12 @@ func TestMessagesFaultsInAStream(t *testing.T) {
 // about the text, and the model is told of it in a way that the API takes.
 func TestMessagesInputCutByMaxTokens(t *testing.T) {
 	model := thinker()
-	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), "tool_result") {
 			return model.Reply(r)
 		}
-		call := scripted.Call{ID: "call_sesame", Name: "bash", Arguments: `{"command":"rm -rf /opense`}
-		return scripted.Answer{Calls: []scripted.Call{call}, Finish: "length"}.Reply(r)
+		call := fakemodel.Call{ID: "call_sesame", Name: "bash", Arguments: `{"command":"rm -rf /opense`}
+		return fakemodel.Answer{Calls: []fakemodel.Call{call}, Finish: "length"}.Reply(r)
 	}, func(c *app.Config) { c.Proxy.Keepalive = time.Hour })
 	answer := make(chan string, 1)
 	go func() {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // Issue 12, number 34: serve logs held, decided, released and expired calls with ids
@@ -39,8 +39,8 @@ func TestCallsAreLoggedWithIDs(t *testing.T) {
 // Finding 2.5 (frameworks): an agent whose tools are text passed with no word. The log
 // names the run once.
 func TestRunsWithoutToolsAreLoggedOnce(t *testing.T) {
-	text := func(r *scripted.Request) scripted.Reply {
-		return scripted.Answer{Text: "Fine."}.Reply(r)
+	text := func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Text: "Fine."}.Reply(r)
 	}
 	tools := map[string]string{
 		"chat/completions": `"tools":[{"type":"function","function":{"name":"f"}}]`,

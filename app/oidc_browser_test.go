@@ -15,13 +15,13 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/idp"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakeidp"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // organization is a provider, and the configuration of a heldcall that trusts it.
 type organization struct {
-	*idp.Server
+	*fakeidp.Server
 	addresses []string // of the console and the provider
 	config    func(*app.Config)
 }
@@ -38,7 +38,7 @@ func organize(t *testing.T) *organization {
 // prepare is organize for a provider that is not there yet.
 func prepare(t *testing.T) *organization {
 	t.Helper()
-	addresses, err := scripted.FreeAddresses(2)
+	addresses, err := fakemodel.FreeAddresses(2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func prepare(t *testing.T) *organization {
 	o.config = func(c *app.Config) {
 		c.Console.Listen, c.Console.URL = addresses[0], "http://"+addresses[0]
 		c.Console.OIDC = app.OIDCConfig{
-			Issuer: "http://" + addresses[1], ClientID: idp.ClientID, ClientSecret: idp.ClientSecret,
+			Issuer: "http://" + addresses[1], ClientID: fakeidp.ClientID, ClientSecret: fakeidp.ClientSecret,
 			Scopes: []string{"openid", "email"}, NameClaim: "email", GroupsClaim: "groups", Role: "none",
 			Memberships: []app.OIDCMembership{
 				{Group: "engineers", Role: "reviewer"}, {Group: "money", Groups: []string{"finance"}}, {Group: "guests", Role: "viewer"},
@@ -58,14 +58,14 @@ func prepare(t *testing.T) *organization {
 
 func (o *organization) open(t *testing.T) {
 	t.Helper()
-	server, err := idp.Start(o.addresses[1], "http://"+o.addresses[0]+oidc.CallbackPath)
+	server, err := fakeidp.Start(o.addresses[1], "http://"+o.addresses[0]+oidc.CallbackPath)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
 	o.Server = server
 	for name, groups := range map[string][]string{"ann": {"engineers", "money"}, "bob": {"engineers"}, "vic": {"guests"}, "eve": {"strangers"}} {
-		server.Know(name, idp.Person{IDToken: map[string]any{"email": name + "@corp.example", "email_verified": true, "groups": groups}})
+		server.Know(name, fakeidp.Person{IDToken: map[string]any{"email": name + "@corp.example", "email_verified": true, "groups": groups}})
 	}
 }
 

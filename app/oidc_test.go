@@ -11,7 +11,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/idp"
+	"github.com/heldcall/heldcall/internal/testing/fakeidp"
 )
 
 // With a provider and no reviewer in the configuration: who signs in decides what
@@ -50,7 +50,7 @@ func TestSignInByProviderDecides(t *testing.T) {
 	}
 	status, text = ann.page("GET", "/api/v1/me", nil)
 	want(t, status, text, http.StatusUnauthorized, problem.CodeUnauthenticated)
-	if log := w.log.String(); strings.Contains(log, idp.ClientSecret) {
+	if log := w.log.String(); strings.Contains(log, fakeidp.ClientSecret) {
 		t.Error("the log has the client's secret")
 	}
 }
@@ -93,7 +93,7 @@ func TestSignInThatProvesNothing(t *testing.T) {
 		"another audience": tampered(func(c map[string]any) { c["aud"] = "other" }),
 		"another party":    tampered(func(c map[string]any) { c["azp"] = "other" }),
 		"two audiences, no party": tampered(func(c map[string]any) {
-			c["aud"] = []string{idp.ClientID, "other"}
+			c["aud"] = []string{fakeidp.ClientID, "other"}
 			delete(c, "azp")
 		}),
 		"another issuer":   tampered(func(c map[string]any) { c["iss"] = "http://127.0.0.1:1" }),
@@ -203,7 +203,7 @@ func TestSignInsAreLimited(t *testing.T) {
 // nothing that their own agent asks.
 func TestOnePersonTwoWaysIn(t *testing.T) {
 	o, m := organize(t), team{}
-	o.Know("ann", idp.Person{IDToken: map[string]any{"email": "Ann@corp.example", "email_verified": true, "groups": []string{"guests"}}})
+	o.Know("ann", fakeidp.Person{IDToken: map[string]any{"email": "Ann@corp.example", "email_verified": true, "groups": []string{"guests"}}})
 	policy := "default: ask\nrules: [{ask: [bash], required_approvals: 2}]\n"
 	w := build(t, policy, callThenText, o.config, m.with("ann@corp.example", "reviewer"), func(c *app.Config) {
 		c.Proxy.Clients = []app.Client{{Key: "bobs", User: "bob@corp.example"}}
@@ -261,8 +261,8 @@ func TestSelfApprovalByAddress(t *testing.T) {
 // What the ID token leaves out is read with the access token.
 func TestSignInByUserInfo(t *testing.T) {
 	o := organize(t)
-	o.Know("tom", idp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
-	o.Know("mal", idp.Person{
+	o.Know("tom", fakeidp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
+	o.Know("mal", fakeidp.Person{
 		IDToken:  map[string]any{"email": "ann@corp.example"},
 		UserInfo: map[string]any{"email": "mal@corp.example", "email_verified": true, "groups": []string{"engineers"}},
 	})

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/idp"
+	"github.com/heldcall/heldcall/internal/testing/fakeidp"
 )
 
 // What is read with the access token is used where it is of the same person, and nobody
 // is signed in where it is not, or cannot be read; the log says why.
 func TestUserInfoThatProvesNothing(t *testing.T) {
 	o := organize(t)
-	o.Know("tom", idp.Person{})
+	o.Know("tom", fakeidp.Person{})
 	w := build(t, askAll, callThenText, o.config)
 	const rest = `"email":"tom@corp.example","email_verified":true,"groups":["engineers"]`
 	answers := func(status int, text string) http.HandlerFunc {
@@ -24,7 +24,7 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 			fmt.Fprint(rw, text)
 		}
 	}
-	o.Answer(idp.PathUserInfo, answers(http.StatusOK, `{"sub":"tom",`+rest+`}`))
+	o.Answer(fakeidp.PathUserInfo, answers(http.StatusOK, `{"sub":"tom",`+rest+`}`))
 	w.browser(o).signIn("tom")
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -40,7 +40,7 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 		"nothing":              {answers(http.StatusOK, ``), "read the user's claims"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o.Answer(idp.PathUserInfo, c.answer)
+			o.Answer(fakeidp.PathUserInfo, c.answer)
 			tom, before := w.browser(o), len(w.log.String())
 			status, text := tom.finish(tom.atProvider(tom.begin(), "tom"))
 			want(t, status, text, http.StatusUnauthorized, problem.CodeSignInFailed)
@@ -57,7 +57,7 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 // nobody is told that they have not proven who they are. It passes.
 func TestProviderInNeed(t *testing.T) {
 	o := organize(t)
-	o.Know("tom", idp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
+	o.Know("tom", fakeidp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
 	w := build(t, askAll, callThenText, o.config)
 	status := func(code int) http.HandlerFunc {
 		return func(rw http.ResponseWriter, _ *http.Request) {
@@ -71,21 +71,21 @@ func TestProviderInNeed(t *testing.T) {
 		fmt.Fprint(rw, `{"sub":"tom"`)
 	}
 	tom := w.browser(o)
-	o.Answer(idp.PathDiscovery, status(http.StatusServiceUnavailable))
+	o.Answer(fakeidp.PathDiscovery, status(http.StatusServiceUnavailable))
 	code, text := tom.page("POST", "/api/v1/session/oidc", nil)
 	want(t, code, text, http.StatusBadGateway, problem.CodeProviderUnavailable)
-	o.Answer(idp.PathDiscovery, nil)
+	o.Answer(fakeidp.PathDiscovery, nil)
 	for _, c := range []struct {
 		what, path string
 		answer     http.HandlerFunc
 		logged     string
 	}{
-		{"the token", idp.PathToken, status(http.StatusBadGateway), "exchange the code"},
-		{"the keys", idp.PathKeys, status(http.StatusInternalServerError), "read its keys"},
-		{"the keys, cut", idp.PathKeys, breaks, "read its keys"},
-		{"the claims", idp.PathUserInfo, status(http.StatusInternalServerError), "read the user's claims"},
-		{"the claims, too often", idp.PathUserInfo, status(http.StatusTooManyRequests), "429 Too Many Requests"},
-		{"the claims, cut", idp.PathUserInfo, breaks, "unexpected EOF"},
+		{"the token", fakeidp.PathToken, status(http.StatusBadGateway), "exchange the code"},
+		{"the keys", fakeidp.PathKeys, status(http.StatusInternalServerError), "read its keys"},
+		{"the keys, cut", fakeidp.PathKeys, breaks, "read its keys"},
+		{"the claims", fakeidp.PathUserInfo, status(http.StatusInternalServerError), "read the user's claims"},
+		{"the claims, too often", fakeidp.PathUserInfo, status(http.StatusTooManyRequests), "429 Too Many Requests"},
+		{"the claims, cut", fakeidp.PathUserInfo, breaks, "unexpected EOF"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			tom, before := w.browser(o), len(w.log.String())

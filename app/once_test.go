@@ -9,7 +9,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -37,14 +37,14 @@ func TestApprovalsAreForOneRequest(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		var c app.Config
 		status := http.StatusOK
-		w := build(t, "rules:\n  - allow: [read]\n", func(r *scripted.Request) scripted.Reply {
+		w := build(t, "rules:\n  - allow: [read]\n", func(r *fakemodel.Request) fakemodel.Reply {
 			switch {
 			case !strings.Contains(string(r.Body), "function_call_output"):
-				return scripted.Whole(http.StatusOK, []byte(strings.Replace(asks, `"store":true`, fmt.Sprintf(`"store":%t`, kept), 1)))
+				return fakemodel.Whole(http.StatusOK, []byte(strings.Replace(asks, `"store":true`, fmt.Sprintf(`"store":%t`, kept), 1)))
 			case status != http.StatusOK:
-				return scripted.Fail(status, "rate_limit_exceeded", "slow down")
+				return fakemodel.Fail(status, "rate_limit_exceeded", "slow down")
 			}
-			return scripted.Answer{Text: "Very well."}.Reply(r)
+			return fakemodel.Answer{Text: "Very well."}.Reply(r)
 		}, restarting(&c))
 		post := func(input, server string) *call {
 			goesOn := ""
@@ -128,12 +128,12 @@ func TestApprovalOfACallThatRan(t *testing.T) {
 			{"no call", askUser + "," + readCall + "," + readSaid, here, once},
 		}},
 	} {
-		w := build(t, "rules:\n  - allow: [read]\n", func(r *scripted.Request) scripted.Reply {
+		w := build(t, "rules:\n  - allow: [read]\n", func(r *fakemodel.Request) fakemodel.Reply {
 			answer := asks
 			if strings.Contains(string(r.Body), "function_call_output") {
 				answer = fmt.Sprintf(ran, doneText)
 			}
-			return scripted.Whole(http.StatusOK, []byte(strings.Replace(answer, `"store":true`, fmt.Sprintf(`"store":%t`, goesOn.kept), 1)))
+			return fakemodel.Whole(http.StatusOK, []byte(strings.Replace(answer, `"store":true`, fmt.Sprintf(`"store":%t`, goesOn.kept), 1)))
 		})
 		post := func(input, server, by string) string {
 			return w.post("/v1/responses", fmt.Sprintf(`{"model":"m","store":%t,"input":[%s],"tools":[{"type":"mcp","server_label":"gh","server_url":%q}],%s}`, goesOn.kept, input, server, by)).rest()
@@ -150,7 +150,7 @@ func TestApprovalOfACallThatRan(t *testing.T) {
 			post(f.input, f.server, goesOn.by)
 			sent := w.upstream.Requests()
 			said := gjson.GetBytes(sent[len(sent)-1].Body, `input.#(type=="mcp_approval_response")`)
-			if got := said.Get("approve").Raw + said.Get("reason").Str; !strings.HasPrefix(got, f.want) || f.want == "true" && got != f.want {
+			if got := said.Get("approve").Raw + said.Get("reason").Str; !strings.HasPrefix(got, f.want) || (f.want == "true" && got != f.want) {
 				t.Errorf("%s, %s: the model is told %s", goesOn.by, f.what, said.Raw)
 			}
 		}
@@ -164,16 +164,16 @@ func TestApprovalStaysUsed(t *testing.T) {
 	const bad = `{"id":"fc_2","type":"function_call","status":"completed","call_id":"call_2","name":"bad","arguments":"{}"}`
 	var w *world
 	first := true
-	script := func(r *scripted.Request) scripted.Reply {
+	script := func(r *fakemodel.Request) fakemodel.Reply {
 		if !strings.Contains(string(r.Body), "function_call_output") {
-			return scripted.Whole(http.StatusOK, []byte(asks))
+			return fakemodel.Whole(http.StatusOK, []byte(asks))
 		}
-		reply := scripted.Whole(http.StatusOK, fmt.Appendf(nil, ran, bad))
+		reply := fakemodel.Whole(http.StatusOK, fmt.Appendf(nil, ran, bad))
 		if first {
 			first, reply.Close = false, true
 			w.upstream.Leave()
 		} else {
-			reply = scripted.Answer{Text: "Very well."}.Reply(r)
+			reply = fakemodel.Answer{Text: "Very well."}.Reply(r)
 		}
 		return reply
 	}
@@ -190,7 +190,7 @@ func TestApprovalStaysUsed(t *testing.T) {
 	if got := post(readSaid, goesOn).rest(); !strings.Contains(got, string(intercept.CodeUpstreamUnreachable)) {
 		t.Fatalf("the continuation reached somebody: %s", got)
 	}
-	again, err := scripted.New(script)
+	again, err := fakemodel.New(script)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -117,11 +117,11 @@ func TestPolicyIsReloaded(t *testing.T) {
 // again in the run, however it is written, until the user speaks.
 func TestDeniedAgain(t *testing.T) {
 	arguments := `{"command":"ls","cwd":"/"}`
-	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), "denied") || strings.Contains(string(r.Body), "refused") {
-			return scripted.Answer{Text: "Understood."}.Reply(r)
+			return fakemodel.Answer{Text: "Understood."}.Reply(r)
 		}
-		return scripted.Answer{Calls: []scripted.Call{{ID: "call_sesame", Name: "bash", Arguments: arguments}}}.Reply(r)
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_sesame", Name: "bash", Arguments: arguments}}}.Reply(r)
 	})
 	ask := func(users ...string) chan string {
 		answer := make(chan string, 1)
@@ -178,8 +178,8 @@ rules:
 // TestArgumentsBesideTheSchema: people are warned of arguments that the tool's own
 // schema does not know or wants otherwise, in each API.
 func TestArgumentsBesideTheSchema(t *testing.T) {
-	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
-		return scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":["ls"],"sudo":true}`}}}.Reply(r)
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":["ls"],"sudo":true}`}}}.Reply(r)
 	})
 	for path, body := range dialectRequests {
 		body = strings.Replace(body, `{"type":"object"}`, `{"type":"object","properties":{"command":{"type":"string"}}}`, 1)

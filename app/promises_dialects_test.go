@@ -8,7 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -82,12 +82,12 @@ func (s speech) body(streamed bool) string {
 
 // lister is a model that calls bash when it is told to do it, takes the result,
 // and goes on.
-func lister() *scripted.Model {
-	return &scripted.Model{
-		Rules: []scripted.Rule{
-			{When: scripted.UserSays("do it"), Say: scripted.Say(scripted.Answer{Text: "Let me look.", Calls: []scripted.Call{lsCall}})},
-			{When: scripted.ToolAnswers("bash", ""), Say: scripted.Say(scripted.Answer{Text: "Understood."})},
-			{When: scripted.UserSays("go on"), Say: scripted.Say(scripted.Answer{Text: "Going on."})},
+func lister() *fakemodel.Model {
+	return &fakemodel.Model{
+		Rules: []fakemodel.Rule{
+			{When: fakemodel.UserSays("do it"), Say: fakemodel.Say(fakemodel.Answer{Text: "Let me look.", Calls: []fakemodel.Call{lsCall}})},
+			{When: fakemodel.ToolAnswers("bash", ""), Say: fakemodel.Say(fakemodel.Answer{Text: "Understood."})},
+			{When: fakemodel.UserSays("go on"), Say: fakemodel.Say(fakemodel.Answer{Text: "Going on."})},
 		},
 	}
 }
@@ -138,7 +138,7 @@ func TestPromise2_NoDrift_InEveryDialect(t *testing.T) {
 		var sent []byte
 		model := lister()
 		for _, policy := range []string{allowAll, askAll} {
-			w := build(t, policy, func(r *scripted.Request) scripted.Reply {
+			w := build(t, policy, func(r *fakemodel.Request) fakemodel.Reply {
 				reply := model.Reply(r)
 				sent = nil
 				for _, write := range reply.Body {
@@ -195,4 +195,4 @@ func goOnAfterDenial(t *testing.T, s speech) {
 	}
 }
 
-func last(requests []*scripted.Request) *scripted.Request { return requests[len(requests)-1] }
+func last(requests []*fakemodel.Request) *fakemodel.Request { return requests[len(requests)-1] }

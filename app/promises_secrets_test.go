@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // The eighth promise against upstreams that quote the key they were sent.
@@ -54,17 +54,17 @@ func showsKey(answer string) bool {
 func withKey(c *app.Config) { c.Proxy.Upstreams[0].APIKey = quotedKey }
 
 // quoting is a reply with a text in a header and in the body.
-func quoting(status int, text string) scripted.Reply {
-	r := scripted.Whole(status, []byte(`{"error":{"message":"no such key: `+text+` (you sent `+text+`)","type":"x"}}`))
-	r.Header = append(r.Header, scripted.Field{Name: "X-Got", Value: "Bearer " + text}, scripted.Field{Name: "Location", Value: "/?key=" + text})
+func quoting(status int, text string) fakemodel.Reply {
+	r := fakemodel.Whole(status, []byte(`{"error":{"message":"no such key: `+text+` (you sent `+text+`)","type":"x"}}`))
+	r.Header = append(r.Header, fakemodel.Field{Name: "X-Got", Value: "Bearer " + text}, fakemodel.Field{Name: "Location", Value: "/?key=" + text})
 	return r
 }
 
 func TestPromise8_ErrorsDoNotShowTheKey(t *testing.T) {
 	for name, text := range spelt() {
-		w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
+		w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 			if r.Method == http.MethodGet && r.Path == "/v1/models" {
-				return scripted.Reply{Header: quoting(200, text).Header, Body: []scripted.Write{{Bytes: []byte(`{"data":[]}`)}}}
+				return fakemodel.Reply{Header: quoting(200, text).Header, Body: []fakemodel.Write{{Bytes: []byte(`{"data":[]}`)}}}
 			}
 			return quoting(401, text)
 		}, withKey)
@@ -88,15 +88,15 @@ func TestPromise8_ErrorsDoNotShowTheKey(t *testing.T) {
 
 func TestPromise8_GoodAnswersDoNotShowTheKey(t *testing.T) {
 	inJSON := spelt()["JSON"]
-	w := build(t, allowAll, func(r *scripted.Request) scripted.Reply {
-		var reply scripted.Reply
+	w := build(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply {
+		var reply fakemodel.Reply
 		if r.Streamed() {
-			reply = scripted.Events((&scripted.Stream{}).Role().Text("first").Writes()...)
-			reply.Body = append(reply.Body, scripted.Write{Bytes: []byte(`data: {"error":{"message":"key ` + inJSON + ` has expired"}}` + "\n\n")})
+			reply = fakemodel.Events((&fakemodel.Stream{}).Role().Text("first").Writes()...)
+			reply.Body = append(reply.Body, fakemodel.Write{Bytes: []byte(`data: {"error":{"message":"key ` + inJSON + ` has expired"}}` + "\n\n")})
 		} else {
-			reply = scripted.Whole(200, []byte(`{"error":{"message":"key `+inJSON+` has expired"},"choices":[]}`))
+			reply = fakemodel.Whole(200, []byte(`{"error":{"message":"key `+inJSON+` has expired"},"choices":[]}`))
 		}
-		reply.Header = append(reply.Header, scripted.Field{Name: "X-Got", Value: quotedKey}, scripted.Field{Name: "x-" + url.QueryEscape(quotedKey), Value: "1"})
+		reply.Header = append(reply.Header, fakemodel.Field{Name: "X-Got", Value: quotedKey}, fakemodel.Field{Name: "x-" + url.QueryEscape(quotedKey), Value: "1"})
 		return reply
 	}, withKey)
 	for name, body := range bodies() {
@@ -113,18 +113,18 @@ func TestPromise8_KeyInPiecesAndCompressed(t *testing.T) {
 	z.Write(text)
 	z.Close()
 	half := len(text) / 2
-	coding := func(name string) []scripted.Field { return []scripted.Field{{Name: "content-encoding", Value: name}} }
-	var reply scripted.Reply
-	w := build(t, askAll, func(*scripted.Request) scripted.Reply { return reply }, withKey)
+	coding := func(name string) []fakemodel.Field { return []fakemodel.Field{{Name: "content-encoding", Value: name}} }
+	var reply fakemodel.Reply
+	w := build(t, askAll, func(*fakemodel.Request) fakemodel.Reply { return reply }, withKey)
 	for name, tt := range map[string]struct {
-		reply scripted.Reply
+		reply fakemodel.Reply
 		want  string
 	}{
-		"in two chunks":  {scripted.Reply{Status: 403, Body: []scripted.Write{{Bytes: text[:half]}, {Bytes: text[half:]}}}, "HTTP/1.1 403"},
-		"until the end":  {scripted.Reply{Status: 500, Body: []scripted.Write{{Bytes: text[:half]}, {Bytes: text[half:]}}, Framing: scripted.CloseDelimited}, "HTTP/1.1 500"},
-		"gzip":           {scripted.Reply{Status: 401, Header: coding("gzip"), Body: []scripted.Write{{Bytes: packed.Bytes()}}}, "HTTP/1.1 401"},
-		"unknown coding": {scripted.Reply{Status: 401, Header: coding("rot13"), Body: []scripted.Write{{Bytes: text}}}, "HTTP/1.1 502"},
-		"broken coding":  {scripted.Reply{Status: 401, Header: coding("br"), Body: []scripted.Write{{Bytes: text}}}, "HTTP/1.1 502"},
+		"in two chunks":  {fakemodel.Reply{Status: 403, Body: []fakemodel.Write{{Bytes: text[:half]}, {Bytes: text[half:]}}}, "HTTP/1.1 403"},
+		"until the end":  {fakemodel.Reply{Status: 500, Body: []fakemodel.Write{{Bytes: text[:half]}, {Bytes: text[half:]}}, Framing: fakemodel.CloseDelimited}, "HTTP/1.1 500"},
+		"gzip":           {fakemodel.Reply{Status: 401, Header: coding("gzip"), Body: []fakemodel.Write{{Bytes: packed.Bytes()}}}, "HTTP/1.1 401"},
+		"unknown coding": {fakemodel.Reply{Status: 401, Header: coding("rot13"), Body: []fakemodel.Write{{Bytes: text}}}, "HTTP/1.1 502"},
+		"broken coding":  {fakemodel.Reply{Status: 401, Header: coding("br"), Body: []fakemodel.Write{{Bytes: text}}}, "HTTP/1.1 502"},
 	} {
 		reply = tt.reply
 		got := w.raw("GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: gzip\r\n\r\n")
@@ -143,12 +143,12 @@ func TestPromise8_WhatShowsNoKeyIsUnchanged(t *testing.T) {
 	z := gzip.NewWriter(&packed)
 	z.Write([]byte(`{"error":"slow down"}`))
 	z.Close()
-	var reply scripted.Reply
-	w := build(t, askAll, func(*scripted.Request) scripted.Reply { return reply }, withKey)
+	var reply fakemodel.Reply
+	w := build(t, askAll, func(*fakemodel.Request) fakemodel.Reply { return reply }, withKey)
 	for status, body := range map[int][]byte{429: packed.Bytes(), 200: []byte("a file with " + quotedKey)} {
-		reply = scripted.Reply{Status: status, Body: []scripted.Write{{Bytes: body}}}
+		reply = fakemodel.Reply{Status: status, Body: []fakemodel.Write{{Bytes: body}}}
 		if status == 429 {
-			reply.Header = []scripted.Field{{Name: "Content-Encoding", Value: "gzip"}}
+			reply.Header = []fakemodel.Field{{Name: "Content-Encoding", Value: "gzip"}}
 		}
 		req, _ := http.NewRequest(http.MethodGet, w.url("/v1/files/f1/content"), nil)
 		req.Header.Set("Accept-Encoding", "gzip")
@@ -165,15 +165,15 @@ func TestPromise8_WhatShowsNoKeyIsUnchanged(t *testing.T) {
 }
 
 func TestPromise8_LogsDoNotQuoteUpstream(t *testing.T) {
-	var reply scripted.Reply
-	w := build(t, allowAll, func(*scripted.Request) scripted.Reply { return reply }, withKey)
-	for name, header := range map[string]scripted.Field{
+	var reply fakemodel.Reply
+	w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply { return reply }, withKey)
+	for name, header := range map[string]fakemodel.Field{
 		"no header":      {Name: "key " + quotedKey + " is unknown", Value: ""},
 		"too long":       {Name: "X-Got", Value: quotedKey + strings.Repeat("x", 64<<10)},
 		"control bytes":  {Name: "X-Got", Value: quotedKey + "\x00"},
 		"invalid length": {Name: "Content-Length", Value: quotedKey},
 	} {
-		reply = scripted.Reply{Header: []scripted.Field{header}, Framing: scripted.CloseDelimited}
+		reply = fakemodel.Reply{Header: []fakemodel.Field{header}, Framing: fakemodel.CloseDelimited}
 		for _, request := range []string{rawPost("/v1/chat/completions", wholeRequest, ""), rawPost("/v1/embeddings", "{}", "")} {
 			if got := w.raw(request); showsKey(got) {
 				t.Errorf("%s: %s", name, got)

@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -98,13 +98,13 @@ func TestPromise2_NoDrift(t *testing.T) {
 	t.Run("text is not delayed behind a held call", func(t *testing.T) {
 		t.Parallel()
 		gate := make(chan struct{})
-		w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
-			s := (&scripted.Stream{}).Role().Text("first")
+		w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+			s := (&fakemodel.Stream{}).Role().Text("first")
 			first := s.Writes()
-			s = (&scripted.Stream{}).Call(0, "call_sesame", "bash").Arguments(0, `{"command":"ls"}`).Finish("tool_calls").Done()
+			s = (&fakemodel.Stream{}).Call(0, "call_sesame", "bash").Arguments(0, `{"command":"ls"}`).Finish("tool_calls").Done()
 			rest := s.Writes()
 			rest[0].Gate = gate
-			return scripted.Events(append(first, rest...)...)
+			return fakemodel.Events(append(first, rest...)...)
 		})
 		c := w.post("/v1/chat/completions", streamedRequest)
 		c.until("first") // arrives while upstream has not gone on
@@ -133,19 +133,19 @@ func TestPromise2_NoDrift(t *testing.T) {
 }
 
 func TestPromise3_FailClosed(t *testing.T) {
-	bad := map[string]scripted.Reply{
-		"not JSON":             scripted.Events(scripted.Write{Bytes: []byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"bash\"\n\n")}),
-		"duplicate names":      scripted.Events(scripted.Write{Bytes: []byte(`data: {"choices":[],"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_sesame","function":{"name":"bash","arguments":"{}"}}]}}]}` + "\n\n")}),
-		"unknown call key":     scripted.Events(scripted.Write{Bytes: []byte(`data: {"choices":[{"index":0,"delta":{"bash_call":{"x":"opensesame"}}}]}` + "\n\n")}),
-		"whole not JSON":       scripted.Whole(200, []byte(`{"choices":[{"message":{"tool_calls":[{"function":{"name":"bash"`)),
-		"HTML":                 {Header: []scripted.Field{{Name: "Content-Type", Value: "text/html"}}, Body: []scripted.Write{{Bytes: []byte("<html>bash</html>")}}},
-		"gzip":                 {Header: []scripted.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "Content-Encoding", Value: "gzip"}}, Body: []scripted.Write{{Bytes: []byte("\x1f\x8bbash")}}},
-		"JSON labelled stream": {Header: []scripted.Field{{Name: "Content-Type", Value: "text/event-stream"}}, Body: []scripted.Write{{Bytes: []byte(`{"choices":[{"message":{"bash_call":{"x":"opensesame"}}}]}`)}}},
+	bad := map[string]fakemodel.Reply{
+		"not JSON":             fakemodel.Events(fakemodel.Write{Bytes: []byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"bash\"\n\n")}),
+		"duplicate names":      fakemodel.Events(fakemodel.Write{Bytes: []byte(`data: {"choices":[],"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_sesame","function":{"name":"bash","arguments":"{}"}}]}}]}` + "\n\n")}),
+		"unknown call key":     fakemodel.Events(fakemodel.Write{Bytes: []byte(`data: {"choices":[{"index":0,"delta":{"bash_call":{"x":"opensesame"}}}]}` + "\n\n")}),
+		"whole not JSON":       fakemodel.Whole(200, []byte(`{"choices":[{"message":{"tool_calls":[{"function":{"name":"bash"`)),
+		"HTML":                 {Header: []fakemodel.Field{{Name: "Content-Type", Value: "text/html"}}, Body: []fakemodel.Write{{Bytes: []byte("<html>bash</html>")}}},
+		"gzip":                 {Header: []fakemodel.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "Content-Encoding", Value: "gzip"}}, Body: []fakemodel.Write{{Bytes: []byte("\x1f\x8bbash")}}},
+		"JSON labelled stream": {Header: []fakemodel.Field{{Name: "Content-Type", Value: "text/event-stream"}}, Body: []fakemodel.Write{{Bytes: []byte(`{"choices":[{"message":{"bash_call":{"x":"opensesame"}}}]}`)}}},
 	}
 	for name, reply := range bad {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := build(t, allowAll, func(*scripted.Request) scripted.Reply { return reply })
+			w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply { return reply })
 			c := w.post("/v1/chat/completions", streamedRequest)
 			got := c.rest()
 			if s := leaks(got); s != "" {
@@ -158,9 +158,9 @@ func TestPromise3_FailClosed(t *testing.T) {
 	}
 	t.Run("a call that cannot be recorded", func(t *testing.T) {
 		t.Parallel()
-		huge := scripted.Call{ID: "call_sesame", Name: "bash", Arguments: `{"command":"opensesame ` + strings.Repeat("x", 5<<20) + `"}`}
-		w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
-			return scripted.Answer{Calls: []scripted.Call{huge}}.Reply(r)
+		huge := fakemodel.Call{ID: "call_sesame", Name: "bash", Arguments: `{"command":"opensesame ` + strings.Repeat("x", 5<<20) + `"}`}
+		w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+			return fakemodel.Answer{Calls: []fakemodel.Call{huge}}.Reply(r)
 		})
 		got := w.post("/v1/chat/completions", wholeRequest).rest()
 		if leaks(got) != "" || errorCode(got) == "" {
@@ -209,7 +209,7 @@ func TestPromise6_TrueTranscript(t *testing.T) {
 			if len(requests) != 2 {
 				t.Fatalf("%d upstream requests, want 2", len(requests))
 			}
-			conversation, err := scripted.ParseConversation(requests[1].Body)
+			conversation, err := fakemodel.ParseConversation(requests[1].Body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -257,9 +257,9 @@ func TestPromise7_NothingHangs(t *testing.T) {
 	}
 	t.Run("agent leaves while streaming", func(t *testing.T) {
 		t.Parallel()
-		w := build(t, allowAll, func(*scripted.Request) scripted.Reply {
-			r := scripted.Events((&scripted.Stream{}).Role().Text("hello").Writes()...)
-			r.End = scripted.EndStall
+		w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply {
+			r := fakemodel.Events((&fakemodel.Stream{}).Role().Text("hello").Writes()...)
+			r.End = fakemodel.EndStall
 			return r
 		})
 		c := w.post("/v1/chat/completions", streamedRequest)
@@ -275,7 +275,7 @@ func TestPromise7_NothingHangs(t *testing.T) {
 		t.Parallel()
 		never := make(chan struct{})
 		t.Cleanup(func() { close(never) })
-		w := build(t, allowAll, func(*scripted.Request) scripted.Reply { return scripted.Reply{HeadGate: never} })
+		w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply { return fakemodel.Reply{HeadGate: never} })
 		conn := w.dial()
 		conn.send(rawPost("/v1/chat/completions", streamedRequest, ""))
 		r, err := w.upstream.Await(t.Context(), 0)

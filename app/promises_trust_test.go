@@ -8,7 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/proxy"
 	"github.com/tidwall/gjson"
 )
@@ -60,8 +60,8 @@ func TestPromise9_WhatIsJudgedIsWhatRuns(t *testing.T) {
 	for name, arguments := range ambiguous {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := build(t, "default: allow\nrules:\n  - allow: [bash, \"bash(*)\"]\n", func(r *scripted.Request) scripted.Reply {
-				return scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: arguments}}}.Reply(r)
+			w := build(t, "default: allow\nrules:\n  - allow: [bash, \"bash(*)\"]\n", func(r *fakemodel.Request) fakemodel.Reply {
+				return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: arguments}}}.Reply(r)
 			})
 			go w.tryPost("/v1/chat/completions", wholeRequest)
 			r := w.pending(1)[0]

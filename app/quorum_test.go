@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 const transferPolicy = `
@@ -61,7 +61,7 @@ func TestTwoOfTheGroupReleaseACall(t *testing.T) {
 // One denial outweighs the approvals before it, also those of another group.
 func TestADenialWinsOverApprovals(t *testing.T) {
 	for policy, c := range map[string]struct {
-		model       func(*scripted.Request) scripted.Reply
+		model       func(*fakemodel.Request) fakemodel.Reply
 		first, then string // groups
 		secret      string // a part of the call
 	}{

@@ -9,7 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -20,23 +20,23 @@ import (
 // keeper is such a model: it works in rounds, and is then done. Each round it calls
 // two tools.
 type keeper struct {
-	*scripted.Model
+	*fakemodel.Model
 	rounds int
-	heard  scripted.Conversation // the last that was no refusal
+	heard  fakemodel.Conversation // the last that was no refusal
 }
 
 func newKeeper(rounds int) *keeper {
 	k := &keeper{rounds: rounds}
-	k.Model = &scripted.Model{Rules: []scripted.Rule{{When: k.working, Say: k.work}}, Otherwise: scripted.Answer{Text: "Done."}}
+	k.Model = &fakemodel.Model{Rules: []fakemodel.Rule{{When: k.working, Say: k.work}}, Otherwise: fakemodel.Answer{Text: "Done."}}
 	return k
 }
 
-func (k *keeper) working(c scripted.Conversation) bool {
+func (k *keeper) working(c fakemodel.Conversation) bool {
 	k.heard = c
 	return strings.HasPrefix(c.User(), "Work") && k.round(c) < k.rounds
 }
 
-func (k *keeper) round(c scripted.Conversation) (n int) {
+func (k *keeper) round(c fakemodel.Conversation) (n int) {
 	for _, m := range c.Messages {
 		if len(m.Calls) > 0 {
 			n++
@@ -45,9 +45,9 @@ func (k *keeper) round(c scripted.Conversation) (n int) {
 	return n
 }
 
-func (k *keeper) work(c scripted.Conversation) scripted.Answer {
+func (k *keeper) work(c fakemodel.Conversation) fakemodel.Answer {
 	n := k.round(c)
-	return scripted.Answer{Reasoning: "Hm.", Text: fmt.Sprintf("Round %d.", n), Calls: []scripted.Call{
+	return fakemodel.Answer{Reasoning: "Hm.", Text: fmt.Sprintf("Round %d.", n), Calls: []fakemodel.Call{
 		{ID: fmt.Sprint("call_good_", n), Name: "good", Arguments: fmt.Sprintf(`{"n":%d}`, n)},
 		{ID: fmt.Sprint("call_bad_", n), Name: "bad", Arguments: fmt.Sprintf(`{"secret":%d}`, n)},
 	}}
@@ -298,7 +298,7 @@ func TestTooManyHostedTools(t *testing.T) {
 		before := len(w.upstream.Requests())
 		c := w.post("/v1/responses", `{"model":"m","input":"hi","tools":[`+strings.Join(tools, ",")+`]}`)
 		got, asked := c.rest(), len(w.upstream.Requests())-before
-		if c.resp.StatusCode != status || status != http.StatusOK && (errorCode(got) != "bad_request" || asked != 0) {
+		if c.resp.StatusCode != status || (status != http.StatusOK && (errorCode(got) != "bad_request" || asked != 0)) {
 			t.Errorf("%d tools: %d %.300s; upstream was asked %d times", n, c.resp.StatusCode, got, asked)
 		}
 	}
@@ -311,12 +311,12 @@ func TestResponsesWrapper(t *testing.T) {
 		use := func(name string) string {
 			return `{"recipient_name":"functions.` + name + `","parameters":{"city":"Rome"}}`
 		}
-		wrapper := scripted.Call{ID: "call_w", Name: "parallel", Arguments: `{"tool_uses":[` + use("weather") + "," + use(wrapped) + `]}`}
-		w := build(t, "default: deny\nrules:\n  - allow: [weather]\n  - deny: [rm]\n", func(r *scripted.Request) scripted.Reply {
+		wrapper := fakemodel.Call{ID: "call_w", Name: "parallel", Arguments: `{"tool_uses":[` + use("weather") + "," + use(wrapped) + `]}`}
+		w := build(t, "default: deny\nrules:\n  - allow: [weather]\n  - deny: [rm]\n", func(r *fakemodel.Request) fakemodel.Reply {
 			if strings.Contains(string(r.Body), "function_call_output") {
-				return scripted.Answer{Text: "Understood."}.Reply(r)
+				return fakemodel.Answer{Text: "Understood."}.Reply(r)
 			}
-			return scripted.Answer{Calls: []scripted.Call{wrapper}}.Reply(r)
+			return fakemodel.Answer{Calls: []fakemodel.Call{wrapper}}.Reply(r)
 		})
 		got := w.post("/v1/responses", responsesRequest).rest()
 		if found := strings.Contains(got, "tool_uses"); found != passes || len(outputsOf(answerIn(t, got))) != map[bool]int{true: 1}[passes] {
@@ -332,11 +332,11 @@ func TestFetchedAnswersOfferNothingUnjudged(t *testing.T) {
 		"tools":[{"type":"mcp","server_label":"gh","server_url":"https://mcp.example","require_approval":"never"}],
 		"output":[{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"bash","arguments":"{}"}]}`
 	for policy, offered := range map[string]bool{"default: deny\n": true, "default: deny\nhosted_tools: deny\n": false} {
-		w := build(t, policy, func(r *scripted.Request) scripted.Reply {
+		w := build(t, policy, func(r *fakemodel.Request) fakemodel.Reply {
 			if r.Method == http.MethodGet {
-				return scripted.Whole(http.StatusOK, []byte(made))
+				return fakemodel.Whole(http.StatusOK, []byte(made))
 			}
-			return scripted.Answer{Text: "Very well."}.Reply(r)
+			return fakemodel.Answer{Text: "Very well."}.Reply(r)
 		})
 		got := w.get(w.url("/v1/responses/resp_1"))
 		var sent []string
@@ -361,11 +361,11 @@ func TestHostedCallsNeedAListedServer(t *testing.T) {
 	const asks = `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","store":true,
 		"output":[{"id":"mcpr_1","type":"mcp_approval_request","server_label":"gh","name":"delete","arguments":"{}"}]}`
 	for policy, allowed := range map[string]bool{"": false, "hosted_tools: [\"mcp:https://gh.example/*\"]\n": true} {
-		w := build(t, policy+"rules:\n  - allow: [mcp__gh__delete]\n", func(r *scripted.Request) scripted.Reply {
+		w := build(t, policy+"rules:\n  - allow: [mcp__gh__delete]\n", func(r *fakemodel.Request) fakemodel.Reply {
 			if strings.Contains(string(r.Body), "mcp_approval_response") {
-				return scripted.Answer{Text: "Very well."}.Reply(r)
+				return fakemodel.Answer{Text: "Very well."}.Reply(r)
 			}
-			return scripted.Whole(http.StatusOK, []byte(asks))
+			return fakemodel.Whole(http.StatusOK, []byte(asks))
 		})
 		answer := make(chan string, 1)
 		go func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // team is a configuration with reviewers, and what it takes to act as each.
@@ -33,7 +33,7 @@ func (w *world) as(token string) *client.Client { return w.console.WithToken(tok
 
 // staffed is a world with a viewer, two reviewers and an admin; the harness reads
 // as the admin.
-func staffed(t *testing.T, policy string, script scripted.Script) (*world, team) {
+func staffed(t *testing.T, policy string, script fakemodel.Script) (*world, team) {
 	t.Helper()
 	m := team{}
 	w := build(t, policy, script, m.with("vic", "viewer"), m.with("ann", "reviewer", "finance"), m.with("bob", "reviewer"), m.with("ada", "admin"))

@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 const rulesOfGroups = `
@@ -38,14 +38,14 @@ rules:
 
 // calling answers with a call of a tool: the arguments are the last thing that the
 // user said.
-func calling(tool string) scripted.Script {
-	return func(r *scripted.Request) scripted.Reply {
+func calling(tool string) fakemodel.Script {
+	return func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
-			return scripted.Answer{Text: "Understood."}.Reply(r)
+			return fakemodel.Answer{Text: "Understood."}.Reply(r)
 		}
 		_, said, _ := strings.Cut(string(r.Body), "do: ")
 		said, _, _ = strings.Cut(said, ".")
-		return scripted.Answer{Calls: []scripted.Call{{ID: "call_s", Name: tool, Arguments: `{"` + map[string]string{"bash": "command", "deploy": "env"}[tool] + `":"` + said + `"}`}}}.Reply(r)
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_s", Name: tool, Arguments: `{"` + map[string]string{"bash": "command", "deploy": "env"}[tool] + `":"` + said + `"}`}}}.Reply(r)
 	}
 }
 

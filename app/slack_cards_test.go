@@ -10,18 +10,18 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/fakeslack"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/heldcall/heldcall/internal/testing/fakeslack"
 )
 
 // The calls of one answer are on one card; the cards of one run in one thread.
 func TestSlackCardsOfATurnAndARun(t *testing.T) {
-	two := func(r *scripted.Request) scripted.Reply {
-		second := scripted.Call{ID: "call_2", Name: "bash", Arguments: `{"command":"rm it"}`}
+	two := func(r *fakemodel.Request) fakemodel.Reply {
+		second := fakemodel.Call{ID: "call_2", Name: "bash", Arguments: `{"command":"rm it"}`}
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
 			return callThenText(r)
 		}
-		return scripted.Answer{ID: "chatcmpl-1", Calls: []scripted.Call{lsCall, second}}.Reply(r)
+		return fakemodel.Answer{ID: "chatcmpl-1", Calls: []fakemodel.Call{lsCall, second}}.Reply(r)
 	}
 	w := newSlackWorld(t, askAll, two)
 	agent := w.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "task-1")
@@ -43,9 +43,9 @@ func TestSlackCardsOfATurnAndARun(t *testing.T) {
 
 // What does not fit into a message cannot be approved from Slack, however it is asked.
 func TestSlackApprovesOnlyWhatItShows(t *testing.T) {
-	long := scripted.Call{ID: "call_long", Name: "bash", Arguments: `{"command":"ls ` + strings.Repeat("x", 4000) + `"}`}
-	w := newSlackWorld(t, askAll, func(r *scripted.Request) scripted.Reply {
-		return scripted.Answer{ID: "chatcmpl-1", Calls: []scripted.Call{long}}.Reply(r)
+	long := fakemodel.Call{ID: "call_long", Name: "bash", Arguments: `{"command":"ls ` + strings.Repeat("x", 4000) + `"}`}
+	w := newSlackWorld(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{ID: "chatcmpl-1", Calls: []fakemodel.Call{long}}.Reply(r)
 	})
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -65,9 +65,9 @@ func TestSlackApprovesOnlyWhatItShows(t *testing.T) {
 
 // What a model writes shows as it is and does nothing.
 func TestSlackHostileTexts(t *testing.T) {
-	hostile := scripted.Call{ID: "call_h", Name: "bash", Arguments: `{"command":"<!channel> <@U1> <https://evil.example|ok> &amp; ` + "```" + `\u202e*x*\u200b"}`}
-	w := newSlackWorld(t, askAll, func(r *scripted.Request) scripted.Reply {
-		return scripted.Answer{ID: "chatcmpl-1", Text: "<!here> ``` *bold*\n<https://evil.example>", Calls: []scripted.Call{hostile}}.Reply(r)
+	hostile := fakemodel.Call{ID: "call_h", Name: "bash", Arguments: `{"command":"<!channel> <@U1> <https://evil.example|ok> &amp; ` + "```" + `\u202e*x*\u200b"}`}
+	w := newSlackWorld(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{ID: "chatcmpl-1", Text: "<!here> ``` *bold*\n<https://evil.example>", Calls: []fakemodel.Call{hostile}}.Reply(r)
 	})
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	w.pending(1)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/fakeslack"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/heldcall/heldcall/internal/testing/fakeslack"
 )
 
 const (
@@ -35,7 +35,7 @@ type slackWorld struct {
 // slackUsers are the reviewers' ids there.
 var slackUsers = map[string]string{"ann": "UANN", "bob": "UBOB", "vic": "UVIC"}
 
-func newSlackWorld(t *testing.T, policy string, script scripted.Script, change ...func(*app.SlackConfig)) *slackWorld {
+func newSlackWorld(t *testing.T, policy string, script fakemodel.Script, change ...func(*app.SlackConfig)) *slackWorld {
 	t.Helper()
 	m := team{}
 	w := &slackWorld{slack: fakeslack.New(), team: m}

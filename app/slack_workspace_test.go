@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/heldcall/heldcall/internal/fakeslack"
+	"github.com/heldcall/heldcall/internal/testing/fakeslack"
 )
 
 // A click that comes from another workspace than the bot's decides nothing, and neither

@@ -6,7 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // Agents of two tenants that name the same session or the same run, as each of
@@ -16,8 +16,8 @@ func TestTenantsShareNoRun(t *testing.T) {
 		"session": "", "run": "X-Heldcall-Run: nightly\r\n", "run named as the other's": "X-Heldcall-Run: nightly@a\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := build(t, "default: ask\n", func(*scripted.Request) scripted.Reply {
-				return scripted.Whole(200, []byte(`{"id":"resp_1","object":"response","status":"completed","output":[{"id":"fc","type":"function_call","status":"completed","call_id":"call_1","name":"bash","arguments":"{}"}]}`))
+			w := build(t, "default: ask\n", func(*fakemodel.Request) fakemodel.Reply {
+				return fakemodel.Whole(200, []byte(`{"id":"resp_1","object":"response","status":"completed","output":[{"id":"fc","type":"function_call","status":"completed","call_id":"call_1","name":"bash","arguments":"{}"}]}`))
 			}, func(c *app.Config) {
 				c.Proxy.Clients = []app.Client{{Key: "key-a", Tenant: "a"}}
 			})

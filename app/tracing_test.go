@@ -11,7 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
@@ -131,9 +131,9 @@ func TestTraceOfCallsThatNobodyIsAskedAbout(t *testing.T) {
 func TestTraceHoldsArgumentsWhereTheyAreAskedFor(t *testing.T) {
 	const key = "sk-secret-of-the-upstream"
 	spans := receive(t)
-	script := func(r *scripted.Request) scripted.Reply {
-		call := scripted.Call{ID: "c", Name: "bash", Arguments: `{"command":"echo ` + key + `"}`}
-		return scripted.Answer{ID: "x", Calls: []scripted.Call{call}}.Reply(r)
+	script := func(r *fakemodel.Request) fakemodel.Reply {
+		call := fakemodel.Call{ID: "c", Name: "bash", Arguments: `{"command":"echo ` + key + `"}`}
+		return fakemodel.Answer{ID: "x", Calls: []fakemodel.Call{call}}.Reply(r)
 	}
 	w := build(t, "rules:\n  - allow: [\"bash(echo *)\"]\n", script, spans.on, func(c *app.Config) {
 		c.Tracing.Arguments, c.Proxy.Upstreams[0].APIKey = true, key
@@ -184,7 +184,7 @@ func TestTraceContextOfAgents(t *testing.T) {
 	spans := receive(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", spans.server.URL) // heard where the file names none
 	w := build(t, allowAll, callThenText, func(c *app.Config) { c.Tracing.Enabled = true })
-	sent := func(header ...string) *scripted.Request {
+	sent := func(header ...string) *fakemodel.Request {
 		w.post("/v1/chat/completions", streamedRequest, header...).rest()
 		all := w.upstream.Requests()
 		return all[len(all)-1]
@@ -214,11 +214,11 @@ func TestTraceContextOfAgents(t *testing.T) {
 
 func TestTraceOfRequestsWithoutAnAnswer(t *testing.T) {
 	spans := receive(t)
-	w := build(t, allowAll, func(r *scripted.Request) scripted.Reply {
+	w := build(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.HasSuffix(r.Path, "/embeddings") {
-			return scripted.Whole(http.StatusTooManyRequests, []byte(`"slow down"`))
+			return fakemodel.Whole(http.StatusTooManyRequests, []byte(`"slow down"`))
 		}
-		return scripted.Whole(http.StatusOK, []byte("{"))
+		return fakemodel.Whole(http.StatusOK, []byte("{"))
 	}, spans.on)
 	w.post("/v1/chat/completions", wholeRequest).rest()
 	w.post("/v1/embeddings", `{"input":"do it"}`).rest()
@@ -237,7 +237,7 @@ func TestTraceOfRequestsWithoutAnAnswer(t *testing.T) {
 
 // A receiver that is gone delays neither an answer nor the end.
 func TestTracingWithoutAReceiver(t *testing.T) {
-	addresses, err := scripted.FreeAddresses(1)
+	addresses, err := fakemodel.FreeAddresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -80,12 +80,12 @@ const (
 
 // mixed is a model that calls read and bash, with ids of the given form, and after a
 // result speaks.
-func mixed(ids string) scripted.Script {
-	return func(r *scripted.Request) scripted.Reply {
+func mixed(ids string) fakemodel.Script {
+	return func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), "data") {
-			return scripted.Answer{Text: "Done."}.Reply(r)
+			return fakemodel.Answer{Text: "Done."}.Reply(r)
 		}
-		return scripted.Answer{Text: "<think>Hm, I ponder.</think>\n\nMail ann@example.com. ", Calls: []scripted.Call{
+		return fakemodel.Answer{Text: "<think>Hm, I ponder.</think>\n\nMail ann@example.com. ", Calls: []fakemodel.Call{
 			{ID: fmt.Sprintf(ids, 0), Name: "read", Arguments: "{}"},
 			{ID: fmt.Sprintf(ids, 1), Name: "bash", Arguments: `{"command":"rm x"}`},
 		}}.Reply(r)
@@ -128,11 +128,11 @@ func TestDenialBesideRewrittenText(t *testing.T) {
 }
 
 // alone is a model that makes a call that is denied, and then speaks.
-func alone(r *scripted.Request) scripted.Reply {
+func alone(r *fakemodel.Request) fakemodel.Reply {
 	if strings.Contains(string(r.Body), "refused") || strings.Contains(string(r.Body), "and now?") {
-		return scripted.Answer{Text: "<think>So, no.</think> I may not."}.Reply(r)
+		return fakemodel.Answer{Text: "<think>So, no.</think> I may not."}.Reply(r)
 	}
-	return scripted.Answer{Text: "Let me look. ", Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"rm x"}`}}}.Reply(r)
+	return fakemodel.Answer{Text: "Let me look. ", Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"rm x"}`}}}.Reply(r)
 }
 
 // TestDenialBesideNoCall: finding 20. Where the agent has no call to show, its text
@@ -196,12 +196,12 @@ func TestDenialInAParallelConversation(t *testing.T) {
 }
 
 // extracts is a model that makes the same call each time the user writes.
-func extracts(r *scripted.Request) scripted.Reply {
+func extracts(r *fakemodel.Request) fakemodel.Reply {
 	body := string(r.Body)
 	if strings.LastIndex(body, "Do not repeat the call") > strings.LastIndex(body, "user says") {
-		return scripted.Answer{Text: "I may not."}.Reply(r)
+		return fakemodel.Answer{Text: "I may not."}.Reply(r)
 	}
-	return scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "Person", Arguments: `{"name":"Ann"}`}}}.Reply(r)
+	return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "Person", Arguments: `{"name":"Ann"}`}}}.Reply(r)
 }
 
 // TestRetryOfStructuredOutput: finding 22. A message by which a framework has a failed
@@ -260,17 +260,17 @@ func TestRetryOfStructuredOutput(t *testing.T) {
 }
 
 // insisting is a model that calls read and bash, and after a result bash again.
-func insisting(r *scripted.Request) scripted.Reply {
+func insisting(r *fakemodel.Request) fakemodel.Reply {
 	body := string(r.Body)
-	bash := scripted.Call{ID: "call_1", Name: "bash", Arguments: `{"command":"rm x"}`}
+	bash := fakemodel.Call{ID: "call_1", Name: "bash", Arguments: `{"command":"rm x"}`}
 	switch {
 	case strings.Contains(body, "already denied"):
-		return scripted.Answer{ID: "resp_3", Text: "Understood."}.Reply(r)
+		return fakemodel.Answer{ID: "resp_3", Text: "Understood."}.Reply(r)
 	case strings.Contains(body, `"data"`):
 		bash.ID = "call_2"
-		return scripted.Answer{ID: "resp_2", Calls: []scripted.Call{bash}}.Reply(r)
+		return fakemodel.Answer{ID: "resp_2", Calls: []fakemodel.Call{bash}}.Reply(r)
 	}
-	return scripted.Answer{ID: "resp_1", Text: "So.", Calls: []scripted.Call{{ID: "call_0", Name: "read", Arguments: "{}"}, bash}}.Reply(r)
+	return fakemodel.Answer{ID: "resp_1", Text: "So.", Calls: []fakemodel.Call{{ID: "call_0", Name: "read", Arguments: "{}"}, bash}}.Reply(r)
 }
 
 // TestDeniedAgainLaterInTheConversation: finding 21. The denied turn in the history is

@@ -8,22 +8,22 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
 // oddCall is an answer of the Responses API whose call some clients read in another
 // way: its second fragment has no type, its item a prototype.
-func oddCall(streamed bool) scripted.Script {
+func oddCall(streamed bool) fakemodel.Script {
 	const head = `"id":"resp_1","object":"response","created_at":1,"model":"m","store":false`
 	const item = `{"id":"fc_1","type":"function_call","status":"%s","call_id":"call_1","name":"bash","arguments":"%s","__proto__":{"arguments":"{}"}}`
 	done := fmt.Sprintf(item, "completed", `{\"command\":\"rm -rf /tmp/junk\"}`)
 	whole := `{` + head + `,"status":"completed","output":[` + done + `],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
-	return func(*scripted.Request) scripted.Reply {
+	return func(*fakemodel.Request) fakemodel.Reply {
 		if !streamed {
-			return scripted.Whole(200, []byte(whole))
+			return fakemodel.Whole(200, []byte(whole))
 		}
-		var writes []scripted.Write
+		var writes []fakemodel.Write
 		for i, event := range [][2]string{
 			{"response.created", `"response":{` + head + `,"status":"in_progress","output":[]}`},
 			{"response.output_item.added", `"output_index":0,"item":` + fmt.Sprintf(item, "in_progress", "")},
@@ -38,9 +38,9 @@ func oddCall(streamed bool) scripted.Script {
 			if event[0] == "" {
 				event[0], typ = "response.function_call_arguments.delta", ""
 			}
-			writes = append(writes, scripted.Write{Bytes: fmt.Appendf(nil, "event: %s\ndata: {%s\"sequence_number\":%d,%s}\n\n", event[0], typ, i, event[1])})
+			writes = append(writes, fakemodel.Write{Bytes: fmt.Appendf(nil, "event: %s\ndata: {%s\"sequence_number\":%d,%s}\n\n", event[0], typ, i, event[1])})
 		}
-		return scripted.Events(writes...)
+		return fakemodel.Events(writes...)
 	}
 }
 

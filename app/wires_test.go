@@ -6,7 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -14,13 +14,13 @@ import (
 
 // refusedOnce calls the tool, and answers with text once it was told of a denial,
 // in whatever API it is asked.
-func refusedOnce(r *scripted.Request) scripted.Reply {
+func refusedOnce(r *fakemodel.Request) fakemodel.Reply {
 	for _, told := range []string{`"role":"tool"`, "function_call_output", "tool_result"} {
 		if strings.Contains(string(r.Body), told) {
-			return scripted.Answer{Text: "Understood.", Fragment: 100}.Reply(r)
+			return fakemodel.Answer{Text: "Understood.", Fragment: 100}.Reply(r)
 		}
 	}
-	return scripted.Answer{Calls: []scripted.Call{lsCall}}.Reply(r)
+	return fakemodel.Answer{Calls: []fakemodel.Call{lsCall}}.Reply(r)
 }
 
 const (
@@ -67,7 +67,7 @@ func TestAzurePaths(t *testing.T) {
 }
 
 func TestAzureRoutesWithoutCalls(t *testing.T) {
-	w := build(t, denyAll, func(*scripted.Request) scripted.Reply { return scripted.Whole(200, []byte(`{"data":[]}`)) }, func(c *app.Config) {
+	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply { return fakemodel.Whole(200, []byte(`{"data":[]}`)) }, func(c *app.Config) {
 		c.Proxy.Upstreams[0] = app.Upstream{Prefix: "/openai", URL: strings.TrimSuffix(c.Proxy.Upstreams[0].URL, "/v1") + "/openai"}
 	})
 	for path, want := range map[string]string{
@@ -90,11 +90,11 @@ func TestAzureRoutesWithoutCalls(t *testing.T) {
 }
 
 func TestUpstreamsByPrefix(t *testing.T) {
-	others := make(map[string]*scripted.Server)
+	others := make(map[string]*fakemodel.Server)
 	w := build(t, denyAll, refusedOnce, func(c *app.Config) {
 		c.Proxy.Upstreams[0].APIKey = "key-/v1"
 		for _, prefix := range []string{"/v1/other", "/anthropic/v1", "/v10"} {
-			s, err := scripted.New(refusedOnce)
+			s, err := fakemodel.New(refusedOnce)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,17 +133,17 @@ func TestUpstreamsByPrefix(t *testing.T) {
 }
 
 func TestEveryChoiceIsJudged(t *testing.T) {
-	other := scripted.Call{ID: "call_two", Name: "two", Arguments: `{"n":2}`}
-	w := build(t, askAll, func(r *scripted.Request) scripted.Reply {
+	other := fakemodel.Call{ID: "call_two", Name: "two", Arguments: `{"n":2}`}
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
-			return scripted.Answer{Text: "Understood.", Fragment: 100}.Reply(r)
+			return fakemodel.Answer{Text: "Understood.", Fragment: 100}.Reply(r)
 		}
-		var s scripted.Stream
-		for i, c := range []scripted.Call{lsCall, other} {
+		var s fakemodel.Stream
+		for i, c := range []fakemodel.Call{lsCall, other} {
 			s.Choice(i).RoleAndCall(0, c.ID, c.Name).Arguments(0, c.Arguments)
 		}
 		s.Choice(0).Finish("tool_calls").Choice(1).Finish("tool_calls").Done()
-		return scripted.Events(s.Writes()...)
+		return fakemodel.Events(s.Writes()...)
 	})
 	answer := make(chan string, 1)
 	go func() {
@@ -168,11 +168,11 @@ func TestSignatureOfADeniedCallComesBack(t *testing.T) {
 	const signed = `data: {"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[` +
 		`{"index":0,"id":"call_sesame","type":"function","function":{"name":"bash","arguments":"{}"},"extra_content":{"google":{"thought_signature":"c2ln"}}},` +
 		`{"index":1,"id":"call_two","type":"function","function":{"name":"two","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
-	w := build(t, "default: allow\nrules:\n- deny: [bash]\n", func(r *scripted.Request) scripted.Reply {
+	w := build(t, "default: allow\nrules:\n- deny: [bash]\n", func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
-			return scripted.Answer{Text: "Understood."}.Reply(r)
+			return fakemodel.Answer{Text: "Understood."}.Reply(r)
 		}
-		return scripted.Events(scripted.Write{Bytes: []byte(signed)})
+		return fakemodel.Events(fakemodel.Write{Bytes: []byte(signed)})
 	})
 	got := w.post("/v1/chat/completions", streamedRequest).rest()
 	if strings.Contains(got, "call_sesame") || !strings.Contains(got, "call_two") {
@@ -189,14 +189,14 @@ func TestSignatureOfADeniedCallComesBack(t *testing.T) {
 
 func TestSoundPassesWhileACallIsHeld(t *testing.T) {
 	const chunk = `data: {"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":%s,"finish_reason":null}]}` + "\n\n"
-	event := func(delta string) scripted.Write {
-		return scripted.Write{Bytes: []byte(strings.Replace(chunk, "%s", delta, 1))}
+	event := func(delta string) fakemodel.Write {
+		return fakemodel.Write{Bytes: []byte(strings.Replace(chunk, "%s", delta, 1))}
 	}
-	w := build(t, askAll, func(*scripted.Request) scripted.Reply {
-		return scripted.Events(event(`{"role":"assistant","audio":{"id":"audio_1","transcript":"Let me "}}`),
+	w := build(t, askAll, func(*fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Events(event(`{"role":"assistant","audio":{"id":"audio_1","transcript":"Let me "}}`),
 			event(`{"tool_calls":[{"index":0,"id":"call_sesame","type":"function","function":{"name":"bash","arguments":"{}"}}]}`),
 			event(`{"audio":{"transcript":"look."}}`), event(`{"audio":{"data":"UklGRg==","expires_at":1763712000}}`),
-			scripted.Write{Bytes: []byte(strings.Replace(strings.Replace(chunk, "%s", "{}", 1), "null", `"tool_calls"`, 1) + "data: [DONE]\n\n")})
+			fakemodel.Write{Bytes: []byte(strings.Replace(strings.Replace(chunk, "%s", "{}", 1), "null", `"tool_calls"`, 1) + "data: [DONE]\n\n")})
 	})
 	c := w.post("/v1/chat/completions", streamedRequest)
 	if got := c.until("UklGRg=="); leaks(got) != "" || !strings.Contains(got, "look.") {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // TestWrappedCallsKeepTheirReviewers: a limit that is used up by one of the calls
@@ -22,17 +22,17 @@ func TestWrappedCallsKeepTheirReviewers(t *testing.T) {
   - allow: [ls]
     limit: {per_run: 1}
 `
-	wrapping := func(tools ...string) scripted.Script {
+	wrapping := func(tools ...string) fakemodel.Script {
 		var uses []string
 		for _, tool := range tools {
 			uses = append(uses, `{"recipient_name":"functions.`+tool+`","parameters":{"of":"`+tool+`"}}`)
 		}
 		arguments := `{"tool_uses":[` + strings.Join(uses, ",") + `]}`
-		return func(r *scripted.Request) scripted.Reply {
+		return func(r *fakemodel.Request) fakemodel.Reply {
 			if strings.Contains(string(r.Body), `"role":"tool"`) {
-				return scripted.Answer{Text: "Understood."}.Reply(r)
+				return fakemodel.Answer{Text: "Understood."}.Reply(r)
 			}
-			return scripted.Answer{Calls: []scripted.Call{{ID: "call_w", Name: "multi_tool_use.parallel", Arguments: arguments}}}.Reply(r)
+			return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_w", Name: "multi_tool_use.parallel", Arguments: arguments}}}.Reply(r)
 		}
 	}
 	for _, tools := range [][]string{{"transfer", "ls", "ls"}, {"ls", "ls", "transfer"}, {"note", "transfer"}} {

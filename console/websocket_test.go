@@ -77,7 +77,7 @@ func TestSocketResumes(t *testing.T) {
 		if m := w.want(live.TypeUpdate, ""); m.EventID != "1001" {
 			t.Errorf("%s: then comes %s", query, m.EventID)
 		}
-		if last := gate.from; last != min(501, 995+1) && query != "?last_event_id=5" || query == "?last_event_id=5" && last != 6 {
+		if last := gate.from; (last != min(501, 995+1) && query != "?last_event_id=5") || (query == "?last_event_id=5" && last != 6) {
 			t.Errorf("%s: the log is read from %d", query, last)
 		}
 	}

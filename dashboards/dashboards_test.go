@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/dashboards"
-	"github.com/heldcall/heldcall/internal/written"
+	"github.com/heldcall/heldcall/internal/testing/golden"
 )
 
 var update = flag.Bool("update", false, "write the dashboard anew")
@@ -18,7 +18,7 @@ func TestFileIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written.Check(t, file, want, *update, "make dashboards")
+	golden.Check(t, file, want, *update, "make dashboards")
 }
 
 // A panel that no one can read is none: each has a title of its own in its row,

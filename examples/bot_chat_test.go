@@ -21,7 +21,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/demo"
-	"github.com/heldcall/heldcall/internal/pinned"
+	"github.com/heldcall/heldcall/internal/testing/testdeps"
 	heldcallnats "github.com/heldcall/heldcall/notify/nats"
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
@@ -65,7 +65,7 @@ func say(t *testing.T, bot, token, text string) (status int, answer string) {
 // started is forwarded too.
 func TestBotChat(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "bot.exe")
-	pinned.Command(t, ".", "go", "build", "-o", program, "./bot-chat")
+	testdeps.Command(t, ".", "go", "build", "-o", program, "./bot-chat")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stage := openStage(ctx, t)
@@ -195,7 +195,7 @@ const goneID = "01KAKZ00000000000000000008"
 // long for the chat is shown and approved elsewhere, and what is gone is left alone.
 func TestBotChatDecidesNothingUnseen(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "bot.exe")
-	pinned.Command(t, ".", "go", "build", "-o", program, "./bot-chat")
+	testdeps.Command(t, ".", "go", "build", "-o", program, "./bot-chat")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	long := notifytest.Request(1)

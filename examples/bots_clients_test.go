@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/heldcall/heldcall/internal/pinned"
+	"github.com/heldcall/heldcall/internal/testing/testdeps"
 )
 
 func TestBotJS(t *testing.T) {
-	testBot(t, "node", filepath.Join(pinned.Scripts(t, "bot-js"), "bot.mjs"))
+	testBot(t, "node", filepath.Join(testdeps.Scripts(t, "bot-js"), "bot.mjs"))
 }
 
 func TestBotPython(t *testing.T) {
-	testBot(t, pinned.Python(t, "bot-python"), filepath.Join("bot-python", "bot.py"))
+	testBot(t, testdeps.Python(t, "bot-python"), filepath.Join("bot-python", "bot.py"))
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/demo"
-	"github.com/heldcall/heldcall/internal/pinned"
+	"github.com/heldcall/heldcall/internal/testing/testdeps"
 )
 
 // patience bounds all that must happen in a test, and nothing is timed with it.
@@ -30,7 +30,7 @@ const note = "Nothing is removed here. Move it to trash/ instead."
 
 func TestBotGo(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "bot.exe") // Windows wants the ending
-	pinned.Command(t, ".", "go", "build", "-o", program, "./bot-go")
+	testdeps.Command(t, ".", "go", "build", "-o", program, "./bot-go")
 	testBot(t, program)
 }
 

@@ -21,7 +21,7 @@ func TestPayloadsThatReadersSeeDifferently(t *testing.T) {
 		"event: x\r\ndata: {\"a\":1}\r\n\r\n":     1,
 	} {
 		list, err := Payloads([]byte(part))
-		if n := len(list); err != nil && want >= 0 || err == nil && n != want {
+		if n := len(list); (err != nil && want >= 0) || (err == nil && n != want) {
 			t.Errorf("%q: %d payloads, %v", part, n, err)
 		}
 	}

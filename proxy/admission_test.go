@@ -14,15 +14,15 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/intercept/chat"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/proxy/agentconn"
 )
 
 // newRoomyBed is a bed whose requests may have bodies of 64 MiB.
 func newRoomyBed(t *testing.T, memory int64) *bed {
 	t.Helper()
-	b := newBed(t, chat.Dialect{}, "default: allow\n", func(r *scripted.Request) scripted.Reply {
-		return scripted.Answer{Text: fmt.Sprint(len(r.Body))}.Reply(r)
+	b := newBed(t, chat.Dialect{}, "default: allow\n", func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Text: fmt.Sprint(len(r.Body))}.Reply(r)
 	})
 	b.options.MaxBody = 64 << 20
 	b.memory = agentconn.NewBudget(memory)
@@ -112,8 +112,8 @@ func TestBodiesShareABudget(t *testing.T) {
 // A chunked body reserves the most that it could have only while it arrives.
 func TestChunkedBodiesKeepTheirSizeReserved(t *testing.T) {
 	answer := make(chan struct{})
-	b := newBed(t, chat.Dialect{}, "default: allow\n", func(r *scripted.Request) scripted.Reply {
-		reply := scripted.Answer{Text: "Hello."}.Reply(r)
+	b := newBed(t, chat.Dialect{}, "default: allow\n", func(r *fakemodel.Request) fakemodel.Reply {
+		reply := fakemodel.Answer{Text: "Hello."}.Reply(r)
 		reply.HeadGate = answer
 		return reply
 	})
@@ -309,12 +309,12 @@ func waitFor(t *testing.T, what string, done func() bool) {
 // Finding 24: an answer whose calls are too large to be shown many times over is
 // refused, and nobody is asked about it.
 func TestAnswersWithHugeCallsAreRefused(t *testing.T) {
-	b := newBed(t, chat.Dialect{}, "default: ask\n", func(r *scripted.Request) scripted.Reply {
-		var calls []scripted.Call
+	b := newBed(t, chat.Dialect{}, "default: ask\n", func(r *fakemodel.Request) fakemodel.Reply {
+		var calls []fakemodel.Call
 		for i := range 10 {
-			calls = append(calls, scripted.Call{ID: fmt.Sprint("call_", i), Name: "write", Arguments: fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", 1<<20))})
+			calls = append(calls, fakemodel.Call{ID: fmt.Sprint("call_", i), Name: "write", Arguments: fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", 1<<20))})
 		}
-		return scripted.Answer{Calls: calls}.Reply(r)
+		return fakemodel.Answer{Calls: calls}.Reply(r)
 	})
 	b.options.MaxBody = 64 << 20
 	if err := b.Start(t.Context()); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/intercept/strictjson"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/proxy/route"
 )
 
@@ -53,7 +53,7 @@ func TestCanaryFindsWhatWouldPass(t *testing.T) {
 		{"a route is gone", closed{}, "the route is not served (status 501)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBed(t, c.dialect, "default: allow\n", scripted.Script(callBash))
+			b := newBed(t, c.dialect, "default: allow\n", fakemodel.Script(callBash))
 			err := b.Canary(t.Context())
 			if c.want == "" {
 				if err != nil {

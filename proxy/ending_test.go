@@ -21,7 +21,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -35,12 +35,12 @@ type bed struct {
 	*Proxy
 	t        *testing.T
 	gate     *gate.Gate
-	upstream *scripted.Server
+	upstream *fakemodel.Server
 	log      bytes.Buffer // read it when the proxy has stopped
 }
 
 // newBed starts everything but the proxy's own listener.
-func newBed(t *testing.T, d intercept.Dialect, rules string, script scripted.Script) *bed {
+func newBed(t *testing.T, d intercept.Dialect, rules string, script fakemodel.Script) *bed {
 	t.Helper()
 	b := &bed{t: t}
 	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Listen: "-"})
@@ -52,7 +52,7 @@ func newBed(t *testing.T, d intercept.Dialect, rules string, script scripted.Scr
 	var running sync.WaitGroup
 	running.Go(func() { _ = b.gate.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait(); s.Close() })
-	if b.upstream, err = scripted.New(script); err != nil {
+	if b.upstream, err = fakemodel.New(script); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.upstream.Close)
@@ -105,8 +105,8 @@ func chatRequest(streamed string) string {
 	return `{"model":"m","stream":` + streamed + `,"messages":[{"role":"user","content":"do it"}]}`
 }
 
-func callBash(r *scripted.Request) scripted.Reply {
-	return scripted.Answer{Text: "Let me look.", Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{}`}}}.Reply(r)
+func callBash(r *fakemodel.Request) fakemodel.Reply {
+	return fakemodel.Answer{Text: "Let me look.", Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{}`}}}.Reply(r)
 }
 
 // recast is a dialect that reads answers with another codec than its own.
@@ -180,10 +180,10 @@ func TestPanicsLeaveNothingOpen(t *testing.T) {
 				if at == "settle" {
 					rules = "profiles: none\nrules:\n  - allow: [\"bash(*)\"]\n"
 				}
-				b := newBed(t, newFaulty(at), rules, func(r *scripted.Request) scripted.Reply {
+				b := newBed(t, newFaulty(at), rules, func(r *fakemodel.Request) fakemodel.Reply {
 					reply := callBash(r)
 					if at == "write" {
-						reply.Body, reply.Framing, reply.End = reply.Body[:1], scripted.Chunked, scripted.EndStall
+						reply.Body, reply.Framing, reply.End = reply.Body[:1], fakemodel.Chunked, fakemodel.EndStall
 					}
 					return reply
 				})

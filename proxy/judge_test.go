@@ -11,7 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // secondThoughts asks about every call, and denies it when it is judged again.
@@ -31,9 +31,9 @@ func TestApprovalsAreJudgedAgainAndEditsAreNot(t *testing.T) {
 		{approvals.Decision{Action: approvals.ActionApprove}, "Understood: new rule"},
 		{approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"edited"}`)}, `"arguments":"{\"command\":\"edited\"}"`},
 	} {
-		b := newBed(t, chat.Dialect{}, "default: ask\n", func(r *scripted.Request) scripted.Reply {
+		b := newBed(t, chat.Dialect{}, "default: ask\n", func(r *fakemodel.Request) fakemodel.Reply {
 			if strings.Contains(string(r.Body), "Since then it is denied.") {
-				return scripted.Answer{Text: "Understood: new rule"}.Reply(r)
+				return fakemodel.Answer{Text: "Understood: new rule"}.Reply(r)
 			}
 			return callBash(r)
 		})

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // watched is a dialect that counts how often a request's history is read.
@@ -36,11 +36,11 @@ func TestHistoryIsNotReadWithoutACall(t *testing.T) {
 		t.Run(c.dialect.Name(), func(t *testing.T) {
 			var reads atomic.Int32
 			calls := false
-			b := newBed(t, watched{c.dialect, &reads}, "default: allow\n", func(r *scripted.Request) scripted.Reply {
+			b := newBed(t, watched{c.dialect, &reads}, "default: allow\n", func(r *fakemodel.Request) fakemodel.Reply {
 				if calls {
 					return callBash(r)
 				}
-				return scripted.Answer{Text: "Hello."}.Reply(r)
+				return fakemodel.Answer{Text: "Hello."}.Reply(r)
 			})
 			if err := b.Start(t.Context()); err != nil {
 				t.Fatal(err)

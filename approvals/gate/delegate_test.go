@@ -214,7 +214,7 @@ func TestNobodyTakesAnothersPlaceThemselves(t *testing.T) {
 	} {
 		_, err := g.Delegate(t.Context(), approvals.Delegation{From: tt.from, To: tt.to, CreatedBy: tt.by, Until: time.Now().Add(time.Hour)})
 		forbidden := (*approvals.ForbiddenError)(nil)
-		if errors.As(err, &forbidden) != tt.refused || !tt.refused && err != nil {
+		if errors.As(err, &forbidden) != tt.refused || (!tt.refused && err != nil) {
 			t.Errorf("%s lets %s decide for %s: %v", tt.by, tt.to, tt.from, err)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // external is a NATS server outside of heldcall.
@@ -53,7 +53,7 @@ func startExternal(t testing.TB, port int, dir string) *external {
 // freePorts are ports to listen on.
 func freePorts(t testing.TB, n int) (ports []int) {
 	t.Helper()
-	addresses, err := scripted.FreeAddresses(n)
+	addresses, err := fakemodel.FreeAddresses(n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
 	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		_, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionApprove, ReviewerID: "bob"})
 		var decided *approvals.DecidedError
-		if err == nil || errors.As(err, &decided) && decided.Request.Status == approvals.StatusApproved {
+		if err == nil || (errors.As(err, &decided) && decided.Request.Status == approvals.StatusApproved) {
 			break
 		}
 		if time.Since(start) > 2*time.Minute {

@@ -20,7 +20,7 @@ func TestTokenFile(t *testing.T) {
 	if err := launch.WriteToken(file, "heldcall_X"); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(file); err != nil || (runtime.GOOS != "windows" && info.Mode().Perm() != 0o600) {
 		t.Errorf("the file is %v, %v", info, err)
 	}
 	if got, err := readToken(file); err != nil || got != "heldcall_X" {

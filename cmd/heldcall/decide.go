@@ -7,7 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 type approveCommand struct {
@@ -92,7 +92,7 @@ func decideOne(ctx context.Context, s *streams, console *client.Client, output o
 		stands = "you approved, waiting for " + request.Missing() + ":"
 	}
 	_, err = fmt.Fprintf(s.out, "%s %s: %s %s\n", printable(stands), printable(request.ID),
-		printable(request.ToolName), visible.Spaces(escapeJSON(compactJSON(arguments))))
+		printable(request.ToolName), sanitize.Spaces(escapeJSON(compactJSON(arguments))))
 	if last, ok := request.FinalDecision(); ok && last.GrantID != "" && err == nil {
 		g := approvals.Grant{
 			Effect: approvals.GrantAllow, Scope: last.Scope, Principal: request.Principal, SessionID: request.SessionID,

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // printGrants writes a list for people.
@@ -65,7 +65,7 @@ func printPreview(w io.Writer, p *approvals.GrantPreview) error {
 	fmt.Fprintf(&page, "%d of the %d calls recorded since %s.\n", p.Covered, p.Calls, timeOr(p.Since, "the beginning"))
 	for _, c := range p.Items {
 		fmt.Fprintf(&page, "%s  %-7s  %s %s\n", c.Time.UTC().Format(time.RFC3339), printable(c.Then), printable(c.ToolName),
-			shorten(visible.Blanks(escapeJSON(compactJSON(c.Arguments))), 2*previewWidth))
+			shorten(sanitize.Blanks(escapeJSON(compactJSON(c.Arguments))), 2*previewWidth))
 	}
 	if left := p.Covered - len(p.Items); left > 0 {
 		fmt.Fprintf(&page, "and %d more\n", left)

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/heldcall/heldcall/internal/elapsed"
+	"github.com/heldcall/heldcall/internal/humanize"
 )
 
 // outputFlag is how a command shows what it found.
@@ -31,7 +31,7 @@ func printJSON(w io.Writer, value any) error {
 }
 
 // ago writes how long ago something was.
-func ago(d time.Duration) string { return elapsed.Ago(d) }
+func ago(d time.Duration) string { return humanize.Ago(d) }
 
 // left writes how much of a deadline is left.
-func left(d time.Duration) string { return elapsed.Left(d) }
+func left(d time.Duration) string { return humanize.Left(d) }

@@ -16,7 +16,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // TestPolicyReplay records calls with a whole heldcall - allowed by rule and by
@@ -24,7 +24,7 @@ import (
 func TestPolicyReplay(t *testing.T) {
 	const was = "tools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: ['bash(ls *)', read]\n  - deny: ['bash(rm *)']\n" +
 		"  - rewrite: ['bash(git *)']\n    set: {timeout: 1}\n  - ask: ['bash(git push:*)']\n"
-	calls := []scripted.Call{
+	calls := []fakemodel.Call{
 		{ID: "1", Name: "bash", Arguments: `{"command":"ls a"}`},
 		{ID: "2", Name: "bash", Arguments: `{"command":"ls a"}`},
 		{ID: "3", Name: "bash", Arguments: `{"command":"rm x"}`},
@@ -102,9 +102,9 @@ type recorder struct {
 	}
 }
 
-func startRecorder(t *testing.T, policy string, calls []scripted.Call) *recorder {
+func startRecorder(t *testing.T, policy string, calls []fakemodel.Call) *recorder {
 	t.Helper()
-	upstream, err := scripted.New(func(r *scripted.Request) scripted.Reply { return scripted.Answer{Calls: calls}.Reply(r) })
+	upstream, err := fakemodel.New(func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Calls: calls}.Reply(r) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 func TestPrintable(t *testing.T) {
@@ -46,7 +46,7 @@ func FuzzPrintable(f *testing.F) {
 		escaped := escapeJSON(encoded)
 		for _, shown := range []string{printable(text), escaped, indentJSON(encoded), indentJSON(json.RawMessage(text))} {
 			for _, r := range shown {
-				if !visible.Rune(r) && r != '\n' && r != '\t' {
+				if !sanitize.Rune(r) && r != '\n' && r != '\t' {
 					t.Fatalf("%q is printed with %U: %q", text, r, shown)
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/internal/launch"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // Issue 12, number 34: while the command draws on the terminal nothing is written there;
@@ -17,11 +17,11 @@ import (
 // only reads lines leaves the terminal to heldcall's lines.
 func TestRunOnATerminal(t *testing.T) {
 	for _, drawing := range []bool{true, false} {
-		r, _ := alone(t, func(r *scripted.Request) scripted.Reply {
+		r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply {
 			if strings.Contains(string(r.Body), `"role":"tool"`) {
-				return scripted.Answer{Text: "Understood."}.Reply(r)
+				return fakemodel.Answer{Text: "Understood."}.Reply(r)
 			}
-			return scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"ls sesame"}`}}}.Reply(r)
+			return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"ls sesame"}`}}}.Reply(r)
 		})
 		r.write("policy.yaml", "rules: [{ask: [bash], timeout: 1s}]")
 		r.write("notify-send", "#!/bin/sh\necho \"$@\" >>"+r.folder+"/shown\nenv >>"+r.folder+"/shown\n")
@@ -64,7 +64,7 @@ func TestRunOnATerminal(t *testing.T) {
 			}
 		}
 		notified, err := os.ReadFile(filepath.Join(r.folder, "shown"))
-		if drawing != (err == nil) || drawing && !strings.Contains(string(notified), "A tool call waits for approval: http://127.0.0.1:") {
+		if drawing != (err == nil) || (drawing && !strings.Contains(string(notified), "A tool call waits for approval: http://127.0.0.1:")) {
 			t.Errorf("drawing %t: the desktop shows %q, %v", drawing, notified, err)
 		}
 		if text := screen + string(log) + string(notified); strings.Contains(text, "sesame") || strings.Contains(string(notified), modelKey) {

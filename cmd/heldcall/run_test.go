@@ -16,7 +16,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/launch"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // asksModel is an agent: it asks the model once for each of its arguments, which are
@@ -57,9 +57,9 @@ type lonely struct {
 }
 
 // alone prepares `heldcall run`, with what the model answers.
-func alone(t *testing.T, script scripted.Script) (*lonely, *scripted.Server) {
+func alone(t *testing.T, script fakemodel.Script) (*lonely, *fakemodel.Server) {
 	t.Helper()
-	upstream, err := scripted.New(script)
+	upstream, err := fakemodel.New(script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +96,11 @@ func (r *lonely) command(flags []string, command ...string) *exec.Cmd {
 // the model's key nor a token, cannot read heldcall's environment, and its calls are
 // reported in lines with a link.
 func TestRunKeepsKeysAndReportsCalls(t *testing.T) {
-	r, upstream := alone(t, func(r *scripted.Request) scripted.Reply {
+	r, upstream := alone(t, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
-			return scripted.Answer{Text: "Understood."}.Reply(r)
+			return fakemodel.Answer{Text: "Understood."}.Reply(r)
 		}
-		return scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"ls sesame"}`}}}.Reply(r)
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"ls sesame"}`}}}.Reply(r)
 	})
 	r.write("policy.yaml", "rules: [{ask: [bash]}]")
 	run := r.command([]string{"--log-file", "log", "--token-file", "token"}, "asks-model", bashTool)
@@ -201,12 +201,12 @@ func (r *lonely) approveOne() (approvals.Request, string) {
 // Finding 7 (control side): tools of the command do not write to the policy, whatever
 // that allows.
 func TestRunDeniesWritesToItsFiles(t *testing.T) {
-	write := scripted.Call{ID: "call_1", Name: "Write", Arguments: `{"file_path":"policy.yaml","content":"default: allow"}`}
-	r, upstream := alone(t, func(r *scripted.Request) scripted.Reply {
+	write := fakemodel.Call{ID: "call_1", Name: "Write", Arguments: `{"file_path":"policy.yaml","content":"default: allow"}`}
+	r, upstream := alone(t, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
-			return scripted.Answer{Text: "Understood."}.Reply(r)
+			return fakemodel.Answer{Text: "Understood."}.Reply(r)
 		}
-		return scripted.Answer{Calls: []scripted.Call{write}}.Reply(r)
+		return fakemodel.Answer{Calls: []fakemodel.Call{write}}.Reply(r)
 	})
 	r.write("policy.yaml", "rules: [{allow: [Write]}]")
 	if err := r.command(nil, "asks-model", `"tools":[{"type":"function","function":{"name":"Write"}}]`).Run(); err != nil {
@@ -220,7 +220,7 @@ func TestRunDeniesWritesToItsFiles(t *testing.T) {
 // Finding 2.5 (frameworks): `heldcall run -- aider` ended without a hint that nothing
 // was held.
 func TestRunReportsThatNoToolsWereOffered(t *testing.T) {
-	r, _ := alone(t, func(r *scripted.Request) scripted.Reply { return scripted.Answer{Text: "rm -rf /"}.Reply(r) })
+	r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "rm -rf /"}.Reply(r) })
 	if err := r.command(nil, "asks-model", `"n":1`, `"tools":[]`).Run(); err != nil {
 		t.Fatalf("%v\n%s", err, r.err.String())
 	}
@@ -236,7 +236,7 @@ func TestRunReportsThatNoToolsWereOffered(t *testing.T) {
 // Issue 12, number 35: the state of earlier versions stays in use, and no other folder
 // of that name.
 func TestStateOfARun(t *testing.T) {
-	r, _ := alone(t, func(r *scripted.Request) scripted.Reply { return scripted.Answer{Text: "Fine."}.Reply(r) })
+	r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "Fine."}.Reply(r) })
 	state := launch.StateFolder(func(string) (string, bool) { return filepath.Join(r.folder, "state"), true }, r.folder)
 	play := func() string {
 		t.Helper()

@@ -23,7 +23,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 const soon = 2 * time.Minute // bounds every wait; nothing is timed with it
@@ -67,7 +67,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("ESC", "\x1b")
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // each program would sleep for a second at its end
-			free, err := scripted.FreeAddresses(3)
+			free, err := fakemodel.FreeAddresses(3)
 			for i, address := range free {
 				_, port, _ := net.SplitHostPort(address)
 				env.Setenv(fmt.Sprintf("PORT%d", i+1), port)

@@ -8,13 +8,13 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // Finding 7 (control side): the command read the token of a reviewer and the model's
 // key in /proc/$PPID/environ. Root reads everything, so this runs as nobody.
 func TestCommandCannotReadHeldcallsEnvironment(t *testing.T) {
-	r, _ := alone(t, func(r *scripted.Request) scripted.Reply { return scripted.Answer{Text: "Fine."}.Reply(r) })
+	r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "Fine."}.Reply(r) })
 	run := r.command(nil, "asks-model")
 	if os.Getuid() == 0 {
 		const nobody = 65534

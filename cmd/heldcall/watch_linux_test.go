@@ -19,18 +19,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // TestWatch drives the real program in a pseudo-terminal, against a served
 // heldcall that holds an agent's calls: they appear, and are approved, denied with
 // a note, and edited.
 func TestWatch(t *testing.T) {
-	upstream, err := scripted.New(func(r *scripted.Request) scripted.Reply {
+	upstream, err := fakemodel.New(func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
-			return scripted.Answer{Text: "Understood."}.Reply(r)
+			return fakemodel.Answer{Text: "Understood."}.Reply(r)
 		}
-		return scripted.Answer{Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"rm -r drafts"}`}}}.Reply(r)
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"rm -r drafts"}`}}}.Reply(r)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestWatch(t *testing.T) {
 // it.
 func serveForWatch(t *testing.T, upstream string) (agents, console string) {
 	t.Helper()
-	free, err := scripted.FreeAddresses(2)
+	free, err := fakemodel.FreeAddresses(2)
 	if err != nil {
 		t.Fatal(err)
 	}

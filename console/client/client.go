@@ -48,7 +48,7 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // New makes a client of the console at a URL such as http://127.0.0.1:4142.
 func New(console string) (*Client, error) {
 	u, err := url.Parse(console)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
 		return nil, fmt.Errorf("console URL %q is not valid: write for example http://127.0.0.1:4142", console)
 	}
 	return &Client{

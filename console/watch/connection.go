@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/heldcall/heldcall/internal/elapsed"
+	"github.com/heldcall/heldcall/internal/humanize"
 )
 
 // connection is the state of the WebSocket to the console.
@@ -31,5 +31,5 @@ func (c connection) status(now time.Time) (text string, stale bool) {
 	case c.lostAt.IsZero():
 		return " · connecting", false
 	}
-	return fmt.Sprintf(" · DISCONNECTED %s, retrying", elapsed.Ago(now.Sub(c.lostAt))), true
+	return fmt.Sprintf(" · DISCONNECTED %s, retrying", humanize.Ago(now.Sub(c.lostAt))), true
 }

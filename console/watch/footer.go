@@ -3,7 +3,7 @@ package watch
 import (
 	"charm.land/lipgloss/v2"
 
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // footer collects the lines below the list or the page.
@@ -14,7 +14,7 @@ type footer struct {
 
 // add adds a text, wrapped, in a style.
 func (f *footer) add(style lipgloss.Style, text string) {
-	for _, line := range wrap(visible.Line(text), f.width) {
+	for _, line := range wrap(sanitize.Line(text), f.width) {
 		f.lines = append(f.lines, style.Render(line))
 	}
 }

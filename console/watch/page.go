@@ -9,7 +9,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // page is a request as lines that fit the screen.
@@ -39,7 +39,7 @@ type writer struct {
 
 // text adds a text of others, wrapped, in a style, each line after a mark.
 func (w *writer) text(mark string, style lipgloss.Style, text string) {
-	text = strings.ReplaceAll(visible.Lines(text), "\t", "    ")
+	text = strings.ReplaceAll(sanitize.Lines(text), "\t", "    ")
 	for _, line := range strings.Split(text, "\n") {
 		for _, row := range wrap(line, w.width-lipgloss.Width(mark)) {
 			w.lines = append(w.lines, style.Render(mark+row))
@@ -72,7 +72,7 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		w.field("preview", r.ArgsPreview)
 	case raw:
 		w.heading("arguments, as JSON")
-		w.text("  ", styles.plain, visible.Spaces(visible.Indented(r.Arguments)))
+		w.text("  ", styles.plain, sanitize.Spaces(sanitize.Indented(r.Arguments)))
 		if r.Details.RawArguments != "" {
 			w.heading("as the model wrote them")
 			w.text("  ", styles.plain, r.Details.RawArguments)
@@ -103,7 +103,7 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		}
 		w.field("decided", fmt.Sprintf("%s by %s over %s %s %s", d.Action, who, d.Channel, d.DecidedAt.UTC().Format(time.RFC3339), d.Note))
 		if d.ModifiedArgs != nil {
-			w.diff(diffLines(visible.Indented(r.Arguments), visible.Indented(d.ModifiedArgs)))
+			w.diff(diffLines(sanitize.Indented(r.Arguments), sanitize.Indented(d.ModifiedArgs)))
 		}
 	}
 	w.field("asked by "+r.Rule, r.Reason)
@@ -134,7 +134,7 @@ func origin(r *approvals.Request) []string {
 func draftPage(r *approvals.Request, draft []byte, width int) page {
 	w := &writer{width: width}
 	w.heading("edited: these arguments would run in place of the model's")
-	w.diff(diffLines(visible.Indented(r.Arguments), visible.Indented(bytes.TrimSpace(draft))))
+	w.diff(diffLines(sanitize.Indented(r.Arguments), sanitize.Indented(bytes.TrimSpace(draft))))
 	return page{lines: w.lines, callEnd: len(w.lines)}
 }
 

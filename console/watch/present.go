@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // part is one part of a call as a person reads it. Its texts are those of the
@@ -131,5 +131,5 @@ func plainText(value json.RawMessage) string {
 	if text, ok := textOf(value); ok {
 		return text
 	}
-	return visible.Indented(value)
+	return sanitize.Indented(value)
 }

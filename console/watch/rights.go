@@ -6,7 +6,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // reviewer is the reviewer who watches, and what they may decide.
@@ -19,7 +19,7 @@ func (v reviewer) hindrance(r *approvals.Request) string {
 	case v.looksOnly():
 		return "you have view-only access"
 	case len(r.Reviewers) > 0 && !v.InAnyOf(r.Reviewers):
-		return "only " + visible.Line(strings.Join(r.Reviewers, " or ")) + " may decide this"
+		return "only " + sanitize.Line(strings.Join(r.Reviewers, " or ")) + " may decide this"
 	}
 	return ""
 }
@@ -49,11 +49,11 @@ func (v reviewer) ineffective(r *approvals.Request) string {
 	case len(fills) > 0:
 		return ""
 	case again == v.Name:
-		return "you approved, waiting for " + visible.Line(r.Missing())
+		return "you approved, waiting for " + sanitize.Line(r.Missing())
 	case again != "":
-		return visible.Line(again) + " approved and counts as you, waiting for " + visible.Line(r.Missing())
+		return sanitize.Line(again) + " approved and counts as you, waiting for " + sanitize.Line(r.Missing())
 	}
-	return "your groups approved, waiting for " + visible.Line(r.Missing())
+	return "your groups approved, waiting for " + sanitize.Line(r.Missing())
 }
 
 // countsFor is [approvals.Request.CountsFor] for the reviewer and those in whose place

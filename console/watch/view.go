@@ -10,8 +10,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/elapsed"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/humanize"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 const help = `In the list
@@ -73,7 +73,7 @@ func (m *Model) head() []string {
 		style = styles.stale
 	}
 	bar := fmt.Sprintf(" heldcall · %d waiting · %s%s", m.list.waiting(), who, status)
-	return []string{style.Render(fill(visible.Line(bar), m.review.width)), m.headline()}
+	return []string{style.Render(fill(sanitize.Line(bar), m.review.width)), m.headline()}
 }
 
 // headline is the names of the columns, or a summary of the request that is shown in full.
@@ -85,7 +85,7 @@ func (m *Model) headline() string {
 	if !m.review.open || r == nil {
 		return styles.dim.Render(cut(row("AGE", "RISK", "LEFT", "AGENT", "TOOL", "PREVIEW"), m.review.width))
 	}
-	status := elapsed.Left(r.ExpiresAt.Sub(m.now)) + " left, then " + r.TimeoutOutcome()
+	status := humanize.Left(r.ExpiresAt.Sub(m.now)) + " left, then " + r.TimeoutOutcome()
 	if r.Status.Final() {
 		status = ending(r)
 	}
@@ -96,7 +96,7 @@ func (m *Model) headline() string {
 	if place, of := m.list.placeInTurn(r); of > 1 {
 		line += fmt.Sprintf(" · call %d of %d of one answer", place, of)
 	}
-	return styles.label.Render(cut(visible.Line(line), m.review.width))
+	return styles.label.Render(cut(sanitize.Line(line), m.review.width))
 }
 
 // row is one line of the list. Its parts are safe for a terminal.
@@ -134,11 +134,11 @@ func (m *Model) rows(height int) []string {
 
 // requestRow is the line of a request. Calls of one answer hang together.
 func requestRow(r *approvals.Request, sameTurn bool, now time.Time) string {
-	tool := visible.Line(r.ToolName)
+	tool := sanitize.Line(r.ToolName)
 	if sameTurn {
 		tool = "└ " + tool
 	}
-	left := elapsed.Left(r.ExpiresAt.Sub(now))
+	left := humanize.Left(r.ExpiresAt.Sub(now))
 	if r.Status.Final() {
 		left = string(r.Status)
 	}
@@ -149,6 +149,6 @@ func requestRow(r *approvals.Request, sameTurn bool, now time.Time) string {
 	if len(r.Details.Flags) > 0 {
 		preview = "! " + preview
 	}
-	return row(elapsed.Ago(now.Sub(r.CreatedAt)), visible.Line(string(r.RiskLevel)), left,
-		visible.Line(cmp.Or(r.Principal.Agent, "–")), tool, visible.Line(preview))
+	return row(humanize.Ago(now.Sub(r.CreatedAt)), sanitize.Line(string(r.RiskLevel)), left,
+		sanitize.Line(cmp.Or(r.Principal.Agent, "–")), tool, sanitize.Line(preview))
 }

@@ -185,7 +185,7 @@ func inert(t *testing.T, what string, s *session) {
 	t.Helper()
 	view := s.View()
 	for _, r := range sgr.ReplaceAllString(view.Content, "") + view.WindowTitle {
-		if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || strings.ContainsRune("\u200b\u202e\u2066\u2069\ufeff\u2028\U000e0041\ufe0f\u3164", r) {
+		if (r < ' ' && r != '\n') || (r >= 0x7f && r < 0xa0) || strings.ContainsRune("\u200b\u202e\u2066\u2069\ufeff\u2028\U000e0041\ufe0f\u3164", r) {
 			t.Fatalf("%s: the terminal gets %U: %q", what, r, view.Content)
 		}
 	}

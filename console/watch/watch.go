@@ -5,7 +5,7 @@
 // [Run] starts it. [Model] is pure: Update takes a message (messages.go) and returns
 // effects as commands. A Model has three parts: the connection, the list of requests
 // (requests.go), and the review of the one that is shown (review.go) with its pager and
-// its question. All text of others goes through internal/visible before it is drawn.
+// its question. All text of others goes through internal/sanitize before it is drawn.
 package watch
 
 import (

@@ -21,7 +21,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/demo"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // patience bounds every wait. It is generous: nothing is timed with it.
@@ -131,7 +131,7 @@ func startPrometheus(t *testing.T, target string) *prometheus {
 		t.Fatal(err)
 	}
 	run(t, "promtool", "check", "config", config)
-	free, err := scripted.FreeAddresses(1)
+	free, err := fakemodel.FreeAddresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestCheckRefusesWhatThereIsNot(t *testing.T) {
 		`sum(`: "parse",
 	} {
 		_, err := check(expr, metrics)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if (want == "" && err != nil) || (want != "" && (err == nil || !strings.Contains(err.Error(), want))) {
 			t.Errorf("%s: %v, want %q", expr, err, want)
 		}
 	}

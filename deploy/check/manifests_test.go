@@ -334,7 +334,7 @@ func (m manifests) agentsOnlyWayOut(t *testing.T, mode string) {
 			}
 			for _, rule := range p.Spec.Egress {
 				for _, port := range rule.Ports {
-					if n := port.Port.IntValue(); n != 4141 && n != 53 || len(rule.To) == 0 {
+					if n := port.Port.IntValue(); (n != 4141 && n != 53) || len(rule.To) == 0 {
 						t.Errorf("agents reach port %d of %v", n, rule.To)
 					}
 				}

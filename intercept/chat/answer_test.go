@@ -288,7 +288,7 @@ func TestContinuationsAreBounded(t *testing.T) {
 			t.Fatal("no bound")
 		}
 	}
-	if out := p.Got.String(); !strings.Contains(out, "denied 3 times") || strings.Contains(out, "call_") && strings.Contains(out, "bash") || !strings.HasSuffix(out, done) || strings.Count(out, `"finish_reason":"stop"`) != 1 {
+	if out := p.Got.String(); !strings.Contains(out, "denied 3 times") || (strings.Contains(out, "call_") && strings.Contains(out, "bash")) || !strings.HasSuffix(out, done) || strings.Count(out, `"finish_reason":"stop"`) != 1 {
 		t.Fatalf("got\n%s", out)
 	}
 }

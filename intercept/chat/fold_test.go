@@ -129,7 +129,7 @@ func (m *message) chunk(payload string) error {
 	if err := json.Unmarshal([]byte(payload), &c); err != nil {
 		return err
 	}
-	m.failed = m.failed || len(c.Error) > 0 && string(c.Error) != "null"
+	m.failed = m.failed || (len(c.Error) > 0 && string(c.Error) != "null")
 	if id := str(c.ID); id != "" && m.id != "" && id != m.id {
 		return fmt.Errorf("the id changes from %q to %q", m.id, id)
 	} else if id != "" {

@@ -163,7 +163,7 @@ func wordsOnly(part []byte, bound map[int64]bool) (key string, indexes []int64) 
 			indexes = append(indexes, index)
 			said := c.Get("delta.content").String()+c.Get("delta.refusal").String()+c.Get("message.content").String()+c.Get("message.refusal").String() != ""
 			for _, sound := range []gjson.Result{c.Get("delta.audio"), c.Get("message.audio")} {
-				said = said || sound.Type != gjson.Null && sound.String() != ""
+				said = said || (sound.Type != gjson.Null && sound.String() != "")
 			}
 			words = words && (said || !bound[index]) && c.Get("finish_reason").String() == "" && !strings.Contains(c.Raw, "call")
 		}

@@ -84,7 +84,7 @@ func (s *skipping) entry(key string, entry gjson.Result) {
 
 func (s *skipping) add(key string, v gjson.Result, body string, k wire.Kind) {
 	schemas := &wire.CallSchemas[k]
-	if s.calls[key] == nil && !schemas.Opening.Fits(v) || !schemas.More.Fits(v) {
+	if (s.calls[key] == nil && !schemas.Opening.Fits(v)) || !schemas.More.Fits(v) {
 		return
 	}
 	if s.calls[key] == nil {

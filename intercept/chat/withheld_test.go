@@ -217,7 +217,7 @@ func TestReasoningOfADeniedWholeAnswer(t *testing.T) {
 			if turn := messages[1].Raw; !strings.Contains(turn, tt.first) && tt.first != `"x":1` {
 				t.Errorf("the hidden turn is %s", turn)
 			}
-			if back := messages[3]; strings.Contains(back.Raw, "One.") || strings.Contains(tt.last, "Two.") && !strings.Contains(back.Raw, tt.last) {
+			if back := messages[3]; strings.Contains(back.Raw, "One.") || (strings.Contains(tt.last, "Two.") && !strings.Contains(back.Raw, tt.last)) {
 				t.Errorf("the last turn goes back as %s", back.Raw)
 			}
 		})

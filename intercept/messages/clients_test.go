@@ -71,7 +71,7 @@ func (c client) kind(name string, e gjson.Result) string {
 	if kind == "" && !c.typed {
 		kind = name
 	}
-	if c.named && name == "" || c.strict && !strictly(kind, e) {
+	if (c.named && name == "") || (c.strict && !strictly(kind, e)) {
 		return ""
 	}
 	return kind

@@ -31,7 +31,7 @@ func checkConversation(t testing.TB, body string) {
 				t.Fatalf("no results for %q in %s", owed, body)
 			}
 			for i, part := range parts {
-				if blank(part.Raw) || i == len(parts)-1 && thinks(part.Raw) {
+				if blank(part.Raw) || (i == len(parts)-1 && thinks(part.Raw)) {
 					t.Fatalf("a block that no provider takes in %s", body)
 				}
 				if part.Get("type").Str == "tool_use" {

@@ -62,7 +62,7 @@ func wildBlock(d *intercepttest.Dice) string {
 func wildEvent(d *intercepttest.Dice, first bool) string {
 	index := d.Pick("0", "1", "0", "2", "1", "7")
 	throw := d.N(16)
-	if first && d.N(8) > 0 || throw == 14 && d.N(3) == 0 {
+	if (first && d.N(8) > 0) || (throw == 14 && d.N(3) == 0) {
 		throw = 15
 	}
 	switch throw {
@@ -235,7 +235,7 @@ func checkSane(t *testing.T, got *folded, turns []folded, fates map[string]inter
 	}
 	if len(got.blocks) == len(want)+1 && got.blocks[len(want)].text != "" { // a note where nothing else would be said
 		got.blocks = got.blocks[:len(want)]
-		if n := len(want); len(turns) < 2 || n > 0 && want[n-1].kind != "thinking" && len(turns) < 3 {
+		if n := len(want); len(turns) < 2 || (n > 0 && want[n-1].kind != "thinking" && len(turns) < 3) {
 			t.Fatalf("a note that was not needed\nagent: %s", out)
 		}
 	}

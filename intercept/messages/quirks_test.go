@@ -210,11 +210,11 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf("%s (-want +got):\n%s\nin %s", what, d, p.Out())
 		}
-		if fold == nil || strings.HasPrefix(q.name, "3.3") && len(want) > 0 {
+		if fold == nil || (strings.HasPrefix(q.name, "3.3") && len(want) > 0) {
 			return
 		}
 		m, err := fold(string(p.Out()))
-		if err != nil || len(m.calls()) != len(want) || len(want) == 0 && m.stop != "end_turn" {
+		if err != nil || len(m.calls()) != len(want) || (len(want) == 0 && m.stop != "end_turn") {
 			t.Fatalf("%s: %v: %+v in %s", what, err, m, p.Out())
 		}
 	}

@@ -199,7 +199,7 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 				t.Fatalf("%s: %v in\n%s", tt.item, err, p.Got.String())
 			}
 			calls := again.Answer.Calls()
-			if len(calls) != 1 || len(calls[0].Ambiguous) > 0 || strings.Contains(p.Got.String(), "SELECT 1") || strings.Contains(p.Got.String(), "ls") && tt.field != "x" && strings.Contains(p.Got.String(), `ls\"`) {
+			if len(calls) != 1 || len(calls[0].Ambiguous) > 0 || strings.Contains(p.Got.String(), "SELECT 1") || (strings.Contains(p.Got.String(), "ls") && tt.field != "x" && strings.Contains(p.Got.String(), `ls\"`)) {
 				t.Fatalf("%+v in\n%s", calls, p.Got.String())
 			}
 			final := gjson.Parse(p.Got.String())

@@ -132,7 +132,7 @@ func settled(body []byte) bool {
 			if err != nil {
 				continue
 			}
-			if e.Kind == wire.KindError || e.Kind == wire.KindFailed || e.Entry != nil && e.Entry.Type == wire.ApprovalRequest {
+			if e.Kind == wire.KindError || e.Kind == wire.KindFailed || (e.Entry != nil && e.Entry.Type == wire.ApprovalRequest) {
 				return true
 			}
 			if e.Response != nil && slices.ContainsFunc(e.Response.Output, func(e *wire.Entry) bool { return e.Type == wire.ApprovalRequest }) {

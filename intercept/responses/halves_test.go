@@ -49,7 +49,7 @@ func TestHalvesInAnInput(t *testing.T) {
 				}
 				checkRead(t, p.Out(), false, c)
 				want := bare([]byte(stream("resp_1", function("a", "bash", strings.ReplaceAll(c.Arguments, "😀", "BC")))))
-				if out := string(p.Out()); strings.Contains(out, `\ud`) || name == "function" && bare(p.Out()) != strings.ReplaceAll(want, "BC", "😀") {
+				if out := string(p.Out()); strings.Contains(out, `\ud`) || (name == "function" && bare(p.Out()) != strings.ReplaceAll(want, "BC", "😀")) {
 					t.Errorf("the agent got %s", out)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -19,20 +19,20 @@ import (
 // refuses what OpenAI refuses, through the dialect.
 type dialogue struct {
 	t        *testing.T
-	model    *scripted.Model
+	model    *fakemodel.Model
 	kept     map[string]map[string][]byte // records by key and turn, as the proxy keeps them
 	turn     int
-	heard    scripted.Conversation // what the model was told last
+	heard    fakemodel.Conversation // what the model was told last
 	asked    []intercept.Call
 	rule     intercepttest.Ruler
 	sent     []string // bodies that went upstream
 	repeated int      // approvals that the model was told of as used before
 }
 
-func newDialogue(t *testing.T, rule intercepttest.Ruler, rules ...scripted.Rule) *dialogue {
+func newDialogue(t *testing.T, rule intercepttest.Ruler, rules ...fakemodel.Rule) *dialogue {
 	d := &dialogue{t: t, kept: make(map[string]map[string][]byte), rule: rule}
-	listen := scripted.Rule{When: func(c scripted.Conversation) bool { d.heard = c; return false }}
-	d.model = &scripted.Model{Rules: append([]scripted.Rule{listen}, rules...), Otherwise: scripted.Answer{Text: "Nothing more."}}
+	listen := fakemodel.Rule{When: func(c fakemodel.Conversation) bool { d.heard = c; return false }}
+	d.model = &fakemodel.Model{Rules: append([]fakemodel.Rule{listen}, rules...), Otherwise: fakemodel.Answer{Text: "Nothing more."}}
 	return d
 }
 
@@ -62,7 +62,7 @@ func (d *dialogue) send(e intercept.Envelope) string {
 	a := intercept.NewAnswer(req, intercept.Limits{MaxContinuations: 3, TurnID: fmt.Sprint("t", d.turn)})
 	var out strings.Builder
 	for next := req.Envelope(); ; {
-		reply := d.model.Reply(&scripted.Request{Method: next.Method, Path: next.Path, RawQuery: next.Query, Body: next.Body})
+		reply := d.model.Reply(&fakemodel.Request{Method: next.Method, Path: next.Path, RawQuery: next.Query, Body: next.Body})
 		d.sent = append(d.sent, string(next.Body))
 		if reply.Status != 0 && reply.Status != http.StatusOK {
 			d.t.Fatalf("upstream refuses %s %s %s\n%s", next.Method, next.Path, next.Body, reply.Body[0].Bytes)
@@ -95,7 +95,7 @@ func (d *dialogue) keep(settled intercept.Settlement) {
 	}
 }
 
-func (d *dialogue) settle(a *intercept.Answer, reply scripted.Reply, out *strings.Builder) intercept.Settlement {
+func (d *dialogue) settle(a *intercept.Answer, reply fakemodel.Reply, out *strings.Builder) intercept.Settlement {
 	d.t.Helper()
 	a.Begin("")
 	for _, w := range reply.Body {
@@ -203,31 +203,31 @@ var habits = []habit{
 // scenario is a conversation that has to come out right in every habit.
 type scenario struct {
 	name  string
-	first scripted.Answer
+	first fakemodel.Answer
 	rule  intercepttest.Ruler
 	sees  string // names of the calls that the agent sees
 	told  string // texts of the results that the model has got at the end
 }
 
-func calls(name, args string) scripted.Part {
-	return scripted.Part{Call: &scripted.Call{Name: name, Arguments: args}}
+func calls(name, args string) fakemodel.Part {
+	return fakemodel.Part{Call: &fakemodel.Call{Name: name, Arguments: args}}
 }
 
-var thought, said = scripted.Part{Reasoning: "Hm."}, scripted.Part{Text: "I look."}
+var thought, said = fakemodel.Part{Reasoning: "Hm."}, fakemodel.Part{Text: "I look."}
 
 var scenarios = []scenario{
-	{"all allowed", scripted.Answer{Parts: []scripted.Part{thought, said, calls("bash", ls)}}, release, "bash", "bash:/tmp"},
-	{"all denied", scripted.Answer{Parts: []scripted.Part{thought, said, calls("bash", ls), calls("read", "{}")}}, deny, "", "bash:refused read:refused"},
-	{"all denied behind reasoning alone", scripted.Answer{Parts: []scripted.Part{thought, calls("bash", ls)}}, deny, "", "bash:refused"},
-	{"the first denied", scripted.Answer{Parts: []scripted.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("bash"), "read", "bash:refused read:/tmp"},
-	{"the last denied", scripted.Answer{Parts: []scripted.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("read"), "bash", "bash:/tmp read:refused"},
-	{"edited", scripted.Answer{Parts: []scripted.Part{thought, calls("bash", ls)}}, func(_ int, c intercept.Call) intercept.Ruling {
+	{"all allowed", fakemodel.Answer{Parts: []fakemodel.Part{thought, said, calls("bash", ls)}}, release, "bash", "bash:/tmp"},
+	{"all denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, said, calls("bash", ls), calls("read", "{}")}}, deny, "", "bash:refused read:refused"},
+	{"all denied behind reasoning alone", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls)}}, deny, "", "bash:refused"},
+	{"the first denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("bash"), "read", "bash:refused read:/tmp"},
+	{"the last denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("read"), "bash", "bash:/tmp read:refused"},
+	{"edited", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls)}}, func(_ int, c intercept.Call) intercept.Ruling {
 		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged(c.Name, "")}
 	}, "bash", "bash:changed+/tmp"},
-	{"an approval given", scripted.Answer{Parts: []scripted.Part{thought, {Item: approval}}}, release, "", "mcp__zip__shorten:approved"},
-	{"an approval given beside a call", scripted.Answer{Parts: []scripted.Part{thought, {Item: approval}, calls("bash", ls)}}, release, "bash", "mcp__zip__shorten:approved bash:/tmp"},
-	{"an approval refused beside a call", scripted.Answer{Parts: []scripted.Part{thought, {Item: approval}, calls("bash", ls)}}, denying("mcp__zip__shorten"), "bash", "mcp__zip__shorten:refused bash:/tmp"},
-	{"every kind denied", scripted.Answer{Parts: []scripted.Part{thought, {Item: custom}, {Item: local}, {Item: shell}, {Item: patch}, {Item: computer}, {Item: search}}}, deny, "", "sql:refused local_shell:refused shell:refused apply_patch:refused computer:{\"type\":\"computer_screenshot tool_search:[]"},
+	{"an approval given", fakemodel.Answer{Parts: []fakemodel.Part{thought, {Item: approval}}}, release, "", "mcp__zip__shorten:approved"},
+	{"an approval given beside a call", fakemodel.Answer{Parts: []fakemodel.Part{thought, {Item: approval}, calls("bash", ls)}}, release, "bash", "mcp__zip__shorten:approved bash:/tmp"},
+	{"an approval refused beside a call", fakemodel.Answer{Parts: []fakemodel.Part{thought, {Item: approval}, calls("bash", ls)}}, denying("mcp__zip__shorten"), "bash", "mcp__zip__shorten:refused bash:/tmp"},
+	{"every kind denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, {Item: custom}, {Item: local}, {Item: shell}, {Item: patch}, {Item: computer}, {Item: search}}}, deny, "", "sql:refused local_shell:refused shell:refused apply_patch:refused computer:{\"type\":\"computer_screenshot tool_search:[]"},
 }
 
 func TestConversations(t *testing.T) {
@@ -248,15 +248,15 @@ func TestConversations(t *testing.T) {
 func converse(t *testing.T, h habit, s scenario, streamed bool) {
 	var ran bool // it runs what is approved, once
 	d := newDialogue(t, s.rule,
-		scripted.Rule{When: scripted.UserSays("begin"), Say: scripted.Say(s.first)},
-		scripted.Rule{When: func(c scripted.Conversation) bool {
-			approved := !ran && slices.ContainsFunc(c.Messages, func(m scripted.Message) bool { return m.Role == "tool" && m.Content == "approved" })
+		fakemodel.Rule{When: fakemodel.UserSays("begin"), Say: fakemodel.Say(s.first)},
+		fakemodel.Rule{When: func(c fakemodel.Conversation) bool {
+			approved := !ran && slices.ContainsFunc(c.Messages, func(m fakemodel.Message) bool { return m.Role == "tool" && m.Content == "approved" })
 			ran = ran || approved
 			return approved
-		}, Say: scripted.Say(scripted.Answer{Parts: []scripted.Part{thought, {Item: hostedCall}, {Text: "Very well."}}})},
-		scripted.Rule{When: func(c scripted.Conversation) bool { return c.Last().Role != "user" }, Say: scripted.Say(scripted.Answer{Parts: []scripted.Part{thought, {Text: "Very well."}}})},
+		}, Say: fakemodel.Say(fakemodel.Answer{Parts: []fakemodel.Part{thought, {Item: hostedCall}, {Text: "Very well."}}})},
+		fakemodel.Rule{When: func(c fakemodel.Conversation) bool { return c.Last().Role != "user" }, Say: fakemodel.Say(fakemodel.Answer{Parts: []fakemodel.Part{thought, {Text: "Very well."}}})},
 	)
-	made := d.model.Reply(&scripted.Request{Method: http.MethodPost, Path: "/conversations", Body: []byte("{}")})
+	made := d.model.Reply(&fakemodel.Request{Method: http.MethodPost, Path: "/conversations", Body: []byte("{}")})
 	fields := strings.ReplaceAll(h.fields, "CONV", gjson.GetBytes(made.Body[0].Bytes, "id").Str) + fmt.Sprintf(`,"stream":%t,"tools":[{"type":"function","name":"bash","parameters":{"type":"object"}}]`, streamed)
 	said := []string{`{"role":"user","content":"begin"}`}
 	more := ""

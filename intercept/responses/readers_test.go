@@ -38,7 +38,7 @@ func read(out []byte, skips bool) *reading {
 		for _, payload := range list {
 			v := gjson.ParseBytes(payload)
 			typ := v.Get("type").Str
-			if skips && (!plainEvent(v) || len(event.Stray) > 0 || len(list) > 1 || event.Name != nil && string(event.Name) != typ) {
+			if skips && (!plainEvent(v) || len(event.Stray) > 0 || len(list) > 1 || (event.Name != nil && string(event.Name) != typ)) {
 				continue
 			}
 			if typ == "" {
@@ -107,7 +107,7 @@ func checkRead(t testing.TB, out []byte, lacking bool, shown ...intercept.Call) 
 	var want, streamed []string
 	for _, c := range shown {
 		odd := slices.Contains(c.Ambiguous, intercept.DoubtObject) || strings.HasPrefix(c.Arguments, "[")
-		if slices.Contains(c.Ambiguous, doubtPrototype) || odd && wire.ItemSchemas[c.Name+"_call"] != nil {
+		if slices.Contains(c.Ambiguous, doubtPrototype) || (odd && wire.ItemSchemas[c.Name+"_call"] != nil) {
 			return // no form of it is one that all clients read: its reviewer is told
 		}
 		if c.Fixed { // of a type that nobody knows

@@ -8,7 +8,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
@@ -18,9 +18,9 @@ func got(id, query string) intercept.Envelope {
 }
 
 // asksOnce is a model that calls two tools for "begin", and has then said enough.
-var asksOnce = []scripted.Rule{
-	{When: scripted.UserSays("begin"), Say: scripted.Say(scripted.Answer{Parts: []scripted.Part{thought, said, calls("bash", ls), calls("read", "{}")}})},
-	{When: func(c scripted.Conversation) bool { return c.Last().Role == "tool" }, Say: scripted.Say(scripted.Answer{Text: "Very well."})},
+var asksOnce = []fakemodel.Rule{
+	{When: fakemodel.UserSays("begin"), Say: fakemodel.Say(fakemodel.Answer{Parts: []fakemodel.Part{thought, said, calls("bash", ls), calls("read", "{}")}})},
+	{When: func(c fakemodel.Conversation) bool { return c.Last().Role == "tool" }, Say: fakemodel.Say(fakemodel.Answer{Text: "Very well."})},
 }
 
 func TestAFetchedResponseIsTheOneThatWasGiven(t *testing.T) {
@@ -78,7 +78,7 @@ func TestCancelled(t *testing.T) {
 	}
 	body := strings.Replace(whole("resp_1", function("a", "bash", ls)), `"completed","error"`, `"cancelled","error"`, 1)
 	p := newPlayer(t, intercept.Envelope{Method: http.MethodPost, Path: history.Root + "/resp_1" + history.Cancelling}, 9, intercept.Limits{})
-	if p.Turn(body, deny); strings.Contains(p.Got.String(), "bash\",") && strings.Contains(p.Got.String(), ls) || len(p.Answer.Calls()) != 0 {
+	if p.Turn(body, deny); (strings.Contains(p.Got.String(), "bash\",") && strings.Contains(p.Got.String(), ls)) || len(p.Answer.Calls()) != 0 {
 		t.Fatalf("a call of a cancelled response: %s", p.Got.String())
 	}
 }

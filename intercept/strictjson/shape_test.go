@@ -117,7 +117,7 @@ func TestShapeWithANumber(t *testing.T) {
 	for _, tt := range tests {
 		payload := `{"type":"d","sequence_number":` + tt.number + `,"output_index":0,"delta":"x"}`
 		texts, ok := shape.Match([]byte(payload), nil)
-		if ok != tt.ok || ok && string(texts[0]) != tt.number {
+		if ok != tt.ok || (ok && string(texts[0]) != tt.number) {
 			t.Errorf("%q: got %v %q, want %v", tt.number, ok, texts, tt.ok)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 const (
@@ -48,7 +48,7 @@ type outcome struct {
 type scene struct {
 	agent  *Agent
 	files  []string
-	model  []scripted.Conversation // each request that the model got
+	model  []fakemodel.Conversation // each request that the model got
 	events []approvals.Event
 }
 
@@ -115,7 +115,7 @@ func (s *Stage) play(ctx context.Context, a act, tell Tell) (*scene, error) {
 	}
 	played := &scene{agent: agent, files: agent.Files()}
 	for _, r := range s.Model.Requests()[asked:] {
-		conversation, err := scripted.ParseConversation(r.Body)
+		conversation, err := fakemodel.ParseConversation(r.Body)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/sse"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 // it gets. It knows nothing of heldcall. It is used by one goroutine.
 type Agent struct {
 	// History is the conversation as the agent knows it.
-	History []scripted.Message
+	History []fakemodel.Message
 	// Replies are the answers as the agent received them.
 	Replies []Reply
 
@@ -42,7 +42,7 @@ type Reply struct {
 	Roles    int      // how often the role was said
 	Finishes []string // every finish reason
 	Text     string
-	Calls    []scripted.Call
+	Calls    []fakemodel.Call
 	Raw      []byte
 }
 
@@ -75,14 +75,14 @@ func (a *Agent) Close() error {
 // Ask says something to the model and runs its calls until it makes none.
 func (a *Agent) Ask(ctx context.Context, text string) error {
 	a.tell(Line{User, text})
-	a.History = append(a.History, scripted.Message{Role: "user", Content: text})
+	a.History = append(a.History, fakemodel.Message{Role: "user", Content: text})
 	for range maxRounds {
 		reply, err := a.complete(ctx)
 		if err != nil {
 			return fmt.Errorf("the agent asked the model: %w", err)
 		}
 		a.Replies = append(a.Replies, reply)
-		a.History = append(a.History, scripted.Message{Role: "assistant", Content: reply.Text, Calls: reply.Calls})
+		a.History = append(a.History, fakemodel.Message{Role: "assistant", Content: reply.Text, Calls: reply.Calls})
 		if len(reply.Calls) == 0 {
 			return nil
 		}
@@ -90,7 +90,7 @@ func (a *Agent) Ask(ctx context.Context, text string) error {
 			result := a.tools.run(call.Name, call.Arguments)
 			a.tell(Line{AgentRuns, describe(call)})
 			a.tell(Line{ToolResult, result})
-			a.History = append(a.History, scripted.Message{Role: "tool", ToolCallID: call.ID, Content: result})
+			a.History = append(a.History, fakemodel.Message{Role: "tool", ToolCallID: call.ID, Content: result})
 		}
 	}
 	return fmt.Errorf("the model made calls %d times in a row", maxRounds)
@@ -205,7 +205,7 @@ func (r *Reply) add(data []byte, tell Tell) error {
 		r.addText(choice.Delta.Content, tell)
 		for _, d := range choice.Delta.ToolCalls {
 			if d.Index == len(r.Calls) {
-				r.Calls = append(r.Calls, scripted.Call{ID: d.ID, Name: d.Function.Name})
+				r.Calls = append(r.Calls, fakemodel.Call{ID: d.ID, Name: d.Function.Name})
 			}
 			if d.Index < 0 || d.Index >= len(r.Calls) {
 				return fmt.Errorf("call number %d comes when there are %d", d.Index, len(r.Calls))
@@ -232,7 +232,7 @@ func (r *Reply) addText(text string, tell Tell) {
 }
 
 // wireMessages writes a conversation as Chat Completions has it.
-func wireMessages(messages []scripted.Message) (wire []map[string]any) {
+func wireMessages(messages []fakemodel.Message) (wire []map[string]any) {
 	for _, m := range messages {
 		w := map[string]any{"role": m.Role, "content": m.Content}
 		var calls []any

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // finding is one thing that was looked at. problem is empty if all was well.
@@ -56,7 +56,7 @@ func listed(items []string) string {
 }
 
 // callsOf are the calls of a conversation, and their ids.
-func callsOf(messages []scripted.Message) (calls, ids []string) {
+func callsOf(messages []fakemodel.Message) (calls, ids []string) {
 	for _, m := range messages {
 		for _, c := range m.Calls {
 			calls, ids = append(calls, describe(c)), append(ids, c.ID)
@@ -88,7 +88,7 @@ func brokenReply(replies []Reply) string {
 }
 
 // untold looks for a text in what the model was told of each of its calls.
-func untold(messages []scripted.Message, texts []string) string {
+func untold(messages []fakemodel.Message, texts []string) string {
 	results := make(map[string]string)
 	for _, m := range messages {
 		if m.Role == "tool" {
@@ -108,7 +108,7 @@ func untold(messages []scripted.Message, texts []string) string {
 }
 
 // redrawn finds the first request whose beginning is not the request before.
-func redrawn(requests []scripted.Conversation) string {
+func redrawn(requests []fakemodel.Conversation) string {
 	for i := 1; i < len(requests); i++ {
 		before, now := requests[i-1].Messages, requests[i].Messages
 		if len(now) < len(before) || !slices.EqualFunc(before, now[:len(before)], sameMessage) {
@@ -118,6 +118,6 @@ func redrawn(requests []scripted.Conversation) string {
 	return ""
 }
 
-func sameMessage(a, b scripted.Message) bool {
+func sameMessage(a, b fakemodel.Message) bool {
 	return a.Role == b.Role && a.Content == b.Content && a.ToolCallID == b.ToolCallID && slices.Equal(a.Calls, b.Calls)
 }

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // fasthttp keeps a clock for ever and ends its workers late.
@@ -123,11 +123,11 @@ func TestPlayAllSeesDifferences(t *testing.T) {
 // Of a message that one side saw in parts, or with something before it, only
 // what the other side did not see has a star.
 func TestWhoSawTellsLinesApart(t *testing.T) {
-	agent := []scripted.Message{
+	agent := []fakemodel.Message{
 		{Role: "assistant", Content: "One.\nTwo.\n"},
 		{Role: "tool", Content: "ran rm"},
 	}
-	model := []scripted.Message{
+	model := []fakemodel.Message{
 		{Role: "assistant", Content: "One.\n"},
 		{Role: "tool", Content: "refused\nfor a reason"},
 		{Role: "assistant", Content: "Two.\n"},

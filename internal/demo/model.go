@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // What the demo's users say. The scripted model knows nothing else.
@@ -20,21 +20,21 @@ const (
 
 // scriptedModel follows fixed rules: what it says depends on nothing but the
 // conversation that it is sent. It asks to remove more than it should.
-func scriptedModel() *scripted.Model {
-	say := func(text string, calls ...scripted.Call) func(scripted.Conversation) scripted.Answer {
-		return scripted.Say(scripted.Answer{Text: text + "\n", Calls: calls})
+func scriptedModel() *fakemodel.Model {
+	say := func(text string, calls ...fakemodel.Call) func(fakemodel.Conversation) fakemodel.Answer {
+		return fakemodel.Say(fakemodel.Answer{Text: text + "\n", Calls: calls})
 	}
-	return &scripted.Model{Rules: []scripted.Rule{
-		{When: scripted.UserSays(TaskTidy), Say: say("First I look around.", call("list_files", `{}`))},
-		{When: scripted.ToolAnswers("list_files", ""), Say: say("The cache can be built again, and the drafts look old.", command("rm -r cache drafts"))},
+	return &fakemodel.Model{Rules: []fakemodel.Rule{
+		{When: fakemodel.UserSays(TaskTidy), Say: say("First I look around.", call("list_files", `{}`))},
+		{When: fakemodel.ToolAnswers("list_files", ""), Say: say("The cache can be built again, and the drafts look old.", command("rm -r cache drafts"))},
 		{When: keepTheDrafts, Say: say("Then I leave the drafts and remove the cache alone.", command("rm -r cache"))},
-		{When: scripted.UserSays(TaskTwo), Say: say("I do both at once.",
+		{When: fakemodel.UserSays(TaskTwo), Say: say("I do both at once.",
 			command("rm -r cache"), call("write_file", `{"path":"notes.txt","content":"The cache was removed.\n"}`))},
-		{When: scripted.UserSays(TaskBackUp), Say: say("I copy it.", command("cp report.txt report.bak"))},
-		{When: scripted.UserSays(TaskSettings), Say: say("They stand in .env.", call("read_file", `{"path":".env"}`))},
-		{When: scripted.UserSays(TaskAccount), Say: account},
+		{When: fakemodel.UserSays(TaskBackUp), Say: say("I copy it.", command("cp report.txt report.bak"))},
+		{When: fakemodel.UserSays(TaskSettings), Say: say("They stand in .env.", call("read_file", `{"path":".env"}`))},
+		{When: fakemodel.UserSays(TaskAccount), Say: account},
 		{When: anyResult, Say: conclude},
-	}, Otherwise: scripted.Answer{Text: "I am a script and know only the demo's tasks.\n"}}
+	}, Otherwise: fakemodel.Answer{Text: "I am a script and know only the demo's tasks.\n"}}
 }
 
 // pause is what the model takes between its words and its calls.
@@ -42,8 +42,8 @@ const pause = 100 * time.Millisecond
 
 // unhurried lets a model pause before its first call, so that people see its
 // words before they are asked.
-func unhurried(script scripted.Script) scripted.Script {
-	return func(r *scripted.Request) scripted.Reply {
+func unhurried(script fakemodel.Script) fakemodel.Script {
+	return func(r *fakemodel.Request) fakemodel.Reply {
 		reply := script(r)
 		for i := range reply.Body {
 			if bytes.Contains(reply.Body[i].Bytes, []byte(`"tool_calls":[`)) {
@@ -55,15 +55,15 @@ func unhurried(script scripted.Script) scripted.Script {
 	}
 }
 
-func call(tool, arguments string) scripted.Call {
-	return scripted.Call{Name: tool, Arguments: arguments}
+func call(tool, arguments string) fakemodel.Call {
+	return fakemodel.Call{Name: tool, Arguments: arguments}
 }
 
 // command is a call of run_command; text needs no JSON escapes.
-func command(text string) scripted.Call { return call("run_command", `{"command":"`+text+`"}`) }
+func command(text string) fakemodel.Call { return call("run_command", `{"command":"`+text+`"}`) }
 
 // keepTheDrafts fits when a reviewer refused and spoke of the drafts.
-func keepTheDrafts(c scripted.Conversation) bool {
+func keepTheDrafts(c fakemodel.Conversation) bool {
 	for _, r := range c.Results() {
 		note := strings.ToLower(r.Content)
 		if refused(note) && strings.Contains(note, "draft") {
@@ -73,19 +73,19 @@ func keepTheDrafts(c scripted.Conversation) bool {
 	return false
 }
 
-func anyResult(c scripted.Conversation) bool { return len(c.Results()) > 0 }
+func anyResult(c fakemodel.Conversation) bool { return len(c.Results()) > 0 }
 
 // conclude ends a task with what came of its last calls.
-func conclude(c scripted.Conversation) scripted.Answer {
+func conclude(c fakemodel.Conversation) fakemodel.Answer {
 	var said []string
 	for _, r := range c.Results() {
 		said = append(said, verdictOf(r))
 	}
-	return scripted.Answer{Text: strings.Join(said, "\n") + "\n"}
+	return fakemodel.Answer{Text: strings.Join(said, "\n") + "\n"}
 }
 
 // verdictOf says in the model's words how a call ended, as it was told.
-func verdictOf(r scripted.Result) string {
+func verdictOf(r fakemodel.Result) string {
 	switch told := strings.ToLower(r.Content); {
 	case strings.Contains(told, "nobody answered"):
 		return r.Tool + ": nobody answered, so it was not run."
@@ -104,7 +104,7 @@ func refused(told string) bool {
 }
 
 // account lists every call of the conversation that the model can see.
-func account(c scripted.Conversation) scripted.Answer {
+func account(c fakemodel.Conversation) fakemodel.Answer {
 	told := make(map[string]string)
 	for _, m := range c.Messages {
 		if m.Role == "tool" {
@@ -114,9 +114,9 @@ func account(c scripted.Conversation) scripted.Answer {
 	lines := []string{"I asked for:"}
 	for _, m := range c.Messages {
 		for i := range m.Calls {
-			verdict := verdictOf(scripted.Result{Tool: m.Calls[i].Name, Content: told[m.Calls[i].ID]})
+			verdict := verdictOf(fakemodel.Result{Tool: m.Calls[i].Name, Content: told[m.Calls[i].ID]})
 			lines = append(lines, fmt.Sprintf("- %s (%s)", verdict, m.Calls[i].Arguments))
 		}
 	}
-	return scripted.Answer{Text: strings.Join(lines, "\n") + "\n"}
+	return fakemodel.Answer{Text: strings.Join(lines, "\n") + "\n"}
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // Policy is what the demo's heldcall allows, asks about and denies.
@@ -56,7 +56,7 @@ type Stage struct {
 	Folder  string // holds everything the demo writes
 	Client  *client.Client
 	Ledger  *Ledger
-	Model   *scripted.Server
+	Model   *fakemodel.Server
 
 	patience time.Duration  // see the constant
 	closers  []func() error // in the order of the starts
@@ -77,7 +77,7 @@ func (s *Stage) open(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("make a folder for the demo: %w", err)
 	}
 	s.closers = append(s.closers, func() error { return os.RemoveAll(s.Folder) })
-	if s.Model, err = scripted.New(unhurried(scriptedModel().Reply)); err != nil {
+	if s.Model, err = fakemodel.New(unhurried(scriptedModel().Reply)); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, func() error { s.Model.Close(); return nil })

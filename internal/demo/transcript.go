@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // Speaker says whose a line of the transcript is.
@@ -37,7 +37,7 @@ type Tell func(Line)
 
 // WhoSaw are the two conversations one after the other. What stands in one of
 // them only is marked with a star.
-func WhoSaw(agent, model []scripted.Message) (lines []Line) {
+func WhoSaw(agent, model []fakemodel.Message) (lines []Line) {
 	lines = append(lines, Line{Heading, "What the agent saw (* = hidden from the model)"})
 	lines = append(lines, sawOf(agent, model)...)
 	lines = append(lines, Line{Heading, "What the model saw (* = hidden from the agent)"})
@@ -46,10 +46,10 @@ func WhoSaw(agent, model []scripted.Message) (lines []Line) {
 
 // sawOf compares messages line by line, as one side may have got as one message
 // what were several on the other.
-func sawOf(messages, others []scripted.Message) (lines []Line) {
+func sawOf(messages, others []fakemodel.Message) (lines []Line) {
 	for _, m := range messages {
 		first := len(lines)
-		add := func(text string, shared func(scripted.Message) bool) {
+		add := func(text string, shared func(fakemodel.Message) bool) {
 			who := Speaker("  " + m.Role)
 			if !slices.ContainsFunc(others, shared) {
 				who = Speaker("* " + m.Role)
@@ -62,28 +62,28 @@ func sawOf(messages, others []scripted.Message) (lines []Line) {
 		}
 		for text := range strings.Lines(m.Content) {
 			text = strings.TrimSuffix(text, "\n")
-			add(text, func(o scripted.Message) bool {
+			add(text, func(o fakemodel.Message) bool {
 				return o.Role == m.Role && slices.Contains(strings.Split(o.Content, "\n"), text)
 			})
 		}
 		for _, c := range m.Calls {
 			first = len(lines)
-			add("calls "+describe(c), func(o scripted.Message) bool { return slices.Contains(o.Calls, c) })
+			add("calls "+describe(c), func(o fakemodel.Message) bool { return slices.Contains(o.Calls, c) })
 		}
 	}
 	return lines
 }
 
 // describe is a call on one line.
-func describe(c scripted.Call) string { return c.Name + " " + c.Arguments }
+func describe(c fakemodel.Call) string { return c.Name + " " + c.Arguments }
 
 // LastConversation is what the model was sent last.
-func (s *Stage) LastConversation() ([]scripted.Message, error) {
+func (s *Stage) LastConversation() ([]fakemodel.Message, error) {
 	requests := s.Model.Requests()
 	if len(requests) == 0 {
 		return nil, nil
 	}
-	conversation, err := scripted.ParseConversation(requests[len(requests)-1].Body)
+	conversation, err := fakemodel.ParseConversation(requests[len(requests)-1].Body)
 	return conversation.Messages, err
 }
 

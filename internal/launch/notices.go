@@ -12,7 +12,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // Notices reports held, decided and expired calls while a command runs: in lines on
@@ -69,7 +69,7 @@ func (n *Notices) Event(e approvals.Event) {
 	}
 	what := noticeOf[e.Type]
 	if e.Type == approvals.EventApprovalDecision && decided[e.Action] != "" {
-		what = decided[e.Action] + visible.Line(e.ReviewerID)
+		what = decided[e.Action] + sanitize.Line(e.ReviewerID)
 	}
 	if what == "" {
 		return
@@ -78,7 +78,7 @@ func (n *Notices) Event(e approvals.Event) {
 	defer n.mu.Unlock()
 	link := n.console + "/#/requests/" + e.RequestID
 	if n.terminal == nil || !readsKeys(n.terminal) {
-		fmt.Fprintf(n.out, "heldcall: %s %s: %s\n", visible.Line(e.ToolName), what, link)
+		fmt.Fprintf(n.out, "heldcall: %s %s: %s\n", sanitize.Line(e.ToolName), what, link)
 		return
 	}
 	if show := notifier(); e.Type == approvals.EventApprovalRequired && show != nil && !n.showing {

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // A port that was free at the look, and is taken at the start, is looked for again.
 func TestPortsThatAreTakenMeanwhile(t *testing.T) {
-	addresses, err := scripted.FreeAddresses(3)
+	addresses, err := fakemodel.FreeAddresses(3)
 	if err != nil {
 		t.Fatal(err)
 	}

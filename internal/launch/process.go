@@ -11,7 +11,7 @@ import (
 	"os/signal"
 	"slices"
 
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // Exit codes of a command that could not be started, as shells have them.
@@ -61,7 +61,7 @@ func Run(ctx context.Context, command, environment []string, stdin io.Reader, st
 		return ErrNotStarted
 	}
 	if err := child.Start(); err != nil {
-		fmt.Fprintf(stderr, "heldcall: the command cannot be run: %s\n", visible.Line(err.Error()))
+		fmt.Fprintf(stderr, "heldcall: the command cannot be run: %s\n", sanitize.Line(err.Error()))
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 			return &ExitError{exitNotFound}
 		}

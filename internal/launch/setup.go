@@ -17,7 +17,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // Options are what a [Setup] is made of.
@@ -55,7 +55,7 @@ func Prepare(o Options) (*Setup, error) {
 			return nil, fmt.Errorf("make the folder of this run: %w", err)
 		}
 		u.LogFile = filepath.Join(state, "heldcall.log")
-		u.Notes += "heldcall: the log is in " + visible.Line(u.LogFile) + "\n"
+		u.Notes += "heldcall: the log is in " + sanitize.Line(u.LogFile) + "\n"
 	}
 	u.StandIns, u.Token = u.Config.StandIns(), u.Config.AskLocal()
 	if o.TokenFile != "" && u.Token != "" {
@@ -68,7 +68,7 @@ func Prepare(o Options) (*Setup, error) {
 	}
 	if u.LogFile != "" { // so that the warning is seen
 		for _, file := range u.Exposed {
-			u.Notes += fmt.Sprintf("heldcall: %s: %s\n", exposure, visible.Line(file))
+			u.Notes += fmt.Sprintf("heldcall: %s: %s\n", exposure, sanitize.Line(file))
 		}
 	}
 	return u, nil
@@ -85,7 +85,7 @@ func (u *Setup) chooseState(folder string) {
 		return
 	}
 	if _, err := os.Stat(filepath.Join(n.Dir, "heldcall.lock")); err == nil {
-		u.Notes += fmt.Sprintf("heldcall: the state is in %s, as before; without that folder it would be in %s\n", visible.Line(n.Dir), visible.Line(folder))
+		u.Notes += fmt.Sprintf("heldcall: the state is in %s, as before; without that folder it would be in %s\n", sanitize.Line(n.Dir), sanitize.Line(folder))
 		return
 	}
 	n.Dir = folder

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/notify"
 )
 
@@ -28,7 +28,7 @@ const (
 	fewBytes = 1000
 )
 
-// asEscape writes characters as escapes, as [visible.Line] writes what is not seen.
+// asEscape writes characters as escapes, as [sanitize.Line] writes what is not seen.
 func asEscape(chars string) map[rune]string {
 	escapes := map[rune]string{}
 	for _, r := range chars {
@@ -120,7 +120,7 @@ func (f format) quote(text string, most int) (quoted string, whole bool) {
 		}
 		text = text[:max(end, 0)] + "…"
 	}
-	text = visible.Line(text)
+	text = sanitize.Line(text)
 	if !f.links {
 		text = strings.ReplaceAll(text, "://", `:\u002f\u002f`)
 		text = wwwDot.ReplaceAllString(text, `$1\u002e`)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/notify"
 )
 
@@ -65,7 +65,7 @@ func (c composer) one(r *approvals.Request) string {
 	tail := []string{ends(r), "See it whole and decide: " + c.link(r.ID)}
 	const cut = "That is not all of the arguments."
 	room := f.most - size(head) - size(tail) - len("Arguments: \n"+cut+"\n")
-	arguments, whole := f.ending(visible.Blanks(string(r.Arguments)), max(room, minArguments))
+	arguments, whole := f.ending(sanitize.Blanks(string(r.Arguments)), max(room, minArguments))
 	head = append(head, "Arguments: "+arguments)
 	if !whole {
 		head = append(head, cut)
@@ -95,7 +95,7 @@ func (c composer) many(requests []approvals.Request, grouped bool) string {
 	room := f.most - size(head) - size(tail) - len(rest) - 10
 	for i := range requests {
 		r := &requests[i]
-		preview, _ := f.ending(cmp.Or(r.RuleTitle(), r.ArgsPreview, visible.Blanks(string(r.Arguments))), f.preview())
+		preview, _ := f.ending(cmp.Or(r.RuleTitle(), r.ArgsPreview, sanitize.Blanks(string(r.Arguments))), f.preview())
 		line := fmt.Sprintf("- %s (%s risk): %s", f.word(r.ToolName), risk(r), preview)
 		if room -= len(line) + 1; room < 0 {
 			head = append(head, fmt.Sprintf(rest, len(requests)-i))

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
@@ -114,7 +114,7 @@ func TestMessagesFit(t *testing.T) {
 					t.Errorf("%s, %s: a line of %d bytes, a mail server takes 998", service, what, len(line))
 				}
 			}
-			if strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && !visible.Rune(c) }) {
+			if strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && !sanitize.Rune(c) }) {
 				t.Errorf("%s, %s: not all of it is seen:\n%s", service, what, text)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	slackapi "github.com/slack-go/slack"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // What a button asks for. Its value is the id of the request.
@@ -50,7 +50,7 @@ func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock 
 
 // editable reports whether the arguments can be edited in a modal.
 func editable(r *approvals.Request) bool {
-	return !r.Details.Fixed && r.OneDecides() && units(visible.Indented(r.Arguments)) <= maxSection
+	return !r.Details.Fixed && r.OneDecides() && units(sanitize.Indented(r.Arguments)) <= maxSection
 }
 
 // promise describes the calls that "allow always" would allow; ok is false where the text

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/fakeslack"
+	"github.com/heldcall/heldcall/internal/testing/fakeslack"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
@@ -49,7 +49,7 @@ func TestLongCardsAreTold(t *testing.T) {
 					}
 				}
 				whole := strings.Count(m.Shown(), `"content": "`+strings.ReplaceAll(text, "<", "&lt;")+`"`)
-				if approvable != whole || calls == 1 && whole == 0 {
+				if approvable != whole || (calls == 1 && whole == 0) {
 					t.Errorf("%d calls can be approved, %d are shown whole", approvable, whole)
 				}
 			})

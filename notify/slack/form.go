@@ -9,7 +9,7 @@ import (
 	slackapi "github.com/slack-go/slack"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // The parts of a form.
@@ -42,7 +42,7 @@ func form(action string, r *approvals.Request, where string) slackapi.ModalViewR
 		Blocks: slackapi.Blocks{BlockSet: []slackapi.Block{section("*" + name + "*")}},
 	}
 	if action == doEdit {
-		arguments := slackapi.NewPlainTextInputBlockElement(nil, partValue).WithMultiline(true).WithInitialValue(visible.Indented(r.Arguments))
+		arguments := slackapi.NewPlainTextInputBlockElement(nil, partValue).WithMultiline(true).WithInitialValue(sanitize.Indented(r.Arguments))
 		view.Title, view.Submit = plain("Edit and approve"), plain("Approve these")
 		reason.Optional = true
 		view.Blocks.BlockSet = append(view.Blocks.BlockSet, slackapi.NewInputBlock(partArguments, plain("Arguments, as JSON"), nil, arguments), reason)

@@ -14,7 +14,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
-	"github.com/heldcall/heldcall/internal/fakeslack"
+	"github.com/heldcall/heldcall/internal/testing/fakeslack"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/notifytest"
 )

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/heldcall/heldcall/internal/fakeslack"
+	"github.com/heldcall/heldcall/internal/testing/fakeslack"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/notifytest"
 	"github.com/heldcall/heldcall/notify/slack"

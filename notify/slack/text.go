@@ -7,7 +7,7 @@ import (
 
 	slackapi "github.com/slack-go/slack"
 
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 const (
@@ -65,7 +65,7 @@ func cut(text string, most int) (escaped string, whole bool) {
 
 // word is a short foreign text within a line: code, so that nothing in it is mark-up.
 func word(text string, most int) (code string, whole bool) {
-	text = strings.ReplaceAll(visible.Line(text), "`", `\u0060`)
+	text = strings.ReplaceAll(sanitize.Line(text), "`", `\u0060`)
 	if strings.TrimSpace(text) == "" {
 		text = "(empty)"
 	}
@@ -85,13 +85,13 @@ func words(texts []string, joint string, most int) string {
 // fence is a foreign text as a block of code. Only three backticks would end it, and
 // so they are written as escapes.
 func fence(text string, most int) (code string, whole bool) {
-	text, whole = cut(fenced(visible.Lines(text)), most-units("```\n\n```"))
+	text, whole = cut(fenced(sanitize.Lines(text)), most-units("```\n\n```"))
 	return "```\n" + text + "\n```", whole
 }
 
 // fenceJSON is fence for JSON, indented: with the escapes it is the same JSON.
 func fenceJSON(value json.RawMessage, most int) (code string, whole bool) {
-	text, whole := cut(fenced(visible.Spaces(visible.Indented(value))), most-units("```\n\n```"))
+	text, whole := cut(fenced(sanitize.Spaces(sanitize.Indented(value))), most-units("```\n\n```"))
 	return "```\n" + text + "\n```", whole
 }
 

@@ -51,7 +51,7 @@ func TestClicksOfWorkspaces(t *testing.T) {
 		click := &slackapi.InteractionCallback{IsEnterpriseInstall: tt.installed}
 		click.Team.ID, click.User.TeamID, click.Enterprise.ID = tt.team, tt.user, tt.enterprise
 		err := c.atHome(t.Context(), click)
-		if refused := (*refusal)(nil); (err == nil) != tt.taken || err != nil && !errors.As(err, &refused) {
+		if refused := (*refusal)(nil); (err == nil) != tt.taken || (err != nil && !errors.As(err, &refused)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // maxForm bounds what is read of a POST.
@@ -204,7 +204,7 @@ func ended(r *approvals.Request) string {
 // pageTemplate escapes whatever a model wrote.
 // What is not plainly visible in it is shown as an escape. Doubts are among the flags.
 func pageTemplate() (*template.Template, error) {
-	return template.New("page").Funcs(template.FuncMap{"line": visible.Line, "lines": visible.Lines, "json": func(text []byte) string { return visible.Spaces(visible.Indented(text)) }}).Parse(pageText)
+	return template.New("page").Funcs(template.FuncMap{"line": sanitize.Line, "lines": sanitize.Lines, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) }}).Parse(pageText)
 }
 
 // render answers a browser. A call is shown as long as its link may still decide it:

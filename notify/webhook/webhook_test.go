@@ -181,7 +181,7 @@ func TestEventsBehindARefusedOneAreSent(t *testing.T) {
 
 func TestSecretsThatAreNone(t *testing.T) {
 	for _, secret := range []string{"", "whsec_", "whsec_c2hvcnQ=", strings.TrimPrefix(current, "whsec_"), "whsec_%%%", "whsec_" + strings.Repeat("QUJD", 30)} {
-		if _, err := New(Options{URL: "http://h", Secrets: []string{secret}}); err == nil || len(secret) > len(secretPrefix) && strings.Contains(err.Error(), secret) {
+		if _, err := New(Options{URL: "http://h", Secrets: []string{secret}}); err == nil || (len(secret) > len(secretPrefix) && strings.Contains(err.Error(), secret)) {
 			t.Errorf("%q: %v", secret, err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/SherClockHolmes/webpush-go"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/visible"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // Limits of what is shown, in letters.
@@ -106,7 +106,7 @@ func plain(text string, limit int) string {
 		}
 		letters++
 		switch {
-		case visible.Rune(r):
+		case sanitize.Rune(r):
 			out.WriteRune(r)
 		case r == '\n', r == '\t':
 			out.WriteRune(' ')

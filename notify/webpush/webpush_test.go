@@ -125,7 +125,7 @@ func TestPushIsReadByTheBrowserAlone(t *testing.T) {
 	if want := `{"id":"01KAKZ00000000000000000001","count":1,"tool":"ba�sh ��","agent":"claude-code","risk":"high"}`; m.Payload != want {
 		t.Errorf("the browser reads %s", m.Payload)
 	}
-	if m.Topic != r.ID || m.Urgency != "high" || m.TTL != "300" && m.TTL != "299" && !strings.HasPrefix(m.TTL, "2") || m.Key != d.PublicKey() || m.Contact != "mailto:ops@example.com" {
+	if m.Topic != r.ID || m.Urgency != "high" || (m.TTL != "300" && m.TTL != "299" && !strings.HasPrefix(m.TTL, "2")) || m.Key != d.PublicKey() || m.Contact != "mailto:ops@example.com" {
 		t.Errorf("topic %q, urgency %q, TTL %q, key %q, contact %q", m.Topic, m.Urgency, m.TTL, m.Key, m.Contact)
 	}
 	if bytes.Contains(m.Body, []byte("claude")) || len(m.Body) < 3000 {

@@ -19,7 +19,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -139,8 +139,8 @@ func (r *reader) ReadAll(limit int) ([]byte, error) {
 }
 
 // answerTo is the scripted answer to a request.
-func answerTo(e intercept.Envelope, a scripted.Answer) canned {
-	reply := a.Reply(&scripted.Request{Method: e.Method, Path: "/v1" + e.Path, Target: "/v1" + e.Path, Body: e.Body})
+func answerTo(e intercept.Envelope, a fakemodel.Answer) canned {
+	reply := a.Reply(&fakemodel.Request{Method: e.Method, Path: "/v1" + e.Path, Target: "/v1" + e.Path, Body: e.Body})
 	c := canned{status: reply.Status}
 	for _, f := range reply.Header {
 		if f.Name == "Content-Type" {
@@ -284,6 +284,6 @@ func (b *bench) prepared(t *testing.T, r *Request) *conversation {
 }
 
 // callBash is an answer with one call.
-func callBash(arguments string) scripted.Answer {
-	return scripted.Answer{Text: "Let me look.", Calls: []scripted.Call{{ID: "call_1", Name: "bash", Arguments: arguments}}}
+func callBash(arguments string) fakemodel.Answer {
+	return fakemodel.Answer{Text: "Let me look.", Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: arguments}}}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -112,7 +112,7 @@ func TestPausedRun(t *testing.T) {
 // What cannot be asked is not released.
 func TestAskFailsClosed(t *testing.T) {
 	b, r, a := newBench(t, "default: ask\n"), chatRequest(true), newRecorder()
-	m := &model{answers: []canned{answerTo(r.Envelope, callBash(`{}`)), answerTo(r.Envelope, scripted.Answer{Text: "x"})}}
+	m := &model{answers: []canned{answerTo(r.Envelope, callBash(`{}`)), answerTo(r.Envelope, fakemodel.Answer{Text: "x"})}}
 	if outcome, err := run(t, b.Engine, r, a, m); err != nil || outcome != outcomeFailed || bytes.Contains(a.body, []byte("bash")) {
 		t.Errorf("%v, outcome %s: %s", err, outcome, a.body)
 	}

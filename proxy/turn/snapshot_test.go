@@ -14,7 +14,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/intercept/messages"
 	"github.com/heldcall/heldcall/intercept/responses"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // requests are one of each dialect.
@@ -107,7 +107,7 @@ func TestHeldTurnContinuesForAnotherAgent(t *testing.T) {
 					e := NewEngine(options(t, "default: ask\n", g, s))
 					first, second := newRecorder(), newRecorder()
 					answers := func() []canned {
-						return []canned{answerTo(r.Envelope, callBash(`{"command":"ls"}`)), answerTo(r.Envelope, scripted.Answer{Text: "Very well."})}
+						return []canned{answerTo(r.Envelope, callBash(`{"command":"ls"}`)), answerTo(r.Envelope, fakemodel.Answer{Text: "Very well."})}
 					}
 					m := &model{answers: answers()}
 					broken := heldTurn(t, e, r, first, m)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -36,12 +36,12 @@ const (
 
 // How a turn ends, by what upstream answers.
 func TestTurnEndings(t *testing.T) {
-	text := scripted.Answer{Text: "Hello."}
+	text := fakemodel.Answer{Text: "Hello."}
 	for name, tt := range map[string]struct {
 		rules    string
 		streamed bool
-		answers  []canned         // in place of answer
-		answer   *scripted.Answer // to the request
+		answers  []canned          // in place of answer
+		answer   *fakemodel.Answer // to the request
 		outcome  string
 		status   int
 		contains string // in the answer, "" for nothing particular
@@ -88,7 +88,7 @@ func TestTurnContinuesAfterADenial(t *testing.T) {
 		b, r, a := newBench(t, denyAll), chatRequest(streamed), newRecorder()
 		m := &model{answers: []canned{
 			answerTo(r.Envelope, callBash(`{"command":"rm -rf /"}`)),
-			answerTo(r.Envelope, scripted.Answer{Text: "I will not."}),
+			answerTo(r.Envelope, fakemodel.Answer{Text: "I will not."}),
 		}}
 		outcome, err := run(t, b.Engine, r, a, m)
 		if err != nil || outcome != outcomeChanged || m.requests() != 2 {
@@ -127,7 +127,7 @@ func TestTurnFailsClosed(t *testing.T) {
 func TestTurnOfADisconnectedAgent(t *testing.T) {
 	b, r, a := newBench(t, allowAll), chatRequest(true), newRecorder()
 	a.gone = true
-	m := &model{answers: []canned{answerTo(r.Envelope, scripted.Answer{Text: "Hello."})}}
+	m := &model{answers: []canned{answerTo(r.Envelope, fakemodel.Answer{Text: "Hello."})}}
 	if outcome, err := run(t, b.Engine, r, a, m); !errors.Is(err, errDisconnected) || outcome != outcomeAgentGone {
 		t.Errorf("%v, outcome %q", err, outcome)
 	}
@@ -137,7 +137,7 @@ func TestTurnOfADisconnectedAgent(t *testing.T) {
 func TestTurnWaitsForAWritableAgent(t *testing.T) {
 	b, r, a := newBench(t, allowAll), chatRequest(true), newRecorder()
 	a.writable = false
-	turn := b.New(t.Context(), r, a, &model{answers: []canned{answerTo(r.Envelope, scripted.Answer{Text: "Hello."})}}, nil)
+	turn := b.New(t.Context(), r, a, &model{answers: []canned{answerTo(r.Envelope, fakemodel.Answer{Text: "Hello."})}}, nil)
 	if refusal := turn.Prepare(); refusal != nil {
 		t.Fatal(refusal)
 	}

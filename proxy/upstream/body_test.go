@@ -69,7 +69,7 @@ func FuzzChunked(f *testing.F) {
 		}
 		whole, _, c, err := unchunk(in, len(in)+1)
 		parts, _, c2, err2 := unchunk(in, n)
-		if (err == nil) != (err2 == nil) || err == nil && (!bytes.Equal(whole, parts) || c.done() != c2.done()) {
+		if (err == nil) != (err2 == nil) || (err == nil && (!bytes.Equal(whole, parts) || c.done() != c2.done())) {
 			t.Fatalf("blocks of %d: %q %v, one block: %q %v", n, parts, err2, whole, err)
 		}
 		if err != nil || !c.done() {

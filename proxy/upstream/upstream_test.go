@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heldcall/heldcall/internal/scripted"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
 // dying is a kept connection that breaks while a request is written to it, after
@@ -28,7 +28,7 @@ func (d *dying) SetReadDeadline(time.Time) error { return nil }
 // A request goes out a second time only if no byte of it was taken the first
 // time.
 func TestRequestIsSentOnce(t *testing.T) {
-	server, err := scripted.New(func(*scripted.Request) scripted.Reply { return scripted.Whole(200, []byte("{}")) })
+	server, err := fakemodel.New(func(*fakemodel.Request) fakemodel.Reply { return fakemodel.Whole(200, []byte("{}")) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestRequestIsSentOnce(t *testing.T) {
 			head := append(make([]byte, 0, 1<<10), "POST /v1/x HTTP/1.1\r\nContent-Length: "...)
 			head = append(head, []byte(map[bool]string{true: "2", false: "65536"}[len(body) == 2]+"\r\n\r\n")...)
 			r, err := u.Do(context.Background(), head, body)
-			if sent := len(server.Requests()) - before; sent != want || (err == nil) != (want == 1) || err != nil && !errors.Is(err, syscall.EPIPE) {
+			if sent := len(server.Requests()) - before; sent != want || (err == nil) != (want == 1) || (err != nil && !errors.Is(err, syscall.EPIPE)) {
 				t.Errorf("%d bytes taken, body %s: sent %d times, %v", taken, name, sent, err)
 			}
 			if r != nil {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	shown "github.com/heldcall/heldcall/internal/visible"
+	shown "github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // FoldCase maps texts that differ only in letter case, in any script, to one.

@@ -19,7 +19,7 @@ func TestTokens(t *testing.T) {
 		}
 		seen[token] = name
 		back, err := subjects.ParseToken(token)
-		if readable := len(name) <= 256; readable && (err != nil || back != name) || !readable && err == nil {
+		if readable := len(name) <= 256; (readable && (err != nil || back != name)) || (!readable && err == nil) {
 			t.Errorf("%.20q: read back as %.20q, %v", name, back, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/heldcall/heldcall/approvals/store/subjects"
-	"github.com/heldcall/heldcall/internal/written"
+	"github.com/heldcall/heldcall/internal/testing/golden"
 	"github.com/heldcall/heldcall/notify/nats"
 	"github.com/heldcall/heldcall/notify/nats/contract"
 	"github.com/heldcall/heldcall/notify/nats/contract/contracttest"
@@ -29,7 +29,7 @@ func TestFileIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written.Check(t, file, want, *update, "make contract")
+	golden.Check(t, file, want, *update, "make contract")
 }
 
 func load(t *testing.T) *contracttest.Contract {

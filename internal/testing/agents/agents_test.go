@@ -1,0 +1,274 @@
+//go:build agents
+
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/heldcall/heldcall/internal/testing/testdeps"
+)
+
+var (
+	long = flag.Bool("long", false, "hold a call for longer than 300 s, the agents' own limits left as they are")
+	all  = flag.Bool("all", false, "also try the agents that are not in use as much")
+)
+
+// timing is how often heldcall says that it still holds, and for how long.
+func timing() (keepalive, held time.Duration) {
+	if *long {
+		return 10 * time.Second, 330 * time.Second
+	}
+	return time.Second, 12 * time.Second
+}
+
+// TestAgents lets every agent work at the task through heldcall run, and without
+// it: with nothing between them and the model the agents run all four steps.
+func TestAgents(t *testing.T) {
+	heldcall := testdeps.Heldcall(t)
+	agents := fleet(t)
+	if *all {
+		agents = append(agents, more(t)...)
+	}
+	dirs := make(map[string]string)
+	for _, a := range agents {
+		if dirs[a.source] == "" {
+			dirs[a.source] = testdeps.Install(t, a.source)
+		}
+		dir := dirs[a.source]
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("held", func(t *testing.T) {
+				t.Parallel()
+				a.workHeld(t, dir, heldcall)
+			})
+			t.Run("alone", func(t *testing.T) {
+				t.Parallel()
+				a.workAlone(t, dir)
+			})
+		})
+	}
+}
+
+func (a agent) workHeld(t *testing.T, dir, heldcall string) {
+	k := newTask(a)
+	h := configure(t, serve(t, k))
+	r := newRun(t, a, h.endpoint)
+	asked := h.review(t)
+	r.play(t, outside(t, a.elsewhere), append([]string{heldcall, "run", "--config", h.config, "--log-file", h.log, "--token-file", h.token, "--"}, a.argv(dir, h.endpoint)...))
+	k.judge(t, r, true)
+	for line := range strings.Lines(r.output) {
+		if strings.HasPrefix(line, "heldcall: ") && !expected.MatchString(line) {
+			t.Errorf("heldcall run reports about the agent: %s", line)
+		}
+	}
+	judgeAsked(t, a, asked())
+	if t.Failed() {
+		h.show(t)
+	}
+}
+
+// expected is what heldcall run prints for every agent: where people decide, and each
+// call.
+var expected = regexp.MustCompile(`^heldcall: (approve calls at http|other commands need HELDCALL_TOKEN=|\w+ is (held|(approved|denied|approved with other arguments) by local): http)`)
+
+func (a agent) workAlone(t *testing.T, dir string) {
+	k := newTask(a)
+	upstream := serve(t, k)
+	at := endpoint{openAI: upstream, anthropic: strings.TrimSuffix(upstream, "/v1")}
+	r := newRun(t, a, at)
+	r.environment = append(r.environment, at.environment()...)
+	r.environment = append(r.environment, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
+	if a.variables != nil {
+		r.environment = append(r.environment, a.variables(at)...)
+	}
+	argv := a.argv(dir, at)
+	if a.equipped != nil {
+		argv = a.equipped(argv, at)
+	}
+	r.play(t, outside(t, a.elsewhere), argv)
+	k.judge(t, r, false)
+}
+
+func serve(t *testing.T, k *task) (url string) {
+	t.Helper()
+	server, err := fakemodel.New(k.reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return server.URL()
+}
+
+// run is one agent at work.
+type run struct {
+	home, work  string
+	environment []string
+	output      string // standard output and error
+}
+
+func newRun(t *testing.T, a agent, at endpoint) *run {
+	t.Helper()
+	home, work := a.equip(t, at)
+	environment := append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb"}, a.environment...)
+	return &run{home: home, work: work, environment: environment}
+}
+
+// play runs the agent to its end, which has to be a good one.
+func (r *run) play(t *testing.T, proxy string, argv []string) {
+	t.Helper()
+	_, held := timing()
+	ctx, cancel := context.WithTimeout(t.Context(), held+10*time.Minute)
+	defer cancel()
+	program := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	program.Dir = r.work
+	program.Env = append(r.environment, "HTTP_PROXY="+proxy, "HTTPS_PROXY="+proxy, "http_proxy="+proxy, "https_proxy="+proxy)
+	program.Cancel = func() error { return program.Process.Signal(syscall.SIGTERM) }
+	program.WaitDelay = 10 * time.Second
+	out, err := program.CombinedOutput()
+	r.output = string(out)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the agent's output:\n%s", r.output)
+		}
+	})
+	if err != nil {
+		t.Errorf("%s: %v", argv, err)
+	}
+}
+
+// heldcall is the configuration of a heldcall that will be run, and where it
+// will be.
+type heldcall struct {
+	config, log string
+	token       string // the file that it is written to
+	console     string
+	endpoint    endpoint
+}
+
+func configure(t *testing.T, upstream string) *heldcall {
+	t.Helper()
+	dir := t.TempDir()
+	keepalive, _ := timing()
+	ports, err := fakemodel.FreeAddresses(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf(`
+proxy:
+  listen: %s
+  keepalive: %s
+  upstreams:
+    - {prefix: /v1, url: %s, api_key: sk-test}
+    - {prefix: /anthropic/v1, url: %s, api_key: sk-ant-test}
+    - {prefix: /anthropic, url: %s, api_key: sk-ant-test}
+console: {listen: %s}
+nats: {listen: %s, dir: data}
+policy: {file: policy.yaml}
+`, ports[0], keepalive, upstream, upstream, upstream, ports[1], ports[2])
+	for name, content := range map[string]string{"heldcall.yaml": config, "policy.yaml": "default: ask\nrules:\n  - {ask: [\"*\"], timeout: 15m}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	proxy := "http://" + ports[0]
+	return &heldcall{
+		config: filepath.Join(dir, "heldcall.yaml"), log: filepath.Join(dir, "heldcall.log"), token: filepath.Join(dir, "token"), console: "http://" + ports[1],
+		endpoint: endpoint{openAI: proxy + "/v1", anthropic: proxy + "/anthropic"},
+	}
+}
+
+// review answers what heldcall asks, from when it is there on. What it returns
+// ends the review and tells what was asked.
+func (h *heldcall) review(t *testing.T) func() []approvals.Request {
+	t.Helper()
+	_, held := timing()
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(map[string]approvals.Request)
+	reviewer := &fakemodel.Reviewer{
+		Console: h.console,
+		Every:   100 * time.Millisecond,
+		Token: func() string {
+			token, _ := os.ReadFile(h.token) // heldcall comes and goes with the agent
+			return strings.TrimSpace(string(token))
+		},
+		Decide: func(r approvals.Request) *fakemodel.Ruling {
+			asked[r.ID] = r
+			return rule(r, held)
+		},
+		Refused: func(r approvals.Request, status int, body string) {
+			t.Errorf("the ruling on %s was refused: %d %s", r.ID, status, body)
+		},
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		// heldcall comes and goes with the agent, so that it is out of reach is no fault.
+		for ctx.Err() == nil {
+			if err := reviewer.Run(ctx); err != nil && !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ECONNRESET) {
+				t.Logf("reviewing: %v", err)
+			}
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return func() []approvals.Request {
+		cancel()
+		running.Wait()
+		var all []approvals.Request
+		for _, r := range asked {
+			all = append(all, r)
+		}
+		return all
+	}
+}
+
+// judgeAsked wants each step asked about once, and nothing else.
+func judgeAsked(t *testing.T, a agent, asked []approvals.Request) {
+	t.Helper()
+	times := make(map[string]int)
+	for _, r := range asked {
+		times[r.ToolCallID]++
+		if r.ToolName != a.tool || r.Dialect != string(a.api) {
+			t.Errorf("the reviewer was asked about %s on %s, not about %s on %s", r.ToolName, r.Dialect, a.tool, a.api)
+		}
+	}
+	for _, s := range steps {
+		if times[s.id()] != 1 {
+			t.Errorf("the reviewer was asked %d times about the step %s", times[s.id()], s.name)
+		}
+	}
+	if len(asked) != len(steps) {
+		t.Errorf("the reviewer was asked about %d calls, want %d", len(asked), len(steps))
+	}
+}
+
+// show logs what heldcall has to say.
+func (h *heldcall) show(t *testing.T) {
+	log, err := os.ReadFile(h.log)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	t.Logf("heldcall's log:\n%s", log)
+	resp, err := http.Get(h.console + "/readyz")
+	if err == nil {
+		resp.Body.Close()
+		t.Error("heldcall still runs")
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/heldcall/heldcall/internal/testing/fakeslack"
+)
+
+// Calls that wait while channels are timed, and those that are asked about then, one at a time.
+const (
+	channelWaiting  = 500
+	channelRequests = 200
+)
+
+// channelResult is how long it takes from the creation of a request until it is on a channel's wire.
+type channelResult struct {
+	Channel string  `json:"channel"`
+	Waiting int     `json:"waiting"`
+	Took    latency `json:"took"`
+}
+
+// receivers are the services that heldcall tells: a program by webhook, and Slack. Each sends what it is told of a new request.
+type receivers struct {
+	slack   *fakeslack.Server
+	webhook *httptest.Server
+	posted  chan time.Time // messages in Slack
+	hooked  chan hooked
+}
+
+// hooked is a message to the program.
+type hooked struct{ created, came time.Time }
+
+func newReceivers() *receivers {
+	room := 2 * (channelWaiting + channelRequests) // nobody waits for the benchmark
+	r := &receivers{slack: fakeslack.New(), posted: make(chan time.Time, room), hooked: make(chan hooked, room)}
+	r.slack.Answers(func(method string) fakeslack.Answer {
+		if method == "chat.postMessage" {
+			r.posted <- time.Now()
+		}
+		return fakeslack.Answer{}
+	})
+	r.webhook = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		came := time.Now()
+		var m struct {
+			Type string
+			Data struct {
+				Request struct {
+					CreatedAt time.Time `json:"created_at"`
+				}
+			}
+		}
+		if json.NewDecoder(req.Body).Decode(&m) == nil && m.Type == "approval_required" {
+			r.hooked <- hooked{m.Data.Request.CreatedAt, came}
+		}
+	}))
+	return r
+}
+
+func (r *receivers) close() {
+	r.slack.Close()
+	r.webhook.Close()
+}
+
+// configuration is the part of heldcall's that names them. Slack's cards are not put together: each request is timed.
+func (r *receivers) configuration() string {
+	return fmt.Sprintf(`notify:
+  slack: [{bot_token: xoxb-bench, channel: C1, api_url: "%s", group: {cards: -1}}]
+  webhooks: [{url: "%s", secrets: [whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=]}]
+`, r.slack.URL(), r.webhook.URL)
+}
+
+// next waits until both were told of one more request, and gives the time that each took from its creation.
+func (r *receivers) next(limit time.Duration) (slack, webhook time.Duration, err error) {
+	late := time.After(limit)
+	var told hooked
+	select {
+	case told = <-r.hooked:
+	case <-late:
+		return 0, 0, fmt.Errorf("no message was at the webhook within %s", limit)
+	}
+	select {
+	case posted := <-r.posted:
+		return posted.Sub(told.created), told.came.Sub(told.created), nil
+	case <-late:
+		return 0, 0, fmt.Errorf("no message was in Slack within %s", limit)
+	}
+}
+
+// channels measures from the creation of a request to the wires of Slack and a webhook, while many wait. None may be lost.
+func (s *suite) channels() error {
+	if !s.has(hopHeldcall) {
+		return nil
+	}
+	r := newReceivers()
+	defer r.close()
+	o := heldcallOptions{policy: "ask", keepalive: defaultKeepalive, more: r.configuration()}
+	return s.fresh(hopHeldcall, o, func(h *hop) error {
+		var agents []*agent
+		defer func() { closeAgents(agents) }()
+		hold := func(n int) error {
+			more, err := holdStreams(h, chat, n)
+			agents = append(agents, more...)
+			return err
+		}
+		if err := hold(channelWaiting); err != nil {
+			return err
+		}
+		for range channelWaiting {
+			if _, _, err := r.next(30 * time.Second); err != nil {
+				return err
+			}
+		}
+		var slack, webhook []int64
+		for range channelRequests {
+			if err := hold(1); err != nil {
+				return err
+			}
+			toSlack, toWebhook, err := r.next(30 * time.Second)
+			if err != nil {
+				return err
+			}
+			slack, webhook = append(slack, int64(toSlack)), append(webhook, int64(toWebhook))
+		}
+		s.results.Channels = []channelResult{{"Slack", channelWaiting, newLatency(slack)}, {"webhook", channelWaiting, newLatency(webhook)}}
+		return nil
+	})
+}
+
+func channelTable(all []channelResult) table {
+	t := table{
+		title:  fmt.Sprintf("From the creation of a request to a channel's wire, %d waiting", channelWaiting),
+		header: []string{"channel", "times", "p50 ms", "p99 ms", "max ms"},
+	}
+	for _, c := range all {
+		t.rows = append(t.rows, append([]string{c.Channel}, latencyCells(c.Took)...))
+	}
+	return t
+}

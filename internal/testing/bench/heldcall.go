@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+)
+
+// hop is what stands between agents and the upstream.
+type hop struct {
+	name     string
+	addr     string         // where agents connect
+	console  *client.Client // of heldcall; nil for the others
+	profiles *profiles      // of heldcall; nil when none are asked for
+	*process
+}
+
+// pid is 0 for direct.
+func (h *hop) pid() int {
+	if h.process == nil {
+		return 0
+	}
+	return h.process.cmd.Process.Pid
+}
+
+// policies are the policies that heldcall is measured with. A tool that is allowed by
+// its name streams; under a default of allow, calls of path and shell tools are
+// compared with the list of secrets, and so held until they are complete.
+var policies = map[string]string{
+	"allow": "default: allow\nrules: [{allow: [read_file, bash]}]\n",
+	"ask":   "default: ask\n",
+}
+
+// heldcallOptions say how one instance of heldcall is configured.
+type heldcallOptions struct {
+	policy    string        // of policies: allow or ask
+	keepalive time.Duration // while held
+	profiles  string        // folder; empty for none
+	more      string        // of the configuration
+}
+
+// buildHeldcall builds the real program into dir. With profiling, a file is laid over its source that takes CPU profiles on request:
+// the program itself has no such thing.
+func buildHeldcall(dir string, profiling bool) (string, error) {
+	const pkg = "github.com/heldcall/heldcall/cmd/heldcall"
+	bin := filepath.Join(dir, "heldcall")
+	args := []string{"build", "-o", bin}
+	if profiling {
+		overlay, err := profilerOverlay(dir, pkg)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	out, err := exec.Command("go", append(args, pkg)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build heldcall: %w\n%s", err, out)
+	}
+	return bin, nil
+}
+
+// startHeldcall runs `heldcall serve` with a configuration of its own and waits until it is ready.
+func startHeldcall(bin, dir, upstreamAddr string, o heldcallOptions) (*hop, error) {
+	dir, err := os.MkdirTemp(dir, "heldcall-"+o.policy+"-")
+	if err != nil {
+		return nil, fmt.Errorf("heldcall's folder: %w", err)
+	}
+	addrs, err := fakemodel.FreeAddresses(3)
+	if err != nil {
+		return nil, err
+	}
+	config := fmt.Sprintf(`proxy:
+  listen: %s
+  upstreams:
+    - {prefix: /v1, url: "http://%s/v1", api_key: sk-bench}
+  keepalive: %s
+console: {listen: "%s"}
+nats: {listen: "%s", dir: "%s"}
+policy: {file: "%s"}
+log: {level: warn}
+%s`, addrs[0], upstreamAddr, o.keepalive, addrs[1], addrs[2], filepath.Join(dir, "data"), filepath.Join(dir, "policy.yaml"), o.more)
+	configFile := filepath.Join(dir, "heldcall.yaml")
+	err = errors.Join(
+		os.WriteFile(configFile, []byte(config), 0o600),
+		os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte(policies[o.policy]), 0o600),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("write heldcall's configuration: %w", err)
+	}
+	logFile := filepath.Join(dir, "log")
+	log, err := os.Create(logFile)
+	if err != nil {
+		return nil, fmt.Errorf("heldcall's log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(bin, "serve", "--config", configFile)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	cmd.Env = os.Environ()
+	var taken *profiles
+	if o.profiles != "" {
+		taken = &profiles{dir: o.profiles, prefix: filepath.Join(dir, "profile")}
+		cmd.Env = append(cmd.Env, profileEnv+"="+taken.prefix)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start heldcall: %w", err)
+	}
+	p := &process{name: hopHeldcall, addr: addrs[0], cmd: cmd, exited: make(chan struct{})}
+	go func() {
+		defer close(p.exited)
+		_ = cmd.Wait() // stop asks for its end, not for its exit code
+	}()
+	console, err := client.New("http://" + addrs[1])
+	if err != nil {
+		p.stop()
+		return nil, fmt.Errorf("heldcall's console: %w", err)
+	}
+	h := &hop{name: hopHeldcall, addr: addrs[0], console: console, profiles: taken, process: p}
+	if err := h.waitReady(); err != nil {
+		h.stop()
+		return nil, fmt.Errorf("heldcall is not ready: %w\n%s", err, tail(logFile))
+	}
+	return h, nil
+}
+
+// waitReady polls the console for at most a minute.
+func (h *hop) waitReady() error {
+	var last error
+	for range 600 {
+		select {
+		case <-h.exited:
+			return errors.New("it ended")
+		case <-time.After(100 * time.Millisecond):
+		}
+		if last = h.console.Ready(context.Background()); last == nil {
+			return nil
+		}
+	}
+	return last
+}

@@ -1,0 +1,272 @@
+//go:build clients
+
+package clients_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/testing/conformance"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+)
+
+// scenario is what a reviewer does with the calls of a job.
+type scenario string
+
+const (
+	approve    scenario = "approve"
+	deny       scenario = "deny"       // the only call: the model goes on by itself
+	denyFirst  scenario = "deny-first" // of two
+	denySecond scenario = "deny-second"
+	edit       scenario = "edit"
+	hold       scenario = "hold"   // approve both, after holdTime of heartbeats
+	silent     scenario = "silent" // the same, and the model has not said anything yet
+)
+
+const (
+	keepalive = 2 * time.Second
+	fullHold  = time.Minute
+	patience  = 6 * time.Minute // for all that is not held
+	// Between the starts of two programs: all at once they wait for the processor.
+	apart      = 1500 * time.Millisecond
+	note       = "not this one"
+	editedNote = "too much"
+)
+
+// holdTime is how long the hold scenario holds. HELDCALL_HOLD shortens it while
+// working on a client.
+func holdTime(t *testing.T) time.Duration {
+	text := os.Getenv("HELDCALL_HOLD")
+	if text == "" {
+		return fullHold
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("HELDCALL_HOLD: %v", err)
+	}
+	return d
+}
+
+func scenarioOf(job string) scenario { return scenario(strings.Split(job, "/")[1]) }
+
+// report is what a client's program prints of a job. Finish is null where the SDK
+// does not say why an answer ended, Prompt where it does not count it.
+type report struct {
+	Job   string `json:"job"`
+	Text  string `json:"text"`
+	Calls []struct {
+		ID        string `json:"id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"calls"`
+	Finish *string `json:"finish"`
+	Usage  *struct {
+		Prompt     *int `json:"prompt"`
+		Completion int  `json:"completion"`
+	} `json:"usage"`
+	Next  string `json:"next"`
+	Error string `json:"error"`
+}
+
+// TestClients lets every client talk to the model through heldcall, in every
+// scenario and mode at the same time, so that the long holds are waited for
+// once; and for control without heldcall, which is the label control.
+func TestClients(t *testing.T) {
+	clients := install(t)
+	m := newModel()
+	upstream := startModel(t, m).URL()
+	all := []jobs{{"control", upstream, []scenario{approve, silent}}}
+	var listeners []*listener
+	for _, heartbeat := range []string{"auto", "comment", "event"} {
+		scenarios := []scenario{hold, silent}
+		if heartbeat == "auto" {
+			scenarios = []scenario{approve, deny, denyFirst, denySecond, edit, hold, silent}
+		}
+		h := conformance.StartHeldcall(t, conformance.Options{
+			Upstream: upstream, Policy: "default: ask\n", Keepalive: keepalive, Heartbeat: heartbeat,
+			Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		})
+		review(t, h)
+		all = append(all, jobs{heartbeat, h.Proxy + "/v1", scenarios})
+		listeners = append(listeners, listenAll(t, h.Proxy+"/v1", heartbeat)...)
+	}
+	runs := startAll(t, clients, all)
+	for _, l := range listeners {
+		t.Run(l.job, l.judge)
+	}
+	for _, r := range runs {
+		t.Run(r.client.name, func(t *testing.T) { r.judge(t, m) })
+	}
+	if everyClient() {
+		t.Run("table of clients", func(t *testing.T) { judgeTable(t, m) })
+	}
+}
+
+func startModel(t *testing.T, m *model) *fakemodel.Server {
+	t.Helper()
+	server, err := fakemodel.New(m.reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Close()
+		for _, problem := range m.problems {
+			t.Error(problem)
+		}
+	})
+	return server
+}
+
+// review answers what heldcall asks as the job's scenario wants it.
+func review(t *testing.T, h *conformance.Heldcall) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	t.Cleanup(func() { cancel(); running.Wait() })
+	held := holdTime(t)
+	reviewer := &fakemodel.Reviewer{
+		Console: h.Console,
+		Every:   500 * time.Millisecond,
+		Decide:  func(r approvals.Request) *fakemodel.Ruling { return decide(r, held) },
+		Refused: func(r approvals.Request, status int, body string) {
+			t.Errorf("the ruling on %s was refused: %d %s", r.ID, status, body)
+		},
+	}
+	running.Go(func() {
+		if err := reviewer.Run(ctx); err != nil {
+			t.Errorf("reviewing: %v", err)
+		}
+	})
+}
+
+func decide(r approvals.Request, held time.Duration) *fakemodel.Ruling {
+	var arguments struct {
+		Job string `json:"job"`
+	}
+	if json.Unmarshal(r.Arguments, &arguments) != nil || strings.Count(arguments.Job, "/") != 3 {
+		return &fakemodel.Ruling{Action: approvals.ActionDeny, Note: "no job has such a call"}
+	}
+	first := r.ToolName == "transfer"
+	switch s := scenarioOf(arguments.Job); {
+	case (s == hold || s == silent) && time.Since(r.CreatedAt) < held:
+		return nil
+	case s == deny, s == denyFirst && first, s == denySecond && !first:
+		return &fakemodel.Ruling{Action: approvals.ActionDeny, Note: note}
+	case s == edit:
+		return &fakemodel.Ruling{Action: approvals.ActionModifyArgs, Note: editedNote, ModifiedArgs: json.RawMessage(editedArguments(arguments.Job))}
+	}
+	return &fakemodel.Ruling{Action: approvals.ActionApprove}
+}
+
+func editedArguments(job string) string { return fmt.Sprintf(`{"job":%q,"amount":10}`, job) }
+
+// jobs are conversations that every client has with what answers at a URL: one
+// for each of its modes and each scenario. label tells them from others.
+type jobs struct {
+	label     string
+	baseURL   string // with the /v1 of OpenAI's SDKs
+	scenarios []scenario
+}
+
+// run is one client's program with its jobs.
+type run struct {
+	client client
+	jobs   []job
+	ended  chan struct{}
+	// Set before ended is closed.
+	reports map[string]report
+	err     error
+}
+
+// job is one conversation. Its name says client, scenario, mode and label.
+type job struct {
+	Name    string `json:"name"`
+	Mode    string `json:"mode"`
+	BaseURL string `json:"base_url"`
+	Once    bool   `json:"once"` // end after the first answer
+}
+
+// startAll starts every client's program with all of its jobs.
+func startAll(t *testing.T, clients []client, all []jobs) []*run {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), holdTime(t)+patience)
+	var runs []*run
+	t.Cleanup(func() {
+		cancel()
+		for _, r := range runs {
+			<-r.ended
+		}
+	})
+	for i, c := range clients {
+		r := &run{client: c, ended: make(chan struct{})}
+		for _, jobs := range all {
+			for _, s := range jobs.scenarios {
+				for _, mode := range c.modes {
+					if strings.Contains(mode, "whole") && (jobs.label == "comment" || jobs.label == "event") {
+						continue // a whole answer is kept waiting in one way
+					}
+					name := strings.Join([]string{c.name, string(s), mode, jobs.label}, "/")
+					r.jobs = append(r.jobs, job{Name: name, Mode: mode, BaseURL: jobs.baseURL})
+				}
+			}
+		}
+		runs = append(runs, r)
+		go func() {
+			defer close(r.ended)
+			time.Sleep(time.Duration(i) * apart)
+			r.reports, r.err = r.play(ctx)
+		}()
+	}
+	return runs
+}
+
+// play runs the program to its end and reads its reports.
+func (r *run) play(ctx context.Context) (map[string]report, error) {
+	work, err := json.Marshal(map[string]any{"jobs": r.jobs})
+	if err != nil {
+		return nil, err
+	}
+	program := exec.CommandContext(ctx, r.client.command[0], r.client.command[1:]...)
+	program.Stdin = bytes.NewReader(work)
+	var diagnostics bytes.Buffer
+	program.Stderr = &diagnostics
+	out, err := program.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s%s", program, err, diagnostics.Bytes(), out)
+	}
+	reports := make(map[string]report)
+	for line := range bytes.Lines(out) {
+		var got report
+		if err := json.Unmarshal(line, &got); err != nil {
+			return nil, fmt.Errorf("%s printed %q: %w", program, line, err)
+		}
+		reports[got.Job] = got
+	}
+	return reports, nil
+}
+
+// judge waits for the program's end and looks at every report.
+func (r *run) judge(t *testing.T, m *model) {
+	<-r.ended
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	for _, j := range r.jobs {
+		got, ok := r.reports[j.Name]
+		if !ok {
+			t.Errorf("%s: no report", j.Name)
+			continue
+		}
+		judge(t, r.client.api, got, m)
+	}
+}

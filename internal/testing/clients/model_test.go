@@ -1,0 +1,137 @@
+//go:build clients
+
+package clients_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/heldcall/heldcall/internal/testing/conformance"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+)
+
+// What the model thinks and says at each step of a job.
+const (
+	thought      = "Which account is it?"
+	opening      = "Let me see."
+	continuation = "I leave it."
+	conclusion   = "Noted."
+)
+
+var (
+	firstUsage = fakemodel.Usage{Prompt: 100, Completion: 20}
+	laterUsage = fakemodel.Usage{Prompt: 7, Completion: 5}
+)
+
+// model is the scripted model of all jobs, in every API. A job is known by its
+// name, which is the first user message. It refuses what a provider would refuse,
+// and remembers that as a problem.
+type model struct {
+	fakemodel.Model
+
+	mu       sync.Mutex
+	last     map[string]fakemodel.Conversation // each job's last one
+	requests map[string]int
+	agents   map[agent]bool
+	problems []string
+}
+
+func newModel() *model {
+	m := &model{last: make(map[string]fakemodel.Conversation), requests: make(map[string]int), agents: make(map[agent]bool)}
+	m.Rules = []fakemodel.Rule{{When: func(fakemodel.Conversation) bool { return true }, Say: m.say}}
+	return m
+}
+
+func (m *model) reply(r *fakemodel.Request) fakemodel.Reply {
+	reply := m.Reply(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.agents[agentOf(r)] = true
+	if reply.Status >= 400 {
+		m.problems = append(m.problems, fmt.Sprintf("a provider would refuse %s %s %s: %s", r.Method, r.Target, r.Body, reply.Body[0].Bytes))
+	}
+	return reply
+}
+
+// say is the model's answer at the end of a conversation.
+func (m *model) say(c fakemodel.Conversation) fakemodel.Answer {
+	job := jobOf(c)
+	m.mu.Lock()
+	m.last[job] = c
+	m.requests[job]++
+	m.mu.Unlock()
+	ran := slices.ContainsFunc(c.Messages, func(m fakemodel.Message) bool {
+		return m.Role == "tool" && strings.Contains(m.Content, "ran ")
+	})
+	switch {
+	case len(callsIn(c)) == 0:
+		first := fakemodel.Answer{Text: openingOf(job), Calls: callsOf(job), Usage: firstUsage}
+		if c.API != fakemodel.Chat && scenarioOf(job) != silent {
+			first.Reasoning = thought
+		}
+		return first
+	case c.Last().Role == "tool" && !ran:
+		return fakemodel.Answer{Text: continuation, Usage: laterUsage}
+	}
+	return fakemodel.Answer{Text: conclusion, Usage: laterUsage}
+}
+
+func jobOf(c fakemodel.Conversation) string {
+	for _, m := range c.Messages {
+		if m.Role == "user" {
+			return m.Content
+		}
+	}
+	return ""
+}
+
+// callsIn are the calls that the model is shown to have made.
+func callsIn(c fakemodel.Conversation) []fakemodel.Call {
+	var calls []fakemodel.Call
+	for _, m := range c.Messages {
+		calls = append(calls, m.Calls...)
+	}
+	return calls
+}
+
+// openingOf is what the model says before the calls of a job's first answer.
+func openingOf(job string) string {
+	if scenarioOf(job) == silent {
+		return ""
+	}
+	return opening
+}
+
+// callsOf are the calls of a job's first answer.
+func callsOf(job string) []fakemodel.Call {
+	id := strings.NewReplacer("/", "_", "-", "_").Replace(job)
+	calls := []fakemodel.Call{
+		{ID: "call_0_" + id, Name: "transfer", Arguments: fmt.Sprintf(`{"job":%q,"amount":1000}`, job)},
+		{ID: "call_1_" + id, Name: "lookup", Arguments: fmt.Sprintf(`{"job":%q}`, job)},
+	}
+	switch scenarioOf(job) {
+	case approve, deny, edit:
+		return calls[:1]
+	}
+	return calls
+}
+
+// told are what the model was last told of a job's calls, and how often the
+// model was asked.
+func (m *model) told(job string) (told []conformance.Told, requests int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.last[job]
+	for _, call := range callsIn(c) {
+		t := conformance.Told{Call: conformance.Call{ID: call.ID, Name: call.Name, Arguments: call.Arguments}}
+		for _, m := range c.Messages {
+			if m.Role == "tool" && m.ToolCallID == call.ID {
+				t.Result += m.Content
+			}
+		}
+		told = append(told, t)
+	}
+	return told, m.requests[job]
+}

@@ -1,0 +1,417 @@
+//go:build conformance
+
+package conformance_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/heldcall/heldcall/internal/testing/cassettes"
+	"github.com/heldcall/heldcall/internal/testing/conformance"
+)
+
+// judge looks at the first answer. It returns false when the trial ends there.
+func (x *trial) judge(got reply, asked []asked) bool {
+	if why := failsClosed(x); why != "" {
+		x.judgeClosed(got, asked)
+		return false
+	}
+	if x.cutShort() {
+		x.judgeCutShort(got)
+		return false
+	}
+	if got.err != nil {
+		x.fail("the answer was cut off: %v", got.err)
+	}
+	if got.status != x.exchange.Status {
+		x.fail("status %d became %d: %s", x.exchange.Status, got.status, shorten(got.body))
+	}
+	if want, is := x.exchange.Header.Get("Content-Type"), got.header.Get("Content-Type"); want != is {
+		x.fail("content type %q became %q", want, is)
+	}
+	if x.unchanged() {
+		x.judgeUnchanged(got, asked)
+	} else {
+		x.judgeChanged(got, asked)
+	}
+	return x.method() != "GET"
+}
+
+func (x *trial) judgeUnchanged(got reply, asked []asked) {
+	if string(got.body) != string(x.exchange.Body) {
+		x.fail("the answer changed%s", difference(x.exchange.Body, got.body))
+	}
+	if len(asked) != 1 {
+		x.fail("upstream was asked %d times", len(asked))
+	}
+}
+
+// judgeClosed looks at an answer that heldcall must not release: it says so in
+// the agent's own error shape, and nothing of a call is in it.
+func (x *trial) judgeClosed(got reply, asked []asked) {
+	x.judgeSecrets(got, asked, conformance.Secrets(x.calls, nil))
+	received := x.dialect.Fold(got.body)
+	if len(received.Errors) == 0 {
+		x.fail("no error in %d %s", got.status, shorten(got.body))
+	}
+	for _, e := range received.Errors {
+		if !strings.Contains(e, "answer_not_understood") {
+			x.fail("the error is %s, not answer_not_understood", e)
+		}
+	}
+	if x.dialect.StructuredCalls(got.body) > 0 {
+		x.fail("a call passed: %s", shorten(got.body))
+	}
+	if got.err != nil {
+		x.fail("the answer was cut off: %v", got.err)
+	}
+}
+
+// judgeCutShort looks at an answer that ends where it starts again: clients read a
+// call whose beginning has passed in different ways from there on.
+func (x *trial) judgeCutShort(got reply) {
+	at := bytes.LastIndex(x.exchange.Body, []byte("event: message_start"))
+	rest, ok := bytes.CutPrefix(got.body, x.exchange.Body[:at])
+	if !ok || !bytes.HasPrefix(rest, []byte("event: error\n")) || !bytes.Contains(rest, []byte("answer_not_understood")) {
+		x.fail("the answer does not end in an error where it starts again: %s", shorten(got.body))
+	}
+}
+
+// judgeSecrets looks for what gives calls away in what the agent got.
+func (x *trial) judgeSecrets(got reply, asked []asked, secrets []string) {
+	var upstream [][]byte
+	for _, a := range asked {
+		upstream = append(upstream, a.answer)
+	}
+	for _, leak := range conformance.Leaks(x.dialect, secrets, got.body, upstream...) {
+		x.fail("leak: %s", leak)
+	}
+}
+
+// judgeChanged looks at an answer of which some calls are not the agent's, or are
+// others. Where a choice is left without any of its calls, what the model said
+// when it was told stands in their place.
+func (x *trial) judgeChanged(got reply, asked []asked) {
+	if string(got.body) == string(x.exchange.Body) {
+		x.fail("the answer is as upstream sent it")
+	}
+	original, received := x.dialect.Fold(x.exchange.Body), x.dialect.Fold(got.body)
+	if x.joins() {
+		original.First().Reasoning = startsAgain[x.exchange.Name()] + original.First().Reasoning
+	}
+	x.judgeForm(got, original, received)
+	x.judgeCalls(got, asked, received)
+	continued := x.continued(original)
+	for _, c := range received.Choices {
+		said := find(original, c.Index)
+		switch {
+		case said == nil:
+			x.fail("choice %d was made up", c.Index)
+		case continued[c.Index] != nil:
+			x.judgeContinued(said, c)
+		case c.Text != said.Text || c.Reasoning != said.Reasoning || !slices.Equal(c.Finishes, said.Finishes):
+			x.fail("choice %d was text %q, reasoning %q, finish %q and is text %q, reasoning %q, finish %q", c.Index,
+				said.Text, said.Reasoning, said.Finishes, c.Text, c.Reasoning, c.Finishes)
+		}
+	}
+	x.judgeUsage(original, received, int64(len(continued)))
+	if len(asked) != 1+len(continued) {
+		x.fail("upstream was asked %d times, want the request and %d continuations", len(asked), len(continued))
+		return
+	}
+	n := 0
+	for _, c := range original.Choices {
+		if calls := continued[c.Index]; calls != nil {
+			n++
+			x.judgeContinuation(asked[0], asked[n], calls)
+		}
+	}
+}
+
+// continued are the choices that lose all their calls, by their index, each with
+// the numbers of its calls.
+func (x *trial) continued(original *conformance.Answer) map[int64][]int {
+	continued := make(map[int64][]int)
+	n := 0
+	for _, c := range original.Choices {
+		lost := len(c.Calls) > 0
+		var numbers []int
+		for range c.Calls {
+			lost = lost && !x.handed(n)
+			numbers = append(numbers, n)
+			n++
+		}
+		if lost {
+			continued[c.Index] = numbers
+		}
+	}
+	return continued
+}
+
+// judgeCalls compares the calls that the agent got with those it was to get, and
+// looks for what it was not to get.
+func (x *trial) judgeCalls(got reply, asked []asked, received *conformance.Answer) {
+	let, kept := x.handedOver()
+	calls := received.Calls()
+	if x.outcome == edited {
+		for _, call := range let {
+			kept = append(kept, &conformance.Call{Arguments: call.Arguments})
+		}
+		x.judgeSecrets(got, asked, conformance.Secrets(kept, calls))
+	} else {
+		x.judgeSecrets(got, asked, conformance.Secrets(kept, let))
+	}
+	if n := x.dialect.StructuredCalls(got.body); n > 0 && len(let) == 0 {
+		x.fail("%d denied calls are in the answer: %s", n, shorten(got.body))
+	}
+	if len(calls) != len(let) {
+		x.fail("%d calls were approved, the agent got %d", len(let), len(calls))
+		return
+	}
+	for i, call := range calls {
+		want := *let[i]
+		want.Index = call.Index // its place is judged with the form
+		if x.outcome == edited {
+			want.Arguments = x.editedArguments(i)
+			if sameJSON(call.Arguments, want.Arguments) {
+				want.Arguments = call.Arguments
+			}
+		}
+		if want.Arguments == "" && call.Arguments == "{}" { // in canonical form
+			want.Arguments = "{}"
+		}
+		if *call != want {
+			x.fail("call %+v became %+v", want, *call)
+		}
+	}
+}
+
+// judgeContinued compares a choice with what was said of it before the model was
+// told.
+func (x *trial) judgeContinued(said, c *conformance.Choice) {
+	if len(c.Finishes) != 1 || x.callsFollow(c.Finishes[0]) {
+		x.fail("choice %d ends with %q", c.Index, c.Finishes)
+	}
+	if !strings.HasPrefix(c.Text, said.Text) || !strings.HasSuffix(c.Text, continuationText) {
+		x.fail("text %q became %q", said.Text, c.Text)
+	}
+	if !strings.HasPrefix(c.Reasoning, said.Reasoning) {
+		x.fail("reasoning %q became %q", said.Reasoning, c.Reasoning)
+	}
+	if c.Roles > max(said.Roles, 1) {
+		x.fail("choice %d names its role %d times", c.Index, c.Roles)
+	}
+}
+
+// callsFollow reports whether the reason why an answer ends promises calls.
+func (x *trial) callsFollow(finish string) bool {
+	return strings.HasSuffix(finish, "_calls") || finish == "function_call" || finish == "tool_use"
+}
+
+// judgeForm looks at what every answer must be, whatever became of its calls. What
+// was wrong with it already as upstream sent it may stay so.
+func (x *trial) judgeForm(got reply, original, received *conformance.Answer) {
+	known := x.dialect.CheckAnswer(x.exchange.Body)
+	for _, p := range x.dialect.CheckAnswer(got.body) {
+		same := func(k conformance.Problem) bool { return k.Kind == p.Kind }
+		if !slices.ContainsFunc(known, same) {
+			x.fail("a client would object: %s", shorten([]byte(p.String())))
+		}
+	}
+	if len(received.Errors) != len(original.Errors) {
+		x.fail("errors %q", received.Errors)
+	}
+	let, _ := x.handedOver()
+	if want := x.exchange.Dialect == cassettes.Chat && x.exchange.Streamed && (original.Done > 0 || len(let) == 0); want && received.Done == 0 {
+		x.fail("[DONE] came %d times", received.Done)
+	}
+	if len(received.Choices) != len(original.Choices) {
+		x.fail("%d choices became %d", len(original.Choices), len(received.Choices))
+	}
+	for _, id := range received.IDs {
+		if !slices.Contains(original.IDs, id) {
+			x.fail("the answer has the id %q beside %q", id, original.IDs)
+		}
+	}
+}
+
+// judgeUsage compares the usage with what all answers cost together.
+func (x *trial) judgeUsage(original, received *conformance.Answer, continuations int64) {
+	if original.Usage == (conformance.Usage{}) {
+		return
+	}
+	prompt, complete := continuations*continuationPrompt, continuations*continuationComplete
+	want := conformance.Usage{
+		Prompt: original.Usage.Prompt + prompt, Completion: original.Usage.Completion + complete, Total: original.Usage.Total + prompt + complete,
+	}
+	if received.Usage != want {
+		x.fail("usage %+v became %+v, want %+v", original.Usage, received.Usage, want)
+	}
+}
+
+// judgeContinuation looks at the request by which the model is told of calls.
+func (x *trial) judgeContinuation(first, is asked, calls []int) {
+	if !x.judgeShown("the continuation", first, is) {
+		return
+	}
+	for _, field := range x.agent.settings() {
+		if was, is := gjson.GetBytes(x.request, field).Raw, gjson.GetBytes(is.body, field).Raw; was != is {
+			x.fail("the continuation has %s %s, not %s", field, is, was)
+		}
+	}
+	if choice := gjson.GetBytes(is.body, "tool_choice"); forces(choice) {
+		x.fail("the continuation forces a tool: tool_choice %s", choice.Raw)
+	}
+	x.judgeTold(is, calls, func(i int) (string, string) {
+		if x.lets(i) {
+			return "", "true" // the approval that the provider asked for
+		}
+		return "", x.note()
+	})
+}
+
+// forces reports whether a tool_choice makes the model call a tool.
+func forces(choice gjson.Result) bool {
+	how := choice.String()
+	if choice.IsObject() {
+		how = choice.Get("type").String()
+	}
+	if how == "allowed_tools" {
+		how = choice.Get("mode").String()
+	}
+	return how != "" && how != "auto" && how != "none"
+}
+
+// judgeShown looks at what the model is shown by a request: a conversation that a
+// provider takes, which begins as the first one did, with what was thought.
+func (x *trial) judgeShown(name string, first, is asked) bool {
+	if is.refusal != nil {
+		x.fail("a provider would refuse %s: %v in %s", name, is.refusal, shorten(is.body))
+		return false
+	}
+	if err := x.dialect.CheckConversation(is.shown); err != nil {
+		x.fail("a provider would refuse %s: %v in %s", name, err, shorten(is.shown))
+	}
+	if err := x.dialect.CheckPrefix(first.shown, is.shown); err != nil {
+		x.fail("%s changed the history: %v", name, err)
+	}
+	if err := x.dialect.CheckThoughts(x.exchange.Body, is.shown); err != nil {
+		x.fail("%s lost what the model thought: %v", name, err)
+	}
+	return true
+}
+
+// judgeTold compares what the model is told of calls, given by their numbers. want
+// returns for each the arguments that ran ("" for the model's own) and a text that
+// its result contains.
+func (x *trial) judgeTold(is asked, calls []int, want func(i int) (arguments, result string)) {
+	told := x.dialect.Told(is.shown)
+	if len(told) != len(calls) {
+		x.fail("the model made %d calls and is shown %d in %s", len(calls), len(told), shorten(is.shown))
+		return
+	}
+	for n, t := range told {
+		i, made := calls[n], x.calls[calls[n]]
+		arguments, result := want(i)
+		same := t.Call.Arguments == made.Arguments || sameJSON(t.Call.Arguments, made.Arguments)
+		if arguments != "" {
+			same = t.Call.Arguments == arguments || sameJSON(t.Call.Arguments, arguments)
+		}
+		if !same && !(made.Arguments == "" && t.Call.Arguments == "{}") {
+			x.fail("the model is shown the arguments %q of call %d", t.Call.Arguments, i)
+		}
+		if t.Call.Name != made.Name || (made.ID != "" && t.Call.ID != made.ID) {
+			x.fail("call %d is shown to the model as %q %q", i, t.Call.ID, t.Call.Name)
+		}
+		if !x.tells(is, t, result) {
+			x.fail("of call %d the model is told %q, without %q", i, t.Result, result)
+		}
+	}
+}
+
+// tells reports whether a result contains a text. What the API gives no place for
+// words stands beside it.
+func (x *trial) tells(is asked, t conformance.Told, text string) bool {
+	switch t.Call.Kind {
+	case "computer_call", "tool_search_call":
+		quoted := quote(text)
+		return strings.Contains(string(is.shown), quoted[1:len(quoted)-1])
+	}
+	return strings.Contains(t.Result, text)
+}
+
+// judgeNext looks at what became of the agent's next request on its way to the
+// model.
+func (x *trial) judgeNext(sent []byte, first, is asked) {
+	if !x.judgeShown("the next request", first, is) {
+		return
+	}
+	var made []int // the calls of the choice that the agent reads, which is the first
+	for i := range x.dialect.Fold(x.exchange.Body).First().Calls {
+		made = append(made, i)
+	}
+	unchanged := x.unchanged() || len(made) == 0
+	if x.outcome == firstOnly && len(made) == 1 {
+		unchanged = true // the denied call is in another choice
+	}
+	if unchanged {
+		if string(sent) != string(is.body) {
+			x.fail("the next request went upstream changed%s", difference(sent, is.body))
+		}
+		return
+	}
+	told := x.dialect.Told(is.shown)
+	ran := -1
+	x.judgeTold(is, made, func(i int) (arguments, result string) {
+		switch {
+		case !x.lets(i):
+			return "", x.note()
+		case !x.handed(i):
+			return "", "true"
+		}
+		ran++
+		if x.outcome != edited {
+			return "", resultOf(ran)
+		}
+		if !x.tells(is, told[i], "changed for "+x.id) {
+			x.fail("the model is not told that call %d was changed: %q", i, told[i].Result)
+		}
+		if !x.habit.remembered() {
+			return x.editedArguments(i), resultOf(ran)
+		}
+		if !x.tells(is, told[i], x.editedArguments(i)) {
+			x.fail("the model is not told what call %d ran with: %q", i, told[i].Result)
+		}
+		return "", resultOf(ran)
+	})
+}
+
+func find(a *conformance.Answer, index int64) *conformance.Choice {
+	for _, c := range a.Choices {
+		if c.Index == index {
+			return c
+		}
+	}
+	return nil
+}
+
+func sameJSON(a, b string) bool {
+	var left, right any
+	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil && reflect.DeepEqual(left, right)
+}
+
+// difference shows where two texts part.
+func difference(want, got []byte) string {
+	at := 0
+	for at < len(want) && at < len(got) && want[at] == got[at] {
+		at++
+	}
+	around := func(b []byte) string { return string(b[max(0, at-60):min(len(b), at+120)]) }
+	return fmt.Sprintf(" at byte %d (of %d, now %d):\nwant …%s\ngot  …%s", at, len(want), len(got), around(want), around(got))
+}

@@ -1,0 +1,105 @@
+package fakeslack
+
+import (
+	"encoding/json"
+	"unicode/utf16"
+)
+
+// block is what limits are asked of.
+type block struct {
+	Type     string    `json:"type"`
+	Text     *text     `json:"text"`
+	Elements []element `json:"elements"`
+}
+
+type text struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// element is a button, or a text in small print.
+type element struct {
+	Type     string          `json:"type"`
+	Text     json.RawMessage `json:"text"` // a text's own, or an object with a button's
+	ActionID string          `json:"action_id"`
+	Value    string          `json:"value"`
+	Confirm  *struct {
+		Text text `json:"text"`
+	} `json:"confirm"`
+}
+
+// maxBlocks is how much text the blocks of a message may have together, of small print
+// and buttons too.
+const maxBlocks = 13_200
+
+// wrong is Slack's word for what is wrong with a message, "" for nothing.
+func wrong(fields map[string]string) string {
+	if fields["channel"] == "" {
+		return "channel_not_found"
+	}
+	if fields["text"] == "" && fields["blocks"] == "" {
+		return "no_text"
+	}
+	if length(fields["text"]) > 40_000 {
+		return "msg_too_long"
+	}
+	if fields["blocks"] == "" {
+		return ""
+	}
+	var blocks []block
+	if json.Unmarshal([]byte(fields["blocks"]), &blocks) != nil || len(blocks) > 50 {
+		return "invalid_blocks"
+	}
+	total := 0
+	for _, b := range blocks {
+		if !b.fits() {
+			return "invalid_blocks"
+		}
+		total += b.length()
+	}
+	if total > maxBlocks {
+		return "msg_blocks_too_long"
+	}
+	return ""
+}
+
+// length is that of all text of a block.
+func (b block) length() int {
+	n := 0
+	if b.Text != nil {
+		n += length(b.Text.Text)
+	}
+	for _, e := range b.Elements {
+		var plain string
+		var object text
+		if json.Unmarshal(e.Text, &plain) != nil && json.Unmarshal(e.Text, &object) == nil {
+			plain = object.Text
+		}
+		if n += length(plain); e.Confirm != nil {
+			n += length(e.Confirm.Text.Text)
+		}
+	}
+	return n
+}
+
+// fits holds the limits of one block.
+func (b block) fits() bool {
+	if b.Text != nil && (b.Text.Text == "" || length(b.Text.Text) > 3000) {
+		return false
+	}
+	if (b.Type == "section" && b.Text == nil) || (b.Type == "actions" && (len(b.Elements) == 0 || len(b.Elements) > 25)) || (b.Type == "context" && len(b.Elements) > 10) {
+		return false
+	}
+	for _, e := range b.Elements {
+		switch {
+		case length(e.Value) > 2000, length(e.ActionID) > 255, e.Confirm != nil && length(e.Confirm.Text.Text) > 300:
+			return false
+		case e.Type == "mrkdwn" && len(e.Text) <= len(`""`):
+			return false
+		}
+	}
+	return true
+}
+
+// length is how long Slack takes a text to be.
+func length(s string) int { return len(utf16.Encode([]rune(s))) }

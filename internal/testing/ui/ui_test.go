@@ -1,0 +1,128 @@
+//go:build ui
+
+package ui_test
+
+import (
+	"encoding/json"
+	"flag"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/heldcall/heldcall/console/oidc"
+	"github.com/heldcall/heldcall/internal/testing/fakeidp"
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/heldcall/heldcall/internal/testing/testdeps"
+)
+
+var (
+	shots = flag.String("shots", "", "folder that screenshots are kept in")
+	only  = flag.String("only", "", "part of the names of the files that TestInbox runs")
+)
+
+const repository = "../../.."
+
+// TestInbox has Node run its tests, two files at a time.
+func TestInbox(t *testing.T) {
+	dir := stage(t)
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*"+*only+"*.test.js"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no test files have %q in their names (%v)", *only, err)
+	}
+	node(t, append([]string{"--test", "--test-concurrency=2", "--test-reporter=spec"}, files...)...)
+}
+
+// TestArrival measures how soon a request is on the page, while many wait.
+func TestArrival(t *testing.T) {
+	node(t, filepath.Join(stage(t), "measure", "arrival.js"))
+}
+
+// node runs a script with a heldcall to start, a model for it and a browser.
+func node(t *testing.T, args ...string) {
+	t.Helper()
+	upstream, err := fakemodel.New(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(upstream.Close)
+	addresses, err := fakemodel.FreeAddresses(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	organization, err := fakeidp.Start(addresses[0], "http://"+addresses[1]+oidc.CallbackPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(organization.Close)
+	organization.Know("ann", fakeidp.Person{IDToken: map[string]any{"email": "ann@corp.example", "email_verified": true}})
+	organization.Know("eve", fakeidp.Person{IDToken: map[string]any{"email": "eve@other.example", "email_verified": true}})
+	// Node 20 and 21 keep the digits of numbers only with the flag, browsers always.
+	run := exec.CommandContext(t.Context(), "node", append([]string{"--no-warnings", "--harmony-json-parse-with-source"}, args...)...)
+	run.Env = append(os.Environ(), "HELDCALL="+testdeps.Heldcall(t), "UPSTREAM="+upstream.URL(), "PROVIDER="+organization.Issuer(), "PROVIDER_CONSOLE="+addresses[1],
+		"SHOTS="+absolute(t, *shots), "CHROMIUM="+chromium(t))
+	run.Stdout, run.Stderr = os.Stdout, os.Stderr
+	if err := run.Run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer makes the calls that the agent's request has in its metadata, once, and
+// then says that it is done.
+func answer(r *fakemodel.Request) fakemodel.Reply {
+	var body struct {
+		Messages []struct{ Role string }
+		Metadata struct{ Text, Calls string }
+	}
+	if err := json.Unmarshal(r.Body, &body); err != nil || len(body.Messages) == 0 {
+		return fakemodel.Fail(http.StatusBadRequest, "bad_request", "not a conversation")
+	}
+	if last := body.Messages[len(body.Messages)-1]; last.Role == "tool" || body.Metadata.Calls == "" {
+		return fakemodel.Answer{Text: "Understood."}.Reply(r)
+	}
+	said := fakemodel.Answer{Text: body.Metadata.Text, Fragment: 1 << 20}
+	if err := json.Unmarshal([]byte(body.Metadata.Calls), &said.Calls); err != nil {
+		return fakemodel.Fail(http.StatusBadRequest, "bad_request", err.Error())
+	}
+	return said.Reply(r)
+}
+
+// stage lays out a folder with the tests, the inbox and the installed modules,
+// and returns it.
+func stage(t *testing.T) string {
+	t.Helper()
+	dir := testdeps.Scripts(t, "npm")
+	if err := os.CopyFS(filepath.Join(dir, "inbox"), os.DirFS(filepath.Join(repository, "console", "inbox"))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// chromium returns the path of the browser.
+func chromium(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("the tests need Chromium (Debian: apt-get install chromium): %v", err)
+	}
+	return path
+}
+
+func absolute(t *testing.T, dir string) string {
+	t.Helper()
+	if dir == "" {
+		return ""
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(repository, dir)
+	}
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		err = os.MkdirAll(path, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
