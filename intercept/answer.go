@@ -82,7 +82,7 @@ func (a *Answer) endStream(bool) ([]byte, error) {
 	return a.out.Take(), nil
 }
 
-// Shrink, after End, makes what the answer keeps small: its calls may wait for
+// Shrink makes what the answer keeps small after End: its calls may wait for
 // people for hours.
 func (a *Answer) Shrink() {
 	a.kept.Pack()

@@ -84,7 +84,7 @@ func TestUpstreamRequestNames(t *testing.T) {
 			span := ended.Ended()[0]
 			found := false
 			for _, a := range span.Attributes() {
-				found = found || string(a.Key)+"="+a.Value.Emit() == tt.attributes
+				found = found || string(a.Key)+"="+a.Value.String() == tt.attributes
 			}
 			if span.Name() != tt.want || !found {
 				t.Errorf("span %q with %v; want %q with %s", span.Name(), span.Attributes(), tt.want, tt.attributes)

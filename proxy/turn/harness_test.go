@@ -169,6 +169,7 @@ func (g *stubGate) RunState(run string) approvals.RunState {
 	}
 	return approvals.RunRunning
 }
+
 func (g *stubGate) LookUp(run string) (approvals.Run, bool) {
 	_, ok := g.states[run]
 	return approvals.Run{UpdatedAt: g.at}, ok

@@ -8,9 +8,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Place is where in a choice a call stands.
+// Place is where in a choice a call is.
 type Place int
 
+// The places.
 const (
 	InDelta   Place = iota // choices[].delta
 	InMessage              // choices[].message: whole answers, and beside delta at some providers
@@ -19,6 +20,7 @@ const (
 // Kind is the form of a call.
 type Kind int
 
+// The kinds.
 const (
 	KindFunction Kind = iota
 	KindCustom        // type "custom": free text input

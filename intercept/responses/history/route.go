@@ -10,6 +10,7 @@ import (
 // verb is what a request asks for.
 type verb int
 
+// The verbs that other packages know.
 const (
 	create   verb = iota // POST /responses
 	Retrieve             // GET /responses/{id}

@@ -21,6 +21,7 @@ const MaxItems = 2048
 // kind is what an event of a stream does.
 type kind int
 
+// The kinds of events.
 const (
 	kindOther  kind = iota // nothing that calls depend on
 	KindBegin              // a response begins

@@ -16,7 +16,8 @@ var (
 	openObject   = &strictjson.Schema{Types: strictjson.Object, Open: true}
 	maybeObject  = &strictjson.Schema{Types: strictjson.Object | strictjson.Null, Open: true}
 	openArray    = &strictjson.Schema{Types: strictjson.Array, Open: true}
-	OpenInput    = &strictjson.Schema{Types: strictjson.Object | strictjson.Array, Open: true}
+	// OpenInput is any input that is no text.
+	OpenInput = &strictjson.Schema{Types: strictjson.Object | strictjson.Array, Open: true}
 )
 
 // callerSchema is what makes a call: the model itself, or a program that it wrote.
