@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -51,7 +52,10 @@ func TestUnwritableFolder(t *testing.T) {
 	if restarts.Load() == 0 {
 		t.Error("the embedded server was not restarted")
 	}
-	for err = write(); errors.Is(err, approvals.ErrStoreUnavailable) && t.Context().Err() == nil; err = write() {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for err = write(); errors.Is(err, approvals.ErrStoreUnavailable) && ctx.Err() == nil; err = write() {
+		time.Sleep(10 * time.Millisecond)
 	}
 	if err := errors.Join(err, s.Healthy(t.Context())); err != nil {
 		t.Errorf("after the restart: %v", err)
