@@ -11,8 +11,8 @@ import (
 )
 
 // Vacant returns a warning for each group of a policy without a member in the configuration:
-// a misspelt name, mostly, because of which a request expires although nobody could answer
-// it. Without reviewers `local` is in all groups.
+// mostly a misspelt name, with which a request expires because no reviewer may answer it.
+// Without reviewers `local` is in all groups.
 func (c *ConsoleConfig) Vacant(p *policy.Policy) []string {
 	if !c.asks() {
 		return nil
@@ -33,8 +33,8 @@ const (
 )
 
 // VacantRoutes returns a warning for each group in notify.routes that no rule of the policies
-// asks, or that has no member: a misspelt name, mostly, because of which requests are
-// announced elsewhere, or not at all.
+// asks, or that has no member: mostly a misspelt name, with which requests are announced
+// elsewhere, or not at all.
 func (c *Config) VacantRoutes(policies ...*policy.Policy) []string {
 	asked := map[string]string{}
 	for _, p := range policies {

@@ -44,8 +44,8 @@ func (r *Request) Waits(demand int) bool {
 }
 
 // Missing returns the number of approvals that a pending request still needs as a text,
-// such as "1 more approval"; with demands also of which groups. It is "" if none is
-// missing.
+// such as "1 more approval". For a request with demands it names the groups. It is "" if
+// none is missing.
 func (r *Request) Missing() string {
 	var parts []string
 	for i, d := range r.demands() {

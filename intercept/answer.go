@@ -47,7 +47,7 @@ func (a *Answer) Write(p []byte) ([]byte, error) {
 	return a.body.Feed(p, &a.out, a.part)
 }
 
-// End says that the upstream's body has ended. Framed reports whether its
+// End takes the end of the upstream's body. Framed reports whether its
 // framing said so; a connection that just closed may have been cut.
 func (a *Answer) End(framed bool) ([]byte, error) {
 	out, err := a.body.Close(framed, a.readWhole, a.endStream)

@@ -44,7 +44,7 @@ type Codec interface {
 	// Notice renders what a stream lacks after all that was held: the closing notice,
 	// or the end of what is open where the answer goes on.
 	Notice(plan *Plan) []byte
-	// Heartbeat is an event of a stream that says nothing, nil where none fits or the
+	// Heartbeat is an event of a stream without content, nil where none fits or the
 	// form asks for none: then a comment or a blank goes out.
 	Heartbeat(Form, Pulse) []byte
 	// Fail appends the end of a stream that fails or, for a whole answer, is the body.

@@ -14,7 +14,7 @@ type Part struct {
 
 	// What the codec finds out about it:
 	Failed    bool // it reports an error inside the answer
-	Ends      bool // it says that the answer ends, or a part of it
+	Ends      bool // it ends the answer, or a part of it
 	Complete  bool // nothing of the answer follows
 	Withheld  bool // it must not pass before the calls of the answer are ruled on
 	Overtakes bool // nothing that is held has to be read before it
@@ -34,7 +34,7 @@ const (
 	EventClose           // it is complete
 )
 
-// Event is what an event of a stream says about a unit.
+// Event is the part of a stream's event about a unit.
 type Event struct {
 	Unit *Unit // nil for an event that is about none
 	Kind EventKind

@@ -17,7 +17,7 @@ import (
 // store keeps delegations as long.
 const maxDelegation = 365 * 24 * time.Hour
 
-// delegations keeps which reviewer may decide in the place of which other.
+// delegations are the reviewers who may decide in the place of others.
 type delegations struct {
 	store    approvals.DelegationStore
 	recorder *recorder

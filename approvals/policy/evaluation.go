@@ -172,7 +172,8 @@ func use(used *[]*rule.Pattern, p *rule.Pattern) bool {
 	return p != nil
 }
 
-// together is the ground of several allow patterns, each of which covers a part.
+// together returns the basis of a verdict for a call that several allow patterns cover in
+// parts.
 func together(used []*rule.Pattern) (rule.Basis, bool) {
 	if len(used) == 0 {
 		return rule.Basis{}, false

@@ -18,8 +18,8 @@ type CompiledGrant struct {
 	patterns []*rule.Pattern
 }
 
-// CompileGrant reads the patterns of a grant. The error says what is wrong with one that
-// no policy would take: a pattern that is none, or that allows every tool.
+// CompileGrant reads the patterns of a grant. The error is about a pattern
+// that is not valid, or that allows every tool.
 func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 	c := &CompiledGrant{grant: g}
 	about := &rule.Granted{ID: g.ID, Scope: g.Scope, Deny: g.Effect == approvals.GrantDeny}

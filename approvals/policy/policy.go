@@ -38,8 +38,8 @@ type Policy struct {
 	grants *Grants // that hold beside the rules
 }
 
-// Parse reads a policy. The name stands for its file in errors, and the last
-// element of it in verdicts. What is wrong is returned as [Errors], all of it.
+// Parse reads a policy. Errors have the name as that of the file, and verdicts its last
+// element. All mistakes are returned, as [Errors].
 func Parse(name string, src []byte) (*Policy, error) {
 	rules, err := rule.Parse(name, src)
 	if err != nil {

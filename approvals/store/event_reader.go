@@ -44,7 +44,7 @@ func messages(ctx context.Context, stream jetstream.Stream, subject string) iter
 	}
 }
 
-// fromSequence begins a reader at a sequence, 0 with what comes next.
+// fromSequence begins a reader at a sequence; 0: at the next event.
 func fromSequence(from uint64) jetstream.OrderedConsumerConfig {
 	if from == 0 {
 		return jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverNewPolicy}

@@ -76,7 +76,7 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 	return page.String()
 }
 
-// statusText describes the state of a request and what comes next.
+// statusText describes the state of a request and its next step.
 func statusText(r *approvals.Request, now time.Time) string {
 	if r.Status.Final() {
 		return joinFilled(": ", string(r.Status), r.WhyCancelled())

@@ -12,7 +12,7 @@ import (
 // spokenField names the words of a sound among the texts of a delta.
 const spokenField = "audio.transcript"
 
-// audio is what a message says in sound. Only the words are kept: a history
+// audio is the sound of a message. Only the words are kept: a history
 // refers to the sound by its id.
 type audio struct {
 	id    string // raw

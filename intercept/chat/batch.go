@@ -172,7 +172,7 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 	return p.part.Event(event)
 }
 
-// listen remembers what the model says. A message beside delta repeats it.
+// listen remembers the model's text. A message beside delta repeats it.
 func (p *eventBatch) listen(c *choice, texts []wire.Text) error {
 	streamed := c.says[wire.InDelta].any()
 	for _, t := range texts {
@@ -189,8 +189,8 @@ func (p *eventBatch) listen(c *choice, texts []wire.Text) error {
 	return nil
 }
 
-// onlyWords reports whether the part says nothing but text for the user, or what
-// stands before anything else in its choice: the role, reasoning. A part with
+// onlyWords reports whether the part contains only text for the user, or what
+// precedes everything else in its choice: the role, reasoning. A part with
 // more than that binds its choices to the order in which they came.
 func (p *eventBatch) onlyWords(done bool) bool {
 	words := !done && len(p.chunks) > 0 && len(p.chunks) == len(p.part.Payloads)
@@ -216,8 +216,8 @@ func (p *eventBatch) onlyWords(done bool) bool {
 }
 
 // overtakes reports whether the part may go out before those that are held,
-// because nothing that is held stands before it in the same choice for the
-// reader: text is not delayed behind a held call.
+// because nothing that is held precedes it in the same choice for the reader:
+// text is not delayed behind a held call.
 func (p *eventBatch) overtakes(words bool) bool {
 	if !words || p.part.Last {
 		return false

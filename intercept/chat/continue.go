@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// tell puts into an output what the model is told of its denied calls, with which
+// tell puts into an output what the model reads about its denied calls, with which
 // it goes on.
 func (a *answer) tell(c *choice, p *intercept.Plan) error {
 	l := c.output

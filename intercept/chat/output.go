@@ -13,7 +13,7 @@ import (
 type outputChoice struct {
 	index   int                  // of the choice, towards the agent
 	now     *choice              // what upstream said last in it
-	raw     string               // of a whole answer: that choice as it stands in the body
+	raw     string               // of a whole answer: that choice as it is in the body
 	text    string               // what the model wrote in it before
 	spoken  string               // what it said in sound before
 	named   []string             // the extras it gave before
@@ -25,7 +25,7 @@ type outputChoice struct {
 	continues bool
 
 	role, finish bool   // have gone out
-	separated    bool   // what now says is set off from text
+	separated    bool   // the new text is set off from text
 	notice       string // what the agent reads in place of its calls
 	noticed      bool   // the notice has gone out
 	audio        string // raw id of the sound that the agent hears

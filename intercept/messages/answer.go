@@ -144,7 +144,7 @@ func (a *answer) cut() bool {
 // Text implements [intercept.Codec].
 func (a *answer) Text() string { return a.text + strictjson.Paragraph(a.text, a.said()) }
 
-// said is what the model says to the user in the current body.
+// said is the model's text for the user in the current body.
 func (a *answer) said() string {
 	var b strings.Builder
 	for _, block := range a.blocks {

@@ -114,7 +114,7 @@ func (p *eventBatch) begin(e *event) error {
 		}
 		p.answer.last().ended = true
 	}
-	p.learn(m) // after the blocks: with a call in it the message says that it stopped for the call
+	p.learn(m) // after the blocks: the stop reason of a message with a call is about the call
 	return nil
 }
 

@@ -65,7 +65,7 @@ func (a *answer) identify(call *block) string {
 	return call.call.id
 }
 
-// told is what the model reads of a call.
+// told is the text that the model reads about a call.
 func (b *block) told() string {
 	r, _ := b.Ruling()
 	return r.Told

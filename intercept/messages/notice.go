@@ -51,7 +51,7 @@ func (a *answer) noticeBefore(p *intercept.Plan, next *event) []byte {
 
 // closingNotice renders what the message lacks before its end: the notice as its last
 // block, if there is one that has not gone out, and with end also the reason to stop
-// where no event of the stream says it.
+// where no event of the stream has it.
 func (a *answer) closingNotice(p *intercept.Plan, end bool) (out []byte) {
 	stop := a.due
 	if p.Notice != "" && !a.noticed {

@@ -51,7 +51,7 @@ type answerState struct {
 	repeated      int64                        // the one before the last event of a known form
 	numbered      bool                         // events have sequence numbers
 	recounted     bool                         // events went out, or did not, that upstream has not numbered so
-	moved         bool                         // output items are numbered anew
+	moved         bool                         // output items have new numbers
 	noticed       bool                         // the closing notice has gone out
 	strays        map[string]bool              // ids of items in events about no item, or about an item with another id
 	ruled         []history.Ruled              // the calls that were judged

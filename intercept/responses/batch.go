@@ -153,7 +153,7 @@ func (p *eventBatch) input(e *wire.Event) (*item, error) {
 	return it, nil
 }
 
-// learnObject keeps what the response says of itself.
+// learnObject keeps the properties of the response.
 func (p *eventBatch) learnObject(e *wire.Event) error {
 	o := e.Response
 	switch {
@@ -243,7 +243,7 @@ func (p *eventBatch) end(e *wire.Event) error {
 }
 
 // concluded compares the item that an entry of the list at the end shows, nil where it
-// is of none, with what came of it before.
+// is of none, with its earlier events.
 func (p *eventBatch) concluded(shown *wire.Entry, it *item) (*item, error) {
 	switch {
 	case it != nil && it.call == nil && p.runs(shown) != nil:

@@ -85,7 +85,7 @@ func (it *item) rendered(plan *intercept.Plan) string {
 	switch {
 	case f.Text:
 		p.Set(f.Field, strictjson.Quote(it.inputFor(plan)))
-	case f.Type != "computer_call": // its input stands in several fields
+	case f.Type != "computer_call": // its input is in several fields
 		p.Set(f.Field, input)
 	}
 	switch {

@@ -122,7 +122,7 @@ func (s *resolution) settled(rec *history.Record) (intercept.Settlement, error) 
 	return settled, nil
 }
 
-// askedAgain adds what is remembered for whoever asks for the same answer.
+// askedAgain adds what is remembered for later requests for the same answer.
 func (s *resolution) askedAgain(settled *intercept.Settlement) (err error) {
 	if rec := s.again(); rec != nil {
 		settled.Again, err = rec.Encode()

@@ -146,7 +146,7 @@ type PathGlob struct {
 // literalGlob escapes what is special to doublestar only.
 var literalGlob = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
 
-// NewPathGlob reads the argument of a pattern for paths. The error says why no path can
+// NewPathGlob reads the argument of a pattern for paths. The error is the reason why no path can
 // be compared with it.
 func NewPathGlob(text string) (*PathGlob, error) {
 	if strings.HasSuffix(text, "/") && text != "/" {

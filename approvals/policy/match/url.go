@@ -135,7 +135,7 @@ type URLGlob struct {
 	Fixed  bool
 }
 
-// NewURLGlob reads the argument of a pattern for URLs. The error says why no URL can be
+// NewURLGlob reads the argument of a pattern for URLs. The error is the reason why no URL can be
 // compared with it.
 func NewURLGlob(text string) (*URLGlob, error) {
 	scheme, rest, found := strings.Cut(text, "://")

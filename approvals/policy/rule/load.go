@@ -12,9 +12,8 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// Parse reads the rules of a policy. The name stands for its file in errors, and the
-// last element of it in the places of rules. What is wrong is returned as [strictyaml.Errors], all
-// of it.
+// Parse reads the rules of a policy. Errors have the name as that of the file, and the
+// places of rules its last element. All mistakes are returned, as [strictyaml.Errors].
 func Parse(name string, src []byte) (*Set, error) {
 	r := newReader(name)
 	set := EmptySet()

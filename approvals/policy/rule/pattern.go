@@ -117,8 +117,8 @@ func (p *Pattern) check(k resource.Kind, allows bool) error {
 	return nil
 }
 
-// keys are those of which a resource of a kind has one among its own if the
-// pattern matches it. There are none where the pattern may match any.
+// keys returns the index keys of the pattern: a resource of the kind that the pattern
+// matches has at least one of them. There are none if the pattern may match any resource.
 func (p *Pattern) keys(k resource.Kind) []string {
 	if p.Any || p.argument.star || p.Rule.MatchesArguments {
 		return nil
@@ -189,8 +189,8 @@ func (p *Pattern) Basis(a resource.Action) Basis {
 	return g
 }
 
-// allowKeys are those of which a resource of a kind has one among its own if an
-// allow pattern covers it. There are none where the pattern may cover any.
+// allowKeys returns the index keys of an allow pattern: a resource of the kind that the
+// pattern covers has at least one of them. There are none if it may cover any resource.
 //
 // They distinguish more than the keys of patterns that deny, which must see through
 // quoting, folders and letter case: a pattern for commands has the words in front of its

@@ -23,7 +23,7 @@ type AllowPattern struct {
 
 var errNotOneCommand = errors.New("is not one command of plain words: write one pattern for each command that is allowed")
 
-// NewAllowPattern reads the argument of an allow pattern. The error says why it is not one
+// NewAllowPattern reads the argument of an allow pattern. The error is the reason why it is not one
 // command of plain words.
 func NewAllowPattern(text string) (*AllowPattern, error) {
 	if problem := scriptProblem(text); problem != "" {

@@ -12,9 +12,9 @@ var (
 	scriptRunners = []string{"npm", "pnpm", "yarn", "bun"}
 )
 
-// ShowsEnvironment reports whether the word i of a command shows environment variables,
-// of which some are keys: a filter of jq, the letter e of ps, the script env that npm has
-// by itself.
+// ShowsEnvironment reports whether the word i of a command makes it print environment
+// variables, which may hold keys: a filter of jq, the letter e of ps, the built-in script
+// env of npm.
 func (c *Command) ShowsEnvironment(i int) bool {
 	word, before := c.Words[i], c.Words[i-1]
 	switch c.Words[0] {

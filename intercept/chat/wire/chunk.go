@@ -17,7 +17,7 @@ import (
 // MaxChoices is how many choices an answer has at most.
 const MaxChoices = 128
 
-// ChoiceDelta is what a chunk says of one choice.
+// ChoiceDelta is the part of a chunk about one choice.
 type ChoiceDelta struct {
 	Raw      string
 	Index    int
@@ -68,7 +68,7 @@ func (c *Chunk) Foreign() bool {
 	return slices.ContainsFunc(c.Choices, func(d ChoiceDelta) bool { return d.Foreign })
 }
 
-// Announces reports whether a finish reason says that there are calls.
+// Announces reports whether a finish reason announces calls.
 func (c *Chunk) Announces() bool {
 	for i := range c.Choices {
 		if f := c.Choices[i].Finish; f == "tool_calls" || f == "function_call" {

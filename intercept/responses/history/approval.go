@@ -26,7 +26,7 @@ func (r *Request) AddressOf(offers []Offer, label string) string {
 func (r *Request) Spends() []intercept.Spending { return r.Known.spends }
 
 // once is an output of heldcall's as this request may bring it: an approval that it
-// must not becomes a refusal, which says why. Behind are the items of the agent's
+// must not becomes a refusal with the reason. After it are the items of the agent's
 // that stand behind it in one history with the question.
 func (s *splicer) once(rec *Record, output string, behind []gjson.Result) string {
 	said := gjson.Parse(output)

@@ -14,7 +14,7 @@ import (
 type Offer struct {
 	gjson.Result
 	Namespace string
-	from      int  // where in the body the field begins in which it stands
+	from      int  // where in the body its field begins
 	unread    bool // a namespace whose tools nobody looks at
 }
 
@@ -117,7 +117,7 @@ func (o *Offer) server() string {
 }
 
 // ServerOf is the name of the MCP server that offers have under a label: that of one
-// which cannot be told where they have none, or several.
+// which is not known where they have none, or several.
 func ServerOf(offers []Offer, label string) string {
 	if o, one := labelled(offers, label); o != nil && one {
 		return o.server()
@@ -141,7 +141,7 @@ func labelled(offers []Offer, label string) (found *Offer, one bool) {
 	return found, true
 }
 
-// address tells an MCP server from any other under its label: all that says where it
+// address distinguishes an MCP server from any other under its label: all about where it
 // is, of which the name leaves out what may be a secret.
 func (o *Offer) address() string {
 	return intercept.Fingerprint(o.Get("server_url").Raw, o.Get("connector_id").Raw)
@@ -204,7 +204,7 @@ func (r *Request) Hosted() (list []intercept.HostedTool) {
 }
 
 // asksNever reports whether the provider runs some tools of an MCP server without
-// asking. Where the offer says nothing, it asks.
+// asking. Where the offer has no setting, it asks.
 func (o *Offer) asksNever() bool {
 	v := o.Get("require_approval")
 	switch {

@@ -26,7 +26,7 @@ func Developer(text string) string {
 	return `{"type":"message","role":"developer","content":` + strictjson.Quote(text) + "}"
 }
 
-// annotate puts a note before what an output says. Where it has no place for
+// annotate puts a note before the text of an output. Where it has no place for
 // text the note is an item of its own behind it.
 func annotate(output gjson.Result, note string) string {
 	path := "output"

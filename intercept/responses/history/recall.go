@@ -33,7 +33,7 @@ func (k *knowledge) HidesItem(e *wire.Entry) bool {
 	return len(k.hidden) > 0 && k.hidden[identity(gjson.Parse(e.Raw))]
 }
 
-// Brought reports whether an item stands in the request's own input.
+// Brought reports whether an item is in the request's own input.
 func (r *Request) Brought(e *wire.Entry) bool {
 	if r.own == nil {
 		r.own = make(map[string]bool)

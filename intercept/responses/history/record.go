@@ -22,7 +22,7 @@ type Record struct {
 	Missing []string `json:"missing,omitempty"`
 	// Ran are the arguments that ran, by call id, where upstream keeps others.
 	Ran map[string]string `json:"ran,omitempty"`
-	// Ruled is what became of the calls that were judged, for whoever asks for the
+	// Ruled are the rulings on the calls that were judged, for later requests for the
 	// answer again.
 	Ruled []Ruled `json:"ruled,omitempty"`
 	// Grants are the approvals among what is missing, each for one request.
@@ -37,7 +37,7 @@ type Record struct {
 }
 
 // Round is one answer of upstream: the whole of what the model said, and what it
-// was told by heldcall.
+// read from heldcall.
 type Round struct {
 	Items   []Part   `json:"items"`
 	Outputs []string `json:"outputs,omitempty"`
@@ -76,7 +76,7 @@ func Sealed(item gjson.Result) string {
 }
 
 // SeenCall is a call that the agent saw or shows. Only the input of those of
-// functions stands in one place that agents do not write anew.
+// functions is in one place that agents do not rewrite.
 func SeenCall(typ, id, name, input string) intercept.SeenCall {
 	if typ != "function_call" && typ != "custom_tool_call" {
 		return intercept.SeenCall{ID: id, Name: name}

@@ -21,7 +21,7 @@ const (
 )
 
 // Beside reports a request that is about a history or an answer, and asks for
-// nothing that the model says.
+// no text of the model.
 func (v verb) Beside() bool { return v == Compact || v == count || v == remove }
 
 // The routes, after the upstream's prefix, and what some end in.
@@ -33,7 +33,7 @@ const (
 )
 
 // Find reads a route from the end of the path. The id of a response keeps its
-// letter case, and so does what stands before.
+// letter case, and so does what precedes it.
 func Find(method, path string) (v verb, id, canonical string, ok bool) {
 	switch method {
 	case http.MethodPost:

@@ -51,9 +51,9 @@ var kinds = map[string]kind{
 // inputEvent is an event that brings the input of a call.
 type inputEvent struct {
 	Of       string // type of the item
-	Field    string // where the text stands
+	Field    string // that contains the text
 	Path     string // which text of the input it is, "" for all of it
-	Fragment bool   // the text is added to what came before
+	Fragment bool   // the text is added to the text before
 }
 
 // InputEvents are the events with a part of an input, by their type.
@@ -121,7 +121,7 @@ func (e *Event) Size() int {
 	return len(e.Raw)
 }
 
-// Decode reads a payload of a stream that is strict JSON, and that stands in an
+// Decode reads a payload of a stream that is strict JSON, and that is in an
 // event with the given names. It refuses what it has no meaning for and what could
 // be a call.
 func Decode(payload string, names []string) (*Event, error) {
@@ -261,8 +261,8 @@ type Object struct {
 	Raw          string
 	Head         Head
 	Status       string
-	Stored       bool // it says that upstream keeps it
-	Unstored     bool // it says that upstream does not
+	Stored       bool // upstream reports that it keeps it
+	Unstored     bool // upstream reports that it does not
 	Background   bool
 	failed       bool // it has an error
 	Conversation string

@@ -35,7 +35,7 @@ type Form struct {
 	Type     string
 	IDPrefix string // how the ids of items begin
 	Tool     string // the tool's name, "" where the item has its own
-	Field    string // where the input stands, "" for all of the item
+	Field    string // that contains the input, "" for all of the item
 	Text     bool   // the input is text, not JSON of its own
 	Free     bool   // the text is free, not JSON either
 	Fixed    bool   // the agent cannot be given another input
@@ -59,7 +59,7 @@ var Forms = map[string]*Form{
 // tool of an MCP server. It is answered to upstream; no agent ever gets one.
 const ApprovalRequest = "mcp_approval_request"
 
-// passive are the items that nobody runs any more: what the model says, what the
+// passive are the items that are not run any more: the model's text, what the
 // provider has run itself, and results.
 var passive = map[string]bool{
 	"message": true, "reasoning": true, "compaction": true, "item_reference": true, "additional_tools": true,
@@ -69,7 +69,7 @@ var passive = map[string]bool{
 	"apply_patch_call_output": true, "computer_call_output": true, "tool_search_output": true,
 }
 
-// spoken are those of them that hold what the model says, and no lists of tools
+// spoken are those of them that contain the model's text, and no lists of tools
 // or of what was found, which have names of their own.
 var spoken = map[string]bool{"message": true, "reasoning": true}
 
@@ -141,7 +141,7 @@ var inputWords = []string{"argument", "input", "param", "action", "operation", "
 
 // noteInput notes a field that could be the input of a call beside the one where
 // its form has it. An item of a type that nobody knows is a call if there is more
-// in it than what the model says.
+// in it than the model's text.
 func (e *Entry) noteInput(key string, v gjson.Result) {
 	if !filled(v) || passive[e.Type] {
 		return
@@ -155,8 +155,8 @@ func (e *Entry) noteInput(key string, v gjson.Result) {
 	}
 }
 
-// says reports whether a field of an item, with something in it, holds what the
-// model says and nothing that an agent could run: text, or a list of pieces of it.
+// says reports whether a field of an item, with something in it, holds the model's
+// text and nothing that an agent could run: text, or a list of pieces of it.
 func says(key string, v gjson.Result) (only bool) {
 	switch key {
 	case "type", "id", "status", "role", "text", "encrypted_content", "signature", "phase", "created_by":
@@ -217,7 +217,7 @@ func (e *Entry) Form() *Form {
 // Unknown reports an item of a type that nobody knows yet.
 func (e *Entry) Unknown() bool { return Forms[e.Type] == nil && !passive[e.Type] }
 
-// callsWithin reports whether an item that the agent would run stands anywhere
+// callsWithin reports whether an item that the agent would run is anywhere
 // in a value that is none itself: one of a known type, or one that has the id of a
 // call and an input.
 func callsWithin(v gjson.Result, depth int) (found bool) {
@@ -244,10 +244,10 @@ var inputFields = []string{"arguments", "input", "action", "operation"}
 // maxDepth bounds the search for calls: each level reads all below it again.
 const maxDepth = 64
 
-// Field is a value of the entry, as it stands there.
+// Field is a value of the entry, as it is there.
 func (e *Entry) Field(name string) gjson.Result { return gjson.Get(e.Raw, name) }
 
-// Message is what a message says to the user.
+// Message is the text of a message for the user.
 func (e *Entry) Message() string {
 	if e.Type != "message" {
 		return ""

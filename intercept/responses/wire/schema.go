@@ -95,7 +95,7 @@ func (f *Form) Fits(event gjson.Result) bool {
 	return s != nil && s.Fits(event)
 }
 
-// Uniform reports whether all clients read the item of a call alike that stands in a
+// Uniform reports whether all clients read the item of a call alike that is in a
 // list of items.
 func (e *Entry) Uniform() bool {
 	s := ItemSchemas[e.Type]
@@ -128,7 +128,7 @@ func (f *Form) Texts(input string) (list []inputText) {
 	return list
 }
 
-// Opening is the item of a call as it begins: what comes in fragments is empty.
+// Opening is the item of a call as it begins: what follows in fragments is empty.
 func (f *Form) Opening(done string) string {
 	p := strictjson.Patch{JSON: done}
 	if !f.Unknown {

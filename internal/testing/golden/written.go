@@ -1,4 +1,4 @@
-// Package golden holds files that the code writes to what the code says now.
+// Package golden compares files that the code generates with what it generates now.
 package golden
 
 import (
