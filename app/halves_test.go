@@ -64,7 +64,7 @@ func TestHalvesOfACharacter(t *testing.T) {
 			w = build(t, allowArguments, halved(true, "A"+first, "D", "A\uFFFDD"))
 			agent = w.post(path, body)
 			asked = w.pending(1)[0]
-			if !slices.Contains(asked.Details.Doubts, intercept.DoubtHalf) || string(asked.Arguments) != "{\"x\":\"A\uFFFDD\"}" {
+			if !slices.Contains(asked.Details.Doubts, intercept.AmbiguousHalf) || string(asked.Arguments) != "{\"x\":\"A\uFFFDD\"}" {
 				t.Errorf("people are shown %s with %+v", asked.Arguments, asked.Details)
 			}
 			w.decide(asked.ID, approvals.Decision{Action: approvals.ActionApprove})

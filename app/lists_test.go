@@ -111,10 +111,10 @@ func (w *world) streamsAreAbridged(requests int, check func(where string, text [
 	}
 	defer socket.CloseNow()
 	socket.SetReadLimit(-1)
-	next := func() live.Message[live.ToldRequest] {
+	next := func() live.Message[live.Request] {
 		w.t.Helper()
 		_, text, err := socket.Read(w.t.Context())
-		var m live.Message[live.ToldRequest]
+		var m live.Message[live.Request]
 		if err == nil {
 			err = json.Unmarshal(text, &m)
 		}

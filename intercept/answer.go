@@ -35,7 +35,7 @@ func NewAnswer(r Request, limits Limits) *Answer {
 // Begin readies the answer for the next upstream response.
 func (a *Answer) Begin(string) {
 	a.kept, a.calls, a.waiting, a.complete = HoldBuffer[[]*Unit]{}, nil, nil, false
-	a.templates, a.budget.heard = templates{}, 0
+	a.templates, a.budget.buffered = templates{}, 0
 	a.body.Begin(a.limits.MaxBytes)
 	a.codec.Begin()
 }
@@ -137,7 +137,7 @@ func (a *Answer) Text() string { return strings.TrimSpace(a.codec.Text()) }
 // Heartbeat is what keeps a client waiting between two events, in the given
 // form: an event of the dialect, or a comment where none fits. A whole answer is kept
 // alive by blanks before the JSON. It is nil before the form of the answer is known.
-func (a *Answer) Heartbeat(pulse Pulse) []byte {
+func (a *Answer) Heartbeat(pulse Heartbeat) []byte {
 	form := a.body.Kind()
 	if form == FormUnknown {
 		return nil

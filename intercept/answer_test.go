@@ -111,7 +111,7 @@ func FuzzMayLeave(f *testing.F) {
 		stream := toyScript(script)
 		p := intercepttest.Play(t, request, [][]byte{stream, []byte(toyStream(`{"end":true}`))}, sizes, limits, func(n int, c intercept.Call) intercept.Ruling {
 			r := ruler(n, c)
-			switch r.Fate {
+			switch r.Action {
 			case intercept.Release:
 				judged[c.ID] = c.Arguments
 			case intercept.Edit:

@@ -213,16 +213,16 @@ func (b *Body) Value(framed bool) ([]byte, error) {
 	return value, nil
 }
 
-// AsItCame is the body as upstream sent it, of a stream what was kept of it.
-func (b *Body) AsItCame(kept []byte) []byte {
+// Raw is the body as upstream sent it, of a stream what was kept of it.
+func (b *Body) Raw(kept []byte) []byte {
 	if b.form == FormWhole {
 		return b.whole
 	}
 	return kept
 }
 
-// SaysNothing is the error for the continuation of an answer without anything in it.
-func SaysNothing() *Error { return NotUnderstood("after a denial it says nothing") }
+// EmptyContinuation is the error for the continuation of an answer without anything in it.
+func EmptyContinuation() *Error { return NotUnderstood("after a denial it says nothing") }
 
 // Cut is the error for a body that ended before it was complete.
 func Cut() *Error {

@@ -35,7 +35,7 @@ type Codec interface {
 	// Verbatim reports whether a part goes out as upstream sent it, and for nil
 	// whether all that is held does if its calls are released.
 	Verbatim(p *Part) bool
-	// Rewrite returns a part of a stream as the agent gets it: without the calls that
+	// RewriteItems returns a part of a stream as the agent gets it: without the calls that
 	// do not reach it, with edits, and made to belong to the answer that it has begun
 	// to read. It is empty where nothing is left.
 	Rewrite(part []byte, units []*Unit, plan *Plan) ([]byte, error)
@@ -46,7 +46,7 @@ type Codec interface {
 	Notice(plan *Plan) []byte
 	// Heartbeat is an event of a stream without content, nil where none fits or the
 	// form asks for none: then a comment or a blank goes out.
-	Heartbeat(Form, Pulse) []byte
+	Heartbeat(Form, Heartbeat) []byte
 	// Fail appends the end of a stream that fails or, for a whole answer, is the body.
 	Fail(dst []byte, e *Error, whole bool) []byte
 	// Disposed notes what became of the part that was read last, or of an event of a
@@ -59,7 +59,7 @@ type Codec interface {
 	Plan(plan *Plan) error
 	// Conclude returns what follows from the plan, but for the bytes, and moves what
 	// an answer that goes on has to remember out of the body.
-	Conclude(plan *Plan) (Settlement, error)
+	Conclude(plan *Plan) (Resolution, error)
 
 	// Template describes the form of the part that was read last, if further events of
 	// that form need no decoder. Slots are what differs between them, see [NewShape];

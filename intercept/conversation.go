@@ -5,7 +5,7 @@ import "github.com/tidwall/gjson"
 // MadeBy is what [Request.Made] returns for a history with these calls, of which only
 // ID and Name count, and for a request that goes on from what upstream keeps under
 // these ids.
-func MadeBy(calls []SeenCall, refers ...string) string {
+func MadeBy(calls []CallFingerprint, refers ...string) string {
 	var ids []string
 	for _, id := range refers {
 		if id != "" {

@@ -32,13 +32,13 @@ type Dialect interface {
 	// Request reads an agent's request, whose path is canonical. The error is an
 	// [*Error] with code bad_request.
 	Request(Envelope) (Request, error)
-	// Harmless reports whether the body of an answer that is no success can hold
+	// SafeError reports whether the body of an answer that is no success can hold
 	// no call, so that it may go on unread.
-	Harmless(body []byte) bool
-	// Speaks reports whether a request that no route was found for, or that could
+	SafeError(body []byte) bool
+	// Matches reports whether a request that no route was found for, or that could
 	// not be read, seems to come from a client of this dialect. The path is as the
 	// client sent it; has reports whether there is a header of a name.
-	Speaks(path string, has func(header string) bool) bool
+	Matches(path string, has func(header string) bool) bool
 	// Error renders e as the body of a whole answer.
 	Error(e *Error) []byte
 	// Canary is a request for one of Routes and the answer of an upstream that
@@ -76,18 +76,18 @@ type Request interface {
 	// visible side, and returns how many it found. Without any the request's
 	// body stays the bytes that it was.
 	Splice(records [][]byte) (spliced int)
-	// Placed lists the answers of the agent's history that Splice has put something
+	// Placements lists the answers of the agent's history that Splice has put something
 	// back into.
-	Placed() []Placement
-	// Made is a fingerprint of the ids that upstream gave the calls and answers of the
+	Placements() []Placement
+	// MadeBy is a fingerprint of the ids that upstream gave the calls and answers of the
 	// agent's history. It is "" if another conversation could have the same ids.
 	Made() string
 	// Forced reports that the request leaves the model no choice but one tool.
 	Forced() bool
-	// Spends lists what Splice has put in that only one request may use. Whoever
+	// OneTimeApprovals lists what Splice has put in that only one request may use. Whoever
 	// cannot use it, because another request has, gives Splice the record of that
 	// beside the others.
-	Spends() []Spending
+	OneTimeApprovals() []OneTimeApproval
 	// Before lists requests that have to succeed before this one is sent: what it
 	// asks for, done to what upstream keeps and the agent does not know of.
 	Before() []Envelope
@@ -113,8 +113,8 @@ type Info struct {
 	Refers []string
 }
 
-// Spending is the use of something that was hidden and may be used once.
-type Spending struct {
+// OneTimeApproval is the use of something that was hidden and may be used once.
+type OneTimeApproval struct {
 	ID     string // the same for every request that would use it
 	Record []byte // for [Request.Splice]: it was used
 }
@@ -160,20 +160,20 @@ type Call struct {
 	Ambiguous []string
 	// Flags are sentences for the reviewer that do not change the verdict.
 	Flags []string
-	// Fixed says that the wire has no way to change the arguments: the call is
+	// ReadOnly says that the wire has no way to change the arguments: the call is
 	// released or denied as it is.
-	Fixed bool
+	ReadOnly bool
 	// Hosted is the [HostedTool.Name] of the MCP server at which the provider will
 	// run the call, "" where the agent runs it.
 	Hosted string
 }
 
-// Fate is what becomes of a call. The zero value denies.
-type Fate int
+// Action is what becomes of a call. The zero value denies.
+type Action int
 
 // The fates of a call.
 const (
-	Deny Fate = iota
+	Deny Action = iota
 	Release
 	Edit
 	Abort // of the whole run
@@ -181,39 +181,39 @@ const (
 
 // Ruling is the verdict on one call.
 type Ruling struct {
-	Fate      Fate
+	Action    Action
 	Arguments string // with Edit: the arguments that replace the model's
-	// Told is what the model reads: with Deny the denial, with Edit the note
+	// ModelMessage is what the model reads: with Deny the denial, with Edit the note
 	// that the arguments were changed. With Abort it is the agent who reads it.
-	Told string
-	// Ends, with Deny, is what the agent reads where the answer would otherwise go on
+	ModelMessage string
+	// UserMessage, with Deny, is what the agent reads where the answer would otherwise go on
 	// after the denial: then it ends. "": it goes on.
-	Ends string
+	UserMessage string
 }
 
-// Ends is what the agent reads at the end of an answer that does not go on although
+// UserMessage is what the agent reads at the end of an answer that does not go on although
 // calls of it were denied: what one of the rulings says, or "".
-func Ends(rulings []Ruling) string {
+func UserMessage(rulings []Ruling) string {
 	for _, r := range rulings {
-		if r.Fate == Deny && r.Ends != "" {
-			return r.Ends
+		if r.Action == Deny && r.UserMessage != "" {
+			return r.UserMessage
 		}
 	}
 	return ""
 }
 
-// Pulse is the form of a heartbeat in a stream.
-type Pulse int
+// Heartbeat is the form of a heartbeat in a stream.
+type Heartbeat int
 
 // The forms of a heartbeat.
 const (
-	PulseComment Pulse = iota // an SSE comment
-	PulseEvent                // an event that says nothing, for clients that time a stream by its events
-	PulseDelta                // the same with a place for something said, for clients that read it in each event
+	HeartbeatComment Heartbeat = iota // an SSE comment
+	HeartbeatEvent                    // an event that says nothing, for clients that time a stream by its events
+	HeartbeatDelta                    // the same with a place for something said, for clients that read it in each event
 )
 
-// Settlement is what follows from the rulings.
-type Settlement struct {
+// Resolution is what follows from the rulings.
+type Resolution struct {
 	Bytes []byte    // what the agent gets now
 	Next  *Envelope // the request that continues the answer, nil when it is complete
 	// Hidden are the records of what the agent will not see, for
@@ -223,10 +223,10 @@ type Settlement struct {
 	// Refers are the provider's ids by which later requests may go on from this
 	// answer or ask for it, as in [Info]: Hidden is kept under each of them too.
 	Refers []string
-	// Again is a record for [Request.Splice] of a request for this same answer,
+	// AnswerRecord is a record for [Request.Splice] of a request for this same answer,
 	// where nothing is hidden: it is kept under each of Refers only, the last one
 	// in place of those before. Nil: there is nothing to remember.
-	Again []byte
+	AnswerRecord []byte
 }
 
 // Code names an error that heldcall answers to an agent.

@@ -8,10 +8,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Remembered is a record of what was hidden in an answer. It embeds a [Seen].
-type Remembered interface{ seen() *Seen }
+// Remembered is a record of what was hidden in an answer. It embeds a [TurnFingerprint].
+type Remembered interface{ seen() *TurnFingerprint }
 
-func (s *Seen) seen() *Seen { return s }
+func (s *TurnFingerprint) seen() *TurnFingerprint { return s }
 
 // Found is the answer of a record in a history.
 type Found struct {
@@ -36,12 +36,12 @@ func ParallelConversation() []byte { return []byte(`{"parallel":true}`) }
 
 // MatchMessages finds the assistant's message of each record, by its place in a
 // history of messages. Echo reads the message at a place.
-func MatchMessages[R Remembered](opening string, messages []gjson.Result, records []R, echo func(at int) Echo) map[int]Found {
-	seen := make([]*Seen, 0, len(records))
+func MatchMessages[R Remembered](opening string, messages []gjson.Result, records []R, echo func(at int) HistoryTurn) map[int]Found {
+	seen := make([]*TurnFingerprint, 0, len(records))
 	for _, rec := range records {
 		seen = append(seen, rec.seen())
 	}
-	var echoes []Echo
+	var echoes []HistoryTurn
 	var places []int
 	for at, m := range messages {
 		if m.Get("role").Str == "assistant" {
@@ -67,13 +67,13 @@ func MatchMessages[R Remembered](opening string, messages []gjson.Result, record
 // is the same place in each later request: at the first echo with one of its ids, at
 // the first echo that follows what it followed, or at the first with the same calls.
 // [Found.Sure] is false then. Without such an echo the answer is not in the history.
-func Match(opening string, echoes []Echo, seen []*Seen) map[int]Found {
+func Match(opening string, echoes []HistoryTurn, seen []*TurnFingerprint) map[int]Found {
 	m := matcher{opening: opening, echoes: echoes, found: make(map[int]Found)}
 	for _, s := range seen {
 		m.parallel = m.parallel || s.Parallel
 	}
 	rest := seen
-	for tier, place := range []func(*Seen) int{m.exact, m.byPosition, m.only, m.probable} {
+	for tier, place := range []func(*TurnFingerprint) int{m.exact, m.byPosition, m.only, m.probable} {
 		rest = m.place(seen, rest, place, tier < 3)
 	}
 	return m.found
@@ -81,14 +81,14 @@ func Match(opening string, echoes []Echo, seen []*Seen) map[int]Found {
 
 type matcher struct {
 	opening  string
-	echoes   []Echo
+	echoes   []HistoryTurn
 	parallel bool // see [ParallelConversation]
 	found    map[int]Found
 }
 
 // place gives each answer of rest the echo that at finds, and returns the answers
 // for which there is none. All are the records that rest is a part of.
-func (m *matcher) place(all, rest []*Seen, at func(*Seen) int, sure bool) (left []*Seen) {
+func (m *matcher) place(all, rest []*TurnFingerprint, at func(*TurnFingerprint) int, sure bool) (left []*TurnFingerprint) {
 	for _, s := range rest {
 		if s.Parallel {
 			continue
@@ -105,7 +105,7 @@ func (m *matcher) place(all, rest []*Seen, at func(*Seen) int, sure bool) (left 
 }
 
 // first is the first echo that no other answer has and that is as wanted, or -1.
-func (m *matcher) first(wanted func(*Echo) bool) int {
+func (m *matcher) first(wanted func(*HistoryTurn) bool) int {
 	for i := range m.echoes {
 		if _, taken := m.found[i]; !taken && wanted(&m.echoes[i]) {
 			return i
@@ -114,25 +114,25 @@ func (m *matcher) first(wanted func(*Echo) bool) int {
 	return -1
 }
 
-func (s *Seen) follows(e *Echo) bool { return e.Before != "" && e.Before == s.Before }
+func (s *TurnFingerprint) follows(e *HistoryTurn) bool { return e.Before != "" && e.Before == s.Before }
 
 // exact finds the echo at the position of the answer with its calls and its text.
-func (m *matcher) exact(s *Seen) int {
-	return m.first(func(e *Echo) bool { return s.follows(e) && s.saw(e) })
+func (m *matcher) exact(s *TurnFingerprint) int {
+	return m.first(func(e *HistoryTurn) bool { return s.follows(e) && s.saw(e) })
 }
 
 // byPosition finds the echo at the position of the answer with its calls.
-func (m *matcher) byPosition(s *Seen) int {
+func (m *matcher) byPosition(s *TurnFingerprint) int {
 	if len(s.Calls) == 0 {
 		return -1
 	}
-	return m.first(func(e *Echo) bool { return s.follows(e) && s.sawCalls(e) })
+	return m.first(func(e *HistoryTurn) bool { return s.follows(e) && s.sawCalls(e) })
 }
 
 // only finds the echo of the answer where it is the only one: agents shorten and
 // rewrite what was before it. Ids that repeat count with the text, and in a
 // conversation with the same opening.
-func (m *matcher) only(s *Seen) int {
+func (m *matcher) only(s *TurnFingerprint) int {
 	only := -1
 	for i := range m.echoes {
 		e := &m.echoes[i]
@@ -154,38 +154,40 @@ func (m *matcher) only(s *Seen) int {
 	return only
 }
 
-func (m *matcher) sameOpening(s *Seen) bool { return s.Opening == "" || s.Opening == m.opening }
+func (m *matcher) sameOpening(s *TurnFingerprint) bool {
+	return s.Opening == "" || s.Opening == m.opening
+}
 
 // probable finds the first echo that is probably the answer.
-func (m *matcher) probable(s *Seen) int {
+func (m *matcher) probable(s *TurnFingerprint) int {
 	if at := m.first(s.shares); at >= 0 || s.telling() || m.parallel || s.Opening == "" || s.Opening != m.opening {
 		return at
 	}
 	if len(s.Calls) == 0 {
-		return m.first(func(e *Echo) bool { return s.follows(e) && len(e.Calls) == 0 })
+		return m.first(func(e *HistoryTurn) bool { return s.follows(e) && len(e.Calls) == 0 })
 	}
 	return m.first(s.sawCalls)
 }
 
 // shares reports whether an echo has an id of the answer that no other conversation
 // has.
-func (s *Seen) shares(e *Echo) bool {
-	return slices.ContainsFunc(e.Calls, func(c SeenCall) bool {
-		return telling(c.ID, c.Name) && slices.ContainsFunc(s.Calls, func(seen SeenCall) bool { return seen.ID == c.ID && seen.Name == c.Name })
+func (s *TurnFingerprint) shares(e *HistoryTurn) bool {
+	return slices.ContainsFunc(e.Calls, func(c CallFingerprint) bool {
+		return telling(c.ID, c.Name) && slices.ContainsFunc(s.Calls, func(seen CallFingerprint) bool { return seen.ID == c.ID && seen.Name == c.Name })
 	}) || slices.ContainsFunc(e.Items, func(id string) bool { return telling(id, "") && slices.Contains(s.Items, id) })
 }
 
 // telling reports whether the answer has a call whose id is in no other conversation.
-func (s *Seen) telling() bool {
-	return slices.ContainsFunc(s.Calls, func(c SeenCall) bool { return telling(c.ID, c.Name) })
+func (s *TurnFingerprint) telling() bool {
+	return slices.ContainsFunc(s.Calls, func(c CallFingerprint) bool { return telling(c.ID, c.Name) })
 }
 
 // saw reports whether an echo is what the agent saw of the answer.
-func (s *Seen) saw(e *Echo) bool { return s.sawCalls(e) && s.sawText(e) }
+func (s *TurnFingerprint) saw(e *HistoryTurn) bool { return s.sawCalls(e) && s.sawText(e) }
 
 // sawText reports whether an echo has the text of the answer. Some agents leave out
 // the text beside calls, or refer to it by its id.
-func (s *Seen) sawText(e *Echo) bool {
+func (s *TurnFingerprint) sawText(e *HistoryTurn) bool {
 	if e.Long {
 		return false
 	}
@@ -193,7 +195,7 @@ func (s *Seen) sawText(e *Echo) bool {
 }
 
 // sawItems reports whether an echo consists of what the answer did, by its ids.
-func (s *Seen) sawItems(e *Echo) bool {
+func (s *TurnFingerprint) sawItems(e *HistoryTurn) bool {
 	for _, id := range e.Items {
 		if !slices.Contains(s.Items, id) {
 			return false
@@ -202,7 +204,7 @@ func (s *Seen) sawItems(e *Echo) bool {
 	return len(e.Items) > 0
 }
 
-func (s *Seen) sawCalls(e *Echo) bool {
+func (s *TurnFingerprint) sawCalls(e *HistoryTurn) bool {
 	if len(e.Calls) != len(s.Calls) {
 		return false
 	}
@@ -218,11 +220,11 @@ func (s *Seen) sawCalls(e *Echo) bool {
 // SameText reports whether two texts are the same but for white space and for
 // reasoning in <think> marks, which agents keep, trim or take out.
 func SameText(a, b string) bool {
-	return a == b || Squash(a) == Squash(b) || Squash(withoutReasoning(a)) == Squash(withoutReasoning(b))
+	return a == b || StripSpace(a) == StripSpace(b) || StripSpace(withoutReasoning(a)) == StripSpace(withoutReasoning(b))
 }
 
-// Squash is text without white space.
-func Squash(text string) string {
+// StripSpace is text without white space.
+func StripSpace(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return -1

@@ -10,34 +10,34 @@ import (
 // Finding 20: calls decide where an answer is, then the position, then the text.
 func TestMatchWhatAgentsRewrite(t *testing.T) {
 	const random, other = "call_Vr3xkQ0pLm7bTz91", "call_Vr3xkQ0pLm7bTz92"
-	calls := func(ids ...string) (list []SeenCall) {
+	calls := func(ids ...string) (list []CallFingerprint) {
 		for _, id := range ids {
-			list = append(list, NewSeenCall(id, "read", "{}"))
+			list = append(list, NewCallFingerprint(id, "read", "{}"))
 		}
 		return list
 	}
 	sure := func(text bool) map[int]Found { return map[int]Found{0: {Text: text, Calls: true, Sure: true}} }
 	for _, tt := range []struct {
 		name   string
-		seen   []*Seen
-		echoes []Echo
+		seen   []*TurnFingerprint
+		echoes []HistoryTurn
 		want   map[int]Found
 	}{
-		{"an id of its own, another text and position", []*Seen{{Before: "b", Opening: "o", Text: "Hi.", Calls: calls(random)}}, []Echo{{Before: "x", Text: "[REDACTED]", Calls: calls(random)}}, sure(false)},
-		{"a repeated id in place, another text", []*Seen{{Before: "b", Opening: "o", Text: "Hi.", Calls: calls("call_0")}}, []Echo{{Before: "b", Text: "[REDACTED]", Calls: calls("call_0")}}, sure(false)},
-		{"a repeated id elsewhere, another text", []*Seen{{Before: "b", Opening: "o", Text: "Hi.", Calls: calls("call_0")}}, []Echo{{Before: "x", Text: "[REDACTED]", Calls: calls("call_0")}}, map[int]Found{0: {Calls: true}}},
-		{"a repeated id in two places", []*Seen{{Before: "b", Opening: "o", Calls: calls("call_0")}}, []Echo{{Before: "x", Calls: calls("call_0")}, {Before: "y", Calls: calls("call_0")}}, map[int]Found{0: {Text: true, Calls: true}}},
-		{"a repeated id in two places, one of them the answer's", []*Seen{{Before: "y", Opening: "o", Calls: calls("call_0")}}, []Echo{{Before: "x", Calls: calls("call_0")}, {Before: "y", Text: "z", Calls: calls("call_0")}}, map[int]Found{1: {Calls: true, Sure: true}}},
-		{"one of two calls", []*Seen{{Before: "b", Opening: "o", Calls: calls(random, other)}}, []Echo{{Before: "x", Calls: calls(other)}}, map[int]Found{0: {Text: true}}},
-		{"none of its calls", []*Seen{{Before: "b", Opening: "o", Calls: calls(random)}}, []Echo{{Before: "b", Calls: calls(other)}}, nil},
-		{"white space and reasoning", []*Seen{{Before: "b", Text: "<think>a</think> One.\n\n<think>b</think>Two. "}}, []Echo{{Before: "b", Text: "\nOne. Two."}}, sure(true)},
-		{"reasoning without its opening mark", []*Seen{{Before: "b", Text: "a</think>One."}}, []Echo{{Before: "b", Text: "One."}}, sure(true)},
-		{"no calls, another text", []*Seen{{Before: "b", Opening: "o", Text: "One."}}, []Echo{{Before: "a", Text: "Two."}, {Before: "b", Text: "Two."}}, map[int]Found{1: {Calls: true}}},
-		{"no calls, another text, another opening", []*Seen{{Before: "b", Opening: "p", Text: "One."}}, []Echo{{Before: "b", Text: "Two."}}, nil},
-		{"no calls, another text, two conversations", []*Seen{{Before: "b", Opening: "o", Text: "One."}, {Parallel: true}}, []Echo{{Before: "b", Text: "Two."}}, nil},
-		{"no calls, a text beyond all", []*Seen{{Before: "b", Opening: "o"}}, []Echo{{Before: "b", Long: true}}, map[int]Found{0: {Calls: true}}},
-		{"a call where there was none", []*Seen{{Before: "b", Opening: "o", Text: "One."}}, []Echo{{Before: "b", Text: "One.", Calls: calls("call_0")}}, nil},
-		{"two answers to one message, the other first", []*Seen{{Before: "b", Opening: "o", Text: "One."}, {Before: "b", Opening: "o", Text: "Two."}}, []Echo{{Before: "b", Text: "Two."}}, map[int]Found{0: {Record: 1, Text: true, Calls: true, Sure: true}}},
+		{"an id of its own, another text and position", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "Hi.", Calls: calls(random)}}, []HistoryTurn{{Before: "x", Text: "[REDACTED]", Calls: calls(random)}}, sure(false)},
+		{"a repeated id in place, another text", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "Hi.", Calls: calls("call_0")}}, []HistoryTurn{{Before: "b", Text: "[REDACTED]", Calls: calls("call_0")}}, sure(false)},
+		{"a repeated id elsewhere, another text", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "Hi.", Calls: calls("call_0")}}, []HistoryTurn{{Before: "x", Text: "[REDACTED]", Calls: calls("call_0")}}, map[int]Found{0: {Calls: true}}},
+		{"a repeated id in two places", []*TurnFingerprint{{Before: "b", Opening: "o", Calls: calls("call_0")}}, []HistoryTurn{{Before: "x", Calls: calls("call_0")}, {Before: "y", Calls: calls("call_0")}}, map[int]Found{0: {Text: true, Calls: true}}},
+		{"a repeated id in two places, one of them the answer's", []*TurnFingerprint{{Before: "y", Opening: "o", Calls: calls("call_0")}}, []HistoryTurn{{Before: "x", Calls: calls("call_0")}, {Before: "y", Text: "z", Calls: calls("call_0")}}, map[int]Found{1: {Calls: true, Sure: true}}},
+		{"one of two calls", []*TurnFingerprint{{Before: "b", Opening: "o", Calls: calls(random, other)}}, []HistoryTurn{{Before: "x", Calls: calls(other)}}, map[int]Found{0: {Text: true}}},
+		{"none of its calls", []*TurnFingerprint{{Before: "b", Opening: "o", Calls: calls(random)}}, []HistoryTurn{{Before: "b", Calls: calls(other)}}, nil},
+		{"white space and reasoning", []*TurnFingerprint{{Before: "b", Text: "<think>a</think> One.\n\n<think>b</think>Two. "}}, []HistoryTurn{{Before: "b", Text: "\nOne. Two."}}, sure(true)},
+		{"reasoning without its opening mark", []*TurnFingerprint{{Before: "b", Text: "a</think>One."}}, []HistoryTurn{{Before: "b", Text: "One."}}, sure(true)},
+		{"no calls, another text", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "One."}}, []HistoryTurn{{Before: "a", Text: "Two."}, {Before: "b", Text: "Two."}}, map[int]Found{1: {Calls: true}}},
+		{"no calls, another text, another opening", []*TurnFingerprint{{Before: "b", Opening: "p", Text: "One."}}, []HistoryTurn{{Before: "b", Text: "Two."}}, nil},
+		{"no calls, another text, two conversations", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "One."}, {Parallel: true}}, []HistoryTurn{{Before: "b", Text: "Two."}}, nil},
+		{"no calls, a text beyond all", []*TurnFingerprint{{Before: "b", Opening: "o"}}, []HistoryTurn{{Before: "b", Long: true}}, map[int]Found{0: {Calls: true}}},
+		{"a call where there was none", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "One."}}, []HistoryTurn{{Before: "b", Text: "One.", Calls: calls("call_0")}}, nil},
+		{"two answers to one message, the other first", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "One."}, {Before: "b", Opening: "o", Text: "Two."}}, []HistoryTurn{{Before: "b", Text: "Two."}}, map[int]Found{0: {Record: 1, Text: true, Calls: true, Sure: true}}},
 	} {
 		got := Match("o", tt.echoes, tt.seen)
 		if len(got) == 0 {
@@ -70,7 +70,7 @@ func TestForcedBy(t *testing.T) {
 // Ids that another conversation could have identify none.
 func TestMadeBy(t *testing.T) {
 	const random = "call_Vr3xkQ0pLm7bTz91"
-	counted, own := []SeenCall{{ID: "call_0"}}, []SeenCall{{ID: "call_0"}, {ID: random}}
+	counted, own := []CallFingerprint{{ID: "call_0"}}, []CallFingerprint{{ID: "call_0"}, {ID: random}}
 	if MadeBy(counted, "", "") != "" || MadeBy(own) == "" || MadeBy(own) != MadeBy(own[1:]) || MadeBy(nil, "resp_1") == "" || MadeBy(own) == MadeBy(own, "resp_1") {
 		t.Error("ids are mistaken")
 	}

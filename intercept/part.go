@@ -52,8 +52,8 @@ func (p *Part) Units() []*Unit { return p.units }
 // Streams reports whether a call may pass by the name of its tool.
 func (p *Part) Streams() bool { return p.answer.limits.Pass != nil }
 
-// Hear bounds what is remembered of a body.
-func (p *Part) Hear(n int) error { return p.answer.budget.hear(n) }
+// Buffer bounds what is remembered of a body.
+func (p *Part) Buffer(n int) error { return p.answer.budget.buffer(n) }
 
 // Held reports whether parts before this one are held.
 func (p *Part) Held() bool { return p.answer.held() }
@@ -97,7 +97,7 @@ func (a *Answer) check(u *Unit, e Event) {
 		u.Interrupt()
 	}
 	if u.check != nil && e.Kind == EventClose {
-		if a.codec.Judge(u); len(u.Doubts) > 0 {
+		if a.codec.Judge(u); len(u.Ambiguities) > 0 {
 			u.Interrupt()
 		}
 	}
@@ -105,7 +105,7 @@ func (a *Answer) check(u *Unit, e Event) {
 
 // streams reports whether a call that begins may pass unbuffered.
 func (a *Answer) streams(u *Unit) bool {
-	return a.limits.Pass != nil && a.continued == 0 && !u.Odd && len(u.Doubts) == 0
+	return a.limits.Pass != nil && a.continued == 0 && !u.Odd && len(u.Ambiguities) == 0
 }
 
 // Void forgets what is held, because the answer begins again or fails. Calls that

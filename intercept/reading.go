@@ -12,9 +12,9 @@ import (
 // value is ready for use.
 type Reading struct{ reason string }
 
-// Refuse notes why the payload is not released, and returns false. The reason
+// Fail notes why the payload is not released, and returns false. The reason
 // must not quote the payload.
-func (r *Reading) Refuse(reason string) bool {
+func (r *Reading) Fail(reason string) bool {
 	if r.reason == "" {
 		r.reason = reason
 	}
@@ -36,10 +36,10 @@ func (r *Reading) Err() error {
 // that have one where it stands.
 func (r *Reading) Unknown(key string, v gjson.Result, known ...string) bool {
 	if strictjson.Misspelt(key, known...) {
-		return r.Refuse("a known field is spelt in another letter case")
+		return r.Fail("a known field is spelt in another letter case")
 	}
 	if reason := strictjson.Suspect(key, v); reason != "" {
-		return r.Refuse(reason)
+		return r.Fail(reason)
 	}
 	return true
 }
@@ -48,7 +48,7 @@ func (r *Reading) Unknown(key string, v gjson.Result, known ...string) bool {
 func (r *Reading) Number(into *int, v gjson.Result, what string) bool {
 	n, err := strconv.ParseUint(v.Raw, 10, 31)
 	if err != nil {
-		return r.Refuse(what + " is not a whole number")
+		return r.Fail(what + " is not a whole number")
 	}
 	*into = int(n)
 	return true
@@ -57,7 +57,7 @@ func (r *Reading) Number(into *int, v gjson.Result, what string) bool {
 // Text reads a string; null is an empty one.
 func (r *Reading) Text(into *string, v gjson.Result, what string) bool {
 	if strictjson.HasHalf(v) {
-		return r.Refuse(what + " has half of a surrogate pair")
+		return r.Fail(what + " has half of a surrogate pair")
 	}
 	return r.Fragment(into, v, what)
 }
@@ -65,7 +65,7 @@ func (r *Reading) Text(into *string, v gjson.Result, what string) bool {
 // Fragment reads a string as [Fragment] does; null is an empty one.
 func (r *Reading) Fragment(into *string, v gjson.Result, what string) bool {
 	if v.Type != gjson.String && v.Type != gjson.Null {
-		return r.Refuse(what + " is not a string")
+		return r.Fail(what + " is not a string")
 	}
 	*into = strictjson.Fragment(v)
 	return true

@@ -9,16 +9,16 @@ import (
 )
 
 func TestRecastPart(t *testing.T) {
-	recast := func(_ int, payload []byte) (Recast, error) {
+	recast := func(_ int, payload []byte) (Rewrite, error) {
 		switch text := string(payload); text {
 		case `"gone"`:
-			return Recast{Hollow: true}, nil
+			return Rewrite{Drop: true}, nil
 		case `"between"`:
-			return Recast{JSON: text, Before: []byte("data: 1\n\n"), After: []byte("data: 2\n\n")}, nil
+			return Rewrite{JSON: text, Before: []byte("data: 1\n\n"), After: []byte("data: 2\n\n")}, nil
 		case `"bad"`:
-			return Recast{}, errors.New("bad")
+			return Rewrite{}, errors.New("bad")
 		default:
-			return Recast{JSON: strings.ReplaceAll(text, "old", "new")}, nil
+			return Rewrite{JSON: strings.ReplaceAll(text, "old", "new")}, nil
 		}
 	}
 	for part, want := range map[string]string{
@@ -34,19 +34,19 @@ func TestRecastPart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := RecastPart([]byte(part), payloads, recast)
+		got, err := RewritePart([]byte(part), payloads, recast)
 		if err != nil || string(got) != want {
 			t.Errorf("%q: %v, %q, want %q", part, err, got, want)
 		}
 	}
-	if _, err := RecastPart([]byte("data: \"bad\"\n\n"), [][]byte{[]byte(`"bad"`)}, recast); err == nil {
+	if _, err := RewritePart([]byte("data: \"bad\"\n\n"), [][]byte{[]byte(`"bad"`)}, recast); err == nil {
 		t.Error("an error is lost")
 	}
 }
 
 func TestRewrite(t *testing.T) {
 	raw := []byte(` [ {"a":1} , 2,"x" ]`)
-	got := Rewrite(raw, gjson.ParseBytes(raw).Array(), func(i int, item gjson.Result) []string {
+	got := RewriteItems(raw, gjson.ParseBytes(raw).Array(), func(i int, item gjson.Result) []string {
 		if i == 1 {
 			return []string{"8", "9"}
 		}

@@ -10,8 +10,8 @@ import (
 type Plan struct {
 	// Aborted is the ruling that stops the run, nil for none.
 	Aborted *Ruling
-	// Ends is what the agent reads instead of a continuation, "" where there may be one.
-	Ends string
+	// UserMessage is what the agent reads instead of a continuation, "" where there may be one.
+	UserMessage string
 	// Unchanged reports that all calls of the body are released as upstream sent them.
 	Unchanged bool
 
@@ -30,12 +30,12 @@ func (p *Plan) Reaches(u *Unit) bool {
 	case !u.Call || u.passed:
 		return true
 	}
-	return p.Aborted == nil && u.ruled && (u.ruling.Fate == Release || u.ruling.Fate == Edit)
+	return p.Aborted == nil && u.ruled && (u.ruling.Action == Release || u.ruling.Action == Edit)
 }
 
 // Edit returns the arguments that replace those of a call, if it is edited.
 func (p *Plan) Edit(u *Unit) (arguments string, edited bool) {
-	if u == nil || !u.ruled || u.ruling.Fate != Edit || p.Aborted != nil {
+	if u == nil || !u.ruled || u.ruling.Action != Edit || p.Aborted != nil {
 		return "", false
 	}
 	return u.ruling.Arguments, true
@@ -54,20 +54,20 @@ func (p *Plan) AllDenied(calls []*Unit) bool {
 // MayContinue reports whether heldcall may go on by itself, where that was done so many
 // times before.
 func (p *Plan) MayContinue(times, most int) bool {
-	return p.Aborted == nil && p.Ends == "" && times < most
+	return p.Aborted == nil && p.UserMessage == "" && times < most
 }
 
 // Denial is what the agent reads of calls that were all denied, after so many denials.
-func (p *Plan) Denial(before int) string { return cmp.Or(p.Ends, TooManyDenials(before+1)) }
+func (p *Plan) Denial(before int) string { return cmp.Or(p.UserMessage, TooManyDenials(before+1)) }
 
 // Store bounds what is remembered of the bodies before.
 func (p *Plan) Store(n int) error { return p.budget.store(n) }
 
 // budget bounds what is remembered of an answer, in bytes; 0 for no limit.
-type budget struct{ max, heard, stored int }
+type budget struct{ max, buffered, stored int }
 
-func (b *budget) hear(n int) error {
-	if b.heard += n; b.max > 0 && b.heard > b.max {
+func (b *budget) buffer(n int) error {
+	if b.buffered += n; b.max > 0 && b.buffered > b.max {
 		return TooLong()
 	}
 	return nil
@@ -80,27 +80,27 @@ func (b *budget) store(n int) error {
 	return nil
 }
 
-// Settle takes the rulings, in the order of Calls.
-func (a *Answer) Settle(rulings []Ruling) (Settlement, error) {
-	a.plan = Plan{Ends: Ends(rulings), budget: &a.budget}
+// Resolve takes the rulings, in the order of Calls.
+func (a *Answer) Resolve(rulings []Ruling) (Resolution, error) {
+	a.plan = Plan{UserMessage: UserMessage(rulings), budget: &a.budget}
 	plan := &a.plan
 	if err := a.assign(rulings); err != nil {
-		return Settlement{}, err
+		return Resolution{}, err
 	}
 	if err := a.brokenCall(plan); err != nil {
-		return Settlement{}, err
+		return Resolution{}, err
 	}
 	plan.Unchanged = a.unchanged(plan)
 	if err := a.codec.Plan(plan); err != nil {
-		return Settlement{}, err
+		return Resolution{}, err
 	}
 	out, err := a.render(plan)
 	if err != nil {
-		return Settlement{}, err
+		return Resolution{}, err
 	}
 	settled, err := a.codec.Conclude(plan)
 	if err != nil {
-		return Settlement{}, err
+		return Resolution{}, err
 	}
 	if settled.Bytes = out; plan.Open {
 		a.continued++
@@ -123,7 +123,7 @@ func (a *Answer) assign(rulings []Ruling) error {
 		if !u.pending() {
 			continue
 		}
-		if u.Rule(rulings[0]); rulings[0].Fate == Abort && a.plan.Aborted == nil {
+		if u.Rule(rulings[0]); rulings[0].Action == Abort && a.plan.Aborted == nil {
 			a.plan.Aborted = &rulings[0]
 		}
 		rulings = rulings[1:]
@@ -136,7 +136,7 @@ func (a *Answer) assign(rulings []Ruling) error {
 func (a *Answer) brokenCall(plan *Plan) error {
 	for _, u := range a.calls {
 		stopped := plan.Aborted != nil && !a.traits.Resumes
-		if u.ruled && u.Broken() && (u.ruling.Fate != Release || stopped) {
+		if u.ruled && u.Broken() && (u.ruling.Action != Release || stopped) {
 			return NotUnderstood("a call of a tool that is allowed by name was not released, after its beginning had passed")
 		}
 	}
@@ -149,7 +149,7 @@ func (a *Answer) unchanged(plan *Plan) bool {
 		return false
 	}
 	for _, u := range a.calls {
-		if u.Void || u.Hidden || (u.ruled && u.ruling.Fate != Release) || (!u.passed && a.codec.Canonical(u)) {
+		if u.Void || u.Hidden || (u.ruled && u.ruling.Action != Release) || (!u.passed && a.codec.Canonical(u)) {
 			return false
 		}
 	}
@@ -160,7 +160,7 @@ func (a *Answer) unchanged(plan *Plan) bool {
 func (a *Answer) render(plan *Plan) ([]byte, error) {
 	switch {
 	case plan.Unchanged:
-		return a.body.AsItCame(a.kept.Bytes()), nil
+		return a.body.Raw(a.kept.Bytes()), nil
 	case a.body.Kind() != FormWhole:
 		out, err := a.kept.Render(func(part []byte, units []*Unit) ([]byte, error) {
 			return a.codec.Rewrite(part, units, plan)

@@ -5,8 +5,8 @@ import "testing"
 func TestAssign(t *testing.T) {
 	calls := []*Unit{{Call: true}, {Call: true, passed: true}, {Call: true}, {Call: true, Void: true}, {Call: true}}
 	a := Answer{calls: calls}
-	err := a.assign([]Ruling{{Fate: Release}, {Fate: Abort, Told: "first"}, {Fate: Abort}})
-	if aborted := a.plan.Aborted; err != nil || aborted == nil || aborted.Told != "first" || calls[0].ruling.Fate != Release || calls[1].ruled || calls[3].ruled || !calls[4].ruled {
+	err := a.assign([]Ruling{{Action: Release}, {Action: Abort, ModelMessage: "first"}, {Action: Abort}})
+	if aborted := a.plan.Aborted; err != nil || aborted == nil || aborted.ModelMessage != "first" || calls[0].ruling.Action != Release || calls[1].ruled || calls[3].ruled || !calls[4].ruled {
 		t.Errorf("%v, %+v", err, a.plan)
 	}
 	if err := (&Answer{calls: []*Unit{{Call: true}}}).assign(nil); err == nil {
@@ -15,9 +15,9 @@ func TestAssign(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
-	ruled := func(f Fate) *Unit {
+	ruled := func(f Action) *Unit {
 		u := &Unit{Call: true}
-		u.Rule(Ruling{Fate: f, Arguments: "{}"})
+		u.Rule(Ruling{Action: f, Arguments: "{}"})
 		return u
 	}
 	hidden, void, text := ruled(Release), ruled(Release), &Unit{}

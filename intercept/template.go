@@ -118,7 +118,7 @@ func (a *Answer) known(part []byte) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if err := a.budget.hear(size); err != nil {
+	if err := a.budget.buffer(size); err != nil {
 		return true, err
 	}
 	switch {

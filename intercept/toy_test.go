@@ -157,13 +157,13 @@ func (t *toy) Calls() (list []*intercept.Unit) {
 
 func (t *toy) Call(u *intercept.Unit) intercept.Call {
 	c := u.Of.(*toyCall)
-	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), Ambiguous: u.Doubts}
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), Ambiguous: u.Ambiguities}
 }
 
-func (t *toy) Judge(u *intercept.Unit)                          { u.DoubtArguments(u.Of.(*toyCall).args.String()) }
-func (t *toy) Canonical(u *intercept.Unit) bool                 { return u.Odd && !u.Begun() }
-func (t *toy) Text() string                                     { return t.said }
-func (t *toy) Heartbeat(intercept.Form, intercept.Pulse) []byte { return nil }
+func (t *toy) Judge(u *intercept.Unit)                              { u.CheckArguments(u.Of.(*toyCall).args.String()) }
+func (t *toy) Canonical(u *intercept.Unit) bool                     { return u.Odd && !u.Begun() }
+func (t *toy) Text() string                                         { return t.said }
+func (t *toy) Heartbeat(intercept.Form, intercept.Heartbeat) []byte { return nil }
 func (t *toy) Fail(dst []byte, _ *intercept.Error, _ bool) []byte {
 	return toyEvent(dst, `{"err":true}`)
 }
@@ -188,16 +188,16 @@ func (t *toy) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) (
 	if err != nil {
 		return nil, err
 	}
-	return intercept.RecastPart(part, payloads, func(i int, payload []byte) (intercept.Recast, error) {
-		r := intercept.Recast{JSON: string(payload)}
+	return intercept.RewritePart(part, payloads, func(i int, payload []byte) (intercept.Rewrite, error) {
+		r := intercept.Rewrite{JSON: string(payload)}
 		switch u := units[i]; {
 		case gjson.GetBytes(payload, "end").Exists():
-			r.Hollow, r.Before = p.Open, t.notice(p)
+			r.Drop, r.Before = p.Open, t.notice(p)
 		case u == nil || u.Begun():
 		case !p.Reaches(u):
-			r.Hollow = true
+			r.Drop = true
 		default:
-			r.Hollow, r.Before = true, u.Of.(*toyCall).render(p)
+			r.Drop, r.Before = true, u.Of.(*toyCall).render(p)
 		}
 		return r, nil
 	})
@@ -236,14 +236,14 @@ func (t *toy) Plan(p *intercept.Plan) error {
 	switch p.Open = denied && p.MayContinue(t.turns, t.limits.MaxContinuations); {
 	case p.Open:
 	case p.Aborted != nil:
-		p.Notice = p.Aborted.Told
+		p.Notice = p.Aborted.ModelMessage
 	case denied:
 		p.Notice = p.Denial(t.turns)
 	}
 	return nil
 }
 
-func (t *toy) Conclude(p *intercept.Plan) (s intercept.Settlement, err error) {
+func (t *toy) Conclude(p *intercept.Plan) (s intercept.Resolution, err error) {
 	if p.Open {
 		t.turns++
 		t.continued = true

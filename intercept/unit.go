@@ -6,7 +6,7 @@ import "github.com/heldcall/heldcall/intercept/strictjson"
 // call or, where the wire numbers them, any other block or item. A dialect embeds it
 // in what it knows of the piece.
 type Unit struct {
-	Doubts
+	Ambiguities
 	// Of is what the dialect knows of the piece.
 	Of any
 	// Call reports that the agent would run it.
@@ -43,13 +43,13 @@ func (u *Unit) Interrupt() {
 	u.check = nil
 	if u.passed {
 		u.passed = false
-		u.Doubt(DoubtInterrupted)
+		u.AddAmbiguity(AmbiguousInterrupted)
 	}
 }
 
-// Suspect doubts a call, which can no longer pass.
-func (u *Unit) Suspect(reason string) {
-	u.Doubt(reason)
+// MarkAmbiguous doubts a call, which can no longer pass.
+func (u *Unit) MarkAmbiguous(reason string) {
+	u.AddAmbiguity(reason)
 	u.Interrupt()
 }
 

@@ -151,7 +151,7 @@ type faultyCodec struct {
 	at string
 }
 
-func (c faultyCodec) Heartbeat(f intercept.Form, p intercept.Pulse) []byte {
+func (c faultyCodec) Heartbeat(f intercept.Form, p intercept.Heartbeat) []byte {
 	if c.at == "heartbeat" {
 		panic("a fault in heartbeat")
 	}

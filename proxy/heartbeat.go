@@ -55,12 +55,12 @@ var clientHeartbeats = []ClientHeartbeat{
 	},
 }
 
-var pulses = map[Heartbeat]intercept.Pulse{
-	HeartbeatComment: intercept.PulseComment, HeartbeatEvent: intercept.PulseEvent, HeartbeatDelta: intercept.PulseDelta,
+var pulses = map[Heartbeat]intercept.Heartbeat{
+	HeartbeatComment: intercept.HeartbeatComment, HeartbeatEvent: intercept.HeartbeatEvent, HeartbeatDelta: intercept.HeartbeatDelta,
 }
 
 // heartbeat is the form of heartbeats for a client, as configured or by the table.
-func (p *Proxy) heartbeat(dialect string, userAgent []byte) intercept.Pulse {
+func (p *Proxy) heartbeat(dialect string, userAgent []byte) intercept.Heartbeat {
 	if p.options.Heartbeat != HeartbeatAuto {
 		return pulses[p.options.Heartbeat]
 	}
@@ -69,5 +69,5 @@ func (p *Proxy) heartbeat(dialect string, userAgent []byte) intercept.Pulse {
 			return pulses[row.Form]
 		}
 	}
-	return intercept.PulseComment
+	return intercept.HeartbeatComment
 }

@@ -223,7 +223,7 @@ func (p *Proxy) answerError(a *agent, d intercept.Dialect, e *intercept.Error) {
 func (p *Proxy) spoken(h *fasthttp.RequestHeader) intercept.Dialect {
 	path, _, _ := strings.Cut(string(h.RequestURI()), "?")
 	for _, d := range p.options.Dialects {
-		if d.Speaks(path, func(name string) bool { return hasHeader(h, name) }) {
+		if d.Matches(path, func(name string) bool { return hasHeader(h, name) }) {
 			return d
 		}
 	}

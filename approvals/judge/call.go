@@ -27,7 +27,7 @@ type Origin struct {
 // call returns a call as policy reads it.
 func (o *Origin) call(c intercept.Call) policy.Call {
 	return policy.Call{
-		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.Fixed, Ambiguous: c.Ambiguous,
+		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.ReadOnly, Ambiguous: c.Ambiguous,
 		Principal: o.Principal, Session: o.Session, Run: o.Run, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
 	}
 }
@@ -60,7 +60,7 @@ func requested(r *approvals.Request) (from Origin, c intercept.Call) {
 		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Turn: r.TurnID, Model: r.Model, Dialect: r.Dialect,
 	}
 	c = intercept.Call{
-		Name: r.ToolName, Arguments: r.Details.RawArguments, FreeText: r.Details.FreeText, Fixed: r.Details.Fixed, Ambiguous: r.Details.Doubts,
+		Name: r.ToolName, Arguments: r.Details.RawArguments, FreeText: r.Details.FreeText, ReadOnly: r.Details.Fixed, Ambiguous: r.Details.Doubts,
 	}
 	if c.Arguments == "" {
 		c.Arguments = ArgumentsText(r.Arguments)

@@ -55,7 +55,7 @@ func (r *Rules) Judge(from Origin, c intercept.Call, denied map[string]string) C
 	}
 	charge, exceeded := r.counter.Take(one.Verdict.Limits)
 	if exceeded != nil {
-		one.Verdict = one.Verdict.Beyond(exceeded)
+		one.Verdict = one.Verdict.Exceeded(exceeded)
 	}
 	one.Charge = charge
 	return one
@@ -75,7 +75,7 @@ func (r *Rules) Verdict(from Origin, c intercept.Call) policy.Verdict {
 	}
 	verdicts := make([]policy.Verdict, len(wrapped))
 	for i, inner := range wrapped {
-		inner.Fixed = true
+		inner.ReadOnly = true
 		verdicts[i] = r.policy.Judge(from.call(inner))
 	}
 	all := policy.Together(verdicts...)

@@ -40,7 +40,7 @@ rules:
     set: {timeout: 1}
 `)
 	hosted := func(server string) intercept.Call {
-		return intercept.Call{Name: "mcp_tool", Arguments: `{}`, Hosted: server, Fixed: true}
+		return intercept.Call{Name: "mcp_tool", Arguments: `{}`, Hosted: server, ReadOnly: true}
 	}
 	for name, tt := range map[string]struct {
 		call intercept.Call

@@ -69,8 +69,8 @@ func (e *evaluation) inDoubt(p *rule.Pattern) string {
 			}
 		}
 	}
-	if e.c.Unclear != "" {
-		return match.SentencePart(e.c.Unclear)
+	if e.c.Ambiguity != "" {
+		return match.SentencePart(e.c.Ambiguity)
 	}
 	return "an argument differs from it in letter case only, or cannot be read"
 }

@@ -79,7 +79,7 @@ func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
 	if by, ok := e.allowedByName(lists, e.allows); ok {
 		return by, true
 	}
-	if e.c.Unclear != "" || e.c.Beyond != "" || e.c.Filter != "" || len(e.c.Resources()) == 0 {
+	if e.c.Ambiguity != "" || e.c.Partial != "" || e.c.Filter != "" || len(e.c.Resources()) == 0 {
 		return rule.Basis{}, false
 	}
 	var used []*rule.Pattern

@@ -90,7 +90,7 @@ func (x *explainer) doubt() string {
 	if x.c.Filter != "" {
 		filtered = x.c.SecretReason()
 	}
-	return cmp.Or(x.c.Unclear, x.c.Beyond, filtered, x.c.NotSimple())
+	return cmp.Or(x.c.Ambiguity, x.c.Partial, filtered, x.c.NotSimple())
 }
 
 // explainMatch explains the result of a deny or ask pattern.

@@ -67,9 +67,9 @@ func (l *Limit) String() string {
 	return strings.Join(all, ", ")
 }
 
-// Beyond is the verdict on a call that is one too many for limits, as [Counter.Take]
+// Partial is the verdict on a call that is one too many for limits, as [Counter.Take]
 // finds: what each of their rules wants of it, and what was wanted anyway.
-func (v Verdict) Beyond(over []Excess) Verdict {
+func (v Verdict) Exceeded(over []Excess) Verdict {
 	parts := []Verdict{v}
 	for _, e := range over {
 		parts = append(parts, e.Limit.beyond(e.Bound))

@@ -73,7 +73,7 @@ func TestBeyondALimit(t *testing.T) {
 			if over == nil {
 				continue
 			}
-			v = v.Beyond(over)
+			v = v.Exceeded(over)
 			if v.Action != tt.want || v.Rule != "policy.yaml:4" || v.Reason != "The policy lets 1 call a run of bash(ls *) pass, and this is one more." {
 				t.Errorf("%s: %s by %s: %s", tt.limit, v.Action, v.Rule, v.Reason)
 			}
@@ -188,7 +188,7 @@ func TestLimitOfALiftedRule(t *testing.T) {
 		if over == nil {
 			continue
 		}
-		if v := v.Beyond(over); v.Action != Deny || v.Reason != "The policy lets 2 calls a minute of send_mail pass, and this is one more." {
+		if v := v.Exceeded(over); v.Action != Deny || v.Reason != "The policy lets 2 calls a minute of send_mail pass, and this is one more." {
 			t.Errorf("%s: %s", v.Action, v.Reason)
 		}
 	}
@@ -214,7 +214,7 @@ func TestBeyondSeveralLimits(t *testing.T) {
 		}
 		v := p.Judge(mail)
 		_, over := n.Take(v.Limits)
-		return v.Beyond(over)
+		return v.Exceeded(over)
 	}
 	v := beyond(rules)
 	want := []Demand{{Rule: "policy.yaml:5", Reviewers: []string{"security"}, RequiredApprovals: 2}, {Rule: "policy.yaml:2", Reviewers: []string{"dba"}, RequiredApprovals: 1}}

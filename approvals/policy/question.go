@@ -89,11 +89,11 @@ func (q *question) ask(by rule.Basis) Verdict {
 	v.AllowRemember = len(q.c.Doubts) == 0
 	v.Suggested = suggest(q.c)
 	v.Commands = firstOf(q.c.ShownCommands())
-	if q.c.Unclear != "" && len(q.c.Doubts) == 0 {
-		v.Flags = append(v.Flags, q.c.Unclear)
+	if q.c.Ambiguity != "" && len(q.c.Doubts) == 0 {
+		v.Flags = append(v.Flags, q.c.Ambiguity)
 	}
-	if q.c.Beyond != "" {
-		v.Flags = append(v.Flags, q.c.Beyond)
+	if q.c.Partial != "" {
+		v.Flags = append(v.Flags, q.c.Partial)
 	}
 	if q.c.MindsSecrets() && q.c.Secret() != "" {
 		v.Flags = append(v.Flags, q.c.SecretFlag())
@@ -115,7 +115,7 @@ func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 		return "The call can be read in more than one way, so it is not allowed without asking."
 	case q.denied.match == match.Maybe && !by.SpelledOut:
 		return "The call would be allowed, but a rule that denies may match it."
-	case !byRule && q.c.IsJudgedScript() && (q.c.Unclear != "" || q.c.NotSimple() != ""):
+	case !byRule && q.c.IsJudgedScript() && (q.c.Ambiguity != "" || q.c.NotSimple() != ""):
 		return "The command is more than plain words, which no default allows without asking."
 	case !byRule && q.c.Secret() != "":
 		return q.c.SecretReason()
@@ -136,15 +136,15 @@ func (q *question) whyNoRule() string {
 	case len(q.c.Doubts) > 0:
 		return q.c.Doubts[0]
 	}
-	return q.c.Beyond
+	return q.c.Partial
 }
 
 // whyNotRated returns why the low risk of a tool does not let the call pass, or is "".
 func (q *question) whyNotRated() string {
 	switch {
-	case q.c.Unclear != "":
+	case q.c.Ambiguity != "":
 		return "The tool is rated as low risk, but it is not known what this call is about."
-	case q.c.Beyond != "":
+	case q.c.Partial != "":
 		return "The tool is rated as low risk, but not all arguments of this call are known."
 	}
 	return ""

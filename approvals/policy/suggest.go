@@ -16,7 +16,7 @@ const maxSuggestion = 500
 // suggest finds patterns that would allow the call, from exact to a little more
 // general: never another program, never other options.
 func suggest(c *resource.ParsedCall) []string {
-	if len(c.Doubts) > 0 || c.Unclear != "" || c.Beyond != "" || c.Filter != "" {
+	if len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" {
 		return []string{}
 	}
 	if c.Kind == resource.Shell {

@@ -49,20 +49,20 @@ type Message[T any] struct {
 	Data    T      `json:"data"`
 }
 
-// ToldRequest is a request as a WebSocket sends it: with the names, beside its own, by
+// Request is a request as a WebSocket sends it: with the names, beside its own, by
 // which clients that were written for other agent frameworks know these things. A large
 // one is abridged, see [approvals.Request.Abridged].
-type ToldRequest struct {
+type Request struct {
 	approvals.Request
 	ExecutionID string          `json:"execution_id"` // id
 	Parameters  json.RawMessage `json:"parameters"`   // arguments
 	Message     string          `json:"message"`      // title
 }
 
-// Told returns a request with all of its names, abridged where it is large.
-func Told(r approvals.Request) ToldRequest {
+// ModelMessage returns a request with all of its names, abridged where it is large.
+func NewRequest(r approvals.Request) Request {
 	r = r.Abridged()
-	return ToldRequest{Request: r, ExecutionID: r.ID, Parameters: r.Arguments, Message: r.Title}
+	return Request{Request: r, ExecutionID: r.ID, Parameters: r.Arguments, Message: r.Title}
 }
 
 // Ready reports that all that waits has been sent.

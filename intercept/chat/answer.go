@@ -85,7 +85,7 @@ func (a *answer) Close(framed, _ bool) error {
 		return err
 	}
 	if a.continuing != nil && len(a.choices) == 0 && !a.failed {
-		return intercept.SaysNothing()
+		return intercept.EmptyContinuation()
 	}
 	for _, c := range a.choices {
 		c.final = c.calls()
@@ -164,7 +164,7 @@ func (c *choice) units() (list []*intercept.Unit) {
 func (*answer) Judge(u *intercept.Unit) {
 	call := callOf(u)
 	if calls := call.choice.calls(); call.choice.cut && calls[len(calls)-1] == call {
-		call.Doubt(intercept.DoubtCut)
+		call.AddAmbiguity(intercept.AmbiguousCut)
 	}
 	call.judge()
 }
@@ -172,7 +172,7 @@ func (*answer) Judge(u *intercept.Unit) {
 // Call implements [intercept.Codec].
 func (*answer) Call(u *intercept.Unit) intercept.Call {
 	c := callOf(u)
-	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == wire.KindCustom, Ambiguous: c.Doubts}
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == wire.KindCustom, Ambiguous: c.Ambiguities}
 }
 
 // Canonical implements [intercept.Codec].
@@ -192,12 +192,12 @@ func (a *answer) Text() string {
 
 // Heartbeat implements [intercept.Codec]: a chunk that repeats the stream's own id,
 // without choices or with an empty delta of one that has not ended.
-func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
-	if form == intercept.FormWhole || pulse == intercept.PulseComment || a.head.ID == "" {
+func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Heartbeat) []byte {
+	if form == intercept.FormWhole || pulse == intercept.HeartbeatComment || a.head.ID == "" {
 		return nil
 	}
 	choices := "[]"
-	if pulse == intercept.PulseDelta {
+	if pulse == intercept.HeartbeatDelta {
 		open := slices.IndexFunc(a.outputs, func(l *outputChoice) bool { return !l.finish })
 		if open < 0 {
 			return nil
@@ -260,7 +260,7 @@ func (c *choice) calls() []*call {
 	}
 	all := append(append([]*call(nil), delta.calls...), message.calls...)
 	for _, call := range all {
-		call.Doubt("The answer gives its calls twice, and the two differ.")
+		call.AddAmbiguity("The answer gives its calls twice, and the two differ.")
 	}
 	return all
 }

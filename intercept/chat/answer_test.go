@@ -52,10 +52,12 @@ func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *inter
 	return intercepttest.NewPlayer(t, r, n, limits)
 }
 
-func release(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Fate: intercept.Release} }
+func release(int, intercept.Call) intercept.Ruling {
+	return intercept.Ruling{Action: intercept.Release}
+}
 
 func deny(_ int, c intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Fate: intercept.Deny, Told: intercept.DeniedByPerson(c.Name, "no")}
+	return intercept.Ruling{Action: intercept.Deny, ModelMessage: intercept.DeniedByPerson(c.Name, "no")}
 }
 
 var blocks = []int{1, 7, 64, 1 << 20}
@@ -162,7 +164,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 func TestEditedReplacesTheArguments(t *testing.T) {
 	p := newPlayer(t, request1, 50, intercept.Limits{})
 	p.Turn(listed, func(_ int, c intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged("bash", "")}
+		return intercept.Ruling{Action: intercept.Edit, Arguments: `{"command":"pwd"}`, ModelMessage: intercept.ArgumentsChanged("bash", "")}
 	})
 	want := role + speech + opening(0, "call_a", "bash", `{"command":"pwd"}`) + finish + usage + done
 	if got := p.Got.String(); got != want {
@@ -220,7 +222,7 @@ func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 	if calls := p.Answer.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 {
 		t.Fatalf("calls: %+v", calls)
 	}
-	if _, err := p.Answer.Settle([]intercept.Ruling{{}}); err == nil {
+	if _, err := p.Answer.Resolve([]intercept.Ruling{{}}); err == nil {
 		t.Error("a half call was taken back without a word")
 	}
 }
@@ -258,7 +260,7 @@ func TestWhole(t *testing.T) {
 		if c.Name == "bash" {
 			return deny(0, c)
 		}
-		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"p":1}`}
+		return intercept.Ruling{Action: intercept.Edit, Arguments: `{"p":1}`}
 	})
 	want = strings.Replace(strings.Replace(body, `{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},`, "", 1), `"{}"`, `"{\"p\":1}"`, 1)
 	if p.Got.String() != want {
@@ -269,7 +271,7 @@ func TestWhole(t *testing.T) {
 func TestAborted(t *testing.T) {
 	p := newPlayer(t, request1, 64, intercept.Limits{})
 	p.Turn(listed, func(int, intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Fate: intercept.Abort, Told: "stopped"}
+		return intercept.Ruling{Action: intercept.Abort, ModelMessage: "stopped"}
 	})
 	want := role + speech + event(`{"content":"\n\nstopped"}`, "null") + event(`{}`, "stop") + usage + done
 	if got := p.Got.String(); got != want {

@@ -154,7 +154,7 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 	for _, before := range p.part.Units()[first:] {
 		if before == event.Unit {
 			event.Plain, uniform = false, false
-			call.Doubt("Two entries of one event are read as one call.")
+			call.AddAmbiguity("Two entries of one event are read as one call.")
 		}
 	}
 	event.Uniform = uniform && r.uniform(f, call, opened, p.latest)
@@ -166,7 +166,7 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 		r.calls[n-2].Interrupt()
 	}
 	p.latest = call
-	if err := p.part.Hear(len(f.Args)); err != nil {
+	if err := p.part.Buffer(len(f.Args)); err != nil {
 		return err
 	}
 	return p.part.Event(event)
@@ -182,7 +182,7 @@ func (p *eventBatch) listen(c *choice, texts []wire.Text) error {
 		if t.Place == wire.InMessage && streamed {
 			continue
 		}
-		if err := p.part.Hear(c.says[t.Place].add(t.Field, t.Value)); err != nil {
+		if err := p.part.Buffer(c.says[t.Place].add(t.Field, t.Value)); err != nil {
 			return err
 		}
 	}

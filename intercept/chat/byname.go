@@ -39,9 +39,9 @@ func (p *eventBatch) verify(c *choice, ended bool) {
 	for i, call := range calls {
 		last := ended && i == len(calls)-1
 		if last && c.cut && call.Passing() {
-			call.Doubt(intercept.DoubtCut)
+			call.AddAmbiguity(intercept.AmbiguousCut)
 		}
-		if call.Passing() && (len(call.Doubts) > 0 || (last && !call.complete())) {
+		if call.Passing() && (len(call.Ambiguities) > 0 || (last && !call.complete())) {
 			call.Interrupt()
 		}
 	}

@@ -37,9 +37,9 @@ func TestAllowedByNameTurnsDoubtful(t *testing.T) {
 			}
 			var rulings []intercept.Ruling
 			for range calls {
-				rulings = append(rulings, intercept.Ruling{Fate: intercept.Release})
+				rulings = append(rulings, intercept.Ruling{Action: intercept.Release})
 			}
-			if s, err := p.Answer.Settle(rulings); err != nil || p.Got.String()+string(s.Bytes) != tt.body {
+			if s, err := p.Answer.Resolve(rulings); err != nil || p.Got.String()+string(s.Bytes) != tt.body {
 				t.Errorf("%s: released %s, %v", tt.name, s.Bytes, err)
 			}
 		}
@@ -50,7 +50,7 @@ func TestAllowedByNameTurnsDoubtful(t *testing.T) {
 		if err := p.Feed(tt.body); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := p.Answer.Settle(make([]intercept.Ruling, len(p.Answer.Calls()))); err == nil {
+		if s, err := p.Answer.Resolve(make([]intercept.Ruling, len(p.Answer.Calls()))); err == nil {
 			t.Errorf("%s: denied after its beginning, the agent gets %s", tt.name, s.Bytes)
 		}
 	}

@@ -38,14 +38,14 @@ func (c *call) ruling() intercept.Ruling {
 // no arguments.
 func (c *call) judge() {
 	if c.args.Halved() {
-		c.Doubt(intercept.DoubtHalf)
+		c.AddAmbiguity(intercept.AmbiguousHalf)
 	}
 	switch args := c.args.String(); {
 	case c.kind == wire.KindCustom || args == "":
 	case c.object:
-		c.Doubt(intercept.DoubtObject)
+		c.AddAmbiguity(intercept.AmbiguousObject)
 	default:
-		c.DoubtArguments(args)
+		c.CheckArguments(args)
 	}
 }
 
@@ -93,7 +93,7 @@ func (r *assembler) take(f *wire.Fragment) (c *call, opened bool) {
 		if c.name == "" && c.args.Len() == 0 {
 			c.kind = f.Kind
 		} else {
-			c.Doubt("It begins as one kind of call and goes on as another.")
+			c.AddAmbiguity("It begins as one kind of call and goes on as another.")
 		}
 	}
 	if c.id == "" {
@@ -104,7 +104,7 @@ func (r *assembler) take(f *wire.Fragment) (c *call, opened bool) {
 		c.name = strings.Clone(f.Name)
 	}
 	if (f.Object && c.args.Len() > 0) || (c.object && f.Args != "") {
-		c.Doubt("Its arguments came partly as text and partly as an object.")
+		c.AddAmbiguity("Its arguments came partly as text and partly as an object.")
 	}
 	c.object = c.object || f.Object
 	if !opened && c.repeatedBy(f) {
@@ -142,7 +142,7 @@ func (r *assembler) legacy(f *wire.Fragment) *call {
 	for _, c := range r.calls {
 		if c.kind == wire.KindLegacy {
 			if f.Name != "" && c.name != "" && f.Name != c.name {
-				c.Doubt("Its name changes from one fragment to the next.")
+				c.AddAmbiguity("Its name changes from one fragment to the next.")
 			}
 			return c
 		}
@@ -159,9 +159,9 @@ func (r *assembler) withoutIndex(f *wire.Fragment) *call {
 	case f.Name != "" && (f.ID == "" || f.ID != last.id):
 		return nil
 	case f.Name != "" && f.Name != last.name:
-		last.Doubt("Its name changes from one fragment to the next.")
+		last.AddAmbiguity("Its name changes from one fragment to the next.")
 	case f.ID != "" && f.ID != last.id:
-		last.Doubt("Its id changes from one fragment to the next.")
+		last.AddAmbiguity("Its id changes from one fragment to the next.")
 	}
 	return last
 }
@@ -174,7 +174,7 @@ func (r *assembler) newIndex(f *wire.Fragment) *call {
 	if last == nil || f.ID != "" || f.Name != "" {
 		return nil
 	}
-	last.Doubt("A part of its arguments came under the number of another call.")
+	last.AddAmbiguity("A part of its arguments came under the number of another call.")
 	return last
 }
 
@@ -183,7 +183,7 @@ func (r *assembler) sameIndex(c *call, f *wire.Fragment) *call {
 	switch {
 	case f.Name == "":
 		if newID {
-			c.Doubt("Its id changes from one fragment to the next.")
+			c.AddAmbiguity("Its id changes from one fragment to the next.")
 		}
 		return c
 	case newID:
@@ -193,7 +193,7 @@ func (r *assembler) sameIndex(c *call, f *wire.Fragment) *call {
 	case f.Args != "" && c.whole():
 		return r.collide(c)
 	case f.Name != c.name:
-		c.Doubt("Its name changes from one fragment to the next.")
+		c.AddAmbiguity("Its name changes from one fragment to the next.")
 	}
 	return c
 }
@@ -201,7 +201,7 @@ func (r *assembler) sameIndex(c *call, f *wire.Fragment) *call {
 // collide doubts a call whose number another call takes too: clients that go by
 // the number read both as one.
 func (r *assembler) collide(c *call) *call {
-	c.Doubt(sharedIndex)
+	c.AddAmbiguity(sharedIndex)
 	return nil
 }
 
@@ -215,12 +215,12 @@ func (r *assembler) open(f *wire.Fragment) *call {
 			continue
 		}
 		if other.index == c.index {
-			other.Doubt(sharedIndex)
-			c.Doubt(sharedIndex)
+			other.AddAmbiguity(sharedIndex)
+			c.AddAmbiguity(sharedIndex)
 		}
 		if f.ID != "" && other.id == f.ID {
-			other.Doubt(intercept.DoubtSharedID)
-			c.Doubt(intercept.DoubtSharedID)
+			other.AddAmbiguity(intercept.AmbiguousID)
+			c.AddAmbiguity(intercept.AmbiguousID)
 		}
 	}
 	r.calls = append(r.calls, c)

@@ -56,8 +56,8 @@ type readable struct{ *history.Request }
 // Codec implements [intercept.Request].
 func (r readable) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r.Request, limits) }
 
-// Speaks implements [intercept.Dialect].
-func (Dialect) Speaks(path string, _ func(string) bool) bool {
+// Matches implements [intercept.Dialect].
+func (Dialect) Matches(path string, _ func(string) bool) bool {
 	return strings.Contains(strings.ToLower(path), "/chat/")
 }
 

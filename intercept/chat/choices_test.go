@@ -40,10 +40,10 @@ func byName(denied ...string) intercepttest.Ruler {
 	return func(_ int, c intercept.Call) intercept.Ruling {
 		for _, name := range denied {
 			if c.Name == name {
-				return intercept.Ruling{Told: "No " + name + "."}
+				return intercept.Ruling{ModelMessage: "No " + name + "."}
 			}
 		}
-		return intercept.Ruling{Fate: intercept.Release}
+		return intercept.Ruling{Action: intercept.Release}
 	}
 }
 
@@ -201,7 +201,7 @@ func TestChoicesOfAWholeAnswerGoOn(t *testing.T) {
 	// One goes on, the other one is edited.
 	p = play(t, twoAsked, bodies(first, body("c2", 10, choice(0, well, "stop"))), nil, intercept.Limits{}, func(_ int, c intercept.Call) intercept.Ruling {
 		if c.Name == "x" {
-			return intercept.Ruling{Told: "No."}
+			return intercept.Ruling{ModelMessage: "No."}
 		}
 		return edit1(0, c)
 	})
@@ -219,9 +219,9 @@ func TestAbortEndsAllChoices(t *testing.T) {
 	again := strings.ReplaceAll(calls(0, "Hm.", "c", "z")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c2"`)
 	rule := func(_ int, c intercept.Call) intercept.Ruling {
 		if c.Name == "z" {
-			return intercept.Ruling{Fate: intercept.Abort, Told: "Stopped."}
+			return intercept.Ruling{Action: intercept.Abort, ModelMessage: "Stopped."}
 		}
-		return intercept.Ruling{Told: "No."}
+		return intercept.Ruling{ModelMessage: "No."}
 	}
 	p := play(t, twoAsked, bodies(twoCalls, again), nil, intercept.Limits{}, rule)
 	m, err := foldStrict(string(p.Out()))

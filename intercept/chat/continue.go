@@ -38,10 +38,10 @@ func (a *answer) told(c *choice) []string {
 	var legacy []string // behind the others: role tool has to follow the calls at once
 	for _, call := range c.calls() {
 		if call.kind == wire.KindLegacy {
-			legacy = append(legacy, call.legacyResult(call.ruling().Told))
+			legacy = append(legacy, call.legacyResult(call.ruling().ModelMessage))
 			continue
 		}
-		messages = append(messages, toolResult(id(call), call.ruling().Told))
+		messages = append(messages, toolResult(id(call), call.ruling().ModelMessage))
 	}
 	return append(messages, legacy...)
 }
@@ -67,16 +67,16 @@ func (a *answer) identify(c *choice) func(*call) string {
 
 // proceed lets the model go on in an output. What is remembered of the choices that
 // are done goes with what the agent gets of them.
-func (a *answer) proceed(l *outputChoice, p *intercept.Plan) (intercept.Settlement, error) {
+func (a *answer) proceed(l *outputChoice, p *intercept.Plan) (intercept.Resolution, error) {
 	body, err := extend(a.req.Envelope().Body, l.hidden)
 	if err != nil {
-		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
+		return intercept.Resolution{}, fmt.Errorf("continue after a denial: %w", err)
 	}
-	var settled intercept.Settlement
+	var settled intercept.Resolution
 	if !a.whole {
 		settled.Hidden = a.records
 	} else if err := p.Store(len(a.body)); err != nil {
-		return intercept.Settlement{}, err
+		return intercept.Resolution{}, err
 	}
 	if a.first == "" {
 		a.first = a.body
@@ -109,7 +109,7 @@ func (a *answer) remember(c *choice, p *intercept.Plan) error {
 
 func (a *answer) record(c *choice, p *intercept.Plan) *history.Record {
 	l := c.output
-	rec := &history.Record{Seen: intercept.Seen{Turn: a.limits.TurnID, Before: a.req.Ending(), Opening: intercept.Opening(a.req.Opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
+	rec := &history.Record{TurnFingerprint: intercept.TurnFingerprint{Turn: a.limits.TurnID, Before: a.req.Ending(), Opening: intercept.Opening(a.req.Opening()), Text: l.heard()}, LastText: c.said().written(), Spoken: l.allSpoken()}
 	rec.Turns, rec.Speech = append(rec.Turns, l.hidden...), append(rec.Speech, l.speech...)
 	rec.Last = lastOf(c.said(), l.named)
 	id := a.identify(c)
@@ -117,14 +117,14 @@ func (a *answer) record(c *choice, p *intercept.Plan) *history.Record {
 	for _, call := range c.calls() {
 		if !p.Reaches(&call.Unit) {
 			changed = true
-			rec.LastCalls = append(rec.LastCalls, history.LastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), call.ruling().Told)})
+			rec.LastCalls = append(rec.LastCalls, history.LastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), call.ruling().ModelMessage)})
 			continue
 		}
-		seen := intercept.NewSeenCall(call.id, call.name, call.args.String())
-		if r := call.ruling(); r.Fate == intercept.Edit {
+		seen := intercept.NewCallFingerprint(call.id, call.name, call.args.String())
+		if r := call.ruling(); r.Action == intercept.Edit {
 			changed = true
-			seen = intercept.NewSeenCall(call.id, call.name, r.Arguments)
-			seen.Note = r.Told
+			seen = intercept.NewCallFingerprint(call.id, call.name, r.Arguments)
+			seen.Note = r.ModelMessage
 		}
 		rec.LastCalls = append(rec.LastCalls, history.LastCall{Seen: len(rec.Calls)})
 		rec.Calls = append(rec.Calls, seen)

@@ -81,10 +81,10 @@ func FuzzSane(f *testing.F) {
 		}
 		upstream = append(upstream, []byte(finalWord))
 		saids = append(saids, map[int]*choiceSeen{0: {role: "assistant", content: "Very well.", finish: "stop"}})
-		fates := make(map[string]intercept.Fate)
+		fates := make(map[string]intercept.Action)
 		p := play(t, request1, upstream, sizes, intercept.Limits{}, func(n int, c intercept.Call) intercept.Ruling {
 			r := intercepttest.Mixed(turn+n*(1+turn/2), c)
-			if fates[c.ID] = r.Fate; len(c.Ambiguous) > 0 && strictjson.Strict([]byte(c.Arguments)) == nil {
+			if fates[c.ID] = r.Action; len(c.Ambiguous) > 0 && strictjson.Strict([]byte(c.Arguments)) == nil {
 				t.Fatalf("%+v is in no doubt", c)
 			}
 			return r
@@ -109,7 +109,7 @@ func FuzzSane(f *testing.F) {
 
 // goesOn is what each choice says in the end, and how many continuations it
 // takes: the choices whose calls were all denied go on one after the other.
-func goesOn(saids []map[int]*choiceSeen, fates map[string]intercept.Fate) (said map[int]*choiceSeen, continued int) {
+func goesOn(saids []map[int]*choiceSeen, fates map[string]intercept.Action) (said map[int]*choiceSeen, continued int) {
 	type lane struct {
 		*choiceSeen
 		turns int
@@ -168,7 +168,7 @@ func follow(before, then *choiceSeen) *choiceSeen {
 
 // checkEcho goes on with a choice as an agent does, and looks at what upstream
 // then gets: every call has its result, and the denied ones are there.
-func checkEcho(t *testing.T, got, said *choiceSeen, fates map[string]intercept.Fate, hidden [][]byte) {
+func checkEcho(t *testing.T, got, said *choiceSeen, fates map[string]intercept.Action, hidden [][]byte) {
 	t.Helper()
 	message := `{"role":"assistant","content":` + strictjson.Quote(got.content)
 	results := ""
@@ -192,7 +192,7 @@ func checkEcho(t *testing.T, got, said *choiceSeen, fates map[string]intercept.F
 	}
 }
 
-func checkChoice(t *testing.T, got, said *choiceSeen, fates map[string]intercept.Fate, out []byte) {
+func checkChoice(t *testing.T, got, said *choiceSeen, fates map[string]intercept.Action, out []byte) {
 	t.Helper()
 	if got == nil {
 		t.Fatalf("a choice is missing: %s", out)

@@ -65,7 +65,7 @@ func TestHalvesInArguments(t *testing.T) {
 					t.Fatalf("error %v, calls %+v", p.Err, p.Calls)
 				}
 				c := p.Calls[0][0]
-				if c.Arguments != tt.want || !slices.Contains(c.Flags, intercept.FlagCanonical) || slices.Contains(c.Ambiguous, intercept.DoubtHalf) != tt.doubt || len(c.Ambiguous) > 1 {
+				if c.Arguments != tt.want || !slices.Contains(c.Flags, intercept.FlagCanonical) || slices.Contains(c.Ambiguous, intercept.AmbiguousHalf) != tt.doubt || len(c.Ambiguous) > 1 {
 					t.Errorf("judged: %+v", c)
 				}
 				if got := string(p.Out()); got != want {
@@ -113,7 +113,7 @@ func TestHalvesInACallAllowedByName(t *testing.T) {
 		t.Errorf("error %v, the agent got\n%s\nwant\n%s", p.Err, p.Out(), want)
 	}
 	p = play(t, request1, bodies(cutCall(functionOpening, functionPiece, `{\"x\":\"A<`, `B\"}`)), nil, pass, intercepttest.DenyAll)
-	if p.Err == nil || strings.Contains(string(p.Out()), `B\"`) || !slices.Contains(p.Calls[0][0].Ambiguous, intercept.DoubtHalf) {
+	if p.Err == nil || strings.Contains(string(p.Out()), `B\"`) || !slices.Contains(p.Calls[0][0].Ambiguous, intercept.AmbiguousHalf) {
 		t.Errorf("error %v, calls %+v, the agent got %s", p.Err, p.Calls, p.Out())
 	}
 }

@@ -17,26 +17,26 @@ func TestHeartbeat(t *testing.T) {
 	call := opening(0, "call_a", "bash", `{}`)
 	for name, c := range map[string]struct {
 		body string
-		want map[intercept.Pulse]string
+		want map[intercept.Heartbeat]string
 	}{
-		"text before": {role + speech + call, map[intercept.Pulse]string{
-			intercept.PulseComment: comment, intercept.PulseEvent: empty, intercept.PulseDelta: delta("0"),
+		"text before": {role + speech + call, map[intercept.Heartbeat]string{
+			intercept.HeartbeatComment: comment, intercept.HeartbeatEvent: empty, intercept.HeartbeatDelta: delta("0"),
 		}},
-		"nothing before": {event(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":""}}]}`, "null"), map[intercept.Pulse]string{
-			intercept.PulseComment: comment, intercept.PulseEvent: empty, intercept.PulseDelta: delta("0"),
+		"nothing before": {event(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":""}}]}`, "null"), map[intercept.Heartbeat]string{
+			intercept.HeartbeatComment: comment, intercept.HeartbeatEvent: empty, intercept.HeartbeatDelta: delta("0"),
 		}},
-		"the first choice has ended": {role + speech + event(`{}`, "stop") + second(role) + second(call), map[intercept.Pulse]string{
-			intercept.PulseDelta: delta("1"),
+		"the first choice has ended": {role + speech + event(`{}`, "stop") + second(role) + second(call), map[intercept.Heartbeat]string{
+			intercept.HeartbeatDelta: delta("1"),
 		}},
-		"a stream without an id": {strings.ReplaceAll(role+call, `"id":"c1",`, ""), map[intercept.Pulse]string{
-			intercept.PulseEvent: comment, intercept.PulseDelta: comment,
+		"a stream without an id": {strings.ReplaceAll(role+call, `"id":"c1",`, ""), map[intercept.Heartbeat]string{
+			intercept.HeartbeatEvent: comment, intercept.HeartbeatDelta: comment,
 		}},
-		"whole": {`{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"bash","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`, map[intercept.Pulse]string{
-			intercept.PulseComment: "\n", intercept.PulseEvent: "\n", intercept.PulseDelta: "\n",
+		"whole": {`{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"bash","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`, map[intercept.Heartbeat]string{
+			intercept.HeartbeatComment: "\n", intercept.HeartbeatEvent: "\n", intercept.HeartbeatDelta: "\n",
 		}},
 	} {
 		p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-		if got := p.Answer.Heartbeat(intercept.PulseEvent); got != nil {
+		if got := p.Answer.Heartbeat(intercept.HeartbeatEvent); got != nil {
 			t.Errorf("%s: before the form is known: %q", name, got)
 		}
 		p.Answer.Begin("")

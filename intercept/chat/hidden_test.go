@@ -12,7 +12,7 @@ import (
 // that cannot be told it goes nowhere.
 func TestSpliceWhereIdsRepeat(t *testing.T) {
 	p := play(t, `{"messages":[{"role":"user","content":"second"}]}`, bodies(role+opening(0, "call_0", "x", "{}")+opening(1, "call_1", "y", "{}")+finish+done), nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Fate: intercept.Fate(1 - n), Told: "No."} // release, deny
+		return intercept.Ruling{Action: intercept.Action(1 - n), ModelMessage: "No."} // release, deny
 	})
 	turn := `{"role":"assistant","content":null,"tool_calls":[{"id":"call_0","type":"function","function":{"name":"x","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_0","content":"ok"}`
 	first, second, changed := `{"role":"user","content":"first"},`+turn, `{"role":"user","content":"second"},`+turn, `{"role":"user","content":"second, changed"},`+turn
@@ -51,9 +51,9 @@ func TestSpliceOfBothForms(t *testing.T) {
 	} {
 		p := play(t, request1, bodies(body), nil, intercept.Limits{}, func(i int, _ intercept.Call) intercept.Ruling {
 			if i == n {
-				return intercept.Ruling{Told: "No."}
+				return intercept.Ruling{ModelMessage: "No."}
 			}
-			return intercept.Ruling{Fate: intercept.Release}
+			return intercept.Ruling{Action: intercept.Release}
 		})
 		r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + echo + `]}`))
 		if err != nil {
@@ -71,9 +71,9 @@ func TestSpliceIntoARewrittenMessage(t *testing.T) {
 	const own = "call_Vr3xkQ0pLm7bTz91"
 	p := play(t, `{"messages":[{"role":"user","content":"hi"}]}`, bodies(role+opening(0, own, "x", "{}")+opening(1, "b", "y", "{}")+opening(2, "call_Vr3xkQ0pLm7bTz92", "x", "{}")+finish+done), nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
 		if n == 1 {
-			return intercept.Ruling{Told: "No."}
+			return intercept.Ruling{ModelMessage: "No."}
 		}
-		return intercept.Ruling{Fate: intercept.Release}
+		return intercept.Ruling{Action: intercept.Release}
 	})
 	entry := func(id string) string {
 		return `{"id":"` + id + `","type":"function","function":{"name":"x","arguments":"{}"}}`

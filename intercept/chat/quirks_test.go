@@ -236,7 +236,7 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 	}
 	run("denied", intercepttest.DenyAll, nil)
 	run("edited", func(int, intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Fate: intercept.Edit, Arguments: intercepttest.Edited}
+		return intercept.Ruling{Action: intercept.Edit, Arguments: intercepttest.Edited}
 	}, edited)
 	rest := plain[1:]
 	if len(rest) == 0 {
@@ -244,9 +244,9 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 	}
 	run("the first denied", func(n int, _ intercept.Call) intercept.Ruling {
 		if n == 0 {
-			return intercept.Ruling{Told: "No."}
+			return intercept.Ruling{ModelMessage: "No."}
 		}
-		return intercept.Ruling{Fate: intercept.Release}
+		return intercept.Ruling{Action: intercept.Release}
 	}, rest)
 }
 
@@ -275,7 +275,7 @@ func TestThoughtSignatureOutlivesADenial(t *testing.T) {
 		t.Errorf("reasoning %s, want %s", got, want)
 	}
 	some := play(t, request1, [][]byte{[]byte(body)}, nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Fate: intercept.Fate(n), Told: "No."} // deny, release
+		return intercept.Ruling{Action: intercept.Action(n), ModelMessage: "No."} // deny, release
 	})
 	r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"ok"}]}`))
 	if err != nil {

@@ -42,7 +42,7 @@ func (a *answer) changed(c *choice, p *intercept.Plan) bool {
 	}
 	for _, call := range c.calls() {
 		ruling, judged := call.Ruling()
-		if judged && (p.Aborted != nil || ruling.Fate != intercept.Release) {
+		if judged && (p.Aborted != nil || ruling.Action != intercept.Release) {
 			return true
 		}
 	}
@@ -91,7 +91,7 @@ func (e *edit) revised(out []byte, payload string) ([]byte, error) {
 		return nil, err
 	}
 	r, err := e.answer.revise(c, e.plan)
-	if out = append(out, r.Before...); err == nil && !r.Hollow {
+	if out = append(out, r.Before...); err == nil && !r.Drop {
 		out = sse.AppendData(out, "", []byte(r.JSON))
 	}
 	return out, err
@@ -205,7 +205,7 @@ func (a *answer) callEvent(c *choice, call *call, entry string) []byte {
 // empty object.
 func (c *call) arguments() string {
 	switch r := c.ruling(); {
-	case r.Fate == intercept.Edit:
+	case r.Action == intercept.Edit:
 		return r.Arguments
 	case c.args.Len() == 0 && c.kind != wire.KindCustom:
 		return "{}"

@@ -50,7 +50,7 @@ func (a *answer) notice(c *choice, p *intercept.Plan) string {
 func (a *answer) stop(p *intercept.Plan) {
 	for _, l := range a.outputs {
 		if l.continues = false; !l.finish {
-			l.notice = p.Aborted.Told
+			l.notice = p.Aborted.ModelMessage
 		}
 	}
 	a.records = nil
@@ -72,12 +72,12 @@ func (a *answer) Verbatim(p *intercept.Part) bool {
 }
 
 // Conclude implements [intercept.Codec].
-func (a *answer) Conclude(p *intercept.Plan) (intercept.Settlement, error) {
+func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
 	switch {
 	case p.Unchanged:
-		return intercept.Settlement{}, nil
+		return intercept.Resolution{}, nil
 	case p.Open:
 		return a.proceed(a.unfinished(), p)
 	}
-	return intercept.Settlement{Hidden: a.records}, nil
+	return intercept.Resolution{Hidden: a.records}, nil
 }

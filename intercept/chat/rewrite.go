@@ -10,19 +10,19 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Rewrite implements [intercept.Codec].
+// RewriteItems implements [intercept.Codec].
 func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return nil, err
 	}
-	return intercept.RecastPart(part, payloads, func(_ int, payload []byte) (intercept.Recast, error) {
+	return intercept.RewritePart(part, payloads, func(_ int, payload []byte) (intercept.Rewrite, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Recast{JSON: string(payload), Hollow: a.open, Before: a.notices()}, nil
+			return intercept.Rewrite{JSON: string(payload), Drop: a.open, Before: a.notices()}, nil
 		}
 		c, err := wire.Decode(string(payload))
 		if err != nil {
-			return intercept.Recast{}, err
+			return intercept.Rewrite{}, err
 		}
 		n := c.Fragments()
 		e := edit{answer: a, plan: p}
@@ -31,22 +31,22 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 			return a.revise(c, p)
 		}
 		out, err := e.takeApart(c, own)
-		return intercept.Recast{Hollow: true, Before: out}, err
+		return intercept.Rewrite{Drop: true, Before: out}, err
 	})
 }
 
 // revise returns what becomes of an event whose calls, if it has any, stay as they
 // came.
-func (a *answer) revise(c *wire.Chunk, p *intercept.Plan) (intercept.Recast, error) {
+func (a *answer) revise(c *wire.Chunk, p *intercept.Plan) (intercept.Rewrite, error) {
 	before := a.noticesBefore(c)
 	e := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: c.Raw}, chunk: c}
 	if err := e.run(); err != nil {
-		return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", err)
+		return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", err)
 	}
 	if !e.hollow {
 		a.noteSent(c)
 	}
-	return intercept.Recast{JSON: e.JSON, Hollow: e.hollow, Before: before}, nil
+	return intercept.Rewrite{JSON: e.JSON, Drop: e.hollow, Before: before}, nil
 }
 
 // edit is the work on one chunk.

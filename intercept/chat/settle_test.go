@@ -12,7 +12,7 @@ import (
 )
 
 func edit1(int, intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Fate: intercept.Edit, Arguments: intercepttest.Edited}
+	return intercept.Ruling{Action: intercept.Edit, Arguments: intercepttest.Edited}
 }
 
 func bodies(list ...string) (b [][]byte) {
@@ -60,7 +60,7 @@ func TestCallsOfOneNumberAreTakenApart(t *testing.T) {
 	body := role + opening(0, "a", "x", "{}") + opening(0, "b", "y", "{}") + opening(0, "c", "z", "{}") + finish + done
 	p := play(t, request1, bodies(body), nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
 		if n == 0 {
-			return intercept.Ruling{Told: "No."}
+			return intercept.Ruling{ModelMessage: "No."}
 		}
 		return edit1(0, intercept.Call{})
 	})

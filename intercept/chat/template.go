@@ -31,7 +31,7 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []stri
 	switch {
 	case len(units) == 1 && len(d.Texts) == 0 && !a.batch.opens && d.Calls[0].Name == "" && d.Calls[0].ID == "":
 		args := gjson.GetBytes(payload, "choices.0.delta.tool_calls.0.function.arguments")
-		if c := callOf(units[0]); args.Type != gjson.String || c.kind != wire.KindFunction || len(c.Doubts) > 0 {
+		if c := callOf(units[0]); args.Type != gjson.String || c.kind != wire.KindFunction || len(c.Ambiguities) > 0 {
 			return t, nil
 		}
 		t.Call, t.Overtakes = units[0], false

@@ -144,7 +144,7 @@ func TestFragmentsThatClientsSkipOfACallThatPasses(t *testing.T) {
 				t.Fatal(err)
 			}
 			calls := p.Answer.Calls()
-			s, err := p.Answer.Settle(make([]intercept.Ruling, len(calls)))
+			s, err := p.Answer.Resolve(make([]intercept.Ruling, len(calls)))
 			if len(calls) > 0 { // its beginning has passed: what is not certain about the rest is asked
 				var e *intercept.Error
 				if !errors.As(err, &e) || p.Got.String() != lead || calls[0].Ambiguous == nil {
@@ -314,9 +314,9 @@ func TestCanonicalNumbers(t *testing.T) {
 	}
 	p := play(t, request1, bodies(body+end), nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
 		if n%3 == 1 {
-			return intercept.Ruling{Told: "No."}
+			return intercept.Ruling{ModelMessage: "No."}
 		}
-		return intercept.Ruling{Fate: intercept.Release}
+		return intercept.Ruling{Action: intercept.Release}
 	})
 	if d := cmp.Diff(want+end, string(p.Out())); d != "" || p.Err != nil {
 		t.Errorf("%v (-want +got):\n%s", p.Err, d)

@@ -71,7 +71,7 @@ func TestLogprobsOfCalls(t *testing.T) {
 				if d := cmp.Diff(tt.before, p.Got.String()); d != "" {
 					t.Fatalf("before the ruling (-want +got):\n%s", d)
 				}
-				s, err := p.Answer.Settle([]intercept.Ruling{{Told: "No."}})
+				s, err := p.Answer.Resolve([]intercept.Ruling{{ModelMessage: "No."}})
 				if d := cmp.Diff(tt.denied, string(s.Bytes)); d != "" || err != nil {
 					t.Fatalf("%v, denied (-want +got):\n%s", err, d)
 				}

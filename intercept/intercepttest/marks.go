@@ -59,10 +59,10 @@ func CheckMarks(t testing.TB, kinds string, upstream []byte, play func(Ruler) *P
 	}
 	p := play(func(n int, c intercept.Call) intercept.Ruling {
 		r := Mixed(n, c)
-		if r.Fate == intercept.Edit && c.Fixed {
+		if r.Action == intercept.Edit && c.ReadOnly {
 			r = ReleaseAll(n, c)
 		}
-		switch r.Fate {
+		switch r.Action {
 		case intercept.Release:
 			note(released, c.Name, c.ID, c.Arguments)
 		case intercept.Edit:
@@ -77,7 +77,7 @@ func CheckMarks(t testing.TB, kinds string, upstream []byte, play func(Ruler) *P
 	// The arguments of a call of an unknown type are all of it, with ids that others may have too.
 	maps.DeleteFunc(gone, func(mark string, _ bool) bool { return mark[0] != 'A' })
 	maps.Copy(gone, called)
-	if doubts := fmt.Sprint(p.Calls); strings.Contains(doubts, " changes from ") || strings.Contains(doubts, intercept.DoubtSharedID) {
+	if doubts := fmt.Sprint(p.Calls); strings.Contains(doubts, " changes from ") || strings.Contains(doubts, intercept.AmbiguousID) {
 		kinds = "A"
 	}
 	maps.DeleteFunc(gone, func(mark string, _ bool) bool { return !strings.Contains(kinds, mark[:1]) })

@@ -36,16 +36,16 @@ type Ruler func(n int, c intercept.Call) intercept.Ruling
 const Denial = "No."
 
 // DenyAll denies every call.
-func DenyAll(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Told: Denial} }
+func DenyAll(int, intercept.Call) intercept.Ruling { return intercept.Ruling{ModelMessage: Denial} }
 
 // ReleaseAll releases every call.
 func ReleaseAll(int, intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Fate: intercept.Release}
+	return intercept.Ruling{Action: intercept.Release}
 }
 
 // AbortAll ends the run.
 func AbortAll(int, intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Fate: intercept.Abort, Told: "Stopped."}
+	return intercept.Ruling{Action: intercept.Abort, ModelMessage: "Stopped."}
 }
 
 // Edited are the arguments that [EditAll] and [Mixed] give a call.
@@ -53,7 +53,7 @@ const Edited = `{"edited":true}`
 
 // EditAll changes the arguments of every call.
 func EditAll(int, intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Fate: intercept.Edit, Arguments: Edited, Told: "Changed."}
+	return intercept.Ruling{Action: intercept.Edit, Arguments: Edited, ModelMessage: "Changed."}
 }
 
 // Mixed releases, denies and edits in turn.
@@ -144,7 +144,7 @@ func (p *Played) settle(a *intercept.Answer, rule Ruler) (more bool, err error) 
 		rulings = append(rulings, rule(p.rulings, c))
 		p.rulings++
 	}
-	s, err := a.Settle(rulings)
+	s, err := a.Resolve(rulings)
 	if err != nil {
 		return false, err
 	}

@@ -13,7 +13,7 @@ type Player struct {
 	Request intercept.Request
 	Answer  *intercept.Answer
 	Got     strings.Builder      // by the agent
-	Last    intercept.Settlement // of the turn
+	Last    intercept.Resolution // of the turn
 	t       testing.TB
 	block   int
 }
@@ -57,7 +57,7 @@ func (p *Player) Turn(body string, rule Ruler) {
 		rulings = append(rulings, rule(i, c))
 	}
 	var err error
-	if p.Last, err = p.Answer.Settle(rulings); err != nil {
+	if p.Last, err = p.Answer.Resolve(rulings); err != nil {
 		p.t.Fatalf("settle: %v", err)
 	}
 	p.Got.Write(p.Last.Bytes)
@@ -85,7 +85,7 @@ func Bench(b *testing.B, r intercept.Request, answer string, n int) {
 		for i, c := range a.Calls() {
 			rulings = append(rulings, ReleaseAll(i, c))
 		}
-		if _, err := a.Settle(rulings); err != nil {
+		if _, err := a.Resolve(rulings); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -83,7 +83,7 @@ func (a *answer) Close(framed, _ bool) error {
 	case !ended && (!framed || a.hasCalls()):
 		return intercept.Cut()
 	case a.continuations > 0 && !a.started && !a.failed:
-		return intercept.SaysNothing()
+		return intercept.EmptyContinuation()
 	}
 	return nil
 }
@@ -112,20 +112,20 @@ func (a *answer) Judge(u *intercept.Unit) {
 	b := blockOf(u)
 	b.judge()
 	if !b.ended {
-		b.Doubt(doubtOpenEnd)
+		b.AddAmbiguity(doubtOpenEnd)
 	}
 	if a.mixed() {
-		b.Doubt(doubtUnnamed)
+		b.AddAmbiguity(doubtUnnamed)
 	}
 	if a.cut() && b == a.last() {
-		b.Doubt(intercept.DoubtCut)
+		b.AddAmbiguity(intercept.AmbiguousCut)
 	}
 }
 
 // Call implements [intercept.Codec].
 func (a *answer) Call(u *intercept.Unit) intercept.Call {
 	c := blockOf(u).call
-	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.arguments(), Ambiguous: u.Doubts}
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.arguments(), Ambiguous: u.Ambiguities}
 }
 
 // mixed reports whether some events of the message have a name and some have
@@ -155,8 +155,8 @@ func (a *answer) said() string {
 
 // Heartbeat implements [intercept.Codec]: the event ping, which the API sends
 // itself and which all known clients tolerate anywhere.
-func (*answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
-	if form == intercept.FormWhole || pulse == intercept.PulseComment {
+func (*answer) Heartbeat(form intercept.Form, pulse intercept.Heartbeat) []byte {
+	if form == intercept.FormWhole || pulse == intercept.HeartbeatComment {
 		return nil
 	}
 	return appendEvent(nil, "ping", `{"type": "ping"}`)
@@ -227,7 +227,7 @@ func (a *answer) open(p *intercept.Part, o *opening, index int) (*block, error) 
 	a.misnumber = a.misnumber || index != a.opened
 	a.opened++
 	a.blocks = append(a.blocks, b)
-	return b, p.Hear(len(o.raw))
+	return b, p.Buffer(len(o.raw))
 }
 
 // impersonates reports whether a block says of a tool of the agent's own that the
@@ -245,8 +245,8 @@ func (a *answer) enlist(b *block) error {
 			continue
 		}
 		if calls++; b.call.id != "" && other.call.id == b.call.id {
-			b.Suspect(intercept.DoubtSharedID)
-			other.Suspect(intercept.DoubtSharedID)
+			b.MarkAmbiguous(intercept.AmbiguousID)
+			other.MarkAmbiguous(intercept.AmbiguousID)
 		}
 	}
 	if calls >= maxCalls {

@@ -100,7 +100,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 func TestEditedReplacesTheArguments(t *testing.T) {
 	p := newPlayer(t, request1, 50, intercept.Limits{})
 	p.Turn(listed, func(int, intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged("bash", "")}
+		return intercept.Ruling{Action: intercept.Edit, Arguments: `{"command":"pwd"}`, ModelMessage: intercept.ArgumentsChanged("bash", "")}
 	})
 	equal(t, "agent", p.Got.String(), started("msg_1")+ping+speech+use(1, "toolu_a", "bash", `{"command":"pwd"}`)+ended("tool_use"))
 	note := strictjson.Quote(intercept.ArgumentsChanged("bash", ""))
@@ -140,8 +140,8 @@ func TestAllowedByNameIsAskedAboutInDoubt(t *testing.T) {
 		{"", more(0, `"a":2}`) + closed(0) + ended("tool_use"), "strict JSON"},
 		{more(0, `"b":2`), closed(0) + ended("tool_use"), "strict JSON"},
 		{more(0, `"b":2`), closed(0) + text(1, "so") + ended("max_tokens"), "strict JSON"},
-		{more(0, `"b":2}`) + closed(0), ended("max_tokens"), intercept.DoubtCut},
-		{more(0, `"b":2}`) + closed(0) + ping, ended("refusal") + done, intercept.DoubtCut},
+		{more(0, `"b":2}`) + closed(0), ended("max_tokens"), intercept.AmbiguousCut},
+		{more(0, `"b":2}`) + closed(0) + ping, ended("refusal") + done, intercept.AmbiguousCut},
 	} {
 		for _, n := range blockSizes {
 			p := newPlayer(t, request1, n, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
@@ -153,7 +153,7 @@ func TestAllowedByNameIsAskedAboutInDoubt(t *testing.T) {
 			if len(calls) != 1 || !strings.Contains(strings.Join(calls[0].Ambiguous, " "), tt.doubt) || len(calls[0].Flags) > 0 || len(p.Answer.Passed()) > 0 {
 				t.Fatalf("calls: %+v", calls)
 			}
-			if _, err := p.Answer.Settle([]intercept.Ruling{{}}); err == nil {
+			if _, err := p.Answer.Resolve([]intercept.Ruling{{}}); err == nil {
 				t.Error("a half call was taken back without an error")
 			}
 			p = newPlayer(t, request1, n, intercept.Limits{Pass: func(intercept.Call) bool { return true }})
@@ -300,17 +300,17 @@ func TestCutIsNoEnd(t *testing.T) {
 
 func TestHeartbeat(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-	if got := p.Answer.Heartbeat(intercept.PulseEvent); got != nil {
+	if got := p.Answer.Heartbeat(intercept.HeartbeatEvent); got != nil {
 		t.Errorf("before the form is known: %q", got)
 	}
 	p.Turn(listed, intercepttest.DenyAll)
 	p.Answer.Begin("") // the continuation has not answered yet
-	for pulse, want := range map[intercept.Pulse]string{intercept.PulseEvent: ping, intercept.PulseDelta: ping, intercept.PulseComment: ": keepalive\n"} {
+	for pulse, want := range map[intercept.Heartbeat]string{intercept.HeartbeatEvent: ping, intercept.HeartbeatDelta: ping, intercept.HeartbeatComment: ": keepalive\n"} {
 		equal(t, "heartbeat", string(p.Answer.Heartbeat(pulse)), want)
 	}
 	p = newPlayer(t, request1, 1<<20, intercept.Limits{})
 	if err := p.Feed(whole(aCall, "tool_use")); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "whole", string(p.Answer.Heartbeat(intercept.PulseEvent)), "\n")
+	equal(t, "whole", string(p.Answer.Heartbeat(intercept.HeartbeatEvent)), "\n")
 }

@@ -202,7 +202,7 @@ func (p *eventBatch) grow(e *event) error {
 	if !d.input {
 		b.doubt(doubtMixed)
 	}
-	if err := p.part.Hear(b.add(d)); err != nil {
+	if err := p.part.Buffer(b.add(d)); err != nil {
 		return err
 	}
 	if len(b.grown) > maxFields {
@@ -245,7 +245,7 @@ func (p *eventBatch) end() error {
 		case !b.ended:
 			return b.Differ()
 		case p.cut() && b == p.answer.last():
-			b.Suspect(intercept.DoubtCut)
+			b.MarkAmbiguous(intercept.AmbiguousCut)
 		}
 	}
 	return nil

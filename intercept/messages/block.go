@@ -30,7 +30,7 @@ type opening struct {
 // block reads a block. The provider says in its type who runs a tool.
 func (d *decoder) block(o *opening, v gjson.Result) bool {
 	if !v.IsObject() {
-		return d.Refuse("a block is not an object")
+		return d.Fail("a block is not an object")
 	}
 	o.raw = v.Raw
 	t := v.Get("type")
@@ -41,7 +41,7 @@ func (d *decoder) block(o *opening, v gjson.Result) bool {
 		o.name = v.Get("name").String()
 		return d.hosted(o, v)
 	case strictjson.NamedInput(v):
-		return d.Refuse("a block of another type has a name and an input")
+		return d.Fail("a block of another type has a name and an input")
 	case results[kind]:
 		return d.hosted(o, v)
 	case kind == "text" || thinking[kind]:
@@ -49,9 +49,9 @@ func (d *decoder) block(o *opening, v gjson.Result) bool {
 	case kind == "mcp_tool_listing" || kind == "compaction":
 		return d.listing(v)
 	case t.Type != gjson.String:
-		return d.Refuse("a block has no type")
+		return d.Fail("a block has no type")
 	case !inert(v, shown[kind]):
-		return d.Refuse("a block of a type that heldcall does not know has more in it than text")
+		return d.Fail("a block of a type that heldcall does not know has more in it than text")
 	case shown[kind] == nil:
 		o.unknown = true
 	}
@@ -133,7 +133,7 @@ func (d *decoder) hosted(o *opening, v gjson.Result) bool {
 		switch key := k.Str; key {
 		case "input", "content":
 			if holdsCall(v, false, 0) {
-				return d.Refuse("the data of a tool that the provider ran could hold a call")
+				return d.Fail("the data of a tool that the provider ran could hold a call")
 			}
 			return true
 		case "type", "id", "name", "tool_use_id", "server_name", "caller":
@@ -167,7 +167,7 @@ func (d *decoder) listing(v gjson.Result) bool {
 // report takes a part of an answer that tells of calls and holds none.
 func (d *decoder) report(v gjson.Result) bool {
 	if holdsCall(v, true, 0) {
-		return d.Refuse("a report on the context or on tools could hold a call")
+		return d.Fail("a report on the context or on tools could hold a call")
 	}
 	return true
 }
@@ -225,18 +225,18 @@ var deltaFields = map[string]string{
 
 func (d *decoder) delta(into *delta, v gjson.Result) bool {
 	if !v.IsObject() || strictjson.NamedInput(v) {
-		return d.Refuse("a delta is not an object, or is a call itself")
+		return d.Fail("a delta is not an object, or is a call itself")
 	}
 	t := v.Get("type")
 	if t.Type != gjson.String {
-		return d.Refuse("a delta has no type")
+		return d.Fail("a delta has no type")
 	}
 	field, known := deltaFields[t.Str]
 	into.input = t.Str == "input_json_delta"
 	into.plain = known && !into.input
 	into.more = !known
 	if lower := strings.ToLower(t.Str); !known && (strings.Contains(lower, "call") || strings.Contains(lower, "tool_use")) {
-		return d.Refuse("a delta of an unknown type speaks of a call")
+		return d.Fail("a delta of an unknown type speaks of a call")
 	}
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch key := k.Str; {
@@ -249,7 +249,7 @@ func (d *decoder) delta(into *delta, v gjson.Result) bool {
 			into.more = into.more || v.Type == gjson.String || v.IsObject() || v.IsArray()
 			return d.Unknown(key, v, "type", field)
 		case known && v.Type != gjson.String && v.Type != gjson.Null:
-			return d.Refuse("a piece of a block is not a string")
+			return d.Fail("a piece of a block is not a string")
 		case (key == "tool_changes" && !d.report(v)) || (key != "tool_changes" && !d.Unknown(key, v, "type", "text", "partial_json", "tool_changes")):
 			return false
 		case v.Type == gjson.String:

@@ -49,15 +49,15 @@ func (c *call) arguments() string {
 func (b *block) input(piece string) {
 	c := b.call
 	if piece != "" && c.given != "" && c.given != "{}" {
-		b.Doubt("It begins with an input and goes on in pieces, of which clients take the one, the other or both.")
+		b.AddAmbiguity("It begins with an input and goes on in pieces, of which clients take the one, the other or both.")
 	}
 	c.fragments.WriteString(piece)
 }
 
 // judge doubts arguments that are not one strict JSON object.
 func (b *block) judge() {
-	if b.DoubtArguments(b.call.arguments()); b.call.fragments.Halved() {
-		b.Doubt(intercept.DoubtHalf)
+	if b.CheckArguments(b.call.arguments()); b.call.fragments.Halved() {
+		b.AddAmbiguity(intercept.AmbiguousHalf)
 	}
 }
 
@@ -66,7 +66,7 @@ func (b *block) judge() {
 func (b *block) doubt(reason string) {
 	if b != nil && b.call != nil {
 		b.Odd = true
-		b.Suspect(reason)
+		b.MarkAmbiguous(reason)
 	}
 }
 

@@ -11,23 +11,23 @@ import (
 )
 
 // proceed tells the model of the denials and lets it go on.
-func (a *answer) proceed(p *intercept.Plan) (intercept.Settlement, error) {
+func (a *answer) proceed(p *intercept.Plan) (intercept.Resolution, error) {
 	messages := a.told()
 	body, err := extend(a.body, messages, a.container)
 	if err != nil {
-		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
+		return intercept.Resolution{}, fmt.Errorf("continue after a denial: %w", err)
 	}
 	a.settleBody(p)
 	for _, m := range messages {
 		if err := p.Store(len(m)); err != nil {
-			return intercept.Settlement{}, err
+			return intercept.Resolution{}, err
 		}
 	}
 	a.hidden = append(a.hidden, messages...)
 	a.body = body
 	a.continuations++
 	next := a.req.With(body)
-	return intercept.Settlement{Next: &next}, nil
+	return intercept.Resolution{Next: &next}, nil
 }
 
 // told is what the model said in its last attempt and what it is told about each
@@ -68,7 +68,7 @@ func (a *answer) identify(call *block) string {
 // told is the text that the model reads about a call.
 func (b *block) told() string {
 	r, _ := b.Ruling()
-	return r.Told
+	return r.ModelMessage
 }
 
 // settleBody adds what the agent has got of the current body to what outlives it.
@@ -109,7 +109,7 @@ func (a *answer) records(p *intercept.Plan) ([][]byte, error) {
 
 func (a *answer) record(plan *intercept.Plan) *record {
 	rec := &record{Turns: slices.Clone(a.hidden), Pieces: slices.Clone(a.seen)}
-	rec.Seen = intercept.Seen{Turn: a.limits.TurnID, Before: a.req.ending(), Opening: intercept.Opening(a.req.opening()), Text: intercept.Squash(a.text + a.said() + plan.Notice)}
+	rec.TurnFingerprint = intercept.TurnFingerprint{Turn: a.limits.TurnID, Before: a.req.ending(), Opening: intercept.Opening(a.req.opening()), Text: intercept.StripSpace(a.text + a.said() + plan.Notice)}
 	changed := len(rec.Turns) > 0
 	denied := plan.AllDenied(a.Calls())
 	for _, b := range a.blocks {
@@ -127,10 +127,10 @@ func (a *answer) record(plan *intercept.Plan) *record {
 		p := piece{Key: key(raw), Raw: raw, Before: denied || past}
 		if b.call != nil {
 			p.Raw = ""
-			seen := intercept.NewSeenCall(b.call.id, b.call.name, b.call.arguments())
+			seen := intercept.NewCallFingerprint(b.call.id, b.call.name, b.call.arguments())
 			if edited, ok := plan.Edit(&b.Unit); ok {
 				changed = true
-				seen = intercept.NewSeenCall(b.call.id, b.call.name, edited)
+				seen = intercept.NewCallFingerprint(b.call.id, b.call.name, edited)
 				seen.Note = b.told()
 			}
 			rec.Calls = append(rec.Calls, seen)

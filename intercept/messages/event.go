@@ -91,7 +91,7 @@ type decoder struct {
 func (d *decoder) kind(root gjson.Result, names []string) bool {
 	t := root.Get("type")
 	if t.Exists() && t.Type != gjson.String && t.Type != gjson.Null {
-		return d.Refuse("the type of an event is not a string")
+		return d.Fail("the type of an event is not a string")
 	}
 	said := t.Str
 	d.event.typed, d.event.unnamed = said != "", len(names) == 0
@@ -114,7 +114,7 @@ func (d *decoder) kind(root gjson.Result, names []string) bool {
 			e.kind = kindError
 		case !known && (e.kind == kindPing || e.kind == kindError):
 		case named != e.kind:
-			return d.Refuse("an event is named otherwise than its data say")
+			return d.Fail("an event is named otherwise than its data say")
 		}
 	}
 	return true
@@ -153,20 +153,20 @@ func (d *decoder) complete(root gjson.Result) bool {
 	switch e.kind {
 	case kindBlockStart, kindBlockDelta, kindBlockStop:
 		if !d.index || (e.kind == kindBlockStart && e.block == nil) || (e.kind == kindBlockDelta && e.delta == nil) {
-			return d.Refuse("an event of a block says not which, or not what")
+			return d.Fail("an event of a block says not which, or not what")
 		}
 	case kindMessageStart:
 		if !e.message.object {
-			return d.Refuse("a message starts without being there")
+			return d.Fail("a message starts without being there")
 		}
 	case kindOther:
 		t := strings.ToLower(root.Get("type").String())
 		if strings.Contains(t, "call") || strings.Contains(t, "tool") {
-			return d.Refuse("an event looks like a call of another API")
+			return d.Fail("an event looks like a call of another API")
 		}
 	}
 	if strictjson.NamedInput(root) {
-		return d.Refuse("an event is a call itself")
+		return d.Fail("an event is a call itself")
 	}
 	return true
 }
@@ -190,7 +190,7 @@ func decodeWhole(payload string) (*message, error) {
 // message reads a message: a whole answer, or the start of a streamed one.
 func (d *decoder) message(m *message, v gjson.Result) bool {
 	if !v.IsObject() || strictjson.NamedInput(v) {
-		return d.Refuse("a message is not an object, or is a call itself")
+		return d.Fail("a message is not an object, or is a call itself")
 	}
 	m.object = true
 	v.ForEach(func(k, v gjson.Result) bool {
@@ -219,7 +219,7 @@ func (d *decoder) content(m *message, v gjson.Result) bool {
 	}
 	v.ForEach(func(_, v gjson.Result) bool {
 		if len(m.blocks) == maxBlocks {
-			return d.Refuse("it has too many blocks")
+			return d.Fail("it has too many blocks")
 		}
 		m.blocks = append(m.blocks, opening{})
 		return d.block(&m.blocks[len(m.blocks)-1], v)
@@ -230,7 +230,7 @@ func (d *decoder) content(m *message, v gjson.Result) bool {
 // ending reads what the last event of a stream says of the message.
 func (d *decoder) ending(m *message, v gjson.Result) bool {
 	if !v.IsObject() || strictjson.NamedInput(v) {
-		return d.Refuse("the end of a message is not an object, or is a call itself")
+		return d.Fail("the end of a message is not an object, or is a call itself")
 	}
 	v.ForEach(func(k, v gjson.Result) bool { return d.end(m, k.Str, v) })
 	return d.OK()

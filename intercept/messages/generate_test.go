@@ -181,11 +181,11 @@ func FuzzSane(f *testing.F) {
 		if streamed {
 			third = finalWord
 		}
-		fates := make(map[string]intercept.Fate)
+		fates := make(map[string]intercept.Action)
 		turn := d.N(3)
 		p := play(t, bodies(first, second, third), sizes, intercept.Limits{}, func(n int, c intercept.Call) intercept.Ruling {
 			r := intercepttest.Mixed(turn+n*(1+turn/2), c)
-			if fates[c.ID] = r.Fate; len(c.Ambiguous) > 0 {
+			if fates[c.ID] = r.Action; len(c.Ambiguous) > 0 {
 				t.Fatalf("%+v is in no doubt", c)
 			}
 			return r
@@ -211,7 +211,7 @@ func FuzzSane(f *testing.F) {
 }
 
 // checkSane: the agent's message is what the turns say, but for denied calls.
-func checkSane(t *testing.T, got *folded, turns []folded, fates map[string]intercept.Fate, out []byte) {
+func checkSane(t *testing.T, got *folded, turns []folded, fates map[string]intercept.Action, out []byte) {
 	t.Helper()
 	var want []foldedBlock
 	calls := false

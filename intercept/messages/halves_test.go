@@ -37,7 +37,7 @@ func TestHalvesInAnInput(t *testing.T) {
 				return started("msg_1") + use(0, "toolu_a", "bash", input) + ended("tool_use")
 			})
 			p := play(t, bodies(cutUse(tt.pieces...)), nil, intercept.Limits{}, intercepttest.ReleaseAll)
-			if c := p.Calls[0][0]; slices.Contains(c.Ambiguous, intercept.DoubtHalf) != tt.doubt || len(c.Ambiguous) > 1 {
+			if c := p.Calls[0][0]; slices.Contains(c.Ambiguous, intercept.AmbiguousHalf) != tt.doubt || len(c.Ambiguous) > 1 {
 				t.Errorf("doubts: %q", c.Ambiguous)
 			}
 		})

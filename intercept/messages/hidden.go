@@ -15,7 +15,7 @@ import (
 // than the model said. Messages and blocks are kept as the text they were sent
 // as, so that each splice is the same bytes.
 type record struct {
-	intercept.Seen
+	intercept.TurnFingerprint
 	// Turns are the messages of whole turns that the agent did not see as such;
 	// they stand before the message that it did see.
 	Turns []string `json:"turns,omitempty"`
@@ -52,9 +52,9 @@ func key(raw string) string {
 	case "tool_use":
 		return kind
 	case "text":
-		return intercept.Fingerprint(kind, intercept.Squash(v.Get("text").String()))
+		return intercept.Fingerprint(kind, intercept.StripSpace(v.Get("text").String()))
 	case "thinking":
-		return intercept.Fingerprint(kind, intercept.Squash(v.Get("thinking").String()))
+		return intercept.Fingerprint(kind, intercept.StripSpace(v.Get("thinking").String()))
 	}
 	for _, field := range []string{"id", "tool_use_id", "data"} {
 		if id := v.Get(field); id.Type == gjson.String {
@@ -70,7 +70,7 @@ func fingerprint(m gjson.Result) string {
 	said := []string{m.Get("role").Str}
 	m.Get("content").ForEach(func(_, part gjson.Result) bool {
 		if part.Get("type").Str == "tool_result" {
-			said = append(said, part.Get("tool_use_id").Str, intercept.Squash(strictjson.ContentText(part.Get("content"))))
+			said = append(said, part.Get("tool_use_id").Str, intercept.StripSpace(strictjson.ContentText(part.Get("content"))))
 		}
 		return true
 	})
@@ -81,7 +81,7 @@ func fingerprint(m gjson.Result) string {
 	if !ok || text == "" {
 		text = strictjson.ContentText(m.Get("content"))
 	}
-	return intercept.Fingerprint(append(said, intercept.Squash(text))...)
+	return intercept.Fingerprint(append(said, intercept.StripSpace(text))...)
 }
 
 // ending is the fingerprint of the message that the agent's request ends with.
@@ -108,11 +108,11 @@ func before(messages []gjson.Result) string {
 func (r *request) Splice(records [][]byte) int {
 	messages := r.value("messages").Array()
 	s := splicer{records: intercept.Records[record](records), notes: make(map[string]string)}
-	s.found = intercept.MatchMessages(intercept.Opening(r.opening()), messages, s.records, func(at int) intercept.Echo { return echo(messages, at) })
+	s.found = intercept.MatchMessages(intercept.Opening(r.opening()), messages, s.records, func(at int) intercept.HistoryTurn { return echo(messages, at) })
 	if len(s.found) == 0 {
 		return 0
 	}
-	history := intercept.Rewrite(r.Field("messages"), messages, s.take)
+	history := intercept.RewriteItems(r.Field("messages"), messages, s.take)
 	if len(s.owed) > 0 {
 		history = strictjson.AppendItems(history, userMessage(s.owed))
 	}
@@ -124,17 +124,17 @@ func (r *request) Splice(records [][]byte) int {
 	spliced.before = r.ending()
 	*r = *spliced
 	for _, f := range s.found {
-		r.Place(&s.records[f.Record].Seen, f.Sure)
+		r.AddPlacement(&s.records[f.Record].TurnFingerprint, f.Sure)
 	}
 	return len(s.found)
 }
 
 // echo is the i-th message, which is the assistant's, as the agent shows it.
-func echo(messages []gjson.Result, i int) intercept.Echo {
+func echo(messages []gjson.Result, i int) intercept.HistoryTurn {
 	content := messages[i].Get("content")
-	e := intercept.Echo{Before: before(messages[:i]), Text: intercept.Squash(strictjson.ContentText(content))}
+	e := intercept.HistoryTurn{Before: before(messages[:i]), Text: intercept.StripSpace(strictjson.ContentText(content))}
 	for _, c := range calls(blocks(content)) {
-		e.Calls = append(e.Calls, intercept.NewSeenCall(c.Get("id").Str, c.Get("name").Str, c.Get("input").Raw))
+		e.Calls = append(e.Calls, intercept.NewCallFingerprint(c.Get("id").Str, c.Get("name").Str, c.Get("input").Raw))
 	}
 	return e
 }

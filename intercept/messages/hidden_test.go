@@ -80,7 +80,7 @@ func TestSpliceWhereIdsRepeat(t *testing.T) {
 		return user(`[{"type":"tool_result","tool_use_id":"call_1","content":"` + content + `"}]`)
 	}
 	deny := func(told string) intercepttest.Ruler {
-		return first(func(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Told: told} })
+		return first(func(int, intercept.Call) intercept.Ruling { return intercept.Ruling{ModelMessage: told} })
 	}
 	records := settled(t, conversation(user(`"hi"`)), answer, deny("First."))
 	records = append(records, settled(t, conversation(user(`"hi"`), echo, result("one")), answer, deny("Second."))...)

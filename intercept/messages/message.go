@@ -132,8 +132,8 @@ func (b *block) render(id string) string {
 // asInput is the text of arguments as the input of a block, which has to be an
 // object. Text that is none is wrapped as the provider advises to.
 func asInput(arguments string) string {
-	var d intercept.Doubts
-	if d.DoubtArguments(arguments); len(d) == 0 {
+	var d intercept.Ambiguities
+	if d.CheckArguments(arguments); len(d) == 0 {
 		return arguments
 	}
 	return `{"INVALID_JSON":` + strictjson.Quote(arguments) + `}`

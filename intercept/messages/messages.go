@@ -65,9 +65,9 @@ func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
 	return r, nil
 }
 
-// Speaks implements [intercept.Dialect]: Anthropic's clients name a version in
+// Matches implements [intercept.Dialect]: Anthropic's clients name a version in
 // each request.
-func (Dialect) Speaks(path string, has func(string) bool) bool {
+func (Dialect) Matches(path string, has func(string) bool) bool {
 	before, _, found := strings.Cut(strings.ToLower(path), route)
 	return has("anthropic-version") || (found && !below(before))
 }

@@ -45,7 +45,7 @@ func TestIssuedCallIsReleasedAsItCame(t *testing.T) {
 				if c.Name != "bash" || len(c.Ambiguous)+len(c.Flags) > 0 {
 					t.Errorf("%+v", c)
 				}
-				return intercept.Ruling{Fate: intercept.Release}
+				return intercept.Ruling{Action: intercept.Release}
 			})
 			equal(t, "released", p.Got.String(), body)
 		}
@@ -85,7 +85,9 @@ func TestIssuedCallIsDenied(t *testing.T) {
 		}
 	}
 	// Without a continuation, and after an abort, a note is the answer.
-	for _, rule := range []intercepttest.Ruler{intercepttest.AbortAll, func(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Told: "No.", Ends: "The end."} }} {
+	for _, rule := range []intercepttest.Ruler{intercepttest.AbortAll, func(int, intercept.Call) intercept.Ruling {
+		return intercept.Ruling{ModelMessage: "No.", UserMessage: "The end."}
+	}} {
 		p := newPlayer(t, request1, 9, intercept.Limits{})
 		p.Turn(body, rule)
 		m, err := foldStrict(p.Got.String())

@@ -138,10 +138,10 @@ func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAns
 
 // Made implements [intercept.Request].
 func (r *request) Made() string {
-	var made []intercept.SeenCall
+	var made []intercept.CallFingerprint
 	r.value("messages").ForEach(func(_, m gjson.Result) bool {
 		for _, c := range calls(blocks(m.Get("content"))) {
-			made = append(made, intercept.SeenCall{ID: c.Get("id").Str, Name: c.Get("name").Str})
+			made = append(made, intercept.CallFingerprint{ID: c.Get("id").Str, Name: c.Get("name").Str})
 		}
 		return true
 	})

@@ -149,7 +149,7 @@ func TestHarmless(t *testing.T) {
 		whole(aCall, "tool_use"): false, listed: false, `{"type":"error","error":{},"content":[` + aCall + `]}`: false,
 		strings.Replace(whole(aCall, "tool_use"), `"tool_use"`, `"tool\u005fuse"`, 1): false,
 	} {
-		if got := (Dialect{}).Harmless([]byte(body)); got != want {
+		if got := (Dialect{}).SafeError([]byte(body)); got != want {
 			t.Errorf("%s: %t", body, got)
 		}
 	}

@@ -19,7 +19,7 @@ func (a *answer) notice(p *intercept.Plan, denied bool) string {
 	case a.failed:
 		return ""
 	case p.Aborted != nil:
-		return p.Aborted.Told
+		return p.Aborted.ModelMessage
 	case denied:
 		return p.Denial(a.continuations)
 	case a.continuations > 0 && a.silent(p):
@@ -56,13 +56,13 @@ func (a *answer) Verbatim(p *intercept.Part) bool {
 }
 
 // Conclude implements [intercept.Codec].
-func (a *answer) Conclude(p *intercept.Plan) (intercept.Settlement, error) {
+func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
 	switch {
 	case p.Unchanged:
-		return intercept.Settlement{}, nil
+		return intercept.Resolution{}, nil
 	case p.Open:
 		return a.proceed(p)
 	}
 	hidden, err := a.records(p)
-	return intercept.Settlement{Hidden: hidden}, err
+	return intercept.Resolution{Hidden: hidden}, err
 }

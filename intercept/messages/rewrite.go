@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Rewrite implements [intercept.Codec]. Blocks are numbered as the agent counts them,
+// RewriteItems implements [intercept.Codec]. Blocks are numbered as the agent counts them,
 // and calls go out in canonical form.
 func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
@@ -18,24 +18,24 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 		return nil, err
 	}
 	names := intercept.EventNames(part, len(payloads))
-	return intercept.RecastPart(part, payloads, func(_ int, payload []byte) (intercept.Recast, error) {
+	return intercept.RewritePart(part, payloads, func(_ int, payload []byte) (intercept.Rewrite, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Recast{JSON: string(payload), Hollow: p.Open, Before: a.closingNotice(p, true)}, nil
+			return intercept.Rewrite{JSON: string(payload), Drop: p.Open, Before: a.closingNotice(p, true)}, nil
 		}
 		e, err := decode(string(payload), names)
 		if err != nil {
-			return intercept.Recast{}, err
+			return intercept.Rewrite{}, err
 		}
 		before := a.noticeBefore(p, e)
 		ed := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: e.raw}, units: units}
 		if ed.event(e); ed.Err != nil {
-			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", ed.Err)
+			return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", ed.Err)
 		}
 		units = ed.units
-		r := intercept.Recast{JSON: ed.JSON, Hollow: ed.hollow, Before: before, After: ed.more}
-		if len(payloads) > 1 && !r.Hollow { // the name of the part is not that of each event in it
+		r := intercept.Rewrite{JSON: ed.JSON, Drop: ed.hollow, Before: before, After: ed.more}
+		if len(payloads) > 1 && !r.Drop { // the name of the part is not that of each event in it
 			r.After = append(appendEvent(nil, gjson.Get(ed.JSON, "type").Str, ed.JSON), ed.more...)
-			r.Hollow = true
+			r.Drop = true
 		}
 		return r, nil
 	})

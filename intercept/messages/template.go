@@ -18,7 +18,7 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, slots []stri
 	}
 	if c := b.call; c == nil {
 		t.Of = b.grow(d.fields[0].field).text
-	} else if t.Call = &b.Unit; !d.input || len(b.Doubts) > 0 || !c.empty() || (c.given != "" && c.given != "{}") {
+	} else if t.Call = &b.Unit; !d.input || len(b.Ambiguities) > 0 || !c.empty() || (c.given != "" && c.given != "{}") {
 		return t, nil
 	}
 	at := gjson.GetBytes(p.Payloads[0], "delta."+gjson.Escape(d.fields[0].field))

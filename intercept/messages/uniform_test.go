@@ -180,7 +180,7 @@ func TestExtrasOfACall(t *testing.T) {
 				if len(c.Flags)+len(c.Ambiguous) > 0 {
 					t.Errorf("%s: %+v", extra, c)
 				}
-				return intercept.Ruling{Fate: intercept.Release}
+				return intercept.Ruling{Action: intercept.Release}
 			})
 			equal(t, "released", p.Got.String(), body(`{"a":1}`))
 			p = newPlayer(t, toolset, 1<<20, intercept.Limits{})
@@ -275,7 +275,7 @@ func TestCallsBesideAnOddOne(t *testing.T) {
 		if flagged := len(c.Flags) > 0; flagged != (n == 0) {
 			t.Errorf("%+v", c)
 		}
-		return intercept.Ruling{Fate: intercept.Release}
+		return intercept.Ruling{Action: intercept.Release}
 	})
 	rest := use(1, "toolu_b", "read", `{"path":"x"}`) + ended("tool_use")
 	equal(t, "released", p.Got.String(), started("msg_1")+use(0, "toolu_a", "bash", "{}")+rest)

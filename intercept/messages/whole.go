@@ -37,9 +37,9 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 	return nil
 }
 
-// Harmless implements [intercept.Dialect]. An error body passes unless it could
+// SafeError implements [intercept.Dialect]. An error body passes unless it could
 // be an answer with calls; the words of an error message alone do not stop it.
-func (Dialect) Harmless(body []byte) bool {
+func (Dialect) SafeError(body []byte) bool {
 	lower := bytes.ToLower(body)
 	couldAnswer := (bytes.Contains(lower, []byte("content")) && bytes.Contains(lower, []byte("tool_use"))) || bytes.Contains(lower, []byte(`\u00`))
 	if !couldAnswer && !strictjson.MayHoldCall(body) {

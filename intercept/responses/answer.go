@@ -75,7 +75,7 @@ func (a *answer) Close(framed, held bool) error {
 	case !ended && (held || len(a.calls()) > 0 || (!a.done && (!framed || a.continuations > 0))):
 		return intercept.Cut()
 	case a.continuations > 0 && a.object == nil && !a.failed:
-		return intercept.SaysNothing()
+		return intercept.EmptyContinuation()
 	}
 	a.recall()
 	return nil
@@ -114,8 +114,8 @@ func (a *answer) said() string {
 // Heartbeat implements [intercept.Codec]: the event by which OpenAI itself keeps
 // a stream alive, once it has begun and where its events are numbered, but not
 // where the agent can come back for the events from a number on.
-func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Pulse) []byte {
-	plain := form == intercept.FormWhole || pulse == intercept.PulseComment
+func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Heartbeat) []byte {
+	plain := form == intercept.FormWhole || pulse == intercept.HeartbeatComment
 	if plain || !a.numbered || a.next == 0 || a.resumable() {
 		return nil
 	}

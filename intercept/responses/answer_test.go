@@ -38,10 +38,12 @@ func newPlayer(t *testing.T, e intercept.Envelope, n int, limits intercept.Limit
 	return intercepttest.NewPlayer(t, r, n, limits)
 }
 
-func release(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Fate: intercept.Release} }
+func release(int, intercept.Call) intercept.Ruling {
+	return intercept.Ruling{Action: intercept.Release}
+}
 
 func deny(_ int, c intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Fate: intercept.Deny, Told: intercept.DeniedByPerson(c.Name, "no")}
+	return intercept.Ruling{Action: intercept.Deny, ModelMessage: intercept.DeniedByPerson(c.Name, "no")}
 }
 
 // denying denies the calls of one tool.
@@ -67,8 +69,8 @@ func TestReleasedIsByteIdentical(t *testing.T) {
 			if p.Last.Hidden != nil || p.Last.Next != nil {
 				t.Error("something is remembered of an answer that did not change")
 			}
-			if stored := strings.Contains(body, `"store":true`); stored != (p.Last.Again != nil) {
-				t.Errorf("stored %t, but for whoever asks again %q is remembered", stored, p.Last.Again)
+			if stored := strings.Contains(body, `"store":true`); stored != (p.Last.AnswerRecord != nil) {
+				t.Errorf("stored %t, but for whoever asks again %q is remembered", stored, p.Last.AnswerRecord)
 			}
 			if len(p.Last.Refers) != 1 || p.Last.Refers[0] != "resp_1" {
 				t.Errorf("refers to %q", p.Last.Refers)
@@ -179,7 +181,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 func TestEditedReplacesTheArguments(t *testing.T) {
 	edit := func(args string) func(int, intercept.Call) intercept.Ruling {
 		return func(_ int, c intercept.Call) intercept.Ruling {
-			return intercept.Ruling{Fate: intercept.Edit, Arguments: args, Told: intercept.ArgumentsChanged(c.Name, "")}
+			return intercept.Ruling{Action: intercept.Edit, Arguments: args, ModelMessage: intercept.ArgumentsChanged(c.Name, "")}
 		}
 	}
 	for _, tt := range []struct{ item, args, field, want string }{
@@ -248,7 +250,7 @@ func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 		if calls := p.Answer.Calls(); len(calls) != 1 || len(calls[0].Ambiguous) == 0 || strings.Contains(p.Got.String(), "response.completed") {
 			t.Fatalf("%s: calls: %+v", name, calls)
 		}
-		if _, err := p.Answer.Settle([]intercept.Ruling{{}}); err == nil {
+		if _, err := p.Answer.Resolve([]intercept.Ruling{{}}); err == nil {
 			t.Errorf("%s: a half call was taken back without a word", name)
 		}
 	}
@@ -277,7 +279,7 @@ func TestAborted(t *testing.T) {
 	for _, body := range []string{listed, whole("resp_1", reasoning("rs_1"), speech, function("a", "bash", ls))} {
 		p := newPlayer(t, asked(request1), 64, intercept.Limits{})
 		p.Turn(body, func(int, intercept.Call) intercept.Ruling {
-			return intercept.Ruling{Fate: intercept.Abort, Told: "stopped"}
+			return intercept.Ruling{Action: intercept.Abort, ModelMessage: "stopped"}
 		})
 		want := whole("resp_1", reasoning("rs_1"), speech, message("msg_heldcall_t1", "stopped"))
 		if body == listed {

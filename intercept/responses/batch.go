@@ -78,7 +78,7 @@ func (p *eventBatch) place(it *item, e *wire.Event) error {
 		p.strays = make(map[string]bool)
 	}
 	p.strays[strings.Clone(e.ItemID)] = true
-	return p.part.Hear(len(e.ItemID))
+	return p.part.Buffer(len(e.ItemID))
 }
 
 // report tells the answer of an event, with the item that it is about.
@@ -88,13 +88,13 @@ func (p *eventBatch) report(it *item, e *wire.Event) error {
 		return p.part.Event(intercept.Event{})
 	case it.call == nil:
 		if e.Kind == wire.KindDone {
-			if err := p.part.Hear(len(e.Raw)); err != nil {
+			if err := p.part.Buffer(len(e.Raw)); err != nil {
 				return err
 			}
 		}
 		return p.part.Event(intercept.Event{Unit: &it.Unit})
 	}
-	if err := p.part.Hear(e.Size()); err != nil {
+	if err := p.part.Buffer(e.Size()); err != nil {
 		return err
 	}
 	event := intercept.Event{Unit: &it.Unit, Uniform: it.call.form.Type == wire.ApprovalRequest || p.uniform(it, e), Plain: p.plain(it, e)}
@@ -232,7 +232,7 @@ func (p *eventBatch) end(e *wire.Event) error {
 		if !it.Passed() {
 			continue
 		}
-		if it.judge(); len(it.Doubts) > 0 {
+		if it.judge(); len(it.Ambiguities) > 0 {
 			it.Interrupt()
 		}
 	}

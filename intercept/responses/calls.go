@@ -112,7 +112,7 @@ func (*answer) Call(u *intercept.Unit) intercept.Call {
 	f := it.call.form
 	return intercept.Call{
 		ID: it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.Free,
-		Ambiguous: u.Doubts, Fixed: f.Fixed, Hosted: it.call.hosted,
+		Ambiguous: u.Ambiguities, ReadOnly: f.Fixed, Hosted: it.call.hosted,
 	}
 }
 
@@ -232,10 +232,10 @@ func (it *item) show(e *wire.Entry) error {
 			it.compare(e)
 			return it.unlike() // a client may take it for another call
 		case it.entry.Renamed(e):
-			it.Doubt(doubtName)
+			it.AddAmbiguity(doubtName)
 		}
 		if id := it.entry.CallID; id != "" && id != e.CallID {
-			it.Doubt(doubtID)
+			it.AddAmbiguity(doubtID)
 			if e.CallID == "" {
 				c.id = id
 			}
@@ -243,7 +243,7 @@ func (it *item) show(e *wire.Entry) error {
 		before, _ := it.entry.Input(c.form)
 		after, _ := e.Input(c.form)
 		if !c.form.Unknown && before != after && !begins(c.form, before, after) {
-			it.Doubt(doubtCopies)
+			it.AddAmbiguity(doubtCopies)
 		}
 		c.began = it.entry
 		defer it.doubtShape()

@@ -28,7 +28,7 @@ func (s *resolution) continuable() bool {
 }
 
 func (s *resolution) exhausted() bool {
-	return s.plan.Ends != "" || (s.denies() && s.denials >= s.limits.MaxContinuations) || s.continuations >= maxContinuations
+	return s.plan.UserMessage != "" || (s.denies() && s.denials >= s.limits.MaxContinuations) || s.continuations >= maxContinuations
 }
 
 // answers are the outputs of the calls that the agent does not get, by call.
@@ -39,7 +39,7 @@ func (s *resolution) answers() (outputs []string) {
 		}
 		r := it.ruling()
 		if s.plan.Aborted != nil {
-			r = intercept.Ruling{Told: s.plan.Aborted.Told}
+			r = intercept.Ruling{ModelMessage: s.plan.Aborted.ModelMessage}
 		}
 		outputs = append(outputs, it.outputs(r)...)
 	}
@@ -47,14 +47,14 @@ func (s *resolution) answers() (outputs []string) {
 }
 
 // proceed tells the model what became of its calls and lets it go on.
-func (s *resolution) proceed() (intercept.Settlement, error) {
+func (s *resolution) proceed() (intercept.Resolution, error) {
 	outputs := s.answers()
 	next, err := s.continuation(outputs)
 	if err != nil {
-		return intercept.Settlement{}, fmt.Errorf("continue after a denial: %w", err)
+		return intercept.Resolution{}, fmt.Errorf("continue after a denial: %w", err)
 	}
 	if err := s.goOn(outputs); err != nil {
-		return intercept.Settlement{}, err
+		return intercept.Resolution{}, err
 	}
 	s.sends = *next
 	settled, err := s.settled(s.interim())

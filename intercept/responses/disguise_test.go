@@ -81,7 +81,7 @@ func TestDisguisedCallsAreHeldOrRefused(t *testing.T) {
 				if len(rulings) == 0 {
 					t.Error("it is neither held nor refused")
 				}
-				if p.Last, err = p.Answer.Settle(rulings); err != nil {
+				if p.Last, err = p.Answer.Resolve(rulings); err != nil {
 					t.Fatal(err)
 				}
 				p.Got.Write(p.Last.Bytes)
@@ -176,7 +176,7 @@ func TestInputAtAnotherPlaceIsDoubted(t *testing.T) {
 			t.Errorf("%s is judged as %+v", item, calls)
 			continue
 		}
-		settled, err := p.Answer.Settle([]intercept.Ruling{{Fate: intercept.Edit, Arguments: `{"type":"wait"}`}})
+		settled, err := p.Answer.Resolve([]intercept.Ruling{{Action: intercept.Edit, Arguments: `{"type":"wait"}`}})
 		if err == nil && strings.Contains(string(settled.Bytes), mark) {
 			t.Errorf("%s: after an edit the agent has %s", item, settled.Bytes)
 		}
@@ -189,7 +189,7 @@ func TestErrorBodyWithCallsOfAnyKind(t *testing.T) {
 		`{"type":"custom_tool_call","call_id":"c","name":"x_semantic","input":"x"}`,
 		`{"type":"python_call","code":"x"}`,
 	} {
-		if (Dialect{}).Harmless([]byte(`{"output":[` + item + `]}`)) {
+		if (Dialect{}).SafeError([]byte(`{"output":[` + item + `]}`)) {
 			t.Errorf("an error with %s passes", item)
 		}
 	}
@@ -224,7 +224,7 @@ func TestEventWithTheIDOfAHeldCall(t *testing.T) {
 		} {
 			p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{MaxContinuations: 1})
 			if err := p.Feed(begun + event + ended); err == nil {
-				settled, err := p.Answer.Settle([]intercept.Ruling{deny(0, p.Answer.Calls()[0])})
+				settled, err := p.Answer.Resolve([]intercept.Ruling{deny(0, p.Answer.Calls()[0])})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,16 +12,16 @@ import (
 func (it *item) doubtShape() {
 	e, c := it.entry, it.call
 	if _, plain := e.Input(c.form); !plain {
-		it.Doubt(intercept.DoubtObject)
+		it.AddAmbiguity(intercept.AmbiguousObject)
 	}
 	if v := e.Field(c.form.Field); !c.form.Text && !c.form.Unknown && (v.IsObject() || v.IsArray()) && !wire.OpenInput.Fits(v) {
-		it.Doubt(doubtPrototype)
+		it.AddAmbiguity(doubtPrototype)
 	}
 	if len(e.Beside) > 0 {
-		it.Doubt("It has something in " + strings.Join(e.Beside, ", ") + " too, where some clients may look for arguments.")
+		it.AddAmbiguity("It has something in " + strings.Join(e.Beside, ", ") + " too, where some clients may look for arguments.")
 	}
 	if c.form.Unknown {
-		it.Doubt("It is of a type that heldcall does not know; its arguments are all that came of it.")
+		it.AddAmbiguity("It is of a type that heldcall does not know; its arguments are all that came of it.")
 	}
 }
 
@@ -33,8 +33,8 @@ func (a *answer) doubtShared(it, other *item) {
 		other.doubt(doubtIndex)
 	}
 	if it.call != nil && other.call != nil && it.callID() != "" && it.callID() == other.callID() {
-		it.doubt(intercept.DoubtSharedID)
-		other.doubt(intercept.DoubtSharedID)
+		it.doubt(intercept.AmbiguousID)
+		other.doubt(intercept.AmbiguousID)
 	}
 	if it.call != nil && other.call != nil && it.entry.ID != "" && it.entry.ID == other.entry.ID {
 		it.call.repeats, it.Odd = true, true
@@ -45,7 +45,7 @@ func (a *answer) doubtShared(it, other *item) {
 // not run by anybody.
 func (it *item) doubt(reason string) {
 	if it.call != nil {
-		it.Doubt(reason)
+		it.AddAmbiguity(reason)
 		it.Odd = true
 	}
 }
@@ -71,16 +71,16 @@ func (it *item) judge() {
 			truth = gjson.Get(input, p.path).String()
 		}
 		if p.fragments.Halved() {
-			it.doubt(intercept.DoubtHalf)
+			it.doubt(intercept.AmbiguousHalf)
 		}
 		if (p.came && began+p.fragments.String() != truth) || (p.stated && p.whole != truth) {
 			it.doubt("Its arguments came in parts that make up something else than the whole.")
 		}
 	}
 	if it.entry.Status == "incomplete" {
-		it.Doubt(intercept.DoubtCut)
+		it.AddAmbiguity(intercept.AmbiguousCut)
 	}
 	if !c.form.Free && input != "" {
-		it.DoubtArguments(input)
+		it.CheckArguments(input)
 	}
 }

@@ -36,7 +36,7 @@ func TestWhereAnAnswerIsRepeated(t *testing.T) {
 	} {
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
 		p.Turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls), function("b", "bash", ls)), func(int, intercept.Call) intercept.Ruling {
-			return intercept.Ruling{Fate: intercept.Edit, Arguments: changed, Told: "It was changed."}
+			return intercept.Ruling{Action: intercept.Edit, Arguments: changed, ModelMessage: "It was changed."}
 		})
 		items := gjson.Get(request1, "input").Array()
 		history := []string{items[0].Raw, `{"role":"developer","content":"A reminder."}`}
@@ -54,16 +54,16 @@ func TestWhereAPartOfAnAnswerIsRepeated(t *testing.T) {
 	p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
 	p.Turn(stream("resp_1", message("msg_1", "So."), function(first, "bash", ls), function(second, "read", ls), function(third, "read", ls)), func(n int, _ intercept.Call) intercept.Ruling {
 		if n == 0 {
-			return intercept.Ruling{Told: "No."}
+			return intercept.Ruling{ModelMessage: "No."}
 		}
-		return intercept.Ruling{Fate: intercept.Release}
+		return intercept.Ruling{Action: intercept.Release}
 	})
 	for _, calls := range []string{function(second, "read", ls), function(third, "read", ls), function(third, "read", ls) + "," + function(second, "read", ls)} {
 		r := accepted(t, asked(`{"model":"m","input":[{"role":"user","content":"another"},{"role":"assistant","content":"Rewritten."},`+calls+`]}`))
 		if n := r.Splice(p.Last.Hidden); n != 1 || strings.Count(string(r.Envelope().Body), `"No."`) != 1 {
 			t.Errorf("%s: found %d times: %s", calls, n, r.Envelope().Body)
 		}
-		if placed := r.Placed(); len(placed) != 1 || placed[0] != (intercept.Placement{Turn: "t1"}) {
+		if placed := r.Placements(); len(placed) != 1 || placed[0] != (intercept.Placement{Turn: "t1"}) {
 			t.Errorf("%s: placed %v", calls, placed)
 		}
 	}
@@ -73,7 +73,7 @@ func TestWhereAPartOfAnAnswerIsRepeated(t *testing.T) {
 // has rewritten that.
 func TestBeforeARewrittenAnswer(t *testing.T) {
 	p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
-	p.Turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls)), func(int, intercept.Call) intercept.Ruling { return intercept.Ruling{Told: "No."} })
+	p.Turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls)), func(int, intercept.Call) intercept.Ruling { return intercept.Ruling{ModelMessage: "No."} })
 	p.Turn(stream("resp_2", message("msg_2", "Done.")), nil)
 	first := gjson.Get(request1, "input.0").Raw
 	r := accepted(t, asked(`{"model":"m","input":[`+first+`,{"role":"assistant","content":"[REDACTED]"},{"role":"user","content":"next"}]}`))

@@ -87,11 +87,11 @@ func FuzzSane(f *testing.F) {
 		if !stored {
 			third = unstored(third)
 		}
-		fates := make(map[string]intercept.Fate)
+		fates := make(map[string]intercept.Action)
 		turn := d.N(3)
 		p := play(t, asking[0], bodies(first, second, third), sizes, intercept.Limits{}, func(n int, c intercept.Call) intercept.Ruling {
 			r := intercepttest.Mixed(turn+n*(1+turn/2), c)
-			if fates[c.ID] = r.Fate; len(c.Ambiguous) > 0 {
+			if fates[c.ID] = r.Action; len(c.Ambiguous) > 0 {
 				t.Fatalf("%+v is in no doubt", c)
 			}
 			return r
@@ -129,7 +129,7 @@ func outputIn(t *testing.T, out string) []gjson.Result {
 
 // checkSane: the items that the agent got are those that were made, but for denied
 // calls.
-func checkSane(t *testing.T, got []gjson.Result, made []string, fates map[string]intercept.Fate, out []byte) {
+func checkSane(t *testing.T, got []gjson.Result, made []string, fates map[string]intercept.Action, out []byte) {
 	t.Helper()
 	at := 0
 	for _, raw := range made {

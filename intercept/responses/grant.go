@@ -16,7 +16,7 @@ import (
 // grants are the approvals of the turn.
 func (s *resolution) grants() (list []history.MCPApproval) {
 	for _, it := range s.calls() {
-		if it.call.form.Type == wire.ApprovalRequest && s.plan.Aborted == nil && it.ruling().Fate == intercept.Release {
+		if it.call.form.Type == wire.ApprovalRequest && s.plan.Aborted == nil && it.ruling().Action == intercept.Release {
 			list = append(list, history.MCPApproval{
 				ID: it.callID(), Key: s.responseID() + " " + it.callID(), Label: it.entry.Server, Address: s.req.AddressOf(s.offered(), it.entry.Server),
 			})
@@ -32,8 +32,8 @@ func (s *resolution) useOnce() {
 		return
 	}
 	for _, it := range s.calls() {
-		if it.recalled && it.call.form.Type == wire.ApprovalRequest && it.ruling().Fate == intercept.Release {
-			it.Rule(intercept.Ruling{Told: history.ApprovedBefore})
+		if it.recalled && it.call.form.Type == wire.ApprovalRequest && it.ruling().Action == intercept.Release {
+			it.Rule(intercept.Ruling{ModelMessage: history.ApprovedBefore})
 		}
 	}
 }

@@ -102,7 +102,7 @@ func TestGrowthOfAHistory(t *testing.T) {
 	for _, seen := range [][]string{{message("msg_1", strings.Repeat(word, 10)), function("a", "bash", ls)}, {function("b", "bash", ls), function("c", "bash", ls), speech}} {
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
 		p.Turn(stream("resp_1", seen...), func(int, intercept.Call) intercept.Ruling {
-			return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"cmd":"x"}`, Told: "note"}
+			return intercept.Ruling{Action: intercept.Edit, Arguments: `{"cmd":"x"}`, ModelMessage: "note"}
 		})
 		records = append(records, p.Last.Hidden...)
 	}

@@ -44,7 +44,7 @@ func TestHalvesInAnInput(t *testing.T) {
 				if !strings.Contains(c.Arguments, "A😀D") || !flagged(p.Calls[0]) || len(c.Ambiguous) > 0 {
 					t.Errorf("judged: %+v", c)
 				}
-				if rule(0, c).Fate == intercept.Edit {
+				if rule(0, c).Action == intercept.Edit {
 					c.Arguments = intercepttest.Edited
 				}
 				checkRead(t, p.Out(), false, c)
@@ -63,7 +63,7 @@ func TestHalvesThatStayAlone(t *testing.T) {
 	for name, item := range map[string]string{"function": cutFunction, "custom": cutCustom, "patch": cutPatch} {
 		for _, end := range []string{`A\ud83d`, `A\ude00`} {
 			p := play(t, asked(request1), bodies(cutItem(item, "A\uFFFDD", end, "D")), nil, intercept.Limits{}, intercepttest.ReleaseAll)
-			if p.Err != nil || !slices.Contains(p.Calls[0][0].Ambiguous, intercept.DoubtHalf) || !flagged(p.Calls[0]) || strings.Contains(string(p.Out()), `\ud`) {
+			if p.Err != nil || !slices.Contains(p.Calls[0][0].Ambiguous, intercept.AmbiguousHalf) || !flagged(p.Calls[0]) || strings.Contains(string(p.Out()), `\ud`) {
 				t.Errorf("%s: error %v, calls %+v, the agent got %s", name, p.Err, p.Calls, p.Out())
 			}
 		}

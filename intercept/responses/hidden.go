@@ -20,7 +20,7 @@ func (s *resolution) remember() {
 		if !ok {
 			continue // passed by its name
 		}
-		s.ruled = append(s.ruled, history.Ruled{Call: it.mark(), Fate: r.Fate, Arguments: r.Arguments, Told: r.Told})
+		s.ruled = append(s.ruled, history.Ruled{Call: it.mark(), Fate: r.Action, Arguments: r.Arguments, Told: r.ModelMessage})
 	}
 }
 
@@ -42,7 +42,7 @@ func (s *resolution) round(outputs []string) history.Round {
 		switch ran := it.ruling(); {
 		case !p.Seen || p.Type == "message" || (asks && p.Type == "reasoning"):
 			p.Raw = it.made()
-		case ran.Fate == intercept.Edit:
+		case ran.Action == intercept.Edit:
 			p.Raw = it.entry.WithInput(it.call.form, ran.Arguments)
 		}
 		r.Items = append(r.Items, p)
@@ -71,7 +71,7 @@ func (s *resolution) again() *history.Record {
 // hides reports whether the agent sees less than the model said, or other.
 func (s *resolution) hides() bool {
 	for _, it := range s.items {
-		if it.call != nil && !it.Void && (!s.reaches(it) || it.ruling().Fate == intercept.Edit) {
+		if it.call != nil && !it.Void && (!s.reaches(it) || it.ruling().Action == intercept.Edit) {
 			return true
 		}
 	}
@@ -152,9 +152,9 @@ func (s *resolution) seen(rec *history.Record, last history.Round) {
 			continue
 		}
 		c := history.SeenCall(it.entry.Type, it.entry.CallID, it.entry.Name, it.input())
-		if r := it.ruling(); r.Fate == intercept.Edit {
+		if r := it.ruling(); r.Action == intercept.Edit {
 			c = history.SeenCall(it.entry.Type, it.entry.CallID, it.entry.Name, r.Arguments)
-			c.Note = r.Told
+			c.Note = r.ModelMessage
 			if rec.Ran == nil {
 				rec.Ran = make(map[string]string)
 			}

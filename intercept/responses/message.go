@@ -60,10 +60,10 @@ func (it *item) answerable() bool {
 // outputs are the items that answer the call in place of its result: with what
 // the model is told or, for an approval that was asked for, with the ruling.
 func (it *item) outputs(r intercept.Ruling) []string {
-	told, call := strictjson.Quote(r.Told), strictjson.Quote(it.callID())
+	told, call := strictjson.Quote(r.ModelMessage), strictjson.Quote(it.callID())
 	switch typ := it.call.form.Type; typ {
 	case wire.ApprovalRequest:
-		approve := r.Fate == intercept.Release
+		approve := r.Action == intercept.Release
 		reason := ""
 		if !approve {
 			reason = `,"reason":` + told
@@ -80,9 +80,9 @@ func (it *item) outputs(r intercept.Ruling) []string {
 	case "apply_patch_call":
 		return []string{`{"type":"apply_patch_call_output","call_id":` + call + it.by() + `,"status":"failed","output":` + told + "}"}
 	case "tool_search_call":
-		return []string{`{"type":"tool_search_output","call_id":` + call + `,"execution":"client","status":"completed","tools":[]}`, history.Developer(r.Told)}
+		return []string{`{"type":"tool_search_output","call_id":` + call + `,"execution":"client","status":"completed","tools":[]}`, history.Developer(r.ModelMessage)}
 	case "computer_call":
-		return []string{it.screenshot(call), history.Developer(r.Told)}
+		return []string{it.screenshot(call), history.Developer(r.ModelMessage)}
 	default:
 		return []string{`{"type":` + strictjson.Quote(typ+"_output") + `,"call_id":` + call + it.by() + `,"output":` + told + "}"}
 	}

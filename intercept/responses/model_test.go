@@ -55,8 +55,8 @@ func (d *dialogue) send(e intercept.Envelope) string {
 	}
 	req.Splice(records)
 	d.turn++
-	for _, once := range req.Spends() {
-		d.keep(intercept.Settlement{Hidden: [][]byte{once.Record}})
+	for _, once := range req.OneTimeApprovals() {
+		d.keep(intercept.Resolution{Hidden: [][]byte{once.Record}})
 		d.turn++
 	}
 	a := intercept.NewAnswer(req, intercept.Limits{MaxContinuations: 3, TurnID: fmt.Sprint("t", d.turn)})
@@ -76,7 +76,7 @@ func (d *dialogue) send(e intercept.Envelope) string {
 	}
 }
 
-func (d *dialogue) keep(settled intercept.Settlement) {
+func (d *dialogue) keep(settled intercept.Resolution) {
 	put := func(key, name string, raw []byte) {
 		if d.kept[key] == nil {
 			d.kept[key] = make(map[string][]byte)
@@ -89,13 +89,13 @@ func (d *dialogue) keep(settled intercept.Settlement) {
 		}
 	}
 	for _, key := range settled.Refers {
-		if settled.Again != nil {
-			put(key, "again", settled.Again)
+		if settled.AnswerRecord != nil {
+			put(key, "again", settled.AnswerRecord)
 		}
 	}
 }
 
-func (d *dialogue) settle(a *intercept.Answer, reply fakemodel.Reply, out *strings.Builder) intercept.Settlement {
+func (d *dialogue) settle(a *intercept.Answer, reply fakemodel.Reply, out *strings.Builder) intercept.Resolution {
 	d.t.Helper()
 	a.Begin("")
 	for _, w := range reply.Body {
@@ -116,7 +116,7 @@ func (d *dialogue) settle(a *intercept.Answer, reply fakemodel.Reply, out *strin
 		d.asked = append(d.asked, c)
 		rulings = append(rulings, d.rule(0, c))
 	}
-	settled, err := a.Settle(rulings)
+	settled, err := a.Resolve(rulings)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ var scenarios = []scenario{
 	{"the first denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("bash"), "read", "bash:refused read:/tmp"},
 	{"the last denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("read"), "bash", "bash:/tmp read:refused"},
 	{"edited", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls)}}, func(_ int, c intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Fate: intercept.Edit, Arguments: `{"command":"pwd"}`, Told: intercept.ArgumentsChanged(c.Name, "")}
+		return intercept.Ruling{Action: intercept.Edit, Arguments: `{"command":"pwd"}`, ModelMessage: intercept.ArgumentsChanged(c.Name, "")}
 	}, "bash", "bash:changed+/tmp"},
 	{"an approval given", fakemodel.Answer{Parts: []fakemodel.Part{thought, {Item: approval}}}, release, "", "mcp__zip__shorten:approved"},
 	{"an approval given beside a call", fakemodel.Answer{Parts: []fakemodel.Part{thought, {Item: approval}, calls("bash", ls)}}, release, "bash", "mcp__zip__shorten:approved bash:/tmp"},

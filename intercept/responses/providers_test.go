@@ -29,7 +29,7 @@ const program = `{"id":"prog_1","type":"program","call_id":"call_prog","code":"c
 func TestProgrammaticCalls(t *testing.T) {
 	edit := func(_ int, c intercept.Call) intercept.Ruling {
 		args := map[string]string{"bash": `{"command":"pwd"}`, "sql": "SELECT 2", "shell": `{"commands":["pwd"]}`, "apply_patch": `{"type":"delete_file","path":"y"}`}
-		return intercept.Ruling{Fate: intercept.Edit, Arguments: args[c.Name], Told: "Changed."}
+		return intercept.Ruling{Action: intercept.Edit, Arguments: args[c.Name], ModelMessage: "Changed."}
 	}
 	for _, item := range []string{function("a", "bash", ls), custom, shell, patch} {
 		item = programmatic(item)

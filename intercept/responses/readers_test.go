@@ -106,11 +106,11 @@ func checkRead(t testing.TB, out []byte, lacking bool, shown ...intercept.Call) 
 	t.Helper()
 	var want, streamed []string
 	for _, c := range shown {
-		odd := slices.Contains(c.Ambiguous, intercept.DoubtObject) || strings.HasPrefix(c.Arguments, "[")
+		odd := slices.Contains(c.Ambiguous, intercept.AmbiguousObject) || strings.HasPrefix(c.Arguments, "[")
 		if slices.Contains(c.Ambiguous, doubtPrototype) || (odd && wire.ItemSchemas[c.Name+"_call"] != nil) {
 			return // no form of it is one that all clients read: its reviewer is told
 		}
-		if c.Fixed { // of a type that nobody knows
+		if c.ReadOnly { // of a type that nobody knows
 			continue
 		}
 		text := c.Name + " " + c.Arguments

@@ -23,7 +23,7 @@ func (a *answer) Plan(p *intercept.Plan) error {
 	a.identify()
 	s := resolution{a, p}
 	for _, it := range s.calls() {
-		if r := it.ruling(); r.Fate == intercept.Edit && !it.recalled && !it.call.form.Takes(r.Arguments) {
+		if r := it.ruling(); r.Action == intercept.Edit && !it.recalled && !it.call.form.Takes(r.Arguments) {
 			return intercept.NotUnderstood("a call of it was changed that cannot be, or to arguments that it cannot have")
 		}
 	}
@@ -67,7 +67,7 @@ func (s *resolution) reaches(it *item) bool { return s.plan.Reaches(&it.Unit) }
 // denies reports whether a call of the turn was denied.
 func (s *resolution) denies() bool {
 	for _, it := range s.calls() {
-		if r, ruled := it.Ruling(); ruled && r.Fate == intercept.Deny {
+		if r, ruled := it.Ruling(); ruled && r.Action == intercept.Deny {
 			return true
 		}
 	}
@@ -83,7 +83,7 @@ func (s *resolution) notice() string {
 	case s.failed || s.req.Verb.Beside() || s.object == nil:
 		return ""
 	case s.plan.Aborted != nil:
-		return s.plan.Aborted.Told
+		return s.plan.Aborted.ModelMessage
 	case !s.allDenied():
 		return ""
 	case s.exhausted():
@@ -93,7 +93,7 @@ func (s *resolution) notice() string {
 }
 
 // Conclude implements [intercept.Codec].
-func (a *answer) Conclude(p *intercept.Plan) (intercept.Settlement, error) {
+func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
 	s := resolution{a, p}
 	if p.Open {
 		return s.proceed()
@@ -103,8 +103,8 @@ func (a *answer) Conclude(p *intercept.Plan) (intercept.Settlement, error) {
 
 // settled is what follows, with what is remembered of the answer for later
 // requests.
-func (s *resolution) settled(rec *history.Record) (intercept.Settlement, error) {
-	var settled intercept.Settlement
+func (s *resolution) settled(rec *history.Record) (intercept.Resolution, error) {
+	var settled intercept.Resolution
 	if id := gjson.Parse(s.head.ID).Str; id != "" && !s.req.Verb.Beside() {
 		settled.Refers = append(settled.Refers, id)
 	}
@@ -116,16 +116,16 @@ func (s *resolution) settled(rec *history.Record) (intercept.Settlement, error) 
 	}
 	raw, err := rec.Encode()
 	if err != nil {
-		return intercept.Settlement{}, fmt.Errorf("describe a hidden turn: %w", err)
+		return intercept.Resolution{}, fmt.Errorf("describe a hidden turn: %w", err)
 	}
 	settled.Hidden = [][]byte{raw}
 	return settled, nil
 }
 
 // askedAgain adds what is remembered for later requests for the same answer.
-func (s *resolution) askedAgain(settled *intercept.Settlement) (err error) {
+func (s *resolution) askedAgain(settled *intercept.Resolution) (err error) {
 	if rec := s.again(); rec != nil {
-		settled.Again, err = rec.Encode()
+		settled.AnswerRecord, err = rec.Encode()
 	}
 	return err
 }

@@ -150,7 +150,7 @@ func TestARequestGoesOnFromAnUnchangedAnswerUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := string(r.Envelope().Body)
-	if n := r.Splice([][]byte{p.Last.Again}); n != 0 || string(r.Envelope().Body) != before {
+	if n := r.Splice([][]byte{p.Last.AnswerRecord}); n != 0 || string(r.Envelope().Body) != before {
 		t.Errorf("%d spliced: %s", n, r.Envelope().Body)
 	}
 }

@@ -10,26 +10,26 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// Rewrite implements [intercept.Codec].
+// RewriteItems implements [intercept.Codec].
 func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return nil, err
 	}
 	names := intercept.EventNames(part, len(payloads))
-	return intercept.RecastPart(part, payloads, func(i int, payload []byte) (intercept.Recast, error) {
+	return intercept.RewritePart(part, payloads, func(i int, payload []byte) (intercept.Rewrite, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Recast{JSON: string(payload), Hollow: p.Open, Before: a.closingNotice(p)}, nil
+			return intercept.Rewrite{JSON: string(payload), Drop: p.Open, Before: a.closingNotice(p)}, nil
 		}
 		e, err := wire.Decode(string(payload), names)
 		if err != nil {
-			return intercept.Recast{}, err
+			return intercept.Rewrite{}, err
 		}
 		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: strictjson.Patch{JSON: e.Raw}}
 		if w.run(); w.Err != nil {
-			return intercept.Recast{}, fmt.Errorf("rewrite an event: %w", w.Err)
+			return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", w.Err)
 		}
-		return intercept.Recast{JSON: w.JSON, Hollow: w.hollow, Before: w.before}, nil
+		return intercept.Rewrite{JSON: w.JSON, Drop: w.hollow, Before: w.before}, nil
 	})
 }
 

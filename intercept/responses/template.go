@@ -28,7 +28,7 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []stri
 	switch {
 	case it.over || e.Slots[1].Type != gjson.String:
 		return t, nil
-	case e.Kind == wire.KindInput && it.call != nil && e.Input.Fragment && e.Name == "" && len(it.Doubts) == 0 && !it.Odd:
+	case e.Kind == wire.KindInput && it.call != nil && e.Input.Fragment && e.Name == "" && len(it.Ambiguities) == 0 && !it.Odd:
 		s.piece, t.Call = it.call.piece(e.Input.Path), &it.Unit
 	case e.Kind != wire.KindBeside || it.call != nil:
 		return t, nil

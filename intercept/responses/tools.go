@@ -33,9 +33,9 @@ func (a *answer) doubtOffer(it *item) {
 	c.offered = e.Namespace == "" || a.offers(e.Namespace, e.Name)
 	switch {
 	case !c.offered:
-		it.Doubt("It names a namespace of tools that the request does not offer; some clients go by the name alone.")
+		it.AddAmbiguity("It names a namespace of tools that the request does not offer; some clients go by the name alone.")
 	case e.Namespace == "" && c.form.Tool == "" && c.form.Type != wire.ApprovalRequest && a.within(e.Name) && !a.offers("", e.Name):
-		it.Doubt("It names no namespace, and the request offers the tool within one only, where some clients find it all the same.")
+		it.AddAmbiguity("It names no namespace, and the request offers the tool within one only, where some clients find it all the same.")
 	}
 }
 

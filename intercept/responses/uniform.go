@@ -127,7 +127,7 @@ func (it *item) unlike() error {
 // next item, or what follows of the last one.
 func (p *eventBatch) plain(it *item, e *wire.Event) bool {
 	c := it.call
-	if !p.verbatim() || it.Odd || len(it.Doubts) > 0 || c.form.Type != "function_call" || p.items[len(p.items)-1] != it {
+	if !p.verbatim() || it.Odd || len(it.Ambiguities) > 0 || c.form.Type != "function_call" || p.items[len(p.items)-1] != it {
 		return false
 	}
 	switch {

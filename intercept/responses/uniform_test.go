@@ -28,7 +28,7 @@ func TestCallsThatClientsReadInDifferentWays(t *testing.T) {
 				if c.Name != "bash" || c.Arguments != args || !slices.Contains(c.Flags, intercept.FlagCanonical) {
 					t.Errorf("shown as %+v", c)
 				}
-				if rule(0, c).Fate == intercept.Edit {
+				if rule(0, c).Action == intercept.Edit {
 					c.Arguments = intercepttest.Edited
 				}
 				checkRead(t, p.Out(), false, c)

@@ -53,14 +53,14 @@ func decodeWhole(body string) (*wire.Object, error) {
 	}
 	o := wire.ReadObject(&d, top)
 	if !o.Listed && wire.SpeaksOfCalls(wire.TypeOf(top)) {
-		d.Refuse("it looks like a call of another API")
+		d.Fail("it looks like a call of another API")
 	}
 	return o, d.Err()
 }
 
-// Harmless implements [intercept.Dialect]. An error body passes unless it could be
+// SafeError implements [intercept.Dialect]. An error body passes unless it could be
 // an answer with calls; the words of an error message alone do not stop it.
-func (Dialect) Harmless(body []byte) bool {
+func (Dialect) SafeError(body []byte) bool {
 	if !strictjson.MayHoldCall(body) {
 		return true
 	}

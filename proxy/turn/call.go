@@ -34,7 +34,7 @@ func (j *judgedCall) decision() (d approvals.Decision, ok bool) {
 
 // released reports whether the agent gets the call.
 func (j *judgedCall) released() bool {
-	return j.ruling.Fate == intercept.Release || j.ruling.Fate == intercept.Edit
+	return j.ruling.Action == intercept.Release || j.ruling.Action == intercept.Edit
 }
 
 // deny denies a call. The model reads the text of the rule for that, else the usual one.
@@ -50,7 +50,7 @@ func (j *judgedCall) rewrite() {
 		return
 	}
 	why := fmt.Sprintf("the rule at %s", j.verdict.RewrittenBy)
-	j.ruling = intercept.Ruling{Fate: intercept.Edit, Arguments: j.verdict.Arguments, Told: intercept.ArgumentsRewritten(j.call.Name, why)}
+	j.ruling = intercept.Ruling{Action: intercept.Edit, Arguments: j.verdict.Arguments, ModelMessage: intercept.ArgumentsRewritten(j.call.Name, why)}
 }
 
 // shown is the call as people are asked about it: as rewrite rules have changed it.
@@ -60,8 +60,8 @@ func (j *judgedCall) shown() intercept.Call {
 	return c
 }
 
-func (j *judgedCall) rule(fate intercept.Fate, outcome approvals.Outcome, told string) {
-	j.ruling = intercept.Ruling{Fate: fate, Told: told}
+func (j *judgedCall) rule(fate intercept.Action, outcome approvals.Outcome, told string) {
+	j.ruling = intercept.Ruling{Action: fate, ModelMessage: told}
 	j.outcome = outcome
 }
 
@@ -84,7 +84,7 @@ func (j *judgedCall) shadowNote() string {
 // traced is the call as a span shows it; held is the index of its request, -1 for none.
 func (j *judgedCall) traced(held int) trace.Decision {
 	c := j.call
-	if j.ruling.Fate == intercept.Edit {
+	if j.ruling.Action == intercept.Edit {
 		c.Arguments = j.ruling.Arguments
 	}
 	by, _ := j.decision()

@@ -112,7 +112,7 @@ func (d *denied) add(next denied) {
 func (h *denialHistory) counts(of, own denialOf) bool {
 	c := h.conversation
 	shown := slices.Contains(c.continues.Denied, of.Turn) ||
-		slices.ContainsFunc(c.parsed.Placed(), func(p intercept.Placement) bool { return p.Turn == of.Turn })
+		slices.ContainsFunc(c.parsed.Placements(), func(p intercept.Placement) bool { return p.Turn == of.Turn })
 	if of.Said != own.Said {
 		return shown && c.corrects()
 	}

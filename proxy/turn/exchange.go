@@ -215,7 +215,7 @@ func (t *Turn) upstreamError(status int) State {
 	switch {
 	case err != nil:
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
-	case !identityEncoded(r.ContentEncoding()) || !t.request.Dialect.Harmless(body):
+	case !identityEncoded(r.ContentEncoding()) || !t.request.Dialect.SafeError(body):
 		return t.output.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
 	case quotesHidden(body, t.exchange.next.Body, t.request.Envelope.Body):
 		return t.output.fail(withoutQuotation(status, body))

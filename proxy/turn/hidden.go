@@ -34,7 +34,7 @@ func (h *hiddenTurns) splice(ctx context.Context) *intercept.Error {
 		c.engine.metrics.spliced.Add(float64(c.parsed.Splice(records)))
 		h.reportUnsure()
 	}
-	if c.engine.KeepAnswers || len(c.parsed.Spends()) > 0 {
+	if c.engine.KeepAnswers || len(c.parsed.OneTimeApprovals()) > 0 {
 		h.records = records
 	}
 	return nil
@@ -93,7 +93,7 @@ func (h *hiddenTurns) recordParallel(ctx context.Context, records [][]byte) *int
 // sure where they belong.
 func (h *hiddenTurns) reportUnsure() {
 	c := h.conversation
-	for _, placed := range c.parsed.Placed() {
+	for _, placed := range c.parsed.Placements() {
 		if placed.Sure {
 			continue
 		}
@@ -106,7 +106,7 @@ func (h *hiddenTurns) reportUnsure() {
 // remember makes durable what the agent will not see of an answer, and where the answer
 // belongs if the agent can refer to it by an id. called reports that the answer had calls;
 // denied, that calls of it were denied.
-func (h *hiddenTurns) remember(ctx context.Context, settled intercept.Settlement, called, denied bool) error {
+func (h *hiddenTurns) remember(ctx context.Context, settled intercept.Resolution, called, denied bool) error {
 	c := h.conversation
 	// Nothing need be kept of a session of which nothing was recorded.
 	known := called || c.continues.Session != ""
@@ -117,7 +117,7 @@ func (h *hiddenTurns) remember(ctx context.Context, settled intercept.Settlement
 		return err
 	}
 	who := c.identity()
-	ref := responseRef{Session: who.Session, Run: who.Run, User: c.userMessage(), Denied: c.continues.Denied, Again: settled.Again}
+	ref := responseRef{Session: who.Session, Run: who.Run, User: c.userMessage(), Denied: c.continues.Denied, Again: settled.AnswerRecord}
 	if denied && !slices.Contains(ref.Denied, c.request.Turn) {
 		ref.Denied = append(slices.Clip(ref.Denied), c.request.Turn)
 	}
@@ -134,7 +134,7 @@ func (h *hiddenTurns) remember(ctx context.Context, settled intercept.Settlement
 }
 
 // rememberHidden makes the hidden turns durable, by session and by the provider's ids.
-func (h *hiddenTurns) rememberHidden(ctx context.Context, settled intercept.Settlement) error {
+func (h *hiddenTurns) rememberHidden(ctx context.Context, settled intercept.Resolution) error {
 	c := h.conversation
 	who := c.identity()
 	keys := []string{who.turnsKey()}

@@ -109,7 +109,7 @@ func (r *review) decide() error {
 		r.decideCall(j, rules)
 	}
 	for _, j := range r.asked {
-		if j.ruling.Fate == intercept.Abort {
+		if j.ruling.Action == intercept.Abort {
 			d, _ := j.decision()
 			r.abort(d.Note)
 			break

@@ -17,7 +17,7 @@ func (id *Identity) onceKey(approval string) string { return id.key("once", appr
 // which remade reports.
 func (h *hiddenTurns) consume(ctx context.Context) (remade bool, refusal *intercept.Error) {
 	c := h.conversation
-	approvals := c.parsed.Spends()
+	approvals := c.parsed.OneTimeApprovals()
 	if len(approvals) == 0 {
 		return false, nil
 	}

@@ -11,7 +11,7 @@ import (
 // spender is a dialect whose requests use approvals until they know that they are used.
 type spender struct {
 	chat.Dialect
-	spends []intercept.Spending
+	spends []intercept.OneTimeApproval
 }
 
 func (d spender) Request(e intercept.Envelope) (intercept.Request, error) {
@@ -21,16 +21,16 @@ func (d spender) Request(e intercept.Envelope) (intercept.Request, error) {
 
 type spendingRequest struct {
 	intercept.Request
-	spends []intercept.Spending
+	spends []intercept.OneTimeApproval
 	known  [][]byte
 }
 
-func (r *spendingRequest) Spends() []intercept.Spending { return r.spends }
-func (r *spendingRequest) Splice(records [][]byte) int  { r.known = records; return len(records) }
+func (r *spendingRequest) OneTimeApprovals() []intercept.OneTimeApproval { return r.spends }
+func (r *spendingRequest) Splice(records [][]byte) int                   { r.known = records; return len(records) }
 
 // A one-time approval is consumed by one request only, whatever becomes of others.
 func TestOneTimeApprovals(t *testing.T) {
-	d := spender{spends: []intercept.Spending{{ID: "a", Record: []byte("a is used")}, {ID: "b", Record: []byte("b is used")}}}
+	d := spender{spends: []intercept.OneTimeApproval{{ID: "a", Record: []byte("a is used")}, {ID: "b", Record: []byte("b is used")}}}
 	b := newBench(t, allowAll)
 	b.KeepAnswers = false
 	request := func() *hiddenTurns {

@@ -31,8 +31,8 @@ type Request struct {
 	Retried        bool   // the client declares that it has sent the request before
 	IdempotencyKey string // names a request that a client may send several times, or ""
 
-	Pulse  intercept.Pulse // form of the heartbeats in a stream
-	Silent bool            // no heartbeats are sent
+	Pulse  intercept.Heartbeat // form of the heartbeats in a stream
+	Silent bool                // no heartbeats are sent
 }
 
 // keyDigest is the SHA-256 of the agent's API key in hex, "" without one.
@@ -63,7 +63,7 @@ type Agent interface {
 	Write(p []byte) error
 	// Finish sends the whole body of an answer that has not started.
 	Finish(body []byte)
-	// Refuse sends an error with its status in place of an answer that has not started.
+	// Fail sends an error with its status in place of an answer that has not started.
 	Refuse(status int, body []byte)
 	// Reserve reserves n more bytes of memory for the request, and reports false if that
 	// is more than there is.

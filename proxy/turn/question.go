@@ -32,7 +32,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 		AllowRemember:     j.verdict.AllowRemember, RememberScopes: j.verdict.RememberScopes,
 		Reviewers: j.verdict.Reviewers, RequiredApprovals: j.verdict.RequiredApprovals,
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: onTimeout,
-		Details: approvals.Details{Flags: slices.Concat(j.call.Flags, j.verdict.Flags), Commands: j.verdict.Commands, FreeText: j.call.FreeText, Fixed: j.call.Fixed, Doubts: j.call.Ambiguous, Policy: j.policy},
+		Details: approvals.Details{Flags: slices.Concat(j.call.Flags, j.verdict.Flags), Commands: j.verdict.Commands, FreeText: j.call.FreeText, Fixed: j.call.ReadOnly, Doubts: j.call.Ambiguous, Policy: j.policy},
 	}
 	if e := j.verdict.Escalate; e.After > 0 {
 		q.Details.Escalation = &approvals.Escalation{At: now.Add(e.After), To: e.To}

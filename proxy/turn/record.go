@@ -10,7 +10,7 @@ import (
 // record makes durable, before anything leaves, the hidden turns, the denials, then the
 // events of each call. Passed are the calls that were allowed by name; suffix makes the
 // ids of this answer's records.
-func (r *review) record(ctx context.Context, hidden *hiddenTurns, settled intercept.Settlement, passed []intercept.Call, suffix string) error {
+func (r *review) record(ctx context.Context, hidden *hiddenTurns, settled intercept.Resolution, passed []intercept.Call, suffix string) error {
 	called := len(r.calls) > 0 || len(passed) > 0
 	if err := hidden.remember(ctx, settled, called, r.denials.any); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (c *conversation) events(j *judgedCall, continued bool) (events []approvals
 	}
 	if !j.released() {
 		e := add(approvals.EventCallDenied)
-		e.Before, e.Note = argumentsValue(j.call), j.ruling.Told
+		e.Before, e.Note = argumentsValue(j.call), j.ruling.ModelMessage
 		if continued {
 			add(approvals.EventDenialTold)
 		}
@@ -52,7 +52,7 @@ func (c *conversation) events(j *judgedCall, continued bool) (events []approvals
 		e := add(approvals.EventCallAllowed)
 		e.Before, e.Note = argumentsValue(j.call), j.shadowNote()
 	}
-	if j.ruling.Fate == intercept.Edit {
+	if j.ruling.Action == intercept.Edit {
 		e := add(approvals.EventCallModified)
 		e.Before, e.After = argumentsValue(j.call), j.edited()
 	}

@@ -100,7 +100,7 @@ func (r *review) endAfterDenials() {
 		return
 	}
 	for _, j := range r.calls {
-		j.ruling.Ends = intercept.DeniedTooOften(all)
+		j.ruling.UserMessage = intercept.DeniedTooOften(all)
 	}
 }
 
@@ -144,9 +144,9 @@ func (r *review) count() (outcome string) {
 			r.engine.Used(j.verdict.Grants...)
 		}
 		switch {
-		case j.ruling.Fate == intercept.Abort:
+		case j.ruling.Action == intercept.Abort:
 			outcome = outcomeAborted
-		case j.ruling.Fate != intercept.Release && outcome != outcomeAborted:
+		case j.ruling.Action != intercept.Release && outcome != outcomeAborted:
 			outcome = outcomeChanged
 		}
 	}

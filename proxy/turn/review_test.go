@@ -26,7 +26,7 @@ func TestJudgeCalls(t *testing.T) {
 	for name, tt := range map[string]struct {
 		call    string
 		denied  bool // a person has denied it before
-		fate    intercept.Fate
+		fate    intercept.Action
 		outcome approvals.Outcome
 		asked   bool
 	}{
@@ -51,7 +51,7 @@ func TestJudgeCalls(t *testing.T) {
 				t.Fatal(refusal)
 			}
 			j := r.calls[0]
-			if j.outcome != tt.outcome || (len(r.requests) == 1) != tt.asked || (!tt.asked && j.ruling.Fate != tt.fate) {
+			if j.outcome != tt.outcome || (len(r.requests) == 1) != tt.asked || (!tt.asked && j.ruling.Action != tt.fate) {
 				t.Errorf("outcome %q, ruling %+v, %d requests", j.outcome, j.ruling, len(r.requests))
 			}
 			if tt.asked && (r.requests[0].ToolName != tt.call || string(r.requests[0].Arguments) != call.Arguments || r.requests[0].TurnID != "turn1") {
@@ -106,7 +106,7 @@ func TestDecideCall(t *testing.T) {
 		rules     string
 		request   *approvals.Request
 		freeText  bool
-		fate      intercept.Fate
+		fate      intercept.Action
 		outcome   approvals.Outcome
 		arguments string
 	}{
@@ -127,11 +127,11 @@ func TestDecideCall(t *testing.T) {
 			r := newReview(t, newBench(t, tt.rules))
 			j := &judgedCall{call: intercept.Call{Name: "bash", Arguments: `{"a":1}`, FreeText: tt.freeText}, request: tt.request}
 			r.decideCall(j, r.conversation.judge())
-			if j.ruling.Fate != tt.fate || j.outcome != tt.outcome || j.ruling.Arguments != tt.arguments {
+			if j.ruling.Action != tt.fate || j.outcome != tt.outcome || j.ruling.Arguments != tt.arguments {
 				t.Errorf("ruling %+v, outcome %q", j.ruling, j.outcome)
 			}
-			if told := j.ruling.Told != ""; told != (j.outcome != approvals.OutcomeAllowedByPerson && j.outcome != approvals.OutcomeAllowedByTimeout) {
-				t.Errorf("the model or the agent reads %q", j.ruling.Told)
+			if told := j.ruling.ModelMessage != ""; told != (j.outcome != approvals.OutcomeAllowedByPerson && j.outcome != approvals.OutcomeAllowedByTimeout) {
+				t.Errorf("the model or the agent reads %q", j.ruling.ModelMessage)
 			}
 		})
 	}
@@ -140,21 +140,21 @@ func TestDecideCall(t *testing.T) {
 // What a turn's calls make of its outcome.
 func TestCountCalls(t *testing.T) {
 	for name, tt := range map[string]struct {
-		fates []intercept.Fate
+		fates []intercept.Action
 		want  string
 	}{
 		"no calls": {nil, ""},
-		"released": {[]intercept.Fate{intercept.Release}, ""},
-		"edited":   {[]intercept.Fate{intercept.Release, intercept.Edit}, outcomeChanged},
-		"denied":   {[]intercept.Fate{intercept.Deny}, outcomeChanged},
-		"aborted":  {[]intercept.Fate{intercept.Abort, intercept.Deny}, outcomeAborted},
+		"released": {[]intercept.Action{intercept.Release}, ""},
+		"edited":   {[]intercept.Action{intercept.Release, intercept.Edit}, outcomeChanged},
+		"denied":   {[]intercept.Action{intercept.Deny}, outcomeChanged},
+		"aborted":  {[]intercept.Action{intercept.Abort, intercept.Deny}, outcomeAborted},
 	} {
 		var used []string
 		b := newBench(t, allowAll)
 		b.Used = func(grants ...string) { used = append(used, grants...) }
 		r := newReview(t, b)
 		for _, fate := range tt.fates {
-			r.calls = append(r.calls, &judgedCall{ruling: intercept.Ruling{Fate: fate}, outcome: approvals.OutcomeAllowedByRule, verdict: policy.Verdict{Action: policy.Allow, Grants: []string{"g1"}}})
+			r.calls = append(r.calls, &judgedCall{ruling: intercept.Ruling{Action: fate}, outcome: approvals.OutcomeAllowedByRule, verdict: policy.Verdict{Action: policy.Allow, Grants: []string{"g1"}}})
 		}
 		r.decided = time.Now()
 		if got := r.count(); got != tt.want || len(used) != len(tt.fates) {
@@ -178,7 +178,7 @@ func TestEndAfterDenials(t *testing.T) {
 			r.calls = append(r.calls, &judgedCall{outcome: approvals.OutcomeDeniedByRule})
 		}
 		r.endAfterDenials()
-		if ends := r.calls[0].ruling.Ends != ""; ends != tt.ends {
+		if ends := r.calls[0].ruling.UserMessage != ""; ends != tt.ends {
 			t.Errorf("%+v: the answer ends: %t", tt, ends)
 		}
 	}
@@ -210,7 +210,7 @@ func TestReserve(t *testing.T) {
 func TestEventsOfACall(t *testing.T) {
 	call := intercept.Call{ID: "c", Name: "bash", Arguments: `{"a":1}`}
 	for name, tt := range map[string]struct {
-		fate      intercept.Fate
+		fate      intercept.Action
 		outcome   approvals.Outcome
 		continued bool
 		want      string
@@ -223,7 +223,7 @@ func TestEventsOfACall(t *testing.T) {
 		"denied, the model reads it": {outcome: approvals.OutcomeDeniedByRule, continued: true, want: "call_denied denial_told"},
 		"aborted":                    {fate: intercept.Abort, outcome: approvals.OutcomeAborted, want: "call_denied"},
 	} {
-		j := &judgedCall{call: call, ruling: intercept.Ruling{Fate: tt.fate, Arguments: `{"a":2}`}, outcome: tt.outcome}
+		j := &judgedCall{call: call, ruling: intercept.Ruling{Action: tt.fate, Arguments: `{"a":2}`}, outcome: tt.outcome}
 		var types []string
 		for _, e := range newReview(t, newBench(t, allowAll)).conversation.events(j, tt.continued) {
 			types = append(types, string(e.Type))

@@ -18,7 +18,7 @@ func (t *Turn) settle() State {
 	}
 	t.review.endAfterDenials()
 	rulings := t.review.rulings()
-	settled, err := t.output.answer.Settle(rulings)
+	settled, err := t.output.answer.Resolve(rulings)
 	if err != nil {
 		return t.output.fail(asError(err, intercept.CodeAnswerNotUnderstood))
 	}

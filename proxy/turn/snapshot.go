@@ -247,7 +247,7 @@ func (kept *keptAnswer) replay(o *output) error {
 	if kept.Rulings == nil {
 		return nil
 	}
-	settled, err := o.answer.Settle(kept.Rulings)
+	settled, err := o.answer.Resolve(kept.Rulings)
 	if err != nil {
 		return err
 	}

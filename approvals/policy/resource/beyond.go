@@ -20,8 +20,8 @@ func (p *parser) lookBeyond() {
 
 // goesBeyond notes the first reason why the resource is not all that counts.
 func (p *parser) goesBeyond(why string) {
-	if p.c.Beyond == "" {
-		p.c.Beyond = why
+	if p.c.Partial == "" {
+		p.c.Partial = why
 	}
 }
 
@@ -100,8 +100,8 @@ func (p *parser) compareUnknown(texts []string, all bool) {
 		}
 		p.c.Unknown = append(p.c.Unknown, p.newCandidate(text))
 	}
-	if !all && p.c.Unclear == "" {
-		p.c.Unclear = "The arguments hold more texts than are judged."
+	if !all && p.c.Ambiguity == "" {
+		p.c.Ambiguity = "The arguments hold more texts than are judged."
 	}
 }
 

@@ -17,7 +17,7 @@ type Keys struct {
 // lookupKeys finds the keys of a call. Patterns that allow have keys of their own: they
 // need not see through quoting, folders and letter case.
 func lookupKeys(c *ParsedCall) Keys {
-	k := Keys{Any: c.Unclear != "" || c.IsTree() || len(c.Unknown) > 0 || len(c.Candidates) == 0}
+	k := Keys{Any: c.Ambiguity != "" || c.IsTree() || len(c.Unknown) > 0 || len(c.Candidates) == 0}
 	for i := range c.Candidates {
 		one := &c.Candidates[i]
 		switch c.Kind {

@@ -25,15 +25,15 @@ type ParsedCall struct {
 	Text  string // the resource, or the arguments if it is not known
 	known *Known
 
-	// Doubts are why the call is never allowed, one sentence each: it has more than one
+	// Ambiguities are why the call is never allowed, one sentence each: it has more than one
 	// reading.
 	Doubts []string
-	// Unclear is why the resource is not known for certain, or "". Allow patterns with
+	// Ambiguity is why the resource is not known for certain, or "". Allow patterns with
 	// an argument do not match then, others may.
-	Unclear string
-	// Beyond is why the resource is not all that counts, or "". Allow patterns with an
+	Ambiguity string
+	// Partial is why the resource is not all that counts, or "". Allow patterns with an
 	// argument do not match then.
-	Beyond string
+	Partial string
 	// Filter is a filter that may select what holds secrets, or "".
 	Filter string
 

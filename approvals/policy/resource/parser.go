@@ -87,7 +87,7 @@ func (p *parser) readWhole(doubts []string) {
 	p.resource(p.c.Text)
 	p.clarify()
 	if len(doubts) > 0 {
-		p.c.Unclear = doubts[0]
+		p.c.Ambiguity = doubts[0]
 	}
 	p.addStrings()
 }
@@ -163,7 +163,7 @@ func (p *parser) take(folder, field string, v match.Value) string {
 		return p.several(folder, field, texts)
 	case p.c.Tool != nil && p.c.Tool.Patch:
 		paths, problem := match.PatchPaths(v.Text)
-		if p.c.Unclear = problem; len(paths) == 0 {
+		if p.c.Ambiguity = problem; len(paths) == 0 {
 			paths = []string{v.Text}
 		}
 		return p.several(folder, field, paths)
@@ -208,7 +208,7 @@ func (p *parser) folder() string {
 			if v.Kind == '"' && !v.Folded {
 				return v.Text
 			}
-			p.c.Unclear = "The working folder of the call is not a text."
+			p.c.Ambiguity = "The working folder of the call is not a text."
 		}
 	}
 	return ""
@@ -238,7 +238,7 @@ func hasAny(members []match.Member, fields [][]string) bool {
 // missing takes all the arguments in place of a resource that is not known.
 func (p *parser) missing(why string) {
 	p.c.certain = 0
-	p.c.Unclear = why
+	p.c.Ambiguity = why
 	p.c.Text = p.c.Call.Arguments
 	p.candidate(p.c.Text)
 	p.addStrings()
@@ -254,8 +254,8 @@ func (p *parser) addStrings() {
 	for _, text := range texts {
 		p.candidate(text)
 	}
-	if !all && p.c.Unclear == "" {
-		p.c.Unclear = "The arguments hold more texts than are judged."
+	if !all && p.c.Ambiguity == "" {
+		p.c.Ambiguity = "The arguments hold more texts than are judged."
 	}
 }
 
@@ -269,13 +269,13 @@ func (p *parser) clarify() {
 	for i := range p.c.Resources() {
 		r := &p.c.Candidates[i]
 		switch {
-		case p.c.Unclear != "":
+		case p.c.Ambiguity != "":
 		case strings.ContainsRune(r.Text, 0):
-			p.c.Unclear = "The resource holds a NUL character, where some programs end a text."
+			p.c.Ambiguity = "The resource holds a NUL character, where some programs end a text."
 		case p.c.Kind == Shell:
-			p.c.Unclear = r.Script.Problem
+			p.c.Ambiguity = r.Script.Problem
 		default:
-			p.c.Unclear = r.Problem
+			p.c.Ambiguity = r.Problem
 		}
 	}
 }

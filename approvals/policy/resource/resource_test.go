@@ -29,8 +29,8 @@ func TestParseFindsTheResource(t *testing.T) {
 	f := func(tool, arguments, text string, resources int, unclear, beyond string) {
 		t.Helper()
 		c := Parse(Call{Tool: tool, Arguments: arguments}, known(), noRules{})
-		if c.Text != text || len(c.Resources()) != resources || !strings.Contains(c.Unclear, unclear) || (unclear == "") != (c.Unclear == "") || !strings.Contains(c.Beyond, beyond) || (beyond == "") != (c.Beyond == "") {
-			t.Errorf("%s %s: %q, %d resources, unclear %q, beyond %q", tool, arguments, c.Text, len(c.Resources()), c.Unclear, c.Beyond)
+		if c.Text != text || len(c.Resources()) != resources || !strings.Contains(c.Ambiguity, unclear) || (unclear == "") != (c.Ambiguity == "") || !strings.Contains(c.Partial, beyond) || (beyond == "") != (c.Partial == "") {
+			t.Errorf("%s %s: %q, %d resources, unclear %q, beyond %q", tool, arguments, c.Text, len(c.Resources()), c.Ambiguity, c.Partial)
 		}
 	}
 	f("path", `{"x":"a/b"}`, "a/b", 1, "", "")

@@ -26,7 +26,7 @@ func (p *Pattern) Compare(c *resource.ParsedCall) match.Result {
 		return p.matchWide(c)
 	}
 	found := match.No
-	if c.Unclear != "" {
+	if c.Ambiguity != "" {
 		found = match.Maybe
 	}
 	for i := range c.Candidates {
@@ -98,7 +98,7 @@ func namesAny(names *regexp.Regexp, c *resource.ParsedCall) match.Result {
 			return match.Yes
 		}
 	}
-	if c.Unclear != "" {
+	if c.Ambiguity != "" {
 		return match.Maybe
 	}
 	return match.No

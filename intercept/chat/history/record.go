@@ -14,7 +14,7 @@ import (
 // than the model said. Messages are kept as the text they were sent as, so that
 // each splice is the same bytes.
 type Record struct {
-	intercept.Seen
+	intercept.TurnFingerprint
 	// Turns are the messages of whole turns that the agent did not see; they
 	// stand before the assistant message that it did see.
 	Turns []string `json:"turns,omitempty"`
@@ -82,7 +82,7 @@ func (r *Request) Splice(records [][]byte) int {
 	if len(s.found) == 0 {
 		return 0
 	}
-	history := intercept.Rewrite(r.Field("messages"), messages, s.take)
+	history := intercept.RewriteItems(r.Field("messages"), messages, s.take)
 	at, _ := r.At("messages")
 	spliced, err := ParseRequest(r.With(strictjson.Replace(r.Envelope().Body, at, history)))
 	if err != nil {
@@ -91,14 +91,14 @@ func (r *Request) Splice(records [][]byte) int {
 	spliced.before = r.Ending()
 	*r = *spliced
 	for _, f := range s.found {
-		r.Place(&s.records[f.Record].Seen, f.Sure)
+		r.AddPlacement(&s.records[f.Record].TurnFingerprint, f.Sure)
 	}
 	return len(s.found)
 }
 
 // match finds the assistant message of each record, by its place in messages.
 func match(opening string, messages []gjson.Result, records []*Record) map[int]intercept.Found {
-	return intercept.MatchMessages(opening, messages, records, func(at int) intercept.Echo {
+	return intercept.MatchMessages(opening, messages, records, func(at int) intercept.HistoryTurn {
 		e := echo(messages, at)
 		for _, rec := range records {
 			if rec.spokenBy(messages[at].Get("content")) {
@@ -110,9 +110,9 @@ func match(opening string, messages []gjson.Result, records []*Record) map[int]i
 }
 
 // echo is the i-th message, which is the assistant's, as the agent shows it.
-func echo(messages []gjson.Result, i int) intercept.Echo {
+func echo(messages []gjson.Result, i int) intercept.HistoryTurn {
 	m := messages[i]
-	e := intercept.Echo{Text: strictjson.ContentText(m.Get("content"))}
+	e := intercept.HistoryTurn{Text: strictjson.ContentText(m.Get("content"))}
 	if i > 0 {
 		e.Before = fingerprint(messages[i-1])
 	}
@@ -121,10 +121,10 @@ func echo(messages []gjson.Result, i int) intercept.Echo {
 		if made.Get("name").Str == "" {
 			made, input = c.Get("custom"), "input"
 		}
-		e.Calls = append(e.Calls, intercept.NewSeenCall(c.Get("id").Str, made.Get("name").Str, made.Get(input).String()))
+		e.Calls = append(e.Calls, intercept.NewCallFingerprint(c.Get("id").Str, made.Get("name").Str, made.Get(input).String()))
 	}
 	if legacy := m.Get("function_call"); legacy.IsObject() && len(e.Calls) == 0 {
-		e.Calls = append(e.Calls, intercept.NewSeenCall("", legacy.Get("name").Str, legacy.Get("arguments").String()))
+		e.Calls = append(e.Calls, intercept.NewCallFingerprint("", legacy.Get("name").Str, legacy.Get("arguments").String()))
 	}
 	return e
 }

@@ -147,11 +147,11 @@ func newTool(def gjson.Result, free bool) intercept.Tool {
 
 // Made implements [intercept.Request].
 func (r *Request) Made() string {
-	var calls []intercept.SeenCall
+	var calls []intercept.CallFingerprint
 	r.Messages().ForEach(func(_, m gjson.Result) bool {
 		m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
 			name := c.Get("function.name").Str + c.Get("custom.name").Str
-			calls = append(calls, intercept.SeenCall{ID: c.Get("id").Str, Name: name})
+			calls = append(calls, intercept.CallFingerprint{ID: c.Get("id").Str, Name: name})
 			return true
 		})
 		return true

@@ -123,7 +123,7 @@ func read(payload string) (*Chunk, error) {
 	d := decoder{chunk: c}
 	root.ForEach(func(k, v gjson.Result) bool { return d.top(k.Str, v) })
 	if strictjson.NamedInput(root) || d.looksLikeACall(root) {
-		d.Refuse("an event looks like a call of another API")
+		d.Fail("an event looks like a call of another API")
 	}
 	if err := d.Err(); err != nil {
 		return nil, err
@@ -177,15 +177,15 @@ func (d *decoder) choices(v gjson.Result) bool {
 		return true
 	}
 	if !v.IsArray() {
-		return d.Refuse("choices is not an array")
+		return d.Fail("choices is not an array")
 	}
 	position := 0
 	v.ForEach(func(_, c gjson.Result) bool {
 		if position == MaxChoices {
-			return d.Refuse("it has too many choices")
+			return d.Fail("it has too many choices")
 		}
 		if !c.IsObject() || strictjson.NamedInput(c) {
-			return d.Refuse("a choice is not an object, or is a call itself")
+			return d.Fail("a choice is not an object, or is a call itself")
 		}
 		d.chunk.Choices = append(d.chunk.Choices, ChoiceDelta{Raw: c.Raw, Index: position})
 		position++
@@ -224,7 +224,7 @@ func (d *decoder) message(c *ChoiceDelta, at Place, v gjson.Result) bool {
 		return true
 	}
 	if !v.IsObject() || strictjson.NamedInput(v) {
-		return d.Refuse("a message is not an object, or is a call itself")
+		return d.Fail("a message is not an object, or is a call itself")
 	}
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch key := k.Str; key {

@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Place is where in a choice a call is.
+// AddPlacement is where in a choice a call is.
 type Place int
 
 // The places.
@@ -48,12 +48,12 @@ func (d *decoder) toolCalls(c *ChoiceDelta, at Place, v gjson.Result) bool {
 		return true
 	}
 	if !v.IsArray() {
-		return d.Refuse("tool_calls is not an array")
+		return d.Fail("tool_calls is not an array")
 	}
 	v.ForEach(func(_, v gjson.Result) bool {
 		f := Fragment{Place: at, Raw: v.Raw}
 		if !v.IsObject() || strictjson.NamedInput(v) {
-			return d.Refuse("a tool call is not an object, or has its name where none should be")
+			return d.Fail("a tool call is not an object, or has its name where none should be")
 		}
 		if !d.toolCall(&f, v) {
 			return false
@@ -93,7 +93,7 @@ func (d *decoder) toolCall(f *Fragment, v gjson.Result) bool {
 	body := function
 	if f.Kind == KindCustom || custom.Name != "" || custom.Args != "" {
 		if function.Name != "" || function.Args != "" {
-			return d.Refuse("a tool call has both a function and a custom part")
+			return d.Fail("a tool call has both a function and a custom part")
 		}
 		body, f.Kind = custom, KindCustom
 	}
@@ -108,7 +108,7 @@ func (d *decoder) callType(f *Fragment, v gjson.Result) bool {
 	if v.Type == gjson.Null || (v.Type == gjson.String && (v.Str == "" || v.Str == "function" || v.Str == "custom")) {
 		return true
 	}
-	return d.Refuse("a tool call has an unknown type")
+	return d.Fail("a tool call has an unknown type")
 }
 
 // body reads a function or custom object.
@@ -117,7 +117,7 @@ func (d *decoder) body(f *Fragment, v gjson.Result, input string) bool {
 		return true
 	}
 	if !v.IsObject() {
-		return d.Refuse("the body of a tool call is not an object")
+		return d.Fail("the body of a tool call is not an object")
 	}
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch key := k.Str; {

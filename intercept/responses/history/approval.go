@@ -22,8 +22,8 @@ func (r *Request) AddressOf(offers []Offer, label string) string {
 	return intercept.Fingerprint("prompt", prompt.Get("id").String(), prompt.Get("version").String())
 }
 
-// Spends implements [intercept.Request].
-func (r *Request) Spends() []intercept.Spending { return r.Known.spends }
+// OneTimeApprovals implements [intercept.Request].
+func (r *Request) OneTimeApprovals() []intercept.OneTimeApproval { return r.Known.spends }
 
 // once is an output of heldcall's as this request may bring it: an approval that it
 // must not becomes a refusal with the reason. After it are the items of the agent's
@@ -64,8 +64,8 @@ func refusal(id, reason string) string {
 }
 
 // spending is the use of an approval, with the record that it was used.
-func spending(key string) intercept.Spending {
-	return intercept.Spending{ID: key, Record: []byte(`{"spent":` + strictjson.Quote(key) + "}")}
+func spending(key string) intercept.OneTimeApproval {
+	return intercept.OneTimeApproval{ID: key, Record: []byte(`{"spent":` + strictjson.Quote(key) + "}")}
 }
 
 // ran reports whether the agent repeats the call that was approved, and that the

@@ -14,7 +14,7 @@ import (
 
 // echo is a stretch of the input in which the agent repeats one answer.
 type echo struct {
-	intercept.Echo
+	intercept.HistoryTurn
 	first, last int
 }
 
@@ -27,14 +27,14 @@ type row struct {
 	long        bool   // it has more text than any of the answers: none is kept
 	said        []string
 	size        int // length of said without white space
-	calls       []intercept.SeenCall
+	calls       []intercept.CallFingerprint
 	items       []string
 }
 
 // finder looks for answers in a history. The agent writes that as it likes, so what
 // the search costs is bounded by what the answers are.
 type finder struct {
-	answers []*intercept.Seen
+	answers []*intercept.TurnFingerprint
 	known   map[string]Part // by id
 	made    map[callName]bool
 	said    int // length of what the longest of the answers says, without white space
@@ -46,7 +46,7 @@ func newFinder(records []*Record) *finder {
 	f := &finder{known: make(map[string]Part), made: make(map[callName]bool), rows: 1}
 	for _, rec := range records {
 		visible := rec.visible()
-		f.answers = append(f.answers, &rec.Seen)
+		f.answers = append(f.answers, &rec.TurnFingerprint)
 		f.said, f.calls, f.rows = max(f.said, letters(rec.Text)), max(f.calls, len(rec.Calls)), max(f.rows, len(visible))
 		for _, p := range visible {
 			f.known[p.ID] = *p
@@ -64,7 +64,7 @@ func newFinder(records []*Record) *finder {
 func (f *finder) echoes(items []gjson.Result) (list []echo) {
 	rows := f.rowsIn(items)
 	for i := range rows {
-		var calls []intercept.SeenCall
+		var calls []intercept.CallFingerprint
 		found := false
 		for j := i; j < min(i+f.rows, len(rows)); j++ {
 			r := &rows[j]
@@ -146,14 +146,14 @@ func letters(text string) (n int) {
 }
 
 // knows reports whether an answer has a call.
-func (f *finder) knows(c intercept.SeenCall) bool {
+func (f *finder) knows(c intercept.CallFingerprint) bool {
 	return c.ID != "" && f.made[callName{c.ID, c.Name}]
 }
 
 type callName struct{ id, name string }
 
 // called reports whether an answer begins with calls, and whether one has no more.
-func (f *finder) called(calls []intercept.SeenCall) (begins, whole bool) {
+func (f *finder) called(calls []intercept.CallFingerprint) (begins, whole bool) {
 	for _, s := range f.answers {
 		if n := len(calls); n <= len(s.Calls) && slices.EqualFunc(calls, s.Calls[:n], mayBe) {
 			begins, whole = true, whole || n == len(s.Calls)
@@ -164,12 +164,12 @@ func (f *finder) called(calls []intercept.SeenCall) (begins, whole bool) {
 
 // mayBe reports whether a call of a history has the name and the id of one that was
 // seen. [intercept.Match] looks closer.
-func mayBe(c, seen intercept.SeenCall) bool {
+func mayBe(c, seen intercept.CallFingerprint) bool {
 	return c.Name == seen.Name && (seen.ID == "" || c.ID == seen.ID)
 }
 
 // spanning is the echo in rows.
-func (f *finder) spanning(rows []row, calls []intercept.SeenCall) echo {
+func (f *finder) spanning(rows []row, calls []intercept.CallFingerprint) echo {
 	e := echo{first: rows[0].first, last: rows[len(rows)-1].last}
 	var said []string
 	size := 0

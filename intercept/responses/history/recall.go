@@ -16,7 +16,7 @@ type knowledge struct {
 	Told    []string
 	hidden  map[string]bool // items that Splice added, by identity
 	Chain   []string
-	spends  []intercept.Spending
+	spends  []intercept.OneTimeApproval
 	Rulings map[string]intercept.Ruling
 }
 
@@ -56,7 +56,7 @@ func (r *Request) recall(records []*Record) (found int) {
 		}
 		found++
 		for _, c := range rec.Ruled {
-			r.Known.Rulings[c.Call] = intercept.Ruling{Fate: c.Fate, Arguments: c.Arguments, Told: c.Told}
+			r.Known.Rulings[c.Call] = intercept.Ruling{Action: c.Fate, Arguments: c.Arguments, ModelMessage: c.Told}
 		}
 		if len(rec.Chain) > len(r.Known.Chain) {
 			r.Known.Chain = rec.Chain

@@ -10,7 +10,7 @@ import (
 // than the model said. Items are kept as the text they were sent as, so that each
 // splice is the same bytes.
 type Record struct {
-	intercept.Seen
+	intercept.TurnFingerprint
 	Rounds []Round `json:"rounds,omitempty"`
 	// Response is the id by which the agent knows the answer, Chain those by which
 	// upstream knows its parts.
@@ -32,7 +32,7 @@ type Record struct {
 	Made map[string]HostedRun `json:"hosted_runs,omitempty"`
 	// Spent is the approval that a request has used, where the record is of that.
 	Spent string `json:"spent,omitempty"`
-	// Told are the answers of a conversation whose missing items upstream has got.
+	// ModelMessage are the answers of a conversation whose missing items upstream has got.
 	Told []string `json:"told,omitempty"`
 }
 
@@ -58,10 +58,10 @@ type Part struct {
 
 // Ruled is the ruling on a call.
 type Ruled struct {
-	Call      string         `json:"call"` // fingerprint
-	Fate      intercept.Fate `json:"fate"`
-	Arguments string         `json:"arguments,omitempty"`
-	Told      string         `json:"told,omitempty"`
+	Call      string           `json:"call"` // fingerprint
+	Fate      intercept.Action `json:"fate"`
+	Arguments string           `json:"arguments,omitempty"`
+	Told      string           `json:"told,omitempty"`
 }
 
 // Encode renders the record as it is stored.
@@ -75,13 +75,13 @@ func Sealed(item gjson.Result) string {
 	return ""
 }
 
-// SeenCall is a call that the agent saw or shows. Only the input of those of
+// CallFingerprint is a call that the agent saw or shows. Only the input of those of
 // functions is in one place that agents do not rewrite.
-func SeenCall(typ, id, name, input string) intercept.SeenCall {
+func SeenCall(typ, id, name, input string) intercept.CallFingerprint {
 	if typ != "function_call" && typ != "custom_tool_call" {
-		return intercept.SeenCall{ID: id, Name: name}
+		return intercept.CallFingerprint{ID: id, Name: name}
 	}
-	return intercept.NewSeenCall(id, name, input)
+	return intercept.NewCallFingerprint(id, name, input)
 }
 
 // MCPApproval is an approval that the agent's next request brings.

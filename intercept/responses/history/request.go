@@ -247,10 +247,10 @@ func fingerprint(item gjson.Result) string {
 
 // Made implements [intercept.Request].
 func (r *Request) Made() string {
-	var calls []intercept.SeenCall
+	var calls []intercept.CallFingerprint
 	for _, item := range r.items() {
 		if made(item) {
-			calls = append(calls, intercept.SeenCall{ID: item.Get("call_id").Str, Name: item.Get("name").Str})
+			calls = append(calls, intercept.CallFingerprint{ID: item.Get("call_id").Str, Name: item.Get("name").Str})
 		}
 	}
 	return intercept.MadeBy(calls, r.previous(), r.Conversation())

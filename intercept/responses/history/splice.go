@@ -39,7 +39,7 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 	}
 	r.Known = knowledge{Alias: s.alias, Told: s.told, hidden: s.hidden, spends: s.spends}
 	for _, p := range s.placed {
-		r.Place(&p.record.Seen, p.sure)
+		r.AddPlacement(&p.record.TurnFingerprint, p.sure)
 	}
 	return len(s.placed)
 }
@@ -58,7 +58,7 @@ type splicer struct {
 	used   map[*Record]bool
 	spent  map[string]bool      // approvals that a request has used
 	made   map[string]HostedRun // what the provider ran of what was approved
-	spends []intercept.Spending
+	spends []intercept.OneTimeApproval
 }
 
 // follow takes the record of the response that the request goes on from.
@@ -161,9 +161,9 @@ func (s *splicer) weave(records []*Record) {
 	}
 	items, f := s.items(), newFinder(candidates)
 	echoes := f.echoes(items)
-	plain := make([]intercept.Echo, len(echoes))
+	plain := make([]intercept.HistoryTurn, len(echoes))
 	for i, e := range echoes {
-		plain[i] = e.Echo
+		plain[i] = e.HistoryTurn
 	}
 	found := intercept.Match(intercept.Opening(s.Opening()), plain, f.answers)
 	s.woven = make(map[int][]string)

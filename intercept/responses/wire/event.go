@@ -138,15 +138,15 @@ func Decode(payload string, names []string) (*Event, error) {
 	top.ForEach(func(k, v gjson.Result) bool { return d.field(k.Str, v) })
 	switch {
 	case (e.Kind == KindEnd || e.Kind == KindFailed) && e.Response == nil:
-		d.Refuse("an event that ends a response has none")
+		d.Fail("an event that ends a response has none")
 	case (e.Kind == KindAdded || e.Kind == KindDone) && e.Entry == nil:
-		d.Refuse("an event of an output item has none")
+		d.Fail("an event of an output item has none")
 	case e.Kind == KindInput && e.Text == "" && !e.Input.Fragment && !top.Get(e.Input.Field).Exists():
-		d.Refuse("an event with the input of a call has none")
+		d.Fail("an event with the input of a call has none")
 	case e.Kind != KindInput && d.named.Input():
-		d.Refuse("an event looks like a call of another API")
+		d.Fail("an event looks like a call of another API")
 	case e.Kind == kindOther && e.Response == nil && SpeaksOfCalls(e.Type):
-		d.Refuse("an event of an unknown type speaks of a call")
+		d.Fail("an event of an unknown type speaks of a call")
 	}
 	return e, d.Err()
 }
@@ -165,7 +165,7 @@ func (d *decoder) kind(typ string, names []string) bool {
 	for _, name := range names {
 		e.strange = e.strange || (name != "" && name != "message" && kindOf(name) == kindOther)
 		if k := kindOf(name); name != typ && k != kindOther && k != KindError {
-			return d.Refuse("an event is named otherwise than its data say")
+			return d.Fail("an event is named otherwise than its data say")
 		}
 	}
 	return true
@@ -288,7 +288,7 @@ func ReadObject(d *intercept.Reading, v gjson.Result) *Object {
 		return o.field(d, k.Str, v)
 	})
 	if named.Input() {
-		d.Refuse("a response looks like a call")
+		d.Fail("a response looks like a call")
 	}
 	return o
 }
@@ -321,7 +321,7 @@ func (o *Object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 		if key == "tools" {
 			o.Tools = v.Raw
 		}
-		return !callsWithin(v, 0) || d.Refuse("a response echoes a call where none belongs")
+		return !callsWithin(v, 0) || d.Fail("a response echoes a call where none belongs")
 	default:
 		return d.Unknown(key, v, objectFields...)
 	}
@@ -333,12 +333,12 @@ func (o *Object) list(d *intercept.Reading, v gjson.Result) bool {
 		return true
 	}
 	if !v.IsArray() {
-		return d.Refuse("the output of a response is not an array")
+		return d.Fail("the output of a response is not an array")
 	}
 	o.Listed = true
 	v.ForEach(func(_, v gjson.Result) bool {
 		if len(o.Output) == MaxItems {
-			return d.Refuse("a response has too many output items")
+			return d.Fail("a response has too many output items")
 		}
 		o.Output = append(o.Output, ReadEntry(d, v))
 		return d.OK()

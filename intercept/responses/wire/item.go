@@ -80,17 +80,17 @@ var entryFields = []string{"type", "id", "call_id", "name", "namespace", "server
 func ReadEntry(d *intercept.Reading, v gjson.Result) *Entry {
 	e := &Entry{Raw: v.Raw}
 	if !v.IsObject() {
-		d.Refuse("an output item is not an object")
+		d.Fail("an output item is not an object")
 		return e
 	}
 	if e.Type = TypeOf(v); e.Type == "" {
-		d.Refuse("an output item has no type")
+		d.Fail("an output item has no type")
 		return e
 	}
 	quiet := !strictjson.NamesCall(v.Raw) // then nothing in it is suspect
 	v.ForEach(func(k, v gjson.Result) bool { return e.note(d, k.Str, v, quiet) })
 	if passive[e.Type] && !quiet && callsWithin(v, 0) {
-		d.Refuse("an output item that is no call has one in it")
+		d.Fail("an output item that is no call has one in it")
 	}
 	return e
 }
@@ -129,7 +129,7 @@ func (e *Entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 	case "content":
 	default:
 		if strictjson.Misspelt(key, entryFields...) {
-			return d.Refuse("a known field of an output item is spelt in another letter case")
+			return d.Fail("a known field of an output item is spelt in another letter case")
 		}
 		return quiet || (passive[e.Type] && !spoken[e.Type]) || d.Unknown(key, v)
 	}

@@ -125,7 +125,7 @@ func (v *variant) play(t *testing.T, outcome string) {
 		return
 	}
 	for i, c := range p.Calls[0] {
-		switch r := rule(i, c); r.Fate {
+		switch r := rule(i, c); r.Action {
 		case intercept.Release:
 			if len(c.Ambiguous) > 0 {
 				v.doubted = append(v.doubted, c.Name)

@@ -2,18 +2,18 @@ package intercept
 
 import "github.com/heldcall/heldcall/intercept/sse"
 
-// Recast is what becomes of one payload of a stream.
-type Recast struct {
-	JSON   string // the payload as the agent gets it
-	Hollow bool   // nothing is left of it
+// Rewrite is what becomes of one payload of a stream.
+type Rewrite struct {
+	JSON string // the payload as the agent gets it
+	Drop bool   // nothing is left of it
 	// Before and After are whole events that go out around it.
 	Before, After []byte
 }
 
-// RecastPart returns a part of a stream in which each of its payloads that is not
+// RewritePart returns a part of a stream in which each of its payloads that is not
 // blank is what event makes of it, and the part as it came where nothing changes.
 // It is empty where nothing is left, and ends so that an event can follow.
-func RecastPart(part []byte, payloads [][]byte, event func(i int, payload []byte) (Recast, error)) ([]byte, error) {
+func RewritePart(part []byte, payloads [][]byte, event func(i int, payload []byte) (Rewrite, error)) ([]byte, error) {
 	if len(payloads) == 0 {
 		return part, nil
 	}
@@ -21,15 +21,15 @@ func RecastPart(part []byte, payloads [][]byte, event func(i int, payload []byte
 	var out []byte
 	changed := false
 	for i, payload := range payloads {
-		r := Recast{JSON: string(payload)}
+		r := Rewrite{JSON: string(payload)}
 		if !IsBlank(payload) {
 			var err error
 			if r, err = event(i, payload); err != nil {
 				return nil, err
 			}
 		}
-		changed = changed || r.Hollow || len(r.Before)+len(r.After) > 0 || r.JSON != string(payload)
-		if out = append(out, r.Before...); !r.Hollow {
+		changed = changed || r.Drop || len(r.Before)+len(r.After) > 0 || r.JSON != string(payload)
+		if out = append(out, r.Before...); !r.Drop {
 			out = sse.AppendData(out, name, []byte(r.JSON))
 		}
 		out = append(out, r.After...)

@@ -62,19 +62,19 @@ func (a *ParsedRequest) At(name string) (at strictjson.Span, ok bool) {
 // Envelope is the request as it goes upstream.
 func (a *ParsedRequest) Envelope() Envelope { return a.envelope }
 
-// Spends implements [Request] for the dialects in which everything hidden may be
+// OneTimeApprovals implements [Request] for the dialects in which everything hidden may be
 // said again.
-func (a *ParsedRequest) Spends() []Spending { return nil }
+func (a *ParsedRequest) OneTimeApprovals() []OneTimeApproval { return nil }
 
 // Before implements [Request] for the dialects in which nothing has to be done
 // before.
 func (a *ParsedRequest) Before() []Envelope { return nil }
 
-// Placed implements [Request].
-func (a *ParsedRequest) Placed() []Placement { return a.placed }
+// Placements implements [Request].
+func (a *ParsedRequest) Placements() []Placement { return a.placed }
 
-// Place notes the answer that a record was found for.
-func (a *ParsedRequest) Place(s *Seen, sure bool) {
+// AddPlacement notes the answer that a record was found for.
+func (a *ParsedRequest) AddPlacement(s *TurnFingerprint, sure bool) {
 	a.placed = append(a.placed, Placement{Turn: s.Turn, Sure: sure})
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Seen is what the agent saw of an answer in which something was hidden from it
+// TurnFingerprint is what the agent saw of an answer in which something was hidden from it
 // or changed. [Match] finds the answer in the history of a later request by it.
-type Seen struct {
+type TurnFingerprint struct {
 	// Turn is the id of the answer: [Limits.TurnID].
 	Turn string `json:"turn,omitempty"`
 	// Parallel marks a record of no answer: another conversation has begun with the
@@ -24,16 +24,16 @@ type Seen struct {
 	Before string `json:"before"`
 	// Opening is the fingerprint of the message that opens the conversation, "" for
 	// one that the request does not show.
-	Opening string     `json:"opening,omitempty"`
-	Text    string     `json:"text"`
-	Calls   []SeenCall `json:"calls,omitempty"`
+	Opening string            `json:"opening,omitempty"`
+	Text    string            `json:"text"`
+	Calls   []CallFingerprint `json:"calls,omitempty"`
 	// Items are the provider's ids of what the answer consists of, where the wire
 	// has them.
 	Items []string `json:"items,omitempty"`
 }
 
-// SeenCall is a call that the agent saw.
-type SeenCall struct {
+// CallFingerprint is a call that the agent saw.
+type CallFingerprint struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Note string `json:"note,omitempty"` // what the model reads before its result, after an edit
@@ -42,10 +42,10 @@ type SeenCall struct {
 	Input string `json:"input,omitempty"`
 }
 
-// NewSeenCall is a call with a name, an id and an input that the agent has or
+// NewCallFingerprint is a call with a name, an id and an input that the agent has or
 // shows: JSON or any text.
-func NewSeenCall(id, name, input string) SeenCall {
-	c := SeenCall{ID: id, Name: name}
+func NewCallFingerprint(id, name, input string) CallFingerprint {
+	c := CallFingerprint{ID: id, Name: name}
 	if !telling(id, name) {
 		c.Input = Fingerprint(canonical(input))
 	}
@@ -84,11 +84,11 @@ func telling(id, name string) bool {
 	return false
 }
 
-// Echo is one answer in the history that an agent sends.
-type Echo struct {
+// HistoryTurn is one answer in the history that an agent sends.
+type HistoryTurn struct {
 	Before string // fingerprint of what is right before it, "" at the beginning
 	Text   string
-	Calls  []SeenCall
+	Calls  []CallFingerprint
 	Items  []string
 	// Long reports that the text is longer than any that was seen. Text is empty then.
 	Long bool
@@ -110,7 +110,7 @@ func Opening(said string) string {
 	return Fingerprint(said)
 }
 
-// Records decodes what [Settlement.Hidden] has kept. What is none is left out.
+// Records decodes what [Resolution.Hidden] has kept. What is none is left out.
 func Records[R any](hidden [][]byte) (records []*R) {
 	for _, raw := range hidden {
 		if rec := new(R); json.Unmarshal(raw, rec) == nil {
@@ -120,9 +120,9 @@ func Records[R any](hidden [][]byte) (records []*R) {
 	return records
 }
 
-// Rewrite returns the array raw with each of its items replaced by what take
+// RewriteItems returns the array raw with each of its items replaced by what take
 // returns for it, one item or several. The bytes between them stay.
-func Rewrite(raw []byte, items []gjson.Result, take func(i int, item gjson.Result) []string) []byte {
+func RewriteItems(raw []byte, items []gjson.Result, take func(i int, item gjson.Result) []string) []byte {
 	out := make([]byte, 0, len(raw)+len(raw)/4)
 	at := 0 // how far of the array has been written
 	for i, item := range items {
