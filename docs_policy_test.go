@@ -2,6 +2,8 @@ package heldcall_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -88,4 +90,34 @@ func examples(source, list string) []example {
 		}
 	}
 	return found
+}
+
+// The recipes in docs/write-a-policy.md give the verdicts that the page names.
+func TestRecipes(t *testing.T) {
+	const page = "docs/write-a-policy.md"
+	recipes := regexp.MustCompile("```yaml\n([^`]*)```\n+```yml\n([^`]*)```").FindAllStringSubmatch(read(t, page), -1)
+	if len(recipes) < 10 {
+		t.Errorf("%s has %d recipes with cases, not 10", page, len(recipes))
+	}
+	for _, recipe := range recipes {
+		dir := t.TempDir()
+		for name, content := range map[string]string{"policy.yaml": recipe[1], "cases.yaml": "policy: policy.yaml\n" + recipe[2]} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rules, err := policy.Parse("policy.yaml", []byte(recipe[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases, err := policy.LoadCases(filepath.Join(dir, "cases.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range cases.Cases {
+			if problem := one.Check(rules); problem != "" {
+				t.Errorf("%s: %s\n%s", page, problem, recipe[1])
+			}
+		}
+	}
 }

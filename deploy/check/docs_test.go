@@ -9,15 +9,19 @@ import (
 	"testing"
 )
 
-// Every command that docs/install.md shows is one that there is, about files that
-// are there. Those of helm are run, as far as they go without a cluster.
+// The commands in docs/install.md and docs/kubernetes.md exist, and so do the files that
+// they name. Those of helm are run, as far as they work without a cluster.
 func TestInstallCommands(t *testing.T) {
-	page, err := os.ReadFile("../../docs/install.md")
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, name := range []string{"install.md", "kubernetes.md"} {
+		page, err := os.ReadFile(filepath.Join("../../docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, page...)
 	}
 	commands := 0
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		for line := range strings.Lines(block[1]) {
 			commands++
 			t.Run(strings.TrimSpace(line), func(t *testing.T) { tryCommand(t, strings.Fields(line)) })
