@@ -28,7 +28,7 @@ import (
 
 const chatToken = "token-of-the-chat"
 
-// fakeChat is a chat with an incoming webhook, that fails once: what is posted.
+// fakeChat is a chat with an incoming webhook, which fails once. It returns the posts.
 func fakeChat(t *testing.T) (address string, posts chan string) {
 	posts = make(chan string, 20)
 	failed := false
@@ -48,7 +48,7 @@ func fakeChat(t *testing.T) (address string, posts chan string) {
 	return server.URL, posts
 }
 
-// say sends what the chat's outgoing webhook sends, and returns what is answered.
+// say sends a message as the chat's outgoing webhook does, and returns the answer.
 func say(t *testing.T, bot, token, text string) (status int, answer string) {
 	t.Helper()
 	resp, err := http.PostForm(bot, url.Values{"token": {token}, "text": {text}, "user_name": {"ann"}})
@@ -129,9 +129,9 @@ func TestBotChat(t *testing.T) {
 	}
 }
 
-// fakeHeldcall answers over NATS as heldcall does: while it fails, that its store does
-// not answer, and else that of two requests one is gone and one is as it says. It
-// returns what is decided, and whether a durable consumer has nothing left.
+// fakeHeldcall answers over NATS as heldcall does: while it fails, with an error of its
+// store; else one of two requests is gone and the other is pending. It returns the
+// decisions, and whether a durable consumer has nothing left.
 func fakeHeldcall(ctx context.Context, t *testing.T, waits approvals.Request, failing *atomic.Bool) (address string, decided chan string, done func(durable string) bool) {
 	t.Helper()
 	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
@@ -191,8 +191,8 @@ func fakeHeldcall(ctx context.Context, t *testing.T, waits approvals.Request, fa
 
 const goneID = "01KAKZ00000000000000000008"
 
-// What heldcall cannot tell now is neither dropped nor approved unseen, what is too
-// long for the chat is shown and approved elsewhere, and what is gone is left alone.
+// A request is neither dropped nor approved unseen while heldcall fails, one that is too
+// long for the chat is shown and approved elsewhere, and one that is gone is left alone.
 func TestBotChatDecidesNothingUnseen(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "bot.exe")
 	testdeps.Command(t, ".", "go", "build", "-o", program, "./bot-chat")

@@ -1,5 +1,5 @@
-// Package examples_test runs the examples against a whole heldcall: a call is
-// held, the bot decides over NATS, and the agent goes on.
+// Package examples_test runs the examples with a whole heldcall: a call is
+// held, the bot decides over NATS, and the agent continues.
 package examples_test
 
 import (
@@ -81,7 +81,7 @@ func testBot(t *testing.T, program string, args ...string) {
 	waitsForPeople(ctx, t, stage, bot)
 }
 
-// waitsForPeople has the model write a file, about which the bot says nothing.
+// waitsForPeople makes the model write a file, which the bot does not decide.
 func waitsForPeople(ctx context.Context, t *testing.T, stage *demo.Stage, bot *output) {
 	t.Helper()
 	agent, err := stage.NewAgent("people", func(demo.Line) {})

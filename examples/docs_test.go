@@ -14,8 +14,8 @@ import (
 	"github.com/heldcall/heldcall/internal/demo"
 )
 
-// Every line for the nats command in docs/nats.md does what it says, sent as
-// that command sends it: a subject and a payload, over a bot's connection.
+// Every line for the nats command in docs/nats.md works, sent as that command sends it: a
+// subject and a payload, over a bot's connection.
 func TestDocumentedNATSLines(t *testing.T) {
 	page, err := os.ReadFile("../docs/nats.md")
 	if err != nil {

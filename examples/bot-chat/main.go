@@ -1,7 +1,7 @@
-// A bot that asks in a chat: it posts what waits to an incoming webhook, and takes
+// A bot for a chat: it posts pending requests to an incoming webhook, and takes
 // "approve ID" and "deny ID why" from an outgoing one, as Mattermost, Rocket.Chat and
 // others have them. It is a NATS client and a small HTTP server, and decides as the
-// reviewer whose token it has: who may write in the chat may answer.
+// reviewer whose token it has: everybody who may write in the chat may answer.
 package main
 
 import (
@@ -65,7 +65,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	durable := jetstream.ConsumerConfig{Durable: "chat-" + reviewer, AckPolicy: jetstream.AckExplicitPolicy} // what is asked while the bot is away waits for it
+	durable := jetstream.ConsumerConfig{Durable: "chat-" + reviewer, AckPolicy: jetstream.AckExplicitPolicy} // requests wait for the bot while it is away
 	waiting, err := js.CreateOrUpdateConsumer(ctx, "HELDCALL_REQUESTS", durable)
 	if err != nil {
 		return fmt.Errorf("read requests at %s: %w", url, err)
@@ -91,7 +91,7 @@ func run(ctx context.Context) error {
 	return server.Serve(listener)
 }
 
-// call asks heldcall. An answer without a request is an error, which the answer tells.
+// call sends a request to heldcall. A reply without a request is an error.
 func call(nc *nats.Conn, subject, payload string) (r request, err error) {
 	reply, err := nc.Request("heldcall.v1."+subject, []byte(payload), patience)
 	if err == nil {
@@ -132,8 +132,8 @@ func forward(nc *nats.Conn, data []byte) error {
 	return nil
 }
 
-// code is a text of a model that does nothing in the chat: on one line, with escapes
-// for what is not seen, and for what would end the code or mention somebody.
+// code is a text of a model that has no effect in the chat: on one line, with escapes
+// for invisible characters, and for those that would end the code or mention somebody.
 func code(text string) string {
 	quoted := strconv.QuoteToASCII(text)
 	return "`" + strings.NewReplacer("`", `\x60`, "@", `\x40`, `\"`, `"`).Replace(quoted[1:len(quoted)-1]) + "`"
@@ -155,7 +155,7 @@ func hear(nc *nats.Conn, w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"text": text})
 }
 
-// decide hands in a decision, and says what came of it.
+// decide sends a decision, and returns its outcome as a text.
 func decide(nc *nats.Conn, action, id, why, who string) string {
 	r, err := call(nc, "svc.requests.get", fmt.Sprintf(`{"id":%q}`, id))
 	if err == nil && action == "approve" && len(r.Arguments) > shown {

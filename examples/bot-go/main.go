@@ -117,7 +117,7 @@ func (r request) answer(nc *nats.Conn) error {
 	if err != nil {
 		return err
 	}
-	var now struct{ Status, Code, Message string } // the request as it now stands, or {"code", "message"}
+	var now struct{ Status, Code, Message string } // the request after the decision, or {"code", "message"}
 	if err := json.Unmarshal(reply.Data, &now); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ var (
 	all  = flag.Bool("all", false, "also try the agents that are not in use as much")
 )
 
-// timing is how often heldcall says that it still holds, and for how long.
+// timing returns the interval of heldcall's heartbeats, and how long a call is held.
 func timing() (keepalive, held time.Duration) {
 	if *long {
 		return 10 * time.Second, 330 * time.Second
@@ -192,8 +192,8 @@ policy: {file: policy.yaml}
 	}
 }
 
-// review answers what heldcall asks, from when it is there on. What it returns
-// ends the review and tells what was asked.
+// review decides the pending requests from now on. The returned function ends the review and
+// returns the requests.
 func (h *heldcall) review(t *testing.T) func() []approvals.Request {
 	t.Helper()
 	_, held := timing()
@@ -259,7 +259,7 @@ func judgeAsked(t *testing.T, a agent, asked []approvals.Request) {
 	}
 }
 
-// show logs what heldcall has to say.
+// show logs the output of heldcall.
 func (h *heldcall) show(t *testing.T) {
 	log, err := os.ReadFile(h.log)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

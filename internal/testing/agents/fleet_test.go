@@ -24,7 +24,7 @@ type agent struct {
 	tool   string // its shell tool
 	// call is the model's call of that tool with a shell command.
 	call func(id, script string) fakemodel.Call
-	// argv and environment start it, told where its model is.
+	// argv and environment start it with the address of its model.
 	argv        func(dir string, at endpoint) []string
 	environment []string
 	// silent: it does not print an answer without calls.
@@ -33,8 +33,8 @@ type agent struct {
 	equipped func(argv []string, at endpoint) []string
 	// variables are those that heldcall run sets for this agent only.
 	variables func(at endpoint) []string
-	// elsewhere are the hosts that it tries to reach beside its model's, whatever it
-	// is told.
+	// elsewhere are the hosts that it tries to reach beside its model's, whatever its
+	// settings.
 	elsewhere []string
 	// files are put into its home folder before the start.
 	files func(at endpoint) map[string]string
@@ -43,13 +43,13 @@ type agent struct {
 // endpoint is where an agent finds its model, in the two ways that clients want it.
 type endpoint struct{ openAI, anthropic string }
 
-// environment is what heldcall run tells of the endpoint.
+// environment has the variables that heldcall run sets for an endpoint.
 func (e endpoint) environment() []string {
 	return []string{"OPENAI_BASE_URL=" + e.openAI, "OPENAI_API_BASE=" + e.openAI, "ANTHROPIC_BASE_URL=" + e.anthropic}
 }
 
-// fleet are the agents that are always tried. What they send to other places than their model is
-// switched off, for that is not what is tested.
+// fleet are the agents that are always tried. Their traffic to other hosts than their model's is
+// switched off: it is not part of the test.
 func fleet(t *testing.T) []agent {
 	codex := func(dir string) string {
 		return native(t, dir, map[string]string{
@@ -70,7 +70,7 @@ func fleet(t *testing.T) []agent {
 			files: func(endpoint) map[string]string { return map[string]string{codexFile: codexQuiet} },
 		},
 		{
-			// A newer model: its tools stand in the input, and it writes JavaScript that
+			// A newer model: its tools are in the input, and it writes JavaScript that
 			// calls the shell.
 			name: "codex-code-mode", source: "npm", api: fakemodel.Responses, tool: "exec", call: scripting,
 			argv:        codexWith(codex, "gpt-6-sol"),

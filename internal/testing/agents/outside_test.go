@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// outside is the HTTP proxy that the agents are told to use for all hosts but
-// loopback. It lets nothing through, and fails the test of an agent that tries
-// others than it is known for.
+// outside is the HTTP proxy that the agents use for all hosts but loopback. It refuses every
+// connection, and fails the test of an agent that tries other hosts than known.
 func outside(t *testing.T, known []string) (url string) {
 	var mu sync.Mutex
 	tried := make(map[string]bool)

@@ -17,8 +17,8 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// The task has four steps, each a call of the agent's shell. The model asks for
-// the first two in one answer, and for one more each time it is told of the last.
+// The task has four steps, each a call of the agent's shell. The model asks for the first two
+// in one answer, and for one more after the result of the last.
 const (
 	opening    = "I begin with two steps."
 	going      = "One step more."
@@ -26,7 +26,7 @@ const (
 	note       = "nothing is to be written there"
 )
 
-// step is one step of the task: a shell command, and what the reviewer says of it.
+// step is one step of the task: a shell command, and the reviewer's decision on it.
 type step struct {
 	name   string
 	denied bool
@@ -35,7 +35,7 @@ type step struct {
 
 var steps = []step{{name: "alpha"}, {name: "bravo", denied: true}, {name: "charlie", denied: true}, {name: "delta", held: true}}
 
-// said is what the step's command prints and leaves in the step's file.
+// said is the output of the step's command, which it also leaves in the step's file.
 func (s step) said() string { return "step-" + s.name + "-has-run" }
 
 func (s step) file() string { return s.name + ".txt" }
@@ -75,7 +75,7 @@ func (k *task) reply(r *fakemodel.Request) fakemodel.Reply {
 	return reply
 }
 
-// answer is what the model says next.
+// answer is the model's next answer.
 func (k *task) answer(c fakemodel.Conversation) fakemodel.Answer {
 	known := make(map[string]string)
 	for _, m := range c.Messages {
@@ -99,8 +99,7 @@ func (k *task) answer(c fakemodel.Conversation) fakemodel.Answer {
 	return fakemodel.Answer{Text: opening, Calls: []fakemodel.Call{call(0), call(1)}}
 }
 
-// rule is what the reviewer says of a request: nothing for as long as it is to be
-// held.
+// rule is the reviewer's decision on a request, nil while it is to be held.
 func rule(r approvals.Request, held time.Duration) *fakemodel.Ruling {
 	for _, s := range steps {
 		switch {
@@ -116,8 +115,8 @@ func rule(r approvals.Request, held time.Duration) *fakemodel.Ruling {
 	return &fakemodel.Ruling{Action: approvals.ActionDeny, Note: "this call is no step of the task"}
 }
 
-// judge looks at what the commands left, what the model was told of them, and
-// whether anything of a denied one reached the agent.
+// judge checks the files of the commands, the results that the model got, and that nothing of
+// a denied command reached the agent.
 func (k *task) judge(t *testing.T, r *run, reviewed bool) {
 	t.Helper()
 	if !k.agent.silent && !strings.Contains(r.output, conclusion) {

@@ -175,7 +175,7 @@ func (a *agent) next() ([]byte, error) {
 	return piece, nil
 }
 
-// chunkEnd in left says that the line end after a chunk has not been read.
+// chunkEnd in left means that the line end after a chunk has not been read.
 const chunkEnd = -1
 
 // nextChunk reads a chunk's size line, and after the last chunk the trailers.

@@ -23,7 +23,7 @@ type channelResult struct {
 	Took    latency `json:"took"`
 }
 
-// receivers are the services that heldcall tells: a program by webhook, and Slack. Each sends what it is told of a new request.
+// receivers are the services that heldcall notifies: a program by webhook, and Slack. Each sends the ids of new requests.
 type receivers struct {
 	slack   *fakeslack.Server
 	webhook *httptest.Server
@@ -35,7 +35,7 @@ type receivers struct {
 type hooked struct{ created, came time.Time }
 
 func newReceivers() *receivers {
-	room := 2 * (channelWaiting + channelRequests) // nobody waits for the benchmark
+	room := 2 * (channelWaiting + channelRequests) // for all requests: a full channel would delay the benchmark
 	r := &receivers{slack: fakeslack.New(), posted: make(chan time.Time, room), hooked: make(chan hooked, room)}
 	r.slack.Answers(func(method string) fakeslack.Answer {
 		if method == "chat.postMessage" {
@@ -73,7 +73,7 @@ func (r *receivers) configuration() string {
 `, r.slack.URL(), r.webhook.URL)
 }
 
-// next waits until both were told of one more request, and gives the time that each took from its creation.
+// next waits until both have one more request, and returns the time that each took since its creation.
 func (r *receivers) next(limit time.Duration) (slack, webhook time.Duration, err error) {
 	late := time.After(limit)
 	var told hooked

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// integrity is what came of the events sent through a hop.
+// integrity is the state in which the events sent through a hop arrived.
 type integrity struct {
 	Hop       string  `json:"hop"`
 	Asked     int64   `json:"events_asked"`
@@ -19,7 +19,7 @@ type integrity struct {
 	Seconds   float64 `json:"seconds"`
 }
 
-// faultless says that every event that was sent came, whole and in its place.
+// faultless reports whether every event arrived, complete and in order.
 func (r integrity) faultless() bool { return r.Lost+r.Torn+r.Reordered == 0 }
 
 // checkEvents sends events through a hop on 11 connections a dialect, and compares every byte. Each stream has its own number and

@@ -14,7 +14,7 @@ type dialect struct {
 	stream func(events int, calls, open bool) []string
 	whole  func(call bool) string
 	// conversation is the request's body between its first fields and its history, turn one call of the agent with the file of
-	// about n bytes that it read, and tail what stands behind the history.
+	// about n bytes that it read, and tail the text after the history.
 	conversation string
 	turn         func(i, n int) string
 	tail         string

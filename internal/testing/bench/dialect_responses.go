@@ -28,7 +28,7 @@ type typedStream struct {
 	number int
 }
 
-// add appends an event of a type; fields are those behind its type and number.
+// add appends an event of a type; fields are those after its type and number.
 func (s *typedStream) add(kind, fields string) {
 	s.events = append(s.events, fmt.Sprintf("event: %s\ndata: {\"type\":%q,\"sequence_number\":%d,%s}\n\n", kind, kind, s.number, fields))
 	s.number++

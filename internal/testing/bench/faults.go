@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// faults says how a stream differs from what upstream sent.
+// faults are the differences between a stream and the bytes that upstream sent.
 type faults struct {
 	Lost      int // events that did not come
 	Torn      int // pieces between two empty lines that are no event upstream sent in this stream

@@ -13,7 +13,7 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// hop is what stands between agents and the upstream.
+// hop is a program between agents and the upstream.
 type hop struct {
 	name     string
 	addr     string         // where agents connect
@@ -38,7 +38,7 @@ var policies = map[string]string{
 	"ask":   "default: ask\n",
 }
 
-// heldcallOptions say how one instance of heldcall is configured.
+// heldcallOptions configure one instance of heldcall.
 type heldcallOptions struct {
 	policy    string        // of policies: allow or ask
 	keepalive time.Duration // while held

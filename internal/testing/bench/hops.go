@@ -22,7 +22,7 @@ const (
 	hopHeldcall = "heldcall"
 )
 
-// runHop serves one of the comparison hops on a free loopback port, told on standard output.
+// runHop serves one of the comparison hops on a free loopback port, which it prints on standard output.
 func runHop(role, upstreamAddr string) error {
 	serve := map[string]func(net.Listener, string) error{
 		hopTCP: serveTCP, hopFasthttp: serveFasthttp, hopHTTPUtil: serveHTTPUtil,

@@ -27,8 +27,8 @@ func startUpstream(t *testing.T, out io.Writer) string {
 	return ln.Addr().String()
 }
 
-// A benchmark compares every answer too, over as many connections as its workloads
-// say: here a few show it.
+// A benchmark compares every answer too, over all connections of its workloads. This test
+// uses a few.
 func TestHopsPassEveryByte(t *testing.T) {
 	up := startUpstream(t, io.Discard)
 	addrs := map[string]string{hopDirect: up}

@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
-// judgedSize is what is judged by: so many rules, beside grants of the very caller.
+// judgedSize is the size of a policy: the number of rules, and of grants of the caller.
 type judgedSize struct {
 	Rules  int `json:"rules"`
 	Grants int `json:"grants"`

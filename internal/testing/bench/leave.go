@@ -41,7 +41,7 @@ func leaveStreams(h *hop, upstream *process, s shape, n int, limit time.Duration
 	return l, nil
 }
 
-// sawClose waits until the upstream tells that a stream's other side closed.
+// sawClose waits until the upstream reports that a stream's other side closed.
 func (p *process) sawClose(seed int64, limit time.Duration) (at int64, ok bool) {
 	timeout := time.After(limit)
 	for {

@@ -45,7 +45,7 @@ func openStreams(h *hop, d *dialect, n int, settle time.Duration) (footprint, er
 	return fp, h.profiles.heap(h, "heap with open streams")
 }
 
-// openEvents is how much a stream says before it goes silent.
+// openEvents is how many events a stream has before it goes silent.
 const openEvents = 5
 
 // idleMemory is a hop's memory before its first request and after a few.

@@ -76,7 +76,7 @@ func memoryOf(pid int) (memory, error) {
 	return m, nil
 }
 
-// checkOpenFiles says whether a process may open n files. Go programs raise the soft limit to the hard one by themselves.
+// checkOpenFiles checks that a process may open n files. Go programs raise the soft limit to the hard one by themselves.
 func checkOpenFiles(n int) error {
 	var lim syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {

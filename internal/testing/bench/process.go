@@ -15,7 +15,7 @@ import (
 type process struct {
 	name    string
 	addr    string      // host:port that agents connect to
-	notices chan notice // what the upstream tells after its address; nil for heldcall
+	notices chan notice // printed by the upstream after its address; nil for heldcall
 	cmd     *exec.Cmd
 	stdin   io.Closer // a child in a role ends when this closes
 	exited  chan struct{}
@@ -58,7 +58,7 @@ func startRole(role, upstreamAddr string) (*process, error) {
 func (p *process) readNotices(stdout io.Reader) {
 	defer close(p.exited)
 	p.scanNotices(stdout)
-	_ = p.cmd.Wait() // its exit code says nothing: it is stopped by closing its input
+	_ = p.cmd.Wait() // its exit code has no meaning: it is stopped by closing its input
 }
 
 func (p *process) scanNotices(stdout io.Reader) {

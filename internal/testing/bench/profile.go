@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// profileEnv names the variable that tells a profiled heldcall where its CPU profiles go.
+// profileEnv names the variable with the folder for the CPU profiles of a profiled heldcall.
 const profileEnv = "HELDCALL_BENCH_PROFILE"
 
 // profilerSource is laid over cmd/heldcall for a profiled run only: SIGUSR1 starts a CPU profile, SIGUSR2 ends it, or writes the heap

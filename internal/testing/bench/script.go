@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// shape says what the scripted upstream does with one request. The model name of the request carries it, so that every hop passes it on.
+// shape is the scripted upstream's reaction to one request. The model name of the request carries it, so that every hop passes it on.
 type shape string
 
 const (
@@ -35,12 +35,12 @@ const (
 // callEvents is how many events of a stream a tool call takes: its head and its argument fragments.
 const callEvents = 21
 
-// calls says whether an answer of the shape ends in a tool call.
+// calls reports whether an answer of the shape ends in a tool call.
 func (s shape) calls() bool {
 	return s == shapeTool || s == shapeSplitTool || s == shapeHeld || s == shapeHeldWhole
 }
 
-// whole says whether an answer of the shape is no stream.
+// whole reports whether an answer of the shape is not a stream.
 func (s shape) whole() bool { return s == shapeWhole || s == shapeHeldWhole }
 
 // script is the answer to one request: what the agent must see, and what the upstream sends.

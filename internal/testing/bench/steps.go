@@ -52,8 +52,8 @@ func (s *suite) held() error {
 	return nil
 }
 
-// restTime is how long calls are held before memory is read once more: people take longer to answer, and till then the memory that
-// recording the holds needed stands beside them.
+// restTime is how long calls are held before memory is read again. People take longer to answer, and until then the memory
+// needed to record the holds is still there.
 const restTime = 25 * time.Second
 
 func (s *suite) heldIn(d *dialect) error {
@@ -190,7 +190,7 @@ func (s *suite) correctness() error {
 	return err
 }
 
-// drain forgets what the upstream told meanwhile.
+// drain drops the pending notices of the upstream.
 func (p *process) drain() {
 	for {
 		select {

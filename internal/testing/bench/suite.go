@@ -204,5 +204,5 @@ func (s *suite) fresh(name string, o heldcallOptions, f func(*hop) error) error 
 	return nil
 }
 
-// has says whether a hop runs.
+// has reports whether a hop runs.
 func (s *suite) has(name string) bool { return slices.Contains(s.names(), name) }

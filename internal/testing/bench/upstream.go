@@ -30,7 +30,7 @@ type upstream struct {
 	out  *json.Encoder
 }
 
-// notice is what the upstream tells on its standard output, one JSON object a line.
+// notice is a line of JSON that the upstream prints on its standard output.
 type notice struct {
 	Addr   string `json:"addr,omitempty"`   // first line: where it listens
 	Closed int64  `json:"closed,omitempty"` // the seed of a stream whose other side closed before its end
@@ -51,7 +51,7 @@ func newUpstream(out io.Writer) *upstream {
 	return &upstream{scripts: map[string]*script{}, out: json.NewEncoder(out)}
 }
 
-// serveAll tells its address and serves until the listener fails.
+// serveAll prints its address and serves until the listener fails.
 func (u *upstream) serveAll(ln net.Listener) error {
 	u.notify(notice{Addr: ln.Addr().String()})
 	for {
@@ -69,7 +69,7 @@ func (u *upstream) notify(n notice) {
 	_ = u.out.Encode(n) // the parent reads it; if it is gone, this process ends too
 }
 
-// script gives the answer that a model name stands for ("chat:coalesced-200"), written once.
+// script returns the answer for a model name ("chat:coalesced-200"), rendered once.
 func (u *upstream) script(name []byte) (*script, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -120,7 +120,7 @@ func (u *upstream) serve(c net.Conn) {
 	}
 }
 
-// serveWatched plays a stream that may take long while it looks for the other side's close, and tells when that was.
+// serveWatched sends a slow stream, watches for the other side's close, and reports when that was.
 func (u *upstream) serveWatched(br *bufio.Reader, s *scriptedConn, sc *script, seed int64) bool {
 	gone, played := make(chan struct{}), make(chan struct{})
 	go func() {

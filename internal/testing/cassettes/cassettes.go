@@ -177,7 +177,7 @@ func recordedText(node *yaml.Node) ([]byte, error) {
 func textWithin(node *yaml.Node) ([]byte, error) {
 	var around struct {
 		Text   yaml.Node `yaml:"string"`
-		Base64 string    `yaml:"base64_string"` // Ruby VCR, of what is no text
+		Base64 string    `yaml:"base64_string"` // Ruby VCR, for bodies that are no text
 	}
 	if err := node.Decode(&around); err != nil {
 		return nil, err

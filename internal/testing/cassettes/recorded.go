@@ -40,7 +40,7 @@ const (
 type Exchange struct {
 	File     string // slash-separated path below the root
 	Index    int    // number of the response in its file, from 0
-	Variant  string // "unsplit" where several recorded responses stand in one body, else ""
+	Variant  string // "unsplit" if several recorded responses are in one body, else ""
 	Dialect  Dialect
 	Streamed bool // the body is an event stream
 	Status   int

@@ -102,7 +102,7 @@ func readSessionRecord(raw []byte) ([]Exchange, error) {
 	return exchanges, nil
 }
 
-// sessionBody is a recorded body: an array of lines, or JSON as it stands.
+// sessionBody is a recorded body: an array of lines, or JSON.
 func sessionBody(raw json.RawMessage) ([]byte, error) {
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
 		return nil, nil

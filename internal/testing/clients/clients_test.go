@@ -25,12 +25,12 @@ type scenario string
 
 const (
 	approve    scenario = "approve"
-	deny       scenario = "deny"       // the only call: the model goes on by itself
+	deny       scenario = "deny"       // the only call: the model continues by itself
 	denyFirst  scenario = "deny-first" // of two
 	denySecond scenario = "deny-second"
 	edit       scenario = "edit"
 	hold       scenario = "hold"   // approve both, after holdTime of heartbeats
-	silent     scenario = "silent" // the same, and the model has not said anything yet
+	silent     scenario = "silent" // the same, before any text of the model
 )
 
 const (
@@ -59,8 +59,8 @@ func holdTime(t *testing.T) time.Duration {
 
 func scenarioOf(job string) scenario { return scenario(strings.Split(job, "/")[1]) }
 
-// report is what a client's program prints of a job. Finish is null where the SDK
-// does not say why an answer ended, Prompt where it does not count it.
+// report is the output of a client's program for a job. Finish is null if the SDK does not
+// report why an answer ended, Prompt if it does not count it.
 type report struct {
 	Job   string `json:"job"`
 	Text  string `json:"text"`
@@ -170,8 +170,8 @@ func decide(r approvals.Request, held time.Duration) *fakemodel.Ruling {
 
 func editedArguments(job string) string { return fmt.Sprintf(`{"job":%q,"amount":10}`, job) }
 
-// jobs are conversations that every client has with what answers at a URL: one
-// for each of its modes and each scenario. label tells them from others.
+// jobs are the conversations of every client with a URL: one for each of its modes and each
+// scenario. label distinguishes them from others.
 type jobs struct {
 	label     string
 	baseURL   string // with the /v1 of OpenAI's SDKs
@@ -188,7 +188,7 @@ type run struct {
 	err     error
 }
 
-// job is one conversation. Its name says client, scenario, mode and label.
+// job is one conversation. Its name contains client, scenario, mode and label.
 type job struct {
 	Name    string `json:"name"`
 	Mode    string `json:"mode"`

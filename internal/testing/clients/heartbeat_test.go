@@ -28,7 +28,7 @@ func broken(job string) bool {
 	return breaks[parts[0]+"/"+parts[2]] == parts[3]
 }
 
-// agent is what a client says it is, in one API.
+// agent is the User-Agent of a client, in one API.
 type agent struct {
 	api       fakemodel.API
 	userAgent string

@@ -19,7 +19,7 @@ type expected struct {
 	finishes []string         // the words for why the answer ended, one of which is right
 	usage    fakemodel.Usage
 	requests int      // at the model
-	told     []string // a text in what the model was told of each call
+	told     []string // a text in the result of each call that the model got
 }
 
 // finishes are an API's words for an answer with calls and for one without. Some

@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// What the model thinks and says at each step of a job.
+// The model's reasoning and texts at each step of a job.
 const (
 	thought      = "Which account is it?"
 	opening      = "Let me see."
@@ -96,7 +96,7 @@ func callsIn(c fakemodel.Conversation) []fakemodel.Call {
 	return calls
 }
 
-// openingOf is what the model says before the calls of a job's first answer.
+// openingOf is the model's text before the calls of a job's first answer.
 func openingOf(job string) string {
 	if scenarioOf(job) == silent {
 		return ""
@@ -118,8 +118,8 @@ func callsOf(job string) []fakemodel.Call {
 	return calls
 }
 
-// told are what the model was last told of a job's calls, and how often the
-// model was asked.
+// told returns the last results that the model got for a job's calls, and the number of its
+// requests.
 func (m *model) told(job string) (told []conformance.Told, requests int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -23,11 +23,10 @@ type reply struct {
 	status int
 	header http.Header
 	body   []byte
-	err    error // the body did not end as its framing says
+	err    error // the body did not end as its framing requires
 }
 
-// agent is a plain HTTP client: nothing of an SDK stands between the test and
-// the bytes.
+// agent is a plain HTTP client: the test sees the bytes without an SDK.
 type agent struct{ client *http.Client }
 
 func newAgent() agent {
@@ -57,14 +56,14 @@ type habit string
 
 const (
 	replays        habit = "replays"                 // sends the whole conversation again
-	stateless      habit = "replays, nothing stored" // the same, and nobody stores anything
-	goesOn         habit = "previous_response_id"    // names the answer it goes on from
+	stateless      habit = "replays, nothing stored" // the same, and nothing is stored
+	goesOn         habit = "previous_response_id"    // names the answer that it continues
 	refers         habit = "item_reference"          // names the items of the answer
 	inConversation habit = "conversation"            // names a conversation that the provider keeps
 )
 
-// remembered reports whether the provider shows the model the calls as it keeps
-// them, so that nobody can change them any more.
+// remembered reports whether the provider shows the model the calls that it has stored, so
+// that they cannot be changed any more.
 func (h habit) remembered() bool { return h == goesOn || h == inConversation }
 
 // habits are those of a recorded answer's agents.
@@ -80,7 +79,7 @@ func habits(e cassettes.Exchange) []habit {
 
 // writer writes the requests of an agent of one dialect.
 type writer interface {
-	// path is where requests go, behind the upstream's prefix.
+	// path is the path of requests after the upstream's prefix.
 	path() string
 	// first is the request that the recorded one was, with the trial's marker in
 	// it; where none was recorded, one that fits the answer. The parameters of

@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// callKeys are the keys of an answer under which calls stand.
+// callKeys are the keys of an answer that contain calls.
 var callKeys = []string{"tool_calls", "function_call"}
 
 func (chat) StructuredCalls(body []byte) int {

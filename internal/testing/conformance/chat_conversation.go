@@ -63,7 +63,7 @@ func keys(set map[string]bool) []string {
 
 func (chat) CheckPrefix(original, body []byte) error { return checkPrefix("messages", original, body) }
 
-// checkPrefix says where the array in a field of body does not begin with exactly
+// checkPrefix returns an error if the array in a field of body does not begin with exactly
 // that of original, byte for byte.
 func checkPrefix(field string, original, body []byte) error {
 	want, got := gjson.GetBytes(original, field).Array(), gjson.GetBytes(body, field).Array()
@@ -83,8 +83,8 @@ func (chat) Told(body []byte) []Told {
 	return told
 }
 
-// ToldOf reads from the body of a Chat Completions request what the model is told
-// of the calls in its last assistant message that has any, and that message.
+// ToldOf reads from the body of a Chat Completions request the results of the calls in its
+// last assistant message that has any, and that message.
 func ToldOf(body []byte) (message gjson.Result, told []Told) {
 	for _, m := range gjson.GetBytes(body, "messages").Array() {
 		entries, legacy := m.Get("tool_calls").Array(), m.Get("function_call")

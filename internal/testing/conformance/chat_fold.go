@@ -9,10 +9,10 @@ import (
 // chat is Chat Completions.
 type chat struct{}
 
-// Fold reads an answer of Chat Completions as a lenient client does. Anything
-// behind data: counts, whatever the framing; a body without events is one whole
-// answer. Calls are keyed as openai-node keys them, by their index; where that is
-// missing or used twice, by their id, as the other SDKs do.
+// Fold reads an answer of Chat Completions as a lenient client does. Anything after data:
+// counts, whatever the framing; a body without events is one whole answer. Calls are keyed as
+// openai-node keys them, by their index; if that is missing or used twice, by their id, as
+// the other SDKs do.
 func Fold(body []byte) *Answer { return Chat.Fold(body) }
 
 func (chat) Fold(body []byte) *Answer {

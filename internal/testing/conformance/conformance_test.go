@@ -23,10 +23,9 @@ import (
 // atOnce is how many trials run at the same time: most of each is waiting.
 const atOnce = 16
 
-// closed are the recorded answers, by name, that heldcall must not release, with
-// the reason. No byte of a call is in what the agent gets, and it is told so in
-// its own error shape. The errors inside a 200 and the odd framings among the
-// recordings are understood and pass.
+// closed are the recorded answers, by name, that heldcall must not release, with the reason.
+// The agent gets no byte of a call, and an error in the shape of its API. The errors inside
+// a 200 and the odd framings among the recordings are understood and pass.
 var closed = map[string]string{
 	"openai/responses-hallucinated-parallel-wrapper.chunks.txt#0": "two of its events are not JSON",
 }
@@ -104,8 +103,8 @@ func TestConformance(t *testing.T) {
 	table.print(exchanges)
 }
 
-// TestConformanceOfTheRecordings judges the recordings as they are: a check that
-// objects to what a provider sends would say nothing of heldcall.
+// TestConformanceOfTheRecordings checks the recordings unchanged: a check that refuses what a
+// provider sends would prove nothing about heldcall.
 func TestConformanceOfTheRecordings(t *testing.T) {
 	odd := map[string][]string{
 		"anthropic-compat/chat-first-index-is-1.sse#0":                  {"index"},

@@ -288,8 +288,7 @@ func or[T comparable](value, fallback T) T {
 	return value
 }
 
-// resultNumber is the agent's result in what the model was told of a call, "?"
-// where there is none.
+// resultNumber is the agent's result in a result that the model got, "?" if there is none.
 func resultNumber(told string) string {
 	for i := range 4 {
 		if strings.HasSuffix(told, resultOf(i)) {

@@ -2,9 +2,9 @@
 // and judges what the agent and the model each receive. Its test is run by
 // make conformance.
 //
-// A [Dialect] reads and judges one wire API: what a lenient client makes of an
-// answer, what a strict one objects to, where calls stand in it, and what a
-// provider would say of the requests that follow.
+// A [Dialect] reads and checks one wire API: the answer of a lenient client, the
+// objections of a strict one, the places of calls, and the provider's objections
+// to the requests that follow.
 package conformance
 
 import (
@@ -21,20 +21,20 @@ type Dialect interface {
 	CheckAnswer(body []byte) []Problem
 	// Others is the JSON of an answer with its calls taken out.
 	Others(body []byte) []byte
-	// StructuredCalls counts what stands where calls stand, in every event.
+	// StructuredCalls counts the values in the places of calls, in every event.
 	StructuredCalls(body []byte) int
 	// CheckConversation judges the body of a request as a strict provider does:
 	// every call answered exactly once and in place, nothing answered that was not
 	// called.
 	CheckConversation(body []byte) error
-	// CheckPrefix says where the conversation in body does not begin with exactly
-	// that of original, byte for byte.
+	// CheckPrefix returns an error if the conversation in body does not begin with
+	// exactly that of original, byte for byte.
 	CheckPrefix(original, body []byte) error
-	// CheckThoughts says where the conversation in body does not show what the
-	// model thought in answer as it was, and with what it goes with.
+	// CheckThoughts returns an error if the conversation in body does not contain the
+	// reasoning of answer unchanged, together with the items that it belongs to.
 	CheckThoughts(answer, body []byte) error
-	// Told reads from the body of a request what the model is told of the calls in
-	// its last turn that has any.
+	// Told reads from the body of a request the results of the calls in its last turn
+	// that has any.
 	Told(body []byte) []Told
 }
 
@@ -69,7 +69,7 @@ type Answer struct {
 	Malformed []string  // data that is neither JSON nor the end marker
 }
 
-// Usage is what an answer says it cost.
+// Usage is the number of tokens that an answer reports.
 type Usage struct{ Prompt, Completion, Total int64 }
 
 // Choice is one choice of an answer.
@@ -104,14 +104,14 @@ type Call struct {
 // a call is answered by heldcall itself and never handed to an agent.
 func (c *Call) Fixed() bool { return c.Kind == "mcp_approval_request" }
 
-// Told is one call as the model is shown it, with what it is told of it.
+// Told is one call with its result as the model reads them.
 type Told struct {
 	Call   Call
 	Result string
 }
 
-// Problem is what a strict client objects to. The kind is the same for every
-// problem of its sort, so that those of a recording can be told from new ones.
+// Problem is an objection of a strict client. The kind is the same for every problem of its
+// sort, so that those of a recording can be distinguished from new ones.
 type Problem struct{ Kind, Detail string }
 
 func (p Problem) String() string { return p.Kind + ": " + p.Detail }

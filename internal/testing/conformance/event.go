@@ -51,8 +51,8 @@ func isWhole(body []byte) bool {
 	return len(begin) > 0 && (begin[0] == '{' || begin[0] == '[')
 }
 
-// read gives each event of an answer to visit, a whole answer as one event. It
-// keeps what is no JSON and the end marker for itself.
+// read calls visit with each event of an answer, a whole answer as one event. It skips events
+// that are no JSON, and the end marker.
 func (a *Answer) read(body []byte, visit func(e event, data gjson.Result)) {
 	all := []event{{data: string(bytes.TrimSpace(body))}}
 	if !isWhole(body) {

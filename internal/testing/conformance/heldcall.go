@@ -11,9 +11,9 @@ import (
 	"github.com/heldcall/heldcall/app"
 )
 
-// Options say what a heldcall under test is to be like.
+// Options configure a heldcall under test.
 type Options struct {
-	Upstream  string        // base URL that /v1 stands for
+	Upstream  string        // base URL of /v1
 	Policy    string        // the policy file's text
 	Keepalive time.Duration // between two heartbeats
 	Heartbeat string        // "" means auto

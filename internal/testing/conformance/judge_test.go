@@ -52,8 +52,8 @@ func (x *trial) judgeUnchanged(got reply, asked []asked) {
 	}
 }
 
-// judgeClosed looks at an answer that heldcall must not release: it says so in
-// the agent's own error shape, and nothing of a call is in it.
+// judgeClosed checks an answer that heldcall must not release: it is an error in the shape of
+// the agent's API, without any part of a call.
 func (x *trial) judgeClosed(got reply, asked []asked) {
 	x.judgeSecrets(got, asked, conformance.Secrets(x.calls, nil))
 	received := x.dialect.Fold(got.body)
@@ -94,9 +94,8 @@ func (x *trial) judgeSecrets(got reply, asked []asked, secrets []string) {
 	}
 }
 
-// judgeChanged looks at an answer of which some calls are not the agent's, or are
-// others. Where a choice is left without any of its calls, what the model said
-// when it was told stands in their place.
+// judgeChanged checks an answer of which some calls are hidden from the agent or changed. A
+// choice that has none of its calls left has the model's continuation in their place.
 func (x *trial) judgeChanged(got reply, asked []asked) {
 	if string(got.body) == string(x.exchange.Body) {
 		x.fail("the answer is as upstream sent it")
@@ -192,8 +191,7 @@ func (x *trial) judgeCalls(got reply, asked []asked, received *conformance.Answe
 	}
 }
 
-// judgeContinued compares a choice with what was said of it before the model was
-// told.
+// judgeContinued compares a choice with the text that it had before the continuation.
 func (x *trial) judgeContinued(said, c *conformance.Choice) {
 	if len(c.Finishes) != 1 || x.callsFollow(c.Finishes[0]) {
 		x.fail("choice %d ends with %q", c.Index, c.Finishes)
@@ -255,7 +253,7 @@ func (x *trial) judgeUsage(original, received *conformance.Answer, continuations
 	}
 }
 
-// judgeContinuation looks at the request by which the model is told of calls.
+// judgeContinuation checks the request that contains the denials for the model.
 func (x *trial) judgeContinuation(first, is asked, calls []int) {
 	if !x.judgeShown("the continuation", first, is) {
 		return
@@ -307,7 +305,7 @@ func (x *trial) judgeShown(name string, first, is asked) bool {
 	return true
 }
 
-// judgeTold compares what the model is told of calls, given by their numbers. want
+// judgeTold checks the results that the model gets for calls, given by their numbers. want
 // returns for each the arguments that ran ("" for the model's own) and a text that
 // its result contains.
 func (x *trial) judgeTold(is asked, calls []int, want func(i int) (arguments, result string)) {
@@ -335,8 +333,8 @@ func (x *trial) judgeTold(is asked, calls []int, want func(i int) (arguments, re
 	}
 }
 
-// tells reports whether a result contains a text. What the API gives no place for
-// words stands beside it.
+// tells reports whether a result contains a text. If the API has no place for a text in the
+// result, the text is beside it.
 func (x *trial) tells(is asked, t conformance.Told, text string) bool {
 	switch t.Call.Kind {
 	case "computer_call", "tool_search_call":

@@ -29,9 +29,8 @@ func Secrets(denied, allowed []*Call) []string {
 }
 
 // Leaks looks for secrets in what an agent received and returns what it found.
-// upstream are the answers they came in: a text that stands in their other parts
-// too, such as a tool's name in what the model said, may appear as often as it
-// does there.
+// upstream are the answers that contained them: a text that is also in their other parts,
+// such as a tool's name in the model's text, may appear as often as it does there.
 func Leaks(d Dialect, secrets []string, received []byte, upstream ...[]byte) []string {
 	var found []string
 	var others []byte
@@ -47,9 +46,9 @@ func Leaks(d Dialect, secrets []string, received []byte, upstream ...[]byte) []s
 	return found
 }
 
-// traces are the texts that give a call away: its ids, name and arguments and
-// every text in these. Less than four characters say nothing of where they came
-// from; a name as short as that is told by its quotes.
+// traces are the texts that identify a call: its ids, name and arguments and every text in
+// these. Texts of less than four characters identify nothing; a name as short as that is
+// recognised by its quotes.
 func traces(call *Call) []string {
 	var texts []string
 	add := func(text string) {
@@ -81,7 +80,7 @@ func traces(call *Call) []string {
 	return texts
 }
 
-// inner is a text as it stands in a JSON string.
+// inner is a text as it is written in a JSON string.
 func inner(text string) string {
 	escaped := string(quoted(text))
 	return escaped[1 : len(escaped)-1]

@@ -54,7 +54,7 @@ func blocksOf(message gjson.Result) []gjson.Result {
 	return content.Array()
 }
 
-// answered says whether blocks begin with exactly one result for each of open.
+// answered returns an error unless blocks begin with exactly one result for each of open.
 func answered(open []string, blocks []gjson.Result) error {
 	missing := slices.Clone(open)
 	for _, b := range blocks {
@@ -137,8 +137,8 @@ func (messages) Told(body []byte) []Told {
 	return told
 }
 
-// CheckThoughts says whether the message with the calls of the answer begins with
-// all that was thought in it, byte for byte, up to its first call.
+// CheckThoughts returns an error unless the message with the calls of the answer begins with
+// all of its reasoning, byte for byte, up to its first call.
 func (messages) CheckThoughts(answer, body []byte) error {
 	made := Messages.Fold(answer).First()
 	want := thoughts(made.Items)

@@ -33,7 +33,7 @@ type block struct {
 	start   gjson.Result
 	text    string // or thinking
 	signed  string
-	input   string // as it was told piece by piece
+	input   string // the sum of its pieces
 	stopped bool
 	deltas  int
 }
@@ -75,8 +75,8 @@ func (f *messagesFold) message(message gjson.Result) {
 	}
 }
 
-// usage takes over what is told: the end repeats, corrects or leaves out what the
-// beginning said.
+// usage adopts reported tokens: the end repeats, corrects or leaves out those of the
+// beginning.
 func (f *messagesFold) usage(u gjson.Result) {
 	total := &f.answer.Usage
 	if in := u.Get("input_tokens"); in.Type == gjson.Number {

@@ -13,7 +13,7 @@ import (
 )
 
 // message is a stream of Messages. Each event is given as its type and the
-// fields behind it.
+// fields after it.
 func message(events ...string) []byte {
 	var b strings.Builder
 	for _, e := range events {
@@ -229,7 +229,7 @@ func TestMessagesThoughts(t *testing.T) {
 	f(false, `{"type":"redacted_thinking","data":"x"}`, thinking, use)
 }
 
-// The scripted model and the checks agree on what is right.
+// The scripted model and the checks agree on what counts as right.
 func TestChecksAgreeWithTheScriptedModel(t *testing.T) {
 	a := fakemodel.Answer{Reasoning: "hm", Text: "x", Calls: []fakemodel.Call{{ID: "t1", Name: "a", Arguments: `{"a":1}`}, {ID: "t2", Name: "b", Arguments: "{}"}}}
 	request := []byte(`{"thinking":{"type":"enabled"},"reasoning":{"summary":"auto"}}`)

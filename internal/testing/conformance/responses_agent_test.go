@@ -46,8 +46,7 @@ func (responsesAgent) first(x *trial) []byte {
 	return body
 }
 
-// responsesTools are the tools that the recorded response says it was offered, or
-// those that its calls need.
+// responsesTools are the tools that the recorded response lists, or those that its calls need.
 func responsesTools(x *trial) string {
 	for line := range strings.Lines(string(x.exchange.Body)) {
 		response := gjson.Parse(strings.TrimPrefix(line, "data: ")).Get("response")

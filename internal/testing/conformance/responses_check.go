@@ -11,7 +11,7 @@ import (
 // CheckAnswer judges a stream as clients do that follow it event by event: the
 // response is created first and closed last, sequence numbers and output indexes
 // count up without a gap, every event is of an item that has begun and not ended,
-// what was told piece by piece is what the item is at its end, and the closing
+// the pieces of an item add up to the item at its end, and the closing
 // response has the items that were streamed.
 func (responses) CheckAnswer(body []byte) []Problem {
 	c := responsesCheck{last: -1}
@@ -146,7 +146,7 @@ func (c *responsesCheck) proceed(index int64, kind string, data gjson.Result) {
 	}
 }
 
-// end compares an item with what was told of it.
+// end compares an item with the sum of its pieces.
 func (c *responsesCheck) end(item *checkedItem, done gjson.Result) {
 	item.ended = true
 	if was, is := item.added.Get("type").String(), done.Get("type").String(); was != is {
@@ -229,8 +229,8 @@ func (c *responsesCheck) whole(response gjson.Result) {
 	}
 }
 
-// sameItem compares two copies of an item. What is encrypted anew for each copy
-// does not count.
+// sameItem compares two copies of an item, except for content that is encrypted
+// differently in each copy.
 func sameItem(a, b gjson.Result) bool {
 	return sameValue(plain(a), plain(b))
 }

@@ -109,7 +109,7 @@ func (c *inputCheck) waiting() []string {
 	return ids
 }
 
-// followed says whether reasoning is followed by something of the same turn.
+// followed returns an error unless reasoning is followed by another item of the same turn.
 func followed(item gjson.Result, rest []gjson.Result) error {
 	if item.Get("type").String() != "reasoning" {
 		return nil
@@ -143,7 +143,7 @@ func raws(items []gjson.Result) []string {
 }
 
 // Told are the calls of the last turn that has any. A turn ends where somebody
-// else speaks, or where calls follow after outputs to all that came before.
+// else speaks, or where calls follow after outputs to all earlier calls.
 func (responses) Told(body []byte) []Told {
 	var told []Told
 	closed := false
@@ -171,10 +171,9 @@ func (responses) Told(body []byte) []Told {
 	return told
 }
 
-// CheckThoughts says whether reasoning items of the answer are in the input as
-// they were, each before what it led to, and whether nothing it led to is there
-// without it. Where nothing is stored, reasoning that is not there in encrypted
-// form cannot come back.
+// CheckThoughts returns an error unless the reasoning items of the answer are in the input
+// unchanged, each before the items that it led to, and no such item is there without it. If
+// nothing is stored, only encrypted reasoning can be sent back.
 func (responses) CheckThoughts(answer, body []byte) error {
 	input := inputOf(body)
 	at := func(item gjson.Result) int {

@@ -9,9 +9,8 @@ import (
 )
 
 // Fold reads an answer as a client does that goes by output_index: ids of items
-// change from event to event at some servers. What streamed of an item counts
-// where nobody says what it is whole, and the closing response where nothing was
-// streamed.
+// change from event to event at some servers. The streamed pieces of an item count
+// if no event has it whole, and the closing response if nothing was streamed.
 func (responses) Fold(body []byte) *Answer {
 	a := &Answer{}
 	f := responsesFold{answer: a, choice: a.First()}
@@ -28,7 +27,7 @@ type responsesFold struct {
 	tools   gjson.Result
 }
 
-// streamedItem is what is known of one output item.
+// streamedItem is the state of one output item.
 type streamedItem struct {
 	index           int64
 	added, done     gjson.Result
@@ -168,7 +167,7 @@ func (i *streamedItem) whole() gjson.Result {
 	return gjson.Parse(item)
 }
 
-// finish turns the items into what the answer says.
+// finish turns the items into the answer.
 func (f *responsesFold) finish() {
 	for n, item := range f.closing {
 		if len(f.items) <= n && (len(f.items) == 0 || f.items[0].added.Raw == "") {

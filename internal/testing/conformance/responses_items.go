@@ -89,7 +89,7 @@ func callID(item gjson.Result) string {
 	return item.Get("call_id").String()
 }
 
-// outputOf is what an output tells the model, as one text.
+// outputOf is the content of an output as one text.
 func outputOf(item gjson.Result) string {
 	switch item.Get("type").String() {
 	case "mcp_approval_response":
@@ -105,8 +105,7 @@ func outputOf(item gjson.Result) string {
 	return strings.TrimSpace(said)
 }
 
-// callEvents are the beginnings of the types of events that tell a call piece by
-// piece.
+// callEvents are the prefixes of the types of events that carry pieces of a call.
 var callEvents = []string{
 	"response.function_call_arguments.", "response.custom_tool_call_input.",
 	"response.apply_patch_call_operation_diff.", "response.shell_call_command.",

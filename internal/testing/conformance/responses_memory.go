@@ -16,9 +16,9 @@ type Memory struct {
 	items map[string]string   // each item by its own id
 }
 
-// Expand puts what a request refers to into its input: what the previous response
-// or the conversation holds, and the items that it names. Then it refers to
-// nothing. A reference to what is not known is an error, in OpenAI's words.
+// Expand replaces the references of a request by their content: the items of the previous
+// response or of the conversation, and the items that it names. A reference to an unknown
+// item is an error, in OpenAI's words.
 func (m *Memory) Expand(body []byte) ([]byte, error) {
 	var items []string
 	previous, conversation := gjson.GetBytes(body, "previous_response_id").String(), conversationOf(body)

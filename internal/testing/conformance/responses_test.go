@@ -12,7 +12,7 @@ import (
 )
 
 // numbered are events of Responses with sequence numbers. Each is given as its
-// type and the fields behind it.
+// type and the fields after it.
 func numbered(events ...string) []byte {
 	var b strings.Builder
 	for i, e := range events {
@@ -146,7 +146,7 @@ func TestResponsesCheckAnswer(t *testing.T) {
 	f([]byte(`{"object":"response","output":[` + itemCall + `]}`))
 	f([]byte(`{"object":"response","output":[{"type":"function_call"}]}`), "call id")
 
-	// What the scripted model says is right, item by item.
+	// The scripted model's output is right, item by item.
 	for _, item := range []string{
 		`{"type":"shell_call","status":"completed","action":{"commands":["ls","pwd"]}}`, `{"type":"local_shell_call","action":{"command":["ls"]}}`,
 		`{"type":"apply_patch_call","operation":{"type":"create_file","diff":"+x\n"}}`, `{"type":"custom_tool_call","name":"sql","input":"SELECT"}`,
@@ -279,7 +279,7 @@ func TestResponsesThoughts(t *testing.T) {
 	f(strings.Replace(reasoning, "[]", `[{"text":"x"}]`, 1)+","+itemCall, false)
 	f(itemCall, false)
 	f(itemCall+","+reasoning, false)
-	f(strings.Replace(itemCall, `"id":"fc_1",`, "", 1), true) // dropped together, as far as ids tell
+	f(strings.Replace(itemCall, `"id":"fc_1",`, "", 1), true) // dropped together, as far as ids show
 	f(`{"role":"user"}`, true)
 
 	unsealed := []byte(strings.ReplaceAll(strings.ReplaceAll(string(answer), "one", ""), "two", ""))

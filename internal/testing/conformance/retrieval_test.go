@@ -207,7 +207,7 @@ func (r *retrieval) getStream() {
 	r.same("the stored stream", r.ask("GET", "/"+r.id+"?stream=true", ""))
 }
 
-// getFrom takes the stream up again behind each of its events.
+// getFrom resumes the stream after each of its events.
 func (r *retrieval) getFrom() {
 	whole := string(r.ask("GET", "/"+r.id+"?stream=true", "").body)
 	events := strings.SplitAfter(strings.TrimSuffix(whole, "\n\n"), "\n\n")

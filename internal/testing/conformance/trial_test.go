@@ -64,7 +64,7 @@ type asked struct {
 	// remembers some of it; nil where it would refuse the request.
 	shown   []byte
 	refusal error
-	answer  []byte // what upstream said
+	answer  []byte // the upstream's answer
 }
 
 var lastTrial atomic.Int64
@@ -117,7 +117,7 @@ func callsOf(e cassettes.Exchange) []*conformance.Call {
 	return conformance.Of(e.Dialect).Fold(e.Body).Calls()
 }
 
-// inapplicable says why an outcome cannot be tried on an answer, or "".
+// inapplicable returns why an outcome cannot be tried on an answer, or "".
 func inapplicable(e cassettes.Exchange, o outcome) string {
 	calls := callsOf(e)
 	fixed := slices.ContainsFunc(calls, (*conformance.Call).Fixed)
@@ -206,7 +206,7 @@ func (x *trial) editedArguments(i int) string {
 	return string(edited)
 }
 
-// editTexts replaces every text in a value but those that say what it is.
+// editTexts replaces every text in a value but its type and names.
 func editTexts(value any, text string) any {
 	switch v := value.(type) {
 	case map[string]any:

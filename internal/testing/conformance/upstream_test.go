@@ -15,7 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The continuation is what the model says after a denial.
+// The continuation is the model's answer after a denial.
 const (
 	continuationText           = "Understood, I leave that."
 	continuationPrompt   int64 = 7
@@ -89,7 +89,7 @@ func (x *trial) goesOn(n int, r *fakemodel.Request) (fakemodel.Reply, []byte) {
 	}
 	reply := answer.Reply(r)
 	if x.exchange.Dialect == cassettes.Chat && x.exchange.Streamed {
-		// A provider that tells the usage of a stream unasked does so each time.
+		// A provider that reports the usage of a stream unasked does so each time.
 		reply = fakemodel.Events(answer.Stream(conformance.Fold(x.exchange.Body).Usage != (conformance.Usage{})).Writes()...)
 	}
 	var body []byte

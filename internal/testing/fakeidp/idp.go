@@ -1,7 +1,6 @@
 // Package fakeidp is an OpenID Connect provider on loopback for tests: a certified
-// library behind a page that asks for a name and no password. What its token
-// endpoint answers can be changed on the way, as an attacker or a broken provider
-// would.
+// library with a page that asks for a name and no password. The answers of its token
+// endpoint can be changed, as an attacker or a broken provider would.
 package fakeidp
 
 import (
@@ -31,7 +30,7 @@ const (
 	ClientSecret = "the-client-has-this"
 )
 
-// Person is what the provider says of somebody who signs in.
+// Person has the claims of somebody who signs in.
 type Person struct {
 	IDToken  map[string]any // claims of the ID token, besides the subject
 	UserInfo map[string]any // claims for the access token

@@ -24,15 +24,14 @@ type Answer struct {
 	ID      string // of the answer; "" means a fixed one
 	Model   string
 	Created int64
-	// Reasoning is what the model thinks before it speaks. As at the providers,
-	// Responses tells it as a summary if the request asks for one, and Messages if
-	// the request has thinking enabled; Chat Completions has it as
-	// reasoning_content.
+	// Reasoning is the model's reasoning before its text. As at the providers,
+	// Responses has it as a summary if the request asks for one, Messages if the
+	// request has thinking enabled, and Chat Completions as reasoning_content.
 	Reasoning string
 	Text      string
 	Calls     []Call
 	// Parts is the answer where it is more than reasoning, text and calls in this
-	// order: then it stands for all three.
+	// order: then it replaces all three.
 	Parts []Part
 	// Finish is why the answer ends, in the words of Chat Completions (stop,
 	// tool_calls, length, content_filter), for Messages in its own words too. ""
@@ -79,7 +78,7 @@ func (a Answer) Reply(r *Request) Reply {
 	return Whole(200, a.Whole())
 }
 
-// parts is the answer part by part. An answer of nothing says an empty text.
+// parts is the answer part by part. An empty answer has an empty text.
 func (a Answer) parts() []Part {
 	if len(a.Parts) > 0 {
 		return a.Parts
@@ -108,7 +107,7 @@ func (a Answer) calls() []Call {
 	return calls
 }
 
-// text is what the model says in all parts, reasoning what it thinks.
+// said returns the reasoning and the text of all parts.
 func (a Answer) said() (reasoning, text string) {
 	for _, part := range a.parts() {
 		reasoning += part.Reasoning

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// API is a wire API that answers can be told in.
+// API is a wire API in which answers can be written.
 type API string
 
 // The APIs.
@@ -28,8 +28,8 @@ func apiOf(path string) API {
 	return Chat
 }
 
-// route is a request that a model answers. In a path, {id} stands for any
-// segment, and anything may stand before it.
+// route is a request that a model answers. In a path, {id} matches any
+// segment, and anything may be before it.
 type route struct {
 	method, path string
 	reply        func(m *Model, r *Request, id string) Reply

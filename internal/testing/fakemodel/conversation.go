@@ -24,7 +24,7 @@ type Message struct {
 	ToolCallID string
 }
 
-// Result is what the model was told of one of its calls.
+// Result is the result of a call that the model got.
 type Result struct{ ID, Tool, Content string }
 
 // Last is the last message, or an empty one.

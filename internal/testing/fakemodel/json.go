@@ -29,7 +29,7 @@ func encode(v any) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// indent lays out JSON over several lines, each but the first behind prefix.
+// indent lays out JSON over several lines, each but the first after prefix.
 func indent(value []byte, prefix string) []byte {
 	var b bytes.Buffer
 	if err := json.Indent(&b, value, prefix, "  "); err != nil {

@@ -4,8 +4,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// messagesConversation is what the body of a Messages request says, in the terms
-// of a conversation: the results in a user's message come before its text.
+// messagesConversation is the conversation in the body of a Messages request: the results in
+// a user's message come before its text.
 func messagesConversation(body []byte) Conversation {
 	c := Conversation{API: Messages, Model: gjson.GetBytes(body, "model").String()}
 	if system := textOf(gjson.GetBytes(body, "system")); system != "" {

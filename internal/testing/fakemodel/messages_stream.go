@@ -36,7 +36,7 @@ func (s *MessagesStream) Raw(event string) *MessagesStream {
 	return s
 }
 
-// Event appends an event of a type. fields is the JSON behind the type, without
+// Event appends an event of a type. fields is the JSON after the type, without
 // braces: "" or `"index":0`.
 func (s *MessagesStream) Event(kind, fields string) *MessagesStream {
 	if fields != "" {
@@ -168,6 +168,6 @@ func (s *MessagesStream) message(content []json.RawMessage, u messagesUsage) []b
 		quote(or(s.Model, defaultMessagesModel)), quote(or(s.ID, defaultMessageID)), encode(append([]json.RawMessage{}, content...)), reason, encode(u))
 }
 
-// signature is what Anthropic signs thinking with, so that it can tell whether
-// it comes back unchanged.
+// signature is the text with which Anthropic signs thinking, to detect changes when it comes
+// back.
 func signature(thinking string) string { return "Eq" + digest("thinking", thinking) + "==" }

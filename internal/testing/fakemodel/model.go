@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Model is a deterministic model behind Chat Completions, Responses and Messages:
-// the first rule that fits the end of the conversation says what it answers. The
-// same request, in the same state of what it goes on from, gets the same answer,
-// ids included. A model is safe for concurrent use.
+// Model is a deterministic model for Chat Completions, Responses and Messages: the first
+// rule that matches the end of the conversation gives the answer. The same request, with the
+// same stored responses, gets the same answer, ids included. A model is safe for concurrent
+// use.
 type Model struct {
 	Rules []Rule
 	// Otherwise answers what no rule fits; its zero value is an empty text.
@@ -20,7 +20,7 @@ type Model struct {
 	memory memory
 }
 
-// Rule is one thing the model knows to say.
+// Rule is one answer of the model, and the conversations that it is for.
 type Rule struct {
 	When Condition
 	Say  func(Conversation) Answer
@@ -66,9 +66,8 @@ func All(conditions ...Condition) Condition {
 	}
 }
 
-// Reply is the model's [Script]. The path says which API is spoken. It refuses
-// what the providers do: an unknown route, a body that is no conversation, a call
-// without its result.
+// Reply is the model's [Script]. The path selects the API. It refuses what the providers do:
+// an unknown route, a body that is no conversation, a call without its result.
 func (m *Model) Reply(r *Request) Reply {
 	for _, route := range routes() {
 		if id, ok := route.fits(r.Method, r.Path); ok {

@@ -12,8 +12,8 @@ import (
 // lastPort is the last port that FreeAddresses has given away.
 var lastPort atomic.Int32
 
-// FreeAddresses are n addresses of loopback, host:port, that nobody listens on.
-// They lie below the ports that systems give to whoever asks for any, so that a
+// FreeAddresses are n addresses of loopback, host:port, that have no listener.
+// They are below the ports that systems give to every program that asks for any, so that a
 // program that is started a little later finds them free.
 func FreeAddresses(n int) ([]string, error) {
 	lastPort.CompareAndSwap(0, 15000+rand.Int32N(15000))

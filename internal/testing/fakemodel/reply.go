@@ -18,7 +18,7 @@ type Write struct {
 	Gate  <-chan struct{} // to wait for before it, after the delay; nil does not wait
 }
 
-// Framing says how the client finds the end of a body.
+// Framing is how the client finds the end of a body.
 type Framing int
 
 // The framings. Chunked is the zero value, as it is on every streamed answer.
@@ -28,7 +28,7 @@ const (
 	CloseDelimited                // the end of the connection
 )
 
-// End says what happens after the last write.
+// End is what happens after the last write.
 type End int
 
 // The ends of a reply.

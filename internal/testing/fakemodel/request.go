@@ -81,7 +81,7 @@ func (r *Request) flags() requestFlags {
 }
 
 // Gone is closed when the client's connection ends. After [Request.Done] is
-// closed that says no more than that the connection was not kept.
+// closed that means only that the connection was not kept.
 func (r *Request) Gone() <-chan struct{} { return r.gone }
 
 // GoneAt is when the client's connection ended, or zero while it has not.

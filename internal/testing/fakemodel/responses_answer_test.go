@@ -19,7 +19,7 @@ var (
 	madeUpText    = regexp.MustCompile(`"(obfuscation|encrypted_content)":"[^"]+"`)
 )
 
-// brief is a stream's events without what is made up or stands elsewhere.
+// brief returns a stream's events without generated values and repetitions.
 func brief(events [][]byte) []string {
 	var lines []string
 	for _, event := range events {

@@ -33,7 +33,7 @@ func (m *memory) inputItems(body []byte) ([]gjson.Result, *refusal) {
 	return items, nil
 }
 
-// responsesConversation is what items say, in the terms of a conversation.
+// responsesConversation is the conversation in items.
 // Consecutive items of the assistant's side are one message.
 func responsesConversation(body []byte, items []gjson.Result) Conversation {
 	c := Conversation{API: Responses, Model: gjson.GetBytes(body, "model").String()}
@@ -95,7 +95,7 @@ func isOutput(kind string) bool {
 	return false
 }
 
-// outputText is what an output tells the model, as one text.
+// outputText is the content of an output as one text.
 func outputText(item gjson.Result) string {
 	switch item.Get("type").String() {
 	case "mcp_approval_response":

@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// itemType is what is known of a type of output item.
+// itemType describes a type of output item.
 type itemType struct {
 	prefix string // of its ids
 	called bool   // it has a call_id, by which its output answers it
@@ -56,8 +56,7 @@ func itemTypes() map[string]itemType {
 	}
 }
 
-// hosted reports whether the provider itself runs what the item asks for, so
-// that nobody answers it.
+// hosted reports whether the provider itself runs the item, so that no output is expected.
 func hosted(item gjson.Result) bool {
 	switch item.Get("type").String() {
 	case "tool_search_call":
@@ -96,7 +95,7 @@ func (s *ResponsesStream) complete(item string) string {
 	return item
 }
 
-// begun is an item as it is when it is added, before anything of it was said.
+// begun is an item as it is when it is added, without content.
 func begun(item string) string {
 	if gjson.Get(item, "status").Exists() {
 		item = set(item, "status", `"in_progress"`)
@@ -222,12 +221,12 @@ func with(fields map[string]any, name string, value any) map[string]any {
 	return all
 }
 
-// obfuscation pads a delta so that its length says little, as OpenAI does.
+// obfuscation pads a delta so that its length reveals little, as OpenAI does.
 func obfuscation(delta string, number int) string {
 	return digest(delta, fmt.Sprint(number))[:16-len([]rune(delta))%16]
 }
 
-// set is JSON with one field set, in the place where it stands.
+// set is JSON with one field set, in its place.
 func set(object, path, value string) string {
 	changed, err := sjson.SetRaw(object, path, value)
 	if err != nil {
@@ -237,7 +236,7 @@ func set(object, path, value string) string {
 }
 
 // seal is the encrypted content of a reasoning item. OpenAI writes another one
-// wherever the item stands, and takes each of them back.
+// in each place of the item, and accepts each of them.
 func seal(id, place string) string { return "gAAAAAB" + digest("encrypted", id, place) + "==" }
 
 // sealed is an item with the encrypted content of a place, if it has any.

@@ -46,7 +46,7 @@ func (k *keptResponse) output() []gjson.Result {
 	return items
 }
 
-// look is the response as it stands now. In the background it goes one step on
+// look returns the response in its present state. In the background it advances one step
 // with every look.
 func (k *keptResponse) look() []byte {
 	switch {
@@ -64,7 +64,7 @@ func (k *keptResponse) look() []byte {
 
 func (k *keptResponse) pending() bool { return k.background && k.lookedAt < 2 && !k.cancelled }
 
-// before are the items that a request goes on from: those of a stored response
+// before are the items that a request continues from: those of a stored response
 // and its output, or those of a conversation.
 func (m *memory) before(body []byte) ([]gjson.Result, *refusal) {
 	previous, conversation := gjson.GetBytes(body, "previous_response_id").String(), conversationOf(body)
@@ -117,8 +117,7 @@ func (m *memory) keep(body []byte, before, input []gjson.Result, s *ResponsesStr
 	return kept
 }
 
-// stores reports whether a request wants its response stored, which is so unless
-// it says otherwise.
+// stores reports whether a request wants its response stored, which is the default.
 func stores(body []byte) bool { return gjson.GetBytes(body, "store").Type != gjson.False }
 
 func notFound(message string) *refusal {

@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// caller is a model behind a server, and who asks it.
+// caller is a client of a model on a server.
 type caller struct {
 	*testing.T
 	url string
@@ -163,7 +163,7 @@ func TestResponsesJudgeReplayedItems(t *testing.T) {
 	f(replay(join(items)+","+items[1].Raw+","+both), "Duplicate item found with id fc_")
 	f(replay(join(items)), "No tool output found for function call call_1.")
 	f(replay(both+","+join(items)), "No tool call found for function call output with call_id call_1.")
-	f(replay(strings.ReplaceAll(join(items[1:]), `"id"`, `"was"`)+","+both), "") // an item without an id is nobody's
+	f(replay(strings.ReplaceAll(join(items[1:]), `"id"`, `"was"`)+","+both), "") // an item without an id is unknown
 	f(replay(`{"type":"item_reference","id":"`+items[0].Get("id").String()+`"},`+join(items[1:])+","+both), "")
 	f(replay(`{"type":"reasoning","id":"rs_x","summary":[]},`+join(items[1:])+","+both), "Item with id 'rs_x' not found.")
 	f(replay(`{"type":"nonsense"}`), "Invalid value: 'nonsense'.")
@@ -240,7 +240,7 @@ func TestResponsesInTheBackground(t *testing.T) {
 		t.Errorf("from event 3 on the stream is %s", rest)
 	}
 
-	c.respond(user("work"), `"background":true`) // begins anew
+	c.respond(user("work"), `"background":true`) // begins again
 	if got := c.ok("POST", path+"/cancel", "").Get("status").String(); got != "cancelled" {
 		t.Errorf("the cancelled response is %s", got)
 	}

@@ -25,7 +25,7 @@ func (m *Model) createResponse(r *Request, _ string) Reply {
 	kept := m.memory.keep(r.Body, before, input, answer.ResponsesStream(r.Body))
 	switch {
 	case r.Streamed():
-		kept.lookedAt = 2 // whoever reads the stream to its end sees it done
+		kept.lookedAt = 2 // a client that reads the stream to its end sees it done
 		return Events(kept.stream.Writes()...)
 	case kept.background:
 		return wholeJSON(kept.stream.object("queued", nil, nil))
@@ -33,7 +33,7 @@ func (m *Model) createResponse(r *Request, _ string) Reply {
 	return Whole(http.StatusOK, kept.stream.Whole())
 }
 
-// read is what a request brings and what it goes on from, judged as the
+// read returns the items of a request and those that it continues from, checked as the
 // provider does.
 func (m *memory) read(body []byte) (before, input []gjson.Result, failed *refusal) {
 	if !gjson.ValidBytes(body) {
@@ -77,7 +77,7 @@ func (m *Model) getResponse(r *Request, id string) Reply {
 			return invalid("starting_after", "starting_after must be a sequence number").reply(Responses, r)
 		}
 	}
-	kept.lookedAt = 2 // whoever reads the stream to its end sees it done
+	kept.lookedAt = 2 // a client that reads the stream to its end sees it done
 	writes := kept.stream.Writes()
 	return Events(writes[min(max(after+1, 0), len(writes)):]...)
 }

@@ -18,8 +18,8 @@ type ResponsesStream struct {
 	ID      string
 	Model   string
 	Created int64
-	// Request is the body that is answered. The response repeats its settings,
-	// and they say what is told of reasoning.
+	// Request is the body that is answered. The response repeats its settings, which
+	// also determine the events of reasoning.
 	Request []byte
 	// Fragment is how many characters one delta holds at most; 0 means 4.
 	Fragment int
@@ -116,8 +116,8 @@ func (u Usage) responses() responsesUsage {
 	return responsesUsage{InputTokens: u.Prompt, OutputTokens: u.Completion, TotalTokens: u.Prompt + u.Completion}
 }
 
-// settings are the fields of a response in order, with what stands there if the
-// request says nothing of them. What the request says stands there otherwise.
+// settings are the fields of a response in order, with their defaults for requests without
+// them.
 var settings = []struct{ name, absent string }{
 	{"id", ""},
 	{"object", `"response"`},
@@ -156,7 +156,7 @@ var settings = []struct{ name, absent string }{
 	{"metadata", "{}"},
 }
 
-// object is the response as it stands. more holds fields that are not as the
+// object is the response in its present state. more holds fields that are not as the
 // request has them.
 func (s *ResponsesStream) object(status string, u *Usage, more map[string]any) []byte {
 	created := or(s.Created, defaultCreated)

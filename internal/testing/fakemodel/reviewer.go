@@ -23,19 +23,18 @@ type Ruling struct {
 // REST API, as any other reviewer would.
 type Reviewer struct {
 	Console string        // base URL of the console
-	Every   time.Duration // between two looks at what is pending; 0 means 20 ms
+	Every   time.Duration // between two lists of pending requests; 0 means 20 ms
 	Token   func() string // of the reviewer, for each request to the console; nil: none
 	// Decide is asked again and again while a request is pending; nil leaves it
 	// pending. It is called by Run only.
 	Decide func(approvals.Request) *Ruling
-	// Refused is told of a ruling that the console did not take, with its
-	// status and body.
+	// Refused gets a ruling that the console did not accept, with its status and body.
 	Refused func(request approvals.Request, status int, body string)
 }
 
 // Run decides until ctx ends, which is no error. It returns an error when the
-// console cannot be reached or does not answer a list; where the console says that
-// it cannot just now (503), Run looks again.
+// console cannot be reached or does not answer a list; if the console answers 503, Run
+// tries again.
 func (r *Reviewer) Run(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
 	defer client.CloseIdleConnections()
@@ -60,7 +59,7 @@ func (r *Reviewer) Run(ctx context.Context) error {
 	}
 }
 
-// pending lists what is pending, the oldest first.
+// pending lists the pending requests, the oldest first.
 func (r *Reviewer) pending(ctx context.Context, client *http.Client) ([]approvals.Request, error) {
 	var page struct {
 		Items []approvals.Request `json:"items"`

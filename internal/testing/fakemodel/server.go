@@ -66,8 +66,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // URL is the server's address with the path prefix of an OpenAI-compatible API.
 func (s *Server) URL() string { return "http://" + s.Addr() + "/v1" }
 
-// Leave stops listening: what is connected is answered still, nobody else gets a
-// connection.
+// Leave stops listening: connections that are open are still answered.
 func (s *Server) Leave() { s.listener.Close() }
 
 // Close stops listening, ends every connection and waits for its goroutine.
@@ -108,7 +107,7 @@ func (s *Server) Await(ctx context.Context, n int) (*Request, error) {
 	}
 }
 
-// Connections says how many connections were opened so far and how many of
+// Connections returns how many connections were opened so far and how many of
 // them are open now.
 func (s *Server) Connections() (opened, open int) {
 	s.mu.Lock()

@@ -1,4 +1,4 @@
-// Package fakeslack is Slack as far as a bot can tell: the methods of the Web API
+// Package fakeslack is a Slack for bots in tests: the methods of the Web API
 // that heldcall calls, with their limits and errors, Socket Mode, and signed
 // interactions. Tests and the bench post to it, look at what people would see, and
 // press buttons as they would.
@@ -23,7 +23,7 @@ type Answer struct {
 	RetryAfter time.Duration // with Status 429
 	Error      string        // Slack's own word, with status 200
 	Hang       bool          // until the caller gives up
-	Lose       bool          // do what is asked, then break the connection
+	Lose       bool          // do the request, then break the connection
 }
 
 // Server is a workspace with one app.
@@ -53,7 +53,7 @@ type Message struct {
 	Edits                 int
 }
 
-// Ephemeral is what one person alone was told.
+// Ephemeral is a message to one person alone.
 type Ephemeral struct{ Channel, User, Text string }
 
 // View is a modal that was opened for somebody.
@@ -111,7 +111,7 @@ func (s *Server) SetUser(u User) {
 	s.users[u.ID] = u
 }
 
-// Messages are all that stand in conversations, oldest first.
+// Messages are all messages of conversations, oldest first.
 func (s *Server) Messages() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Server) Messages() []Message {
 	return all
 }
 
-// Ephemerals are what single people were told.
+// Ephemerals are the messages to single people.
 func (s *Server) Ephemerals() []Ephemeral {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +221,7 @@ func fieldsOf(r *http.Request) (fields map[string]string, body string, err error
 	return fields, body, nil
 }
 
-// refused is an answer with Slack's word for what is wrong.
+// refused is an answer with Slack's word for an error.
 func refused(why string) map[string]any { return map[string]any{"ok": false, "error": why} }
 
 // do is what the methods do.
@@ -304,7 +304,7 @@ func (s *Server) update(fields map[string]string) map[string]any {
 	return refused("message_not_found")
 }
 
-// history is conversations.history: what stands in a conversation itself.
+// history is conversations.history: the messages of a conversation itself.
 func (s *Server) history(fields map[string]string) map[string]any {
 	oldest, _ := strconv.ParseFloat(fields["oldest"], 64)
 	found := []map[string]any{}

@@ -32,7 +32,7 @@ type element struct {
 // and buttons too.
 const maxBlocks = 13_200
 
-// wrong is Slack's word for what is wrong with a message, "" for nothing.
+// wrong is Slack's word for the error in a message, "" for none.
 func wrong(fields map[string]string) string {
 	if fields["channel"] == "" {
 		return "channel_not_found"

@@ -32,7 +32,7 @@ type socket struct {
 
 // connect is the far end of Socket Mode.
 func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
-	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // apps say that they come from Slack
+	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // apps give Slack as their origin
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return
@@ -89,7 +89,7 @@ func (s *Server) disconnect() {
 	s.sockets = nil
 }
 
-// Disconnect has the app connect anew, as Slack does every few hours.
+// Disconnect makes the app connect again, as Slack does every few hours.
 func (s *Server) Disconnect() { s.disconnect() }
 
 // Press is the interaction of a user who presses a button of a message.

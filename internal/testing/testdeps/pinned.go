@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// manifests are the files that say what is installed, and how.
+// manifests are the files that determine the installed packages.
 var manifests = []string{"package.json", "package-lock.json", ".npmrc", "requirements.txt"}
 
 // Install installs what the manifests in a folder pin, and returns where: a folder

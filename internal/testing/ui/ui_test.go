@@ -69,7 +69,7 @@ func node(t *testing.T, args ...string) {
 }
 
 // answer makes the calls that the agent's request has in its metadata, once, and
-// then says that it is done.
+// then answers that it is done.
 func answer(r *fakemodel.Request) fakemodel.Reply {
 	var body struct {
 		Messages []struct{ Role string }

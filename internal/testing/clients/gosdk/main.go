@@ -1,7 +1,7 @@
-// Command gosdk runs the jobs of a client test with one Go SDK on one API, as its
-// argument says: openai-go, openai-go-responses, anthropic-go or go-openai. Jobs
-// come in on standard input, each is run at the same time as the others, and what
-// it accumulated goes out as one line of JSON.
+// Command gosdk runs the jobs of a client test with one Go SDK on one API, named by its
+// argument: openai-go, openai-go-responses, anthropic-go or go-openai. It reads jobs from
+// standard input, runs each at the same time as the others, and prints the accumulated
+// answer as one line of JSON.
 package main
 
 import (

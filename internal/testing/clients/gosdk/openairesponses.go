@@ -16,9 +16,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// askResponses has one job's conversation with the official SDK on Responses. A
-// mode that begins with "stored-" goes on from the stored response, the others
-// send everything again.
+// askResponses has one job's conversation with the official SDK on Responses. A mode that
+// begins with "stored-" continues from the stored response, the others send everything again.
 func askResponses(ctx context.Context, baseURL string, j job) (report, error) {
 	client := openai.NewClient(option.WithBaseURL(baseURL), option.WithAPIKey("test"))
 	mode, stored := strings.CutPrefix(j.Mode, "stored-")
@@ -76,8 +75,8 @@ func askResponses(ctx context.Context, baseURL string, j job) (report, error) {
 	return got, nil
 }
 
-// respond returns a response; of a stream it is the one that closes it, which
-// must say what the events before it said.
+// respond returns a response; of a stream it is the one that closes it, which must equal the
+// events before it.
 func respond(ctx context.Context, client openai.Client, mode string, params responses.ResponseNewParams) (*responses.Response, error) {
 	if mode == "whole" {
 		return client.Responses.New(ctx, params)
@@ -114,8 +113,7 @@ func respond(ctx context.Context, client openai.Client, mode string, params resp
 	return last, nil
 }
 
-// shown are the items without what is encrypted anew each time that they are
-// sent.
+// shown returns the items without content that is encrypted differently each time.
 func shown(items []responses.ResponseOutputItemUnion) []string {
 	var all []string
 	for _, item := range items {

@@ -68,8 +68,8 @@ func generateResponse(d *intercepttest.Dice) [][]byte {
 	return s.Events()
 }
 
-// accumulateResponse looks twice: the event that closes a response repeats all of
-// it, in place of what the events before said.
+// accumulateResponse reads an answer twice: by its events, and by the event that closes a
+// response, which repeats all of it.
 func accumulateResponse(stream io.Reader) (all seen) {
 	events := ssestream.NewStream[responses.ResponsesServerEventUnion](ssestream.NewDecoder(response(stream)), nil)
 	var sum responses.ResponseAccumulator
