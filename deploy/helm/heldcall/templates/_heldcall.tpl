@@ -4,7 +4,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: {{ .Values.mode }}
 {{- end }}
 
-{{- /* Not empty where several replicas stand for each other: where a sidecar is lost, its agent is. */}}
+{{- /* Not empty if several replicas can replace each other. A sidecar is lost together with its agent. */}}
 {{- define "heldcall.shared" -}}
 {{- if and (eq .Values.mode "gateway") (gt (int .Values.replicas) 1) }}true{{ end }}
 {{- end }}
