@@ -19,6 +19,15 @@ const (
 	ActionAbortRun    Action = "abort_run"
 )
 
+// Approves reports whether the action lets a call run.
+func (a Action) Approves() bool {
+	return a == ActionApprove || a == ActionModifyArgs || a == ActionAllowAlways
+}
+
+func (a Action) denies() bool {
+	return a == ActionDeny || a == ActionDenyAlways || a == ActionAbortRun
+}
+
 // ReviewerTimeout is the reviewer_id of what a deadline decided. No person has
 // this name.
 const ReviewerTimeout = "timeout"

@@ -43,6 +43,11 @@ type ForbiddenError struct {
 
 func (e *ForbiddenError) Error() string { return e.Reviewer + " may not do this: " + e.Reason }
 
+// Forbidden returns a [*ForbiddenError] with a formatted reason.
+func Forbidden(reviewer, format string, args ...any) error {
+	return &ForbiddenError{reviewer, fmt.Sprintf(format, args...)}
+}
+
 // InvalidError is returned for a decision, signal or grant with a wrong field. Field is its
 // name in the payload.
 type InvalidError struct {
@@ -51,6 +56,11 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
+
+// Invalid returns an [*InvalidError] with a formatted reason.
+func Invalid(field, format string, args ...any) error {
+	return &InvalidError{field, fmt.Sprintf(format, args...)}
+}
 
 // Unavailable wraps an error of the store with what was being done. The result wraps
 // [ErrStoreUnavailable] or [ErrTooLarge].

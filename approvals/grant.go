@@ -3,7 +3,6 @@ package approvals
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -122,11 +121,11 @@ func (g *Grant) CoversPrincipal(p Principal, session string) bool {
 func (g *Grant) CheckGiven(now time.Time) error {
 	switch {
 	case g.Effect != "" && g.Effect != GrantAllow && g.Effect != GrantDeny:
-		return &InvalidError{"effect", fmt.Sprintf("%q is not known: write allow or deny", g.Effect)}
+		return Invalid("effect", "%q is not known: write allow or deny", g.Effect)
 	case g.Scope != "" && !slices.Contains(GrantScopes(), g.Scope):
-		return &InvalidError{"scope", fmt.Sprintf("%q is not known: write user, agent, session or tenant", g.Scope)}
+		return Invalid("scope", "%q is not known: write user, agent, session or tenant", g.Scope)
 	case g.ExpiresAt != nil && !now.Before(*g.ExpiresAt):
-		return &InvalidError{"expires_at", "it lies in the past"}
+		return Invalid("expires_at", "it lies in the past")
 	}
 	return g.checkSize()
 }
@@ -135,24 +134,24 @@ func (g *Grant) CheckGiven(now time.Time) error {
 // those of the store, which would refuse a grant after the event of it.
 func (g *Grant) checkSize() error {
 	if n := len(g.Patterns); n > maxGrantPatterns {
-		return &InvalidError{"patterns", fmt.Sprintf("there are %d; one grant has at most %d", n, maxGrantPatterns)}
+		return Invalid("patterns", "there are %d; one grant has at most %d", n, maxGrantPatterns)
 	}
 	all := 0
 	for _, p := range g.Patterns {
 		if len(p) > maxGrantPattern {
-			return &InvalidError{"patterns", fmt.Sprintf("one has %d bytes, the limit is %d", len(p), maxGrantPattern)}
+			return Invalid("patterns", "one has %d bytes, the limit is %d", len(p), maxGrantPattern)
 		}
 		all += len(p)
 	}
 	switch {
 	case all > maxGrantText:
-		return &InvalidError{"patterns", fmt.Sprintf("together they have %d bytes, the limit is %d", all, maxGrantText)}
+		return Invalid("patterns", "together they have %d bytes, the limit is %d", all, maxGrantText)
 	case len(g.Note) > maxGrantText:
-		return &InvalidError{"note", fmt.Sprintf("that of a grant has at most %d bytes", maxGrantText)}
+		return Invalid("note", "that of a grant has at most %d bytes", maxGrantText)
 	case len(g.Principal.Tenant)+len(g.Principal.User)+len(g.Principal.Agent) > maxGrantText:
-		return &InvalidError{"principal", fmt.Sprintf("its names have at most %d bytes together", maxGrantText)}
+		return Invalid("principal", "its names have at most %d bytes together", maxGrantText)
 	case len(g.SessionID) > maxGrantText:
-		return &InvalidError{"session_id", fmt.Sprintf("that of a grant has at most %d bytes", maxGrantText)}
+		return Invalid("session_id", "that of a grant has at most %d bytes", maxGrantText)
 	}
 	return nil
 }
@@ -161,13 +160,13 @@ func (g *Grant) checkSize() error {
 func (g *Grant) CheckWhole() error {
 	switch {
 	case g.Effect == "":
-		return &InvalidError{"effect", "it is missing: write allow or deny"}
+		return Invalid("effect", "it is missing: write allow or deny")
 	case g.Scope == GrantSession && g.SessionID == "":
-		return &InvalidError{"session_id", "it is missing: a grant of the scope session names its session"}
+		return Invalid("session_id", "it is missing: a grant of the scope session names its session")
 	case g.Principal.Tenant == "":
-		return &InvalidError{"principal", "its tenant is missing; that of agents without one is \"default\""}
+		return Invalid("principal", "its tenant is missing; that of agents without one is \"default\"")
 	case len(g.Patterns) == 0:
-		return &InvalidError{"patterns", "there are none: write tool or tool(argument)"}
+		return Invalid("patterns", "there are none: write tool or tool(argument)")
 	}
 	return g.checkSize()
 }

@@ -75,7 +75,7 @@ func (d *Decision) FillGrant(r *Request, now time.Time) error {
 	never := d.GrantExpiresAt != nil && d.GrantExpiresAt.IsZero()
 	if d.Template != "" {
 		if never {
-			return &InvalidError{"grant_expires_at", "the template has an end; name a time or leave it out"}
+			return Invalid("grant_expires_at", "the template has an end; name a time or leave it out")
 		}
 		return nil
 	}

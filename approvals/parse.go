@@ -3,7 +3,6 @@ package approvals
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -42,14 +41,14 @@ func ParseDecision(payload []byte) (Decision, error) {
 		return Decision{}, notDecision(err)
 	}
 	if isEvent(payload) {
-		return Decision{}, &InvalidError{"payload", "it is an entry of the audit log (seq, hash), and no decision"}
+		return Decision{}, Invalid("payload", "it is an entry of the audit log (seq, hash), and no decision")
 	}
 	action, err := p.action()
 	if err != nil {
 		return Decision{}, err
 	}
 	if p.RequestID != "" && p.ExecutionID != "" && p.RequestID != p.ExecutionID {
-		return Decision{}, &InvalidError{"execution_id", "it names another request than request_id does; give one of them"}
+		return Decision{}, Invalid("execution_id", "it names another request than request_id does; give one of them")
 	}
 	d := Decision{
 		RequestID: cmp.Or(p.RequestID, p.ExecutionID),
@@ -102,22 +101,14 @@ func (p *DecisionPayload) action() (Action, error) {
 		if action == "" {
 			action = says
 		}
-		if agrees := says == action || (approves(says) && approves(action)) || (denies(says) && denies(action)); !agrees {
-			return "", &InvalidError{word.name, fmt.Sprintf("%t contradicts the rest of the decision (%s)", *word.yes, action)}
+		if agrees := says == action || (says.Approves() && action.Approves()) || (says.denies() && action.denies()); !agrees {
+			return "", Invalid(word.name, "%t contradicts the rest of the decision (%s)", *word.yes, action)
 		}
 	}
 	if action == "" {
-		return "", &InvalidError{"action", "it is missing: approve, deny, modify_args, allow_always, deny_always or abort_run"}
+		return "", Invalid("action", "it is missing: approve, deny, modify_args, allow_always, deny_always or abort_run")
 	}
 	return action, nil
-}
-
-func approves(a Action) bool {
-	return a == ActionApprove || a == ActionModifyArgs || a == ActionAllowAlways
-}
-
-func denies(a Action) bool {
-	return a == ActionDeny || a == ActionDenyAlways || a == ActionAbortRun
 }
 
 // notDecision names the field that cannot be read, if the decoder has it.

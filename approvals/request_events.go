@@ -35,7 +35,8 @@ func RequestEvents(r *Request) []Event {
 		}
 		events = append(events, e)
 	}
-	for i, e := range r.escalations() {
+	for i, d := range r.EffectiveDemands() {
+		e := d.Escalation
 		if e == nil || e.EscalatedAt == nil {
 			continue
 		}

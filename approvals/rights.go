@@ -1,33 +1,12 @@
 package approvals
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
 
 // EveryGroup in the groups of a reviewer means all groups.
 const EveryGroup = "*"
-
-// Permit refuses a decision by somebody who is not in the right groups, an approval by
-// the principal's user where noSelfApproval is set, and a second approval of the same
-// person. Of an approval it notes for which of the request's demands it counts. The
-// error is a [*ForbiddenError] or an [*InvalidError].
-func (r *Request) Permit(d *Decision, groups []string, noSelfApproval bool) error {
-	if len(r.Reviewers) > 0 && !MemberOf(groups, r.Reviewers) {
-		return &ForbiddenError{d.ReviewerID, "members of " + strings.Join(r.Reviewers, " or ") + " decide this request"}
-	}
-	if user := r.Principal.User; noSelfApproval && approves(d.Action) && r.IsOwn(d) {
-		return &ForbiddenError{d.ReviewerID, fmt.Sprintf("the agent acts for %s, so another reviewer approves this request", user)}
-	}
-	switch d.Action {
-	case ActionApprove:
-		return r.permitApproval(d, groups)
-	case ActionModifyArgs, ActionAllowAlways, ActionDenyAlways:
-		return r.permitAlone(d, groups)
-	}
-	return nil
-}
 
 // IsOwn reports whether the reviewer, or the one in whose place they decide, is the user
 // for whom the agent of the request acts. Their approval is refused unless the configuration

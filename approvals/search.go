@@ -29,7 +29,7 @@ func (s Search) Finds(r *Request) bool {
 	if len(s.words) == 0 {
 		return true
 	}
-	text := foldCase(r.searched())
+	text := foldCase(searchedText(r))
 	for _, word := range s.words {
 		if !strings.Contains(text, word) {
 			return false
@@ -38,8 +38,8 @@ func (s Search) Finds(r *Request) bool {
 	return true
 }
 
-// searched is all that a search looks through, a line each.
-func (r *Request) searched() string {
+// searchedText returns the texts of a request that a search reads, one on each line.
+func searchedText(r *Request) string {
 	texts := []string{
 		r.ToolName, r.Resource, r.Title, r.Principal.Agent, r.Principal.User, r.Principal.Tenant, r.Model, r.Rule, r.Reason,
 		r.ID, r.RunID, r.SessionID, r.TurnID, r.ToolCallID, r.Context.LastUserMessage, string(r.Arguments), r.Details.RawArguments,

@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 )
@@ -118,7 +117,7 @@ type Filter struct {
 // Check refuses a filter with a text that is too long, by an [*InvalidError].
 func (f *Filter) Check() error {
 	if len(f.Text) > maxSearch {
-		return &InvalidError{"q", fmt.Sprintf("has %d bytes, the limit is %d; search for fewer words", len(f.Text), maxSearch)}
+		return Invalid("q", "has %d bytes, the limit is %d; search for fewer words", len(f.Text), maxSearch)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -55,7 +54,7 @@ func (d *decider) apply(r *approvals.Request, one approvals.Decision) error {
 		status = approvals.StatusDenied
 	case approvals.ActionAbortRun:
 		if r.RunID == "" {
-			return &approvals.InvalidError{Field: "action", Reason: "the request belongs to no run that could be aborted; use deny"}
+			return approvals.Invalid("action", "the request belongs to no run that could be aborted; use deny")
 		}
 		r.Details.CancelReason = approvals.CancelRunAborted
 		status = approvals.StatusCancelled
@@ -72,7 +71,7 @@ func (d *decider) apply(r *approvals.Request, one approvals.Decision) error {
 		}
 	}
 	r.Decisions = append(r.Decisions, one)
-	if one.Action == approvals.ActionApprove && !r.HasApprovals() {
+	if one.Action == approvals.ActionApprove && r.Missing() != "" {
 		return nil // it stays pending
 	}
 	finish(r, status, d.now())
@@ -85,7 +84,7 @@ func (d *decider) apply(r *approvals.Request, one approvals.Decision) error {
 // request's demands an approval counts.
 func (d *decider) authorize(r *approvals.Request, one *approvals.Decision) error {
 	one.OnBehalfOf, one.OnBehalfUser, one.OnBehalfGroups, one.Fills = "", "", nil, nil
-	refused := r.Permit(one, one.ReviewerGroups, d.noSelfApproval)
+	refused := permit(r, one, one.ReviewerGroups, d.noSelfApproval)
 	if refused == nil {
 		return nil
 	}
@@ -96,7 +95,7 @@ func (d *decider) authorize(r *approvals.Request, one *approvals.Decision) error
 			continue
 		}
 		one.OnBehalfOf, one.OnBehalfUser, one.OnBehalfGroups = name, who.User, who.Groups
-		if refused = r.Permit(one, who.Groups, d.noSelfApproval); refused == nil {
+		if refused = permit(r, one, who.Groups, d.noSelfApproval); refused == nil {
 			return nil
 		}
 	}
@@ -109,7 +108,7 @@ func (d *decider) authorize(r *approvals.Request, one *approvals.Decision) error
 // edit checks a decision that changes the arguments.
 func (d *decider) edit(r *approvals.Request, one *approvals.Decision) error {
 	if r.RequiredApprovals > 1 {
-		return &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("the request needs %d approvals of the same arguments; they cannot be edited", r.RequiredApprovals)}
+		return approvals.Invalid("action", "the request needs %d approvals of the same arguments; they cannot be edited", r.RequiredApprovals)
 	}
 	if err := checkArguments(r, one.ModifiedArgs); err != nil {
 		return err
@@ -122,16 +121,16 @@ func (d *decider) edit(r *approvals.Request, one *approvals.Decision) error {
 	case errors.As(err, new(*approvals.InvalidError)):
 		return err
 	case err != nil:
-		return &approvals.InvalidError{Field: editedField, Reason: err.Error()}
+		return approvals.Invalid(editedField, "%s", err)
 	}
-	return r.PermitEdit(one, wants)
+	return permitEdit(r, one, wants)
 }
 
 // remember completes a decision that is to be remembered with the terms of its grant, so
 // that a crash cannot lose the grant.
 func (d *decider) remember(r *approvals.Request, one *approvals.Decision) error {
 	if d.grants == nil {
-		return &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("decisions are not remembered here: %q is not taken; use approve or deny", one.Action)}
+		return approvals.Invalid("action", "decisions are not remembered here: %q is not taken; use approve or deny", one.Action)
 	}
 	grant, err := d.grants.Propose(r, *one)
 	if err != nil {

@@ -49,18 +49,18 @@ func (g *delegations) add(ctx context.Context, d approvals.Delegation) (approval
 func (g *delegations) check(d *approvals.Delegation, now time.Time) error {
 	for _, name := range []struct{ field, value string }{{"from", d.From}, {"to", d.To}} {
 		if _, known := g.profile(name.value); !known {
-			return &approvals.InvalidError{Field: name.field, Reason: fmt.Sprintf("%q is no reviewer", name.value)}
+			return approvals.Invalid(name.field, "%q is no reviewer", name.value)
 		}
 	}
 	switch {
 	case d.From == d.To:
-		return &approvals.InvalidError{Field: "to", Reason: "is who delegates; name another reviewer"}
+		return approvals.Invalid("to", "is who delegates; name another reviewer")
 	case !d.Until.After(now):
-		return &approvals.InvalidError{Field: "until", Reason: "has passed; give a time to come"}
+		return approvals.Invalid("until", "has passed; give a time to come")
 	case d.Until.Sub(now) > maxDelegation:
-		return &approvals.InvalidError{Field: "until", Reason: "is more than a year away; give an earlier time"}
+		return approvals.Invalid("until", "is more than a year away; give an earlier time")
 	case g.isCreator(d, d.To) && !g.isCreator(d, d.From):
-		return &approvals.ForbiddenError{Reviewer: d.CreatedBy, Reason: fmt.Sprintf("%s delegates to them, or another admin does", d.From)}
+		return approvals.Forbidden(d.CreatedBy, "%s delegates to them, or another admin does", d.From)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 	if r.SuggestedPatterns == nil {
 		r.SuggestedPatterns = []string{}
 	}
-	r.NormalizeDemands()
+	normalizeDemands(r)
 	r.Details.Remember = r.DefaultGrant()
 	if r.Reviewers == nil {
 		r.Reviewers = []string{}

@@ -87,7 +87,7 @@ func (p *pending) apply(r *approvals.Request) (h *Hold, index int, news bool) {
 func (p *pending) addLocked(r *approvals.Request, h *Hold, index int) *pendingRequest {
 	q := &pendingRequest{createdAt: r.CreatedAt, expiresAt: r.ExpiresAt, hold: h, index: index}
 	q.timers = append(q.timers, &timer{kind: timerExpire, id: r.ID, at: r.ExpiresAt})
-	for _, at := range r.EscalationTimes() {
+	for _, at := range escalationTimes(r) {
 		q.timers = append(q.timers, &timer{kind: timerEscalate, id: r.ID, at: at})
 	}
 	for _, t := range q.timers {

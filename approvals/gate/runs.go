@@ -59,10 +59,10 @@ func (r *runs) signal(ctx context.Context, s approvals.Signal) (approvals.Steere
 // checkSignal returns the state that a signal asks for, and the type of its event.
 func checkSignal(s *approvals.Signal) (approvals.RunState, approvals.EventType, error) {
 	if s.RunID == "" {
-		return "", "", &approvals.InvalidError{Field: "run_id", Reason: "it is missing"}
+		return "", "", approvals.Invalid("run_id", "it is missing")
 	}
 	if s.ReviewerID == "" {
-		return "", "", &approvals.InvalidError{Field: "reviewer_id", Reason: "it is missing"}
+		return "", "", approvals.Invalid("reviewer_id", "it is missing")
 	}
 	switch s.Action {
 	case approvals.SignalPause:
@@ -72,7 +72,7 @@ func checkSignal(s *approvals.Signal) (approvals.RunState, approvals.EventType, 
 	case approvals.SignalAbort:
 		return approvals.RunAborted, approvals.EventRunAborted, nil
 	}
-	return "", "", &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("%q is not known; use pause_run, resume_run or abort_run", s.Action)}
+	return "", "", approvals.Invalid("action", "%q is not known; use pause_run, resume_run or abort_run", s.Action)
 }
 
 // transition writes the new state of a run by compare-and-set, then its event.
@@ -86,7 +86,7 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approv
 			return run, err
 		}
 		if run.State == approvals.RunAborted {
-			return run, &approvals.InvalidError{Field: "action", Reason: "the run was aborted by " + run.ReviewerID + "; that is final"}
+			return run, approvals.Invalid("action", "the run was aborted by %s; that is final", run.ReviewerID)
 		}
 		run.State = state
 		run.ReviewerID = s.ReviewerID

@@ -245,7 +245,7 @@ func (t *transitions) expire(ctx context.Context, id string) (approvals.Request,
 // groups may still decide it, and their approvals count.
 func (t *transitions) escalate(ctx context.Context, id string, due time.Time) error {
 	_, err := t.do(ctx, id, func(r *approvals.Request) error {
-		if !r.Escalate(t.now().UTC(), due) {
+		if !escalate(r, t.now().UTC(), due) {
 			return errEscalated
 		}
 		return nil

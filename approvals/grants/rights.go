@@ -1,7 +1,6 @@
 package grants
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -28,7 +27,7 @@ func (r *rights) check(g *approvals.Grant, by approvals.Decision) error {
 	own := func(user string) bool { return by.IsPerson(user) || approvals.SamePerson(forWhom.User, user) }
 	for _, p := range append(slices.Clone(r.principals), g.Principal) {
 		if coversUser(g, p) && own(p.User) {
-			return &approvals.ForbiddenError{Reviewer: by.ReviewerID, Reason: fmt.Sprintf("the grant would allow calls of agents that act for %s, so another reviewer grants it (or the configuration allows it: console.self_approval)", p.User)}
+			return approvals.Forbidden(by.ReviewerID, "the grant would allow calls of agents that act for %s, so another reviewer grants it (or the configuration allows it: console.self_approval)", p.User)
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 // [approvals.ErrStoreUnavailable]; after the last it is not known whether the grant is in force: list them.
 func (gs *Grants) Add(ctx context.Context, g approvals.Grant) (approvals.Grant, error) {
 	if g.GrantedBy == "" || g.GrantedBy == approvals.ReviewerTimeout {
-		return approvals.Grant{}, &approvals.InvalidError{Field: "granted_by", Reason: fmt.Sprintf("%q cannot grant", g.GrantedBy)}
+		return approvals.Grant{}, approvals.Invalid("granted_by", "%q cannot grant", g.GrantedBy)
 	}
 	g.RequestID, g.OnBehalfOf, g.Groups = "", "", nil
 	g, err := gs.complete(g, nil)
@@ -76,7 +76,7 @@ func (gs *Grants) Write(ctx context.Context, g approvals.Grant) error {
 // [approvals.ErrUnknownGrant] or [approvals.ErrStoreUnavailable]; after the latter revoke it again.
 func (gs *Grants) Revoke(ctx context.Context, id, reviewer, channel string) (approvals.Grant, error) {
 	if reviewer == "" {
-		return approvals.Grant{}, &approvals.InvalidError{Field: "reviewer_id", Reason: "it is missing"}
+		return approvals.Grant{}, approvals.Invalid("reviewer_id", "it is missing")
 	}
 	if _, err := ulid.ParseStrict(id); err != nil {
 		return approvals.Grant{}, fmt.Errorf("grant %q: %w", id, approvals.ErrUnknownGrant)
@@ -112,10 +112,10 @@ func grantEvent(typ approvals.EventType, g approvals.Grant, by, channel string, 
 // its id and time.
 func (gs *Grants) Propose(r *approvals.Request, d approvals.Decision) (approvals.Grant, error) {
 	if !r.AllowRemember {
-		return approvals.Grant{}, &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("decisions on this request are not to be remembered (%s): use approve or deny", r.Rule)}
+		return approvals.Grant{}, approvals.Invalid("action", "decisions on this request are not to be remembered (%s): use approve or deny", r.Rule)
 	}
 	if r.RequiredApprovals > 1 {
-		return approvals.Grant{}, &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("decisions that need %d approvals cannot be remembered: use approve or deny", r.RequiredApprovals)}
+		return approvals.Grant{}, approvals.Invalid("action", "decisions that need %d approvals cannot be remembered: use approve or deny", r.RequiredApprovals)
 	}
 	if err := d.FillGrant(r, gs.now()); err != nil {
 		return approvals.Grant{}, err

@@ -40,7 +40,7 @@ func (j *Judge) CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.G
 	}
 	all := j.ofRequest(r)
 	if len(all) == 0 {
-		return g, invalid("action", "the policy %s of this client is not configured here; use approve or deny", r.Details.Policy)
+		return g, approvals.Invalid("action", "the policy %s of this client is not configured here; use approve or deny", r.Details.Policy)
 	}
 	compiled, err := compile(g, all)
 	if err != nil {
@@ -58,14 +58,14 @@ func (j *Judge) applyTemplate(g *approvals.Grant) error {
 	}
 	i := slices.IndexFunc(j.templates, func(t approvals.GrantTemplate) bool { return t.Name == g.Template })
 	if i < 0 {
-		return invalid("template", "there is no template %q; grants.templates in the configuration names them", g.Template)
+		return approvals.Invalid("template", "there is no template %q; grants.templates in the configuration names them", g.Template)
 	}
 	t := j.templates[i]
 	switch {
 	case len(g.Patterns) > 0:
-		return invalid("patterns", "the template has them; give either")
+		return approvals.Invalid("patterns", "the template has them; give either")
 	case g.Effect != "" && g.Effect != t.Effect:
-		return invalid("template", "%q is one that says %s, not %s", t.Name, t.Effect, g.Effect)
+		return approvals.Invalid("template", "%q is one that says %s, not %s", t.Name, t.Effect, g.Effect)
 	}
 	g.Effect, g.Patterns = t.Effect, t.Patterns
 	if g.Scope == "" {
@@ -89,7 +89,7 @@ func chooseScope(g *approvals.Grant, r *approvals.Request) error {
 	case g.Scope == "" && len(permitted) > 0:
 		g.Scope = permitted[0]
 	case !slices.Contains(permitted, g.Scope):
-		return invalid("scope", "the rule at %s permits %v only", r.Rule, r.RememberScopes)
+		return approvals.Invalid("scope", "the rule at %s permits %v only", r.Rule, r.RememberScopes)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func compile(g approvals.Grant, all []*policy.Policy) (*policy.CompiledGrant, er
 		}
 	}
 	if err != nil {
-		return nil, invalid("patterns", "%s", err)
+		return nil, approvals.Invalid("patterns", "%s", err)
 	}
 	return compiled, nil
 }
@@ -120,9 +120,9 @@ func covers(compiled *policy.CompiledGrant, call policy.Call, all []*policy.Poli
 func checkEffect(compiled *policy.CompiledGrant, g approvals.Grant, call policy.Call, all []*policy.Policy) error {
 	switch {
 	case len(g.Patterns) == 0:
-		return invalid("patterns", "no pattern can be suggested for this call; write them, or use approve or deny")
+		return approvals.Invalid("patterns", "no pattern can be suggested for this call; write them, or use approve or deny")
 	case !covers(compiled, call, all):
-		return invalid("patterns", "they do not cover this very call")
+		return approvals.Invalid("patterns", "they do not cover this very call")
 	}
 	want := policy.Allow
 	if g.Effect == approvals.GrantDeny {
@@ -130,10 +130,10 @@ func checkEffect(compiled *policy.CompiledGrant, g approvals.Grant, call policy.
 	}
 	for _, rules := range all {
 		if other := rules.Unrelated(compiled, call); other != "" && g.Template == "" {
-			return invalid("patterns", "%q has nothing to do with this call; an administrator grants it by hand", other)
+			return approvals.Invalid("patterns", "%q has nothing to do with this call; an administrator grants it by hand", other)
 		}
 		if v := rules.With(policy.NewGrants(compiled)).Judge(call); v.Action != want {
-			return invalid("action", "a grant would not change what policy says of such calls (%s: %s); use approve or deny", v.Rule, v.Reason)
+			return approvals.Invalid("action", "a grant would not change what policy says of such calls (%s: %s); use approve or deny", v.Rule, v.Reason)
 		}
 	}
 	return nil

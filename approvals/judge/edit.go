@@ -2,7 +2,6 @@ package judge
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
@@ -16,24 +15,20 @@ func (j *Judge) Edit(r approvals.Request, args json.RawMessage) ([]approvals.Dem
 	from, edited := requested(&r)
 	from.At, edited.Arguments = j.now(), ArgumentsText(args)
 	if wrapped, wraps := edited.Wrapped(); wraps && len(wrapped) == 0 {
-		return nil, invalid("modified_args", "they wrap other calls in a way that cannot be read with certainty")
+		return nil, approvals.Invalid("modified_args", "they wrap other calls in a way that cannot be read with certainty")
 	}
 	all := j.ofRequest(&r)
 	if len(all) == 0 {
-		return nil, invalid("modified_args", "the policy %s of this client is not configured here; use approve or deny", r.Details.Policy)
+		return nil, approvals.Invalid("modified_args", "the policy %s of this client is not configured here; use approve or deny", r.Details.Policy)
 	}
 	var demands []approvals.Demand
 	for _, one := range all {
 		rules := Rules{policy: one.With(j.grants.current())}
 		v := rules.Verdict(from, edited)
 		if v.Action == policy.Deny {
-			return nil, invalid("modified_args", "%s denies them: %s", v.Rule, v.Reason)
+			return nil, approvals.Invalid("modified_args", "%s denies them: %s", v.Rule, v.Reason)
 		}
 		demands = append(demands, v.Wants()...)
 	}
 	return demands, nil
-}
-
-func invalid(field, format string, args ...any) error {
-	return &approvals.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }

@@ -1,9 +1,11 @@
-package approvals
+package gate
 
 import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 // What was planned for a time is done at that time, also where the clock has gone back
@@ -18,8 +20,8 @@ func TestEscalationByTheTimeItWasPlannedFor(t *testing.T) {
 		"the clock has gone back":  {at.Add(-time.Second), at, true},
 		"planned for another time": {at.Add(-time.Second), at.Add(-time.Second), false},
 	} {
-		r := Request{Status: StatusPending, Reviewers: []string{"dba"}, RequiredApprovals: 1, Details: Details{Escalation: &Escalation{At: at, To: []string{"oncall"}}}}
-		if did := r.Escalate(c.now, c.due); did != c.want || slices.Contains(r.Reviewers, "oncall") != c.want {
+		r := approvals.Request{Status: approvals.StatusPending, Reviewers: []string{"dba"}, RequiredApprovals: 1, Details: approvals.Details{Escalation: &approvals.Escalation{At: at, To: []string{"oncall"}}}}
+		if did := escalate(&r, c.now, c.due); did != c.want || slices.Contains(r.Reviewers, "oncall") != c.want {
 			t.Errorf("%s: %t, asked are %q", name, did, r.Reviewers)
 		}
 	}
