@@ -20,8 +20,8 @@ type Stored struct {
 type Store interface {
 	RequestStore
 	EventStore
-	RunStore
-	DelegationStore
+	Runs() Records[Run]
+	Delegations() Records[Delegation]
 }
 
 // RequestStore is the part of a [Store] that has the requests.
@@ -61,24 +61,15 @@ type EventStore interface {
 	LastSeq(ctx context.Context) (uint64, error)
 }
 
-// RunStore is the part of a [Store] that has the runs.
-type RunStore interface {
-	// PutRun replaces a run if it is still at the revision (0: it must not
-	// exist), else it fails with [ErrConflict].
-	PutRun(ctx context.Context, r Run, revision uint64) error
-	// GetRun reads a run, or fails with [ErrUnknownRun].
-	GetRun(ctx context.Context, id string) (r Run, revision uint64, err error)
-	// WatchRuns is WatchRequests for runs.
-	WatchRuns(ctx context.Context, changed func(Run), loaded func()) error
-}
-
-// DelegationStore is the part of a [Store] that has the delegations.
-type DelegationStore interface {
-	// PutDelegation, GetDelegation and WatchDelegations are the same for
-	// delegations; one that is not recorded is [ErrUnknownDelegation].
-	PutDelegation(ctx context.Context, d Delegation, revision uint64) error
-	GetDelegation(ctx context.Context, id string) (d Delegation, revision uint64, err error)
-	WatchDelegations(ctx context.Context, changed func(Delegation), loaded func()) error
+// Records is the part of a [Store] that has the records of one type.
+type Records[T any] interface {
+	// Put replaces a record if it is still at the revision (0: it must not exist), else
+	// it fails with [ErrConflict].
+	Put(ctx context.Context, record T, revision uint64) error
+	// Get reads a record, or fails with [ErrUnknownRun] or [ErrUnknownDelegation].
+	Get(ctx context.Context, id string) (record T, revision uint64, err error)
+	// Watch is [RequestStore.WatchRequests] for the records.
+	Watch(ctx context.Context, changed func(T), loaded func()) error
 }
 
 // GrantStore is the durable state of grants. The rules for the methods of a [Store] are

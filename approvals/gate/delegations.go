@@ -19,7 +19,7 @@ const maxDelegation = 365 * 24 * time.Hour
 
 // delegations are the reviewers who may decide in the place of others.
 type delegations struct {
-	store    approvals.DelegationStore
+	store    approvals.Records[approvals.Delegation]
 	recorder *recorder
 	now      func() time.Time
 	ids      *approvals.IDSource
@@ -38,7 +38,7 @@ func (g *delegations) add(ctx context.Context, d approvals.Delegation) (approval
 	}
 	d.ID, d.CreatedAt, d.Until = g.ids.Next(now), now, d.Until.UTC()
 	d.RevokedBy, d.RevokedAt, d.CreatorUser = "", nil, ""
-	if err := g.store.PutDelegation(ctx, d, 0); err != nil {
+	if err := g.store.Put(ctx, d, 0); err != nil {
 		return approvals.Delegation{}, approvals.Unavailable("record a delegation", err)
 	}
 	g.apply(d)
@@ -74,13 +74,13 @@ func (g *delegations) isCreator(d *approvals.Delegation, name string) bool {
 
 // revoke is [Gate.RevokeDelegation].
 func (g *delegations) revoke(ctx context.Context, id, by string) (approvals.Delegation, error) {
-	d, revision, err := g.store.GetDelegation(ctx, id)
+	d, revision, err := g.store.Get(ctx, id)
 	now := g.now().UTC()
 	if err != nil || !d.InForce(now) {
 		return d, err
 	}
 	d.RevokedBy, d.RevokedAt = by, &now
-	err = g.store.PutDelegation(ctx, d, revision)
+	err = g.store.Put(ctx, d, revision)
 	if errors.Is(err, approvals.ErrConflict) { // revoked by another just now
 		return g.revoke(ctx, id, by)
 	}

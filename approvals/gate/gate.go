@@ -80,11 +80,11 @@ func New(o Options) *Gate {
 		started: o.Now(), writing: map[string]*transition{}, recent: []finished{},
 	}
 	g.runs = &runs{
-		store: o.Store, recorder: g.recorder, transitions: g.transitions, timers: g.timers, now: o.Now,
+		store: o.Store.Runs(), requests: o.Store, recorder: g.recorder, transitions: g.transitions, timers: g.timers, now: o.Now,
 		byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
 	}
 	g.delegations = &delegations{
-		store: o.Store, recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
+		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
 	}
 	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids}
 	g.decider = &decider{
@@ -107,8 +107,8 @@ func (g *Gate) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.store.WatchRequests(ctx, g.transitions.changed, loaded) })
-	group.Go(func() error { return g.store.WatchRuns(ctx, g.runs.apply, loaded) })
-	group.Go(func() error { return g.store.WatchDelegations(ctx, g.delegations.apply, loaded) })
+	group.Go(func() error { return g.store.Runs().Watch(ctx, g.runs.apply, loaded) })
+	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.timers.run(ctx, g.fire) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
@@ -288,7 +288,7 @@ func (g *Gate) RevokeDelegation(ctx context.Context, id, by string) (approvals.D
 
 // Delegation returns a delegation, in force or not, or [approvals.ErrUnknownDelegation].
 func (g *Gate) Delegation(ctx context.Context, id string) (approvals.Delegation, error) {
-	d, _, err := g.store.GetDelegation(ctx, id)
+	d, _, err := g.delegations.store.Get(ctx, id)
 	return d, err
 }
 

@@ -12,16 +12,16 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// runStore is what runs need of a store.
-type runStore interface {
-	approvals.RunStore
+// requestLister lists requests, newest first.
+type requestLister interface {
 	ListRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
 }
 
 // runs keeps the states of the runs that people have paused, resumed or aborted, and
 // wakes the agents that wait for a run.
 type runs struct {
-	store       runStore
+	store       approvals.Records[approvals.Run]
+	requests    requestLister
 	recorder    *recorder
 	transitions *transitions
 	timers      *scheduler
@@ -38,7 +38,7 @@ func (r *runs) signal(ctx context.Context, s approvals.Signal) (approvals.Steere
 	if err != nil {
 		return approvals.Steered{}, err
 	}
-	page, err := r.store.ListRequests(ctx, approvals.Filter{RunID: s.RunID, Limit: 1})
+	page, err := r.requests.ListRequests(ctx, approvals.Filter{RunID: s.RunID, Limit: 1})
 	if err != nil {
 		return approvals.Steered{}, err
 	}
@@ -78,7 +78,7 @@ func checkSignal(s *approvals.Signal) (approvals.RunState, approvals.EventType, 
 // transition writes the new state of a run by compare-and-set, then its event.
 func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approvals.RunState, event approvals.EventType) (approvals.Run, error) {
 	for attempt := 0; ; attempt++ {
-		run, revision, err := r.store.GetRun(ctx, s.RunID)
+		run, revision, err := r.store.Get(ctx, s.RunID)
 		if errors.Is(err, approvals.ErrUnknownRun) {
 			run, err = r.newRun(ctx, s.RunID)
 		}
@@ -91,7 +91,7 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approv
 		run.State = state
 		run.ReviewerID = s.ReviewerID
 		run.UpdatedAt = r.now().UTC()
-		err = r.store.PutRun(ctx, run, revision)
+		err = r.store.Put(ctx, run, revision)
 		if errors.Is(err, approvals.ErrConflict) {
 			if err := approvals.Pause(ctx, attempt); err != nil {
 				return run, approvals.Unavailable("change run "+run.ID, err)
@@ -118,7 +118,7 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approv
 // its requests, if it has any.
 func (r *runs) newRun(ctx context.Context, id string) (approvals.Run, error) {
 	run := approvals.Run{ID: id, State: approvals.RunRunning}
-	page, err := r.store.ListRequests(ctx, approvals.Filter{RunID: id, Limit: 1})
+	page, err := r.requests.ListRequests(ctx, approvals.Filter{RunID: id, Limit: 1})
 	if err != nil {
 		return run, err
 	}
@@ -133,7 +133,7 @@ func (r *runs) newRun(ctx context.Context, id string) (approvals.Run, error) {
 func (r *runs) cancelRequests(ctx context.Context, id string) error {
 	filter := approvals.Filter{RunID: id, Status: approvals.StatusPending, Limit: 500}
 	for {
-		page, err := r.store.ListRequests(ctx, filter)
+		page, err := r.requests.ListRequests(ctx, filter)
 		if err != nil {
 			return err
 		}

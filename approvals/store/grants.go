@@ -9,11 +9,11 @@ import (
 
 // Grants are the records of grants.
 type Grants struct {
-	records records[approvals.Grant]
+	records Records[approvals.Grant]
 }
 
 func newGrants(b bucket) *Grants {
-	return &Grants{records[approvals.Grant]{bucket: b, kind: "grant", unknown: approvals.ErrUnknownGrant, id: func(g *approvals.Grant) string { return g.ID }}}
+	return &Grants{Records[approvals.Grant]{bucket: b, kind: "grant", unknown: approvals.ErrUnknownGrant, id: func(g *approvals.Grant) string { return g.ID }}}
 }
 
 // PutGrant writes a grant whose record is at a revision (0: never existed), else it

@@ -13,8 +13,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// records is a bucket of JSON records of one type, each under the token of its id.
-type records[T any] struct {
+// Records is a bucket of JSON records of one type, each under the token of its id.
+type Records[T any] struct {
 	bucket
 	kind    string // of a record, in errors and logs
 	unknown error  // for an id without a record
@@ -28,9 +28,28 @@ type record[T any] struct {
 	at       time.Time // when this revision was written, UTC
 }
 
+// Put writes a record whose key is at a revision (0: has no value), else it fails with
+// [approvals.ErrConflict].
+func (r *Records[T]) Put(ctx context.Context, v T, revision uint64) error {
+	_, err := r.put(ctx, v, revision, r.backend.maxRecord())
+	return err
+}
+
+// Get reads the record of an id. The error for an id without one is that of its type.
+func (r *Records[T]) Get(ctx context.Context, id string) (T, uint64, error) {
+	stored, err := r.get(ctx, id)
+	return stored.value, stored.revision, err
+}
+
+// Watch calls changed with every record and every change of one. Records that are deleted
+// by age are not reported.
+func (r *Records[T]) Watch(ctx context.Context, changed func(T), loaded func()) error {
+	return r.watch(ctx, func(one record[T]) { changed(one.value) }, func(string) {}, loaded)
+}
+
 // put writes a record of at most limit bytes whose key is at a revision (0: has no
 // value).
-func (r *records[T]) put(ctx context.Context, v T, revision uint64, limit int) (written uint64, err error) {
+func (r *Records[T]) put(ctx context.Context, v T, revision uint64, limit int) (written uint64, err error) {
 	id := r.id(&v)
 	value, err := encode(v)
 	if err != nil {
@@ -43,7 +62,7 @@ func (r *records[T]) put(ctx context.Context, v T, revision uint64, limit int) (
 }
 
 // get reads the record of an id.
-func (r *records[T]) get(ctx context.Context, id string) (record[T], error) {
+func (r *Records[T]) get(ctx context.Context, id string) (record[T], error) {
 	entry, err := r.bucket.get(ctx, subjects.Token(id), r.unknown)
 	if err != nil {
 		return record[T]{}, err
@@ -52,7 +71,7 @@ func (r *records[T]) get(ctx context.Context, id string) (record[T], error) {
 }
 
 // decode reads a record. One that is under the key of another id is an error.
-func (r *records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
+func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 	stored := record[T]{revision: entry.Revision(), at: entry.Created().UTC()}
 	if err := json.Unmarshal(entry.Value(), &stored.value); err != nil {
 		return stored, fmt.Errorf("read %s %s: %w: %w", r.kind, entry.Key(), approvals.ErrStoreUnavailable, err)
@@ -66,7 +85,7 @@ func (r *records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 // watch calls changed with every record and every change of one, and deleted with
 // the ids of those that are deleted, until the context ends. It calls loaded once,
 // after everything that was recorded before.
-func (r *records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), loaded func()) error {
+func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), loaded func()) error {
 	return r.bucket.watch(ctx, watched{loaded: loaded, entry: func(entry jetstream.KeyValueEntry) {
 		if entry.Operation() != jetstream.KeyValuePut {
 			if id, err := subjects.ParseToken(entry.Key()); err == nil {

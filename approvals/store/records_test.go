@@ -26,7 +26,7 @@ func openForTest(t *testing.T) *Store {
 
 func TestRecords(t *testing.T) {
 	s := openForTest(t)
-	runs, ctx := s.Runs.records, t.Context()
+	runs, ctx := s.Runs, t.Context()
 	const limit = 4096
 	if _, err := runs.get(ctx, "none"); !errors.Is(err, approvals.ErrUnknownRun) {
 		t.Errorf("a run that does not exist: %v", err)
@@ -57,10 +57,10 @@ func TestRecords(t *testing.T) {
 func TestRecordsUnderAnotherKey(t *testing.T) {
 	s := openForTest(t)
 	for key, value := range map[string]string{"r1": `{"id":"r2"}`, "r3": `{`, "r4": ``} {
-		if _, err := s.Runs.records.kv.Put(t.Context(), key, []byte(value)); err != nil {
+		if _, err := s.Runs.kv.Put(t.Context(), key, []byte(value)); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Runs.GetRun(t.Context(), key); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		if _, _, err := s.Runs.Get(t.Context(), key); !errors.Is(err, approvals.ErrStoreUnavailable) {
 			t.Errorf("%s with %q: %v", key, value, err)
 		}
 	}

@@ -26,14 +26,14 @@ const (
 
 // Requests are the records of requests, and the index that lists are searched in.
 type Requests struct {
-	records   records[approvals.Request]
+	records   Records[approvals.Request]
 	index     *requestIndex
 	searching chan struct{} // one for each search at this time
 }
 
 func newRequests(b bucket) *Requests {
 	return &Requests{
-		records:   records[approvals.Request]{bucket: b, kind: "request", unknown: approvals.ErrUnknownRequest, id: func(r *approvals.Request) string { return r.ID }},
+		records:   Records[approvals.Request]{bucket: b, kind: "request", unknown: approvals.ErrUnknownRequest, id: func(r *approvals.Request) string { return r.ID }},
 		index:     newRequestIndex(),
 		searching: make(chan struct{}, maxSearches),
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store/embedded"
 )
@@ -63,8 +64,8 @@ type Options struct {
 // Store is the whole state. Its parts are safe for concurrent use.
 type Store struct {
 	Requests    *Requests
-	Runs        *Runs
-	Delegations *Delegations
+	Runs        *Records[approvals.Run]
+	Delegations *Records[approvals.Delegation]
 	Grants      *Grants
 	Turns       *Turns
 	Events      *EventLog
@@ -83,14 +84,20 @@ type Store struct {
 // GateStore are the parts of a store that a gate needs: its [approvals.Store].
 type GateStore struct {
 	*Requests
-	*Runs
-	*Delegations
 	*EventLog
+	runs        *Records[approvals.Run]
+	delegations *Records[approvals.Delegation]
 }
+
+// Runs returns the records of runs.
+func (s GateStore) Runs() approvals.Records[approvals.Run] { return s.runs }
+
+// Delegations returns the records of delegations.
+func (s GateStore) Delegations() approvals.Records[approvals.Delegation] { return s.delegations }
 
 // ForGate returns the parts that a gate needs.
 func (s *Store) ForGate() GateStore {
-	return GateStore{s.Requests, s.Runs, s.Delegations, s.Events}
+	return GateStore{s.Requests, s.Events, s.Runs, s.Delegations}
 }
 
 // GrantStore are the parts of a store that remembered decisions need: their
@@ -180,8 +187,8 @@ func (s *Store) connect(o Options) (err error) {
 func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	of := func(name string) bucket { return bucket{s.backend, p.buckets[name]} }
 	s.Requests = newRequests(of(BucketRequests))
-	s.Runs = newRuns(of(BucketRuns))
-	s.Delegations = newDelegations(of(BucketDelegations))
+	s.Runs = &Records[approvals.Run]{of(BucketRuns), "run", approvals.ErrUnknownRun, func(r *approvals.Run) string { return r.ID }}
+	s.Delegations = &Records[approvals.Delegation]{of(BucketDelegations), "delegation", approvals.ErrUnknownDelegation, func(d *approvals.Delegation) string { return d.ID }}
 	s.Grants = newGrants(of(BucketGrants))
 	s.Turns = newTurns(of(BucketTurns), p.turns)
 	s.Events = newEventLog(s.backend, p.events)
