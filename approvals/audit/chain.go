@@ -15,7 +15,6 @@
 package audit
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -44,7 +43,7 @@ func seal(e approvals.Event, head Head) (Entry, error) {
 	e.Seq = head.Seq + 1
 	e.PrevHash = head.Hash
 	e.Hash = ""
-	text, err := encode(e)
+	text, err := approvals.EncodeJSON(e)
 	if err != nil {
 		return Entry{}, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
@@ -52,17 +51,6 @@ func seal(e approvals.Event, head Head) (Entry, error) {
 	e.Hash = hashOf(body)
 	data := fmt.Appendf(body, `%s%q}`, hashMember, e.Hash)
 	return Entry{Seq: e.Seq, Event: e, Data: data}, nil
-}
-
-// encode writes an event as one line of JSON in the order of its fields.
-func encode(e approvals.Event) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(e); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
 func hashOf(body []byte) string {

@@ -83,7 +83,7 @@ func (l *Log) Append(ctx context.Context, events ...approvals.Event) error {
 		return nil
 	}
 	for i := range events { // what cannot be written must not spoil the batch
-		text, err := encode(events[i])
+		text, err := approvals.EncodeJSON(events[i])
 		if err != nil {
 			return fmt.Errorf("encode event %s: %w", events[i].ID, err)
 		}

@@ -24,7 +24,7 @@ func (b *backend) connect(o Options, local *embedded.Server) (*natsgo.Conn, erro
 		natsgo.PingInterval(2 * time.Second),
 		natsgo.MaxPingsOutstanding(2),
 		natsgo.DisconnectErrHandler(func(_ *natsgo.Conn, err error) {
-			b.state.lost()
+			b.state.up.Store(false)
 			if err != nil {
 				b.log.Warn("the connection to NATS is lost", "server", server.Load(), "error", err)
 			}
@@ -54,7 +54,7 @@ func (b *backend) connect(o Options, local *embedded.Server) (*natsgo.Conn, erro
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	server.Store(conn.ConnectedUrlRedacted())
-	b.state.opened()
+	b.state.up.Store(true)
 	return conn, nil
 }
 
@@ -83,53 +83,28 @@ func credentials(o Options) ([]natsgo.Option, error) {
 // connectionState notifies watchers of a reconnect: their own heartbeat would take
 // about twenty seconds to notice.
 type connectionState struct {
-	mu    sync.Mutex
-	up    bool
-	next  chan struct{} // closed at the next reconnect
-	ended chan struct{} // closed with the connection; nil before it was made
+	up    atomic.Bool   // connected, as far as is known
+	ended chan struct{} // closed after the connection's last callback
+
+	mu   sync.Mutex
+	next chan struct{} // closed at the next reconnect
 }
 
-func (c *connectionState) init() { c.next = make(chan struct{}) }
-
-func (c *connectionState) opened() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.up = true
-	c.ended = make(chan struct{})
-}
-
-func (c *connectionState) lost() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.up = false
+func (c *connectionState) init() {
+	c.next, c.ended = make(chan struct{}), make(chan struct{})
 }
 
 func (c *connectionState) reconnected() {
+	c.up.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.up = true
 	close(c.next)
 	c.next = make(chan struct{})
 }
 
 func (c *connectionState) closed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.up = false
-	if c.ended != nil {
-		close(c.ended)
-		c.ended = nil
-	}
-}
-
-// awaitClosed waits for the end of the connection's last callback.
-func (c *connectionState) awaitClosed() {
-	c.mu.Lock()
-	ended := c.ended
-	c.mu.Unlock()
-	if ended != nil {
-		<-ended
-	}
+	c.up.Store(false)
+	close(c.ended)
 }
 
 // nextReconnect is closed at the next reconnect.
@@ -137,11 +112,4 @@ func (c *connectionState) nextReconnect() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.next
-}
-
-// isUp reports whether heldcall is connected, as far as is known.
-func (c *connectionState) isUp() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.up
 }

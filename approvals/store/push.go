@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
@@ -29,7 +30,7 @@ func (s *Push) PushKey(ctx context.Context, fresh []byte) ([]byte, error) {
 
 // PutSubscription records a subscription, in the place of one with its id.
 func (s *Push) PutSubscription(ctx context.Context, sub reviewers.Subscription) error {
-	value, err := encode(sub)
+	value, err := approvals.EncodeJSON(sub)
 	if err != nil {
 		return fmt.Errorf("encode subscription %s: %w", sub.ID, err)
 	}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,7 +50,7 @@ func (r *Records[T]) Watch(ctx context.Context, changed func(T), loaded func()) 
 // value).
 func (r *Records[T]) put(ctx context.Context, v T, revision uint64, limit int) (written uint64, err error) {
 	id := r.id(&v)
-	value, err := encode(v)
+	value, err := approvals.EncodeJSON(v)
 	if err != nil {
 		return 0, fmt.Errorf("encode %s %s: %w", r.kind, id, err)
 	}
@@ -100,15 +99,4 @@ func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted
 		}
 		changed(stored)
 	}})
-}
-
-// encode writes a record as JSON, the arguments in it as they are.
-func encode(v any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }

@@ -139,7 +139,7 @@ func (s *Requests) WatchRequests(ctx context.Context, changed func(approvals.Sto
 
 // PublishRequest publishes a request for bots, once.
 func (s *Requests) PublishRequest(ctx context.Context, r approvals.Request) error {
-	payload, err := encode(r)
+	payload, err := approvals.EncodeJSON(r)
 	if err != nil {
 		return fmt.Errorf("encode request %s: %w", r.ID, err)
 	}

@@ -117,7 +117,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{backend: &backend{log: o.Log, writing: make(chan struct{}, maxWrites)}}
 	s.backend.state.init()
-	s.backend.metrics = newMetrics(o.Registerer, s.backend.state.isUp)
+	s.backend.metrics = newMetrics(o.Registerer, s.backend.state.up.Load)
 	s.close = sync.OnceValue(s.shutDown)
 	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -214,7 +214,7 @@ func (s *Store) shutDown() error {
 	}
 	if s.backend.conn != nil {
 		s.backend.conn.Close()
-		s.backend.state.awaitClosed()
+		<-s.backend.state.ended
 	}
 	if s.server != nil {
 		return s.server.Close()

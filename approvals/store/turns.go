@@ -98,13 +98,13 @@ func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 // reports false only if this process has written none; those of another replica
 // are known after milliseconds, and while the connection is lost it reports true.
 func (s *Turns) HasTurns(session string) bool {
-	return !s.bucket.backend.state.isUp() || s.index.has(subjects.Token(session))
+	return !s.bucket.backend.state.up.Load() || s.index.has(subjects.Token(session))
 }
 
 // AnyTurns reports, as [Turns.HasTurns] does, whether any session may have
 // hidden turns.
 func (s *Turns) AnyTurns() bool {
-	return !s.bucket.backend.state.isUp() || s.index.any()
+	return !s.bucket.backend.state.up.Load() || s.index.any()
 }
 
 // watch keeps the index until the context ends.
