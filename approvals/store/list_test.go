@@ -43,3 +43,28 @@ func TestFewSearchAtTheSameTime(t *testing.T) {
 		end()
 	}
 }
+
+func TestAppendFound(t *testing.T) {
+	request := func(tool string) approvals.Request { return approvals.Request{ToolName: tool, Resource: "four"} }
+	read := []approvals.Request{request("rm"), request("ls"), request("rm")}
+	for name, c := range map[string]struct {
+		text        string
+		limit       int
+		items, size int
+		rest        bool
+	}{
+		"all":                           {"", 5, 3, 12, false},
+		"a page that is just full":      {"", 3, 3, 12, false},
+		"a page that is full before":    {"", 2, 2, 8, true},
+		"those with a word":             {"rm", 5, 2, 8, false},
+		"full, others not looked at":    {"rm", 1, 1, 4, true},
+		"full with the last of them":    {"rm", 2, 2, 8, false},
+		"none of them contain the word": {"mv", 1, 0, 0, false},
+	} {
+		var page approvals.Page
+		size, rest := appendFound(&page, read, approvals.NewSearch(c.text), c.limit)
+		if len(page.Items) != c.items || size != c.size || rest != c.rest {
+			t.Errorf("%s: %d items of %d bytes, others %t", name, len(page.Items), size, rest)
+		}
+	}
+}
