@@ -13,7 +13,7 @@ type Demand struct {
 	Rule              string      `json:"rule"`      // file:line of the rule; of several, with commas between
 	Reviewers         []string    `json:"reviewers"` // groups
 	RequiredApprovals int         `json:"required_approvals"`
-	Escalation        *Escalation `json:"escalation,omitempty"` // done: its groups are in Reviewers
+	Escalation        *Escalation `json:"escalation,omitempty"` // once done, its groups are in Reviewers
 }
 
 // OneDecides reports whether one approval by a permitted reviewer is enough.
@@ -26,7 +26,8 @@ func (r *Request) Approvals(demand int) []Decision {
 	})
 }
 
-// ApprovalCount returns a text of how many approvals a pending request has and needs.
+// ApprovalCount returns the numbers of approvals that a pending request has and needs, as
+// a text.
 func (r *Request) ApprovalCount() string {
 	if len(r.Demands) == 0 {
 		return fmt.Sprintf("%d of %d approvals", len(r.Decisions), r.RequiredApprovals)

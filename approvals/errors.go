@@ -24,8 +24,8 @@ var (
 	ErrStoreUnavailable = errors.New("the store is not available")
 )
 
-// DecidedError is returned for a decision on a request that had ended before. Request is
-// the ended request, with the decision that won.
+// DecidedError is returned for a decision on a request that has ended. Request has the
+// decision that ended it.
 type DecidedError struct{ Request Request }
 
 func (e *DecidedError) Error() string {
@@ -38,7 +38,7 @@ func (e *DecidedError) Error() string {
 // ForbiddenError is returned for an action that a reviewer may not take.
 type ForbiddenError struct {
 	Reviewer string
-	Reason   string // who may
+	Reason   string // names who may
 }
 
 func (e *ForbiddenError) Error() string { return e.Reviewer + " may not do this: " + e.Reason }
