@@ -13,8 +13,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// maxDelegation is the longest time for which one reviewer may decide for another; the
-// store keeps delegations as long.
+// maxDelegation is the longest delegation. The store keeps the record of one as long.
 const maxDelegation = 365 * 24 * time.Hour
 
 // delegations are the reviewers who may decide in the place of others.
@@ -23,7 +22,7 @@ type delegations struct {
 	recorder *recorder
 	now      func() time.Time
 	ids      *approvals.IDSource
-	// profile returns the groups and the user of a reviewer; see Options.
+	// profile returns the groups and the user of a reviewer: see [Options].
 	profile func(reviewer string) (approvals.ReviewerProfile, bool)
 
 	mu   sync.Mutex
@@ -54,9 +53,9 @@ func (g *delegations) check(d *approvals.Delegation, now time.Time) error {
 	}
 	switch {
 	case d.From == d.To:
-		return approvals.Invalid("to", "is who delegates; name another reviewer")
+		return approvals.Invalid("to", "is the same reviewer as from; name another")
 	case !d.Until.After(now):
-		return approvals.Invalid("until", "has passed; give a time to come")
+		return approvals.Invalid("until", "has passed; give a later time")
 	case d.Until.Sub(now) > maxDelegation:
 		return approvals.Invalid("until", "is more than a year away; give an earlier time")
 	case g.isCreator(d, d.To) && !g.isCreator(d, d.From):
@@ -65,7 +64,7 @@ func (g *delegations) check(d *approvals.Delegation, now time.Time) error {
 	return nil
 }
 
-// isCreator reports whether a reviewer is the person who delegates.
+// isCreator reports whether a reviewer is the person who creates the delegation.
 func (g *delegations) isCreator(d *approvals.Delegation, name string) bool {
 	who, _ := g.profile(name)
 	creator, _ := g.profile(d.CreatedBy)
@@ -98,8 +97,8 @@ func (g *delegations) record(ctx context.Context, typ approvals.EventType, d *ap
 	return g.recorder.recordChange(ctx, approvals.Event{Type: typ, ReviewerID: by, OnBehalfOf: d.From, Note: note})
 }
 
-// apply takes over a delegation, and removes those that have ended. A revoked one is kept
-// until then: an older state of it may arrive later.
+// apply stores the state of a delegation in memory, and removes those that have ended. A
+// revoked one is kept until its end: an older state of it may arrive later.
 func (g *delegations) apply(d approvals.Delegation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,7 +125,7 @@ func (g *delegations) list() []approvals.Delegation {
 	return found
 }
 
-// delegators returns the reviewers in whose place another may decide now.
+// delegators returns the reviewers in whose place a reviewer may decide now.
 func (g *delegations) delegators(of string) []string {
 	var names []string
 	for _, d := range g.list() {

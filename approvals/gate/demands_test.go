@@ -8,8 +8,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// What was planned for a time is done at that time, also where the clock has gone back
-// a little since; what is planned for later is not.
+// An escalation happens at its planned time, even if the clock has gone back since. One
+// that is planned for later does not happen.
 func TestEscalationByTheTimeItWasPlannedFor(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -22,7 +22,7 @@ func TestEscalationByTheTimeItWasPlannedFor(t *testing.T) {
 	} {
 		r := approvals.Request{Status: approvals.StatusPending, Reviewers: []string{"dba"}, RequiredApprovals: 1, Details: approvals.Details{Escalation: &approvals.Escalation{At: at, To: []string{"oncall"}}}}
 		if did := escalate(&r, c.now, c.due); did != c.want || slices.Contains(r.Reviewers, "oncall") != c.want {
-			t.Errorf("%s: %t, asked are %q", name, did, r.Reviewers)
+			t.Errorf("%s: %t, reviewers are %q", name, did, r.Reviewers)
 		}
 	}
 }

@@ -47,8 +47,8 @@ func ended(r approvals.Request, s approvals.Status) *approvals.Request {
 	return &r
 }
 
-// A request is news when it is first seen pending, and when it is first seen final. It
-// has timers in between only.
+// A request is news when it is first pending and when it is first final. It has timers only
+// while it is pending.
 func TestPendingApply(t *testing.T) {
 	r := pendingRequests("a")[0]
 	final := ended(r, approvals.StatusDenied)
@@ -105,7 +105,7 @@ func TestPendingRecording(t *testing.T) {
 	}
 }
 
-// A hold fails only long after the deadline of a request that it still waits for.
+// A hold fails only long after the deadline of a pending request.
 func TestPendingFail(t *testing.T) {
 	lost := errors.New("lost")
 	deadline := opened.Add(time.Minute)

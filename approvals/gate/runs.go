@@ -17,8 +17,8 @@ type requestLister interface {
 	ListRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
 }
 
-// runs keeps the states of the runs that people have paused, resumed or aborted, and
-// wakes the agents that wait for a run.
+// runs has the runs that people have paused, resumed or aborted, and notifies the turns
+// that wait for a run.
 type runs struct {
 	store       approvals.Records[approvals.Run]
 	requests    requestLister
@@ -56,7 +56,7 @@ func (r *runs) signal(ctx context.Context, s approvals.Signal) (approvals.Steere
 	return answer, nil
 }
 
-// checkSignal returns the state that a signal asks for, and the type of its event.
+// checkSignal returns the state of the run after a signal, and the type of its event.
 func checkSignal(s *approvals.Signal) (approvals.RunState, approvals.EventType, error) {
 	if s.RunID == "" {
 		return "", "", approvals.Invalid("run_id", "it is missing")
@@ -114,8 +114,8 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approv
 	}
 }
 
-// newRun returns a run that had no signal before, with the principal and the session of
-// its requests, if it has any.
+// newRun returns a run without a signal so far, with the principal and the session of its
+// newest request, if it has one.
 func (r *runs) newRun(ctx context.Context, id string) (approvals.Run, error) {
 	run := approvals.Run{ID: id, State: approvals.RunRunning}
 	page, err := r.requests.ListRequests(ctx, approvals.Filter{RunID: id, Limit: 1})
@@ -150,7 +150,7 @@ func (r *runs) cancelRequests(ctx context.Context, id string) error {
 	}
 }
 
-// apply takes over the state of a run and wakes the agents that wait for it.
+// apply stores the state of a run in memory and notifies the turns that wait for it.
 func (r *runs) apply(run approvals.Run) {
 	r.mu.Lock()
 	before, known := r.byID[run.ID]
@@ -224,8 +224,8 @@ func (r *runs) awaitResume(ctx context.Context, id string) error {
 	}
 }
 
-// watch returns the state of a run; of a paused one also a channel that is closed when
-// that changes.
+// watch returns the state of a run and, if it is paused, a channel that is closed when the
+// state changes.
 func (r *runs) watch(id string) (approvals.RunState, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

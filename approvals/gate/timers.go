@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// timerWorkers bounds the timers that are worked on at the same time.
+	// timerWorkers is the number of timers that are processed at the same time.
 	timerWorkers = 16
-	// clockCheck is how often the clock is read while timers wait: the timers of the
-	// runtime stop while a machine sleeps, deadlines do not.
+	// clockCheck is the time between two looks at the clock: timers of the Go runtime
+	// stop while a machine sleeps, deadlines do not.
 	clockCheck = time.Second
-	// retryDelay is the pause before work that the store refused is tried again.
+	// retryDelay is the delay of work that is tried again after an error of the store.
 	retryDelay = time.Second
 )
 
-// timerKind is the work of a timer at its time.
+// timerKind is the kind of work of a timer.
 type timerKind int
 
 const (
 	timerExpire   timerKind = iota // end a request whose deadline has come
-	timerRepair                    // record and publish what a crash left out
-	timerCancel                    // cancel a request that could not be cancelled before
+	timerRepair                    // write the records that a crash left out
+	timerCancel                    // cancel a request
 	timerAbortRun                  // cancel the pending requests of an aborted run
 	timerEscalate                  // let more groups decide a request
 )
 
-// timer is one thing to do at a time.
+// timer is work to be done at a time.
 type timer struct {
 	at     time.Time
 	kind   timerKind
@@ -38,7 +38,7 @@ type timer struct {
 	reason string // of a cancellation
 }
 
-// scheduler keeps timers in the order of their times.
+// scheduler keeps timers and fires each at its time.
 type scheduler struct {
 	now  func() time.Time
 	wake chan struct{} // receives when the first timer has changed
