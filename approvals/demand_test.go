@@ -19,7 +19,7 @@ func TestOneDecides(t *testing.T) {
 		{approvals.Request{RequiredApprovals: 1, Demands: approvalstest.Demanding().Demands}, false},
 	} {
 		if tt.r.OneDecides() != tt.want || !tt.r.Waits(0) {
-			t.Errorf("%+v: one decides %t, it waits %t", tt.r, tt.r.OneDecides(), tt.r.Waits(0))
+			t.Errorf("%+v: one decides %t, demand 0 waits %t", tt.r, tt.r.OneDecides(), tt.r.Waits(0))
 		}
 	}
 }
@@ -27,7 +27,7 @@ func TestOneDecides(t *testing.T) {
 func TestLastEscalation(t *testing.T) {
 	r := approvalstest.Demanding()
 	if at := r.EscalatedAt(); !at.IsZero() {
-		t.Errorf("without any it is at %s", at)
+		t.Errorf("without an escalation: %s", at)
 	}
 	early := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	late := early.Add(time.Hour)
@@ -36,7 +36,7 @@ func TestLastEscalation(t *testing.T) {
 			r.Demands[i].Escalation = &approvals.Escalation{EscalatedAt: at}
 		}
 		if at := r.EscalatedAt(); !at.Equal(late) {
-			t.Errorf("the last is at %s", at)
+			t.Errorf("the last escalation is at %s", at)
 		}
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
-// Edit judges the call of a request with the arguments that a reviewer has given it, by
-// the policy of the client that made the call. It returns what rules require of reviewers
-// before the call may be released, and fails with [*approvals.InvalidError] if policy
-// denies it. Nothing judges the call again before its release.
+// Edit judges the call of a request with the arguments of a reviewer, by the policy of the
+// client that made the call. It returns the demands of the rules that ask about it, and
+// fails with [*approvals.InvalidError] if policy denies it. The call is not judged again
+// before its release.
 func (j *Judge) Edit(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error) {
 	from, edited := requested(&r)
 	from.At, edited.Arguments = j.now(), ArgumentsText(args)
