@@ -62,7 +62,7 @@ func (s *EventLog) Events(ctx context.Context, from uint64) iter.Seq2[approvals.
 	}
 }
 
-// LastSeq is the sequence number of the latest event.
+// LastSeq returns the sequence number of the latest event, 0 for none.
 func (s *EventLog) LastSeq(ctx context.Context) (uint64, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -73,8 +73,8 @@ func (s *EventLog) LastSeq(ctx context.Context) (uint64, error) {
 	return info.State.LastSeq, nil
 }
 
-// Entries yields the audit log as it is stored, from a sequence on, up to what
-// was there when it began. It is what [audit.Verify] and an export take.
+// Entries yields the stored audit log from a sequence on, up to its end at the time of the
+// call, for [audit.Verify] and exports.
 func (s *EventLog) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
 		head, err := s.entries.Head(ctx)
@@ -93,8 +93,8 @@ func (s *EventLog) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Ent
 	}
 }
 
-// EventsFrom yields the audit log after a sequence (0: from the first event) and not
-// before a time, up to what was there when it began.
+// EventsFrom yields the audit log after a sequence (0: from the first event) and not before
+// a time, up to its end at the time of the call.
 func (s *EventLog) EventsFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
 		info, err := s.stream.Info(ctx)
@@ -143,8 +143,8 @@ func (s *EventLog) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.
 	}
 }
 
-// dropBefore drops the events written before a time, except the very last: the
-// next entry of the chain needs its hash.
+// dropBefore deletes the events that were written before a time, except the last: the next
+// entry of the chain contains its hash.
 func (s *EventLog) dropBefore(ctx context.Context, before time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -169,7 +169,7 @@ func (s *EventLog) dropBefore(ctx context.Context, before time.Time) error {
 		}
 	}
 	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(first)); err != nil {
-		return s.backend.fail(opWrite, "drop old audit entries", err)
+		return s.backend.fail(opWrite, "delete old audit entries", err)
 	}
 	return nil
 }

@@ -94,11 +94,11 @@ func (s *Requests) awaitSearch(ctx context.Context) (done func(), err error) {
 	case s.searching <- struct{}{}:
 		return func() { <-s.searching }, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: others are searching: %w", approvals.ErrStoreUnavailable, ctx.Err())
+		return nil, fmt.Errorf("%w: too many searches: %w", approvals.ErrStoreUnavailable, ctx.Err())
 	}
 }
 
-// read reads those of the requests that a filter still selects.
+// read reads requests and returns those that the filter still selects.
 func (s *Requests) read(ctx context.Context, f approvals.Filter, ids []string) ([]approvals.Request, error) {
 	read := make([]*approvals.Request, len(ids))
 	group, ctx := errgroup.WithContext(ctx)
@@ -106,7 +106,7 @@ func (s *Requests) read(ctx context.Context, f approvals.Filter, ids []string) (
 	for i, id := range ids {
 		group.Go(func() error {
 			stored, err := s.GetRequest(ctx, id)
-			if err == nil && f.Matches(&stored.Request) { // it may have moved on
+			if err == nil && f.Matches(&stored.Request) { // it may have changed
 				read[i] = &stored.Request
 			}
 			return skipUnknown(err)

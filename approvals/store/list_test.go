@@ -9,8 +9,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Searches wait for each other, while lists do not.
-func TestFewSearchAtTheSameTime(t *testing.T) {
+// Searches wait for each other. Lists do not wait for searches.
+func TestConcurrentSearches(t *testing.T) {
 	s, err := Open(t.Context(), Options{Dir: t.TempDir(), Listen: "-"})
 	if err != nil {
 		t.Fatal(err)
@@ -27,17 +27,17 @@ func TestFewSearchAtTheSameTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := s.Requests.ListRequests(ctx, approvals.Filter{Text: "rm"}); !errors.Is(err, approvals.ErrStoreUnavailable) {
-		t.Errorf("one more searches: %v", err)
+		t.Errorf("a search above the limit: %v", err)
 	}
 	if _, err := s.Requests.ListRequests(t.Context(), approvals.Filter{}); err != nil {
-		t.Errorf("who lists waits for those who search: %v", err)
+		t.Errorf("a list during searches: %v", err)
 	}
 	ended[0]()
 	if _, err := s.Requests.ListRequests(t.Context(), approvals.Filter{Text: "rm"}); err != nil {
-		t.Errorf("nobody searches any more: %v", err)
+		t.Errorf("a search after the end of another: %v", err)
 	}
 	if got := len(s.Requests.searching); got != maxSearches-1 {
-		t.Errorf("a search that is over keeps its turn: %d", got)
+		t.Errorf("%d searches are in progress", got)
 	}
 	for _, end := range ended[1:] {
 		end()

@@ -69,7 +69,7 @@ func (r *Records[T]) get(ctx context.Context, id string) (record[T], error) {
 	return r.decode(entry)
 }
 
-// decode reads a record. One that is under the key of another id is an error.
+// decode parses a record. A record under the key of another id is an error.
 func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 	stored := record[T]{revision: entry.Revision(), at: entry.Created().UTC()}
 	if err := json.Unmarshal(entry.Value(), &stored.value); err != nil {
@@ -81,9 +81,9 @@ func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 	return stored, nil
 }
 
-// watch calls changed with every record and every change of one, and deleted with
-// the ids of those that are deleted, until the context ends. It calls loaded once,
-// after everything that was recorded before.
+// watch calls changed with every record and every change of one, and deleted with the ids
+// of deleted records, until the context ends. It calls loaded once, after the records that
+// existed before.
 func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), loaded func()) error {
 	return r.bucket.watch(ctx, watched{loaded: loaded, entry: func(entry jetstream.KeyValueEntry) {
 		if entry.Operation() != jetstream.KeyValuePut {
@@ -94,7 +94,7 @@ func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted
 		}
 		stored, err := r.decode(entry)
 		if err != nil {
-			r.backend.log.Error("a record cannot be read", "kind", r.kind, "key", entry.Key(), "error", err)
+			r.backend.log.Error("failed to read a record", "kind", r.kind, "key", entry.Key(), "error", err)
 			return
 		}
 		changed(stored)

@@ -16,11 +16,11 @@ import (
 // may double a request, so a new one is at most half of a record.
 const decisionRoom = 16 << 10
 
-// Requests are the records of requests, and the index that lists are searched in.
+// Requests are the records of requests, and the index for lists.
 type Requests struct {
 	records   Records[approvals.Request]
 	index     *requestIndex
-	searching chan struct{} // one for each search at this time
+	searching chan struct{} // one for each search in progress
 }
 
 func newRequests(b bucket) *Requests {
@@ -68,7 +68,7 @@ func (s *Requests) WatchRequests(ctx context.Context, changed func(approvals.Sto
 	}, s.index.remove, loaded)
 }
 
-// PublishRequest publishes a request for bots, once.
+// PublishRequest publishes a request to bots, once.
 func (s *Requests) PublishRequest(ctx context.Context, r approvals.Request) error {
 	payload, err := approvals.EncodeJSON(r)
 	if err != nil {
