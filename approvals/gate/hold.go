@@ -11,22 +11,14 @@ import (
 
 // Hold is the wait for the requests of one turn. It costs no goroutine.
 type Hold struct {
-	requester requester
-	done      chan struct{}
+	transitions *transitions
+	done        chan struct{}
 
 	mu       sync.Mutex
 	requests []approvals.Request
 	left     int // requests that are not final
 	detached bool
 	err      error
-}
-
-// requester changes the requests of a hold.
-type requester interface {
-	// cancelOrRetry cancels a request. It tries again after an error.
-	cancelOrRetry(ctx context.Context, id, reason string) error
-	// detach removes a hold from its requests, which stay pending.
-	detach(h *Hold)
 }
 
 // Done is closed when every request of the hold is final, or when [Hold.Err] has an
@@ -56,7 +48,7 @@ func (h *Hold) Cancel(ctx context.Context, reason string) error {
 	var failed error
 	for _, r := range h.Requests() {
 		if !r.Status.Final() {
-			failed = errors.Join(failed, h.requester.cancelOrRetry(ctx, r.ID, reason))
+			failed = errors.Join(failed, h.transitions.cancelOrRetry(ctx, r.ID, reason))
 		}
 	}
 	return failed
@@ -65,7 +57,7 @@ func (h *Hold) Cancel(ctx context.Context, reason string) error {
 // Detach stops waiting and leaves the requests pending, to be decided later or
 // by another replica. It may be called more than once and after the end.
 func (h *Hold) Detach() {
-	h.requester.detach(h)
+	h.transitions.pending.detach(h)
 	h.mu.Lock()
 	h.detached = true
 	h.mu.Unlock()

@@ -60,7 +60,7 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 // newHold returns a hold for the completed requests.
 func (o *opener) newHold(requests []approvals.Request) *Hold {
 	now := o.now().UTC()
-	h := &Hold{requester: o.transitions, done: make(chan struct{}), left: len(requests)}
+	h := &Hold{transitions: o.transitions, done: make(chan struct{}), left: len(requests)}
 	h.requests = append(h.requests, requests...)
 	for i := range h.requests {
 		o.complete(&h.requests[i], now)

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -22,15 +21,9 @@ func pendingRequests(ids ...string) []approvals.Request {
 	return requests
 }
 
-// noRequester is for holds that are never cancelled.
-type noRequester struct{ pending *pending }
-
-func (noRequester) cancelOrRetry(context.Context, string, string) error { return errors.ErrUnsupported }
-func (r noRequester) detach(h *Hold)                                    { r.pending.detach(h) }
-
 func newTestHold(p *pending, ids ...string) *Hold {
 	requests := pendingRequests(ids...)
-	return &Hold{requester: noRequester{p}, done: make(chan struct{}), requests: requests, left: len(requests)}
+	return &Hold{transitions: &transitions{pending: p}, done: make(chan struct{}), requests: requests, left: len(requests)}
 }
 
 func isDone(h *Hold) bool {

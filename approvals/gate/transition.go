@@ -214,8 +214,6 @@ func (t *transitions) cancelOrRetry(ctx context.Context, id, reason string) erro
 	return err
 }
 
-func (t *transitions) detach(h *Hold) { t.pending.detach(h) }
-
 // expire ends a request after its deadline as its on_timeout requires.
 func (t *transitions) expire(ctx context.Context, id string) (approvals.Request, error) {
 	return t.do(ctx, id, func(r *approvals.Request) error {

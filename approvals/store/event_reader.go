@@ -53,33 +53,38 @@ func fromSequence(from uint64) jetstream.OrderedConsumerConfig {
 	return jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from}
 }
 
-// follow yields the log from a sequence on, and waits for more.
-func (e eventStream) follow(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
-	return e.read(ctx, fromSequence(from))
-}
-
 // readAhead is the number of messages that one reader requests at a time. An event may have
 // some MB, and a NATS server closes a connection with 64 MiB of pending data.
 const readAhead = 8
 
-// read yields the log by a consumer that recovers by itself, and waits for more.
+// read yields the log by a consumer that recovers by itself, and waits for more. It
+// ends without an error when the context ends.
 func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerConfig) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
+		fail := func(err error) {
+			if ctx.Err() == nil {
+				yield(audit.Entry{}, e.backend.fail(opRead, "read the audit log", err))
+			}
+		}
 		consumer, err := e.stream.OrderedConsumer(ctx, config)
 		if err != nil {
-			yieldFailure(ctx, yield, e.backend.fail(opRead, "read the audit log", err))
+			fail(err)
 			return
 		}
 		reader, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
 		if err != nil {
-			yieldFailure(ctx, yield, e.backend.fail(opRead, "read the audit log", err))
+			fail(err)
 			return
 		}
 		defer reader.Stop()
 		for {
-			entry, err := nextEntry(ctx, reader)
+			msg, err := reader.Next(jetstream.NextContext(ctx))
+			var entry audit.Entry
+			if err == nil {
+				entry, err = entryOf(msg)
+			}
 			if err != nil {
-				yieldFailure(ctx, yield, e.backend.fail(opRead, "read the audit log", err))
+				fail(err)
 				return
 			}
 			if !yield(entry, nil) {
@@ -87,21 +92,6 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 			}
 		}
 	}
-}
-
-// yieldFailure ends an iteration with an error, unless the context has ended.
-func yieldFailure(ctx context.Context, yield func(audit.Entry, error) bool, err error) {
-	if ctx.Err() == nil {
-		yield(audit.Entry{}, err)
-	}
-}
-
-func nextEntry(ctx context.Context, reader jetstream.MessagesContext) (audit.Entry, error) {
-	msg, err := reader.Next(jetstream.NextContext(ctx))
-	if err != nil {
-		return audit.Entry{}, err
-	}
-	return entryOf(msg)
 }
 
 // entryOf parses a message as an entry of the audit log.

@@ -190,7 +190,7 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	s.Delegations = &Records[approvals.Delegation]{of(BucketDelegations), "delegation", approvals.ErrUnknownDelegation, func(d *approvals.Delegation) string { return d.ID }}
 	s.Grants = newGrants(of(BucketGrants))
 	s.Turns = newTurns(of(BucketTurns), p.turns)
-	s.Events = newEventLog(s.backend, p.events)
+	s.Events = newEventLog(eventStream{s.backend, p.events})
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
 	s.Push = &Push{bucket: of(BucketPush), keys: keys{of(BucketPush)}}
 }
@@ -218,6 +218,17 @@ func (s *Store) shutDown() error {
 		return s.server.Close()
 	}
 	return nil
+}
+
+// Healthy writes a record and reads it back. Its error wraps
+// [approvals.ErrStoreUnavailable].
+func (s *Store) Healthy(ctx context.Context) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if err := s.backend.disk.check(); err != nil {
+		return s.backend.fail(opProbe, "write a probe", err)
+	}
+	return s.Turns.probe(ctx)
 }
 
 // Conn returns the connection to NATS, for the channel that serves bots. The store closes
