@@ -320,7 +320,6 @@ func goListError(err error) error {
 var exceptions = map[string]int{
 	"app.App fields":                                21,
 	"app.App methods":                               35,
-	"approvals.Request methods":                     32,
 	"intercept.Answer methods":                      33,
 	"intercept/chat.answer fields":                  19,
 	"intercept/chat.answer methods":                 54,

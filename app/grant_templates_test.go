@@ -24,7 +24,7 @@ func TestGrantTemplates(t *testing.T) {
 	}
 	answer := w.turn("", "X-Heldcall-Session", "one")
 	id := w.pending(1)[0].ID
-	for template, reason := range map[string]string{"no-web": "says deny, not allow", "none": "there is no template"} {
+	for template, reason := range map[string]string{"no-web": "a template for deny, not allow", "none": "there is no template"} {
 		_, err := w.console.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionAllowAlways, Template: template})
 		invalid := (*approvals.InvalidError)(nil)
 		if !errors.As(err, &invalid) || invalid.Field != "template" || !strings.Contains(invalid.Reason, reason) {

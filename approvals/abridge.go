@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// maxListed is the size, as [Request.Size] counts it, of the largest request
-	// that lists have whole, in bytes.
+	// maxListed is the [Request.Size] of the largest request that lists contain in
+	// full, in bytes.
 	maxListed = 32 << 10
-	// abridgedText is how much an abridged request keeps of a text, in bytes.
+	// abridgedText is the longest text of an abridged request, in bytes.
 	abridgedText = 1 << 10
-	// abridgedCommands is how many commands an abridged request keeps.
+	// abridgedCommands is the largest number of commands of an abridged request.
 	abridgedCommands = 10
 )
 
-// Abridged returns the request as lists and event streams have it. A large one is
-// without its arguments (JSON null), the text that the model wrote, the tool's
-// parameters and the arguments of decisions; its other long texts are shortened, and
-// [Details.Abridged] is true. It is no basis for a decision by arguments.
+// Abridged returns the request for lists and event streams. A large request loses its
+// arguments (they are JSON null), the text that the model wrote, the parameters of the
+// tool and the arguments of decisions. Its other long texts are shortened, and
+// [Details.Abridged] is true. Do not decide by the arguments of an abridged request.
 func (r *Request) Abridged() Request {
 	short := *r
 	if r.Size() <= maxListed {
@@ -39,8 +39,7 @@ func (r *Request) Abridged() Request {
 	return short
 }
 
-// beginning returns a text of at most abridgedText bytes, and the beginning of a longer
-// one with an ellipsis.
+// beginning returns a text, cut after abridgedText bytes with an ellipsis.
 func beginning(text string) string {
 	if len(text) <= abridgedText {
 		return text
@@ -48,10 +47,9 @@ func beginning(text string) string {
 	return strings.ToValidUTF8(text[:abridgedText], "") + "…"
 }
 
-// Restored returns an abridged request with the call that an earlier state of it has
-// whole; a request that is not abridged is returned as it is. The call of a request
-// never changes. The result is still abridged where whole lacks the arguments of a
-// decision.
+// Restored returns an abridged request with the call of an earlier, complete state of it.
+// The call of a request never changes. The result is still abridged if whole lacks the
+// arguments of a decision. A request that is not abridged is returned unchanged.
 func (r *Request) Restored(whole *Request) Request {
 	full := *r
 	if !r.Details.Abridged || whole.Details.Abridged {

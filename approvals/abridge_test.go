@@ -11,8 +11,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Finding 24: each field that may be large is dropped or shortened, the rest of the
-// request is as it was, and the request itself is not changed.
+// Finding 24: each field that may be large is removed or shortened. The other fields and
+// the request itself do not change.
 func TestAbridged(t *testing.T) {
 	const limit = 32 << 10
 	long := strings.Repeat("é", limit)
@@ -82,8 +82,8 @@ func TestAbridged(t *testing.T) {
 	})
 }
 
-// Finding 24: what is known whole stays so as decisions come, but for an edit that nobody
-// has read yet.
+// Finding 24: a request that is known in full stays complete when decisions arrive, except
+// for the arguments of a new edit.
 func TestRestored(t *testing.T) {
 	whole := approvals.Request{ID: "01A", Arguments: json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)}
 	tests := map[string]struct {

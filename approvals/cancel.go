@@ -6,17 +6,17 @@ import "strings"
 const (
 	CancelAgentGone   = "agent_gone"
 	CancelRunAborted  = "run_aborted"
-	CancelNotRecorded = "not_recorded" // a sibling or an event could not be recorded
+	CancelNotRecorded = "not_recorded" // it, its event or another request of the turn
 	CancelFault       = "internal_error"
 )
 
-// CancelReasons returns the reasons with the texts that people read.
+// CancelReasons returns a text for each reason.
 func CancelReasons() map[string]string {
 	return map[string]string{
 		CancelAgentGone:   "its agent has gone",
 		CancelRunAborted:  "its run was stopped",
-		CancelNotRecorded: "it could not be recorded with the calls beside it",
-		CancelFault:       "heldcall failed at it, and its log says why",
+		CancelNotRecorded: "it or another call of its turn could not be recorded",
+		CancelFault:       "internal error (see the log)",
 	}
 }
 

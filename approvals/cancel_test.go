@@ -11,7 +11,7 @@ func TestWhyCancelled(t *testing.T) {
 		t.Helper()
 		r := approvals.Request{Details: approvals.Details{CancelReason: reason}}
 		if got := r.WhyCancelled(); got != want {
-			t.Errorf("%q is told as %q, want %q", reason, got, want)
+			t.Errorf("the text of %q is %q, want %q", reason, got, want)
 		}
 	}
 	f(approvals.CancelAgentGone, "its agent has gone")

@@ -19,12 +19,21 @@ const (
 	ActionAbortRun    Action = "abort_run"
 )
 
-// ReviewerTimeout is the reviewer_id of what a deadline decided. No person has
-// this name.
+// Approves reports whether the action lets a call run.
+func (a Action) Approves() bool {
+	return a == ActionApprove || a == ActionModifyArgs || a == ActionAllowAlways
+}
+
+func (a Action) denies() bool {
+	return a == ActionDeny || a == ActionDenyAlways || a == ActionAbortRun
+}
+
+// ReviewerTimeout is the reviewer_id of a decision by the deadline. No person has this
+// name.
 const ReviewerTimeout = "timeout"
 
 // Decision is one answer to a request. The fields that begin with Reviewer are
-// set by the channel that authenticated the reviewer; those of a payload are ignored.
+// set by the channel that authenticated the reviewer; a payload does not set them.
 type Decision struct {
 	RequestID      string            `json:"request_id"`
 	Action         Action            `json:"action"`
@@ -32,16 +41,16 @@ type Decision struct {
 	Note           string            `json:"note,omitempty"`
 	ReviewerID     string            `json:"reviewer_id"`
 	ReviewerUser   string            `json:"reviewer_user,omitempty"`    // as principals name the same person
-	ReviewerGroups []string          `json:"reviewer_groups,omitempty"`  // by whose right they decide
-	OnBehalfOf     string            `json:"on_behalf_of,omitempty"`     // in whose place they decide, set by the gate
+	ReviewerGroups []string          `json:"reviewer_groups,omitempty"`  // that give the right to decide
+	OnBehalfOf     string            `json:"on_behalf_of,omitempty"`     // the reviewer in whose place they decide, set by the gate
 	OnBehalfUser   string            `json:"on_behalf_user,omitempty"`   // as principals name that person, set by the gate
-	OnBehalfGroups []string          `json:"on_behalf_groups,omitempty"` // by whose right they then decide, set by the gate
-	Fills          []int             `json:"fills,omitempty"`            // of an approval: the request's demands that it counts for, by their places, set by the gate
-	Channel        string            `json:"channel,omitempty"`          // how it came: "rest", "nats", ...
+	OnBehalfGroups []string          `json:"on_behalf_groups,omitempty"` // that then give the right to decide, set by the gate
+	Fills          []int             `json:"fills,omitempty"`            // of an approval: indexes of the demands that it counts for, set by the gate
+	Channel        string            `json:"channel,omitempty"`          // "rest", "nats", ...
 	Patterns       []string          `json:"patterns,omitempty"`
 	GrantExpiresAt *time.Time        `json:"grant_expires_at,omitempty"` // of the grant; given to the gate, nil is DefaultGrantTime from now and NeverExpires no end; recorded, nil is no end
 	Scope          GrantScope        `json:"scope,omitempty"`            // of the grant
-	Template       string            `json:"template,omitempty"`         // that the grant is made of
+	Template       string            `json:"template,omitempty"`         // of the grant
 	GrantID        string            `json:"grant_id,omitempty"`         // of the grant that was written, set by the gate
 	Answer         string            `json:"answer,omitempty"`
 	Selected       []string          `json:"selected,omitempty"`

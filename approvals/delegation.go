@@ -2,9 +2,8 @@ package approvals
 
 import "time"
 
-// Delegation lets one reviewer decide in the place of another until a time:
-// what the groups of From may decide, To may too. What From was given by others
-// it does not hand on.
+// Delegation lets one reviewer decide in the place of another until a time: To may
+// decide what the groups of From may decide. Delegations are not transitive.
 type Delegation struct {
 	ID        string    `json:"id"`             // ULID
 	From      string    `json:"from"`           // name of a reviewer
@@ -12,8 +11,8 @@ type Delegation struct {
 	Until     time.Time `json:"until"`          // UTC
 	Note      string    `json:"note,omitempty"` // why
 	CreatedBy string    `json:"created_by"`     // reviewer, set by the channel
-	// CreatorUser is the same reviewer as principals name them, set by the channel too.
-	// It is compared and not kept.
+	// CreatorUser is the user of the same person in principals, set by the channel. It is
+	// not recorded.
 	CreatorUser string     `json:"-"`
 	CreatedAt   time.Time  `json:"created_at"` // UTC
 	RevokedBy   string     `json:"revoked_by,omitempty"`
@@ -23,8 +22,8 @@ type Delegation struct {
 // InForce reports whether the delegation is in force.
 func (d *Delegation) InForce(now time.Time) bool { return d.RevokedAt == nil && now.Before(d.Until) }
 
-// ReviewerProfile is what a reviewer has of their own: their groups, and the
-// user that agents' principals know them as.
+// ReviewerProfile has the groups of a reviewer, and the user that is the same person in
+// principals of agents.
 type ReviewerProfile struct {
 	User   string
 	Groups []string

@@ -1,52 +1,13 @@
 package approvals_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
 )
-
-// What an edit makes of a call is for those to take whom rules ask about that.
-func TestEditsThatWidenACall(t *testing.T) {
-	when := time.Now()
-	asked := approvals.Request{Rule: "p:1", Reviewers: []string{"dba", "ops"}}
-	escalated := approvals.Request{Rule: "p:1", Reviewers: []string{"dba", "oncall"}}
-	escalated.Details.Escalation = &approvals.Escalation{At: when, To: []string{"oncall"}, EscalatedAt: &when}
-	several := approvalstest.Demanding()
-	want := func(rule string, required int, groups ...string) approvals.Demand {
-		return approvals.Demand{Rule: rule, Reviewers: groups, RequiredApprovals: required}
-	}
-	for name, tt := range map[string]struct {
-		r     approvals.Request
-		who   approvals.Decision
-		wants []approvals.Demand
-		says  string
-	}{
-		"of what anybody decides":       {approvals.Request{}, approvalstest.DecisionBy("dan", "", "dba"), []approvals.Demand{want("p:9", 1, "security")}, "forbidden"},
-		"anybody":                       {asked, approvalstest.DecisionBy("dan", "", "dba"), []approvals.Demand{want("p:9", 1)}, ""},
-		"nothing":                       {asked, approvalstest.DecisionBy("dan", "", "dba"), nil, ""},
-		"the same groups":               {asked, approvalstest.DecisionBy("dan", "", "dba"), []approvals.Demand{want("p:9", 1, "ops", "dba")}, ""},
-		"one of the groups":             {asked, approvalstest.DecisionBy("olaf", "", "ops"), []approvals.Demand{want("p:9", 1, "dba")}, "forbidden"},
-		"as many others":                {asked, approvalstest.DecisionBy("dan", "", "dba"), []approvals.Demand{want("p:9", 1, "law", "security")}, "forbidden"},
-		"another group":                 {asked, approvalstest.DecisionBy("dan", "", "dba"), []approvals.Demand{want("p:9", 1, "security")}, "forbidden"},
-		"the editor's other group":      {asked, approvalstest.DecisionBy("dan", "", "dba", "security"), []approvals.Demand{want("p:9", 1, "security")}, ""},
-		"one of two wants":              {asked, approvalstest.DecisionBy("dan", "", "dba"), []approvals.Demand{want("p:1", 1, "dba", "ops"), want("p:9", 1, "security")}, "forbidden"},
-		"two approvals":                 {asked, approvalstest.DecisionBy("dan", "", "dba", "ops"), []approvals.Demand{want("p:1", 2, "dba", "ops")}, "invalid"},
-		"escalated, of the rule":        {escalated, approvalstest.DecisionBy("olaf", "", "oncall"), []approvals.Demand{want("p:1", 1, "dba")}, ""},
-		"escalated, of another rule":    {escalated, approvalstest.DecisionBy("olaf", "", "oncall"), []approvals.Demand{want("p:9", 1, "dba")}, "forbidden"},
-		"one of its demands":            {several, approvalstest.DecisionBy("dan", "", "dba"), []approvals.Demand{want("p:9", 1, "security")}, ""},
-		"in the place of a member":      {asked, approvals.Decision{ReviewerID: "eve", OnBehalfOf: "sue", OnBehalfGroups: []string{"dba", "security"}}, []approvals.Demand{want("p:9", 1, "security")}, ""},
-		"a member, in another's place":  {asked, approvals.Decision{ReviewerID: "sue", ReviewerGroups: []string{"security"}, OnBehalfOf: "dan", OnBehalfGroups: []string{"dba"}}, []approvals.Demand{want("p:9", 1, "security")}, "forbidden"},
-		"whoever is in all groups":      {asked, approvalstest.DecisionBy("local", "", "*"), []approvals.Demand{want("p:9", 1, "security")}, ""},
-		"whoever is in all, two needed": {asked, approvalstest.DecisionBy("local", "", "*"), []approvals.Demand{want("p:9", 2, "security")}, "invalid"},
-	} {
-		if got := approvalstest.KindOf(tt.r.PermitEdit(&tt.who, tt.wants)); got != tt.says {
-			t.Errorf("%s: %q, want %q", name, got, tt.says)
-		}
-	}
-}
 
 func TestOneDecides(t *testing.T) {
 	for _, tt := range []struct {
@@ -59,7 +20,7 @@ func TestOneDecides(t *testing.T) {
 		{approvals.Request{RequiredApprovals: 1, Demands: approvalstest.Demanding().Demands}, false},
 	} {
 		if tt.r.OneDecides() != tt.want || !tt.r.Waits(0) {
-			t.Errorf("%+v: one decides %t, it waits %t", tt.r, tt.r.OneDecides(), tt.r.Waits(0))
+			t.Errorf("%+v: one decides %t, demand 0 waits %t", tt.r, tt.r.OneDecides(), tt.r.Waits(0))
 		}
 	}
 }
@@ -67,7 +28,7 @@ func TestOneDecides(t *testing.T) {
 func TestLastEscalation(t *testing.T) {
 	r := approvalstest.Demanding()
 	if at := r.EscalatedAt(); !at.IsZero() {
-		t.Errorf("without any it is at %s", at)
+		t.Errorf("without an escalation: %s", at)
 	}
 	early := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	late := early.Add(time.Hour)
@@ -76,7 +37,43 @@ func TestLastEscalation(t *testing.T) {
 			r.Demands[i].Escalation = &approvals.Escalation{EscalatedAt: at}
 		}
 		if at := r.EscalatedAt(); !at.Equal(late) {
-			t.Errorf("the last is at %s", at)
+			t.Errorf("the last escalation is at %s", at)
+		}
+	}
+}
+
+func TestCountsFor(t *testing.T) {
+	r := approvalstest.Demanding() // one approval of dba, two of security
+	given := approvalstest.DecisionBy("sue", approvals.ActionApprove, "security")
+	given.Fills = []int{1}
+	r.Decisions = []approvals.Decision{given}
+	if got, want := r.Missing(), "1 more approval of dba and 1 more approval of security"; got != want {
+		t.Errorf("missing are %q, want %q", got, want)
+	}
+	if got, want := r.ApprovalCount(), "0 of 1 approvals of dba and 1 of 2 approvals of security"; got != want {
+		t.Errorf("the count is %q, want %q", got, want)
+	}
+	delegate := approvalstest.DecisionBy("dan", approvals.ActionApprove, "dba")
+	delegate.OnBehalfOf = "sue"
+	alias := approvalstest.DecisionBy("sue-phone", approvals.ActionApprove, "security")
+	alias.ReviewerUser = "SUE"
+	for name, tt := range map[string]struct {
+		by    approvals.Decision
+		fills []int
+		again string
+	}{
+		"another member":           {approvalstest.DecisionBy("sam", approvals.ActionApprove, "security"), []int{1}, ""},
+		"a member of both groups":  {approvalstest.DecisionBy("bea", approvals.ActionApprove, "dba", "security"), []int{0, 1}, ""},
+		"a member of all groups":   {approvalstest.DecisionBy("local", approvals.ActionApprove, approvals.EveryGroup), []int{0, 1}, ""},
+		"a member of no group":     {approvalstest.DecisionBy("mia", approvals.ActionApprove, "sales"), nil, ""},
+		"the same person":          {given, nil, "sue"},
+		"the same person for both": {approvalstest.DecisionBy("sue", approvals.ActionApprove, "dba", "security"), []int{0}, "sue"},
+		"the same user":            {alias, nil, "sue"},
+		"in the place of sue":      {delegate, []int{0}, ""},
+	} {
+		fills, again := r.CountsFor(&tt.by, tt.by.ReviewerGroups)
+		if !slices.Equal(fills, tt.fills) || again != tt.again {
+			t.Errorf("%s: counts for %v, approved before by %q; want %v, %q", name, fills, again, tt.fills, tt.again)
 		}
 	}
 }

@@ -24,8 +24,8 @@ var (
 	ErrStoreUnavailable = errors.New("the store is not available")
 )
 
-// DecidedError is returned for a decision on a request that had ended before. Request is
-// the ended request, with the decision that won.
+// DecidedError is returned for a decision on a request that has ended. Request has the
+// decision that ended it.
 type DecidedError struct{ Request Request }
 
 func (e *DecidedError) Error() string {
@@ -38,10 +38,15 @@ func (e *DecidedError) Error() string {
 // ForbiddenError is returned for an action that a reviewer may not take.
 type ForbiddenError struct {
 	Reviewer string
-	Reason   string // who may
+	Reason   string // names who may
 }
 
 func (e *ForbiddenError) Error() string { return e.Reviewer + " may not do this: " + e.Reason }
+
+// Forbidden returns a [*ForbiddenError] with a formatted reason.
+func Forbidden(reviewer, format string, args ...any) error {
+	return &ForbiddenError{reviewer, fmt.Sprintf(format, args...)}
+}
 
 // InvalidError is returned for a decision, signal or grant with a wrong field. Field is its
 // name in the payload.
@@ -51,6 +56,11 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
+
+// Invalid returns an [*InvalidError] with a formatted reason.
+func Invalid(field, format string, args ...any) error {
+	return &InvalidError{field, fmt.Sprintf(format, args...)}
+}
 
 // Unavailable wraps an error of the store with what was being done. The result wraps
 // [ErrStoreUnavailable] or [ErrTooLarge].

@@ -48,11 +48,11 @@ type Event struct {
 	ToolCallID string          `json:"tool_call_id,omitempty"`
 	ToolName   string          `json:"tool_name,omitempty"`
 	Rule       string          `json:"rule,omitempty"`
-	Outcome    string          `json:"outcome,omitempty"` // how a call ended: see Outcome
+	Outcome    string          `json:"outcome,omitempty"` // of a call: see Outcome
 	Action     Action          `json:"action,omitempty"`
 	ReviewerID string          `json:"reviewer_id,omitempty"`
-	OnBehalfOf string          `json:"on_behalf_of,omitempty"` // the reviewer in whose place
-	Demands    []Demand        `json:"demands,omitempty"`      // of a question: what rules that name different groups want; of an approval: those that it fills
+	OnBehalfOf string          `json:"on_behalf_of,omitempty"` // the reviewer in whose place they decided
+	Demands    []Demand        `json:"demands,omitempty"`      // of a request: all; of an approval: those that it counts for
 	Channel    string          `json:"channel,omitempty"`
 	Note       string          `json:"note,omitempty"`
 	Before     json.RawMessage `json:"before,omitempty"`    // arguments as the model wrote them
@@ -72,8 +72,8 @@ type EventPage struct {
 	NextCursor string  `json:"next_cursor"`
 }
 
-// Outcome is how one call ended. The outcomes differ for the model, in the log and in
-// the metrics.
+// Outcome is how one call ended. The model, the log and the metrics distinguish all of
+// them.
 type Outcome string
 
 // The outcomes of a call.

@@ -3,7 +3,6 @@ package approvals
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,21 +20,21 @@ const (
 // GrantScope is a set of principals whose calls a grant covers.
 type GrantScope string
 
-// The scopes of a grant. A principal's part that is empty is compared like any
-// other: a grant for the user "" covers the agents that have no user.
+// The scopes of a grant. Empty parts of a principal are compared like others: a grant
+// for the user "" covers the agents without a user.
 const (
 	GrantSession GrantScope = "session" // one conversation of one principal
 	GrantAgent   GrantScope = "agent"   // one agent of one user
 	GrantUser    GrantScope = "user"    // every agent of one user
-	GrantTenant  GrantScope = "tenant"  // everybody in one tenant
+	GrantTenant  GrantScope = "tenant"  // all agents of one tenant
 )
 
-// GrantScopes are all scopes, the one that is meant where none is named first.
+// GrantScopes returns all scopes. The first is the default.
 func GrantScopes() []GrantScope {
 	return []GrantScope{GrantUser, GrantSession, GrantAgent, GrantTenant}
 }
 
-// ErrUnknownGrant is returned for a grant id that is not recorded, or no longer.
+// ErrUnknownGrant is returned for a grant id that is not recorded, or was deleted.
 var ErrUnknownGrant = errors.New("no such grant")
 
 // Grant is a remembered allow or deny: the calls of a principal that patterns
@@ -44,29 +43,29 @@ type Grant struct {
 	ID     string      `json:"id"` // ULID
 	Effect GrantEffect `json:"effect"`
 	Scope  GrantScope  `json:"scope"`
-	// Principal is whose calls are covered; parts that the scope does not compare
-	// are "".
+	// Principal is the principal whose calls are covered. The parts that the scope does
+	// not compare are "".
 	Principal Principal `json:"principal"`
 	SessionID string    `json:"session_id,omitempty"` // with the scope session
 	Patterns  []string  `json:"patterns"`             // tool or tool(argument), as in rules
 	GrantedBy string    `json:"granted_by"`           // the reviewer
-	// GranterUser is the same person as principals name them, set by the channel that
-	// authenticated the reviewer. It is compared and not kept.
+	// GranterUser is the user of the same person in principals, set by the channel that
+	// authenticated the reviewer. It is not recorded.
 	GranterUser string `json:"-"`
 	// OnBehalfOf is the reviewer in whose place the decision was taken, or "".
 	OnBehalfOf string `json:"on_behalf_of,omitempty"`
-	// Groups are those by whose right it was decided: rules that name reviewers ask in
-	// spite of a grant that allows, unless they name one of these. A grant that was
-	// written by hand has none and needs none: an admin wrote it.
+	// Groups gave the right to the decision. A rule that names reviewers asks in spite of
+	// a grant that allows, unless it names one of these groups. A grant that an admin
+	// wrote by hand has none and needs none.
 	Groups    []string  `json:"groups,omitempty"`
-	Channel   string    `json:"channel,omitempty"`    // how it came: "rest", "nats", ...
+	Channel   string    `json:"channel,omitempty"`    // "rest", "nats", ...
 	RequestID string    `json:"request_id,omitempty"` // the request whose decision was remembered
-	Template  string    `json:"template,omitempty"`   // name of the template it was made of
+	Template  string    `json:"template,omitempty"`   // name of the template that was used
 	Note      string    `json:"note,omitempty"`
 	CreatedAt time.Time `json:"created_at"` // UTC
-	// ExpiresAt is when the grant ends, UTC; nil: it does not.
+	// ExpiresAt is the end of the grant, UTC; nil: it has none.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-	// LastUsedAt is when the grant last decided a call, UTC; nil: it has not yet.
+	// LastUsedAt is the time of the last call that the grant decided, UTC; nil: none.
 	LastUsedAt *time.Time `json:"last_used_at,omitempty"`
 	Uses       uint64     `json:"uses"` // calls that it decided
 }
@@ -83,8 +82,8 @@ type GrantPayload struct {
 	ExpiresAt *time.Time  `json:"expires_at"`
 }
 
-// By is the grant that a reviewer writes over a channel. The user is the same person
-// as principals name them.
+// By returns the grant that a reviewer writes over a channel. user is the same person in
+// principals.
 func (p *GrantPayload) By(reviewer, user, channel string) Grant {
 	return Grant{
 		Effect: p.Effect, Scope: p.Scope, Principal: p.Principal, SessionID: p.SessionID, Patterns: p.Patterns,
@@ -118,61 +117,61 @@ func (g *Grant) CoversPrincipal(p Principal, session string) bool {
 	return g.Principal == whose.Principal && g.SessionID == whose.SessionID
 }
 
-// CheckGiven refuses what a reviewer wrote of a grant and no grant can have.
+// CheckGiven refuses values that no grant can have. Fields may be missing.
 func (g *Grant) CheckGiven(now time.Time) error {
 	switch {
 	case g.Effect != "" && g.Effect != GrantAllow && g.Effect != GrantDeny:
-		return &InvalidError{"effect", fmt.Sprintf("%q is not known: write allow or deny", g.Effect)}
+		return Invalid("effect", "%q is not known: write allow or deny", g.Effect)
 	case g.Scope != "" && !slices.Contains(GrantScopes(), g.Scope):
-		return &InvalidError{"scope", fmt.Sprintf("%q is not known: write user, agent, session or tenant", g.Scope)}
+		return Invalid("scope", "%q is not known: write user, agent, session or tenant", g.Scope)
 	case g.ExpiresAt != nil && !now.Before(*g.ExpiresAt):
-		return &InvalidError{"expires_at", "it lies in the past"}
+		return Invalid("expires_at", "the time is in the past")
 	}
 	return g.checkSize()
 }
 
-// checkSize refuses a grant that is larger than people read. Its limits are far below
-// those of the store, which would refuse a grant after the event of it.
+// checkSize refuses a grant that is too large to be read by people. Its limits are far
+// below those of the store, which would refuse a grant after its event was written.
 func (g *Grant) checkSize() error {
 	if n := len(g.Patterns); n > maxGrantPatterns {
-		return &InvalidError{"patterns", fmt.Sprintf("there are %d; one grant has at most %d", n, maxGrantPatterns)}
+		return Invalid("patterns", "there are %d; one grant has at most %d", n, maxGrantPatterns)
 	}
 	all := 0
 	for _, p := range g.Patterns {
 		if len(p) > maxGrantPattern {
-			return &InvalidError{"patterns", fmt.Sprintf("one has %d bytes, the limit is %d", len(p), maxGrantPattern)}
+			return Invalid("patterns", "one has %d bytes, the limit is %d", len(p), maxGrantPattern)
 		}
 		all += len(p)
 	}
 	switch {
 	case all > maxGrantText:
-		return &InvalidError{"patterns", fmt.Sprintf("together they have %d bytes, the limit is %d", all, maxGrantText)}
+		return Invalid("patterns", "together they have %d bytes, the limit is %d", all, maxGrantText)
 	case len(g.Note) > maxGrantText:
-		return &InvalidError{"note", fmt.Sprintf("that of a grant has at most %d bytes", maxGrantText)}
+		return Invalid("note", "it has more than %d bytes", maxGrantText)
 	case len(g.Principal.Tenant)+len(g.Principal.User)+len(g.Principal.Agent) > maxGrantText:
-		return &InvalidError{"principal", fmt.Sprintf("its names have at most %d bytes together", maxGrantText)}
+		return Invalid("principal", "its names have more than %d bytes", maxGrantText)
 	case len(g.SessionID) > maxGrantText:
-		return &InvalidError{"session_id", fmt.Sprintf("that of a grant has at most %d bytes", maxGrantText)}
+		return Invalid("session_id", "it has more than %d bytes", maxGrantText)
 	}
 	return nil
 }
 
-// CheckWhole refuses a grant that lacks what every grant has.
+// CheckWhole refuses a grant without one of the required fields.
 func (g *Grant) CheckWhole() error {
 	switch {
 	case g.Effect == "":
-		return &InvalidError{"effect", "it is missing: write allow or deny"}
+		return Invalid("effect", "it is missing: write allow or deny")
 	case g.Scope == GrantSession && g.SessionID == "":
-		return &InvalidError{"session_id", "it is missing: a grant of the scope session names its session"}
+		return Invalid("session_id", "it is missing: a grant of the scope session names its session")
 	case g.Principal.Tenant == "":
-		return &InvalidError{"principal", "its tenant is missing; that of agents without one is \"default\""}
+		return Invalid("principal", "its tenant is missing; agents without a tenant have \"default\"")
 	case len(g.Patterns) == 0:
-		return &InvalidError{"patterns", "there are none: write tool or tool(argument)"}
+		return Invalid("patterns", "there are none: write tool or tool(argument)")
 	}
 	return g.checkSize()
 }
 
-// What bounds one grant.
+// Limits of one grant.
 const (
 	maxGrantPatterns = 100
 	maxGrantPattern  = 4 << 10  // bytes of one pattern
@@ -192,9 +191,8 @@ func GrantFor(r *Request, d *Decision) Grant {
 	return g
 }
 
-// GrantOf returns the grant of a recorded decision; ok is false if it has none. The grant
-// follows from the records alone: any replica that finds it missing after a crash writes
-// the same one.
+// GrantOf returns the grant of a recorded decision; ok is false if it has none. The result
+// depends on the records only: after a crash any replica can write the same grant.
 func GrantOf(r *Request, d *Decision) (g Grant, ok bool) {
 	if d.GrantID == "" {
 		return Grant{}, false
@@ -213,7 +211,7 @@ type GrantFilter struct {
 	Agent     string
 	SessionID string
 	Tool      string // those with a pattern for a tool of this name
-	Expired   bool   // those that have ended too
+	Expired   bool   // include those that have ended
 	Cursor    string
 	Limit     int
 }
@@ -240,10 +238,10 @@ func (f *GrantFilter) Matches(g *Grant, now time.Time) bool {
 		(f.Cursor == "" || strings.Compare(g.ID, f.Cursor) < 0)
 }
 
-// GrantTemplate is a grant that the configuration keeps ready under a name.
+// GrantTemplate is a grant that the configuration defines by name.
 type GrantTemplate struct {
 	Name     string        `json:"name"`
-	Title    string        `json:"title"` // what a reviewer reads
+	Title    string        `json:"title"` // for reviewers
 	Effect   GrantEffect   `json:"effect"`
 	Patterns []string      `json:"patterns"`
 	Scope    GrantScope    `json:"scope"`
@@ -251,13 +249,12 @@ type GrantTemplate struct {
 	Expires  string        `json:"expires"` // Lasts as the configuration has it: "8h", or ""
 }
 
-// GrantPreview is what a grant would have decided of the calls that were
-// recorded lately.
+// GrantPreview lists the recently recorded calls that a grant would have decided.
 type GrantPreview struct {
-	Grant   Grant       `json:"grant"`   // as it would be kept, without an id
+	Grant   Grant       `json:"grant"`   // complete, without an id
 	Calls   int         `json:"calls"`   // calls of all principals that were examined
 	Covered int         `json:"covered"` // of these
-	Since   *time.Time  `json:"since"`   // time of the oldest call looked at; null: there was none
+	Since   *time.Time  `json:"since"`   // time of the oldest call that was examined; null: there was none
 	Items   []GrantCall `json:"items"`   // covered calls, newest first, at most 100
 }
 
@@ -267,8 +264,8 @@ type GrantCall struct {
 	Principal Principal       `json:"principal"`
 	SessionID string          `json:"session_id"`
 	RunID     string          `json:"run_id"`
-	RequestID string          `json:"request_id,omitempty"` // where people were asked
+	RequestID string          `json:"request_id,omitempty"` // if people were asked
 	ToolName  string          `json:"tool_name"`
 	Arguments json.RawMessage `json:"arguments"` // as in [Request]
-	Then      string          `json:"then"`      // what happened to it: asked, allowed or denied
+	Then      string          `json:"then"`      // asked, allowed or denied
 }

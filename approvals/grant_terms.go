@@ -8,32 +8,31 @@ import (
 	"time"
 )
 
-// GrantTerms are what a decision is remembered as where its reviewer names nothing
-// else: the exact call, in the session it was made in, for [DefaultGrantTime].
+// GrantTerms are the default terms of a remembered decision: the exact call, in its own
+// session, for [DefaultGrantTime].
 type GrantTerms struct {
-	Patterns []string   `json:"patterns"` // suggested patterns without a *; none: the reviewer has to write some
+	Patterns []string   `json:"patterns"` // suggested patterns without a *; none: the reviewer must write some
 	Scope    GrantScope `json:"scope"`    // the narrowest that the call and its rules permit
-	Expires  string     `json:"expires"`  // a duration, as templates have it: "8h0m0s"
+	Expires  string     `json:"expires"`  // a duration, such as "8h0m0s"
 }
 
-// DefaultGrantTime is how long a decision is remembered where its reviewer names no
-// end.
+// DefaultGrantTime is how long a decision is remembered by default.
 const DefaultGrantTime = 8 * time.Hour
 
-// narrowestFirst are all scopes, in the order in which one is chosen for a decision.
+// narrowestFirst has all scopes in the order in which a default is chosen.
 var narrowestFirst = [...]GrantScope{GrantSession, GrantAgent, GrantUser, GrantTenant}
 
-// GrantScopesOf are the scopes that a grant for the request may have, the narrowest
-// first. Without a session id there is no scope session.
+// GrantScopesOf returns the scopes that a grant for the request may have, the narrowest
+// first. A request without a session id has no scope session.
 func (r *Request) GrantScopesOf() []GrantScope {
 	return slices.DeleteFunc(slices.Clone(narrowestFirst[:]), func(s GrantScope) bool {
 		return (len(r.RememberScopes) > 0 && !slices.Contains(r.RememberScopes, s)) || (s == GrantSession && r.SessionID == "")
 	})
 }
 
-// DefaultGrant is what an allow_always or deny_always on the request grants that names
-// no patterns, scope and end; nil where decisions are not remembered. A wider pattern
-// always has a *, which an exact one never has.
+// DefaultGrant returns the terms of an allow_always or deny_always without patterns, scope
+// and end; nil if decisions on the request are not remembered. A pattern that covers more
+// than one call has a *, an exact one has none.
 func (r *Request) DefaultGrant() *GrantTerms {
 	scopes := r.GrantScopesOf()
 	if !r.AllowRemember || r.RequiredApprovals > 1 || len(scopes) == 0 {
@@ -43,39 +42,39 @@ func (r *Request) DefaultGrant() *GrantTerms {
 	return &GrantTerms{Patterns: append([]string{}, exact...), Scope: scopes[0], Expires: DefaultGrantTime.String()}
 }
 
-// Whose returns a text of whose calls a grant of a scope covers that is made for the
-// request, such as "this session" or "every agent of the user ann".
+// Whose describes the calls that a grant of a scope for the request covers, such as "this
+// session" or "every agent of the user ann".
 func (r *Request) Whose(s GrantScope) string {
-	user := "the user " + r.Principal.User
+	user := " of the user " + r.Principal.User
 	if r.Principal.User == "" {
-		user = "nobody known"
+		user = " without a user"
 	}
 	agent := "the agent " + r.Principal.Agent
 	if r.Principal.Agent == "" {
-		agent = "agents without a name"
+		agent = "each agent without a name"
 	}
 	switch s {
 	case GrantSession:
 		return "this session"
 	case GrantAgent:
-		return agent + " of " + user
+		return agent + user
 	case GrantUser:
-		return "every agent of " + user
+		return "every agent" + user
 	}
-	return "everybody in the tenant " + r.Principal.Tenant
+	return "all agents of the tenant " + r.Principal.Tenant
 }
 
 // NeverExpires is the GrantExpiresAt of a decision whose grant lasts until it is
 // revoked. It is the zero time; nil would mean [DefaultGrantTime].
 func NeverExpires() *time.Time { return &time.Time{} }
 
-// FillGrant fills in what the reviewer of a decision left open of its grant. A template
-// has terms of its own.
+// FillGrant sets the missing terms of the grant of a decision to their defaults. A
+// template has its own terms.
 func (d *Decision) FillGrant(r *Request, now time.Time) error {
 	never := d.GrantExpiresAt != nil && d.GrantExpiresAt.IsZero()
 	if d.Template != "" {
 		if never {
-			return &InvalidError{"grant_expires_at", "the template has an end; name a time or leave it out"}
+			return Invalid("grant_expires_at", "the template has an end; name a time or leave it out")
 		}
 		return nil
 	}
@@ -97,7 +96,7 @@ func (d *Decision) FillGrant(r *Request, now time.Time) error {
 	return nil
 }
 
-// GrantEnd is when a grant ends, as a decision's payload has it: a time, or "never".
+// GrantEnd is the end of a grant in the payload of a decision: a time, or "never".
 type GrantEnd struct{ Time time.Time }
 
 const neverWord = "never"

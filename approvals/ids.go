@@ -9,8 +9,8 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// IDSource makes ids that rise strictly within this process. The zero value is
-// ready; it is safe for concurrent use.
+// IDSource returns ids that are strictly ascending in this process. The zero value is
+// ready to use. It is safe for concurrent use.
 type IDSource struct {
 	mu      sync.Mutex
 	entropy *ulid.MonotonicEntropy
@@ -26,12 +26,11 @@ func (s *IDSource) Next(at time.Time) string {
 	return ulid.MustNew(ulid.Timestamp(at), s.entropy).String()
 }
 
-// DerivedID is a ULID that is the same for the same time and name.
+// DerivedID returns a ULID that depends on the time and the name only.
 func DerivedID(at time.Time, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	var id ulid.ULID
-	// Both fail only on input that cannot occur: a year beyond 10889, and a
-	// slice that is not ten bytes long.
+	// Both fail only for a year after 10889 or a slice that is not ten bytes long.
 	_ = id.SetTime(ulid.Timestamp(at))
 	_ = id.SetEntropy(sum[:10])
 	return id.String()

@@ -3,18 +3,17 @@ package approvals
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// DecisionPayload is a decision as reviewers write it, with the words that
-// other tools use for yes and no. What is not named here is ignored.
+// DecisionPayload is a decision as reviewers write it, with the fields that other tools
+// use for yes and no. Unknown fields are ignored.
 type DecisionPayload struct {
 	RequestID      string            `json:"request_id"`
-	ExecutionID    string            `json:"execution_id"` // the same, as other tools name it
+	ExecutionID    string            `json:"execution_id"` // the name of request_id in other tools
 	Action         string            `json:"action"`
 	Allow          *bool             `json:"allow"`
 	Approved       *bool             `json:"approved"`
@@ -31,25 +30,25 @@ type DecisionPayload struct {
 	Save           bool              `json:"save"`
 }
 
-// ParseDecision reads a decision leniently in its words and strictly as JSON.
-// The action "allow", and allow, approved or confirmed set to true, are read as
-// approve, set to false as deny, and execution_id is read as request_id; contradictions are refused, and so are
-// duplicate names. ReviewerID is left empty: it is never taken from a payload.
-// Every error is an [*InvalidError].
+// ParseDecision parses a decision. The action "allow", and allow, approved or confirmed
+// with the value true, are read as approve; with the value false, as deny. execution_id is
+// read as request_id. Contradictions, duplicate names and other JSON that is not strict
+// are refused. ReviewerID is empty: it is never taken from a payload. Every error is an
+// [*InvalidError].
 func ParseDecision(payload []byte) (Decision, error) {
 	var p DecisionPayload
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return Decision{}, notDecision(err)
 	}
 	if isEvent(payload) {
-		return Decision{}, &InvalidError{"payload", "it is an entry of the audit log (seq, hash), and no decision"}
+		return Decision{}, Invalid("payload", "it is an entry of the audit log (seq, hash), not a decision")
 	}
 	action, err := p.action()
 	if err != nil {
 		return Decision{}, err
 	}
 	if p.RequestID != "" && p.ExecutionID != "" && p.RequestID != p.ExecutionID {
-		return Decision{}, &InvalidError{"execution_id", "it names another request than request_id does; give one of them"}
+		return Decision{}, Invalid("execution_id", "it differs from request_id; send one of them")
 	}
 	d := Decision{
 		RequestID: cmp.Or(p.RequestID, p.ExecutionID),
@@ -72,8 +71,8 @@ func ParseDecision(payload []byte) (Decision, error) {
 	return d, nil
 }
 
-// isEvent reports whether a payload is what the audit log has of a decision. That would
-// be read as one, should anything ever be made to deliver it to where decisions are taken.
+// isEvent reports whether a payload is an entry of the audit log. The entry of a decision
+// would be read as a decision if it were delivered as one.
 func isEvent(payload []byte) bool {
 	var event struct {
 		Seq  jsontext.Value `json:"seq"`
@@ -82,7 +81,7 @@ func isEvent(payload []byte) bool {
 	return json.Unmarshal(payload, &event) == nil && event.Seq != nil && event.Hash != nil
 }
 
-// action brings the words for yes and no together.
+// action returns the action that all fields for yes and no agree on.
 func (p *DecisionPayload) action() (Action, error) {
 	action := Action(p.Action)
 	if action == "allow" {
@@ -95,32 +94,22 @@ func (p *DecisionPayload) action() (Action, error) {
 		if word.yes == nil {
 			continue
 		}
-		says := ActionDeny
+		meant := ActionDeny
 		if *word.yes {
-			says = ActionApprove
+			meant = ActionApprove
 		}
-		if action == "" {
-			action = says
-		}
-		if agrees := says == action || (approves(says) && approves(action)) || (denies(says) && denies(action)); !agrees {
-			return "", &InvalidError{word.name, fmt.Sprintf("%t contradicts the rest of the decision (%s)", *word.yes, action)}
+		action = cmp.Or(action, meant)
+		if (*word.yes && !action.Approves()) || (!*word.yes && !action.denies()) {
+			return "", Invalid(word.name, "%t contradicts the rest of the decision (%s)", *word.yes, action)
 		}
 	}
 	if action == "" {
-		return "", &InvalidError{"action", "it is missing: approve, deny, modify_args, allow_always, deny_always or abort_run"}
+		return "", Invalid("action", "it is missing: approve, deny, modify_args, allow_always, deny_always or abort_run")
 	}
 	return action, nil
 }
 
-func approves(a Action) bool {
-	return a == ActionApprove || a == ActionModifyArgs || a == ActionAllowAlways
-}
-
-func denies(a Action) bool {
-	return a == ActionDeny || a == ActionDenyAlways || a == ActionAbortRun
-}
-
-// notDecision names the field that cannot be read, if the decoder has it.
+// notDecision returns an error with the field that cannot be read, if that is known.
 func notDecision(err error) *InvalidError {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) && semantic.JSONPointer != "" {

@@ -53,7 +53,7 @@ func TestParseDecision(t *testing.T) {
 	}
 }
 
-// Whatever is read as a yes has a yes in it and no no.
+// A payload that is read as an approval has a field for yes and none for no.
 func FuzzParseDecision(f *testing.F) {
 	for _, seed := range []string{`{"action":"approve"}`, `{"approved":true,"confirmed":false}`, `{"action":"modify_args","modified_args":{"a":[1,{}]}}`, `{"action":"deny","note":"é"}`} {
 		f.Add([]byte(seed))

@@ -68,17 +68,17 @@ type Tool struct {
 // Context is what a reviewer needs to understand a call.
 type Context struct {
 	LastUserMessage string `json:"last_user_message,omitempty"`
-	AssistantText   string `json:"assistant_text,omitempty"` // what the model said just before
+	AssistantText   string `json:"assistant_text,omitempty"` // of the model, before the call
 }
 
-// What happens to a request that is not decided in time.
+// Values of on_timeout: what happens to a request that is not decided in time.
 const (
 	OnTimeoutDeny    = "deny"
 	OnTimeoutApprove = "approve"
 )
 
-// Request is one question to people. It is also the NATS payload of a new
-// request and, as [Request.Abridged] returns it, the item of lists.
+// Request is one question to people. It is also the NATS payload of a new request.
+// Lists contain the result of [Request.Abridged].
 type Request struct {
 	ID                string          `json:"id"` // ULID
 	Kind              Kind            `json:"kind"`
@@ -91,22 +91,22 @@ type Request struct {
 	Model             string          `json:"model"`
 	ToolCallID        string          `json:"tool_call_id"`
 	ToolName          string          `json:"tool_name"`
-	Arguments         json.RawMessage `json:"arguments"` // an object; null where Details.Abridged; or a string where the model's text is not strict JSON, or nested too deep for many readers
+	Arguments         json.RawMessage `json:"arguments"` // an object; null if Details.Abridged; a string if the model's text is not strict JSON, or nested too deep for many parsers
 	Resource          string          `json:"resource"`
 	ArgsPreview       string          `json:"args_preview"`
 	Tool              Tool            `json:"tool"`
 	Title             string          `json:"title"`
 	Description       string          `json:"description"`
 	RiskLevel         Risk            `json:"risk_level"`
-	Reason            string          `json:"reason"` // why policy asks
+	Reason            string          `json:"reason"` // of the policy, for asking
 	Rule              string          `json:"rule"`   // file:line of the rule that asks, or "default"
 	SuggestedPatterns []string        `json:"suggested_patterns"`
 	Context           Context         `json:"context"`
 	AllowRemember     bool            `json:"allow_remember"`
-	RememberScopes    []GrantScope    `json:"remember_scopes,omitempty"` // that a grant may have; none: any
+	RememberScopes    []GrantScope    `json:"remember_scopes,omitempty"` // of a grant; none: any
 	Reviewers         []string        `json:"reviewers"`
 	RequiredApprovals int             `json:"required_approvals"`
-	Demands           []Demand        `json:"demands,omitempty"` // where rules that name different groups ask; else Reviewers and RequiredApprovals are all
+	Demands           []Demand        `json:"demands,omitempty"` // only if rules that name different groups ask
 	CreatedAt         time.Time       `json:"created_at"`        // UTC
 	ExpiresAt         time.Time       `json:"expires_at"`        // UTC
 	OnTimeout         string          `json:"on_timeout"`        // OnTimeoutDeny or OnTimeoutApprove
@@ -116,51 +116,50 @@ type Request struct {
 
 // Details has the fields that only some requests need.
 type Details struct {
-	// Flags warn the reviewer, each in one sentence: arguments that two parsers
-	// could read differently, an answer that was cut off, and the like.
+	// Flags warn the reviewer, each in one sentence: of arguments that two parsers could
+	// read differently, of an answer that was cut off.
 	Flags []string `json:"flags,omitempty"`
-	// Commands are the commands found in a shell command, at any depth and with
-	// those that they run, with … for what only a shell can tell.
+	// Commands are the commands in a shell script, at any depth and with the commands
+	// that they run. Parts that only a shell can expand are shown as ….
 	Commands []string `json:"commands,omitempty"`
-	// RawArguments is the text the model wrote where Arguments is not that text.
+	// RawArguments is the text that the model wrote if Arguments is another text.
 	RawArguments string `json:"raw_arguments,omitempty"`
-	// Doubts are why clients may read the call on the wire in different ways, each in
-	// one sentence. They are among Flags too.
+	// Doubts are reasons why clients may read the call on the wire differently, each in
+	// one sentence. Flags contains them too.
 	Doubts []string `json:"doubts,omitempty"`
-	// Policy is the name of the policy that judges the call: that of the client which
-	// made it. It is the name of its file, with so many directories as tell it from
-	// others; "" in requests recorded before there was this field.
+	// Policy is the name of the policy that judges the call, that of its client: the end
+	// of the path of its file that no other policy has. It is "" in requests that were
+	// recorded before this field existed.
 	Policy string `json:"policy,omitempty"`
-	// Remember is what a decision is remembered as unless its reviewer names something
-	// else; nil where it is not remembered.
+	// Remember has the default terms of a remembered decision; nil if decisions are not
+	// remembered.
 	Remember *GrantTerms `json:"remember,omitempty"`
-	// CancelReason is why a cancelled request ended: agent_gone, run_aborted,
+	// CancelReason is the reason why the request was cancelled: agent_gone, run_aborted,
 	// not_recorded or internal_error.
 	CancelReason string `json:"cancel_reason,omitempty"`
-	// EndedAt is when the request became final, UTC; nil while it is pending.
+	// EndedAt is the time at which the request became final, UTC; nil while it is pending.
 	EndedAt *time.Time `json:"ended_at,omitempty"`
-	// Escalation is who may decide too if the request is pending for a while. Each of
-	// the request's demands has its own.
+	// Escalation lets more groups decide if the request stays pending. If the request has
+	// demands, each has its own.
 	Escalation *Escalation `json:"escalation,omitempty"`
-	// FreeText is true where the tool's input is free text by contract.
+	// FreeText is true if the input of the tool is free text by contract.
 	FreeText bool `json:"free_text,omitempty"`
-	// Fixed is true where the arguments cannot be edited: the provider runs the
-	// tool, or the wire has no place for others.
+	// Fixed is true if the arguments cannot be edited: the provider runs the tool, or the
+	// wire format has no place for others.
 	Fixed bool `json:"fixed,omitempty"`
-	// Abridged is true in lists and event streams where the request is large: it is
-	// without its arguments there, and has them when it is read by its id.
+	// Abridged is true if this is a large request in a list or an event stream. It has
+	// its arguments when it is read by its id.
 	Abridged bool `json:"abridged,omitempty"`
 }
 
-// Escalation is who may decide a request too, or fill a demand, once a time has come.
-// Then the groups are in its Reviewers.
+// Escalation adds groups to the Reviewers of a request or a demand at a time.
 type Escalation struct {
 	At          time.Time  `json:"at"` // UTC
 	To          []string   `json:"to"` // groups
 	EscalatedAt *time.Time `json:"escalated_at,omitempty"`
 }
 
-// Size is how many bytes the fields of a request have that may be large.
+// Size returns the bytes of the fields of a request that may be large.
 func (r *Request) Size() int {
 	n := len(r.Arguments) + len(r.Resource) + len(r.Tool.Description) + len(r.Tool.Parameters) + len(r.Details.RawArguments)
 	for _, command := range r.Details.Commands {
@@ -172,10 +171,10 @@ func (r *Request) Size() int {
 	return n
 }
 
-// DefaultTitle is the title of a request to use a tool where no rule has one.
+// DefaultTitle returns the title of a request for a tool if no rule sets one.
 func DefaultTitle(tool string) string { return "Allow " + cmp.Or(tool, "a call without a name") + "?" }
 
-// RuleTitle is the title that a rule gives the request, "" where none does.
+// RuleTitle returns the title that a rule has set, "" if none has.
 func (r *Request) RuleTitle() string {
 	if r.Title == DefaultTitle(r.ToolName) {
 		return ""
@@ -183,7 +182,7 @@ func (r *Request) RuleTitle() string {
 	return r.Title
 }
 
-// FinalDecision is the decision that ended the request, if one did.
+// FinalDecision returns the decision that ended the request, if one did.
 func (r *Request) FinalDecision() (Decision, bool) {
 	if !r.Status.Final() || len(r.Decisions) == 0 {
 		return Decision{}, false
@@ -191,8 +190,8 @@ func (r *Request) FinalDecision() (Decision, bool) {
 	return r.Decisions[len(r.Decisions)-1], true
 }
 
-// TimeoutOutcome returns what becomes of the call if the request is not decided in time:
-// "not run" or "run".
+// TimeoutOutcome returns the end of the call if the request is not decided in time: "not
+// run" or "run".
 func (r *Request) TimeoutOutcome() string {
 	if r.OnTimeout == OnTimeoutApprove {
 		return "run"

@@ -10,9 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// RequestEvents returns the events of a request up to its current state. They follow from
-// the record alone, ids included: any replica that finds one missing after a crash
-// writes the same one.
+// RequestEvents returns the events of a request up to its current state. They and their
+// ids depend on the record only: after a crash any replica can write the same event.
 func RequestEvents(r *Request) []Event {
 	events := []Event{requestEvent(r, EventApprovalRequired, 0, r.CreatedAt)}
 	events[0].Before, events[0].Demands = r.Arguments, r.originalDemands()
@@ -35,7 +34,8 @@ func RequestEvents(r *Request) []Event {
 		}
 		events = append(events, e)
 	}
-	for i, e := range r.escalations() {
+	for i, d := range r.EffectiveDemands() {
+		e := d.Escalation
 		if e == nil || e.EscalatedAt == nil {
 			continue
 		}
@@ -67,7 +67,7 @@ func RequestEvents(r *Request) []Event {
 	return events
 }
 
-// EventsSince are the events that a step from before to after has added.
+// EventsSince returns the events that the change from before to after has added.
 func EventsSince(before, after *Request) []Event {
 	known := map[string]bool{}
 	for _, e := range RequestEvents(before) {
@@ -76,13 +76,13 @@ func EventsSince(before, after *Request) []Event {
 	return slices.DeleteFunc(RequestEvents(after), func(e Event) bool { return known[e.ID] })
 }
 
-// isStrictObject reports whether a text is one JSON object that is read in one way.
+// isStrictObject reports whether a text is one strict JSON object.
 func isStrictObject(text json.RawMessage) bool {
 	value := jsontext.Value(text)
 	return value.IsValid() && value.Kind() == '{'
 }
 
-// requestEvent is the nth event of a type about a request.
+// requestEvent returns the nth event of a type about a request.
 func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
 	return Event{
 		ID:         DerivedID(at, fmt.Sprintf("%s/%s/%d", r.ID, typ, nth)),
@@ -104,6 +104,5 @@ func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
 	}
 }
 
-// RequiredEvent is the event with which a request began, as the audit log has it but
-// for its place there: Seq and the hashes.
+// RequiredEvent returns the first event of a request, without Seq and the hashes.
 func RequiredEvent(r *Request) Event { return RequestEvents(r)[0] }

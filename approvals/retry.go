@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// WriteTimeout bounds a write that must be finished although its caller is gone: the
-// event of a decision that is already durable, a cancellation.
+// WriteTimeout is the time limit of a write that must be done even if its caller has
+// gone: the event of a durable decision, a cancellation.
 const WriteTimeout = 10 * time.Second
 
-// Pause waits a little before a lost race is run again: a replicated store may
-// answer a read with what stood before the winner's write.
+// Pause waits before a compare-and-set is tried again: a replicated store may still return
+// the value from before the other write.
 func Pause(ctx context.Context, attempt int) error {
 	if attempt == 0 {
 		return ctx.Err()

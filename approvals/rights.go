@@ -1,7 +1,6 @@
 package approvals
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -9,29 +8,9 @@ import (
 // EveryGroup in the groups of a reviewer means all groups.
 const EveryGroup = "*"
 
-// Permit refuses a decision by somebody who is not in the right groups, an approval by
-// the principal's user where noSelfApproval is set, and a second approval of the same
-// person. Of an approval it notes for which of the request's demands it counts. The
-// error is a [*ForbiddenError] or an [*InvalidError].
-func (r *Request) Permit(d *Decision, groups []string, noSelfApproval bool) error {
-	if len(r.Reviewers) > 0 && !MemberOf(groups, r.Reviewers) {
-		return &ForbiddenError{d.ReviewerID, "members of " + strings.Join(r.Reviewers, " or ") + " decide this request"}
-	}
-	if user := r.Principal.User; noSelfApproval && approves(d.Action) && r.IsOwn(d) {
-		return &ForbiddenError{d.ReviewerID, fmt.Sprintf("the agent acts for %s, so another reviewer approves this request", user)}
-	}
-	switch d.Action {
-	case ActionApprove:
-		return r.permitApproval(d, groups)
-	case ActionModifyArgs, ActionAllowAlways, ActionDenyAlways:
-		return r.permitAlone(d, groups)
-	}
-	return nil
-}
-
-// IsOwn reports whether the reviewer, or the one in whose place they decide, is the user
-// for whom the agent of the request acts. Their approval is refused unless the configuration
-// permits it (console.self_approval).
+// IsOwn reports whether the reviewer, or the person in whose place they decide, is the
+// user for whom the agent of the request acts. Their approval is refused unless the
+// configuration permits it (console.self_approval).
 func (r *Request) IsOwn(d *Decision) bool { return d.IsPerson(r.Principal.User) }
 
 // MemberOf reports whether one of the groups is among those that are named.
@@ -41,7 +20,7 @@ func MemberOf(groups, named []string) bool {
 	})
 }
 
-// Rights returns the groups by whose right the decision was taken.
+// Rights returns the groups that gave the right to the decision.
 func (d *Decision) Rights() []string {
 	if d.OnBehalfOf != "" {
 		return d.OnBehalfGroups
@@ -49,8 +28,8 @@ func (d *Decision) Rights() []string {
 	return d.ReviewerGroups
 }
 
-// people returns the names and users of the reviewer and of the one in whose place they
-// decide.
+// people returns the names and users of the reviewer and of the person in whose place
+// they decide.
 func (d *Decision) people() []string {
 	return []string{d.ReviewerID, d.ReviewerUser, d.OnBehalfOf, d.OnBehalfUser}
 }
@@ -61,11 +40,11 @@ func (d *Decision) IsPerson(name string) bool {
 	return slices.ContainsFunc(d.people(), func(one string) bool { return SamePerson(one, name) })
 }
 
-// countsAs reports whether two decisions are one approval: of one person, or in
-// the place of one.
+// countsAs reports whether two decisions count as one approval: they are by one person,
+// or in the place of one.
 func (d *Decision) countsAs(other *Decision) bool {
 	return slices.ContainsFunc(other.people(), d.IsPerson)
 }
 
-// SamePerson compares names; letter case is no difference between people.
+// SamePerson reports whether two names are equal, ignoring case, and not empty.
 func SamePerson(a, b string) bool { return a != "" && strings.EqualFold(a, b) }

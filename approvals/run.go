@@ -36,8 +36,8 @@ const (
 // Steered is the answer to a signal: the run after it.
 type Steered struct {
 	Run
-	// Known is true if any request of the run is recorded. Where it is false the
-	// id may be misspelt, or none of the run's calls was asked about so far.
+	// Known is true if a request of the run is recorded. If it is false, the id may be
+	// wrong, or no call of the run needed approval so far.
 	Known bool `json:"known"`
 }
 

@@ -7,29 +7,29 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxSearch bounds the text of a search, in bytes.
+// maxSearch is the longest text of a search, in bytes.
 const maxSearch = 500
 
 // Search finds requests by words.
 type Search struct{ words []string }
 
-// NewSearch makes a search of the words of a text; an empty one finds everything.
+// NewSearch returns a search for the words of a text. An empty text finds everything.
 func NewSearch(text string) Search {
 	return Search{strings.Fields(foldCase(text))}
 }
 
-// foldCase makes letters alike that differ in case only; the lower case of a
-// capital alone is not always that of its other small forms.
+// foldCase returns a text without differences of case. ToLower alone is not enough: some
+// letters have several lower-case forms.
 func foldCase(text string) string { return strings.ToLower(strings.ToUpper(text)) }
 
-// Finds reports whether every word is somewhere in the request: in the tool's
-// name, the arguments, who asks, the model, the rule, what the user said last, what
-// reviewers decided and noted, or in one of its ids. Letter case is no difference.
+// Finds reports whether the request contains every word, ignoring case: in the name of
+// the tool, the arguments, the principal, the model, the rule, the last user message, the
+// decisions and their notes, or one of the ids.
 func (s Search) Finds(r *Request) bool {
 	if len(s.words) == 0 {
 		return true
 	}
-	text := foldCase(r.searched())
+	text := foldCase(searchedText(r))
 	for _, word := range s.words {
 		if !strings.Contains(text, word) {
 			return false
@@ -38,8 +38,8 @@ func (s Search) Finds(r *Request) bool {
 	return true
 }
 
-// searched is all that a search looks through, a line each.
-func (r *Request) searched() string {
+// searchedText returns the texts of a request that a search reads, one on each line.
+func searchedText(r *Request) string {
 	texts := []string{
 		r.ToolName, r.Resource, r.Title, r.Principal.Agent, r.Principal.User, r.Principal.Tenant, r.Model, r.Rule, r.Reason,
 		r.ID, r.RunID, r.SessionID, r.TurnID, r.ToolCallID, r.Context.LastUserMessage, string(r.Arguments), r.Details.RawArguments,
@@ -51,7 +51,7 @@ func (r *Request) searched() string {
 	return strings.Join(append(texts, unescaped(r.Arguments)...), "\n")
 }
 
-// unescaped are the texts in JSON as they read, where they are written otherwise.
+// unescaped returns the decoded strings of a JSON value with escapes.
 func unescaped(value []byte) []string {
 	if bytes.IndexByte(value, '\\') < 0 {
 		return nil

@@ -32,6 +32,6 @@ func TestSearch(t *testing.T) {
 	}
 	broken := approvals.Request{Arguments: []byte(`"{\"command\": \"l\\u0073\""`)}
 	if !approvals.NewSearch(`"command":`).Finds(&broken) {
-		t.Error("arguments that are no strict JSON are not looked through")
+		t.Error("arguments that are not strict JSON are not searched")
 	}
 }

@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 )
@@ -14,15 +13,15 @@ type Stored struct {
 	At       time.Time // when this revision was written, UTC
 }
 
-// Store is the durable state of a gate. Every method that writes returns
-// only when the write will survive the death of the process. Failures to reach
+// Store is the durable state of a gate. A method that writes returns after the write is
+// durable. Failures to reach
 // the store wrap [ErrStoreUnavailable]; a record beyond the store's limit is
 // [ErrTooLarge]. Implementations are safe for concurrent use.
 type Store interface {
 	RequestStore
 	EventStore
-	RunStore
-	DelegationStore
+	Runs() Records[Run]
+	Delegations() Records[Delegation]
 }
 
 // RequestStore is the part of a [Store] that has the requests.
@@ -35,14 +34,13 @@ type RequestStore interface {
 	// it fails with [ErrConflict]. A write whose outcome was lost on the way is
 	// resolved before it returns.
 	UpdateRequest(ctx context.Context, r Request, revision uint64) (newRevision uint64, err error)
-	// ListRequests answers from memory which requests match, newest first, and
-	// reads those. With a Filter.Text it reads on until the page is full or it has
-	// looked through many: such a page may be short, or empty, and yet not the last.
+	// ListRequests finds the requests that match in memory, newest first, and reads
+	// them. With a Filter.Text it reads until the page is full or it has read many: such a
+	// page may be short or empty although more follow.
 	ListRequests(ctx context.Context, f Filter) (Page, error)
-	// WatchRequests calls changed with everything recorded, then loaded once,
-	// then changed with every write as it happens, by any replica. It calls
-	// from one goroutine, sees each revision once, outlives reconnects, and
-	// returns when the context ends.
+	// WatchRequests calls changed with every record, then loaded once, then changed
+	// with every later write of any replica. It calls them from one goroutine, reports
+	// each revision once, continues after a reconnect, and returns when the context ends.
 	WatchRequests(ctx context.Context, changed func(Stored), loaded func()) error
 	// PublishRequest publishes a request to bots. A second call for the same
 	// request does nothing.
@@ -55,45 +53,35 @@ type EventStore interface {
 	AppendEvents(ctx context.Context, events ...Event) error
 	// EnsureEvent appends an event unless one with its id is in the chain.
 	EnsureEvent(ctx context.Context, e Event) error
-	// Events yields events in order from a sequence on (0: from the next one),
-	// waiting for new ones until the context ends, when it stops without error.
+	// Events yields events in order from a sequence on (0: from the next one) and waits
+	// for new ones. It stops without an error when the context ends.
 	Events(ctx context.Context, from uint64) iter.Seq2[Event, error]
 	// LastSeq is the sequence number of the latest event, 0 for none.
 	LastSeq(ctx context.Context) (uint64, error)
 }
 
-// RunStore is the part of a [Store] that has the runs.
-type RunStore interface {
-	// PutRun replaces a run if it is still at the revision (0: it must not
-	// exist), else it fails with [ErrConflict].
-	PutRun(ctx context.Context, r Run, revision uint64) error
-	// GetRun reads a run, or fails with [ErrUnknownRun].
-	GetRun(ctx context.Context, id string) (r Run, revision uint64, err error)
-	// WatchRuns is WatchRequests for runs.
-	WatchRuns(ctx context.Context, changed func(Run), loaded func()) error
+// Records is the part of a [Store] that has the records of one type.
+type Records[T any] interface {
+	// Put replaces a record if it is still at the revision (0: it must not exist), else
+	// it fails with [ErrConflict].
+	Put(ctx context.Context, record T, revision uint64) error
+	// Get reads a record, or fails with [ErrUnknownRun] or [ErrUnknownDelegation].
+	Get(ctx context.Context, id string) (record T, revision uint64, err error)
+	// Watch is [RequestStore.WatchRequests] for the records.
+	Watch(ctx context.Context, changed func(T), loaded func()) error
 }
 
-// DelegationStore is the part of a [Store] that has the delegations.
-type DelegationStore interface {
-	// PutDelegation, GetDelegation and WatchDelegations are the same for
-	// delegations; one that is not recorded is [ErrUnknownDelegation].
-	PutDelegation(ctx context.Context, d Delegation, revision uint64) error
-	GetDelegation(ctx context.Context, id string) (d Delegation, revision uint64, err error)
-	WatchDelegations(ctx context.Context, changed func(Delegation), loaded func()) error
-}
-
-// GrantStore is the durable state of grants. The rules for the methods of a [Store] are
-// those for its methods.
+// GrantStore is the durable state of grants. The rules of [Store] hold for its methods.
 type GrantStore interface {
 	// PutGrant replaces a grant that is at the revision (0: it never existed),
 	// else it fails with [ErrConflict]. One that was deleted stays so.
 	PutGrant(ctx context.Context, g Grant, revision uint64) (newRevision uint64, err error)
 	// GetGrant reads a grant, or fails with [ErrUnknownGrant].
 	GetGrant(ctx context.Context, id string) (g Grant, revision uint64, err error)
-	// DeleteGrant removes a grant. One that is not there is no error.
+	// DeleteGrant removes a grant. A missing grant is not an error.
 	DeleteGrant(ctx context.Context, id string) error
-	// WatchGrants is [Store.WatchRequests] for grants; gone is called with the id
-	// of one that was deleted.
+	// WatchGrants is [RequestStore.WatchRequests] for grants. It calls gone with the id
+	// of a deleted grant.
 	WatchGrants(ctx context.Context, changed func(g Grant, revision uint64), gone func(id string), loaded func()) error
 
 	// EnsureEvent appends an event unless one with its id is in the audit chain.
@@ -115,16 +103,15 @@ type Filter struct {
 	Limit     int
 }
 
-// Check refuses a filter with a text that is too long, by an [*InvalidError].
+// Check returns an [*InvalidError] for a text that is too long.
 func (f *Filter) Check() error {
 	if len(f.Text) > maxSearch {
-		return &InvalidError{"q", fmt.Sprintf("has %d bytes, the limit is %d; search for fewer words", len(f.Text), maxSearch)}
+		return Invalid("q", "has %d bytes, the limit is %d; search for fewer words", len(f.Text), maxSearch)
 	}
 	return nil
 }
 
-// Matches reports whether a request is one that the filter selects, its text
-// aside.
+// Matches reports whether the filter selects a request. It ignores Text.
 func (f Filter) Matches(r *Request) bool {
 	return (f.Status == "" || f.Status == r.Status) &&
 		(f.Kind == "" || f.Kind == r.Kind) &&
@@ -145,8 +132,8 @@ func (p *Page) Truncate(n int) {
 	p.Items, p.NextCursor = firstPage(p.Items, n, p.NextCursor, func(r *Request) string { return r.ID })
 }
 
-// firstPage is the first n items and where the next page begins: next, where there
-// are no more of them.
+// firstPage returns the first n items, and the cursor of the next page: next if there are
+// no more items.
 func firstPage[T any](items []T, n int, next string, id func(*T) string) (page []T, cursor string) {
 	if n <= 0 || n >= len(items) {
 		return items, next

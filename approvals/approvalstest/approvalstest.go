@@ -1,5 +1,5 @@
-// Package approvalstest has the set-up of tests of approvals: a store with its own
-// embedded server, running gates and grants, requests, and the events in the log.
+// Package approvalstest sets up tests of approvals: a store with its own embedded server,
+// running gates and grants, requests, and the events in the audit log.
 package approvalstest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
-// Store is an open store as gate and grants see it.
+// Store is an open store for a gate and grants.
 type Store struct {
 	store.GateStore
 	*store.Grants

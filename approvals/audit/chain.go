@@ -1,6 +1,5 @@
-// Package audit keeps the log of everything that happened as a chain: each entry
-// holds the SHA-256 of itself and of the entry before it, so that a change, a
-// gap or a reordering shows.
+// Package audit keeps the log of events as a chain: each entry contains the SHA-256 of itself
+// and of the entry before it, so that changes, gaps and another order are detected.
 //
 // # Format
 //
@@ -9,13 +8,11 @@
 // without `,"hash":`. "prev_hash" is the hash of the entry before, "seq" its
 // sequence plus one. Any language verifies it by cutting the text and hashing.
 //
-// A chain cannot show by itself that its newest entries were cut off, nor that
-// somebody rewrote it from some entry to the end: compare its head with one
-// kept elsewhere.
+// A chain alone does not show that its newest entries were removed, or that it was rewritten
+// from some entry to the end. Compare its head with one that is kept elsewhere.
 package audit
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,24 +24,24 @@ import (
 // Entry is one link of the chain as it is stored.
 type Entry struct {
 	Seq   uint64          // position in the log, from 1
-	Event approvals.Event // what Data says; not looked at by [Verify]
+	Event approvals.Event // decoded from Data; [Verify] ignores it
 	Data  []byte          // the exact bytes; nil in a [Head] of an empty log
 }
 
-// Head is where the next entry is joined on.
+// Head is the end of the chain.
 type Head struct {
 	Seq  uint64
-	Hash string // "" when there is no entry to hold on to
+	Hash string // of the last entry, "" if there is none
 }
 
 const hashMember = `,"hash":`
 
-// seal joins an event to the head and gives its entry.
+// seal returns the entry of an event after a head.
 func seal(e approvals.Event, head Head) (Entry, error) {
 	e.Seq = head.Seq + 1
 	e.PrevHash = head.Hash
 	e.Hash = ""
-	text, err := encode(e)
+	text, err := approvals.EncodeJSON(e)
 	if err != nil {
 		return Entry{}, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
@@ -54,23 +51,12 @@ func seal(e approvals.Event, head Head) (Entry, error) {
 	return Entry{Seq: e.Seq, Event: e, Data: data}, nil
 }
 
-// encode writes an event as one line of JSON in the order of its fields.
-func encode(e approvals.Event) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(e); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
-}
-
 func hashOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:])
 }
 
-// Parse reads an entry as it is stored.
+// Parse parses a stored entry.
 func Parse(seq uint64, data []byte) (Entry, error) {
 	entry := Entry{Seq: seq, Data: data}
 	if err := json.Unmarshal(data, &entry.Event); err != nil {

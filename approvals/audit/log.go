@@ -12,24 +12,24 @@ import (
 )
 
 var (
-	// ErrMoved is returned by [Stream.AppendAfter] when the log does not end
-	// where the caller thinks.
-	ErrMoved = errors.New("the log has grown meanwhile")
-	// ErrDuplicate is returned by [Stream.AppendAfter] when an entry with the id
-	// of one of the events is there already; nothing was appended.
+	// ErrMoved is returned by [Stream.AppendAfter] if the log does not end at the given
+	// sequence.
+	ErrMoved = errors.New("the log has grown")
+	// ErrDuplicate is returned by [Stream.AppendAfter] if the log has an entry with the
+	// id of one of the events; nothing was appended.
 	ErrDuplicate = errors.New("the event is in the log already")
 	// ErrNoEntry is returned by [Stream.Entry] for a sequence that has no entry.
 	ErrNoEntry = errors.New("no such entry")
 )
 
-// Stream is the durable log that a [Log] writes. Its appends compare the end of
-// the log first, so that any number of writers make one chain.
+// Stream is the durable log that a [Log] writes. Appends compare the end of the log, so that
+// several writers write one chain.
 type Stream interface {
-	// Head is the end of the log.
+	// Head returns the end of the log.
 	Head(ctx context.Context) (Head, error)
-	// AppendAfter appends all entries or none, if the log ends at seq, and
-	// returns when they are durable. Errors other than [ErrMoved] and
-	// [ErrDuplicate] leave open whether they were appended.
+	// AppendAfter appends all entries or none if the log ends at seq, and returns when
+	// they are durable. After errors other than [ErrMoved] and [ErrDuplicate] it is
+	// unknown whether they were appended.
 	AppendAfter(ctx context.Context, seq uint64, entries []Entry) error
 	// Entry reads one entry, or fails with [ErrNoEntry].
 	Entry(ctx context.Context, seq uint64) (Entry, error)
@@ -37,13 +37,13 @@ type Stream interface {
 
 const (
 	maxBatch      = 200     // events written at once
-	maxBatchBytes = 1 << 20 // of what can be large in them
+	maxBatchBytes = 1 << 20 // of their large fields
 	batchTimeout  = 10 * time.Second
 	entryOverhead = 1 << 10 // sequence, hashes and headers
 )
 
-// Log appends events to the chain. Calls at the same time are written together,
-// with one wait for the disk. It is safe for concurrent use.
+// Log appends events to the chain. Concurrent calls are written together, with one wait for
+// the disk. It is safe for concurrent use.
 type Log struct {
 	stream   Stream
 	maxBytes func() int
@@ -63,15 +63,15 @@ type appending struct {
 	done   chan error
 }
 
-// NewLog is a log on a stream whose entries may have maxBytes bytes.
+// NewLog returns a log on a stream with entries of at most maxBytes bytes.
 func NewLog(stream Stream, maxBytes func() int) *Log {
 	return &Log{stream: stream, maxBytes: maxBytes}
 }
 
-// Append returns when the events are durable, next to each other and in order
-// if they are no more than 200. An error leaves open whether they will be in
-// the log: what they would have recorded must not happen then. An event that
-// is larger than an entry may be is [approvals.ErrTooLarge].
+// Append appends events and returns when they are durable. Up to 200 events are written
+// without others between them. After an error it is unknown whether the events will be in
+// the log; do not do what they record then. The error for an event that is too large is
+// [approvals.ErrTooLarge].
 func (l *Log) Append(ctx context.Context, events ...approvals.Event) error {
 	for len(events) > maxBatch {
 		if err := l.Append(ctx, events[:maxBatch]...); err != nil {
@@ -82,8 +82,8 @@ func (l *Log) Append(ctx context.Context, events ...approvals.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	for i := range events { // what cannot be written must not spoil the batch
-		text, err := encode(events[i])
+	for i := range events { // one bad event would fail the whole batch
+		text, err := approvals.EncodeJSON(events[i])
 		if err != nil {
 			return fmt.Errorf("encode event %s: %w", events[i].ID, err)
 		}
@@ -107,8 +107,8 @@ func (l *Log) Append(ctx context.Context, events ...approvals.Event) error {
 	}
 }
 
-// Ensure appends an event unless exists finds it. The check and the append are
-// one step: two writers that ensure the same event write it once.
+// Ensure appends an event unless exists finds it. It appends only if the log has not grown
+// since the check, so two writers that ensure the same event write it once.
 func (l *Log) Ensure(ctx context.Context, e approvals.Event, exists func(context.Context) (bool, error)) error {
 	for {
 		head, err := l.stream.Head(ctx)
@@ -155,7 +155,7 @@ func (l *Log) writeQueue() {
 	}
 }
 
-// takeBatch takes the calls that are written together next; nil ends the writer.
+// takeBatch returns the calls to write together next; nil ends the writer.
 func (l *Log) takeBatch() []*appending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +179,7 @@ func (l *Log) takeBatch() []*appending {
 	return batch
 }
 
-// write appends events at the end of the log, wherever that is by now.
+// write appends events at the current end of the log.
 func (l *Log) write(ctx context.Context, events []approvals.Event) error {
 	for {
 		entries, err := l.sealAll(ctx, events)
@@ -206,7 +206,7 @@ func (l *Log) write(ctx context.Context, events []approvals.Event) error {
 	}
 }
 
-// writeSingly appends the events of which some are in the log already.
+// writeSingly appends events one by one: some of them are in the log already.
 func (l *Log) writeSingly(ctx context.Context, events []approvals.Event) error {
 	l.known = false
 	for i := range events {
@@ -217,7 +217,7 @@ func (l *Log) writeSingly(ctx context.Context, events []approvals.Event) error {
 	return nil
 }
 
-// sealAll joins events to the end of the log.
+// sealAll returns the entries of events after the end of the log.
 func (l *Log) sealAll(ctx context.Context, events []approvals.Event) ([]Entry, error) {
 	if !l.known {
 		head, err := l.stream.Head(ctx)
@@ -239,7 +239,7 @@ func (l *Log) sealAll(ctx context.Context, events []approvals.Event) ([]Entry, e
 	return entries, nil
 }
 
-// landed finds out whether an append whose answer was lost took place.
+// landed returns nil if an append whose reply was lost was done.
 func (l *Log) landed(ctx context.Context, first Entry, lost error) error {
 	there, err := l.stream.Entry(ctx, first.Seq)
 	if err == nil && bytes.Equal(there.Data, first.Data) {

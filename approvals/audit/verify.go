@@ -7,7 +7,7 @@ import (
 	"iter"
 )
 
-// BrokenError names the first link that does not hold.
+// BrokenError names the first broken link of a chain.
 type BrokenError struct {
 	Seq    uint64
 	Reason string
@@ -17,18 +17,16 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("audit chain broken at entry %d: %s", e.Seq, e.Reason)
 }
 
-// Report is what [Verify] found intact.
+// Report is the intact part of a chain that [Verify] has checked.
 type Report struct {
-	First Head // the first entry; what came before it was not looked at
-	Last  Head // the head, to be compared with one kept elsewhere
+	First Head // the first checked entry
+	Last  Head // the head; compare it with one that is kept elsewhere
 	Count uint64
 }
 
-// Verify walks the entries from the oldest and stops at the first link that does
-// not hold, with a [*BrokenError], or at the first error of the iterator. Only
-// Seq and Data of an entry count. A log whose oldest entries have been removed
-// by retention begins with an entry that refers to one that is gone: that is
-// no break.
+// Verify checks entries from the oldest on. It stops at the first broken link with a
+// [*BrokenError], or at the first error of the iterator. It reads Seq and Data of an entry
+// only. The first entry may refer to one that retention has deleted.
 func Verify(entries iter.Seq2[Entry, error]) (Report, error) {
 	var report Report
 	for entry, err := range entries {
@@ -48,7 +46,7 @@ func Verify(entries iter.Seq2[Entry, error]) (Report, error) {
 	return report, nil
 }
 
-// verifyLink checks one entry by itself and against the one before.
+// verifyLink checks one entry, and its link to the entry before.
 func verifyLink(entry Entry, before Report) (Head, error) {
 	broken := func(format string, args ...any) (Head, error) {
 		return Head{}, &BrokenError{Seq: entry.Seq, Reason: fmt.Sprintf(format, args...)}
@@ -67,10 +65,10 @@ func verifyLink(entry Entry, before Report) (Head, error) {
 		return broken("it does not end with its hash")
 	}
 	if hash := hashOf(body); hash != link.Hash {
-		return broken("its content has the hash %s, it says %s", hash, link.Hash)
+		return broken("its content has the hash %s, but hash is %s", hash, link.Hash)
 	}
 	if link.Seq != entry.Seq {
-		return broken("it says that it is entry %d", link.Seq)
+		return broken("its seq is %d", link.Seq)
 	}
 	if link.Seq == 1 && link.PrevHash != "" {
 		return broken("the first entry refers to one before it")

@@ -13,8 +13,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 )
 
-// From the call of Decide to the hold's Done, with so many holds waiting, and
-// what one of them costs.
+// The time from the call of Decide to the hold's Done with a number of pending holds, and
+// the memory of one hold.
 func BenchmarkDecideToWake(b *testing.B) {
 	for _, held := range []int{1, 2000} {
 		b.Run(fmt.Sprintf("held=%d", held), func(b *testing.B) {

@@ -18,7 +18,7 @@ func fieldOf(t *testing.T, err error) string {
 	}
 	invalid := (*approvals.InvalidError)(nil)
 	if !errors.As(err, &invalid) {
-		t.Fatalf("%v is no InvalidError", err)
+		t.Fatalf("%v is not an InvalidError", err)
 	}
 	return invalid.Field
 }
@@ -55,7 +55,7 @@ func TestCheckDecision(t *testing.T) {
 		}
 	}
 	if got := fieldOf(t, checkDecision(&approvals.Decision{Action: approvals.ActionApprove})); got != "reviewer_id" {
-		t.Errorf("nobody: %q", got)
+		t.Errorf("without a reviewer: field %q", got)
 	}
 }
 

@@ -19,12 +19,12 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
-// crashDirEnv makes the test binary a heldcall that opens holds and waits to be
-// killed; see [crashed].
+// crashDirEnv makes the test binary a process that opens holds and waits to be killed: see
+// [crashed].
 const crashDirEnv = "HELDCALL_TEST_CRASH_DIR"
 
-// runCrasher opens two holds, decides half of a third, keeps a hidden turn, tells
-// the requests on standard output and waits.
+// runCrasher opens two holds, decides half of a third, stores a hidden turn, prints the
+// requests on standard output and waits.
 func runCrasher(dir string) {
 	ctx := context.Background()
 	s, err := store.Open(ctx, store.Options{Dir: dir, Listen: "-"})
@@ -54,8 +54,8 @@ func check(err error) {
 	}
 }
 
-// crashed runs a heldcall on a folder, kills it without warning while it holds,
-// and returns what it held.
+// crashed runs a process on a folder, kills it while it has holds, and returns their
+// requests.
 func crashed(t *testing.T, dir string) []approvals.Request {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
@@ -70,7 +70,7 @@ func crashed(t *testing.T, dir string) []approvals.Request {
 	}
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err != nil {
-		t.Fatalf("the process told nothing: %v", err)
+		t.Fatalf("read the output of the process: %v", err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestPromise4_RecordedFirst_PendingSurvivesKill(t *testing.T) {
 			t.Errorf("%s changed over the crash:\n%s", before.ToolName, diff)
 		}
 	}
-	// Its deadline is kept although nobody holds it any more.
+	// It expires at its deadline although it has no hold any more.
 	short := held[1].ID
 	approvalstest.Eventually(t, "the short request has expired", func() bool {
 		r, err := g.Request(t.Context(), short)
@@ -114,7 +114,7 @@ func TestPromise4_RecordedFirst_PendingSurvivesKill(t *testing.T) {
 	}
 	var decided *approvals.DecidedError
 	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: held[2].ID, Action: approvals.ActionApprove, ReviewerID: "eve"}); !errors.As(err, &decided) || decided.Request.Status != approvals.StatusDenied {
-		t.Errorf("the decision of before the crash: %v", err)
+		t.Errorf("the decision from before the crash: %v", err)
 	}
 	want := []approvals.EventType{approvals.EventApprovalRequired, approvals.EventApprovalExpired}
 	approvalstest.Eventually(t, "the expiry is in the log", func() bool {
@@ -125,8 +125,7 @@ func TestPromise4_RecordedFirst_PendingSurvivesKill(t *testing.T) {
 	}
 }
 
-// faulty is a store whose writes can be made to fail, before or after they take
-// place.
+// faulty is a store with writes that fail before or after they are done.
 type faulty struct {
 	approvals.Store
 	appendFails  func() bool

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -22,8 +21,8 @@ type decider struct {
 	ids            *approvals.IDSource
 }
 
-// decide takes a decision, and returns the request as it is afterwards. After its deadline
-// a request is expired instead, which is a [*approvals.DecidedError].
+// decide is [Gate.Decide] without what follows: metrics and the end of a run. A request
+// whose deadline has passed expires instead, and the error is a [*approvals.DecidedError].
 func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals.Request, error) {
 	if err := checkDecision(&one); err != nil {
 		return approvals.Request{}, err
@@ -55,7 +54,7 @@ func (d *decider) apply(r *approvals.Request, one approvals.Decision) error {
 		status = approvals.StatusDenied
 	case approvals.ActionAbortRun:
 		if r.RunID == "" {
-			return &approvals.InvalidError{Field: "action", Reason: "the request belongs to no run that could be aborted; use deny"}
+			return approvals.Invalid("action", "the request belongs to no run that could be aborted; use deny")
 		}
 		r.Details.CancelReason = approvals.CancelRunAborted
 		status = approvals.StatusCancelled
@@ -72,20 +71,19 @@ func (d *decider) apply(r *approvals.Request, one approvals.Decision) error {
 		}
 	}
 	r.Decisions = append(r.Decisions, one)
-	if one.Action == approvals.ActionApprove && !r.HasApprovals() {
+	if one.Action == approvals.ActionApprove && r.Missing() != "" {
 		return nil // it stays pending
 	}
 	finish(r, status, d.now())
 	return nil
 }
 
-// authorize reports whether a reviewer may take this decision on this request: as
-// a member of one of its groups, where it names any, or in the place of one who
-// is. It notes in whose place they decide, the first who can, and for which of the
-// request's demands an approval counts.
+// authorize returns an error unless a reviewer may take this decision on this request: by
+// their own groups or in the place of another reviewer. It sets the first reviewer in
+// whose place they can decide, and the demands for which an approval counts.
 func (d *decider) authorize(r *approvals.Request, one *approvals.Decision) error {
 	one.OnBehalfOf, one.OnBehalfUser, one.OnBehalfGroups, one.Fills = "", "", nil, nil
-	refused := r.Permit(one, one.ReviewerGroups, d.noSelfApproval)
+	refused := permit(r, one, one.ReviewerGroups, d.noSelfApproval)
 	if refused == nil {
 		return nil
 	}
@@ -96,7 +94,7 @@ func (d *decider) authorize(r *approvals.Request, one *approvals.Decision) error
 			continue
 		}
 		one.OnBehalfOf, one.OnBehalfUser, one.OnBehalfGroups = name, who.User, who.Groups
-		if refused = r.Permit(one, who.Groups, d.noSelfApproval); refused == nil {
+		if refused = permit(r, one, who.Groups, d.noSelfApproval); refused == nil {
 			return nil
 		}
 	}
@@ -109,7 +107,7 @@ func (d *decider) authorize(r *approvals.Request, one *approvals.Decision) error
 // edit checks a decision that changes the arguments.
 func (d *decider) edit(r *approvals.Request, one *approvals.Decision) error {
 	if r.RequiredApprovals > 1 {
-		return &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("the request needs %d approvals of the same arguments; they cannot be edited", r.RequiredApprovals)}
+		return approvals.Invalid("action", "the request needs %d approvals of the same arguments, so they cannot be edited", r.RequiredApprovals)
 	}
 	if err := checkArguments(r, one.ModifiedArgs); err != nil {
 		return err
@@ -122,16 +120,16 @@ func (d *decider) edit(r *approvals.Request, one *approvals.Decision) error {
 	case errors.As(err, new(*approvals.InvalidError)):
 		return err
 	case err != nil:
-		return &approvals.InvalidError{Field: editedField, Reason: err.Error()}
+		return approvals.Invalid(editedField, "%s", err)
 	}
-	return r.PermitEdit(one, wants)
+	return permitEdit(r, one, wants)
 }
 
-// remember completes a decision that is to be remembered with the terms of its grant, so
-// that a crash cannot lose the grant.
+// remember adds the terms of the grant to a decision that is remembered: the record of the
+// decision is enough to write the grant after a crash.
 func (d *decider) remember(r *approvals.Request, one *approvals.Decision) error {
 	if d.grants == nil {
-		return &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("decisions are not remembered here: %q is not taken; use approve or deny", one.Action)}
+		return approvals.Invalid("action", "decisions are not remembered here, so %q is refused; use approve or deny", one.Action)
 	}
 	grant, err := d.grants.Propose(r, *one)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestPromise10_SilenceIsNotRefusal_Timeouts(t *testing.T) {
 	}
 }
 
-// Without a running gate nobody keeps the deadline, yet a late decision loses.
+// A decision after the deadline loses, even if the gate does not run.
 func TestPromise5_DecidedOnce_LateDecisionLoses(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := gate.New(gate.Options{Store: s})
@@ -205,7 +205,7 @@ func TestPromise5_DecidedOnce_QuorumNeedsDifferentReviewers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := decide(other, "bob", approvals.ActionDeny); err != nil || r.Status != approvals.StatusDenied {
-		t.Fatalf("a deny must win: %+v, %v", r, err)
+		t.Fatalf("after a denial: %+v, %v", r, err)
 	}
 	approvalstest.Await(t, h.Done(), "the hold")
 }
@@ -280,13 +280,13 @@ func TestRequestsPages(t *testing.T) {
 	}
 }
 
-// A search goes on over as many pages as it takes, and finds each request once.
+// A search over several pages finds each request once.
 func TestRequestsAreSearchedByText(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	var want []string
 	for i := range 150 {
-		r := approvalstest.Request(fmt.Sprintf("say number %d.", i))
+		r := approvalstest.Request(fmt.Sprintf("echo number %d.", i))
 		id := approvalstest.Open(t, g, r).Requests()[0].ID
 		if i%10 == 7 {
 			want = append([]string{id}, want...)

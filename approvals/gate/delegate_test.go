@@ -47,7 +47,7 @@ func TestDelegatesDecideInAnothersPlace(t *testing.T) {
 		}
 	}
 	bob := approvalstest.DecisionBy("bob", approvals.ActionApprove, "sales")
-	refused("bob, for nobody", 0, bob)
+	refused("bob without a delegation", 0, bob)
 
 	d, err := g.Delegate(t.Context(), approvals.Delegation{From: "ann", To: "bob", Until: time.Now().Add(time.Hour), Note: "holiday", CreatedBy: "ann"})
 	if err != nil {
@@ -65,9 +65,9 @@ func TestDelegatesDecideInAnothersPlace(t *testing.T) {
 	}
 	events := approvalstest.EventsOf(t, s, held[0].ID)
 	if last := events[len(events)-1]; last.OnBehalfOf != "ann" || last.ReviewerID != "bob" {
-		t.Errorf("the log says %s for %q", last.ReviewerID, last.OnBehalfOf)
+		t.Errorf("the event has %s for %q", last.ReviewerID, last.OnBehalfOf)
 	}
-	// Ann and who decides for her are one approval.
+	// Ann and the reviewer in her place count as one approval.
 	if _, err := decide(g, 1, bob); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestDelegatesDecideInAnothersPlace(t *testing.T) {
 	later.Store(int64(3 * time.Hour))
 	refused("bob, after fay's day", 4, bob)
 	if left := g.Delegations(); len(left) != 0 {
-		t.Errorf("in force are %+v", left)
+		t.Errorf("%+v are in force", left)
 	}
 }
 
@@ -105,8 +105,8 @@ func alices(name string) (approvals.ReviewerProfile, bool) {
 	return standing, known
 }
 
-// Who decides in the place of alice is one approval with alice, by whichever of
-// her names either is known.
+// A decision in the place of alice and one of alice count as one approval, under each of
+// her names.
 func TestPromise5_DecidedOnce_QuorumCountsDelegators(t *testing.T) {
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices})
 	if _, err := g.Delegate(t.Context(), approvals.Delegation{From: "alice-phone", To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: "alice-phone"}); err != nil {
@@ -139,8 +139,8 @@ func TestPromise5_DecidedOnce_QuorumCountsDelegators(t *testing.T) {
 	approvalstest.Await(t, h.Done(), "the hold")
 }
 
-// Whoever may decide for several decides for one of them who still can.
-func TestADelegateDecidesForWhoeverCan(t *testing.T) {
+// A reviewer who may decide for several decides for one who still may.
+func TestDelegateOfSeveralReviewers(t *testing.T) {
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices, NoSelfApproval: true})
 	for _, from := range []string{"alice-phone", "ann", "alice-phone"} { // ann is neither the first nor the last
 		if _, err := g.Delegate(t.Context(), approvals.Delegation{From: from, To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: from}); err != nil {
@@ -171,8 +171,8 @@ func TestADelegateDecidesForWhoeverCan(t *testing.T) {
 	approvalstest.Await(t, h.Done(), "the hold")
 }
 
-// A grant says in whose place it was made, unless it was made by hand.
-func TestGrantsOfDelegatesSayForWhom(t *testing.T) {
+// A grant names the reviewer in whose place it was made, unless it was made by hand.
+func TestGrantsOfDelegates(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	book, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Profile: alices, Grants: book})
@@ -198,9 +198,9 @@ func TestGrantsOfDelegatesSayForWhom(t *testing.T) {
 	}
 }
 
-// An admin lets others decide in somebody's place, never themselves: that would be
-// to join a group by being an admin.
-func TestNobodyTakesAnothersPlaceThemselves(t *testing.T) {
+// An admin may let others decide in the place of a reviewer, but not themselves: an admin
+// would get the rights of every group.
+func TestAdminsDoNotDelegateToThemselves(t *testing.T) {
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices})
 	for _, tt := range []struct {
 		from, to, by string
@@ -220,7 +220,7 @@ func TestNobodyTakesAnothersPlaceThemselves(t *testing.T) {
 	}
 }
 
-func TestDelegationsThatSayNothing(t *testing.T) {
+func TestInvalidDelegations(t *testing.T) {
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: directory})
 	soon := time.Now().Add(time.Hour)
 	for field, wrong := range map[string][]approvals.Delegation{
@@ -239,13 +239,13 @@ func TestDelegationsThatSayNothing(t *testing.T) {
 		t.Errorf("an unknown delegation: %v", err)
 	}
 	if !slices.Equal(g.Delegations(), []approvals.Delegation{}) {
-		t.Errorf("in force are %+v", g.Delegations())
+		t.Errorf("%+v are in force", g.Delegations())
 	}
 }
 
-// Finding 15 of the notes: who approved already and may decide for the agent's user is told
-// the former.
-func TestWhoHasApprovedIsToldSoBesideADelegation(t *testing.T) {
+// Finding 15: the error for a reviewer who has approved already, and may decide for the
+// agent's user, names the approval.
+func TestSecondApprovalBesideADelegation(t *testing.T) {
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: directory, NoSelfApproval: true})
 	asked := approvalstest.Request("x")
 	asked.Reviewers, asked.RequiredApprovals, asked.Principal.User = []string{"finance"}, 2, "ann@example.com"
@@ -261,6 +261,6 @@ func TestWhoHasApprovedIsToldSoBesideADelegation(t *testing.T) {
 	}
 	invalid := (*approvals.InvalidError)(nil)
 	if _, err := g.Decide(t.Context(), fay); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "fay has approved already") {
-		t.Errorf("fay approving again is told: %v", err)
+		t.Errorf("second approval of fay: %v", err)
 	}
 }

@@ -13,17 +13,16 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// maxDelegation is the longest time for which one reviewer may decide for another; the
-// store keeps delegations as long.
+// maxDelegation is the longest delegation. The store keeps the record of one as long.
 const maxDelegation = 365 * 24 * time.Hour
 
 // delegations are the reviewers who may decide in the place of others.
 type delegations struct {
-	store    approvals.DelegationStore
+	store    approvals.Records[approvals.Delegation]
 	recorder *recorder
 	now      func() time.Time
 	ids      *approvals.IDSource
-	// profile returns the groups and the user of a reviewer; see Options.
+	// profile returns the groups and the user of a reviewer: see [Options].
 	profile func(reviewer string) (approvals.ReviewerProfile, bool)
 
 	mu   sync.Mutex
@@ -38,7 +37,7 @@ func (g *delegations) add(ctx context.Context, d approvals.Delegation) (approval
 	}
 	d.ID, d.CreatedAt, d.Until = g.ids.Next(now), now, d.Until.UTC()
 	d.RevokedBy, d.RevokedAt, d.CreatorUser = "", nil, ""
-	if err := g.store.PutDelegation(ctx, d, 0); err != nil {
+	if err := g.store.Put(ctx, d, 0); err != nil {
 		return approvals.Delegation{}, approvals.Unavailable("record a delegation", err)
 	}
 	g.apply(d)
@@ -49,23 +48,23 @@ func (g *delegations) add(ctx context.Context, d approvals.Delegation) (approval
 func (g *delegations) check(d *approvals.Delegation, now time.Time) error {
 	for _, name := range []struct{ field, value string }{{"from", d.From}, {"to", d.To}} {
 		if _, known := g.profile(name.value); !known {
-			return &approvals.InvalidError{Field: name.field, Reason: fmt.Sprintf("%q is no reviewer", name.value)}
+			return approvals.Invalid(name.field, "%q is no reviewer", name.value)
 		}
 	}
 	switch {
 	case d.From == d.To:
-		return &approvals.InvalidError{Field: "to", Reason: "is who delegates; name another reviewer"}
+		return approvals.Invalid("to", "is the same reviewer as from; name another")
 	case !d.Until.After(now):
-		return &approvals.InvalidError{Field: "until", Reason: "has passed; give a time to come"}
+		return approvals.Invalid("until", "has passed; give a later time")
 	case d.Until.Sub(now) > maxDelegation:
-		return &approvals.InvalidError{Field: "until", Reason: "is more than a year away; give an earlier time"}
+		return approvals.Invalid("until", "is more than a year away; give an earlier time")
 	case g.isCreator(d, d.To) && !g.isCreator(d, d.From):
-		return &approvals.ForbiddenError{Reviewer: d.CreatedBy, Reason: fmt.Sprintf("%s delegates to them, or another admin does", d.From)}
+		return approvals.Forbidden(d.CreatedBy, "%s delegates to them, or another admin does", d.From)
 	}
 	return nil
 }
 
-// isCreator reports whether a reviewer is the person who delegates.
+// isCreator reports whether a reviewer is the person who creates the delegation.
 func (g *delegations) isCreator(d *approvals.Delegation, name string) bool {
 	who, _ := g.profile(name)
 	creator, _ := g.profile(d.CreatedBy)
@@ -74,13 +73,13 @@ func (g *delegations) isCreator(d *approvals.Delegation, name string) bool {
 
 // revoke is [Gate.RevokeDelegation].
 func (g *delegations) revoke(ctx context.Context, id, by string) (approvals.Delegation, error) {
-	d, revision, err := g.store.GetDelegation(ctx, id)
+	d, revision, err := g.store.Get(ctx, id)
 	now := g.now().UTC()
 	if err != nil || !d.InForce(now) {
 		return d, err
 	}
 	d.RevokedBy, d.RevokedAt = by, &now
-	err = g.store.PutDelegation(ctx, d, revision)
+	err = g.store.Put(ctx, d, revision)
 	if errors.Is(err, approvals.ErrConflict) { // revoked by another just now
 		return g.revoke(ctx, id, by)
 	}
@@ -98,8 +97,8 @@ func (g *delegations) record(ctx context.Context, typ approvals.EventType, d *ap
 	return g.recorder.recordChange(ctx, approvals.Event{Type: typ, ReviewerID: by, OnBehalfOf: d.From, Note: note})
 }
 
-// apply takes over a delegation, and removes those that have ended. A revoked one is kept
-// until then: an older state of it may arrive later.
+// apply stores the state of a delegation in memory, and removes those that have ended. A
+// revoked one is kept until its end: an older state of it may arrive later.
 func (g *delegations) apply(d approvals.Delegation) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,7 +125,7 @@ func (g *delegations) list() []approvals.Delegation {
 	return found
 }
 
-// delegators returns the reviewers in whose place another may decide now.
+// delegators returns the reviewers in whose place a reviewer may decide now.
 func (g *delegations) delegators(of string) []string {
 	var names []string
 	for _, d := range g.list() {

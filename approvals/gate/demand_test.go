@@ -15,8 +15,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/grants"
 )
 
-// Nobody who is not in the groups of every rule releases a call that several rules
-// ask about, and nobody counts twice for one of them.
+// A call that several rules ask about needs approvals of the groups of every rule. A person
+// counts once for each rule.
 func TestPromise5_DecidedOnce_EveryRuleHasItsApprovals(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
@@ -43,10 +43,10 @@ func TestPromise5_DecidedOnce_EveryRuleHasItsApprovals(t *testing.T) {
 		id := h.Requests()[0].ID
 		for i, step := range steps {
 			step.d.RequestID = id
-			step.d.Fills = []int{0, 1} // what a channel would say counts for nothing
+			step.d.Fills = []int{0, 1} // a value of the channel is ignored
 			r, err := g.Decide(t.Context(), step.d)
 			if got := approvalstest.KindOf(err); got != step.says {
-				t.Fatalf("%s, %d: %s is told %v", name, i, step.d.ReviewerID, err)
+				t.Fatalf("%s, %d: %s: %v", name, i, step.d.ReviewerID, err)
 			}
 			if last := i == len(steps)-1; err == nil && r.Status.Final() != last {
 				t.Fatalf("%s, %d: after %s it is %s", name, i, step.d.ReviewerID, r.Status)
@@ -62,17 +62,17 @@ func TestPromise5_DecidedOnce_EveryRuleHasItsApprovals(t *testing.T) {
 		}
 		for i, e := range approvalstest.EventsOf(t, s, id) {
 			if i == 0 && !cmp.Equal(e.Demands, approvalstest.Demanding().Demands) {
-				t.Errorf("the question is recorded with %+v", e.Demands)
+				t.Errorf("the event of the request has %+v", e.Demands)
 			}
 			if i > 0 && len(e.Demands) != len(r.Decisions[i-1].Fills) {
-				t.Errorf("the approval of %s is recorded with %+v", e.ReviewerID, e.Demands)
+				t.Errorf("the event of the approval of %s has %+v", e.ReviewerID, e.Demands)
 			}
 		}
 	}
 }
 
-// A denial by anybody who is asked ends it; what one person alone would settle, an edit
-// or a decision for always, is for who is in all the groups.
+// One denial by a member of any group ends the request. Only a member of all groups may
+// edit it or remember the decision.
 func TestDemandsLeaveRoomForTheOthers(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	book, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
@@ -114,7 +114,7 @@ func TestDemandsLeaveRoomForTheOthers(t *testing.T) {
 	approvalstest.Await(t, h.Done(), "the hold")
 }
 
-// Who decides for another fills with their groups what their own leave open.
+// A decision in the place of another reviewer counts for the demands of their groups.
 func TestDemandsByDelegation(t *testing.T) {
 	team := map[string]approvals.ReviewerProfile{"dan": {Groups: []string{"dba"}, User: "dan"}, "sue": {Groups: []string{"security"}, User: "sue"}}
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: func(name string) (approvals.ReviewerProfile, bool) {
@@ -138,7 +138,7 @@ func TestDemandsByDelegation(t *testing.T) {
 		}
 		r, err := g.Decide(t.Context(), d)
 		if approvalstest.KindOf(err) != want.says {
-			t.Fatalf("%d: %s is told %v", i, want.who, err)
+			t.Fatalf("%d: %s: %v", i, want.who, err)
 		}
 		if err != nil {
 			continue
@@ -150,7 +150,7 @@ func TestDemandsByDelegation(t *testing.T) {
 	approvalstest.Await(t, h.Done(), "the hold")
 }
 
-// Replicas that are told at the same time count every approval, and once.
+// Replicas count concurrent approvals once each.
 func TestPromise5_DecidedOnce_ReplicasCountEveryDemand(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	replicas := []*gate.Gate{approvalstest.RunGate(t, gate.Options{Store: s}), approvalstest.RunGate(t, gate.Options{Store: s})}
@@ -173,7 +173,7 @@ func TestPromise5_DecidedOnce_ReplicasCountEveryDemand(t *testing.T) {
 	}
 }
 
-// Each demand escalates for itself: who is asked later for one fills none of the others.
+// Each demand has its own escalation: the added groups count for no other demand.
 func TestDemandsEscalateEachForItself(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	later := time.Now().Add(time.Hour).UTC()
@@ -190,7 +190,7 @@ func TestDemandsEscalateEachForItself(t *testing.T) {
 		return approvalstest.KindOf(err)
 	}
 	if got := decide(before, approvalstest.DecisionBy("olaf", approvals.ActionApprove, "oncall")); got != "forbidden" {
-		t.Fatalf("oncall is told early: %q", got)
+		t.Fatalf("oncall decides before the escalation: %q", got)
 	}
 	at := func(past time.Duration) *gate.Gate {
 		return approvalstest.RunGate(t, gate.Options{Store: s, Now: func() time.Time { return time.Now().Add(past) }})
@@ -199,14 +199,14 @@ func TestDemandsEscalateEachForItself(t *testing.T) {
 	approvalstest.Eventually(t, "oncall is asked", func() bool { return len(approvalstest.EventsOf(t, s, id)) == 2 })
 	for _, d := range []struct{ who, group, says string }{{"mia", "managers", "forbidden"}, {"olaf", "oncall", ""}, {"oona", "oncall", "forbidden"}} {
 		if got := decide(first, approvalstest.DecisionBy(d.who, approvals.ActionApprove, d.group)); got != d.says {
-			t.Errorf("%s is told %q, want %q", d.who, got, d.says)
+			t.Errorf("%s: %q, want %q", d.who, got, d.says)
 		}
 	}
 	second := at(121 * time.Minute)
 	approvalstest.Eventually(t, "managers are asked", func() bool { return len(approvalstest.EventsOf(t, s, id)) == 4 })
 	for _, d := range []struct{ who, group string }{{"mia", "managers"}, {"sue", "security"}} {
 		if got := decide(second, approvalstest.DecisionBy(d.who, approvals.ActionApprove, d.group)); got != "" {
-			t.Errorf("%s is told %q", d.who, got)
+			t.Errorf("%s: %q", d.who, got)
 		}
 	}
 	approvalstest.Await(t, h.Done(), "the hold")
@@ -215,12 +215,12 @@ func TestDemandsEscalateEachForItself(t *testing.T) {
 		t.Errorf("%s by %q, %v", final.Status, final.Reviewers, err)
 	}
 	if got := approvals.RequiredEvent(&final).Demands[0]; !slices.Equal(got.Reviewers, []string{"dba"}) || got.Escalation.EscalatedAt != nil {
-		t.Errorf("what was asked at first is told as %+v", got)
+		t.Errorf("the first event has %+v", got)
 	}
 }
 
-// Nobody is called in for a demand that has its approvals.
-func TestOnlyDemandsThatWaitEscalate(t *testing.T) {
+// A demand that has its approvals does not escalate.
+func TestCompleteDemandsDoNotEscalate(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	later := time.Now().Add(time.Hour).UTC()
 	r := approvalstest.Demanding()
@@ -239,12 +239,12 @@ func TestOnlyDemandsThatWaitEscalate(t *testing.T) {
 	approvalstest.Eventually(t, "managers are asked", func() bool { return len(approvalstest.EventsOf(t, s, id)) > 2 })
 	now, err := g.Request(t.Context(), id)
 	if want := []string{"dba", "security", "managers"}; err != nil || !slices.Equal(now.Reviewers, want) || now.Demands[0].Escalation.EscalatedAt != nil {
-		t.Errorf("asked are %q, %v", now.Reviewers, err)
+		t.Errorf("reviewers are %q, %v", now.Reviewers, err)
 	}
 }
 
-// People read what each rule has and wants.
-func TestDemandsInWords(t *testing.T) {
+// The lines of demands name the approvals that each rule has and needs.
+func TestDemandLines(t *testing.T) {
 	r := approvalstest.Demanding()
 	r.Status = approvals.StatusPending
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -262,7 +262,7 @@ func TestDemandsInWords(t *testing.T) {
 	}
 	r.Status = approvals.StatusApproved
 	if got := r.DemandLines()[0]; strings.Contains(got, "oncall") {
-		t.Errorf("of what has ended: %s", got)
+		t.Errorf("of an ended request: %s", got)
 	}
 	r.Demands, r.RequiredApprovals = nil, 3
 	if got := r.ApprovalCount(); got != "2 of 3 approvals" || len(r.DemandLines()) != 0 {

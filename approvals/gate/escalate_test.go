@@ -15,8 +15,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
-// escalating is a request for finance that takes two approvals and is also
-// oncall's in an hour.
+// escalating returns a request for finance that needs two approvals and escalates to oncall
+// after an hour.
 func escalating() approvals.Request {
 	r := approvalstest.Request("x")
 	r.Reviewers, r.RequiredApprovals = []string{"finance"}, 2
@@ -25,8 +25,8 @@ func escalating() approvals.Request {
 	return r
 }
 
-// What is due while no heldcall runs is done by the next one, once, and what was
-// approved before stands.
+// An escalation whose time passes while no process runs happens once in the next one.
+// Earlier approvals still count.
 func TestEscalationOutlivesARestart(t *testing.T) {
 	dir := t.TempDir()
 	first, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
@@ -48,7 +48,7 @@ func TestEscalationOutlivesARestart(t *testing.T) {
 	}
 	forbidden := (*approvals.ForbiddenError)(nil)
 	if _, err := decide(before, approvalstest.DecisionBy("olaf", approvals.ActionApprove, "oncall")); !errors.As(err, &forbidden) {
-		t.Fatalf("oncall decides early: %v", err)
+		t.Fatalf("oncall decides before the escalation: %v", err)
 	}
 	stop()
 	if err := errors.Join(<-ran, first.Close()); err != nil {
@@ -76,7 +76,7 @@ func TestEscalationOutlivesARestart(t *testing.T) {
 	}
 }
 
-// What is decided before its time escalates to nobody.
+// A request that is decided before its escalation does not escalate.
 func TestDecidedRequestsDoNotEscalate(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})

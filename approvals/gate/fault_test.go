@@ -17,8 +17,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 )
 
-// A gate whose process dies between a decision and its event leaves a log that
-// lacks it; the next start adds it, once.
+// If a process dies between a decision and its event, the next start adds the event, once.
 func TestPromise4_RecordedFirst_MissingEventIsAddedAtStart(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	var down atomic.Bool
@@ -49,12 +48,12 @@ func TestPromise4_RecordedFirst_MissingEventIsAddedAtStart(t *testing.T) {
 		t.Fatal(diff)
 	}
 	if e := events[1]; e.ReviewerID != "bob" || e.Note != "why" || e.Action != approvals.ActionDeny {
-		t.Fatalf("the event says %+v", e)
+		t.Fatalf("the event is %+v", e)
 	}
 }
 
-// A replica that dies inside Open leaves a request that nobody was told of.
-func TestPromise4_RecordedFirst_UntoldRequestIsToldByAnother(t *testing.T) {
+// If a replica dies during Open, another replica publishes the request.
+func TestPromise4_RecordedFirst_AnotherReplicaPublishes(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	ctx := t.Context()
 	r := approvalstest.Request("x")
@@ -71,7 +70,7 @@ func TestPromise4_RecordedFirst_UntoldRequestIsToldByAnother(t *testing.T) {
 			t.Fatal(id)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Fatal("nobody was told")
+		t.Fatal("the request was not published")
 	}
 	if got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, r.ID)); !cmp.Equal(got, []approvals.EventType{approvals.EventApprovalRequired}) {
 		t.Fatalf("events %v", got)
@@ -122,8 +121,7 @@ func TestPromise3_FailClosed_OpenThatCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// While the store is away nothing is decided; when it is back, deadlines are
-// caught up on.
+// While the store cannot be reached, nothing is decided. Requests expire when it is back.
 func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	var down atomic.Bool
@@ -131,7 +129,7 @@ func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
 	g := approvalstest.RunGate(t, gate.Options{Store: f})
 	r := approvalstest.Request("x")
 	r.ExpiresAt = time.Now().Add(200 * time.Millisecond)
-	down.Store(true) // before it is asked: nobody knows how long that takes
+	down.Store(true) // before Open: it may take longer than the deadline
 	h := approvalstest.Open(t, g, r)
 	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: h.Requests()[0].ID, Action: approvals.ActionApprove, ReviewerID: "bob"}); !errors.Is(err, approvals.ErrStoreUnavailable) {
 		t.Fatalf("decide: %v", err)
@@ -139,7 +137,7 @@ func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
 	time.Sleep(time.Until(r.ExpiresAt) + 50*time.Millisecond)
 	select {
 	case <-h.Done():
-		t.Fatal("ended although nobody knows how")
+		t.Fatal("the hold ended while the store could not be reached")
 	default:
 	}
 	down.Store(false)
@@ -149,8 +147,7 @@ func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
 	}
 }
 
-// A store that stays away must not keep an agent for ever: the hold ends and
-// says that nobody knows.
+// If the store cannot be reached for long, the hold ends with an error.
 func TestPromise7_NothingHangs_StoreNeverComesBack(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	var down atomic.Bool
@@ -183,7 +180,7 @@ func TestPromise7_NothingHangs_CancelIsRetried(t *testing.T) {
 	}
 }
 
-var manyHolds = flag.Int("many", 300, "calls that are held at once; make load says 2000")
+var manyHolds = flag.Int("many", 300, "calls that are held at once; make load sets 2000")
 
 func TestPromise7_NothingHangs_ManyHolds(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
@@ -237,7 +234,7 @@ func TestPromise7_NothingHangs_ManyHolds(t *testing.T) {
 	}
 }
 
-// A request whose deadline passes while it is being recorded ends as its rule says.
+// A request whose deadline passes while it is recorded ends by its on_timeout.
 func TestADeadlineBeforeTheRecord(t *testing.T) {
 	looked := make(chan struct{}, 8)
 	s := &faulty{Store: approvalstest.OpenStore(t, t.TempDir())}
@@ -262,8 +259,8 @@ func TestADeadlineBeforeTheRecord(t *testing.T) {
 	}
 }
 
-// What was never recorded, as the store was away, is forgotten when it is back.
-func TestPromise7_NothingHangs_WhatWasNeverRecordedIsForgotten(t *testing.T) {
+// A request that was never recorded is removed when the store is back.
+func TestPromise7_NothingHangs_UnrecordedRequestIsRemoved(t *testing.T) {
 	var down atomic.Bool
 	f := &faulty{Store: approvalstest.OpenStore(t, t.TempDir()), createFails: down.Load, getFails: down.Load}
 	registry := prometheus.NewRegistry()

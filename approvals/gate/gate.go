@@ -1,6 +1,6 @@
-// Package gate asks people, waits and wakes: a [Gate] records requests of agents,
-// decides each of them once, and wakes the [Hold] that waits. Read gate.go, which puts
-// the others together, then open.go, decide.go and transition.go.
+// Package gate asks people and waits for their decisions: a [Gate] records requests of
+// agents, applies one decision to each, and ends the [Hold] that waits for it. Read
+// gate.go, which creates the other parts, then open.go, decide.go and transition.go.
 package gate
 
 import (
@@ -21,29 +21,29 @@ import (
 	"github.com/heldcall/heldcall/approvals/grants"
 )
 
-// Options is what a [Gate] is made of.
+// Options configures a [Gate].
 type Options struct {
 	Store      approvals.Store
 	Now        func() time.Time      // nil: time.Now
 	Log        *slog.Logger          // nil: discards
 	Registerer prometheus.Registerer // nil: metrics are not exported
-	// CheckEdit judges edited arguments by policy. An edit that a rule denies is an
-	// [*approvals.InvalidError]; of an edit that rules ask about it returns their
-	// demands. Nil: no rule is about edits.
+	// CheckEdit judges edited arguments by policy. It returns the demands of the rules
+	// that ask about the edited call, and an [*approvals.InvalidError] if a rule denies
+	// it. Nil: edits are not judged.
 	CheckEdit func(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error)
-	// Grants keep the decisions that are to be remembered. Nil: none is.
+	// Grants keeps remembered decisions. Nil: decisions cannot be remembered.
 	Grants *grants.Grants
-	// NoSelfApproval keeps reviewers from approving requests of agents that act for
-	// themselves. They may deny them.
+	// NoSelfApproval refuses approvals by the user for whom the agent acts. They may deny
+	// such requests.
 	NoSelfApproval bool
-	// Profile returns the groups and the user of a reviewer, for those who decide in
-	// their place. Nil: no reviewer can delegate.
+	// Profile returns the groups and the user of a reviewer, for decisions in their place.
+	// Nil: no reviewer can delegate.
 	Profile func(reviewer string) (approvals.ReviewerProfile, bool)
 }
 
-// Gate asks people, waits and wakes: it records requests, decides each of them
-// once, keeps their deadlines, pauses and aborts runs, and writes the audit log. Any
-// number of gates may share one store. It is safe for concurrent use.
+// Gate records requests, applies one decision to each of them, ends them at their
+// deadlines, pauses and aborts runs, and writes the audit log. Any number of gates may
+// share one store. It is safe for concurrent use.
 type Gate struct {
 	store       approvals.Store
 	log         *slog.Logger
@@ -60,8 +60,8 @@ type Gate struct {
 	ready       chan struct{}
 }
 
-// New makes a gate. It decides at once, but deadlines, and decisions taken
-// by other replicas, need [Gate.Run].
+// New returns a gate. It can decide at once; deadlines and the decisions of other replicas
+// need [Gate.Run].
 func New(o Options) *Gate {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -80,11 +80,11 @@ func New(o Options) *Gate {
 		started: o.Now(), writing: map[string]*transition{}, recent: []finished{},
 	}
 	g.runs = &runs{
-		store: o.Store, recorder: g.recorder, transitions: g.transitions, timers: g.timers, now: o.Now,
+		store: o.Store.Runs(), requests: o.Store, recorder: g.recorder, transitions: g.transitions, timers: g.timers, now: o.Now,
 		byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
 	}
 	g.delegations = &delegations{
-		store: o.Store, recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
+		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
 	}
 	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids}
 	g.decider = &decider{
@@ -94,8 +94,8 @@ func New(o Options) *Gate {
 	return g
 }
 
-// Run watches the store and keeps deadlines until the context ends. Call it
-// once; it owns every goroutine of the gate.
+// Run watches the store and fires timers until the context ends. Call it once. It owns
+// every goroutine of the gate.
 func (g *Gate) Run(ctx context.Context) error {
 	const watches = 3
 	var loads atomic.Int32
@@ -107,8 +107,8 @@ func (g *Gate) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.store.WatchRequests(ctx, g.transitions.changed, loaded) })
-	group.Go(func() error { return g.store.WatchRuns(ctx, g.runs.apply, loaded) })
-	group.Go(func() error { return g.store.WatchDelegations(ctx, g.delegations.apply, loaded) })
+	group.Go(func() error { return g.store.Runs().Watch(ctx, g.runs.apply, loaded) })
+	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.timers.run(ctx, g.fire) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
@@ -116,11 +116,11 @@ func (g *Gate) Run(ctx context.Context) error {
 	return nil
 }
 
-// Ready is closed when everything recorded has been read and what a crash had
-// left undone is scheduled.
+// Ready is closed when all records have been read and the repairs after a crash are
+// scheduled.
 func (g *Gate) Ready() <-chan struct{} { return g.ready }
 
-// fire does what a timer is for, and again later if the store refuses.
+// fire does the work of a timer. It schedules it again if the store fails.
 func (g *Gate) fire(ctx context.Context, t *timer) {
 	var err error
 	switch t.kind {
@@ -140,17 +140,17 @@ func (g *Gate) fire(ctx context.Context, t *timer) {
 	case errors.Is(err, approvals.ErrUnknownRequest) && g.pending.isRecording(t.id):
 		g.timers.retry(*t)
 	case errors.Is(err, approvals.ErrUnknownRequest):
-		g.pending.fail(t.id, fmt.Errorf("it is no longer recorded: %w", approvals.ErrStoreUnavailable))
+		g.pending.fail(t.id, fmt.Errorf("the request is no longer recorded: %w", approvals.ErrStoreUnavailable))
 		g.pending.remove(t.id)
 	default:
 		g.pending.failOverdue(t.id, g.now(), err)
-		g.log.Warn("the store refused; trying again", "id", t.id, "error", err)
+		g.log.Warn("the store failed; trying again", "id", t.id, "error", err)
 		g.timers.retry(*t)
 	}
 }
 
-// repair completes what should have followed the record of a request, the signal to its
-// run included.
+// repair does the work that should have followed the record of a request, including the
+// signal to its run.
 func (g *Gate) repair(ctx context.Context, id string) error {
 	r, err := g.transitions.repair(ctx, id)
 	if err != nil {
@@ -162,27 +162,25 @@ func (g *Gate) repair(ctx context.Context, id string) error {
 	return err
 }
 
-// Open asks people the requests of one turn. It gives each its id, creation
-// time and status pending, records them all, then their approval_required
-// events, then publishes them; only then it returns. A request without
-// expires_at expires 300 s from now.
+// Open opens the requests of one turn. It sets the id, the creation time and the status of
+// each, records all of them, then their approval_required events, and then publishes
+// them. A request without expires_at expires after 300 s.
 //
-// If anything cannot be recorded the error wraps [approvals.ErrStoreUnavailable] or
-// [approvals.ErrTooLarge], and what was recorded already is cancelled. Requests of an
+// If anything cannot be recorded, the error wraps [approvals.ErrStoreUnavailable] or
+// [approvals.ErrTooLarge], and the requests recorded so far are cancelled. Requests of an
 // aborted run are refused with [approvals.ErrRunAborted].
 func (g *Gate) Open(ctx context.Context, requests []approvals.Request) (*Hold, error) {
 	return g.opener.open(ctx, requests)
 }
 
-// Decide takes a reviewer's decision. The fields of the reviewer and Channel must
-// have been set by the channel that authenticated the reviewer. It returns the
-// request as it is then: still pending where more approvals are required.
+// Decide applies the decision of a reviewer. The channel that authenticated the reviewer
+// must have set Channel and the fields of the reviewer. Decide returns the request after
+// the decision: it is still pending if more approvals are required.
 //
-// It fails with [*approvals.DecidedError] when the request had ended before, its
-// deadline included; [*approvals.ForbiddenError] when this reviewer may not;
-// [approvals.ErrUnknownRequest]; [*approvals.InvalidError]; [approvals.ErrTooLarge] for
-// an edit or note that does not fit a record; or [approvals.ErrStoreUnavailable], when
-// nothing is known of the outcome.
+// It fails with [*approvals.DecidedError] if the request has ended, also by its deadline;
+// [*approvals.ForbiddenError] if this reviewer may not decide; [approvals.ErrUnknownRequest];
+// [*approvals.InvalidError]; [approvals.ErrTooLarge] for an edit or note that does not fit
+// into a record; or [approvals.ErrStoreUnavailable] if the outcome is unknown.
 func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
 	r, err := g.decider.decide(ctx, d)
 	if err != nil {
@@ -193,14 +191,13 @@ func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Requ
 		return r, nil
 	}
 	_, err = g.Signal(ctx, approvals.Signal{RunID: r.RunID, Action: approvals.SignalAbort, ReviewerID: d.ReviewerID})
-	if err != nil { // the record has the decision to abort the run
+	if err != nil { // the decision to abort the run is recorded
 		g.timers.retry(timer{kind: timerRepair, id: r.ID})
 	}
 	return r, err
 }
 
-// CanApprove reports whether [Gate.Decide] would take an approval of a pending request
-// from the reviewer whom d names.
+// CanApprove reports whether the reviewer of d may approve a pending request.
 func (g *Gate) CanApprove(r *approvals.Request, d approvals.Decision) bool {
 	d.Action = approvals.ActionApprove
 	return !r.Status.Final() && g.decider.authorize(r, &d) == nil
@@ -222,15 +219,14 @@ func (g *Gate) Requests(ctx context.Context, f approvals.Filter) (approvals.Page
 	return g.store.ListRequests(ctx, f)
 }
 
-// Record appends to the audit log and returns when the events are durable. It
-// fills in id and time where they are empty. Calls at the same time share
-// their writes.
+// Record appends to the audit log and returns when the events are durable. It sets empty
+// ids and times. Concurrent calls share writes.
 func (g *Gate) Record(ctx context.Context, events ...approvals.Event) error {
 	return g.recorder.record(ctx, events...)
 }
 
-// Subscribe yields the audit log from a sequence on (0: from the next event),
-// and waits for more until the context ends.
+// Subscribe yields the audit log from a sequence on (0: from the next event) and waits for
+// new events until the context ends.
 func (g *Gate) Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
 	return g.store.Events(ctx, from)
 }
@@ -238,10 +234,10 @@ func (g *Gate) Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.E
 // LastSeq returns the sequence number of the latest event recorded, 0 for none.
 func (g *Gate) LastSeq(ctx context.Context) (uint64, error) { return g.store.LastSeq(ctx) }
 
-// Signal pauses, resumes or aborts a run, and returns its new state. The run need not
-// be known: a run can be stopped before its first request. A signal that changes
-// nothing succeeds. An abort is final: it also cancels the run's pending requests, and
-// a later pause or resume is an [*approvals.InvalidError].
+// Signal pauses, resumes or aborts a run, and returns its new state. The run may be
+// unknown: it can be stopped before its first request. A signal that changes nothing
+// succeeds. An abort is final and cancels the pending requests of the run; a later pause
+// or resume is an [*approvals.InvalidError].
 func (g *Gate) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
 	return g.runs.signal(ctx, s)
 }
@@ -249,8 +245,7 @@ func (g *Gate) Signal(ctx context.Context, s approvals.Signal) (approvals.Steere
 // RunState returns the state of a run, from memory. A run without a signal is running.
 func (g *Gate) RunState(id string) approvals.RunState { return g.runs.state(id) }
 
-// LookUp returns a run after its last signal, from memory; ok is false for one that had
-// none.
+// LookUp returns a run after its last signal, from memory; ok is false if it had none.
 func (g *Gate) LookUp(id string) (run approvals.Run, ok bool) { return g.runs.find(id) }
 
 // Steered reports from memory whether there was a signal to any run.
@@ -268,27 +263,26 @@ func (g *Gate) RunByID(id string) (approvals.Run, error) {
 }
 
 // AwaitResume returns nil as soon as the run is not paused, [approvals.ErrRunAborted] if
-// it is or gets aborted, and the context's error when that ends first.
+// it is aborted, and the error of the context if that ends before.
 func (g *Gate) AwaitResume(ctx context.Context, id string) error { return g.runs.awaitResume(ctx, id) }
 
-// Delegate records that d.To may decide in the place of d.From until d.Until, and
-// returns the delegation with its id. CreatedBy must have been set by the channel
-// that authenticated the reviewer. It fails with [*approvals.InvalidError] for one that
-// could never be in force, [*approvals.ForbiddenError] where somebody would take
-// another's place themselves, or [approvals.ErrStoreUnavailable].
+// Delegate records a delegation and returns it with its id. The channel that authenticated
+// the reviewer must have set CreatedBy. It fails with [*approvals.InvalidError] for a
+// delegation that could never be in force, [*approvals.ForbiddenError] if reviewers would
+// take the place of others by themselves, or [approvals.ErrStoreUnavailable].
 func (g *Gate) Delegate(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error) {
 	return g.delegations.add(ctx, d)
 }
 
-// RevokeDelegation ends a delegation before its time. One that has ended stays
-// as it is. It fails with [approvals.ErrUnknownDelegation] or [approvals.ErrStoreUnavailable].
+// RevokeDelegation ends a delegation before its time. It does not change one that has
+// ended. It fails with [approvals.ErrUnknownDelegation] or [approvals.ErrStoreUnavailable].
 func (g *Gate) RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error) {
 	return g.delegations.revoke(ctx, id, by)
 }
 
 // Delegation returns a delegation, in force or not, or [approvals.ErrUnknownDelegation].
 func (g *Gate) Delegation(ctx context.Context, id string) (approvals.Delegation, error) {
-	d, _, err := g.store.GetDelegation(ctx, id)
+	d, _, err := g.delegations.store.Get(ctx, id)
 	return d, err
 }
 

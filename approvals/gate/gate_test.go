@@ -86,10 +86,10 @@ func TestPromise5_DecidedOnce_FiftyAtOnceOneWins(t *testing.T) {
 		})
 	}
 	all.Wait()
-	told := 0
-	winners.Range(func(any, any) bool { told++; return true })
-	if won.Load() != 1 || told != 1 {
-		t.Fatalf("%d won, callers were told of %d winners", won.Load(), told)
+	named := 0
+	winners.Range(func(any, any) bool { named++; return true })
+	if won.Load() != 1 || named != 1 {
+		t.Fatalf("%d won, the errors name %d winners", won.Load(), named)
 	}
 	got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, id))
 	if len(got) != 2 || got[1] != approvals.EventApprovalDecision {

@@ -11,8 +11,8 @@ import (
 
 // Hold is the wait for the requests of one turn. It costs no goroutine.
 type Hold struct {
-	requester requester
-	done      chan struct{}
+	transitions *transitions
+	done        chan struct{}
 
 	mu       sync.Mutex
 	requests []approvals.Request
@@ -21,20 +21,13 @@ type Hold struct {
 	err      error
 }
 
-// requester ends requests of a hold.
-type requester interface {
-	// cancelOrRetry cancels a request. It tries again after an error.
-	cancelOrRetry(ctx context.Context, id, reason string) error
-	// detach keeps a hold from waiting for its requests, which stay pending.
-	detach(h *Hold)
-}
-
 // Done is closed when every request of the hold is final, or when [Hold.Err] has an
 // error. It is never closed after [Hold.Detach].
 func (h *Hold) Done() <-chan struct{} { return h.done }
 
-// Err is nil unless the hold ended without an answer: the store could not be
-// reached for so long after a deadline that the end of the request is unknown. It wraps [approvals.ErrStoreUnavailable]; nothing may be released then.
+// Err returns an error if the hold ended without an answer: the store could not be reached
+// for so long after a deadline that the end of the request is unknown. The error wraps
+// [approvals.ErrStoreUnavailable]. Release nothing then.
 func (h *Hold) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,14 +41,14 @@ func (h *Hold) Requests() []approvals.Request {
 	return slices.Clone(h.requests)
 }
 
-// Cancel ends the requests that are still pending; reason becomes their
-// details.cancel_reason. Requests decided meanwhile keep their decision. If the
-// store cannot be reached, Cancel returns an error, and the gate tries again.
+// Cancel cancels the requests that are pending, with a details.cancel_reason. Requests
+// that were decided meanwhile keep their decision. If the store cannot be reached, Cancel
+// returns an error, and the gate tries again.
 func (h *Hold) Cancel(ctx context.Context, reason string) error {
 	var failed error
 	for _, r := range h.Requests() {
 		if !r.Status.Final() {
-			failed = errors.Join(failed, h.requester.cancelOrRetry(ctx, r.ID, reason))
+			failed = errors.Join(failed, h.transitions.cancelOrRetry(ctx, r.ID, reason))
 		}
 	}
 	return failed
@@ -64,13 +57,13 @@ func (h *Hold) Cancel(ctx context.Context, reason string) error {
 // Detach stops waiting and leaves the requests pending, to be decided later or
 // by another replica. It may be called more than once and after the end.
 func (h *Hold) Detach() {
-	h.requester.detach(h)
+	h.transitions.pending.detach(h)
 	h.mu.Lock()
 	h.detached = true
 	h.mu.Unlock()
 }
 
-// update takes over the state of a request and ends the hold with its last one.
+// update stores the state of a request. The hold ends with its last request.
 func (h *Hold) update(index int, r approvals.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,8 +79,8 @@ func (h *Hold) update(index int, r approvals.Request) {
 	}
 }
 
-// hasChanged reports whether a request differs from what was opened. One that does not
-// is a copy of what the hold has, and holds are many.
+// hasChanged reports whether a request differs from the opened one. A hold does not store
+// copies without changes: there may be many holds.
 func hasChanged(r *approvals.Request) bool {
 	return r.Status.Final() || len(r.Decisions) > 0 || !r.EscalatedAt().IsZero()
 }

@@ -22,26 +22,26 @@ type metrics struct {
 	tools          toolLabels
 }
 
-// holdBuckets are in seconds: from a bot that answers to a person who is away.
+// holdBuckets are in seconds: from the answer of a bot to that of a person who is away.
 var holdBuckets = []float64{.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
 
-// newMetrics makes them; waiting returns the number of pending requests and the age of the
-// oldest.
+// newMetrics registers the metrics. waiting returns the number of pending requests and the
+// age of the oldest.
 func newMetrics(reg prometheus.Registerer, waiting func() (int, time.Duration)) *metrics {
 	factory := promauto.With(reg)
 	m := &metrics{
 		holds: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "heldcall_hold_duration_seconds",
-			Help:    "Time from a request to its end, by how it ended.",
+			Help:    "Time from a request to its end, by outcome.",
 			Buckets: holdBuckets,
 		}, []string{"outcome"}),
 		ended: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "heldcall_holds_total",
-			Help: "Requests that ended, by the tool of the call and how they ended.",
+			Help: "Requests that ended, by tool and outcome.",
 		}, []string{"tool", "outcome"}),
 		answers: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "heldcall_time_to_decision_seconds",
-			Help:    "Time from a request to the decision of a reviewer that ended it, by the tool of the call.",
+			Help:    "Time from a request to the final decision of a reviewer, by tool.",
 			Buckets: holdBuckets,
 		}, []string{"tool"}),
 		decisions: factory.NewCounterVec(prometheus.CounterOpts{
@@ -58,11 +58,11 @@ func newMetrics(reg prometheus.Registerer, waiting func() (int, time.Duration)) 
 	}
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "heldcall_requests_pending",
-		Help: "Requests that wait for a decision, on all replicas.",
+		Help: "Pending requests on all replicas.",
 	}, func() float64 { n, _ := waiting(); return float64(n) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "heldcall_request_oldest_pending_age_seconds",
-		Help: "Age of the request that has waited longest; 0 if none waits.",
+		Help: "Age of the oldest pending request; 0 if none is pending.",
 	}, func() float64 { _, age := waiting(); return age.Seconds() })
 	return m
 }
@@ -81,11 +81,10 @@ func (m *metrics) held(r *approvals.Request) {
 	}
 }
 
-// AnyGroup is the label in metrics of a request that asked no group: any reviewer may
-// decide it.
+// AnyGroup is the label in metrics of a request that any reviewer may decide.
 const AnyGroup = "any"
 
-// decided counts a decision that was taken.
+// decided counts a decision.
 func (m *metrics) decided(r *approvals.Request, d *approvals.Decision) {
 	m.decisions.WithLabelValues(d.Channel, string(d.Action)).Inc()
 	groups := r.Reviewers
@@ -100,7 +99,7 @@ func (m *metrics) decided(r *approvals.Request, d *approvals.Decision) {
 }
 
 const (
-	// maxToolLabels is how many tools have series of their own.
+	// maxToolLabels is the number of tools with their own series.
 	maxToolLabels = 50
 	// OtherTools is the label in metrics of all other tools.
 	OtherTools = "other"
@@ -109,15 +108,15 @@ const (
 // toolName matches the names of tools in the APIs that heldcall knows.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 
-// toolLabels keeps the label for tools a short list: the first tools that are
-// held, as far as their agent has described them. A model that makes names up
-// makes no series. The zero value is ready.
+// toolLabels bounds the labels for tools: only the first tools that were held and that
+// their agent has described have their own. Names that a model invents create no series.
+// The zero value is ready to use.
 type toolLabels struct {
 	mu    sync.Mutex
 	known map[string]bool
 }
 
-// of is the label for the tool of a request.
+// of returns the label for the tool of a request.
 func (l *toolLabels) of(r *approvals.Request) string {
 	described := r.Tool.Description != "" || len(r.Tool.Parameters) > 0
 	if !described || !toolName.MatchString(r.ToolName) {

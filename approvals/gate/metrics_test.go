@@ -16,8 +16,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 )
 
-// Decisions are counted by channel, action and the group that was asked, holds
-// by tool; what a deadline decided is no decision of a reviewer.
+// Decisions are counted by channel, action and group of the request, holds by tool. A
+// deadline is not a decision of a reviewer.
 func TestMetricsOfDecisions(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Registerer: registry})
@@ -57,7 +57,7 @@ func TestMetricsOfDecisions(t *testing.T) {
 	}
 }
 
-// However many tools a model makes up, their series are few.
+// Tool names that a model invents create few series.
 func TestToolsInMetricsAreFew(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Registerer: registry})
@@ -82,8 +82,8 @@ func TestToolsInMetricsAreFew(t *testing.T) {
 	}
 }
 
-// counted are the series of some metrics: the value of counters and gauges, and how
-// much histograms have observed.
+// counted returns the series of some metrics: the values of counters and gauges, and the
+// number of observations of histograms.
 func counted(t *testing.T, registry *prometheus.Registry, names ...string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

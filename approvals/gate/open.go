@@ -16,11 +16,11 @@ import (
 const (
 	// defaultTimeout is the deadline of a request that has none.
 	defaultTimeout = 300 * time.Second
-	// openWrites bounds the records that one Open writes at the same time.
+	// openWrites is the number of records that one Open writes at the same time.
 	openWrites = 8
 )
 
-// opener makes holds: it records new requests and publishes them.
+// opener opens holds: it records new requests and publishes them.
 type opener struct {
 	store       approvals.Store
 	transitions *transitions
@@ -57,10 +57,10 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 	return h, nil
 }
 
-// newHold completes the requests and makes one hold of them.
+// newHold returns a hold for the completed requests.
 func (o *opener) newHold(requests []approvals.Request) *Hold {
 	now := o.now().UTC()
-	h := &Hold{requester: o.transitions, done: make(chan struct{}), left: len(requests)}
+	h := &Hold{transitions: o.transitions, done: make(chan struct{}), left: len(requests)}
 	h.requests = append(h.requests, requests...)
 	for i := range h.requests {
 		o.complete(&h.requests[i], now)
@@ -68,7 +68,7 @@ func (o *opener) newHold(requests []approvals.Request) *Hold {
 	return h
 }
 
-// complete makes a new, pending request out of what an agent asks.
+// complete sets the fields of a new, pending request.
 func (o *opener) complete(r *approvals.Request, now time.Time) {
 	r.ID = o.ids.Next(now)
 	r.Status = approvals.StatusPending
@@ -85,7 +85,7 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 	if r.SuggestedPatterns == nil {
 		r.SuggestedPatterns = []string{}
 	}
-	r.NormalizeDemands()
+	normalizeDemands(r)
 	r.Details.Remember = r.DefaultGrant()
 	if r.Reviewers == nil {
 		r.Reviewers = []string{}
@@ -95,7 +95,7 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 	}
 	arguments := r.Arguments
 	if r.Details.FreeText {
-		arguments = nil // no object that a schema describes
+		arguments = nil // not an object that a schema describes
 	}
 	r.Details.Flags = slices.Concat(r.Details.Flags, o.schemas.Warnings(r.Tool.Parameters, arguments))
 }
@@ -135,8 +135,8 @@ func eachRequest(ctx context.Context, requests []approvals.Request, write func(c
 	return group.Wait()
 }
 
-// rollBack cancels the requests of a hold that could not be opened. What the store refuses
-// to cancel now is cancelled later.
+// rollBack cancels the requests of a hold that could not be opened. Requests that cannot
+// be cancelled now are cancelled later.
 func (o *opener) rollBack(ctx context.Context, h *Hold) {
 	h.Detach()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)

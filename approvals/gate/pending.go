@@ -8,8 +8,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// giveUpAfter is how long after its deadline a hold waits for a store that cannot be
-// reached before it ends without an answer.
+// giveUpAfter is the time after its deadline at which a hold ends without an answer if the
+// store cannot be reached.
 const giveUpAfter = 30 * time.Second
 
 // pending keeps the requests that may still be decided: their timers, and the holds of
@@ -21,14 +21,14 @@ type pending struct {
 	byID map[string]*pendingRequest
 }
 
-// pendingRequest is a pending request and the hold that waits for it, if it is ours.
+// pendingRequest is a pending request and the hold of this process that waits for it.
 type pendingRequest struct {
 	createdAt time.Time
 	expiresAt time.Time
 	timers    []*timer // of its deadline and its escalations
 	hold      *Hold
 	index     int  // of the request in hold
-	recording bool // it is being recorded: the store need not have it yet
+	recording bool // it may not be in the store yet
 }
 
 func newPending(timers *scheduler) *pending {
@@ -36,7 +36,7 @@ func newPending(timers *scheduler) *pending {
 }
 
 // expect adds the requests of a hold before they are recorded: a decision may arrive
-// between the record and the return of the write.
+// before the write returns.
 func (p *pending) expect(h *Hold) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ func (p *pending) expect(h *Hold) {
 	}
 }
 
-// recorded notes that the store has the requests of a hold, as far as it ever will.
+// recorded marks the end of the writes of the requests of a hold.
 func (p *pending) recorded(h *Hold) {
 	requests := h.Requests()
 	p.mu.Lock()
@@ -64,9 +64,9 @@ func (p *pending) isRecording(id string) bool {
 	return q != nil && q.recording
 }
 
-// apply takes over the state of a request: it adds a pending one, and removes a final
-// one. It returns the hold that waits for the request and its place there. news reports
-// whether the request was not known to be pending before, or not known to be final.
+// apply adds a pending request and removes a final one. It returns the hold that waits for
+// the request and the index of the request in it. news reports whether the request is new
+// or has become final.
 func (p *pending) apply(r *approvals.Request) (h *Hold, index int, news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *pending) apply(r *approvals.Request) (h *Hold, index int, news bool) {
 func (p *pending) addLocked(r *approvals.Request, h *Hold, index int) *pendingRequest {
 	q := &pendingRequest{createdAt: r.CreatedAt, expiresAt: r.ExpiresAt, hold: h, index: index}
 	q.timers = append(q.timers, &timer{kind: timerExpire, id: r.ID, at: r.ExpiresAt})
-	for _, at := range r.EscalationTimes() {
+	for _, at := range escalationTimes(r) {
 		q.timers = append(q.timers, &timer{kind: timerEscalate, id: r.ID, at: at})
 	}
 	for _, t := range q.timers {
@@ -97,7 +97,7 @@ func (p *pending) addLocked(r *approvals.Request, h *Hold, index int) *pendingRe
 	return q
 }
 
-// remove removes a request that is not recorded.
+// remove removes a request that is not in the store.
 func (p *pending) remove(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,7 @@ func (p *pending) removeLocked(id string, q *pendingRequest) {
 	}
 }
 
-// detach keeps a hold from waiting for its requests, which stay pending.
+// detach removes a hold from its requests, which stay pending.
 func (p *pending) detach(h *Hold) {
 	requests := h.Requests()
 	p.mu.Lock()
@@ -125,14 +125,14 @@ func (p *pending) detach(h *Hold) {
 	}
 }
 
-// fail ends the hold of a request without an answer.
+// fail ends the hold of a request with an error.
 func (p *pending) fail(id string, err error) {
 	if h, _ := p.find(id); h != nil {
 		h.fail(fmt.Errorf("wait for request %s: %w", id, err))
 	}
 }
 
-// failOverdue does so if the deadline of the request passed more than [giveUpAfter] ago.
+// failOverdue is fail for a request whose deadline passed more than [giveUpAfter] ago.
 func (p *pending) failOverdue(id string, now time.Time, err error) {
 	if _, deadline := p.find(id); now.After(deadline.Add(giveUpAfter)) {
 		p.fail(id, err)

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -22,15 +21,9 @@ func pendingRequests(ids ...string) []approvals.Request {
 	return requests
 }
 
-// noRequester is for holds that are never cancelled.
-type noRequester struct{ pending *pending }
-
-func (noRequester) cancelOrRetry(context.Context, string, string) error { return errors.ErrUnsupported }
-func (r noRequester) detach(h *Hold)                                    { r.pending.detach(h) }
-
 func newTestHold(p *pending, ids ...string) *Hold {
 	requests := pendingRequests(ids...)
-	return &Hold{requester: noRequester{p}, done: make(chan struct{}), requests: requests, left: len(requests)}
+	return &Hold{transitions: &transitions{pending: p}, done: make(chan struct{}), requests: requests, left: len(requests)}
 }
 
 func isDone(h *Hold) bool {
@@ -47,8 +40,8 @@ func ended(r approvals.Request, s approvals.Status) *approvals.Request {
 	return &r
 }
 
-// A request is news when it is first seen pending, and when it is first seen final. It
-// has timers in between only.
+// A request is news when it is first pending and when it is first final. It has timers only
+// while it is pending.
 func TestPendingApply(t *testing.T) {
 	r := pendingRequests("a")[0]
 	final := ended(r, approvals.StatusDenied)
@@ -105,7 +98,7 @@ func TestPendingRecording(t *testing.T) {
 	}
 }
 
-// A hold fails only long after the deadline of a request that it still waits for.
+// A hold fails only long after the deadline of a pending request.
 func TestPendingFail(t *testing.T) {
 	lost := errors.New("lost")
 	deadline := opened.Add(time.Minute)

@@ -7,15 +7,14 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// recorder appends events to the audit log, complete with id and time.
+// recorder appends events to the audit log.
 type recorder struct {
 	store approvals.EventStore
 	now   func() time.Time
 	ids   *approvals.IDSource
 }
 
-// record fills in id and time where they are empty, and returns when the events are
-// durable.
+// record sets empty ids and times, and returns when the events are durable.
 func (r *recorder) record(ctx context.Context, events ...approvals.Event) error {
 	now := r.now().UTC()
 	for i := range events {
@@ -29,7 +28,7 @@ func (r *recorder) record(ctx context.Context, events ...approvals.Event) error 
 	return r.store.AppendEvents(ctx, events...)
 }
 
-// recordChange records the event of a change that is durable, also if the caller has gone.
+// recordChange records the event of a durable change, even if the caller has gone.
 func (r *recorder) recordChange(ctx context.Context, e approvals.Event) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()

@@ -47,13 +47,13 @@ func TestOnlyTheGroupsOfARequestDecideIt(t *testing.T) {
 	approvalstest.Await(t, h.Done(), "the hold")
 }
 
-func TestNobodyApprovesWhatTheirOwnAgentAsks(t *testing.T) {
+func TestReviewersDoNotApproveForTheirOwnAgent(t *testing.T) {
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), NoSelfApproval: true})
 	own := approvalstest.Request("x")
 	own.Principal.User = "ann"
-	nobodys := approvalstest.Request("y")
-	nobodys.Principal.User = ""
-	h := approvalstest.Open(t, g, own, own, nobodys)
+	anonymous := approvalstest.Request("y")
+	anonymous.Principal.User = ""
+	h := approvalstest.Open(t, g, own, own, anonymous)
 	held := h.Requests()
 	alias := approvalstest.DecisionBy("reviewer-7", approvals.ActionApprove)
 	alias.ReviewerUser = "ann"
@@ -75,7 +75,7 @@ func TestNobodyApprovesWhatTheirOwnAgentAsks(t *testing.T) {
 	approvalstest.Await(t, h.Done(), "the hold")
 }
 
-// One person under two names is one of the approvals that are required.
+// One person under two names counts as one approval.
 func TestPromise5_DecidedOnce_QuorumCountsPeople(t *testing.T) {
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir())})
 	r := approvalstest.Request("x")
@@ -94,7 +94,7 @@ func TestPromise5_DecidedOnce_QuorumCountsPeople(t *testing.T) {
 	for _, again := range []approvals.Decision{first, other, self} {
 		var invalid *approvals.InvalidError
 		if _, err := g.Decide(t.Context(), again); !errors.As(err, &invalid) {
-			t.Errorf("%s approves too: %v", again.ReviewerID, err)
+			t.Errorf("second approval by %s: %v", again.ReviewerID, err)
 		}
 	}
 	second := approvalstest.DecisionBy("bob", approvals.ActionApprove)

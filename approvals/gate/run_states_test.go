@@ -12,7 +12,7 @@ import (
 
 // memoryRuns has one run and the requests of it. The other methods of a store are missing.
 type memoryRuns struct {
-	approvals.RunStore
+	approvals.Records[approvals.Run]
 	approvals.EventStore
 	run       approvals.Run
 	revision  uint64 // 0: there is no run
@@ -21,14 +21,14 @@ type memoryRuns struct {
 	events    []string
 }
 
-func (s *memoryRuns) GetRun(context.Context, string) (approvals.Run, uint64, error) {
+func (s *memoryRuns) Get(context.Context, string) (approvals.Run, uint64, error) {
 	if s.revision == 0 {
 		return approvals.Run{}, 0, approvals.ErrUnknownRun
 	}
 	return s.run, s.revision, nil
 }
 
-func (s *memoryRuns) PutRun(_ context.Context, r approvals.Run, revision uint64) error {
+func (s *memoryRuns) Put(_ context.Context, r approvals.Run, revision uint64) error {
 	if s.conflicts--; s.conflicts >= 0 || revision != s.revision {
 		return approvals.ErrConflict
 	}
@@ -55,7 +55,7 @@ func (s *memoryRuns) AppendEvents(_ context.Context, events ...approvals.Event) 
 func newTestRuns(s *memoryRuns) *runs {
 	now := func() time.Time { return opened }
 	return &runs{
-		store: s, recorder: &recorder{store: s, now: now, ids: &approvals.IDSource{}}, timers: newScheduler(now), now: now,
+		store: s, requests: s, recorder: &recorder{store: s, now: now, ids: &approvals.IDSource{}}, timers: newScheduler(now), now: now,
 		byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
 	}
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// runStore is what runs need of a store.
-type runStore interface {
-	approvals.RunStore
+// requestLister lists requests, newest first.
+type requestLister interface {
 	ListRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
 }
 
-// runs keeps the states of the runs that people have paused, resumed or aborted, and
-// wakes the agents that wait for a run.
+// runs has the runs that people have paused, resumed or aborted, and notifies the turns
+// that wait for a run.
 type runs struct {
-	store       runStore
+	store       approvals.Records[approvals.Run]
+	requests    requestLister
 	recorder    *recorder
 	transitions *transitions
 	timers      *scheduler
@@ -38,7 +38,7 @@ func (r *runs) signal(ctx context.Context, s approvals.Signal) (approvals.Steere
 	if err != nil {
 		return approvals.Steered{}, err
 	}
-	page, err := r.store.ListRequests(ctx, approvals.Filter{RunID: s.RunID, Limit: 1})
+	page, err := r.requests.ListRequests(ctx, approvals.Filter{RunID: s.RunID, Limit: 1})
 	if err != nil {
 		return approvals.Steered{}, err
 	}
@@ -56,13 +56,13 @@ func (r *runs) signal(ctx context.Context, s approvals.Signal) (approvals.Steere
 	return answer, nil
 }
 
-// checkSignal returns the state that a signal asks for, and the type of its event.
+// checkSignal returns the state of the run after a signal, and the type of its event.
 func checkSignal(s *approvals.Signal) (approvals.RunState, approvals.EventType, error) {
 	if s.RunID == "" {
-		return "", "", &approvals.InvalidError{Field: "run_id", Reason: "it is missing"}
+		return "", "", approvals.Invalid("run_id", "it is missing")
 	}
 	if s.ReviewerID == "" {
-		return "", "", &approvals.InvalidError{Field: "reviewer_id", Reason: "it is missing"}
+		return "", "", approvals.Invalid("reviewer_id", "it is missing")
 	}
 	switch s.Action {
 	case approvals.SignalPause:
@@ -72,13 +72,13 @@ func checkSignal(s *approvals.Signal) (approvals.RunState, approvals.EventType, 
 	case approvals.SignalAbort:
 		return approvals.RunAborted, approvals.EventRunAborted, nil
 	}
-	return "", "", &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("%q is not known; use pause_run, resume_run or abort_run", s.Action)}
+	return "", "", approvals.Invalid("action", "%q is not known; use pause_run, resume_run or abort_run", s.Action)
 }
 
 // transition writes the new state of a run by compare-and-set, then its event.
 func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approvals.RunState, event approvals.EventType) (approvals.Run, error) {
 	for attempt := 0; ; attempt++ {
-		run, revision, err := r.store.GetRun(ctx, s.RunID)
+		run, revision, err := r.store.Get(ctx, s.RunID)
 		if errors.Is(err, approvals.ErrUnknownRun) {
 			run, err = r.newRun(ctx, s.RunID)
 		}
@@ -86,12 +86,12 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approv
 			return run, err
 		}
 		if run.State == approvals.RunAborted {
-			return run, &approvals.InvalidError{Field: "action", Reason: "the run was aborted by " + run.ReviewerID + "; that is final"}
+			return run, approvals.Invalid("action", "the run was aborted by %s; that is final", run.ReviewerID)
 		}
 		run.State = state
 		run.ReviewerID = s.ReviewerID
 		run.UpdatedAt = r.now().UTC()
-		err = r.store.PutRun(ctx, run, revision)
+		err = r.store.Put(ctx, run, revision)
 		if errors.Is(err, approvals.ErrConflict) {
 			if err := approvals.Pause(ctx, attempt); err != nil {
 				return run, approvals.Unavailable("change run "+run.ID, err)
@@ -114,11 +114,11 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approv
 	}
 }
 
-// newRun returns a run that had no signal before, with the principal and the session of
-// its requests, if it has any.
+// newRun returns a run without a signal so far, with the principal and the session of its
+// newest request, if it has one.
 func (r *runs) newRun(ctx context.Context, id string) (approvals.Run, error) {
 	run := approvals.Run{ID: id, State: approvals.RunRunning}
-	page, err := r.store.ListRequests(ctx, approvals.Filter{RunID: id, Limit: 1})
+	page, err := r.requests.ListRequests(ctx, approvals.Filter{RunID: id, Limit: 1})
 	if err != nil {
 		return run, err
 	}
@@ -133,7 +133,7 @@ func (r *runs) newRun(ctx context.Context, id string) (approvals.Run, error) {
 func (r *runs) cancelRequests(ctx context.Context, id string) error {
 	filter := approvals.Filter{RunID: id, Status: approvals.StatusPending, Limit: 500}
 	for {
-		page, err := r.store.ListRequests(ctx, filter)
+		page, err := r.requests.ListRequests(ctx, filter)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (r *runs) cancelRequests(ctx context.Context, id string) error {
 	}
 }
 
-// apply takes over the state of a run and wakes the agents that wait for it.
+// apply stores the state of a run in memory and notifies the turns that wait for it.
 func (r *runs) apply(run approvals.Run) {
 	r.mu.Lock()
 	before, known := r.byID[run.ID]
@@ -224,8 +224,8 @@ func (r *runs) awaitResume(ctx context.Context, id string) error {
 	}
 }
 
-// watch returns the state of a run; of a paused one also a channel that is closed when
-// that changes.
+// watch returns the state of a run and, if it is paused, a channel that is closed when the
+// state changes.
 func (r *runs) watch(id string) (approvals.RunState, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,7 +25,7 @@ func TestPauseAndResume(t *testing.T) {
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	const run = "run 1 / with. odd > name"
 	if err := g.AwaitResume(t.Context(), run); err != nil || g.RunState(run) != approvals.RunRunning || len(g.Runs()) != 0 {
-		t.Fatalf("a run that nobody steered: %v", err)
+		t.Fatalf("a run without a signal: %v", err)
 	}
 	if r := signal(t, g, run, approvals.SignalPause); r.State != approvals.RunPaused || r.ReviewerID != "bob" || r.ID != run || r.Known {
 		t.Fatalf("%+v", r)
@@ -69,10 +69,10 @@ func TestAbort(t *testing.T) {
 	}
 	approvalstest.Await(t, h.Done(), "the hold")
 	if r := h.Requests()[1]; r.Status != approvals.StatusCancelled || r.Details.CancelReason != approvals.CancelRunAborted {
-		t.Fatalf("the sibling: %+v", r)
+		t.Fatalf("the other request of the run: %+v", r)
 	}
 	if err := <-waiting; !errors.Is(err, approvals.ErrRunAborted) {
-		t.Fatalf("who waited: %v", err)
+		t.Fatalf("the waiting turn: %v", err)
 	}
 	if _, err := g.Open(t.Context(), []approvals.Request{approvalstest.Request("late")}); !errors.Is(err, approvals.ErrRunAborted) {
 		t.Fatalf("a call of the aborted run: %v", err)
@@ -82,7 +82,7 @@ func TestAbort(t *testing.T) {
 		t.Fatalf("resume after abort: %v", err)
 	}
 	if r := signal(t, g, "run-1", approvals.SignalAbort); r.State != approvals.RunAborted || r.Principal.User != "ann" || r.SessionID != "s1" {
-		t.Fatalf("again: %+v", r)
+		t.Fatalf("second abort: %+v", r)
 	}
 	select {
 	case <-kept.Done():

@@ -1,8 +1,8 @@
 package gate
 
 import (
-	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,42 +10,41 @@ import (
 )
 
 const (
-	// timerWorkers bounds the timers that are worked on at the same time.
+	// timerWorkers is the number of timers that are processed at the same time.
 	timerWorkers = 16
-	// clockCheck is how often the clock is read while timers wait: the timers of the
-	// runtime stop while a machine sleeps, deadlines do not.
+	// clockCheck is the time between two looks at the clock: timers of the Go runtime
+	// stop while a machine sleeps, deadlines do not.
 	clockCheck = time.Second
-	// retryDelay is the pause before work that the store refused is tried again.
+	// retryDelay is the delay of work that is tried again after an error of the store.
 	retryDelay = time.Second
 )
 
-// timerKind is the work of a timer at its time.
+// timerKind is the kind of work of a timer.
 type timerKind int
 
 const (
 	timerExpire   timerKind = iota // end a request whose deadline has come
-	timerRepair                    // record and publish what a crash left out
-	timerCancel                    // cancel a request that could not be cancelled before
+	timerRepair                    // write the records that a crash left out
+	timerCancel                    // cancel a request
 	timerAbortRun                  // cancel the pending requests of an aborted run
 	timerEscalate                  // let more groups decide a request
 )
 
-// timer is one thing to do at a time.
+// timer is work to be done at a time.
 type timer struct {
 	at     time.Time
 	kind   timerKind
 	id     string // of a request; of a run for timerAbortRun
 	reason string // of a cancellation
-	index  int    // in the heap, -1 when it is not in there
 }
 
-// scheduler keeps timers in the order of their times.
+// scheduler keeps timers and fires each at its time.
 type scheduler struct {
 	now  func() time.Time
 	wake chan struct{} // receives when the first timer has changed
 
 	mu     sync.Mutex
-	timers timerHeap
+	timers []*timer // the earliest first; most are added at the end
 }
 
 func newScheduler(now func() time.Time) *scheduler {
@@ -54,10 +53,10 @@ func newScheduler(now func() time.Time) *scheduler {
 
 func (s *scheduler) add(t *timer) {
 	s.mu.Lock()
-	heap.Push(&s.timers, t)
-	first := t.index == 0
+	place, _ := slices.BinarySearchFunc(s.timers, t.at, func(other *timer, at time.Time) int { return other.at.Compare(at) })
+	s.timers = slices.Insert(s.timers, place, t)
 	s.mu.Unlock()
-	if first {
+	if place == 0 {
 		select {
 		case s.wake <- struct{}{}:
 		default:
@@ -74,8 +73,8 @@ func (s *scheduler) retry(t timer) {
 func (s *scheduler) remove(t *timer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.index >= 0 {
-		heap.Remove(&s.timers, t.index)
+	if place := slices.Index(s.timers, t); place >= 0 {
+		s.timers = slices.Delete(s.timers, place, place+1)
 	}
 }
 
@@ -91,7 +90,9 @@ func (s *scheduler) next() (*timer, time.Duration) {
 	if wait := s.timers[0].at.Sub(now); wait > 0 {
 		return nil, min(wait, clockCheck)
 	}
-	return heap.Pop(&s.timers).(*timer), 0
+	first := s.timers[0]
+	s.timers = slices.Delete(s.timers, 0, 1)
+	return first, 0
 }
 
 // run calls fire for each timer when its time has come, until the context ends.
@@ -115,31 +116,4 @@ func (s *scheduler) run(ctx context.Context, fire func(context.Context, *timer))
 		}
 	}
 	return nil
-}
-
-// timerHeap orders timers by time, for container/heap.
-type timerHeap []*timer
-
-func (h timerHeap) Len() int           { return len(h) }
-func (h timerHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h timerHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push adds a timer at the end.
-func (h *timerHeap) Push(x any) {
-	t := x.(*timer)
-	t.index = len(*h)
-	*h = append(*h, t)
-}
-
-// Pop removes the last timer.
-func (h *timerHeap) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	t.index = -1
-	return t
 }

@@ -45,7 +45,7 @@ func TestSchedulerOrder(t *testing.T) {
 	}
 }
 
-// A timer fires at its time, one added meanwhile too, and one that is removed does not.
+// Timers fire at their times, also if they are added later. A removed timer does not.
 func TestSchedulerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

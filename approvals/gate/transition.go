@@ -15,8 +15,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/grants"
 )
 
-// repairDelay is how long another replica is given to record the event of a
-// transition before this one does.
+// repairDelay is the time that another replica has to record the event of its transition
+// before this replica does.
 const repairDelay = 5 * time.Second
 
 // errOverdue and errNotDue stop a transition at the wrong time; errEscalated stops an
@@ -27,9 +27,9 @@ var (
 	errEscalated = errors.New("escalated already")
 )
 
-// transitions change pending requests in the store, each by compare-and-set, write the
-// events and grants that follow, then wake the holds. They also apply the transitions
-// of other replicas.
+// transitions changes pending requests in the store by compare-and-set, writes the events
+// and grants that follow, and then updates the holds. It also applies the transitions of
+// other replicas.
 type transitions struct {
 	store   approvals.Store
 	now     func() time.Time
@@ -45,9 +45,9 @@ type transitions struct {
 	recent  []finished             // final requests of the first load, until it is reconciled
 }
 
-// transition is what this process writes of one request at this time. A revision that
-// the watch reports meanwhile waits in seen, so that holds wake only after the event of
-// the transition is in the audit log.
+// transition is a change of one request that this process is writing. A revision that the
+// watch reports meanwhile is kept in seen: a hold must not end before the event of the
+// transition is in the audit log.
 type transition struct {
 	writers int
 	applied uint64 // the last revision that was applied
@@ -60,10 +60,9 @@ type finished struct {
 	at time.Time
 }
 
-// do takes a pending request through one transition: it reads the request, lets step
-// change it, and writes it, again from the beginning if another writer was faster.
-// It fails with [*approvals.DecidedError] if the request is final, and with the error
-// of step.
+// do changes a pending request: it reads the request, calls step to change it, and writes
+// it. It starts again if another writer was faster. It fails with
+// [*approvals.DecidedError] if the request is final, and with the error of step.
 func (t *transitions) do(ctx context.Context, id string, step func(*approvals.Request) error) (approvals.Request, error) {
 	if _, err := ulid.ParseStrict(id); err != nil {
 		return approvals.Request{}, fmt.Errorf("request %q: %w", id, approvals.ErrUnknownRequest)
@@ -100,26 +99,25 @@ func (t *transitions) do(ctx context.Context, id string, step func(*approvals.Re
 	}
 }
 
-// record writes the events and the grant of a transition, both before the hold wakes: the
-// same call may come again at once. The transition
-// is durable by now: what cannot be written is written later.
+// record writes the events and the grant of a transition before the hold ends: the same
+// call may come again at once. The transition is durable, so events and grants that cannot
+// be written now are written later.
 func (t *transitions) record(ctx context.Context, before, after *approvals.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
 	if err := t.store.AppendEvents(ctx, approvals.EventsSince(before, after)...); err != nil {
-		t.log.Warn("an event could not be recorded yet; trying again", "request", after.ID, "status", after.Status, "error", err)
+		t.log.Warn("failed to record an event; trying again", "request", after.ID, "status", after.Status, "error", err)
 		t.timers.retry(timer{kind: timerRepair, id: after.ID})
 	}
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
 	if err := t.ensureGrant(ctx, after); err != nil {
-		t.log.Warn("a grant could not be written yet; trying again", "request", after.ID, "error", err)
+		t.log.Warn("failed to write a grant; trying again", "request", after.ID, "error", err)
 		t.timers.retry(timer{kind: timerRepair, id: after.ID})
 	}
 }
 
-// ensureGrant writes the grant of a request that was decided for always, unless it
-// exists, or existed and was revoked.
+// ensureGrant writes the grant of a remembered decision, unless it exists or was revoked.
 func (t *transitions) ensureGrant(ctx context.Context, r *approvals.Request) error {
 	d, ok := r.FinalDecision()
 	if !ok || t.grants == nil {
@@ -130,8 +128,8 @@ func (t *transitions) ensureGrant(ctx context.Context, r *approvals.Request) err
 		return nil
 	}
 	err := t.grants.Write(ctx, grant)
-	if errors.Is(err, approvals.ErrTooLarge) { // it will be so for ever
-		t.log.Error("a grant is not in force: it is too large to record", "request", r.ID, "grant", grant.ID, "error", err)
+	if errors.Is(err, approvals.ErrTooLarge) { // a retry cannot help
+		t.log.Error("a grant is too large to record and is not in force", "request", r.ID, "grant", grant.ID, "error", err)
 		return nil
 	}
 	return err
@@ -148,7 +146,7 @@ func (t *transitions) begin(id string) {
 	w.writers++
 }
 
-// end applies what the watch reported during the transition.
+// end applies the revision that the watch reported during the transition.
 func (t *transitions) end(id string) {
 	t.mu.Lock()
 	w := t.writing[id]
@@ -163,8 +161,7 @@ func (t *transitions) end(id string) {
 	}
 }
 
-// apply takes over the state of a request and wakes the hold of a final one. It reports
-// whether that was news: see [pending.apply].
+// apply updates the hold of a request with its state. For news see [pending.apply].
 func (t *transitions) apply(s approvals.Stored) (news bool) {
 	r := s.Request
 	t.mu.Lock()
@@ -182,9 +179,9 @@ func (t *transitions) apply(s approvals.Stored) (news bool) {
 	return news
 }
 
-// applyRemote applies what another replica wrote. If that replica died right after, its
-// event is missing: this one repairs the request after a while, or at once if the
-// record is from before the start.
+// applyRemote applies a revision that another replica wrote. If that replica died then, the
+// event is missing. So this replica repairs the request after a delay, or at once if the
+// record is older than the start of this process.
 func (t *transitions) applyRemote(s approvals.Stored) {
 	if news := t.apply(s); !news {
 		return
@@ -196,7 +193,7 @@ func (t *transitions) applyRemote(s approvals.Stored) {
 	t.timers.add(&timer{kind: timerRepair, id: s.Request.ID, at: at})
 }
 
-// cancel ends a pending request that needs no answer any more.
+// cancel cancels a pending request.
 func (t *transitions) cancel(ctx context.Context, id, reason string) error {
 	_, err := t.do(ctx, id, func(r *approvals.Request) error {
 		r.Details.CancelReason = reason
@@ -206,8 +203,8 @@ func (t *transitions) cancel(ctx context.Context, id, reason string) error {
 	return err
 }
 
-// cancelOrRetry cancels a request, and tries again later if the store refuses. A request
-// that was decided meanwhile is no error.
+// cancelOrRetry cancels a request, and tries again later after an error. A request that
+// was decided meanwhile is not an error.
 func (t *transitions) cancelOrRetry(ctx context.Context, id, reason string) error {
 	err := t.cancel(ctx, id, reason)
 	if err == nil || errors.As(err, new(*approvals.DecidedError)) {
@@ -217,9 +214,7 @@ func (t *transitions) cancelOrRetry(ctx context.Context, id, reason string) erro
 	return err
 }
 
-func (t *transitions) detach(h *Hold) { t.pending.detach(h) }
-
-// expire ends a request after its deadline, according to its on_timeout.
+// expire ends a request after its deadline as its on_timeout requires.
 func (t *transitions) expire(ctx context.Context, id string) (approvals.Request, error) {
 	return t.do(ctx, id, func(r *approvals.Request) error {
 		now := t.now().UTC()
@@ -241,11 +236,11 @@ func (t *transitions) expire(ctx context.Context, id string) (approvals.Request,
 	})
 }
 
-// escalate lets more groups decide a request for which a time has come. The first
-// groups may still decide it, and their approvals count.
+// escalate lets more groups decide a request from a time on. The first groups may still
+// decide it, and their approvals count.
 func (t *transitions) escalate(ctx context.Context, id string, due time.Time) error {
 	_, err := t.do(ctx, id, func(r *approvals.Request) error {
-		if !r.Escalate(t.now().UTC(), due) {
+		if !escalate(r, t.now().UTC(), due) {
 			return errEscalated
 		}
 		return nil

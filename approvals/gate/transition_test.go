@@ -102,7 +102,7 @@ func TestTransition(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 		if !slices.Equal(s.steps, c.steps) || isDone(h) != c.done || len(tr.writing) != 0 {
-			t.Errorf("%s: written are %q, want %q; the hold is done: %t; still writing: %d", name, s.steps, c.steps, isDone(h), len(tr.writing))
+			t.Errorf("%s: wrote %q, want %q; the hold is done: %t; %d are being written", name, s.steps, c.steps, isDone(h), len(tr.writing))
 		}
 		if got := repairs(tr.timers); got != c.repairs {
 			t.Errorf("%s: %d repairs are scheduled, want %d", name, got, c.repairs)
@@ -119,8 +119,8 @@ func repairs(s *scheduler) (n int) {
 	return n
 }
 
-// What the watch reports of a request during a transition of it is applied after the
-// transition, and only what is newer than the transition.
+// A revision that the watch reports during a transition is applied after it, if it is newer
+// than the transition.
 func TestTransitionAndWatch(t *testing.T) {
 	pending := pendingRequests(requestID)[0]
 	for name, c := range map[string]struct {
@@ -162,8 +162,9 @@ func TestTransitionAndWatch(t *testing.T) {
 	}
 }
 
-// After the first load only final requests near the newest one are repaired; later ones
-// when they are news: at once if they are from before the start, else after a while.
+// After the first load, only final requests that are about as new as the newest are
+// repaired. Later ones are repaired when they become final: at once if they were written
+// before the start, else after a delay.
 func TestReconcile(t *testing.T) {
 	tr := newTestTransitions(&memoryStore{})
 	tr.recent = []finished{}

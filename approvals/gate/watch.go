@@ -7,12 +7,12 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// crashWindow is how far before the newest record the first load looks for
-// final requests whose events a crash may have left out.
+// crashWindow is the time before the newest record in which a crash may have left out the
+// events of final requests.
 const crashWindow = 10 * time.Minute
 
-// changed takes over what the watch reports of a request, unless this process is writing
-// the request: then after that.
+// changed applies a revision that the watch reports. If this process is writing the
+// request, the revision is applied after the write.
 func (t *transitions) changed(s approvals.Stored) {
 	t.mu.Lock()
 	if w := t.writing[s.Request.ID]; w != nil {
@@ -29,8 +29,8 @@ func (t *transitions) changed(s approvals.Stored) {
 	t.applyRemote(s)
 }
 
-// reconcile schedules, after the first load, what a crash may have left undone:
-// a request or a decision was recorded, but not what should have followed.
+// reconcile schedules repairs after the first load: a crash may have left out the records
+// that follow a final request.
 func (t *transitions) reconcile() {
 	t.mu.Lock()
 	recent := t.recent
@@ -49,8 +49,8 @@ func (t *transitions) reconcile() {
 	}
 }
 
-// repair writes the events, the publication and the grant that follow from the record of
-// a request, as far as they are missing, and returns the record.
+// repair writes the missing events, publication and grant of a recorded request, and
+// returns the request.
 func (t *transitions) repair(ctx context.Context, id string) (approvals.Request, error) {
 	s, err := t.store.GetRequest(ctx, id)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package grants keeps the grants of a deployment: [Grants] follows the store in
-// memory, writes grants, and counts their uses. It begins in this file.
+// Package grants keeps the grants of a deployment: [Grants] has a copy of the stored grants
+// in memory, writes grants and counts their uses. Read this file first.
 package grants
 
 import (
@@ -17,14 +17,14 @@ import (
 
 // Judge is the part of policy that a [Grants] needs.
 type Judge interface {
-	// CheckGrant completes a grant: its template, the patterns suggested for the
-	// request whose decision it remembers. A grant that may not exist is an
-	// [*approvals.InvalidError]. r is nil for a grant that is made by hand.
+	// CheckGrant completes a grant by its template and by the request whose decision it
+	// remembers; r is nil for a grant that is made by hand. It fails with
+	// [*approvals.InvalidError] if policy does not permit the grant.
 	CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.Grant, error)
-	// GrantCovers returns a function that reports whether the grant would decide a call
-	// that an event recorded, of any principal.
+	// GrantCovers returns a function that reports whether the grant would decide the call
+	// of an event, whatever its principal.
 	GrantCovers(g approvals.Grant) func(approvals.Event) bool
-	// GrantIsFor reports whether any pattern is for a tool of a name.
+	// GrantIsFor reports whether any pattern is for a tool.
 	GrantIsFor(g approvals.Grant, tool string) bool
 }
 
@@ -34,23 +34,22 @@ type Options struct {
 	Judge Judge
 	Now   func() time.Time // nil: time.Now
 	Log   *slog.Logger     // nil: discards
-	// Kept is called with every grant that comes into force, Dropped with the id of
-	// every grant that is revoked or ended long ago, on this replica or another. They
-	// are called one after the other and must not block; nil: not called.
+	// Kept is called with every grant that comes into force, Dropped with the id of every
+	// grant that was deleted, by this replica or another. They are not called
+	// concurrently and must not block. Nil: not called.
 	Kept    func(approvals.Grant)
 	Dropped func(id string)
-	// NoSelfApproval keeps reviewers from allowing calls of agents that act for
-	// themselves: see gate.Options. Principals are those in the configuration, which a
-	// grant for a tenant covers. Profile returns the groups and the user of a reviewer;
-	// nil: no reviewer is known.
+	// NoSelfApproval refuses grants of reviewers for agents that act for them: see
+	// gate.Options. Principals are those of the configuration; a grant for a tenant covers
+	// them. Profile returns the groups and the user of a reviewer; nil: none is known.
 	NoSelfApproval bool
 	Principals     []approvals.Principal
 	Profile        func(name string) (approvals.ReviewerProfile, bool)
 }
 
-// Grants keeps a copy of the grants in memory that follows the store, so that no call
-// waits for the store; it writes grants, and counts their uses. Any number of Grants may
-// share one store. It is safe for concurrent use.
+// Grants has a copy of the stored grants in memory, so that no call waits for the store. It
+// writes grants and counts their uses. Any number of Grants may share one store. It is safe
+// for concurrent use.
 type Grants struct {
 	store   approvals.GrantStore
 	judge   Judge
@@ -75,7 +74,7 @@ type storedGrant struct {
 	revision uint64
 }
 
-// New makes a Grants. It has no grants until [Grants.Run] has read them.
+// New returns a Grants without grants; [Grants.Run] reads them.
 func New(o Options) *Grants {
 	gs := &Grants{
 		store: o.Store, judge: o.Judge, now: o.Now, log: o.Log, kept: o.Kept, dropped: o.Dropped,
@@ -100,7 +99,7 @@ func New(o Options) *Grants {
 	return gs
 }
 
-// Run follows the store and writes uses until the context ends. Call it once.
+// Run watches the store and writes uses until the context ends. Call it once.
 func (gs *Grants) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -113,10 +112,10 @@ func (gs *Grants) Run(ctx context.Context) error {
 	return nil
 }
 
-// Ready is closed when every grant recorded before has been read.
+// Ready is closed when all recorded grants have been read.
 func (gs *Grants) Ready() <-chan struct{} { return gs.ready }
 
-// apply takes over a grant at a revision.
+// apply stores a revision of a grant in memory.
 func (gs *Grants) apply(g approvals.Grant, revision uint64) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -140,8 +139,8 @@ func (gs *Grants) applyLocked(g approvals.Grant, revision uint64) {
 	gs.kept(g)
 }
 
-// remove takes over that the store no longer has a grant. The store never has it again:
-// a write that is acknowledged later does not bring it back.
+// remove removes a deleted grant from memory. Writes that are acknowledged later do not add
+// it again.
 func (gs *Grants) remove(id string) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -157,8 +156,7 @@ func (gs *Grants) remove(id string) {
 	gs.dropped(id)
 }
 
-// Grant returns a grant that was not revoked and has not ended long ago. It fails with
-// [approvals.ErrUnknownGrant].
+// Grant returns a grant that was not deleted, or [approvals.ErrUnknownGrant].
 func (gs *Grants) Grant(id string) (approvals.Grant, error) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()

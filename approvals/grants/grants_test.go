@@ -19,8 +19,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/grants"
 )
 
-// A decision for always is durable before its grant: a process that dies between
-// the two leaves the grant to the next. One that was revoked does not come back.
+// A remembered decision is durable before its grant: if the process dies between the two,
+// the next one writes the grant. It does not write a revoked grant again.
 func TestPromise4_RecordedFirst_MissingGrantIsWrittenAtStart(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	dying := grants.New(grants.Options{Store: &deafGrants{Store: s}, Judge: approvalstest.AnyPolicy{}})
@@ -54,22 +54,21 @@ func TestPromise4_RecordedFirst_MissingGrantIsWrittenAtStart(t *testing.T) {
 	approvalstest.RunGate(t, gate.Options{Store: s, Grants: again})
 	time.Sleep(200 * time.Millisecond) // for what must not happen
 	if got := again.Grants(approvals.GrantFilter{}).Items; len(got) != 0 {
-		t.Fatalf("a revoked grant came back: %+v", got)
+		t.Fatalf("a revoked grant was written again: %+v", got)
 	}
 	if got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, id)); !cmp.Equal(got, append(want, approvals.EventGrantRevoked)) {
 		t.Fatalf("events %v", got)
 	}
 }
 
-// deafGrants is a store that takes no grants.
+// deafGrants is a store that fails to write grants.
 type deafGrants struct{ approvalstest.Store }
 
 func (*deafGrants) PutGrant(context.Context, approvals.Grant, uint64) (uint64, error) {
 	return 0, fmt.Errorf("died: %w", approvals.ErrStoreUnavailable)
 }
 
-// Uses are counted over replicas and restarts, and written without anybody
-// waiting for it.
+// Uses of all replicas are counted, over restarts, and written in the background.
 func TestUsesAreCountedOverReplicas(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	one, stopOne := approvalstest.RunGrants(t, grants.Options{Store: s})
@@ -89,7 +88,7 @@ func TestUsesAreCountedOverReplicas(t *testing.T) {
 	}
 	all.Wait()
 	if got, _ := one.Grant(g.ID); got.Uses < 200 || got.LastUsedAt == nil {
-		t.Errorf("not yet written uses do not count: %+v", got)
+		t.Errorf("uses that are not written yet do not count: %+v", got)
 	}
 	all.Go(stopOne)
 	all.Go(stopTwo)
@@ -114,7 +113,7 @@ func TestGrantsReachEveryReplica(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := here.Grant(g.ID); err != nil {
-			t.Fatalf("who granted it does not know it: %v", err)
+			t.Fatalf("the replica that wrote the grant does not have it: %v", err)
 		}
 		approvalstest.Eventually(t, "the other knows it", func() bool { return kept.Load() == int32(i+1) })
 		here.Used(g.ID)
@@ -205,7 +204,7 @@ func TestAddGrantRefuses(t *testing.T) {
 		_, err := b.Add(t.Context(), g)
 		invalid := (*approvals.InvalidError)(nil)
 		if !errors.As(err, &invalid) || invalid.Field != field {
-			t.Errorf("without a good %s: %v", field, err)
+			t.Errorf("with a wrong %s: %v", field, err)
 		}
 	}
 	for reason, patterns := range map[string][]string{
@@ -226,7 +225,7 @@ func TestAddGrantRefuses(t *testing.T) {
 	}
 }
 
-// smallStore takes no grant, as if each were larger than a record may be.
+// smallStore refuses every grant as too large.
 type smallStore struct {
 	approvalstest.Store
 	tries atomic.Int32
@@ -237,7 +236,7 @@ func (s *smallStore) PutGrant(context.Context, approvals.Grant, uint64) (uint64,
 	return 0, approvals.ErrTooLarge
 }
 
-// A grant that the store will never take is not written again and again.
+// A grant that is too large for the store is tried once.
 func TestGrantTooLargeIsFinal(t *testing.T) {
 	s := &smallStore{Store: approvalstest.OpenStore(t, t.TempDir())}
 	book, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
@@ -254,7 +253,7 @@ func TestGrantTooLargeIsFinal(t *testing.T) {
 	}
 }
 
-// What is written of a grant is the book's: nobody invents uses or an id.
+// Add sets the id and the uses of a grant, whatever the caller has set.
 func TestAddGrantTakesNoUses(t *testing.T) {
 	b, _ := approvalstest.RunGrants(t, grants.Options{Store: approvalstest.OpenStore(t, t.TempDir())})
 	g := approvalstest.Grant("x")
@@ -270,7 +269,7 @@ func TestAddGrantTakesNoUses(t *testing.T) {
 	}
 }
 
-// A preview looks at calls, each once, and at those of the principal alone.
+// A preview counts each call once, and covers those of the principal only.
 func TestPreviewGrant(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	b, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
@@ -308,7 +307,7 @@ func TestPreviewGrant(t *testing.T) {
 	}
 }
 
-// BenchmarkUsed measures what counting adds to a call.
+// BenchmarkUsed measures the time that counting adds to a call.
 func BenchmarkUsed(b *testing.B) {
 	book, _ := approvalstest.RunGrants(b, grants.Options{Store: approvalstest.OpenStore(b, b.TempDir())})
 	g, err := book.Add(b.Context(), approvalstest.Grant("x"))

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// previewEvents is how far back in the audit log a preview looks.
+	// previewEvents is the number of events that a preview reads.
 	previewEvents = 10_000
-	// previewItems is how many covered calls it shows.
+	// previewItems is the number of covered calls that it returns.
 	previewItems = 100
 )
 
-// Preview returns which of the calls recorded lately a grant would have decided, if it had
-// been in force then. Nothing is written. Rules are not evaluated: a deny rule, or one
-// that asks, still overrides a grant that allows.
+// Preview returns the recently recorded calls that a grant would have decided. It writes
+// nothing and evaluates no rules: rules that deny or ask still override a grant that
+// allows.
 func (gs *Grants) Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error) {
 	g, err := gs.complete(g, nil)
 	if err != nil {
@@ -25,7 +25,7 @@ func (gs *Grants) Preview(ctx context.Context, g approvals.Grant) (approvals.Gra
 	p, covers := approvals.GrantPreview{Grant: g, Items: []approvals.GrantCall{}}, gs.judge.GrantCovers(g)
 	for e, err := range gs.store.RecentEvents(ctx, previewEvents) {
 		if err != nil {
-			return approvals.GrantPreview{}, approvals.Unavailable("read the calls recorded lately", err)
+			return approvals.GrantPreview{}, approvals.Unavailable("read the recorded calls", err)
 		}
 		if then := thenOf(&e); then != "" {
 			look(&p, &e, then, covers)
@@ -35,7 +35,7 @@ func (gs *Grants) Preview(ctx context.Context, g approvals.Grant) (approvals.Gra
 	return p, nil
 }
 
-// look takes one recorded call into account.
+// look adds one recorded call to a preview.
 func look(p *approvals.GrantPreview, e *approvals.Event, then string, covers func(approvals.Event) bool) {
 	p.Calls++
 	if p.Since == nil {
@@ -55,8 +55,8 @@ func look(p *approvals.GrantPreview, e *approvals.Event, then string, covers fun
 	}
 }
 
-// thenOf returns what happened to the call of an event, "" for an event that is not the
-// first one of a call.
+// thenOf returns the verdict on the call of an event, "" for an event that is not the first
+// one of a call.
 func thenOf(e *approvals.Event) string {
 	switch {
 	case e.Before == nil:

@@ -11,8 +11,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/grants"
 )
 
-// slowGrants is a store that lets something happen between the write of a grant and
-// what its writer makes of that.
+// slowGrants is a store that calls a function between the write of a grant and the return
+// of the write.
 type slowGrants struct {
 	approvalstest.Store
 	then func(g approvals.Grant, revision uint64)
@@ -26,9 +26,9 @@ func (s *slowGrants) PutGrant(ctx context.Context, g approvals.Grant, revision u
 	return written, err
 }
 
-// slowBook is a book of which each grant is revoked by another as soon as it is
-// written: when it is created, or when uses are added to it. inForce is how many it
-// was told to keep and not to drop.
+// slowBook returns a Grants with grants that another replica revokes as soon as they are
+// written: when they are created, or when uses are added. inForce is the number of grants
+// that were kept and not dropped.
 func slowBook(t *testing.T, whenCreated bool) (slow, other *grants.Grants, inForce, revoked *atomic.Int32) {
 	t.Helper()
 	s := approvalstest.OpenStore(t, t.TempDir())
@@ -52,7 +52,7 @@ func slowBook(t *testing.T, whenCreated bool) (slow, other *grants.Grants, inFor
 	return slow, other, inForce, revoked
 }
 
-// A grant that is revoked elsewhere while it is being written does not come back.
+// A grant that another replica revokes while it is written is not in force.
 func TestRevokedWhileItIsCreated(t *testing.T) {
 	slow, _, inForce, revoked := slowBook(t, true)
 	g, err := slow.Add(t.Context(), approvalstest.Grant("x"))
@@ -64,7 +64,7 @@ func TestRevokedWhileItIsCreated(t *testing.T) {
 	}
 }
 
-// Nor does one that is revoked while uses are being added to it.
+// A grant that is revoked while its uses are written is not in force.
 func TestRevokedWhileItsUsesAreWritten(t *testing.T) {
 	slow, other, inForce, revoked := slowBook(t, false)
 	g, err := other.Add(t.Context(), approvalstest.Grant("x"))

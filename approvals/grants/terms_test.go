@@ -12,8 +12,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/grants"
 )
 
-// Finding 29: "always" had another meaning on each channel. What a decision leaves open
-// is filled in here, for all of them: the exact call, this session, 8 hours.
+// Finding 29: "always" had another meaning on each channel. The defaults are the same for
+// all of them now: the exact call, this session, 8 hours.
 func TestFinding29_AlwaysIsThisCallInThisSessionForEightHours(t *testing.T) {
 	now := time.Date(2026, 7, 1, 9, 0, 0, 0, time.UTC)
 	later := now.Add(30 * 24 * time.Hour)
@@ -63,8 +63,8 @@ func TestFinding29_AlwaysIsThisCallInThisSessionForEightHours(t *testing.T) {
 	}
 }
 
-// A request carries what a decision on it is remembered as, so that every channel shows
-// the same before somebody decides.
+// A request contains the default terms of its grant, so that every channel shows the same
+// terms before a decision.
 func TestFinding29_RequestsCarryWhatAlwaysMeans(t *testing.T) {
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir())})
 	r := approvalstest.Rememberable("bash")
@@ -78,11 +78,11 @@ func TestFinding29_RequestsCarryWhatAlwaysMeans(t *testing.T) {
 		t.Error(diff)
 	}
 	if requests[1].Details.Remember != nil || requests[2].Details.Remember != nil {
-		t.Errorf("what is not remembered has terms: %+v, %+v", requests[1].Details.Remember, requests[2].Details.Remember)
+		t.Errorf("requests without remembered decisions have terms: %+v, %+v", requests[1].Details.Remember, requests[2].Details.Remember)
 	}
 }
 
-// The end of a grant is a time or the word never; a missing one is the default.
+// The end of a grant is a time or "never"; without an end the default holds.
 func TestFinding29_NeverIsWrittenOut(t *testing.T) {
 	for text, want := range map[string]*time.Time{
 		`{"action":"allow_always"}`:                                           nil,
@@ -97,7 +97,7 @@ func TestFinding29_NeverIsWrittenOut(t *testing.T) {
 	}
 	for _, text := range []string{`"soon"`, `""`, `5`, `{}`} {
 		if d, err := approvals.ParseDecision([]byte(`{"action":"allow_always","grant_expires_at":` + text + `}`)); err == nil {
-			t.Errorf("%s is taken: %v", text, d.GrantExpiresAt)
+			t.Errorf("%s is accepted: %v", text, d.GrantExpiresAt)
 		}
 	}
 }

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// usesEvery is how long uses of grants are gathered before they are written.
-	// What a process that is killed had gathered is not counted.
+	// usesEvery is the time between two writes of uses. Uses that were not written when
+	// the process is killed are lost.
 	usesEvery = 5 * time.Second
-	// keepExpired is how long a grant is kept and listed after its end.
+	// keepExpired is the time for which a grant is kept and listed after its end.
 	keepExpired = 24 * time.Hour
-	// keepRemoved is how long the id of a revoked grant is kept: far longer than any
-	// write of the grant takes.
+	// keepRemoved is the time for which the id of a deleted grant is kept: longer than
+	// any write of the grant takes.
 	keepRemoved = time.Hour
 )
 
-// use is how often a grant was used since that was last written.
+// use counts the uses of a grant that are not written yet.
 type use struct {
 	times uint64
 	last  time.Time
@@ -38,8 +38,8 @@ func (u use) addTo(g *approvals.Grant) {
 	}
 }
 
-// Used counts that each of the grants has decided a call. It does not block: uses are
-// written together some seconds later, and when [Grants.Run] ends.
+// Used counts one use of each grant. It does not block: uses are written some seconds later
+// and when [Grants.Run] ends.
 func (gs *Grants) Used(ids ...string) {
 	if len(ids) == 0 {
 		return
@@ -54,7 +54,7 @@ func (gs *Grants) Used(ids ...string) {
 	}
 }
 
-// runUses writes uses at intervals, and removes grants that ended long ago.
+// runUses writes uses at intervals, and deletes grants that ended long ago.
 func (gs *Grants) runUses(ctx context.Context) error {
 	tick := time.NewTicker(usesEvery)
 	defer tick.Stop()
@@ -72,24 +72,20 @@ func (gs *Grants) runUses(ctx context.Context) error {
 	}
 }
 
-// writeUses adds the uses to the records. What the store refuses is written the next
-// time.
+// writeUses adds the uses to the records. After an error the rest is written the next time.
 func (gs *Grants) writeUses(ctx context.Context) {
 	gs.mu.Lock()
-	waiting := make(map[string]use, len(gs.used))
-	for id, u := range gs.used {
-		waiting[id] = u
-	}
+	unwritten := maps.Clone(gs.used)
 	gs.mu.Unlock()
-	for id, u := range waiting {
+	for id, u := range unwritten {
 		if err := gs.writeUse(ctx, id, u); err != nil {
-			gs.log.Warn("uses of a grant could not be written yet", "grant", id, "uses", u.times, "error", err)
+			gs.log.Warn("failed to write the uses of a grant; trying again", "grant", id, "uses", u.times, "error", err)
 			return
 		}
 	}
 }
 
-// writeUse adds uses to a record. Other replicas add to it too.
+// writeUse adds uses to a record by compare-and-set: other replicas add to it too.
 func (gs *Grants) writeUse(ctx context.Context, id string, u use) error {
 	for attempt := 0; ; attempt++ {
 		g, revision, err := gs.store.GetGrant(ctx, id)
@@ -116,7 +112,7 @@ func (gs *Grants) writeUse(ctx context.Context, id string, u use) error {
 	}
 }
 
-// applyUse takes over a record to which uses were added.
+// applyUse stores a record with written uses in memory.
 func (gs *Grants) applyUse(g approvals.Grant, revision uint64, u use) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
@@ -128,8 +124,8 @@ func (gs *Grants) applyUse(g approvals.Grant, revision uint64, u use) {
 	}
 }
 
-// sweep removes the grants that ended long ago, and the ids of grants that were removed
-// long ago. All replicas may do so at once.
+// sweep deletes the grants that ended long ago, and removes the ids of grants that were
+// deleted long ago. Replicas may do this at the same time.
 func (gs *Grants) sweep(ctx context.Context) {
 	now := gs.now()
 	before := now.Add(-keepExpired)
@@ -144,7 +140,7 @@ func (gs *Grants) sweep(ctx context.Context) {
 	gs.mu.Unlock()
 	for _, id := range over {
 		if err := gs.store.DeleteGrant(ctx, id); err != nil {
-			gs.log.Warn("a grant that has ended could not be removed yet", "grant", id, "error", err)
+			gs.log.Warn("failed to delete an expired grant; trying again", "grant", id, "error", err)
 			return
 		}
 	}

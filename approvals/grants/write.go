@@ -12,15 +12,16 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Add records a grant that a reviewer makes by hand. It is in force on every replica. GrantedBy and Channel must have been set by the channel that
-// authenticated the reviewer, who grants for themselves; id, time of creation and
-// uses are set here.
+// Add records a grant that a reviewer makes by hand, for every replica. The channel that
+// authenticated the reviewer must have set GrantedBy and Channel. Add sets the id, the time
+// of creation and the uses.
 //
-// It fails with [*approvals.InvalidError], [*approvals.ForbiddenError], [approvals.ErrTooLarge] or
-// [approvals.ErrStoreUnavailable]; after the last it is not known whether the grant is in force: list them.
+// It fails with [*approvals.InvalidError], [*approvals.ForbiddenError],
+// [approvals.ErrTooLarge] or [approvals.ErrStoreUnavailable]; after the last it is unknown
+// whether the grant is in force.
 func (gs *Grants) Add(ctx context.Context, g approvals.Grant) (approvals.Grant, error) {
 	if g.GrantedBy == "" || g.GrantedBy == approvals.ReviewerTimeout {
-		return approvals.Grant{}, &approvals.InvalidError{Field: "granted_by", Reason: fmt.Sprintf("%q cannot grant", g.GrantedBy)}
+		return approvals.Grant{}, approvals.Invalid("granted_by", "%q cannot grant", g.GrantedBy)
 	}
 	g.RequestID, g.OnBehalfOf, g.Groups = "", "", nil
 	g, err := gs.complete(g, nil)
@@ -36,7 +37,7 @@ func (gs *Grants) Add(ctx context.Context, g approvals.Grant) (approvals.Grant, 
 	return g, gs.Write(ctx, g)
 }
 
-// complete makes a grant whole and checks it.
+// complete completes a grant and checks it.
 func (gs *Grants) complete(g approvals.Grant, r *approvals.Request) (approvals.Grant, error) {
 	g.LastUsedAt, g.Uses = nil, 0
 	if err := g.CheckGiven(gs.now()); err != nil {
@@ -55,8 +56,8 @@ func (gs *Grants) complete(g approvals.Grant, r *approvals.Request) (approvals.G
 	return g, g.CheckWhole()
 }
 
-// Write records the event of a new grant, then the grant, which is in force from then on.
-// Written again it changes nothing, also after it was revoked.
+// Write records the event of a new grant, then the grant, which is then in force. It does
+// nothing if the grant was written before, even if it was revoked since.
 func (gs *Grants) Write(ctx context.Context, g approvals.Grant) error {
 	if err := gs.store.EnsureEvent(ctx, grantEvent(approvals.EventGrantCreated, g, g.GrantedBy, g.Channel, g.CreatedAt)); err != nil {
 		return approvals.Unavailable("record the event of grant "+g.ID, err)
@@ -72,11 +73,12 @@ func (gs *Grants) Write(ctx context.Context, g approvals.Grant) error {
 	return nil
 }
 
-// Revoke ends a grant on every replica and returns it as it was. It fails with
-// [approvals.ErrUnknownGrant] or [approvals.ErrStoreUnavailable]; after the latter revoke it again.
+// Revoke deletes a grant on every replica and returns its last state. It fails with
+// [approvals.ErrUnknownGrant] or [approvals.ErrStoreUnavailable]; after the latter, revoke
+// the grant again.
 func (gs *Grants) Revoke(ctx context.Context, id, reviewer, channel string) (approvals.Grant, error) {
 	if reviewer == "" {
-		return approvals.Grant{}, &approvals.InvalidError{Field: "reviewer_id", Reason: "it is missing"}
+		return approvals.Grant{}, approvals.Invalid("reviewer_id", "it is missing")
 	}
 	if _, err := ulid.ParseStrict(id); err != nil {
 		return approvals.Grant{}, fmt.Errorf("grant %q: %w", id, approvals.ErrUnknownGrant)
@@ -98,8 +100,8 @@ func (gs *Grants) Revoke(ctx context.Context, id, reviewer, channel string) (app
 	return g, nil
 }
 
-// grantEvent returns the event of a grant. There is one of each type for a grant,
-// whichever replica writes it.
+// grantEvent returns the event of a grant. A grant has one event of each type: the id does
+// not depend on the replica.
 func grantEvent(typ approvals.EventType, g approvals.Grant, by, channel string, at time.Time) approvals.Event {
 	return approvals.Event{
 		ID: approvals.DerivedID(g.CreatedAt, g.ID+"/"+string(typ)), Type: typ, Time: at, Tenant: g.Principal.Tenant, Principal: g.Principal,
@@ -108,21 +110,20 @@ func grantEvent(typ approvals.EventType, g approvals.Grant, by, channel string, 
 	}
 }
 
-// Propose returns the grant that a decision on a request asks for, complete but for
-// its id and time.
+// Propose returns the grant of a decision on a request, without its id and time.
 func (gs *Grants) Propose(r *approvals.Request, d approvals.Decision) (approvals.Grant, error) {
 	if !r.AllowRemember {
-		return approvals.Grant{}, &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("decisions on this request are not to be remembered (%s): use approve or deny", r.Rule)}
+		return approvals.Grant{}, approvals.Invalid("action", "decisions on this request are not to be remembered (%s): use approve or deny", r.Rule)
 	}
 	if r.RequiredApprovals > 1 {
-		return approvals.Grant{}, &approvals.InvalidError{Field: "action", Reason: fmt.Sprintf("decisions that need %d approvals cannot be remembered: use approve or deny", r.RequiredApprovals)}
+		return approvals.Grant{}, approvals.Invalid("action", "decisions that need %d approvals cannot be remembered: use approve or deny", r.RequiredApprovals)
 	}
 	if err := d.FillGrant(r, gs.now()); err != nil {
 		return approvals.Grant{}, err
 	}
 	g, err := gs.complete(approvals.GrantFor(r, &d), r)
 	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) && invalid.Field == "expires_at" {
-		invalid.Field = "grant_expires_at" // as decisions call it
+		invalid.Field = "grant_expires_at" // its name in a decision
 	}
 	if err != nil {
 		return approvals.Grant{}, err

@@ -13,7 +13,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// Origin is what policy reads about a call beside the call itself.
+// Origin has the properties of a call that policy reads beside the call itself.
 type Origin struct {
 	Principal approvals.Principal
 	Session   string
@@ -21,7 +21,7 @@ type Origin struct {
 	Turn      string
 	Model     string
 	Dialect   string
-	At        time.Time // when the call is judged; zero: not known, so that conditions on it fail
+	At        time.Time // when the call is judged; zero: unknown, so that conditions on it fail
 }
 
 // call returns a call as policy reads it.
@@ -32,8 +32,8 @@ func (o *Origin) call(c intercept.Call) policy.Call {
 	}
 }
 
-// Key returns an identifier of a call that is the same for calls of a tool with equal
-// arguments, however they are written.
+// Key returns an identifier of a call. Calls of one tool with equal arguments have the same
+// key, even if the texts of the arguments differ.
 func Key(c intercept.Call) string {
 	var nowhere Origin
 	call := nowhere.call(c)
@@ -41,8 +41,8 @@ func Key(c intercept.Call) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ArgumentsText returns the text of arguments that a record holds as a JSON value. A
-// string is free text, or text that is not a strict JSON object.
+// ArgumentsText returns the text of recorded arguments, a JSON value. A string contains
+// free text, or text that is not a strict JSON object.
 func ArgumentsText(value json.RawMessage) string {
 	if jsontext.Value(value).Kind() != '"' {
 		return string(value)
@@ -54,7 +54,7 @@ func ArgumentsText(value json.RawMessage) string {
 	return string(text)
 }
 
-// requested returns the call of a request, as the model made it.
+// requested returns the call of a request with the arguments of the model.
 func requested(r *approvals.Request) (from Origin, c intercept.Call) {
 	from = Origin{
 		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Turn: r.TurnID, Model: r.Model, Dialect: r.Dialect,
@@ -68,10 +68,9 @@ func requested(r *approvals.Request) (from Origin, c intercept.Call) {
 	return from, c
 }
 
-// Recorded returns the call of an event of the audit log as it was judged, and the
-// action of the verdict then. It is false for an event that does not record a verdict on
-// a call: an event after the verdict, or a call that was denied because a person had
-// denied it before.
+// Recorded returns the judged call of an event of the audit log and the action of its
+// verdict. ok is false for an event without a verdict: one after the verdict, or one of a
+// call that was denied because a person had denied it before.
 func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Action, ok bool) {
 	switch {
 	case e.Before == nil:

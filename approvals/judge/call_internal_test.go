@@ -107,8 +107,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// FuzzArgumentsText holds that the text which is judged, and released after an edit, is
-// the text in the record: unquoted where it is a JSON string, else the value itself.
+// FuzzArgumentsText checks that the text that is judged, and released after an edit, is the
+// text in the record: the content of a JSON string, else the value itself.
 func FuzzArgumentsText(f *testing.F) {
 	for _, seed := range []string{``, `{"a":1}`, `"text"`, "line\nline", `\"`, "\u2028", `{"a":`} {
 		f.Add(seed)

@@ -7,11 +7,11 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
-// KeepGrant puts a grant in force; before [Judge.LoadGrants] it waits for that.
+// KeepGrant puts a grant in force, at the earliest when [Judge.LoadGrants] is called.
 func (j *Judge) KeepGrant(g approvals.Grant) {
 	compiled, err := policy.CompileGrant(g)
 	if err != nil {
-		j.log.Error("a recorded grant cannot be read and is not in force; revoke it", "grant", g.ID, "error", err)
+		j.log.Error("a recorded grant cannot be compiled and is not in force; revoke it", "grant", g.ID, "error", err)
 		return
 	}
 	j.grants.add(compiled)
@@ -20,12 +20,12 @@ func (j *Judge) KeepGrant(g approvals.Grant) {
 // DropGrant ends a grant.
 func (j *Judge) DropGrant(id string) { j.grants.remove(id) }
 
-// LoadGrants puts all grants kept so far in force. It is called when those recorded before
-// the start are complete.
+// LoadGrants puts all grants kept so far in force. Call it when all recorded grants have
+// been read.
 func (j *Judge) LoadGrants() { j.grants.load() }
 
 // CheckGrant completes a grant that remembers the decision on a request, or that is made
-// by hand if r is nil. It fails with [*approvals.InvalidError] if policy does not take
+// by hand if r is nil. It fails with [*approvals.InvalidError] if policy does not permit
 // the grant.
 func (j *Judge) CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.Grant, error) {
 	if err := j.applyTemplate(&g); err != nil {
@@ -40,7 +40,7 @@ func (j *Judge) CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.G
 	}
 	all := j.ofRequest(r)
 	if len(all) == 0 {
-		return g, invalid("action", "the policy %s of this client is not configured here; use approve or deny", r.Details.Policy)
+		return g, approvals.Invalid("action", "the policy %s of this client is not configured here; use approve or deny", r.Details.Policy)
 	}
 	compiled, err := compile(g, all)
 	if err != nil {
@@ -58,14 +58,14 @@ func (j *Judge) applyTemplate(g *approvals.Grant) error {
 	}
 	i := slices.IndexFunc(j.templates, func(t approvals.GrantTemplate) bool { return t.Name == g.Template })
 	if i < 0 {
-		return invalid("template", "there is no template %q; grants.templates in the configuration names them", g.Template)
+		return approvals.Invalid("template", "there is no template %q; grants.templates in the configuration names them", g.Template)
 	}
 	t := j.templates[i]
 	switch {
 	case len(g.Patterns) > 0:
-		return invalid("patterns", "the template has them; give either")
+		return approvals.Invalid("patterns", "the template has patterns too; give one of them")
 	case g.Effect != "" && g.Effect != t.Effect:
-		return invalid("template", "%q is one that says %s, not %s", t.Name, t.Effect, g.Effect)
+		return approvals.Invalid("template", "%q is a template for %s, not %s", t.Name, t.Effect, g.Effect)
 	}
 	g.Effect, g.Patterns = t.Effect, t.Patterns
 	if g.Scope == "" {
@@ -78,8 +78,8 @@ func (j *Judge) applyTemplate(g *approvals.Grant) error {
 	return nil
 }
 
-// chooseScope sets the scope where none is named, and refuses one that the rules which
-// asked do not permit.
+// chooseScope sets a missing scope. It refuses a scope that the rules which ask about the
+// request do not permit.
 func chooseScope(g *approvals.Grant, r *approvals.Request) error {
 	permitted := approvals.GrantScopes()
 	if r != nil && len(r.RememberScopes) > 0 {
@@ -89,12 +89,12 @@ func chooseScope(g *approvals.Grant, r *approvals.Request) error {
 	case g.Scope == "" && len(permitted) > 0:
 		g.Scope = permitted[0]
 	case !slices.Contains(permitted, g.Scope):
-		return invalid("scope", "the rule at %s permits %v only", r.Rule, r.RememberScopes)
+		return approvals.Invalid("scope", "the rule at %s permits %v only", r.Rule, r.RememberScopes)
 	}
 	return nil
 }
 
-// compile reads the patterns of a grant and has policies check them.
+// compile compiles the patterns of a grant and checks them by each policy.
 func compile(g approvals.Grant, all []*policy.Policy) (*policy.CompiledGrant, error) {
 	compiled, err := policy.CompileGrant(g)
 	for _, rules := range all {
@@ -103,7 +103,7 @@ func compile(g approvals.Grant, all []*policy.Policy) (*policy.CompiledGrant, er
 		}
 	}
 	if err != nil {
-		return nil, invalid("patterns", "%s", err)
+		return nil, approvals.Invalid("patterns", "%s", err)
 	}
 	return compiled, nil
 }
@@ -114,15 +114,15 @@ func covers(compiled *policy.CompiledGrant, call policy.Call, all []*policy.Poli
 	return !slices.ContainsFunc(all, func(rules *policy.Policy) bool { return !rules.Covers(compiled, call) })
 }
 
-// checkEffect refuses a grant that would not decide the call of the request as its
-// reviewer does, or that has a pattern for unrelated calls. Only a template, which an
+// checkEffect refuses a grant that would not decide the call of the request like its
+// reviewer, or that has a pattern for unrelated calls. Only a template, which an
 // administrator wrote, may have such patterns.
 func checkEffect(compiled *policy.CompiledGrant, g approvals.Grant, call policy.Call, all []*policy.Policy) error {
 	switch {
 	case len(g.Patterns) == 0:
-		return invalid("patterns", "no pattern can be suggested for this call; write them, or use approve or deny")
+		return approvals.Invalid("patterns", "no pattern can be suggested for this call; write them, or use approve or deny")
 	case !covers(compiled, call, all):
-		return invalid("patterns", "they do not cover this very call")
+		return approvals.Invalid("patterns", "they do not cover this very call")
 	}
 	want := policy.Allow
 	if g.Effect == approvals.GrantDeny {
@@ -130,17 +130,17 @@ func checkEffect(compiled *policy.CompiledGrant, g approvals.Grant, call policy.
 	}
 	for _, rules := range all {
 		if other := rules.Unrelated(compiled, call); other != "" && g.Template == "" {
-			return invalid("patterns", "%q has nothing to do with this call; an administrator grants it by hand", other)
+			return approvals.Invalid("patterns", "%q has nothing to do with this call; an administrator grants it by hand", other)
 		}
 		if v := rules.With(policy.NewGrants(compiled)).Judge(call); v.Action != want {
-			return invalid("action", "a grant would not change what policy says of such calls (%s: %s); use approve or deny", v.Rule, v.Reason)
+			return approvals.Invalid("action", "a grant would not change the verdict on such calls (%s: %s); use approve or deny", v.Rule, v.Reason)
 		}
 	}
 	return nil
 }
 
-// GrantCovers returns a function that reports whether a grant alone would allow or deny
-// the call of an event, under each policy that may judge that call.
+// GrantCovers returns a function that reports whether a grant alone would decide the call
+// of an event, under each policy that may judge that call.
 func (j *Judge) GrantCovers(g approvals.Grant) func(approvals.Event) bool {
 	compiled, err := policy.CompileGrant(g)
 	if err != nil {

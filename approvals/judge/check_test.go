@@ -52,12 +52,12 @@ func TestCheckGrant(t *testing.T) {
 		{"by a template", approvals.Grant{Effect: approvals.GrantAllow, Template: "scripts", Principal: ann, SessionID: "s"}, request("ls y", a), approvals.GrantSession, "", ""},
 		{"by no template", approvals.Grant{Template: "none"}, request("ls y", a), "", "template", "no template"},
 		{"by a template of the other action", approvals.Grant{Effect: approvals.GrantAllow, Template: "stop"}, request("ls y", a), "", "template", "deny, not allow"},
-		{"by a template and patterns", approvals.Grant{Template: "stop", Patterns: []string{"bash"}}, request("ls y", a), "", "patterns", "give either"},
+		{"by a template and patterns", approvals.Grant{Template: "stop", Patterns: []string{"bash"}}, request("ls y", a), "", "patterns", "give one of them"},
 	} {
 		g, err := j.CheckGrant(tt.grant, tt.request)
 		if err == nil {
 			if tt.field != "" || g.Scope != tt.scope {
-				t.Errorf("%s: taken with the scope %s", tt.name, g.Scope)
+				t.Errorf("%s: accepted with the scope %s", tt.name, g.Scope)
 			}
 			if g.Template != "" && (len(g.Patterns) != 2 || g.ExpiresAt == nil || !g.ExpiresAt.Equal(noon.Add(time.Hour))) {
 				t.Errorf("%s: %q until %v", tt.name, g.Patterns, g.ExpiresAt)
@@ -83,7 +83,7 @@ func TestGrantCovers(t *testing.T) {
 		}
 	}
 	if j.GrantCovers(approvals.Grant{Patterns: []string{"bash("}})(approvals.Event{}) {
-		t.Error("a grant that is none covers a call")
+		t.Error("an invalid grant covers a call")
 	}
 	for tool, want := range map[string]bool{"bash": true, "read": false} {
 		if got := j.GrantIsFor(approvals.Grant{Effect: approvals.GrantAllow, Patterns: []string{"bash(ls *)"}}, tool); got != want {

@@ -2,38 +2,33 @@ package judge
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
-// Edit judges the call of a request with the arguments that a reviewer has given it, by
-// the policy of the client that made the call. It returns what rules require of reviewers
-// before the call may be released, and fails with [*approvals.InvalidError] if policy
-// denies it. Nothing judges the call again before its release.
+// Edit judges the call of a request with the arguments of a reviewer, by the policy of the
+// client that made the call. It returns the demands of the rules that ask about it, and
+// fails with [*approvals.InvalidError] if policy denies it. The call is not judged again
+// before its release.
 func (j *Judge) Edit(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error) {
 	from, edited := requested(&r)
 	from.At, edited.Arguments = j.now(), ArgumentsText(args)
 	if wrapped, wraps := edited.Wrapped(); wraps && len(wrapped) == 0 {
-		return nil, invalid("modified_args", "they wrap other calls in a way that cannot be read with certainty")
+		return nil, approvals.Invalid("modified_args", "they wrap other calls in a way that cannot be read with certainty")
 	}
 	all := j.ofRequest(&r)
 	if len(all) == 0 {
-		return nil, invalid("modified_args", "the policy %s of this client is not configured here; use approve or deny", r.Details.Policy)
+		return nil, approvals.Invalid("modified_args", "the policy %s of this client is not configured here; use approve or deny", r.Details.Policy)
 	}
 	var demands []approvals.Demand
 	for _, one := range all {
 		rules := Rules{policy: one.With(j.grants.current())}
 		v := rules.Verdict(from, edited)
 		if v.Action == policy.Deny {
-			return nil, invalid("modified_args", "%s denies them: %s", v.Rule, v.Reason)
+			return nil, approvals.Invalid("modified_args", "%s denies them: %s", v.Rule, v.Reason)
 		}
 		demands = append(demands, v.Wants()...)
 	}
 	return demands, nil
-}
-
-func invalid(field, format string, args ...any) error {
-	return &approvals.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }

@@ -62,7 +62,7 @@ func TestEdit(t *testing.T) {
 		{"free text, denied", request("patch", a, bob), `"a secret"`, nil, "client.yaml:12 denies them"},
 		{"wraps two", request("multi_tool_use.parallel", a, bob), wrapping(bash("psql x"), bash("ls y")).Arguments, []string{"dba 1"}, ""},
 		{"wraps a denied one", request("multi_tool_use.parallel", a, bob), wrapping(bash("psql x"), bash("make")).Arguments, nil, "default denies them"},
-		{"wraps what is not clear", request("multi_tool_use.parallel", a, bob), `{"tool_uses":[{}]}`, nil, "cannot be read with certainty"},
+		{"wraps an empty call", request("multi_tool_use.parallel", a, bob), `{"tool_uses":[{}]}`, nil, "cannot be read with certainty"},
 	} {
 		demands, err := j.Edit(tt.request, json.RawMessage(tt.args))
 		var groups []string
@@ -78,11 +78,11 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// TestEditInShadowMode: a request of the time before the policy was only tried out is
-// still judged by what it denies.
+// TestEditInShadowMode: an edit of a request from before shadow mode is still denied by the
+// rules.
 func TestEditInShadowMode(t *testing.T) {
 	j := newJudge(t, files{"policy.yaml": "default: deny\n"}, judge.Options{Shadow: true})
 	if _, err := j.Edit(approvals.Request{ToolName: "bash"}, json.RawMessage(`{}`)); err == nil {
-		t.Error("an edit that the policy denies is taken")
+		t.Error("an edit that the policy denies is accepted")
 	}
 }

@@ -11,7 +11,7 @@ import (
 type grantSet struct {
 	inForce atomic.Pointer[policy.Grants]
 	mu      sync.Mutex
-	loading []*policy.CompiledGrant // until the recorded ones are complete
+	loading []*policy.CompiledGrant // until all recorded grants have been read
 	loaded  bool
 }
 
@@ -35,7 +35,7 @@ func (s *grantSet) remove(id string) {
 	s.inForce.Store(s.inForce.Load().Without(id))
 }
 
-// load puts all recorded grants in force at once: each addition to a large set copies it.
+// load puts all grants in force at once: each addition to a large set copies the set.
 func (s *grantSet) load() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

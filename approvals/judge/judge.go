@@ -2,9 +2,9 @@
 // that reviewers edit, and calls that a grant would decide. It is the only place that
 // builds a [policy.Call].
 //
-// Read it from judge.go (whose policy judges a call) by rules.go (the verdict on one
-// call) and call.go (what policy reads of a call) to edit.go (edits of reviewers) and
-// check.go (grants). Below are source.go (policy files) and grants.go (grants in force).
+// Read judge.go (which policy judges a call), rules.go (the verdict on one call), call.go
+// (the input of policy), edit.go (edits of reviewers) and check.go (grants), then source.go
+// (policy files) and grants.go (grants in force).
 package judge
 
 import (
@@ -15,21 +15,21 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
-// maxCounts bounds the turns, runs and principals whose calls are counted for rules
-// with a limit: some 200 bytes each.
+// maxCounts is the number of turns, runs and principals whose calls are counted for rules
+// with a limit. Each takes about 200 bytes.
 const maxCounts = 50_000
 
 // Options configures a [Judge].
 type Options struct {
-	// File is the policy of all clients that have none of their own. With Optional it
-	// may be absent at the start: then people are asked about every call.
+	// File is the policy of all clients without their own. If Optional is set, the file
+	// may be missing at the start: then people are asked about every call.
 	File     string
 	Optional bool
 	Clients  []ClientPolicy
 	// WorkDir and Protected are the arguments of [policy.Policy.Protect].
 	WorkDir   string
 	Protected []string
-	Shadow    bool // every call passes; verdicts are only reported
+	Shadow    bool // every call is released; verdicts are only reported
 
 	Templates []approvals.GrantTemplate
 	Now       func() time.Time // nil: time.Now
@@ -59,7 +59,7 @@ type Judge struct {
 	log       *slog.Logger
 }
 
-// New makes a judge that has read no policy yet: see [Judge.Load].
+// New returns a judge that has not read any policy yet: see [Judge.Load].
 func New(o Options) *Judge {
 	protect := func(p *policy.Policy) *policy.Policy { return p.Protect(o.WorkDir, o.Protected...) }
 	main := &Source{file: o.File, optional: o.Optional, protect: protect}
@@ -83,7 +83,7 @@ func New(o Options) *Judge {
 	return j
 }
 
-// source returns the source of a file, and adds it where it is new.
+// source returns the source of a file, which it adds if it is new.
 func (j *Judge) source(file string) *Source {
 	for _, s := range j.sources {
 		if s.file == file {
@@ -108,12 +108,12 @@ func (j *Judge) Load() error {
 // Sources returns the policy files, each once.
 func (j *Judge) Sources() []*Source { return j.sources }
 
-// Shadow reports whether every call passes and verdicts are only reported.
+// Shadow reports whether every call is released and verdicts are only reported.
 func (j *Judge) Shadow() bool { return j.shadow }
 
-// For returns the rules for a client's calls, by the SHA-256 of its key in hex; "" is a
-// client that the configuration does not name. They are the policy and the grants that are
-// in force now.
+// For returns the rules for the calls of a client, by the SHA-256 of its key in hex; "" is
+// a client that the configuration does not name. They are the policy and the grants in
+// force now.
 func (j *Judge) For(keySHA256 string) *Rules {
 	source := j.main
 	for _, c := range j.clients {
@@ -129,9 +129,9 @@ func (j *Judge) For(keySHA256 string) *Rules {
 	return r
 }
 
-// ofRequest returns the policies that judge the call of a request. It is one, but in a
-// request of a heldcall that did not record its policy. There is none where the request
-// names a policy that is not configured here.
+// ofRequest returns the policies that judge the call of a request. There is one, or several
+// if an old version did not record the policy. There is none if the request names a policy
+// that is not configured here.
 func (j *Judge) ofRequest(r *approvals.Request) []*policy.Policy {
 	if r.Details.Policy == "" {
 		return j.ofPrincipal(r.Principal)
@@ -144,8 +144,8 @@ func (j *Judge) ofRequest(r *approvals.Request) []*policy.Policy {
 	return nil
 }
 
-// ofPrincipal returns the policies that may judge the calls of a principal, where it is
-// not known with which key they came.
+// ofPrincipal returns the policies that may judge the calls of a principal if the key of
+// the client is unknown.
 func (j *Judge) ofPrincipal(who approvals.Principal) []*policy.Policy {
 	var found []*policy.Policy
 	for _, c := range j.clients {

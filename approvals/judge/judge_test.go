@@ -19,11 +19,11 @@ var (
 	noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 )
 
-// files are policies by the paths of their files.
+// files has policies by the paths of their files.
 type files map[string]string
 
-// newJudge makes a judge of policies that are written to a directory of the test. The
-// paths of the options are in it.
+// newJudge returns a judge of policies that are written to a directory of the test. The
+// paths of the options are relative to it.
 func newJudge(t *testing.T, written files, o judge.Options) *judge.Judge {
 	t.Helper()
 	dir := t.TempDir()
@@ -101,8 +101,8 @@ func TestForJudgesByTheGrantsInForce(t *testing.T) {
 	}
 }
 
-// TestGrantsLoadTogether: a grant that was recorded before the start is in force after
-// the load, and not if it was dropped meanwhile.
+// TestGrantsLoadTogether: a recorded grant is in force after the load, unless it was
+// dropped before.
 func TestGrantsLoadTogether(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "absent.yaml")
 	for _, dropped := range []bool{false, true} {

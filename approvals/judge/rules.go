@@ -9,23 +9,23 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// Rules judge the calls of one client, by the policy and the grants that were in force
-// when they were made.
+// Rules judge the calls of one client by the policy and the grants that were in force when
+// [Judge.For] returned them.
 type Rules struct {
 	policy  verdicts
 	name    string // of the policy
 	counter *policy.Counter
 }
 
-// verdicts is a policy, or one that is only tried out.
+// verdicts is a [policy.Policy] or a [policy.Shadow].
 type verdicts interface {
 	Judge(policy.Call) policy.Verdict
 	JudgeHosted(approvals.Principal, string) policy.Verdict
 	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
 }
 
-// NewRules makes rules of one policy alone, without grants. They count limits by
-// themselves.
+// NewRules returns rules of one policy without grants. They have their own counts for
+// limits.
 func NewRules(p *policy.Policy) *Rules {
 	return &Rules{policy: p, counter: policy.NewCounter(maxCounts)}
 }
@@ -33,18 +33,17 @@ func NewRules(p *policy.Policy) *Rules {
 // Case is a call that was judged.
 type Case struct {
 	Verdict policy.Verdict
-	Policy  string // that judged it: see [approvals.Details]
-	// DeniedBefore is true where a person has denied an equal call. Note is that of the
-	// person.
+	Policy  string // its name: see [approvals.Details]
+	// DeniedBefore is true if a person has denied an equal call. Note is their note.
 	DeniedBefore bool
 	Note         string
-	// Charge is what the call has used up of the limits of rules. The caller returns it
-	// if the call is not released.
+	// Charge is the use of limits by the call. The caller returns it if the call is not
+	// released.
 	Charge policy.Charge
 }
 
-// Judge judges a call that a model makes. Denied are the notes of the reviewers who have
-// denied calls before, by [Key]; such a call counts for no limit.
+// Judge judges a call of a model. denied has the notes of reviewers who have denied calls
+// before, by [Key]. Such a call is not counted for limits.
 func (r *Rules) Judge(from Origin, c intercept.Call, denied map[string]string) Case {
 	one := Case{Verdict: r.Verdict(from, c), Policy: r.name}
 	if len(denied) > 0 {
@@ -61,8 +60,9 @@ func (r *Rules) Judge(from Origin, c intercept.Call, denied map[string]string) C
 	return one
 }
 
-// Verdict returns the verdict on a call, counted for no limit. A call that wraps others
-// gets the strictest verdict on them; people are asked about one that cannot be read.
+// Verdict returns the verdict on a call and does not count it for limits. A call that wraps
+// others gets the strictest verdict on them. People are asked about one that cannot be
+// parsed.
 func (r *Rules) Verdict(from Origin, c intercept.Call) policy.Verdict {
 	c.Ambiguous = append(slices.Clip(c.Ambiguous), r.doubts(from.Principal, c)...)
 	wrapped, wraps := c.Wrapped()
@@ -83,17 +83,17 @@ func (r *Rules) Verdict(from Origin, c intercept.Call) policy.Verdict {
 	return all
 }
 
-// doubts returns why a call that the provider runs is in doubt: policy does not list its
-// MCP server. The name of the tool contains the server's label, which the agent chooses.
+// doubts returns a reason to doubt a call that the provider runs: policy does not list its
+// MCP server. The name of the tool contains the label of the server, which the agent chooses.
 func (r *Rules) doubts(who approvals.Principal, c intercept.Call) []string {
 	if c.Hosted == "" || r.policy.JudgeHosted(who, c.Hosted).Listed {
 		return nil
 	}
-	return []string{fmt.Sprintf("An MCP server that the agent alone has named will run it; hosted_tools does not list %s.", c.Hosted)}
+	return []string{fmt.Sprintf("An MCP server that only the agent has named will run it; hosted_tools does not list %s.", c.Hosted)}
 }
 
-// AllowsByName returns the verdict on every call of the tool of a call, whatever its
-// arguments, if that is one that allows them. It is false for a call that wraps others.
+// AllowsByName returns the verdict that allows every call of a tool whatever its arguments,
+// if there is one. It is false for a call that wraps others.
 func (r *Rules) AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool) {
 	if _, wraps := c.Wrapped(); wraps {
 		return policy.Verdict{}, false
@@ -101,7 +101,7 @@ func (r *Rules) AllowsByName(who approvals.Principal, c intercept.Call) (policy.
 	return r.policy.AllowsByName(who, c.Name)
 }
 
-// JudgeHosted returns the verdict on the offer of a tool that the provider runs.
+// JudgeHosted returns the verdict on a hosted tool, which the provider runs.
 func (r *Rules) JudgeHosted(who approvals.Principal, name string) policy.Verdict {
 	return r.policy.JudgeHosted(who, name)
 }

@@ -47,17 +47,17 @@ rules:
 		want policy.Action
 		flag string // that the reviewer reads
 	}{
-		"allowed":                 {bash("ls y"), policy.Allow, ""},
-		"asked about":             {bash("rm x"), policy.Ask, ""},
-		"denied":                  {bash("make"), policy.Deny, ""},
-		"in doubt":                {intercept.Call{Name: "bash", Arguments: `{"command":"ls y"}`, Ambiguous: []string{"Two names."}}, policy.Deny, "Two names."},
-		"wraps an allowed call":   {wrapping(bash("ls y")), policy.Allow, "It wraps 1 calls"},
-		"wraps one to ask about":  {wrapping(bash("ls y"), bash("rm x")), policy.Ask, "It wraps 2 calls"},
-		"wraps a denied one":      {wrapping(bash("rm x"), bash("make")), policy.Deny, "It wraps 2 calls"},
-		"wraps one to rewrite":    {wrapping(bash("ls x")), policy.Ask, "It wraps 1 calls"},
-		"wraps what is not clear": {intercept.Call{Name: "multi_tool_use.parallel", Arguments: `{"tool_uses":[{}]}`}, policy.Ask, "cannot be read with certainty"},
-		"at a listed server":      {hosted("mcp:listed"), policy.Allow, ""},
-		"at another server":       {hosted("mcp:other"), policy.Deny, "hosted_tools does not list mcp:other"},
+		"allowed":                {bash("ls y"), policy.Allow, ""},
+		"asked about":            {bash("rm x"), policy.Ask, ""},
+		"denied":                 {bash("make"), policy.Deny, ""},
+		"in doubt":               {intercept.Call{Name: "bash", Arguments: `{"command":"ls y"}`, Ambiguous: []string{"Two names."}}, policy.Deny, "Two names."},
+		"wraps an allowed call":  {wrapping(bash("ls y")), policy.Allow, "It wraps 1 calls"},
+		"wraps one to ask about": {wrapping(bash("ls y"), bash("rm x")), policy.Ask, "It wraps 2 calls"},
+		"wraps a denied one":     {wrapping(bash("rm x"), bash("make")), policy.Deny, "It wraps 2 calls"},
+		"wraps one to rewrite":   {wrapping(bash("ls x")), policy.Ask, "It wraps 1 calls"},
+		"wraps an empty call":    {intercept.Call{Name: "multi_tool_use.parallel", Arguments: `{"tool_uses":[{}]}`}, policy.Ask, "cannot be read with certainty"},
+		"at a listed server":     {hosted("mcp:listed"), policy.Allow, ""},
+		"at another server":      {hosted("mcp:other"), policy.Deny, "hosted_tools does not list mcp:other"},
 	} {
 		v := c.Verdict(judge.Origin{}, tt.call)
 		if flags := strings.Join(v.Flags, " "); v.Action != tt.want || !strings.Contains(flags, tt.flag) {
@@ -78,8 +78,8 @@ func TestAllowsByName(t *testing.T) {
 	}
 }
 
-// TestJudgeCountsLimits: a call counts for limits until its charge is returned, the calls
-// of a wrapper each, and a call that a person has denied before not at all.
+// TestJudgeCountsLimits: a call counts for limits until its charge is returned. Each wrapped
+// call counts. A call that a person has denied before does not.
 func TestJudgeCountsLimits(t *testing.T) {
 	c := newRules(t, "default: ask\nrules:\n  - allow: [read]\n    limit: {per_run: 2, then: deny}\n")
 	from := judge.Origin{Run: "r", At: noon}
@@ -93,10 +93,10 @@ func TestJudgeCountsLimits(t *testing.T) {
 		t.Errorf("the first call: %s, denied before: %t", first.Verdict.Action, first.DeniedBefore)
 	}
 	if both := c.Judge(from, wrapping(read, read), nil); both.Verdict.Action != policy.Deny {
-		t.Errorf("two calls of which one is too many: %s", both.Verdict.Action)
+		t.Errorf("two calls, one above the limit: %s", both.Verdict.Action)
 	}
 	if v := c.Verdict(from, read); v.Action != policy.Allow {
-		t.Errorf("a verdict counts: %s", v.Action)
+		t.Errorf("a verdict was counted: %s", v.Action)
 	}
 	second := c.Judge(from, read, nil)
 	third := c.Judge(from, read, nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
-// Source is a policy file and the policy of it that is in force. [Source.Reload] and
-// [Source.Refused] are for one goroutine; the rest is safe for concurrent use.
+// Source is a policy file and its policy in force. [Source.Reload] and [Source.Refused] are
+// for one goroutine; the rest is safe for concurrent use.
 type Source struct {
 	file     string
 	name     string // see uniqueName
@@ -23,7 +23,7 @@ type Source struct {
 	protect  func(*policy.Policy) *policy.Policy
 	src      []byte // as last read, nil if there was no file
 	lost     bool   // the last read failed
-	refused  string // why the file as last read is not in force, "" if it is
+	refused  string // why the last read file is not in force, "" if it is
 	current  atomic.Pointer[policy.Policy]
 }
 
@@ -33,7 +33,7 @@ func (s *Source) File() string { return s.file }
 // Policy returns the policy in force. It is nil before the first load.
 func (s *Source) Policy() *policy.Policy { return s.current.Load() }
 
-// Refused returns why the file as last read is not in force, "" if it is.
+// Refused returns the reason why the last read file is not in force, "" if it is.
 func (s *Source) Refused() string { return s.refused }
 
 // load reads the file at the start.
@@ -47,8 +47,8 @@ func (s *Source) load() error {
 	return err
 }
 
-// Reload reads the file, if it has changed since the last time or always is set, and
-// puts its policy in force. After an error the policy before stays in force.
+// Reload reads the file and, if it has changed or always is set, puts its policy in force.
+// After an error the previous policy stays in force.
 func (s *Source) Reload(always bool) (changed bool, err error) {
 	src, err := os.ReadFile(s.file)
 	switch {
@@ -75,10 +75,9 @@ func (s *Source) refuse(err error) error {
 	return err
 }
 
-// uniqueName returns the name under which requests record a policy: the shortest end of
-// its path, in whole names, that no other policy's path has. Replicas that keep their
-// files in different directories agree on it, and reviewers see no more of the path than
-// they need.
+// uniqueName returns the name of a policy in requests: the shortest end of its path, in
+// whole names, that no other policy has. It is the same on replicas with their files in
+// different directories, and reveals little of the path to reviewers.
 func uniqueName(file string, all []*Source) string {
 	file = filepath.ToSlash(file)
 	names := strings.Split(file, "/")

@@ -32,8 +32,8 @@ func TestUniqueName(t *testing.T) {
 	}
 }
 
-// TestReload takes a policy file through its states: what is wrong leaves the policy
-// before in force.
+// TestReload changes a policy file step by step: after an error the previous policy stays in
+// force.
 func TestReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	j := New(Options{File: file, Optional: true})

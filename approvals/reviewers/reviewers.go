@@ -1,6 +1,6 @@
-// Package reviewers knows who may see requests and decide them: the people and
-// bots of the configuration. A token proves who somebody is, of which heldcall
-// keeps the hash only, or a sign-in elsewhere.
+// Package reviewers has the people and bots of the configuration that may see and decide
+// requests. They authenticate by a token, of which heldcall keeps only the hash, or by
+// another sign-in.
 package reviewers
 
 import (
@@ -18,37 +18,37 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Role is what a reviewer may do.
+// Role defines the rights of a reviewer.
 type Role string
 
-// The roles; each may do what those before it may.
+// The roles. Each has the rights of those before it.
 const (
 	RoleViewer   Role = "viewer"   // sees requests, runs, grants and events
 	RoleReviewer Role = "reviewer" // decides requests
-	RoleAdmin    Role = "admin"    // steers runs, writes and revokes grants
+	RoleAdmin    Role = "admin"    // controls runs, writes and revokes grants
 )
 
-// rank orders the roles; what is no role is below all of them.
+// rank orders the roles. Other values are below all of them.
 var rank = map[Role]int{RoleViewer: 1, RoleReviewer: 2, RoleAdmin: 3}
 
-// Includes reports whether who has this role may do what the other may.
+// Includes reports whether the role has the rights of another.
 func (r Role) Includes(other Role) bool { return rank[r] >= rank[other] && rank[other] > 0 }
 
-// LocalName is who decides while no reviewers are configured. No configured
+// LocalName is the name of the reviewer if no reviewers are configured. No configured
 // reviewer has this name.
 const LocalName = "local"
 
-// MaxName bounds the names of reviewers and groups: they stand in NATS subjects,
+// MaxName is the longest name of a reviewer or group, in bytes: names are in NATS subjects,
 // events and lists.
 const MaxName = 64
 
-// PlainName reports whether a name can be shown as it is.
+// PlainName reports whether a name can be shown without escapes.
 func PlainName(name string) bool {
 	return name != "" && len(name) <= MaxName && strings.TrimSpace(name) == name &&
 		!strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
-// CheckName says why a name is none that a reviewer can have.
+// CheckName returns an error for a name that a reviewer cannot have.
 func CheckName(name string) error {
 	switch {
 	case !PlainName(name):
@@ -59,15 +59,15 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Reviewer is a person or bot whose identity is proven.
+// Reviewer is an authenticated person or bot.
 type Reviewer struct {
 	Name   string   `json:"name"`
-	User   string   `json:"user"` // as agents' principals name the same person; Name unless configured otherwise
+	User   string   `json:"user"` // the same person in principals of agents; Name unless configured otherwise
 	Role   Role     `json:"role"`
 	Groups []string `json:"groups"`
 }
 
-// Sign writes into a decision whose it is.
+// Sign sets the reviewer of a decision.
 func (r Reviewer) Sign(d *approvals.Decision) {
 	d.ReviewerID, d.ReviewerGroups = r.Name, r.Groups
 	if r.User != r.Name {
@@ -75,22 +75,21 @@ func (r Reviewer) Sign(d *approvals.Decision) {
 	}
 }
 
-// Local is the reviewer of a heldcall without configured reviewers: whoever
-// reaches it on loopback.
+// Local returns the reviewer if none are configured: every client on loopback.
 func Local() Reviewer {
 	return Reviewer{Name: LocalName, Role: RoleAdmin, Groups: []string{approvals.EveryGroup}}
 }
 
-// Entry is one reviewer of the configuration, the hash of their token, and who they
-// are elsewhere.
+// Entry is one reviewer of the configuration, with the hash of their token and their user in
+// Slack.
 type Entry struct {
 	Reviewer
-	TokenSHA256 string // hex; "" for who has no token and proves their identity otherwise
-	Slack       string // their user id there; "": they do not decide from Slack
+	TokenSHA256 string // hex; "": no token
+	Slack       string // user id; "": they do not decide from Slack
 }
 
-// Directory is the reviewers of the configuration. It does not change and is
-// safe for concurrent use.
+// Directory has the reviewers of the configuration. It does not change and is safe for
+// concurrent use.
 type Directory struct {
 	all     []Reviewer
 	byName  map[string]Reviewer
@@ -98,14 +97,14 @@ type Directory struct {
 	tokens  []token
 }
 
-// token is whose token has a hash.
+// token is the hash of the token of a reviewer.
 type token struct {
 	hash     [sha256.Size]byte
 	reviewer Reviewer
 }
 
-// NewDirectory takes the reviewers of the configuration. It refuses a hash that
-// is not one, and two reviewers of one name, one token or one Slack user.
+// NewDirectory returns a directory of reviewers. It refuses a wrong hash, and two reviewers
+// with one name, token or Slack user.
 func NewDirectory(entries []Entry) (*Directory, error) {
 	d := &Directory{byName: map[string]Reviewer{}, bySlack: map[string]Reviewer{}}
 	for _, e := range entries {
@@ -130,7 +129,7 @@ func NewDirectory(entries []Entry) (*Directory, error) {
 	return d, nil
 }
 
-// LocalDirectory has [Local] alone, who proves who they are by the token with a hash.
+// LocalDirectory returns a directory of [Local] only, with the hash of their token.
 func LocalDirectory(tokenSHA256 string) (*Directory, error) {
 	who := Local()
 	d := &Directory{all: []Reviewer{who}, byName: map[string]Reviewer{LocalName: who}}
@@ -140,7 +139,7 @@ func LocalDirectory(tokenSHA256 string) (*Directory, error) {
 	return d, nil
 }
 
-// addToken makes the token with a hash that of a reviewer.
+// addToken adds the hash of the token of a reviewer.
 func (d *Directory) addToken(digest string, who Reviewer) error {
 	if digest == "" {
 		return nil
@@ -157,11 +156,11 @@ func (d *Directory) addToken(digest string, who Reviewer) error {
 	return nil
 }
 
-// All are the reviewers, in the order of the configuration.
+// All returns the reviewers in the order of the configuration.
 func (d *Directory) All() []Reviewer { return slices.Clone(d.all) }
 
-// ByToken is the reviewer whose token this is. It takes as long for a token that
-// is wrong as for one that is right.
+// ByToken returns the reviewer of a token. It takes as long for a wrong token as for a right
+// one.
 func (d *Directory) ByToken(token string) (Reviewer, bool) {
 	hash := sha256.Sum256([]byte(token))
 	found := -1
@@ -176,15 +175,14 @@ func (d *Directory) ByToken(token string) (Reviewer, bool) {
 	return d.tokens[found].reviewer, true
 }
 
-// ByName is the reviewer of a name.
+// ByName returns the reviewer with a name.
 func (d *Directory) ByName(name string) (Reviewer, bool) {
 	r, ok := d.byName[name]
 	return r, ok
 }
 
-// ByAddress is the reviewer whose name is an e-mail address. Letter case is no
-// difference between addresses, as far as ASCII goes: beyond it, letters of other
-// addresses fold to the same.
+// ByAddress returns the reviewer whose name is an e-mail address. It ignores case if both
+// are ASCII: beyond ASCII, different letters fold to the same.
 func (d *Directory) ByAddress(name string) (Reviewer, bool) {
 	if r, ok := d.byName[name]; ok {
 		return r, true
@@ -201,22 +199,22 @@ func ascii(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII })
 }
 
-// HasTokens reports whether anybody proves who they are by a token.
+// HasTokens reports whether any reviewer has a token.
 func (d *Directory) HasTokens() bool { return len(d.tokens) > 0 }
 
-// HoldsToken reports whether a reviewer proves who they are by a token.
+// HoldsToken reports whether a reviewer has a token.
 func (d *Directory) HoldsToken(name string) bool {
 	return slices.ContainsFunc(d.tokens, func(t token) bool { return t.reviewer.Name == name })
 }
 
-// BySlack is the reviewer who is a Slack user.
+// BySlack returns the reviewer with a Slack user id.
 func (d *Directory) BySlack(userID string) (Reviewer, bool) {
 	r, ok := d.bySlack[userID]
 	return r, ok
 }
 
-// Profile returns the groups and the user of a reviewer. It is
-// [gate.Options].Profile; a reviewer who decides nothing has none.
+// Profile returns the groups and the user of a reviewer, for [gate.Options]. A reviewer who
+// may not decide has none.
 func (d *Directory) Profile(name string) (approvals.ReviewerProfile, bool) {
 	r, known := d.byName[name]
 	if !known || !r.Role.Includes(RoleReviewer) {
@@ -225,11 +223,10 @@ func (d *Directory) Profile(name string) (approvals.ReviewerProfile, bool) {
 	return approvals.ReviewerProfile{User: r.User, Groups: r.Groups}, true
 }
 
-// tokenPrefix lets people and secret scanners tell what a token is for.
+// tokenPrefix lets people and secret scanners recognise tokens.
 const tokenPrefix = "heldcall_"
 
-// NewToken makes a token of 130 random bits, and the hash that the configuration
-// has in its place, in hex.
+// NewToken returns a token of 130 random bits, and its hash in hex for the configuration.
 func NewToken() (token, hash string) {
 	token = tokenPrefix + rand.Text()
 	sum := sha256.Sum256([]byte(token))

@@ -20,7 +20,7 @@ func TestRoles(t *testing.T) {
 			}
 		}
 		if has.Includes("") || has.Includes("owner") || reviewers.Role("owner").Includes(has) || reviewers.Role("").Includes(has) {
-			t.Errorf("%s: what is no role is taken for one", has)
+			t.Errorf("%s is accepted as a role", has)
 		}
 	}
 }
@@ -75,12 +75,12 @@ func TestDirectoryRefuses(t *testing.T) {
 		"a token twice": {entry("ann", hash), entry("bob", hash)},
 	} {
 		if _, err := reviewers.NewDirectory(entries); err == nil {
-			t.Errorf("%s is taken", what)
+			t.Errorf("%s is accepted", what)
 		}
 	}
 }
 
-// Who proves who they are elsewhere has no token, and no token is theirs.
+// A reviewer without a token is not found by any token.
 func TestReviewersWithoutTokens(t *testing.T) {
 	_, hash := reviewers.NewToken()
 	d, err := reviewers.NewDirectory([]reviewers.Entry{

@@ -10,33 +10,32 @@ import (
 	"time"
 )
 
-// maxEndpoint bounds the address of a subscription, in bytes.
+// maxEndpoint is the longest address of a subscription, in bytes.
 const maxEndpoint = 2048
 
-// Subscription is a browser in which a reviewer wants to be told of requests by Web
-// Push (RFC 8030). Endpoint and keys are secrets of the browser and its push
-// service.
+// Subscription is a browser that a reviewer has registered for notifications by Web Push
+// (RFC 8030). Endpoint and keys are secrets of the browser and its push service.
 type Subscription struct {
 	ID        string    `json:"id"`               // follows from the endpoint: see [NewSubscription]
 	Reviewer  string    `json:"reviewer"`         // name
-	Signed    *SignedIn `json:"signed,omitempty"` // nil for who did not sign in
+	Signed    *SignedIn `json:"signed,omitempty"` // nil: they did not sign in
 	Endpoint  string    `json:"endpoint"`         // URL at the push service
 	P256DH    string    `json:"p256dh"`           // public key of the browser, base64url
 	Auth      string    `json:"auth"`             // secret shared with the browser, base64url
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// SignedIn is who a reviewer was when they last signed in, and until when that holds.
+// SignedIn is the reviewer at their last sign-in, and the end of its validity.
 type SignedIn struct {
 	Who   Reviewer  `json:"who"`
 	Until time.Time `json:"until"` // UTC
-	// Under names the configuration that gave them their rights: another may give them
-	// none.
+	// Under identifies the configuration that gave them their rights. They may have none
+	// under another.
 	Under string `json:"under,omitempty"`
 }
 
-// NewSubscription takes what a browser gives of a subscription. The error says what
-// is wrong with it. Whether the endpoint may be sent to is not asked here.
+// NewSubscription returns a subscription with the values of a browser, or an error that names
+// a wrong one. It does not check whether heldcall may send to the endpoint.
 func NewSubscription(reviewer, endpoint, p256dh, auth string, now time.Time) (Subscription, error) {
 	key, err := decodeKey(p256dh)
 	if err == nil {
@@ -57,7 +56,7 @@ func NewSubscription(reviewer, endpoint, p256dh, auth string, now time.Time) (Su
 	}, nil
 }
 
-// decodeKey reads a key as browsers write it.
+// decodeKey decodes a key of a browser.
 func decodeKey(text string) ([]byte, error) {
 	return base64.RawURLEncoding.DecodeString(trimKey(text))
 }

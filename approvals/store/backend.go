@@ -16,14 +16,14 @@ import (
 const (
 	// opTimeout bounds an operation whose caller set no deadline.
 	opTimeout = 5 * time.Second
-	// maxWrites is how many writes are on their way at the same time. More wait
-	// here, where their time-out does not run: a burst must not fail because the
-	// disk syncs one write after the other.
+	// maxWrites is the number of writes in progress. Further writes wait before their
+	// time-out begins: a burst must not fail because the disk syncs one write after the
+	// other.
 	maxWrites = 128
 )
 
-// backend is the connection to NATS that the buckets and the audit log share, and
-// what holds for each of their operations.
+// backend is the connection to NATS of the buckets and the audit log, with the limits,
+// errors and metrics of their operations.
 type backend struct {
 	conn    *natsgo.Conn
 	js      jetstream.JetStream
@@ -31,13 +31,13 @@ type backend struct {
 	disk    *disk // of the embedded server, else nil
 	log     *slog.Logger
 	metrics *metrics
-	writing chan struct{} // one for each write on its way
+	writing chan struct{} // one for each write in progress
 }
 
-// maxRecord is the largest payload that NATS takes.
+// maxRecord returns the largest payload that NATS accepts, in bytes.
 func (b *backend) maxRecord() int { return int(b.conn.MaxPayload()) }
 
-// fail counts an operation that failed, and returns its error.
+// fail counts a failed operation, and wraps its error.
 func (b *backend) fail(op, doing string, err error) error {
 	if !errors.Is(err, context.Canceled) {
 		b.metrics.errors.WithLabelValues(op).Inc()
@@ -45,8 +45,8 @@ func (b *backend) fail(op, doing string, err error) error {
 	return fmt.Errorf("%s: %w: %w", doing, approvals.ErrStoreUnavailable, err)
 }
 
-// acquireWrite waits for the right to write. The caller calls done after the write,
-// which is timed from the one to the other.
+// acquireWrite waits for the right to write. The caller calls done after the write. The
+// time between the two is observed.
 func (b *backend) acquireWrite(ctx context.Context) (done func(), err error) {
 	select {
 	case b.writing <- struct{}{}:
@@ -60,7 +60,7 @@ func (b *backend) acquireWrite(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// write does a write that does not depend on what is recorded.
+// write does a write without compare-and-set.
 func (b *backend) write(ctx context.Context, op, doing string, do func(context.Context) error) error {
 	done, err := b.acquireWrite(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *backend) write(ctx context.Context, op, doing string, do func(context.C
 	return nil
 }
 
-// bounded gives the context of one operation a deadline.
+// bounded adds a deadline to the context of one operation if it has none.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return ctx, func() {}
@@ -83,14 +83,14 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, opTimeout)
 }
 
-// refused reports that the server answered, and the answer was no. Any other
-// error leaves open whether a write took place.
+// refused reports whether the server answered with an error. After any other error it is
+// unknown whether the write was done.
 func refused(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api)
 }
 
-// wrongSequence reports that a compare-and-set found something newer.
+// wrongSequence reports whether a compare-and-set failed because of another write.
 func wrongSequence(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) &&

@@ -17,9 +17,9 @@ type bucket struct {
 	kv      jetstream.KeyValue
 }
 
-// compareAndSet writes a value if its key is at a revision (0: has no value), else
-// it fails with [approvals.ErrConflict]. If the reply is lost, it reads the outcome
-// of the write: the same bytes at a later revision are those of this write.
+// compareAndSet writes a value if its key is at a revision (0: has no value), else it fails
+// with [approvals.ErrConflict]. If the reply is lost, it reads the outcome: equal bytes at a
+// later revision are those of this write.
 func (b bucket) compareAndSet(ctx context.Context, key string, value []byte, revision uint64) (written uint64, err error) {
 	doing := "write " + b.kv.Bucket() + "/" + key
 	if cause := b.backend.disk.unwritable(); cause != nil {
@@ -58,7 +58,7 @@ func (b bucket) compareAndSet(ctx context.Context, key string, value []byte, rev
 	return 0, b.backend.fail(opWrite, doing, err)
 }
 
-// get reads the value of a key; unknown is the error of a key without one.
+// get reads the value of a key. unknown is the error for a key without a value.
 func (b bucket) get(ctx context.Context, key string, unknown error) (jetstream.KeyValueEntry, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()

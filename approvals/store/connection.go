@@ -13,31 +13,31 @@ import (
 
 // connect connects to the embedded server, or to an external one if that is nil.
 func (b *backend) connect(o Options, local *embedded.Server) (*natsgo.Conn, error) {
-	var server atomic.Value // where it was connected last, without credentials
+	var server atomic.Value // the URL of the last connection, without credentials
 	server.Store("")
 	options := []natsgo.Option{
 		natsgo.Name("heldcall"),
 		natsgo.MaxReconnects(-1),
 		natsgo.ReconnectWait(250 * time.Millisecond),
 		natsgo.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
-		natsgo.ReconnectBufSize(-1), // fail at once rather than write much later
+		natsgo.ReconnectBufSize(-1), // fail at once instead of writing later
 		natsgo.PingInterval(2 * time.Second),
 		natsgo.MaxPingsOutstanding(2),
 		natsgo.DisconnectErrHandler(func(_ *natsgo.Conn, err error) {
-			b.state.lost()
+			b.state.up.Store(false)
 			if err != nil {
-				b.log.Warn("the connection to NATS is lost", "server", server.Load(), "error", err)
+				b.log.Warn("lost the connection to NATS", "server", server.Load(), "error", err)
 			}
 		}),
 		natsgo.ReconnectHandler(func(c *natsgo.Conn) {
 			b.state.reconnected()
 			b.metrics.reconnects.Inc()
 			server.Store(c.ConnectedUrlRedacted())
-			b.log.Info("the connection to NATS is back", "server", server.Load())
+			b.log.Info("reconnected to NATS", "server", server.Load())
 		}),
 		natsgo.ClosedHandler(func(*natsgo.Conn) { b.state.closed() }),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
-			b.log.Debug("NATS reports an error", "error", err)
+			b.log.Debug("error of NATS", "error", err)
 		}),
 	}
 	if local != nil {
@@ -54,11 +54,11 @@ func (b *backend) connect(o Options, local *embedded.Server) (*natsgo.Conn, erro
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	server.Store(conn.ConnectedUrlRedacted())
-	b.state.opened()
+	b.state.up.Store(true)
 	return conn, nil
 }
 
-// credentials are the options that an external server may ask for.
+// credentials returns the options for the authentication with an external server.
 func credentials(o Options) ([]natsgo.Option, error) {
 	var options []natsgo.Option
 	if o.Creds != "" {
@@ -80,56 +80,31 @@ func credentials(o Options) ([]natsgo.Option, error) {
 	return options, nil
 }
 
-// connectionState notifies watchers of a reconnect: their own heartbeat would take
-// about twenty seconds to notice.
+// connectionState notifies watchers of a reconnect: by their own heartbeat they would notice
+// it after about twenty seconds.
 type connectionState struct {
-	mu    sync.Mutex
-	up    bool
-	next  chan struct{} // closed at the next reconnect
-	ended chan struct{} // closed with the connection; nil before it was made
+	up    atomic.Bool   // connected, as far as is known
+	ended chan struct{} // closed after the connection's last callback
+
+	mu   sync.Mutex
+	next chan struct{} // closed at the next reconnect
 }
 
-func (c *connectionState) init() { c.next = make(chan struct{}) }
-
-func (c *connectionState) opened() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.up = true
-	c.ended = make(chan struct{})
-}
-
-func (c *connectionState) lost() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.up = false
+func (c *connectionState) init() {
+	c.next, c.ended = make(chan struct{}), make(chan struct{})
 }
 
 func (c *connectionState) reconnected() {
+	c.up.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.up = true
 	close(c.next)
 	c.next = make(chan struct{})
 }
 
 func (c *connectionState) closed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.up = false
-	if c.ended != nil {
-		close(c.ended)
-		c.ended = nil
-	}
-}
-
-// awaitClosed waits for the end of the connection's last callback.
-func (c *connectionState) awaitClosed() {
-	c.mu.Lock()
-	ended := c.ended
-	c.mu.Unlock()
-	if ended != nil {
-		<-ended
-	}
+	c.up.Store(false)
+	close(c.ended)
 }
 
 // nextReconnect is closed at the next reconnect.
@@ -137,11 +112,4 @@ func (c *connectionState) nextReconnect() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.next
-}
-
-// isUp reports whether heldcall is connected, as far as is known.
-func (c *connectionState) isUp() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.up
 }

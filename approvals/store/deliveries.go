@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	// followWait is how long a message may go without an acknowledgement.
+	// followWait is the time after which a message without an acknowledgement is
+	// delivered again.
 	followWait = 30 * time.Second
-	// followPending is how many messages of a channel are unacknowledged at most,
-	// over all replicas. A channel that is down waits with those; they end with
-	// their requests.
+	// followPending is the largest number of unacknowledged messages of a channel, over
+	// all replicas. The messages of a channel that is down end with their requests.
 	followPending = 1000
 )
 
-// Deliveries are the events on their way to channels, and what channels record
-// about them.
+// Deliveries delivers events to channels, and stores the state of channels.
 type Deliveries struct {
 	bucket    bucket
 	keys      keys
@@ -33,16 +32,16 @@ type Deliveries struct {
 	delivered delivered
 }
 
-// Ack acknowledges one event on its way to a channel.
+// Ack acknowledges one event for a channel.
 type Ack = interface {
-	Done()    // it need not be delivered again
-	Working() // it is being worked on
-	Return()  // it is delivered again at once, to any replica
+	Done()    // do not deliver it again
+	Working() // extend the time until it is delivered again
+	Return()  // deliver it again at once, to any replica
 }
 
-// Follow delivers the events of some types to one of the replicas that follow a
-// channel. A channel that was not followed for as long as events are kept begins with
-// the next event.
+// Follow delivers the events of some types for a channel, each to one of the replicas that
+// follow the channel. A channel that nothing has followed for the retention of events begins
+// with the next event.
 func (s *Deliveries) Follow(ctx context.Context, channel string, types []approvals.EventType, following func(), take func(approvals.Event, Ack)) error {
 	filters := make([]string, len(types))
 	for i, typ := range types {
@@ -82,13 +81,13 @@ func (s *Deliveries) Follow(ctx context.Context, channel string, types []approva
 	}
 }
 
-// consumer finds or makes the consumer of a channel: an existing one keeps its
-// position, a new one begins with the next event. One that was lost while it was
-// followed begins after the last event that was delivered here.
+// consumer finds or creates the consumer of a channel. An existing one keeps its position, a
+// new one begins with the next event. One that was lost while it was followed begins after
+// the last event that was delivered here.
 func (s *Deliveries) consumer(ctx context.Context, channel string, filters []string) (jetstream.Consumer, error) {
 	config := jetstream.ConsumerConfig{
 		Durable:           subjects.ChannelConsumer(channel),
-		Description:       "heldcall: what is told on the channel " + channel,
+		Description:       "heldcall: events for the channel " + channel,
 		DeliverPolicy:     jetstream.DeliverNewPolicy,
 		AckPolicy:         jetstream.AckExplicitPolicy,
 		AckWait:           followWait,
@@ -100,7 +99,7 @@ func (s *Deliveries) consumer(ctx context.Context, channel string, filters []str
 	switch {
 	case err == nil:
 		at := existing.CachedInfo()
-		config.DeliverPolicy, config.OptStartSeq = at.Config.DeliverPolicy, at.Config.OptStartSeq // its beginning stays
+		config.DeliverPolicy, config.OptStartSeq = at.Config.DeliverPolicy, at.Config.OptStartSeq // these cannot change
 		s.delivered.raise(channel, at.AckFloor.Stream)
 		return s.bucket.backend.js.UpdateConsumer(ctx, subjects.StreamEvents, config)
 	case !errors.Is(err, jetstream.ErrConsumerNotFound):
@@ -118,7 +117,7 @@ func (s *Deliveries) consumer(ctx context.Context, channel string, filters []str
 	return s.bucket.backend.js.CreateOrUpdateConsumer(ctx, subjects.StreamEvents, config)
 }
 
-// delivered is the last event that was delivered here, by channel.
+// delivered has the last event that was delivered here, by channel.
 type delivered struct {
 	mu        sync.Mutex
 	byChannel map[string]uint64
@@ -140,7 +139,7 @@ func (d *delivered) last(channel string) (seq uint64, known bool) {
 	return seq, known
 }
 
-// returnUnread returns the messages that a reader has received and not delivered.
+// returnUnread returns the messages that a reader has received and not passed on.
 func returnUnread(reader jetstream.MessagesContext) {
 	reader.Drain()
 	for {
@@ -152,8 +151,8 @@ func returnUnread(reader jetstream.MessagesContext) {
 	}
 }
 
-// ackMsg acknowledges a message of a consumer, whose text it does not contain. After
-// the loss of an acknowledgement the message is only delivered again.
+// ackMsg acknowledges a message of a consumer and does not keep its text. If an
+// acknowledgement is lost, the message is delivered again.
 type ackMsg struct {
 	conn  *natsgo.Conn
 	reply string
@@ -166,7 +165,7 @@ func (m ackMsg) Return()  { m.send("-NAK") }
 // send sends a word of JetStream's protocol.
 func (m ackMsg) send(word string) { _ = m.conn.Publish(m.reply, []byte(word)) }
 
-// State reads what a channel has written under a key; revision 0: nothing.
+// State reads the value of a channel under a key. Revision 0 means that there is none.
 func (s *Deliveries) State(ctx context.Context, channel, key string) ([]byte, uint64, error) {
 	entry, err := s.bucket.get(ctx, stateKey(channel, key), errNoState)
 	if errors.Is(err, errNoState) {
@@ -178,10 +177,10 @@ func (s *Deliveries) State(ctx context.Context, channel, key string) ([]byte, ui
 	return entry.Value(), entry.Revision(), nil
 }
 
-// errNoState reports that nothing is written under a key.
-var errNoState = errors.New("nothing is written there")
+// errNoState reports that a channel has no value under a key.
+var errNoState = errors.New("there is no value")
 
-// PutState writes a value under a key of a channel if that is at the revision, else it
+// PutState writes a value of a channel under a key if the key is at the revision, else it
 // fails with [approvals.ErrConflict].
 func (s *Deliveries) PutState(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error) {
 	if len(value) > s.bucket.backend.maxRecord()/2 {
@@ -190,8 +189,8 @@ func (s *Deliveries) PutState(ctx context.Context, channel, key string, value []
 	return s.bucket.compareAndSet(ctx, stateKey(channel, key), value, revision)
 }
 
-// LinkKey is the key with which the links of a channel are signed, the same on every
-// replica and after every restart: fresh, if there is none yet.
+// LinkKey returns the key that signs the links of a channel: fresh, if there is none yet. It
+// is the same on every replica and after a restart.
 func (s *Deliveries) LinkKey(ctx context.Context, channel string, fresh []byte) ([]byte, error) {
 	return s.keys.once(ctx, linkKeys+subjects.Token(channel), fresh)
 }

@@ -13,14 +13,14 @@ import (
 
 const (
 	probeBytes   = 64 << 10
-	diskInterval = time.Second      // between two looks while writes fail
-	restartAfter = 3 * time.Second  // of failed writes to a folder that can be written
+	diskInterval = time.Second      // between two checks while writes fail
+	restartAfter = 3 * time.Second  // of failed writes to a writable folder
 	restartPause = 15 * time.Second // between two restarts
 )
 
-// disk records whether the embedded server can write its folder, and restarts it
-// where it has to. JetStream does not report why it cannot write, and does not write
-// again by itself when the reason is gone.
+// disk records whether the embedded server can write its folder, and restarts the server if
+// needed: JetStream does not report the cause of failed writes, and does not write again
+// when the cause is gone.
 type disk struct {
 	dir     string
 	probe   func() error // writes to the folder
@@ -28,8 +28,8 @@ type disk struct {
 	log     *slog.Logger
 
 	mu        sync.Mutex
-	failed    map[string]time.Time // by what was written: the first failure since the last success
-	cause     error                // why the folder cannot be written, as far as known
+	failed    map[string]time.Time // the first failure since the last success, by bucket
+	cause     error                // of failed writes, nil if the folder is writable
 	restarted time.Time
 }
 
@@ -52,8 +52,8 @@ func probeDir(dir string) error {
 	return err
 }
 
-// wrote records how a write ended, and adds the cause to its error where the folder
-// cannot be written. The disk of an external server is nil.
+// wrote records the result of a write. It adds the cause to the error if the folder cannot
+// be written. The disk of an external server is nil.
 func (d *disk) wrote(what string, err error) error {
 	if d == nil {
 		return err
@@ -75,8 +75,8 @@ func (d *disk) wrote(what string, err error) error {
 	return err
 }
 
-// unwritable returns why writes fail while that is known, so that no caller waits
-// for a write that cannot succeed.
+// unwritable returns the known cause of failed writes, so that no caller waits for a write
+// that cannot succeed.
 func (d *disk) unwritable() error {
 	if d == nil {
 		return nil
@@ -86,7 +86,7 @@ func (d *disk) unwritable() error {
 	return d.cause
 }
 
-// check probes the folder.
+// check writes to the folder and returns an error if writes fail.
 func (d *disk) check() error {
 	if d == nil {
 		return nil
@@ -114,7 +114,7 @@ func (d *disk) failing() (since time.Duration, failing bool) {
 	return since, len(d.failed) > 0 || d.cause != nil
 }
 
-// mayRestart reports whether the last restart is long enough ago.
+// mayRestart reports whether [restartPause] has passed since the last restart.
 func (d *disk) mayRestart() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +125,7 @@ func (d *disk) mayRestart() bool {
 	return true
 }
 
-// recovered drops the failures from before a restart.
+// recovered removes the failures from before a restart.
 func (d *disk) recovered() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,7 +133,7 @@ func (d *disk) recovered() {
 	d.cause = nil
 }
 
-// watch looks for the cause while writes fail, until the context ends.
+// watch checks the folder while writes fail, until the context ends.
 func (d *disk) watch(ctx context.Context) {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
@@ -147,8 +147,8 @@ func (d *disk) watch(ctx context.Context) {
 	}
 }
 
-// look restarts the embedded server when the folder can be written again and the
-// server still cannot.
+// look restarts the embedded server if the folder can be written and the server does not
+// write.
 func (d *disk) look() {
 	since, failing := d.failing()
 	if !failing {
@@ -158,14 +158,14 @@ func (d *disk) look() {
 	_ = d.check()
 	switch cause := d.unwritable(); {
 	case cause != nil && before == nil:
-		d.log.Error("the state cannot be written", "folder", d.dir, "error", cause)
+		d.log.Error("failed to write the state", "folder", d.dir, "error", cause)
 	case cause == nil && (before != nil || since > restartAfter) && d.mayRestart():
 		if err := d.restart(); err != nil {
-			d.log.Error("the embedded NATS server cannot be restarted; trying again", "error", err)
+			d.log.Error("failed to restart the embedded NATS server; trying again", "error", err)
 			_ = d.wrote("restart", err)
 			return
 		}
 		d.recovered()
-		d.log.Warn("the embedded NATS server was restarted because it did not write any more", "folder", d.dir)
+		d.log.Warn("restarted the embedded NATS server: it had stopped writing", "folder", d.dir)
 	}
 }

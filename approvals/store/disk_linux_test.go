@@ -17,9 +17,9 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
-// Finding 26: when the disk is full the error and the readiness check name the
-// cause; when there is room again writes succeed without a restart of heldcall.
-// Mounting a small disk needs root: make load runs it.
+// Finding 26: if the disk is full, errors and the readiness check name the cause. Writes
+// succeed again after space is freed, without a restart of heldcall. A small disk is mounted,
+// which needs root: make load runs this test.
 func TestDiskFull(t *testing.T) {
 	for _, first := range []string{"the readiness check", "a write"} {
 		t.Run(first+" notices first", func(t *testing.T) { testDiskFull(t, first == "a write") })

@@ -11,8 +11,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Finding 26: while the folder cannot be written, writes and the readiness check report
-// why, at once; then the embedded server is restarted and writes succeed again.
+// Finding 26: while the folder cannot be written, writes and the readiness check return the
+// cause at once. Then the embedded server is restarted and writes succeed again.
 func TestUnwritableFolder(t *testing.T) {
 	s, err := Open(t.Context(), Options{Dir: t.TempDir(), Listen: "-", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

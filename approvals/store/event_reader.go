@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// has looks for an event among those of its subject, which are few.
+// has reports whether an event is in the log. It reads the few events of its subject.
 func (e eventStream) has(ctx context.Context, event approvals.Event) (bool, error) {
 	for msg, err := range messages(ctx, e.stream, subjects.OfEvent(event)) {
 		if err != nil {
@@ -25,8 +25,8 @@ func (e eventStream) has(ctx context.Context, event approvals.Event) (bool, erro
 	return false, nil
 }
 
-// messages yields what a stream holds of a subject, in order, each read by
-// itself: no consumer is made.
+// messages yields the messages of a subject in order. It reads each by its sequence and
+// creates no consumer.
 func messages(ctx context.Context, stream jetstream.Stream, subject string) iter.Seq2[*jetstream.RawStreamMsg, error] {
 	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
 		for seq := uint64(1); ; {
@@ -44,7 +44,8 @@ func messages(ctx context.Context, stream jetstream.Stream, subject string) iter
 	}
 }
 
-// fromSequence begins a reader at a sequence; 0: at the next event.
+// fromSequence returns the configuration of a reader that begins at a sequence; 0: at the
+// next event.
 func fromSequence(from uint64) jetstream.OrderedConsumerConfig {
 	if from == 0 {
 		return jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverNewPolicy}
@@ -52,33 +53,38 @@ func fromSequence(from uint64) jetstream.OrderedConsumerConfig {
 	return jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from}
 }
 
-// follow reads the log from a sequence on with a consumer that recovers by itself.
-func (e eventStream) follow(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
-	return e.read(ctx, fromSequence(from))
-}
-
-// readAhead is how many messages one reader takes at a time. An event may have some MB,
-// and a NATS server ends a connection for which 64 MiB wait.
+// readAhead is the number of messages that one reader requests at a time. An event may have
+// some MB, and a NATS server closes a connection with 64 MiB of pending data.
 const readAhead = 8
 
-// read yields the log as configured, and waits for more.
+// read yields the log by a consumer that recovers by itself, and waits for more. It
+// ends without an error when the context ends.
 func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerConfig) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
+		fail := func(err error) {
+			if ctx.Err() == nil {
+				yield(audit.Entry{}, e.backend.fail(opRead, "read the audit log", err))
+			}
+		}
 		consumer, err := e.stream.OrderedConsumer(ctx, config)
 		if err != nil {
-			yieldFailure(ctx, yield, e.backend.fail(opRead, "read the audit log", err))
+			fail(err)
 			return
 		}
 		reader, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
 		if err != nil {
-			yieldFailure(ctx, yield, e.backend.fail(opRead, "read the audit log", err))
+			fail(err)
 			return
 		}
 		defer reader.Stop()
 		for {
-			entry, err := nextEntry(ctx, reader)
+			msg, err := reader.Next(jetstream.NextContext(ctx))
+			var entry audit.Entry
+			if err == nil {
+				entry, err = entryOf(msg)
+			}
 			if err != nil {
-				yieldFailure(ctx, yield, e.backend.fail(opRead, "read the audit log", err))
+				fail(err)
 				return
 			}
 			if !yield(entry, nil) {
@@ -88,22 +94,7 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 	}
 }
 
-// yieldFailure ends an iteration: without an error if the reader had enough.
-func yieldFailure(ctx context.Context, yield func(audit.Entry, error) bool, err error) {
-	if ctx.Err() == nil {
-		yield(audit.Entry{}, err)
-	}
-}
-
-func nextEntry(ctx context.Context, reader jetstream.MessagesContext) (audit.Entry, error) {
-	msg, err := reader.Next(jetstream.NextContext(ctx))
-	if err != nil {
-		return audit.Entry{}, err
-	}
-	return entryOf(msg)
-}
-
-// entryOf reads the entry of the audit log that a message is.
+// entryOf parses a message as an entry of the audit log.
 func entryOf(msg jetstream.Msg) (audit.Entry, error) {
 	meta, err := msg.Metadata()
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// eventStream is the stream of events as the audit chain writes and reads it.
+// eventStream is the [audit.Stream] of the events.
 type eventStream struct {
 	backend *backend
 	stream  jetstream.Stream
 }
 
-// Head is the end of the log.
+// Head returns the end of the log.
 func (e eventStream) Head(ctx context.Context) (audit.Head, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -116,7 +116,7 @@ func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg) error {
 	case ack.Error == nil && ack.Sequence > 0:
 		return nil
 	case ack.Error == nil:
-		return e.backend.fail(opAppend, "append to the audit log", errors.New("the answer names no sequence"))
+		return e.backend.fail(opAppend, "append to the audit log", errors.New("the reply has no sequence"))
 	case wrongSequence(ack.Error):
 		return audit.ErrMoved
 	case ack.Error.ErrorCode == duplicateInBatch || ack.Error.ErrorCode == duplicateInProcess:

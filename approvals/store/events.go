@@ -14,15 +14,12 @@ import (
 
 // EventLog is the audit log, a chain of events.
 type EventLog struct {
-	backend *backend
-	stream  jetstream.Stream
-	entries eventStream
-	chain   *audit.Log
+	eventStream
+	chain *audit.Log
 }
 
-func newEventLog(b *backend, stream jetstream.Stream) *EventLog {
-	entries := eventStream{b, stream}
-	return &EventLog{backend: b, stream: stream, entries: entries, chain: audit.NewLog(entries, b.maxRecord)}
+func newEventLog(stream eventStream) *EventLog {
+	return &EventLog{stream, audit.NewLog(stream, stream.backend.maxRecord)}
 }
 
 // AppendEvents adds to the audit chain.
@@ -44,7 +41,7 @@ func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) 
 func (s *EventLog) EnsureEvent(ctx context.Context, e approvals.Event) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*opTimeout)
 	defer cancel()
-	err := s.chain.Ensure(ctx, e, func(ctx context.Context) (bool, error) { return s.entries.has(ctx, e) })
+	err := s.chain.Ensure(ctx, e, func(ctx context.Context) (bool, error) { return s.has(ctx, e) })
 	if err == nil || errors.Is(err, approvals.ErrStoreUnavailable) {
 		return err
 	}
@@ -54,7 +51,7 @@ func (s *EventLog) EnsureEvent(ctx context.Context, e approvals.Event) error {
 // Events yields the audit log from a sequence on and waits for more.
 func (s *EventLog) Events(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
-		for entry, err := range s.entries.follow(ctx, from) {
+		for entry, err := range s.read(ctx, fromSequence(from)) {
 			if !yield(entry.Event, err) {
 				return
 			}
@@ -62,7 +59,7 @@ func (s *EventLog) Events(ctx context.Context, from uint64) iter.Seq2[approvals.
 	}
 }
 
-// LastSeq is the sequence number of the latest event.
+// LastSeq returns the sequence number of the latest event, 0 for none.
 func (s *EventLog) LastSeq(ctx context.Context) (uint64, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -73,11 +70,11 @@ func (s *EventLog) LastSeq(ctx context.Context) (uint64, error) {
 	return info.State.LastSeq, nil
 }
 
-// Entries yields the audit log as it is stored, from a sequence on, up to what
-// was there when it began. It is what [audit.Verify] and an export take.
+// Entries yields the stored audit log from a sequence on, up to its end at the time of the
+// call, for [audit.Verify] and exports.
 func (s *EventLog) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
-		head, err := s.entries.Head(ctx)
+		head, err := s.Head(ctx)
 		if err != nil {
 			yield(audit.Entry{}, err)
 			return
@@ -85,7 +82,7 @@ func (s *EventLog) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Ent
 		if head.Hash == "" || from > head.Seq {
 			return
 		}
-		for entry, err := range s.entries.follow(ctx, max(from, 1)) {
+		for entry, err := range s.read(ctx, fromSequence(max(from, 1))) {
 			if !yield(entry, err) || entry.Seq >= head.Seq {
 				return
 			}
@@ -93,8 +90,8 @@ func (s *EventLog) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Ent
 	}
 }
 
-// EventsFrom yields the audit log after a sequence (0: from the first event) and not
-// before a time, up to what was there when it began.
+// EventsFrom yields the audit log after a sequence (0: from the first event) and not before
+// a time, up to its end at the time of the call.
 func (s *EventLog) EventsFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
 		info, err := s.stream.Info(ctx)
@@ -110,7 +107,7 @@ func (s *EventLog) EventsFrom(ctx context.Context, after uint64, since time.Time
 		if after > 0 {
 			config = fromSequence(after + 1)
 		}
-		for entry, err := range s.entries.read(ctx, config) {
+		for entry, err := range s.read(ctx, config) {
 			if err != nil || !entry.Event.Time.Before(since) {
 				if !yield(entry.Event, err) {
 					return
@@ -126,7 +123,7 @@ func (s *EventLog) EventsFrom(ctx context.Context, after uint64, since time.Time
 // RecentEvents yields the last n events of the audit log, oldest first.
 func (s *EventLog) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
-		head, err := s.entries.Head(ctx)
+		head, err := s.Head(ctx)
 		if err != nil {
 			yield(approvals.Event{}, err)
 			return
@@ -143,8 +140,8 @@ func (s *EventLog) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.
 	}
 }
 
-// dropBefore drops the events written before a time, except the very last: the
-// next entry of the chain needs its hash.
+// dropBefore deletes the events that were written before a time, except the last: the next
+// entry of the chain contains its hash.
 func (s *EventLog) dropBefore(ctx context.Context, before time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -169,7 +166,7 @@ func (s *EventLog) dropBefore(ctx context.Context, before time.Time) error {
 		}
 	}
 	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(first)); err != nil {
-		return s.backend.fail(opWrite, "drop old audit entries", err)
+		return s.backend.fail(opWrite, "delete old audit entries", err)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// external is a NATS server outside of heldcall.
+// external is a NATS server that is not embedded.
 type external struct {
 	server *server.Server
 	url    string
@@ -50,7 +50,7 @@ func startExternal(t testing.TB, port int, dir string) *external {
 	return e
 }
 
-// freePorts are ports to listen on.
+// freePorts returns ports to listen on.
 func freePorts(t testing.TB, n int) (ports []int) {
 	t.Helper()
 	addresses, err := fakemodel.FreeAddresses(n)
@@ -139,7 +139,7 @@ func TestPromise5_DecidedOnce_TwoReplicas(t *testing.T) {
 		final := h.Requests()[0].Status
 		told.Range(func(status, _ any) bool {
 			if status != final {
-				t.Errorf("told %v, the hold ended as %s", status, final)
+				t.Errorf("status %v, but the hold ended as %s", status, final)
 			}
 			return true
 		})
@@ -147,7 +147,7 @@ func TestPromise5_DecidedOnce_TwoReplicas(t *testing.T) {
 			t.Fatalf("%d won", won.Load())
 		}
 	}
-	// The other replica keeps deadlines, steers runs and lists too.
+	// The other replica fires timers, controls runs and lists too.
 	expiring, _ := hold(t, one, 100*time.Millisecond)
 	wait(t, expiring.Done(), "the deadline")
 	aborted, _ := hold(t, one, time.Hour)
@@ -155,7 +155,7 @@ func TestPromise5_DecidedOnce_TwoReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, aborted.Done(), "the abort")
-	// The other replica's event may follow its write by a moment.
+	// The event of the other replica may be written a moment later.
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		odd := oddlyLogged(t, s)
 		if len(odd) == 0 {
@@ -167,8 +167,8 @@ func TestPromise5_DecidedOnce_TwoReplicas(t *testing.T) {
 	}
 }
 
-// oddlyLogged verifies the audit log and returns the requests in it that do not
-// have two events, with how many they have.
+// oddlyLogged verifies the audit log and returns the requests that do not have two events,
+// with the number of their events.
 func oddlyLogged(t *testing.T, s *store.Store) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
@@ -191,8 +191,7 @@ func oddlyLogged(t *testing.T, s *store.Store) map[string]int {
 	return counts
 }
 
-// A server that restarts under holds loses none, and wakes them at once when it
-// is back.
+// A restart of the server loses no hold, and holds end at once when it is back.
 func TestPromise7_NothingHangs_ExternalServerRestarts(t *testing.T) {
 	dir := t.TempDir()
 	port := freePorts(t, 1)[0] // that no connection takes while the server is away
@@ -227,15 +226,15 @@ func TestPromise7_NothingHangs_ExternalServerRestarts(t *testing.T) {
 	decided := time.Now()
 	wait(t, held.Done(), "the hold on the other replica")
 	if woke := time.Since(decided); woke > 15*time.Second { // a deaf watch takes 20 s to notice
-		t.Errorf("woke %s after the decision: the watch was deaf", woke)
+		t.Errorf("the hold ended %s after the decision: the watch did not resume", woke)
 	}
 	if got := held.Requests()[0]; got.Status != approvals.StatusApproved || r.Status != approvals.StatusApproved {
 		t.Fatalf("%+v", got)
 	}
 }
 
-// In a cluster every record has a copy on each of three servers, so the loss of
-// one, the leader even, loses nothing.
+// In a cluster every record has a copy on each of three servers, so the loss of one, even of
+// the leader, loses no record.
 func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
 	servers := startCluster(t)
 	var urls []string
@@ -256,7 +255,7 @@ func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
 	if err := s.Turns.PutTurn(t.Context(), "s1", "t1", []byte("hidden")); err != nil {
 		t.Fatal(err)
 	}
-	lost := s.Conn().ConnectedUrl() // asked once: the client goes on to the next
+	lost := s.Conn().ConnectedUrl() // read once: the client connects to the next
 	for _, srv := range servers {
 		if srv.ClientURL() == lost {
 			srv.Shutdown()
@@ -282,7 +281,7 @@ func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
 	}
 }
 
-// startCluster starts three servers that have found each other.
+// startCluster starts three servers and waits until they have formed a cluster.
 func startCluster(t *testing.T) []*server.Server {
 	t.Helper()
 	ports := freePorts(t, 3)
@@ -326,14 +325,14 @@ func startCluster(t *testing.T) []*server.Server {
 	}
 }
 
-// Who reads that the connection is lost reads which, without its password.
+// The log names the server of a lost connection without its password.
 func TestLostServerIsNamed(t *testing.T) {
 	e := startExternal(t, 0, t.TempDir())
 	var log written
 	open(t, store.Options{URL: strings.Replace(e.url, "//", "//me:sesame@", 1), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	e.stop()
 	address := strings.TrimPrefix(e.url, "nats://")
-	for start := time.Now(); !strings.Contains(log.String(), "is lost"); time.Sleep(10 * time.Millisecond) {
+	for start := time.Now(); !strings.Contains(log.String(), "lost the connection"); time.Sleep(10 * time.Millisecond) {
 		if time.Since(start) > time.Minute {
 			t.Fatalf("logged %s", log.String())
 		}
@@ -343,7 +342,7 @@ func TestLostServerIsNamed(t *testing.T) {
 	}
 }
 
-// written is a log that is read while it is written.
+// written is a log that can be read while it is written.
 type written struct {
 	mu   sync.Mutex
 	text strings.Builder

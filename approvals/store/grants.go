@@ -9,11 +9,11 @@ import (
 
 // Grants are the records of grants.
 type Grants struct {
-	records records[approvals.Grant]
+	records Records[approvals.Grant]
 }
 
 func newGrants(b bucket) *Grants {
-	return &Grants{records[approvals.Grant]{bucket: b, kind: "grant", unknown: approvals.ErrUnknownGrant, id: func(g *approvals.Grant) string { return g.ID }}}
+	return &Grants{Records[approvals.Grant]{bucket: b, kind: "grant", unknown: approvals.ErrUnknownGrant, id: func(g *approvals.Grant) string { return g.ID }}}
 }
 
 // PutGrant writes a grant whose record is at a revision (0: never existed), else it
@@ -28,8 +28,8 @@ func (s *Grants) GetGrant(ctx context.Context, id string) (approvals.Grant, uint
 	return stored.value, stored.revision, err
 }
 
-// DeleteGrant deletes a grant. A mark stays in its place, so that the same grant
-// is never written again.
+// DeleteGrant deletes a grant and leaves a marker, so that the same grant is never written
+// again.
 func (s *Grants) DeleteGrant(ctx context.Context, id string) error {
 	return s.records.backend.write(ctx, opWrite, "delete grant "+id, func(ctx context.Context) error {
 		return s.records.kv.Delete(ctx, subjects.Token(id))

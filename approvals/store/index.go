@@ -9,8 +9,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// requestIndex contains the fields of each request that a filter selects by, by id.
-// Ids are ULIDs, so their order is the order of creation.
+// requestIndex has the fields of requests that filters compare, by id. Ids are ULIDs, so
+// their order is the order of creation.
 type requestIndex struct {
 	mu   sync.RWMutex
 	ids  []string // ascending
@@ -29,8 +29,8 @@ type indexed struct {
 
 func newRequestIndex() *requestIndex { return &requestIndex{byID: map[string]indexed{}} }
 
-// put sets the fields of a request from one of its revisions. It reports false for
-// one that is older than the indexed one.
+// put indexes a revision of a request. It reports false for a revision that is older than
+// the indexed one.
 func (x *requestIndex) put(r approvals.Request, revision uint64, at time.Time) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -58,7 +58,7 @@ func (x *requestIndex) remove(id string) {
 	}
 }
 
-// removeBefore removes the requests that the bucket has dropped by age.
+// removeBefore removes the requests that the bucket has deleted by age.
 func (x *requestIndex) removeBefore(t time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,7 +71,7 @@ func (x *requestIndex) removeBefore(t time.Time) {
 	})
 }
 
-// search finds the ids of a page, newest first, and whether there are more.
+// search returns the ids of a page, newest first, and whether there are more.
 func (x *requestIndex) search(f approvals.Filter) (ids []string, more bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -93,7 +93,7 @@ func (x *requestIndex) search(f approvals.Filter) (ids []string, more bool) {
 	return ids, false
 }
 
-// skipUnknown drops the error of a record that retention removed meanwhile.
+// skipUnknown ignores the error for a record that retention has deleted meanwhile.
 func skipUnknown(err error) error {
 	if errors.Is(err, approvals.ErrUnknownRequest) {
 		return nil

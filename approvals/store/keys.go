@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	pushKey  = "key"   // heldcall's own key for Web Push
-	linkKeys = "link." // before the name of a channel: the key of its links
+	pushKey  = "key"   // of Web Push
+	linkKeys = "link." // prefix of the name of a channel: the key of its links
 )
 
-// keys are secret keys of heldcall that are made once. Their bucket keeps records
-// without end: with a new key everything that was made with the old one is invalid.
+// keys has the secret keys of heldcall, which are created once. Their bucket never deletes
+// records: a new key would make everything made with the old one invalid.
 type keys struct{ bucket bucket }
 
 // once returns the key of a name: fresh, if there is none yet.

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// The operations that store errors are counted by.
+// Values of the label op of store errors.
 const (
 	opRead    = "read"
 	opWrite   = "write"
@@ -28,21 +28,21 @@ func newMetrics(reg prometheus.Registerer, connected func() bool) *metrics {
 	m := &metrics{
 		errors: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "heldcall_store_errors_total",
-			Help: "Operations that the store could not do, by kind.",
+			Help: "Failed operations of the store, by kind.",
 		}, []string{"op"}),
 		writes: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "heldcall_store_write_seconds",
-			Help:    "Time that a write of a record or of audit entries took until NATS had it on disk, failed ones included.",
+			Help:    "Time of a write of a record or of audit entries until it is on disk, including failed writes.",
 			Buckets: prometheus.ExponentialBuckets(0.00025, 2, 15),
 		}),
 		reconnects: f.NewCounter(prometheus.CounterOpts{
 			Name: "heldcall_nats_reconnects_total",
-			Help: "How often a lost connection to NATS came back.",
+			Help: "Reconnects to NATS.",
 		}),
 	}
 	f.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "heldcall_nats_connected",
-		Help: "1 while the connection to NATS stands, as far as is known, else 0.",
+		Help: "1 if connected to NATS, as far as is known, else 0.",
 	}, func() float64 {
 		if connected() {
 			return 1
@@ -55,7 +55,7 @@ func newMetrics(reg prometheus.Registerer, connected func() bool) *metrics {
 	return m
 }
 
-// timeWrite times a write from now until what it returns is called.
+// timeWrite observes the time from now until done is called.
 func (m *metrics) timeWrite() (done func()) {
 	began := time.Now()
 	return func() { m.writes.Observe(time.Since(began).Seconds()) }

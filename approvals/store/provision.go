@@ -11,18 +11,18 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// duplicateWindow is how long the log remembers ids of events by itself.
+// duplicateWindow is the time in which JetStream recognises duplicate ids of events.
 const duplicateWindow = 10 * time.Minute
 
-// provisioned is what the store needs in NATS.
+// provisioned has the buckets and streams of the store.
 type provisioned struct {
 	buckets map[string]jetstream.KeyValue // by name
 	turns   jetstream.Stream              // of the bucket of turns
 	events  jetstream.Stream
 }
 
-// provision makes or updates the buckets and streams. replicas is the number of
-// copies, 0: as many as the cluster has servers, at most 3.
+// provision creates or updates the buckets and streams. replicas is the number of copies; 0
+// means as many as the cluster has servers, at most 3.
 func (b *backend) provision(ctx context.Context, replicas int, retention time.Duration) (p provisioned, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -41,7 +41,7 @@ func (b *backend) provision(ctx context.Context, replicas int, retention time.Du
 	return p, err
 }
 
-// notEnoughServers reports that a cluster is smaller than the copies asked for.
+// notEnoughServers reports whether a cluster has fewer servers than copies.
 func notEnoughServers(err error) bool {
 	var refused *jetstream.APIError
 	const noSuitablePeers, notClustered = 10005, 10074
@@ -83,7 +83,7 @@ func (b *backend) provisionBuckets(ctx context.Context, replicas int, retention 
 			Replicas: replicas,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("make the bucket %s: %w", bucket.name, err)
+			return nil, fmt.Errorf("create the bucket %s: %w", bucket.name, err)
 		}
 		if replicas > 1 {
 			if kv, err = b.readFromLeader(ctx, bucket.name); err != nil {
@@ -95,7 +95,7 @@ func (b *backend) provisionBuckets(ctx context.Context, replicas int, retention 
 	return buckets, nil
 }
 
-// provisionStreams makes or updates the streams, and returns that of the events.
+// provisionStreams creates or updates the streams, and returns that of the events.
 func (b *backend) provisionStreams(ctx context.Context, replicas int, retention time.Duration) (jetstream.Stream, error) {
 	events, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name:               subjects.StreamEvents,
@@ -109,7 +109,7 @@ func (b *backend) provisionStreams(ctx context.Context, replicas int, retention 
 		AllowAtomicPublish: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the stream %s: %w", subjects.StreamEvents, err)
+		return nil, fmt.Errorf("create the stream %s: %w", subjects.StreamEvents, err)
 	}
 	if !events.CachedInfo().Config.AllowAtomicPublish {
 		return nil, fmt.Errorf("the NATS server %s is %s: heldcall needs 2.12 or newer (atomic batches)", b.conn.ConnectedUrlRedacted(), b.conn.ConnectedServerVersion())
@@ -124,13 +124,13 @@ func (b *backend) provisionStreams(ctx context.Context, replicas int, retention 
 		AllowDirect: replicas == 1,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the stream %s: %w", subjects.StreamRequests, err)
+		return nil, fmt.Errorf("create the stream %s: %w", subjects.StreamRequests, err)
 	}
 	return events, nil
 }
 
-// readFromLeader makes reads of a replicated bucket see every write that was
-// acknowledged before: a follower may be late.
+// readFromLeader lets the leader answer the reads of a replicated bucket: a follower may not
+// have the last write yet.
 func (b *backend) readFromLeader(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
 	stream, err := b.js.Stream(ctx, "KV_"+bucket)
 	if err != nil {

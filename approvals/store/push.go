@@ -8,28 +8,29 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// subscriptionsKey is before the id of a subscription.
+// subscriptionsKey is the prefix of the keys of subscriptions.
 const subscriptionsKey = "sub."
 
-// Push are the subscriptions of browsers to Web Push, and heldcall's key for it.
+// Push has the subscriptions of browsers to Web Push, and the key of heldcall for it.
 type Push struct {
 	bucket bucket
 	keys   keys
 }
 
-// PushKey is the private key that identifies heldcall to push services, the same on
-// every replica and after every restart: fresh, if there is none yet.
+// PushKey returns the private key that identifies heldcall to push services: fresh, if there
+// is none yet. It is the same on every replica and after a restart.
 func (s *Push) PushKey(ctx context.Context, fresh []byte) ([]byte, error) {
 	return s.keys.once(ctx, pushKey, fresh)
 }
 
-// PutSubscription records a subscription, in the place of one with its id.
+// PutSubscription records a subscription and replaces one with the same id.
 func (s *Push) PutSubscription(ctx context.Context, sub reviewers.Subscription) error {
-	value, err := encode(sub)
+	value, err := approvals.EncodeJSON(sub)
 	if err != nil {
 		return fmt.Errorf("encode subscription %s: %w", sub.ID, err)
 	}
@@ -46,8 +47,8 @@ func (s *Push) DeleteSubscription(ctx context.Context, id string) error {
 	})
 }
 
-// WatchSubscriptions calls changed with every subscription and every change of one,
-// and gone with the ids of those that are deleted.
+// WatchSubscriptions calls changed with every subscription and every change of one, and gone
+// with the ids of deleted subscriptions.
 func (s *Push) WatchSubscriptions(ctx context.Context, changed func(reviewers.Subscription), gone func(id string), loaded func()) error {
 	return s.bucket.watch(ctx, watched{
 		loaded: loaded,
@@ -64,7 +65,7 @@ func (s *Push) WatchSubscriptions(ctx context.Context, changed func(reviewers.Su
 			}
 			var sub reviewers.Subscription
 			if err := json.Unmarshal(entry.Value(), &sub); err != nil {
-				s.bucket.backend.log.Error("a record of a subscription cannot be read", "key", entry.Key(), "error", err)
+				s.bucket.backend.log.Error("failed to read the record of a subscription", "key", entry.Key(), "error", err)
 				return
 			}
 			changed(sub)

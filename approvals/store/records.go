@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,8 +12,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// records is a bucket of JSON records of one type, each under the token of its id.
-type records[T any] struct {
+// Records is a bucket of JSON records of one type, each under the token of its id.
+type Records[T any] struct {
 	bucket
 	kind    string // of a record, in errors and logs
 	unknown error  // for an id without a record
@@ -28,11 +27,30 @@ type record[T any] struct {
 	at       time.Time // when this revision was written, UTC
 }
 
+// Put writes a record whose key is at a revision (0: has no value), else it fails with
+// [approvals.ErrConflict].
+func (r *Records[T]) Put(ctx context.Context, v T, revision uint64) error {
+	_, err := r.put(ctx, v, revision, r.backend.maxRecord())
+	return err
+}
+
+// Get reads the record of an id. The error for an id without one is that of its type.
+func (r *Records[T]) Get(ctx context.Context, id string) (T, uint64, error) {
+	stored, err := r.get(ctx, id)
+	return stored.value, stored.revision, err
+}
+
+// Watch calls changed with every record and every change of one. Records that are deleted
+// by age are not reported.
+func (r *Records[T]) Watch(ctx context.Context, changed func(T), loaded func()) error {
+	return r.watch(ctx, func(one record[T]) { changed(one.value) }, func(string) {}, loaded)
+}
+
 // put writes a record of at most limit bytes whose key is at a revision (0: has no
 // value).
-func (r *records[T]) put(ctx context.Context, v T, revision uint64, limit int) (written uint64, err error) {
+func (r *Records[T]) put(ctx context.Context, v T, revision uint64, limit int) (written uint64, err error) {
 	id := r.id(&v)
-	value, err := encode(v)
+	value, err := approvals.EncodeJSON(v)
 	if err != nil {
 		return 0, fmt.Errorf("encode %s %s: %w", r.kind, id, err)
 	}
@@ -43,7 +61,7 @@ func (r *records[T]) put(ctx context.Context, v T, revision uint64, limit int) (
 }
 
 // get reads the record of an id.
-func (r *records[T]) get(ctx context.Context, id string) (record[T], error) {
+func (r *Records[T]) get(ctx context.Context, id string) (record[T], error) {
 	entry, err := r.bucket.get(ctx, subjects.Token(id), r.unknown)
 	if err != nil {
 		return record[T]{}, err
@@ -51,8 +69,8 @@ func (r *records[T]) get(ctx context.Context, id string) (record[T], error) {
 	return r.decode(entry)
 }
 
-// decode reads a record. One that is under the key of another id is an error.
-func (r *records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
+// decode parses a record. A record under the key of another id is an error.
+func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 	stored := record[T]{revision: entry.Revision(), at: entry.Created().UTC()}
 	if err := json.Unmarshal(entry.Value(), &stored.value); err != nil {
 		return stored, fmt.Errorf("read %s %s: %w: %w", r.kind, entry.Key(), approvals.ErrStoreUnavailable, err)
@@ -63,10 +81,10 @@ func (r *records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 	return stored, nil
 }
 
-// watch calls changed with every record and every change of one, and deleted with
-// the ids of those that are deleted, until the context ends. It calls loaded once,
-// after everything that was recorded before.
-func (r *records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), loaded func()) error {
+// watch calls changed with every record and every change of one, and deleted with the ids
+// of deleted records, until the context ends. It calls loaded once, after the records that
+// existed before.
+func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), loaded func()) error {
 	return r.bucket.watch(ctx, watched{loaded: loaded, entry: func(entry jetstream.KeyValueEntry) {
 		if entry.Operation() != jetstream.KeyValuePut {
 			if id, err := subjects.ParseToken(entry.Key()); err == nil {
@@ -76,20 +94,9 @@ func (r *records[T]) watch(ctx context.Context, changed func(record[T]), deleted
 		}
 		stored, err := r.decode(entry)
 		if err != nil {
-			r.backend.log.Error("a record cannot be read", "kind", r.kind, "key", entry.Key(), "error", err)
+			r.backend.log.Error("failed to read a record", "kind", r.kind, "key", entry.Key(), "error", err)
 			return
 		}
 		changed(stored)
 	}})
-}
-
-// encode writes a record as JSON, the arguments in it as they are.
-func encode(v any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }

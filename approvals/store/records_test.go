@@ -9,7 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// openForTest opens a store whose embedded server listens nowhere.
+// openForTest opens a store whose embedded server has no address.
 func openForTest(t *testing.T) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Options{Dir: t.TempDir(), Listen: "-"})
@@ -26,7 +26,7 @@ func openForTest(t *testing.T) *Store {
 
 func TestRecords(t *testing.T) {
 	s := openForTest(t)
-	runs, ctx := s.Runs.records, t.Context()
+	runs, ctx := s.Runs, t.Context()
 	const limit = 4096
 	if _, err := runs.get(ctx, "none"); !errors.Is(err, approvals.ErrUnknownRun) {
 		t.Errorf("a run that does not exist: %v", err)
@@ -53,20 +53,20 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A record that is damaged, or under the key of another id, is not read.
+// A damaged record, or one under the key of another id, is an error.
 func TestRecordsUnderAnotherKey(t *testing.T) {
 	s := openForTest(t)
 	for key, value := range map[string]string{"r1": `{"id":"r2"}`, "r3": `{`, "r4": ``} {
-		if _, err := s.Runs.records.kv.Put(t.Context(), key, []byte(value)); err != nil {
+		if _, err := s.Runs.kv.Put(t.Context(), key, []byte(value)); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Runs.GetRun(t.Context(), key); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		if _, _, err := s.Runs.Get(t.Context(), key); !errors.Is(err, approvals.ErrStoreUnavailable) {
 			t.Errorf("%s with %q: %v", key, value, err)
 		}
 	}
 }
 
-// A key that is made once is the same for all who ask, each bucket record apart.
+// A key is created once. Each name has its own.
 func TestKeysAreMadeOnce(t *testing.T) {
 	s := openForTest(t)
 	for _, tt := range []struct {
@@ -112,7 +112,7 @@ func TestTurnIndex(t *testing.T) {
 	}
 	x.put("s")
 	if !x.any() || !x.has("s") || x.has("t") {
-		t.Error("the index has not the session that was put")
+		t.Error("the index does not have the session")
 	}
 	x.removeBefore(time.Now().Add(-time.Hour))
 	if !x.has("s") {
@@ -155,6 +155,6 @@ func TestRequestIndex(t *testing.T) {
 	x.remove("01")
 	x.remove("01")
 	if ids, _ := x.search(approvals.Filter{Limit: 3}); strings.Join(ids, " ") != "03" {
-		t.Errorf("left are %v", ids)
+		t.Errorf("%v are left", ids)
 	}
 }

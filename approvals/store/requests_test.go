@@ -11,8 +11,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
-// Finding 24: a list of large requests comes in pages of bounded size, and each
-// request is in one of them.
+// Finding 24: a list of large requests has pages of bounded size, and each request is in one
+// of them.
 func TestListsOfLargeRequestsAreBounded(t *testing.T) {
 	s := open(t, store.Options{Dir: t.TempDir()})
 	const requests, size = 40, 900 << 10

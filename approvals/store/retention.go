@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// keepRetention drops events that are older than the retention, and what the
-// indexes contain of records that the buckets have dropped by age.
+// keepRetention deletes events that are older than the retention, and removes records that
+// the buckets have deleted by age from the indexes.
 func (s *Store) keepRetention(ctx context.Context, retention time.Duration) {
 	ticker := time.NewTicker(time.Hour)
 	defer ticker.Stop()
@@ -14,7 +14,7 @@ func (s *Store) keepRetention(ctx context.Context, retention time.Duration) {
 		s.Requests.index.removeBefore(time.Now().Add(-retention))
 		s.Turns.index.removeBefore(time.Now().Add(-TurnTTL))
 		if err := s.Events.dropBefore(ctx, time.Now().Add(-retention)); err != nil && ctx.Err() == nil {
-			s.backend.log.Warn("cannot drop old audit entries; trying again in an hour", "error", err)
+			s.backend.log.Warn("failed to delete old audit entries; trying again in an hour", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -1,9 +1,9 @@
-// Package store keeps the state of heldcall in NATS JetStream: a type for each
-// bucket, and one for the audit log. The NATS server is embedded, on disk, unless
-// Options.URL names another; both are used through the same code.
+// Package store keeps the state of heldcall in NATS JetStream. There is a type for each
+// bucket, and one for the audit log. The NATS server is embedded, or Options.URL names an
+// external one; the code is the same for both.
 //
-// To read it: Open; provision.go (the buckets and streams); records.go and bucket.go
-// (compare-and-set, watches); a bucket, such as requests.go or turns.go; events.go.
+// Read [Open], provision.go (the buckets and streams), records.go and bucket.go
+// (compare-and-set, watches), a bucket such as requests.go or turns.go, then events.go.
 package store
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store/embedded"
 )
@@ -29,33 +30,33 @@ const (
 	BucketGrants      = "heldcall_grants"
 	BucketRuns        = "heldcall_runs"
 	BucketDelegations = "heldcall_delegations"
-	BucketDeliveries  = "heldcall_notify" // what channels have posted
-	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and the keys that are made once
+	BucketDeliveries  = "heldcall_notify" // the state of channels
+	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and keys
 )
 
-// DelegationTTL is how long a delegation is kept after it was written: longer
-// than one may hold.
+// DelegationTTL is the time for which a delegation is kept after it was written: longer
+// than a delegation may last.
 const DelegationTTL = 366 * 24 * time.Hour
 
-// Options are the place of the state. Zero fields have the defaults named here.
+// Options configures [Open]. The defaults of zero fields are named here.
 type Options struct {
-	// URL of an external NATS server or cluster, 2.12 or newer, several
-	// separated by commas. Empty: a server is embedded.
+	// URL of an external NATS server or cluster, 2.12 or newer; several are separated by
+	// commas. Empty: an embedded server.
 	URL string
-	// Credentials for URL: a credentials file, or an NKey seed file, and TLS
-	// files as far as the server asks for them.
+	// Files with credentials for URL: a credentials file, or an NKey seed file, and TLS
+	// files.
 	Creds, NKey            string
 	TLSCA, TLSCert, TLSKey string
 	Replicas               int    // copies in a cluster; 0: as many as it has servers, at most 3
 	Listen                 string // of the embedded server, for bots; "" is 127.0.0.1:4143, "-" is nowhere
 	Dir                    string // of the embedded server; "" is ./data
-	// Reviewers may connect to the embedded server with their tokens, and publish
-	// as themselves. nil: every client is the reviewer "local".
+	// Reviewers may connect to the embedded server with their tokens, and publish under
+	// their names. Nil: every client is the reviewer "local".
 	Reviewers *reviewers.Directory
-	// ReviewersOnly refuses clients without credentials. With Reviewers.
+	// ReviewersOnly refuses clients without credentials. It needs Reviewers.
 	ReviewersOnly bool
 	Retention     time.Duration // of requests, runs and audit log; 0: 90 days
-	Channels      []string      // that receive events: their consumers are not for bots
+	Channels      []string      // that receive events; bots may not use their consumers
 	Log           *slog.Logger
 	Registerer    prometheus.Registerer
 }
@@ -63,8 +64,8 @@ type Options struct {
 // Store is the whole state. Its parts are safe for concurrent use.
 type Store struct {
 	Requests    *Requests
-	Runs        *Runs
-	Delegations *Delegations
+	Runs        *Records[approvals.Run]
+	Delegations *Records[approvals.Delegation]
 	Grants      *Grants
 	Turns       *Turns
 	Events      *EventLog
@@ -80,37 +81,42 @@ type Store struct {
 	close   func() error
 }
 
-// GateStore are the parts of a store that a gate needs: its [approvals.Store].
+// GateStore has the parts of a store that a gate needs: it is an [approvals.Store].
 type GateStore struct {
 	*Requests
-	*Runs
-	*Delegations
 	*EventLog
+	runs        *Records[approvals.Run]
+	delegations *Records[approvals.Delegation]
 }
+
+// Runs returns the records of runs.
+func (s GateStore) Runs() approvals.Records[approvals.Run] { return s.runs }
+
+// Delegations returns the records of delegations.
+func (s GateStore) Delegations() approvals.Records[approvals.Delegation] { return s.delegations }
 
 // ForGate returns the parts that a gate needs.
 func (s *Store) ForGate() GateStore {
-	return GateStore{s.Requests, s.Runs, s.Delegations, s.Events}
+	return GateStore{s.Requests, s.Events, s.Runs, s.Delegations}
 }
 
-// GrantStore are the parts of a store that remembered decisions need: their
-// [approvals.GrantStore].
+// GrantStore has the parts of a store that grants need: it is an [approvals.GrantStore].
 type GrantStore struct {
 	*Grants
 	*EventLog
 }
 
-// ForGrants returns the parts that remembered decisions need.
+// ForGrants returns the parts that grants need.
 func (s *Store) ForGrants() GrantStore { return GrantStore{s.Grants, s.Events} }
 
-// Open starts or reaches the NATS server, makes what is missing there, and
-// loads the index of turns. Another process that uses the same folder is an
-// error that names the folder.
+// Open starts the embedded NATS server or connects to the external one, creates missing
+// buckets and streams, and loads the index of turns. It fails if another process uses the
+// folder.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{backend: &backend{log: o.Log, writing: make(chan struct{}, maxWrites)}}
 	s.backend.state.init()
-	s.backend.metrics = newMetrics(o.Registerer, s.backend.state.isUp)
+	s.backend.metrics = newMetrics(o.Registerer, s.backend.state.up.Load)
 	s.close = sync.OnceValue(s.shutDown)
 	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -158,7 +164,7 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	return s.Turns.index.wait(ctx)
 }
 
-// connect starts the embedded server, if that is used, and connects to the server.
+// connect starts the embedded server, if there is one, and connects to the server.
 func (s *Store) connect(o Options) (err error) {
 	if o.URL == "" {
 		if s.server, err = embedded.Start(embedded.Options{
@@ -180,18 +186,17 @@ func (s *Store) connect(o Options) (err error) {
 func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	of := func(name string) bucket { return bucket{s.backend, p.buckets[name]} }
 	s.Requests = newRequests(of(BucketRequests))
-	s.Runs = newRuns(of(BucketRuns))
-	s.Delegations = newDelegations(of(BucketDelegations))
+	s.Runs = &Records[approvals.Run]{of(BucketRuns), "run", approvals.ErrUnknownRun, func(r *approvals.Run) string { return r.ID }}
+	s.Delegations = &Records[approvals.Delegation]{of(BucketDelegations), "delegation", approvals.ErrUnknownDelegation, func(d *approvals.Delegation) string { return d.ID }}
 	s.Grants = newGrants(of(BucketGrants))
 	s.Turns = newTurns(of(BucketTurns), p.turns)
-	s.Events = newEventLog(s.backend, p.events)
+	s.Events = newEventLog(eventStream{s.backend, p.events})
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
 	s.Push = &Push{bucket: of(BucketPush), keys: keys{of(BucketPush)}}
 }
 
-// Close ends the connection and the embedded server, in this order, after the
-// writes in progress. The store cannot be used afterwards. Later calls return the
-// result of the first.
+// Close waits for the writes in progress, and closes the connection, then the embedded
+// server. The store cannot be used afterwards. Later calls return the result of the first.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shutDown() error {
@@ -207,7 +212,7 @@ func (s *Store) shutDown() error {
 	}
 	if s.backend.conn != nil {
 		s.backend.conn.Close()
-		s.backend.state.awaitClosed()
+		<-s.backend.state.ended
 	}
 	if s.server != nil {
 		return s.server.Close()
@@ -215,12 +220,22 @@ func (s *Store) shutDown() error {
 	return nil
 }
 
-// Conn is the connection to NATS, for the channel that serves bots. It belongs
-// to the store.
+// Healthy writes a record and reads it back. Its error wraps
+// [approvals.ErrStoreUnavailable].
+func (s *Store) Healthy(ctx context.Context) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if err := s.backend.disk.check(); err != nil {
+		return s.backend.fail(opProbe, "write a probe", err)
+	}
+	return s.Turns.probe(ctx)
+}
+
+// Conn returns the connection to NATS, for the channel that serves bots. The store closes
+// it.
 func (s *Store) Conn() *natsgo.Conn { return s.backend.conn }
 
-// ListenAddr is the address at which the embedded server takes bots; "" if there
-// is none.
+// ListenAddr returns the address of the embedded server for bots, "" if there is none.
 func (s *Store) ListenAddr() string {
 	if s.server == nil {
 		return ""

@@ -111,8 +111,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Of many who take the same turn at once one gets it, over restarts too, until it is
-// dropped.
+// One of many concurrent callers takes a turn, also after a restart, until it is deleted.
 func TestTakeTurn(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, store.Options{Dir: dir})
@@ -169,7 +168,7 @@ func TestRequestsBeyondTheLimit(t *testing.T) {
 	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionModifyArgs, ModifiedArgs: big.Arguments, ReviewerID: "bob"}); err != nil {
 		t.Fatal(err)
 	}
-	// Too large an edit is refused, and the request stays decidable.
+	// An edit that is too large is refused, and the request can still be decided.
 	h, err = g.Open(t.Context(), []approvals.Request{big})
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +183,7 @@ func TestRequestsBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// Many appends at once from two stores make one chain, and share disk syncs.
+// Concurrent appends of two stores make one chain and share syncs.
 func TestAuditChain_TwoWriters(t *testing.T) {
 	external := startExternal(t, 0, t.TempDir())
 	stores := []*store.Store{open(t, store.Options{URL: external.url}), open(t, store.Options{URL: external.url})}
@@ -229,7 +228,7 @@ func TestAuditChain_TwoWriters(t *testing.T) {
 	}
 	grown, err := audit.Verify(stores[1].Events.Entries(t.Context(), report.Last.Seq))
 	if err != nil || grown.Count != 2 {
-		t.Fatalf("an event that is there was appended again: %+v, %v", grown, err)
+		t.Fatalf("an existing event was appended again: %+v, %v", grown, err)
 	}
 }
 
@@ -262,10 +261,10 @@ func TestRetentionKeepsTheChain(t *testing.T) {
 	}
 }
 
-func TestAppendRefusesWhatSpoilsABatch(t *testing.T) {
+func TestAppendRefusesBadEvents(t *testing.T) {
 	s := open(t, store.Options{Dir: t.TempDir()})
 	if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: "1", Before: []byte(`{`)}); err == nil {
-		t.Error("an event that is not JSON was taken")
+		t.Error("an event that is not JSON was accepted")
 	}
 	if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: "2", Note: strings.Repeat("x", 9<<20)}); !errors.Is(err, approvals.ErrTooLarge) {
 		t.Errorf("too large: %v", err)

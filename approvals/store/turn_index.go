@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// turnIndex contains the sessions that have hidden turns, by their tokens.
+// turnIndex has the tokens of the sessions with hidden turns.
 type turnIndex struct {
 	mu       sync.RWMutex
 	sessions map[string]int64 // when a turn was last written, unix seconds
@@ -48,7 +48,7 @@ func (x *turnIndex) removeBefore(t time.Time) {
 	}
 }
 
-// wait returns when the sessions that were recorded before are in the index.
+// wait returns when all recorded sessions are in the index.
 func (x *turnIndex) wait(ctx context.Context) error {
 	select {
 	case <-x.loaded:

@@ -16,14 +16,13 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// TurnTTL is how long a hidden turn is kept after it was written.
+// TurnTTL is the time for which a hidden turn is kept after it was written.
 const TurnTTL = 30 * 24 * time.Hour
 
-// probeKey is the key that [Store.Healthy] writes. It is not the key of a turn:
-// those have two tokens.
+// probeKey is the key that [Store.Healthy] writes. Keys of turns have two tokens.
 const probeKey = "=probe"
 
-// Turns are the hidden turns of sessions, and in memory which sessions have any.
+// Turns are the hidden turns of sessions, with an index of the sessions in memory.
 type Turns struct {
 	bucket bucket
 	stream jetstream.Stream // of the bucket
@@ -34,8 +33,8 @@ func newTurns(b bucket, stream jetstream.Stream) *Turns {
 	return &Turns{bucket: b, stream: stream, index: newTurnIndex()}
 }
 
-// PutTurn keeps a hidden turn of a session until [TurnTTL] has passed. Writing
-// the same id again replaces it. It is durable when PutTurn returns.
+// PutTurn writes a hidden turn of a session and replaces one with the same id. It is kept
+// for [TurnTTL].
 func (s *Turns) PutTurn(ctx context.Context, session, id string, value []byte) error {
 	return s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
 		_, err := s.bucket.kv.Put(ctx, key, value)
@@ -43,8 +42,8 @@ func (s *Turns) PutTurn(ctx context.Context, session, id string, value []byte) e
 	})
 }
 
-// TakeTurn is [Turns.PutTurn] for the first caller on all replicas: if a turn with
-// this id exists, it writes nothing and reports false.
+// TakeTurn is [Turns.PutTurn] for the first caller on all replicas: if a turn with this id
+// exists, TakeTurn writes nothing and reports false.
 func (s *Turns) TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error) {
 	err = s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
 		_, err := s.bucket.kv.Create(ctx, key, value)
@@ -66,12 +65,12 @@ func (s *Turns) write(ctx context.Context, session, id string, value []byte, wri
 		return fmt.Errorf("hidden turn %s has %d bytes, the limit is %d: %w", id, len(value), limit, approvals.ErrTooLarge)
 	}
 	return s.bucket.backend.write(ctx, opWrite, "write hidden turn "+id, func(ctx context.Context) error {
-		s.index.put(subjects.Token(session)) // first: a reader must look from now on
+		s.index.put(subjects.Token(session)) // first: readers must read the turns from now on
 		return write(ctx, subjects.Token(session)+"."+subjects.Token(id))
 	})
 }
 
-// Turns are the hidden turns of a session in the order of their ids.
+// Turns returns the hidden turns of a session in the order of their ids.
 func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 	type turn struct {
 		key   string
@@ -94,20 +93,18 @@ func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 	return values, nil
 }
 
-// HasTurns reports from memory whether a session may have hidden turns. It
-// reports false only if this process has written none; those of another replica
-// are known after milliseconds, and while the connection is lost it reports true.
+// HasTurns reports from memory whether a session may have hidden turns. Those of other
+// replicas are known after milliseconds. While the connection is lost, it reports true.
 func (s *Turns) HasTurns(session string) bool {
-	return !s.bucket.backend.state.isUp() || s.index.has(subjects.Token(session))
+	return !s.bucket.backend.state.up.Load() || s.index.has(subjects.Token(session))
 }
 
-// AnyTurns reports, as [Turns.HasTurns] does, whether any session may have
-// hidden turns.
+// AnyTurns reports whether any session may have hidden turns: see [Turns.HasTurns].
 func (s *Turns) AnyTurns() bool {
-	return !s.bucket.backend.state.isUp() || s.index.any()
+	return !s.bucket.backend.state.up.Load() || s.index.any()
 }
 
-// watch keeps the index until the context ends.
+// watch updates the index until the context ends.
 func (s *Turns) watch(ctx context.Context) {
 	err := s.bucket.watch(ctx, watched{
 		keys:   true,
@@ -119,7 +116,7 @@ func (s *Turns) watch(ctx context.Context) {
 		},
 	})
 	if err != nil {
-		s.bucket.backend.log.Error("the index of hidden turns has stopped", "error", err)
+		s.bucket.backend.log.Error("the watch of hidden turns has ended", "error", err)
 	}
 }
 
@@ -134,9 +131,9 @@ func (s *Turns) probe(ctx context.Context) error {
 	if err != nil {
 		return backend.fail(opProbe, "read a probe", err)
 	}
-	// A later probe may be that of another replica; an older one may not.
+	// A later revision may be a probe of another replica. An earlier one is an error.
 	if entry.Revision() < revision || (entry.Revision() == revision && !bytes.Equal(entry.Value(), value)) {
-		return backend.fail(opProbe, "read a probe", errors.New("it is not what was written"))
+		return backend.fail(opProbe, "read a probe", errors.New("the value differs from the written one"))
 	}
 	return nil
 }

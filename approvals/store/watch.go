@@ -7,20 +7,19 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// watched are the callbacks of a watch. All calls come from one goroutine.
+// watched has the callbacks of a watch. One goroutine calls them.
 type watched struct {
 	keys   bool // names only, no values
 	entry  func(jetstream.KeyValueEntry)
-	loaded func() // once, after the entries that were recorded before
+	loaded func() // once, after the entries that existed before
 }
 
-// rewatchDelay is the pause before a watch that could not be opened is tried
-// again without a reconnect.
+// rewatchDelay is the delay before a failed watch is opened again, if there is no reconnect.
 const rewatchDelay = 500 * time.Millisecond
 
-// watch calls w.entry with everything in the bucket, then with every change, until
-// the context ends. After a reconnect it resumes after the last revision: buckets
-// keep one revision of a key, so both are in the order of revisions.
+// watch calls w.entry with every entry of the bucket, then with every change, until the
+// context ends. After a reconnect it resumes after the last revision: a bucket keeps one
+// revision of each key, so entries and changes are in the order of revisions.
 func (b bucket) watch(ctx context.Context, w watched) error {
 	var last uint64
 	initial := true
@@ -29,7 +28,7 @@ func (b bucket) watch(ctx context.Context, w watched) error {
 		watcher, err := b.openWatch(ctx, w, last)
 		if err != nil {
 			if ctx.Err() == nil {
-				b.backend.log.Warn("cannot watch; trying again", "error", b.backend.fail(opWatch, "watch "+b.kv.Bucket(), err))
+				b.backend.log.Warn("failed to watch; trying again", "error", b.backend.fail(opWatch, "watch "+b.kv.Bucket(), err))
 			}
 			select {
 			case <-ctx.Done():
@@ -52,7 +51,7 @@ func (b bucket) watch(ctx context.Context, w watched) error {
 	return nil
 }
 
-// openWatch opens a watch of what was written after a revision.
+// openWatch opens a watch of the entries after a revision.
 func (b bucket) openWatch(ctx context.Context, w watched, last uint64) (jetstream.KeyWatcher, error) {
 	var options []jetstream.WatchOpt
 	if w.keys {
@@ -64,14 +63,14 @@ func (b bucket) openWatch(ctx context.Context, w watched, last uint64) (jetstrea
 	return b.kv.WatchAll(ctx, options...)
 }
 
-// follow passes on what a watcher yields until the next reconnect, the end of the
-// watcher, or the end of the context.
+// follow calls entry with the entries of a watcher until the next reconnect, the end of the
+// watcher or the end of the context.
 func (b bucket) follow(ctx context.Context, watcher jetstream.KeyWatcher, reconnected <-chan struct{}, entry func(jetstream.KeyValueEntry)) {
 	defer func() {
 		if err := watcher.Stop(); err != nil {
 			b.backend.log.Debug("end a watch", "error", err)
 		}
-		for range watcher.Updates() { // its last delivery may be waiting for us
+		for range watcher.Updates() { // it may be blocked on its last entry
 		}
 	}()
 	for {

@@ -10,21 +10,20 @@ import (
 const (
 	maxCheck  = 2_000_000 // size of a schema, times the size of the arguments
 	textBlock = 64        // bytes of text that count as one value
-	pairCost  = 16        // of a keyword that compares items with each other, or computes with fractions
+	pairCost  = 16        // of uniqueItems and multipleOf
 )
 
 // checkable reports whether arguments can be checked in bounded time.
 //
-// The validator applies each schema to each value at most once for every way of
-// references and keywords that leads to the schema. So the schema, with all its
-// references written out as deep as the arguments are nested, times the size of the
-// arguments bounds the work.
+// The validator applies a schema to a value at most once for each path of references and
+// keywords to the schema. So the work is bounded by the size of the arguments times the size
+// of the schema, with its references expanded as deep as the arguments are nested.
 func checkable(s *jsonschema.Schema, arguments any) bool {
 	size, depth := measure(arguments)
-	return size <= maxCheck && (writtenSchema{}).size(s, depth) <= maxCheck/size
+	return size <= maxCheck && (expandedSizes{}).size(s, depth) <= maxCheck/size
 }
 
-// measure returns the number of values in a value, and how deep they are nested.
+// measure returns the number of values in a value, and the depth of their nesting.
 func measure(value any) (size, depth int) {
 	size = 1
 	add := func(part any) {
@@ -48,18 +47,18 @@ func measure(value any) (size, depth int) {
 	return size, depth
 }
 
-// writtenSchema is the size of schemas with their references written out, by schema
-// and by the levels of nested values that it is about.
-type writtenSchema map[schemaAt]int
+// expandedSizes has the sizes of schemas with expanded references, by schema and by the
+// remaining depth of the values.
+type expandedSizes map[schemaAt]int
 
 type schemaAt struct {
 	schema *jsonschema.Schema
 	depth  int
 }
 
-// size returns the size of a schema for values nested to a depth; above maxCheck if
-// there is none, because the schema refers to itself for the same value.
-func (w writtenSchema) size(s *jsonschema.Schema, depth int) int {
+// size returns the size of a schema for values of a depth. It is above maxCheck if the schema
+// refers to itself for the same value.
+func (w expandedSizes) size(s *jsonschema.Schema, depth int) int {
 	if s == nil || depth < 0 {
 		return 0
 	}
@@ -67,7 +66,7 @@ func (w writtenSchema) size(s *jsonschema.Schema, depth int) int {
 	if size, ok := w[at]; ok {
 		return size
 	}
-	w[at] = maxCheck + 1 // until it is known
+	w[at] = maxCheck + 1 // found again below: the schema refers to itself
 	size := ownSize(s)
 	for _, one := range sameValue(s) {
 		size = min(size+w.size(one, depth), maxCheck+1)
@@ -107,7 +106,7 @@ func ownSize(s *jsonschema.Schema) int {
 	return size
 }
 
-// sizeOf returns the number of characters that a pattern asks for.
+// sizeOf returns the size of a compiled pattern.
 func sizeOf(pattern jsonschema.Regexp) int {
 	if sized, ok := pattern.(*sizedPattern); ok {
 		return sized.size

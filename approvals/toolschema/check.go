@@ -10,21 +10,20 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxSchema is the largest parameter schema that is compiled; a larger one is shown
-// but not checked against.
+// maxSchema is the largest parameter schema that is compiled, in bytes.
 const maxSchema = 256 << 10
 
-// errUnchecked refuses edited arguments on which the validator itself fails.
+// errUnchecked is the error for arguments on which the validator itself fails.
 var errUnchecked = errors.New("the arguments cannot be checked against the tool's schema")
 
-// Check reports how arguments break a tool's parameter schema. A schema
-// that cannot be used breaks nothing; its request has a flag.
+// Check returns an error if arguments break the parameter schema of their tool. It returns
+// nil for a schema that cannot be used: see [Cache.Warnings].
 func Check(schema, args json.RawMessage) (err error) {
 	compiled, err := compileSchema(schema, compilePattern)
 	if err != nil || compiled == nil {
-		return nil // what cannot be compiled breaks nothing
+		return nil
 	}
-	defer func() { // both are hostile input to somebody else's validator
+	defer func() { // the validator may panic on hostile input
 		if p := recover(); p != nil {
 			err = errUnchecked
 		}
@@ -37,7 +36,7 @@ func Check(schema, args json.RawMessage) (err error) {
 		return err
 	}
 	if !checkable(compiled, instance) {
-		return nil // as if the schema could not be compiled
+		return nil // like a schema that cannot be compiled
 	}
 	var invalid *jsonschema.ValidationError
 	switch err := compiled.Validate(instance); {
@@ -48,7 +47,7 @@ func Check(schema, args json.RawMessage) (err error) {
 	}
 }
 
-// firstBreak returns, in one line, where and how the arguments break the schema.
+// firstBreak returns the first error of a validation in one line, with its place.
 func firstBreak(e *jsonschema.ValidationError) string {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
@@ -60,8 +59,8 @@ func firstBreak(e *jsonschema.ValidationError) string {
 	return fmt.Sprintf("at /%s: %s", strings.Join(e.InstanceLocation, "/"), reason)
 }
 
-// compileSchema prepares a schema that an agent sent; nil if there is none. It
-// reads nothing but the schema itself, and patterns with the engine.
+// compileSchema compiles the schema of an agent, and its patterns by an engine. It returns
+// nil for an empty schema, and follows no references to other documents.
 func compileSchema(schema json.RawMessage, engine jsonschema.RegexpEngine) (compiled *jsonschema.Schema, err error) {
 	if s := string(bytes.TrimSpace(schema)); s == "" || s == "null" {
 		return nil, nil
@@ -72,7 +71,7 @@ func compileSchema(schema json.RawMessage, engine jsonschema.RegexpEngine) (comp
 	if err := scanSchema(schema); err != nil {
 		return nil, err
 	}
-	defer func() { // the schema is hostile input to somebody else's compiler
+	defer func() { // the compiler may panic on hostile input
 		if p := recover(); p != nil {
 			compiled, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
 		}
@@ -94,7 +93,7 @@ func compileSchema(schema json.RawMessage, engine jsonschema.RegexpEngine) (comp
 // noLoader refuses every reference to another document.
 type noLoader struct{}
 
-// Load fails.
+// Load returns an error.
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s: references to other documents are not followed", url)
 }

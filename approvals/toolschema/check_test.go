@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// doubling is a schema that its validator looks at on 2^levels ways.
+// doubling returns a schema to which 2^levels paths of references lead.
 func doubling(levels int) string {
 	schema := `{"$ref":"#/$defs/a0","$defs":{`
 	for i := range levels {
@@ -16,7 +16,7 @@ func doubling(levels int) string {
 	return schema + fmt.Sprintf(`"a%d":{"required":["x"]}}}`, levels)
 }
 
-// Edited arguments are checked when that takes bounded time; else policy alone judges them.
+// Edited arguments are checked if that takes bounded time; otherwise only policy judges them.
 func TestEditsAreCheckedInBoundedTime(t *testing.T) {
 	const missing, wrong = "missing property", "at /"
 	circle := `{"$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}]},"b":{"anyOf":[{"$ref":"#/$defs/a"},true]}}}`
@@ -55,7 +55,7 @@ func TestEditsAreCheckedInBoundedTime(t *testing.T) {
 	}
 }
 
-// A complete graph of references has as many ways as its nodes have orders.
+// In a complete graph of references, each order of the nodes is a path.
 func TestCirclesAreNotChecked(t *testing.T) {
 	const nodes = 16
 	var defs []string

@@ -16,16 +16,16 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// What a schema may hold: its compiler takes time and memory that grow faster
-// than any of these. Schemas of real tools stay far below.
+// Limits of a schema: the time and memory of its compiler grow faster than any of these.
+// Schemas of real tools are far below.
 const (
 	maxSchemaDepth    = 64   // of JSON, for arguments too
 	maxSubschemas     = 2000 // objects and booleans, each of which may be a schema
-	maxSchemaRefs     = 256  // places referred to; each may be compiled on its own
+	maxSchemaRefs     = 256  // different references; each may be compiled separately
 	maxSchemaPatterns = 64
 	maxPattern        = 256  // bytes of a pattern
-	maxPatternSize    = 4096 // characters that a pattern asks for, its repeats written out
-	maxSchemaPath     = 1024 // bytes of the names that lead to a schema, each of which carries them
+	maxPatternSize    = 4096 // characters of a pattern with expanded repeats
+	maxSchemaPath     = 1024 // bytes of the names in the path to a schema; each schema stores its path
 	maxNumber         = 32   // bytes of a number's text, for arguments too
 	maxExponent       = 308  // of a number, for arguments too
 )
@@ -36,12 +36,12 @@ var drafts = []string{
 	"json-schema.org/draft-07/schema", "json-schema.org/draft-06/schema", "json-schema.org/draft-04/schema",
 }
 
-// knownPlace is a reference to where every dialect has a schema. Another one makes
-// the compiler read and check the schema again from there.
+// knownPlace matches references to places of schemas in every dialect. For another place the
+// compiler parses and checks the schema again from there.
 var knownPlace = regexp.MustCompile(`^(?:/(?:\$defs|definitions|properties)/[^/]+|/(?:items|additionalProperties|not)|/(?:anyOf|allOf|oneOf)/(?:0|[1-9][0-9]*))*$`)
 
-// schemaScan reads the text of a schema before anything compiles it. It knows
-// keywords by their names wherever they stand, so it finds too many rather than too few.
+// schemaScan reads the text of a schema before it is compiled. It takes every member with the
+// name of a keyword for a keyword, so it may count too many, never too few.
 type schemaScan struct {
 	subschemas, patterns int
 	refs                 map[string]bool
@@ -49,7 +49,7 @@ type schemaScan struct {
 	names                [maxSchemaDepth + 1]string // of the members that were opened, by depth
 }
 
-// scanSchema reports why a schema is not worth the cost of compiling it.
+// scanSchema returns an error for a schema that is too costly to compile.
 func scanSchema(schema json.RawMessage) error {
 	scan := &schemaScan{refs: map[string]bool{}}
 	if err := eachToken(schema, scan.token); err != nil {
@@ -61,13 +61,13 @@ func scanSchema(schema json.RawMessage) error {
 	return nil
 }
 
-// scanArguments reports why arguments are not worth the cost of checking them.
+// scanArguments returns an error for arguments that are too costly to check.
 func scanArguments(arguments json.RawMessage) error {
 	return eachToken(arguments, func(*jsontext.Decoder, jsontext.Token) error { return nil })
 }
 
-// eachToken reads JSON of bounded depth and numbers. Names may repeat here: the
-// last one counts for the compiler, and all of them for the bounds.
+// eachToken reads JSON of bounded depth and numbers. Names may be repeated: the compiler uses
+// the last one, and all of them count for the limits.
 func eachToken(text json.RawMessage, visit func(*jsontext.Decoder, jsontext.Token) error) error {
 	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
@@ -92,7 +92,7 @@ func eachToken(text json.RawMessage, visit func(*jsontext.Decoder, jsontext.Toke
 	}
 }
 
-// checkNumber refuses numbers that are long when written out.
+// checkNumber refuses numbers with many digits.
 func checkNumber(number string) error {
 	if len(number) > maxNumber {
 		return fmt.Errorf("a number of more than %d characters", maxNumber)
@@ -137,7 +137,7 @@ func (s *schemaScan) token(d *jsontext.Decoder, token jsontext.Token) error {
 	return nil
 }
 
-// keyword looks at a member whose value is text.
+// keyword checks a member whose value is a string.
 func (s *schemaScan) keyword(name, value string) error {
 	switch name {
 	case "pattern":
@@ -179,7 +179,7 @@ func (s *schemaScan) ref(to string) error {
 	}
 	s.refs[pointer] = true
 	if strings.HasPrefix(pointer, "/") && !knownPlace.MatchString(pointer) {
-		return fmt.Errorf("%.80q refers to no usual place of a schema", to)
+		return fmt.Errorf("%.80q does not refer to a usual place of a schema", to)
 	}
 	s.defs = s.defs || strings.Contains(pointer, "/$defs/")
 	if len(s.refs) > maxSchemaRefs {
@@ -188,8 +188,8 @@ func (s *schemaScan) ref(to string) error {
 	return nil
 }
 
-// sizedPattern is a compiled pattern with the number of characters it asks for,
-// which is what trying it at one character of a text costs.
+// sizedPattern is a compiled pattern with its number of characters: the cost of a match at
+// one character of a text.
 type sizedPattern struct {
 	*regexp.Regexp
 	size int
@@ -208,19 +208,19 @@ func compilePattern(pattern string) (jsonschema.Regexp, error) {
 	return &sizedPattern{compiled, size}, nil
 }
 
-// anyText stands for a pattern of which nobody will ask what it matches.
+// anyText is a pattern that is not compiled because it is never matched.
 type anyText string
 
 func (p anyText) String() string        { return string(p) }
 func (anyText) MatchString(string) bool { return true }
 
-// readPattern checks a pattern and compiles nothing.
+// readPattern checks the size of a pattern and does not compile it.
 func readPattern(pattern string) (jsonschema.Regexp, error) {
 	_, err := sizePattern(pattern)
 	return anyText(pattern), err
 }
 
-// sizePattern measures a pattern before it is compiled.
+// sizePattern returns the size of a pattern before it is compiled.
 func sizePattern(pattern string) (int, error) {
 	if len(pattern) > maxPatternSize {
 		return 0, fmt.Errorf("a pattern of more than %d bytes", maxPatternSize)
@@ -229,22 +229,22 @@ func sizePattern(pattern string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	size := writtenOut(parsed)
+	size := expandedSize(parsed)
 	if size > maxPatternSize {
-		return 0, fmt.Errorf("a pattern that stands for one of more than %d characters", maxPatternSize)
+		return 0, fmt.Errorf("a pattern of more than %d characters with expanded repeats", maxPatternSize)
 	}
 	return size, nil
 }
 
-// writtenOut is the length of a pattern without counted repeats. The parser lets
-// nested counts multiply to a thousand at most, so this does not overflow.
-func writtenOut(re *syntax.Regexp) int {
+// expandedSize returns the number of characters of a pattern with expanded repeats. The
+// parser limits the product of nested counts to a thousand, so this does not overflow.
+func expandedSize(re *syntax.Regexp) int {
 	size := 1
 	if re.Op == syntax.OpLiteral {
 		size = len(re.Rune)
 	}
 	for _, sub := range re.Sub {
-		size += writtenOut(sub)
+		size += expandedSize(sub)
 	}
 	if re.Op == syntax.OpRepeat {
 		size *= max(re.Min, re.Max, 1)

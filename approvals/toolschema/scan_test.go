@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A schema that would cost much to compile is not compiled; its reviewer is told,
-// and edits of its calls are left to policy.
+// A schema that is costly to compile is not compiled: the request has a warning, and only
+// policy judges edits.
 func TestCostlySchemasAreNotCompiled(t *testing.T) {
 	many := func(n int, format string) string {
 		parts := make([]string, n)
@@ -69,18 +69,18 @@ func TestCostlySchemasAreNotCompiled(t *testing.T) {
 			t.Errorf("%s: usable %v: %v", name, usable, scanSchema(json.RawMessage(tt.schema)))
 		}
 		if compiled, err := compileSchema(json.RawMessage(tt.schema), compilePattern); (err == nil && compiled != nil) != tt.usable {
-			t.Errorf("%s: the reviewer is told otherwise: %v", name, err)
+			t.Errorf("%s: wrong warning: %v", name, err)
 		}
 		if tt.usable {
 			continue
 		}
 		if err := Check(json.RawMessage(tt.schema), json.RawMessage(`{}`)); err != nil {
-			t.Errorf("%s: an edit breaks what cannot be used: %v", name, err)
+			t.Errorf("%s: an edit breaks an unusable schema: %v", name, err)
 		}
 	}
 }
 
-// No pattern is tried for a warning, and looking at many costs steps.
+// Patterns are not matched for warnings, and each of them is a step.
 func TestFlagsTryNoPatterns(t *testing.T) {
 	var patterns, names strings.Builder
 	for i := range maxSchemaPatterns {
@@ -91,7 +91,7 @@ func TestFlagsTryNoPatterns(t *testing.T) {
 	}
 	schema := json.RawMessage(`{"patternProperties":{` + patterns.String() + `"z":{}}}`)
 	arguments := json.RawMessage("{" + names.String() + `"z":1}`)
-	// One pattern more than may be.
+	// One pattern above the limit.
 	if flags := (&Cache{}).Warnings(schema, arguments); !slices.Equal(flags, []string{unusableSchema}) {
 		t.Errorf("%q", flags)
 	}
@@ -101,7 +101,7 @@ func TestFlagsTryNoPatterns(t *testing.T) {
 	}
 }
 
-// The calls of a turn share what is compiled of their tool.
+// The calls of a turn share the compiled schema of their tool.
 func TestCallsOfATurnShareASchema(t *testing.T) {
 	schemas := &Cache{}
 	one, err := schemas.compile(json.RawMessage(`{"type":"object"}`))

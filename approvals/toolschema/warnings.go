@@ -1,6 +1,6 @@
-// Package toolschema compares the arguments of a call with the JSON Schema of its
-// tool. Both come from an agent and are hostile: time and memory are bounded, and
-// nothing is read but the schema itself.
+// Package toolschema compares the arguments of a call with the JSON Schema of its tool. Both
+// come from an agent and are hostile: time and memory are bounded, and references to other
+// documents are not followed.
 package toolschema
 
 import (
@@ -18,20 +18,18 @@ import (
 )
 
 const (
-	// unusableSchema warns the reviewer of a tool whose arguments, edited or not,
-	// cannot be checked.
+	// unusableSchema warns of a tool whose arguments cannot be checked.
 	unusableSchema = "The tool's parameters are not a usable JSON Schema: edited arguments cannot be checked against it."
-	// notAllCompared warns the reviewer of arguments of which there are too many.
+	// notAllCompared warns of too many arguments.
 	notAllCompared = "The arguments are too many to compare all of them with the tool's schema."
 
 	maxSchemaFlags = 8      // about one call
-	maxSchemaSteps = 20_000 // schemas and values looked at, for one call
+	maxSchemaSteps = 20_000 // schemas and values that are read, for one call
 	maxFlagName    = 60     // characters of an argument's name
 )
 
-// Cache contains the schemas that were compiled recently, by their text: the calls
-// of a turn are often of one tool, and agents of one kind have the same tools. The
-// zero value is empty and ready; it may be used concurrently.
+// Cache has the schemas that were compiled recently, by their text: calls are often of the
+// same tools. The zero value is ready to use. It is safe for concurrent use.
 type Cache struct {
 	mu    sync.Mutex
 	known map[string]cached
@@ -43,8 +41,8 @@ type cached struct {
 }
 
 const (
-	maxKnownSchemas = 64      // then all of them are forgotten
-	maxKnownSchema  = 8 << 10 // bytes of one that is remembered
+	maxKnownSchemas = 64      // then all of them are removed
+	maxKnownSchema  = 8 << 10 // bytes of a schema that is kept
 )
 
 func (t *Cache) compile(schema json.RawMessage) (*jsonschema.Schema, error) {
@@ -84,7 +82,7 @@ func (t *Cache) Warnings(schema, arguments json.RawMessage) []string {
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
 	if err != nil {
-		return nil // the decoder of the call flags it
+		return nil // the request has a flag for arguments that are not strict JSON
 	}
 	c := &comparison{steps: maxSchemaSteps}
 	c.compare([]*jsonschema.Schema{compiled}, nil, value, "")
@@ -94,15 +92,15 @@ func (t *Cache) Warnings(schema, arguments json.RawMessage) []string {
 	return c.flags
 }
 
-// comparison is of one call's arguments with a schema. Each schema is looked at once
-// for a value, so references to each other cost no more than others.
+// comparison compares the arguments of one call with a schema. It reads each schema once for
+// a value, also if schemas refer to each other.
 type comparison struct {
 	steps int // left
 	flags []string
 }
 
-// compare looks at a value, and at those in it, with the schemas that are about it:
-// those that always are, and those that may be, being one of several.
+// compare compares a value and the values in it with the schemas that always apply to it,
+// and with those that may apply, such as one of several alternatives.
 func (c *comparison) compare(always, maybe []*jsonschema.Schema, value any, path string) {
 	about := c.gather(always, maybe)
 	if value == nil || !c.step() || !c.checkType(about.always, value, path) {
@@ -115,10 +113,10 @@ func (c *comparison) compare(always, maybe []*jsonschema.Schema, value any, path
 				return
 			}
 			at := join(path, name)
-			sure, possible, known, speaks := c.member(about.always, name)
-			alsoSure, alsoPossible, alsoKnown, alsoSpeaks := c.member(about.maybe, name)
+			sure, possible, known, limits := c.member(about.always, name)
+			alsoSure, alsoPossible, alsoKnown, alsoLimits := c.member(about.maybe, name)
 			possible = slices.Concat(possible, alsoSure, alsoPossible)
-			if (speaks || alsoSpeaks) && !known && !alsoKnown {
+			if (limits || alsoLimits) && !known && !alsoKnown {
 				c.flag("The tool's schema does not know the argument %s.", at)
 			}
 			c.compare(sure, possible, value[name], at)
@@ -134,7 +132,7 @@ func (c *comparison) compare(always, maybe []*jsonschema.Schema, value any, path
 	}
 }
 
-// step reports whether there is anything left to spend, and to say.
+// step counts a step, and reports whether more steps and flags are allowed.
 func (c *comparison) step() bool {
 	c.steps--
 	return c.steps > 0 && len(c.flags) < maxSchemaFlags
@@ -144,7 +142,7 @@ func (c *comparison) flag(format string, args ...any) {
 	c.flags = append(c.flags, fmt.Sprintf(format, args...))
 }
 
-// gathered are schemas with those that they refer to.
+// gathered has schemas with the schemas that they refer to.
 type gathered struct {
 	always, maybe []*jsonschema.Schema
 	seen          map[*jsonschema.Schema]bool
@@ -180,7 +178,7 @@ func (c *comparison) add(g *gathered, s *jsonschema.Schema, choice bool) {
 	}
 }
 
-// checkType flags a value of another type than a schema wants.
+// checkType flags a value of another type than a schema requires.
 func (c *comparison) checkType(about []*jsonschema.Schema, value any, path string) bool {
 	is := typesOf(value)
 	for _, s := range about {
@@ -201,7 +199,7 @@ func (c *comparison) checkType(about []*jsonschema.Schema, value any, path strin
 	return true
 }
 
-// typesOf are the types of JSON Schema that a value has.
+// typesOf returns the types of JSON Schema that a value has.
 func typesOf(value any) []string {
 	switch value := value.(type) {
 	case bool:
@@ -221,14 +219,14 @@ func typesOf(value any) []string {
 	return []string{"null"}
 }
 
-// member finds the schemas that are about a member of an object, for sure or
-// maybe. It reports whether any of them may know its name, and whether any says
-// something of names at all. A pattern may match any name: none is tried.
-func (c *comparison) member(about []*jsonschema.Schema, name string) (sure, maybe []*jsonschema.Schema, known, speaks bool) {
+// member returns the schemas that apply or may apply to a member of an object. known reports
+// whether any schema may define its name, and limits whether any defines names at all.
+// Patterns are not matched: each may match any name.
+func (c *comparison) member(about []*jsonschema.Schema, name string) (sure, maybe []*jsonschema.Schema, known, limits bool) {
 	for _, s := range about {
 		c.steps -= 1 + len(s.PatternProperties)
 		if c.steps <= 0 {
-			return nil, nil, true, speaks
+			return nil, nil, true, limits
 		}
 		named := false
 		if one, ok := s.Properties[name]; ok {
@@ -247,12 +245,12 @@ func (c *comparison) member(about []*jsonschema.Schema, name string) (sure, mayb
 		}
 		allowed, _ := s.AdditionalProperties.(bool)
 		known = known || named || allowed
-		speaks = speaks || s.Properties != nil || len(s.PatternProperties) > 0 || s.AdditionalProperties != nil
+		limits = limits || s.Properties != nil || len(s.PatternProperties) > 0 || s.AdditionalProperties != nil
 	}
-	return sure, maybe, known, speaks
+	return sure, maybe, known, limits
 }
 
-// items are the schemas that are about each item of an array.
+// items returns the schemas that apply to each item of an array.
 func items(about []*jsonschema.Schema) (of []*jsonschema.Schema) {
 	for _, s := range about {
 		if s.Items2020 != nil && len(s.PrefixItems) == 0 {
@@ -265,7 +263,7 @@ func items(about []*jsonschema.Schema) (of []*jsonschema.Schema) {
 	return of
 }
 
-// join is the path of a member, as a person reads it.
+// join returns the path of a member for people.
 func join(path, name string) string {
 	if runes := []rune(name); len(runes) > maxFlagName {
 		name = string(runes[:maxFlagName]) + "…"

@@ -38,7 +38,7 @@ func TestSchemaFlags(t *testing.T) {
 	}
 }
 
-// What a hostile schema or call costs is bounded.
+// The cost of a hostile schema or call is bounded.
 func TestSchemaFlagsAreBounded(t *testing.T) {
 	doubling := `{"$ref":"#/$defs/d0","$defs":{`
 	for i := range 60 {

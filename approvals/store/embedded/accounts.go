@@ -10,21 +10,21 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// Bots on loopback are in an account of their own. From there they reach the
-// subjects below and nothing else: neither by publishing, nor by a reply subject
-// or a consumer's deliver subject on which a client with more rights would publish
-// for them. Such subjects lead nowhere in the bots' account.
+// botAccount is the account of bots. From it they reach the subjects below and nothing else:
+// not by publishing, and not by a reply subject or the deliver subject of a consumer, on
+// which a client with more rights would publish for them. In the account of bots, such
+// subjects have no subscribers.
 const botAccount = "BOTS"
 
-// botStreams are the streams that bots read.
+// botStreams has the streams that bots read.
 var botStreams = []string{subjects.StreamRequests, subjects.StreamEvents}
 
-// botServices are the subjects that bots without credentials send requests to.
+// botServices returns the subjects to which bots without credentials may send requests.
 func botServices() []string {
 	return append(subjects.ReviewerServices(reviewers.Local()), botReads()...)
 }
 
-// botReads are the subjects on which every bot asks for what there is.
+// botReads returns the subjects by which every bot may read.
 func botReads() []string {
 	services := append(subjects.ReadingServices(), "$JS.API.INFO", "$JS.API.STREAM.NAMES")
 	for _, stream := range botStreams {
@@ -42,8 +42,8 @@ func botReads() []string {
 	return services
 }
 
-// botConsumers are the subjects on which bots create consumers. [ConsumerService]
-// serves them, and creates pull consumers only.
+// botConsumers returns the subjects by which bots create consumers. [ConsumerService] serves
+// them, and creates pull consumers only.
 func botConsumers() []string {
 	var creating []string
 	for _, stream := range botStreams {
@@ -56,8 +56,8 @@ func botConsumers() []string {
 	return creating
 }
 
-// notForBots are the subjects on which a client could take the messages of a
-// channel: those of the channels' consumers.
+// notForBots returns the subjects by which a client could take the messages of a channel:
+// those of the consumers of channels.
 func notForBots(channels []string) []string {
 	var denied []string
 	for _, channel := range channels {
@@ -73,14 +73,14 @@ func notForBots(channels []string) []string {
 	return denied
 }
 
-// botPermissions are the rights of a client on loopback without credentials: to
-// read requests and events, to decide, to signal and to grant as the reviewer
-// "local", and to ask the micro service.
+// botPermissions returns the rights of a client on loopback without credentials: to read
+// requests and events, to decide, signal and grant as the reviewer "local", and to use the
+// micro service.
 func botPermissions(channels []string) *server.Permissions {
 	return permissions(botServices(), channels)
 }
 
-// permissions are the rights of a bot that sends requests to services.
+// permissions returns the rights of a bot that may send requests to services.
 func permissions(services, channels []string) *server.Permissions {
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: append(services, botConsumers()...), Deny: notForBots(channels)},
@@ -88,8 +88,8 @@ func permissions(services, channels []string) *server.Permissions {
 	}
 }
 
-// shareWithBots exports to the bots' account what bots may reach. Which of it each
-// of them may is a matter of their own rights.
+// shareWithBots exports the subjects of bots to the account of bots. The permissions of each
+// bot limit them further.
 func shareWithBots(srv *server.Server, services []string) error {
 	own := srv.GlobalAccount()
 	bots, err := srv.LookupAccount(botAccount)

@@ -38,7 +38,7 @@ func TestSetListen(t *testing.T) {
 	}
 }
 
-// client is a connection with credentials.
+// client is a client connection with credentials.
 type client struct {
 	server.ClientAuthentication
 	given server.ClientOpts
@@ -93,8 +93,8 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// Reviewers publish as themselves as far as their role permits; nobody reads in the
-// place of a channel.
+// Reviewers may publish under their names as their role permits. They may not read the
+// consumers of channels.
 func TestPermissionsOfReviewers(t *testing.T) {
 	for role, want := range map[reviewers.Role][]string{
 		reviewers.RoleViewer:   {},
@@ -112,7 +112,7 @@ func TestPermissionsOfReviewers(t *testing.T) {
 			t.Errorf("%s publishes on %v, want %v", role, own, want)
 		}
 		if !slices.Contains(p.Publish.Deny, "$JS.API.CONSUMER.MSG.NEXT.HELDCALL_EVENTS.heldcall_notify_slack") {
-			t.Errorf("%s may read in the place of a channel: %v", role, p.Publish.Deny)
+			t.Errorf("%s may read the consumer of a channel: %v", role, p.Publish.Deny)
 		}
 	}
 }

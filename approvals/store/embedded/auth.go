@@ -12,16 +12,16 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// auth authenticates the clients of the server where there are reviewers: a reviewer
-// by the token, sent alone or as the password of the reviewer's name, and heldcall
-// itself by the password of this start.
+// auth authenticates the clients of a server with reviewers: a reviewer by the token, alone
+// or as the password for the reviewer's name, and heldcall itself by the password of this
+// start.
 type auth struct {
 	reviewers *reviewers.Directory
-	open      bool // clients without credentials are accepted, and may read
+	open      bool // clients without credentials may read
 	password  string
-	channels  []string // whose consumers are not for bots
+	channels  []string // bots may not use their consumers
 	log       *slog.Logger
-	refused   rate.Sometimes  // logs refused clients: any process on the machine may try
+	refused   rate.Sometimes  // limits logs of refused clients: any process on the machine may try
 	bots      *server.Account // set before the server starts
 }
 
@@ -56,7 +56,7 @@ func (a *auth) Check(c server.ClientAuthentication) bool {
 	}
 	if !known {
 		a.refused.Do(func() {
-			a.log.Warn("a bot was refused: this is no reviewer's name and token", "from", c.RemoteAddress())
+			a.log.Warn("refused a bot: unknown token, or not the token of this reviewer", "from", c.RemoteAddress())
 		})
 		return false
 	}
@@ -68,15 +68,15 @@ func (a *auth) isOwn(given *server.ClientOpts, name string) bool {
 	return given.Username == name && subtle.ConstantTimeCompare([]byte(given.Password), []byte(a.password)) == 1
 }
 
-// anonymous reports whether a client gives no credentials, or only the name of the
-// user that clients on loopback have without any.
+// anonymous reports whether a client sends no credentials, or only the name of the user for
+// clients without credentials.
 func anonymous(given *server.ClientOpts) bool {
 	return given.Token == "" && given.Password == "" && given.Nkey == "" && given.JWT == "" &&
 		(given.Username == "" || given.Username == botUser)
 }
 
-// reviewerPermissions are the rights of a reviewer: to read as every bot does, and
-// to decide, signal and grant as far as their role permits.
+// reviewerPermissions returns the rights of a reviewer: to read like every bot, and to
+// decide, signal and grant as their role permits.
 func reviewerPermissions(who reviewers.Reviewer, channels []string) *server.Permissions {
 	return permissions(append(subjects.ReviewerServices(who), botReads()...), channels)
 }

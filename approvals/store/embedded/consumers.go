@@ -13,11 +13,11 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// createTimeout bounds the creation of one consumer.
+// createTimeout is the time limit for the creation of one consumer.
 const createTimeout = 5 * time.Second
 
-// ConsumerService creates pull consumers for bots. A push consumer would let its
-// creator choose a subject on which heldcall's own account delivers.
+// ConsumerService creates pull consumers for bots. With a push consumer, a bot could choose
+// a subject on which the account of heldcall publishes.
 type ConsumerService struct {
 	conn  *natsgo.Conn // in the bots' account
 	own   *natsgo.Conn
@@ -25,8 +25,8 @@ type ConsumerService struct {
 	ended chan struct{}
 }
 
-// ServeConsumers serves the bots of a server until the service is closed. own is
-// heldcall's own connection to the server, log takes errors.
+// ServeConsumers serves the bots of a server until the service is closed. own is the
+// connection of heldcall itself to the server.
 func ServeConsumers(s *Server, own *natsgo.Conn, log *slog.Logger) (*ConsumerService, error) {
 	c := &ConsumerService{own: own, log: log, ended: make(chan struct{})}
 	options := append(s.connectOptions(serviceUser),
@@ -57,8 +57,8 @@ func (c *ConsumerService) Close() {
 	<-c.ended
 }
 
-// create passes a bot's request for a pull consumer to JetStream, encoded again from
-// what was decoded here: the server reads JSON as leniently.
+// create passes the request of a bot for a pull consumer to JetStream. It encodes the decoded
+// request again: the server would read the text of the bot leniently too.
 func (c *ConsumerService) create(msg *natsgo.Msg) {
 	if !strings.HasPrefix(msg.Reply, "_INBOX.") {
 		return
@@ -85,7 +85,7 @@ func (c *ConsumerService) create(msg *natsgo.Msg) {
 		return
 	}
 	if strings.HasPrefix(request.Config.Durable, subjects.ChannelConsumerPrefix) || strings.HasPrefix(request.Config.Name, subjects.ChannelConsumerPrefix) {
-		answer(403, "the names that begin with %s are those of heldcall's channels: choose another", subjects.ChannelConsumerPrefix)
+		answer(403, "names that begin with %s are reserved for channels: choose another", subjects.ChannelConsumerPrefix)
 		return
 	}
 	text, err := json.Marshal(request)
@@ -95,7 +95,7 @@ func (c *ConsumerService) create(msg *natsgo.Msg) {
 	}
 	reply, err := c.own.Request(msg.Subject, text, createTimeout)
 	if err != nil {
-		answer(503, "JetStream does not answer: %v", err)
+		answer(503, "no reply from JetStream: %v", err)
 		return
 	}
 	if err := msg.Respond(reply.Data); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// setListen sets where bots connect. Port 0 takes any free port.
+// setListen sets the address for bots. Port 0 means any free port.
 func setListen(opts *server.Options, listen string) error {
 	if listen == "-" {
 		opts.DontListen = true
@@ -24,9 +24,9 @@ func setListen(opts *server.Options, listen string) error {
 	}
 	ip := net.ParseIP(host)
 	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("nats.listen %q: the embedded server is for bots on this machine, without TLS, and listens on a loopback address only; use an external NATS server (nats.url) for others", listen)
+		return fmt.Errorf("nats.listen %q: the embedded server has no TLS and listens on a loopback address only; use an external NATS server (nats.url) for bots on other machines", listen)
 	}
-	// The server would only log that the address is taken, and go on trying.
+	// The server would only log that the address is in use, and try again.
 	probe, err := net.Listen("tcp", listen)
 	if err != nil {
 		return fmt.Errorf("nats.listen: %w", err)

@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 )
 
-// lockDir makes the folder and takes it for this process: two servers on one
-// folder lose each other's writes.
+// lockDir creates the folder and locks it: two servers on one folder lose writes.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data folder: %w", err)
+		return nil, fmt.Errorf("create the data folder: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "heldcall.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

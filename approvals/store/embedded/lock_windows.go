@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes the file for this process; it reports false if another has it.
+// tryLock locks a file. It reports false if another process has locked it.
 func tryLock(f *os.File) (bool, error) {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{})

@@ -1,6 +1,6 @@
-// Package embedded runs the NATS server inside heldcall: on a folder that is locked,
-// on a loopback address, with an account of their own for bots. To read it: Start,
-// accounts.go (the rights of bots), auth.go (who a client is), consumers.go.
+// Package embedded runs a NATS server in the process: on a locked folder and a loopback
+// address, with an account for bots. Read [Start], accounts.go (the rights of bots), auth.go
+// (the authentication of clients), then consumers.go.
 package embedded
 
 import (
@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// maxPayload is the largest record, in bytes. A request takes half of it at
-	// most, so that its decision fits too.
+	// maxPayload is the largest record, in bytes. A new request takes at most half of it,
+	// so that its decision fits too.
 	maxPayload = 8 << 20
 	startWait  = 15 * time.Second
 )
@@ -36,20 +36,19 @@ const (
 	botUser     = "local"         // clients without credentials
 )
 
-// connectTimeout is how long heldcall may take to connect to the server in its own
-// process: the two seconds that are NATS' default pass where a machine is busy for a
-// moment, and heldcall would not start.
+// connectTimeout is the time limit for connections to the server in the same process. The
+// default of NATS, two seconds, can be too short on a busy machine.
 const connectTimeout = 30 * time.Second
 
-// Options are what a [Server] is made of. All fields are needed but Reviewers.
+// Options configures a [Server]. Reviewers may be nil; the other fields are needed.
 type Options struct {
-	Dir    string // of the state; it is made if it does not exist
-	Listen string // host:port for bots, a loopback address; "-" is nowhere
-	// Reviewers connect with their tokens. nil: every client is the reviewer "local".
+	Dir    string // of the state; created if it does not exist
+	Listen string // host:port for bots, a loopback address; "-" is none
+	// Reviewers connect with their tokens. Nil: every client is the reviewer "local".
 	Reviewers *reviewers.Directory
-	// ReviewersOnly refuses clients without credentials. With Reviewers.
+	// ReviewersOnly refuses clients without credentials. It needs Reviewers.
 	ReviewersOnly bool
-	Channels      []string // whose consumers are not for bots
+	Channels      []string // bots may not use their consumers
 	Log           *slog.Logger
 }
 
@@ -61,11 +60,11 @@ type Server struct {
 	server   *server.Server
 	lock     *os.File
 	password string // of ownUser and serviceUser, new at each start of heldcall
-	addr     string // where bots connect, "" if nowhere
+	addr     string // for bots, "" if there is none
 }
 
-// Start locks the folder and starts a server that syncs every write. A folder that
-// another process uses is an error that names it.
+// Start locks the folder and starts a server that syncs every write to disk. It fails if
+// another process uses the folder.
 func Start(o Options) (*Server, error) {
 	lock, err := lockDir(o.Dir)
 	if err != nil {
@@ -116,7 +115,7 @@ func (s *Server) start(listen string) error {
 	return nil
 }
 
-// serverOptions are those of NATS, without the address and the authentication.
+// serverOptions returns the options of NATS without the address and the authentication.
 func (s *Server) serverOptions() *server.Options {
 	bots := server.NewAccount(botAccount)
 	return &server.Options{
@@ -139,15 +138,14 @@ func (s *Server) serverOptions() *server.Options {
 	}
 }
 
-// auth sets the authentication of clients where there are reviewers; nil where there
-// are none.
+// auth sets and returns the authentication of clients by reviewers, nil if there are none.
 func (s *Server) auth(opts *server.Options) *auth {
 	o := s.opts
 	if o.Reviewers == nil {
 		return nil
 	}
 	if o.ReviewersOnly {
-		opts.NoAuthUser = "" // the server reports to clients that credentials are needed
+		opts.NoAuthUser = "" // the server informs clients that it needs credentials
 	}
 	a := &auth{
 		reviewers: o.Reviewers, open: !o.ReviewersOnly, password: s.password, channels: o.Channels,
@@ -157,22 +155,22 @@ func (s *Server) auth(opts *server.Options) *auth {
 	return a
 }
 
-// ConnectOptions are those with which heldcall itself connects to the server.
+// ConnectOptions returns the options with which heldcall itself connects to the server.
 func (s *Server) ConnectOptions() []natsgo.Option { return s.connectOptions(ownUser) }
 
 func (s *Server) connectOptions(user string) []natsgo.Option {
 	return []natsgo.Option{natsgo.InProcessServer(s), natsgo.UserInfo(user, s.password), natsgo.Timeout(connectTimeout)}
 }
 
-// Addr is the host:port that bots connect to, "" if there is none.
+// Addr returns the host:port for bots, "" if there is none.
 func (s *Server) Addr() string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.addr
 }
 
-// InProcessConn connects to the server that runs now: it implements
-// [natsgo.InProcessConnProvider] over restarts.
+// InProcessConn connects to the current server: it implements
+// [natsgo.InProcessConnProvider] across restarts.
 func (s *Server) InProcessConn() (net.Conn, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

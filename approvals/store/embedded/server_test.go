@@ -7,8 +7,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 )
 
-// A machine that stands still for a moment does not keep heldcall from reaching the
-// server within itself.
+// Connections to the server in the process have a long time limit, for busy machines.
 func TestOwnConnectionsAreGivenTime(t *testing.T) {
 	s, err := Start(Options{Dir: t.TempDir(), Listen: "-", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -4,14 +4,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
-// Rights are the subjects of NATS that one client has.
+// Rights are the subjects of NATS that one client may use.
 type Rights struct {
 	Publish   []string `json:"publish"`
 	Subscribe []string `json:"subscribe"`
 }
 
-// ReviewerServices are the subjects that only heldcall answers, and a reviewer
-// alone may publish on: theirs carry their name, as [Token] writes it.
+// ReviewerServices returns the subjects on which heldcall answers one reviewer. They contain
+// the [Token] of the reviewer's name.
 func ReviewerServices(who reviewers.Reviewer) []string {
 	token, subjects := Token(who.Name), []string{}
 	if who.Role.Includes(reviewers.RoleReviewer) {
@@ -23,16 +23,15 @@ func ReviewerServices(who reviewers.Reviewer) []string {
 	return subjects
 }
 
-// EveryReviewersServices are those of all reviewers there could be.
+// EveryReviewersServices returns the [ReviewerServices] of all reviewers, with wildcards.
 func EveryReviewersServices() []string {
 	return []string{"heldcall.v1.decide.*.*", "heldcall.v1.signal.*.*", "heldcall.v1.grants.*.*"}
 }
 
-// ReadingServices are the subjects on which every client asks for what there is.
+// ReadingServices returns the subjects by which every client may read.
 func ReadingServices() []string { return []string{"heldcall.v1.svc.>", "$SRV.>"} }
 
-// ConsumerServices are the subjects on which the durable pull consumer of a name
-// is read; making it is not among them.
+// ConsumerServices returns the subjects by which an existing durable pull consumer is read.
 func ConsumerServices(stream, consumer string) []string {
 	return []string{
 		"$JS.API.CONSUMER.INFO." + stream + "." + consumer,
@@ -41,5 +40,5 @@ func ConsumerServices(stream, consumer string) []string {
 	}
 }
 
-// Feeds are the subjects that every client may subscribe to.
+// Feeds returns the subjects that every client may subscribe to.
 func Feeds() []string { return []string{All(Request), All(Event)} }

@@ -1,7 +1,6 @@
-// Package subjects has the names that heldcall uses in NATS: the streams and the
-// subjects of their messages, how a name becomes one token of a subject, and the
-// subjects that clients other than heldcall may use. To read it: Token, the
-// streams, then rights.go.
+// Package subjects has the names that heldcall uses in NATS: the streams, the subjects of
+// their messages, the encoding of a name as one token of a subject, and the subjects that
+// other clients may use. Read [Token], the streams, then rights.go.
 package subjects
 
 import (
@@ -19,10 +18,10 @@ const (
 	encodedToken = 256 // longest name that is encoded; longer ones are hashed
 )
 
-// Token writes any name as one token of a subject or key. Letters, digits, "-"
-// and "_" stand for themselves. A name with any other character becomes "="
-// and its base64url without padding ("run.1" is "=cnVuLjE"); one of more than
-// 256 bytes "==" and its SHA-256 in hex, which cannot be decoded.
+// Token encodes any name as one token of a subject or key. A name of letters, digits, "-" and
+// "_" is its own token. The token of another name is "=" and its base64url without padding
+// ("run.1" is "=cnVuLjE"), or, for more than 256 bytes, "==" and its SHA-256 in hex, which
+// cannot be decoded.
 func Token(name string) string {
 	switch {
 	case plain(name):
@@ -35,8 +34,8 @@ func Token(name string) string {
 	}
 }
 
-// ParseToken reads a [Token] back. A token that no name has, or that cannot be
-// read back, is an error.
+// ParseToken decodes a [Token]. It fails for a token that no name has or that cannot be
+// decoded.
 func ParseToken(token string) (string, error) {
 	name := token
 	if encoded, ok := strings.CutPrefix(token, "="); ok {
@@ -47,7 +46,7 @@ func ParseToken(token string) (string, error) {
 		name = string(decoded)
 	}
 	if Token(name) != token {
-		return "", fmt.Errorf("subject token %q stands for no name; see the encoding of tokens", token)
+		return "", fmt.Errorf("subject token %q is not the token of a name; see the encoding of tokens", token)
 	}
 	return name, nil
 }
@@ -66,7 +65,7 @@ func plain(name string) bool {
 	return true
 }
 
-// tenantToken is the token of a tenant; a request without one has "default".
+// tenantToken returns the token of a tenant, "default" for none.
 func tenantToken(tenant string) string {
 	if tenant == "" {
 		return "default"
@@ -80,18 +79,16 @@ const (
 	StreamRequests = "HELDCALL_REQUESTS" // new requests, for bots
 )
 
-// The subjects of the streams, with {name} for each token that differs.
+// The subjects of the streams, with {name} for each variable token.
 const (
 	Request = "heldcall.v1.requests.{tenant}.{kind}.{id}" // of [StreamRequests]
 	Event   = "heldcall.v1.events.{tenant}.{type}.{id}"   // of [StreamEvents]
 )
 
-// ChannelConsumerPrefix begins the names of the consumers with which channels
-// read [StreamEvents].
+// ChannelConsumerPrefix is the prefix of the names of the consumers of channels.
 const ChannelConsumerPrefix = "heldcall_notify_"
 
-// ChannelConsumer is the name of the consumer with which a channel reads
-// [StreamEvents].
+// ChannelConsumer returns the name of the consumer by which a channel reads [StreamEvents].
 func ChannelConsumer(channel string) string { return ChannelConsumerPrefix + Token(channel) }
 
 // Fill returns a subject with its {name} places replaced by tokens, in their order.
@@ -105,19 +102,19 @@ func Fill(form string, tokens ...string) string {
 	return strings.Join(parts, ".")
 }
 
-// All is the wildcard subject that matches every subject of a form.
+// All returns the wildcard subject that matches every subject of a form.
 func All(form string) string {
 	before, _, _ := strings.Cut(form, "{")
 	return before + ">"
 }
 
-// OfRequest is the subject on which a request is published.
+// OfRequest returns the subject on which a request is published.
 func OfRequest(r approvals.Request) string {
 	return Fill(Request, tenantToken(r.Principal.Tenant), Token(string(r.Kind)), Token(r.ID))
 }
 
-// OfEvent is the subject on which an event is published: it ends with the id of the
-// grant, the request or the run of the event, else with the event's own.
+// OfEvent returns the subject on which an event is published. It ends with the id of the
+// grant, the request or the run of the event, or with the id of the event itself.
 func OfEvent(e approvals.Event) string {
 	id := e.ID
 	switch {

@@ -218,8 +218,8 @@ const ENDS = {
 const WHY_CANCELLED = {
 	agent_gone: 'its agent has gone',
 	run_aborted: 'its run was stopped',
-	not_recorded: 'it could not be recorded with the calls beside it',
-	internal_error: 'heldcall failed at it, and its log says why',
+	not_recorded: 'it or another call of its turn could not be recorded',
+	internal_error: 'internal error (see the log)',
 };
 
 /** How a request ended, and by whom. @param {Request} request */
