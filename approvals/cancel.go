@@ -16,7 +16,7 @@ func CancelReasons() map[string]string {
 		CancelAgentGone:   "its agent has gone",
 		CancelRunAborted:  "its run was stopped",
 		CancelNotRecorded: "it could not be recorded with the calls beside it",
-		CancelFault:       "heldcall failed at it, and its log says why",
+		CancelFault:       "internal error (see the log)",
 	}
 }
 

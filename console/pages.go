@@ -55,11 +55,11 @@ func (h *pageHandlers) inboxFile(w http.ResponseWriter, r *http.Request) error {
 func (h *pageHandlers) index(w http.ResponseWriter, _ *http.Request) error {
 	var page strings.Builder
 	page.WriteString("heldcall console\n\nIn a browser, this address is the inbox.\n\nOn the command line:\n" +
-		"  heldcall requests           what waits for an answer\n" +
-		"  heldcall requests show ID   one request, whole\n" +
-		"  heldcall approve ID         release the call\n" +
-		"  heldcall deny ID --note WHY tell the model why not\n" +
-		"  heldcall modify ID          edit the arguments, then release\n\nOver HTTP:\n")
+		"  heldcall requests           list pending requests\n" +
+		"  heldcall requests show ID   show a request in full\n" +
+		"  heldcall approve ID         approve a request\n" +
+		"  heldcall deny ID --note WHY deny it; the model reads the note\n" +
+		"  heldcall modify ID          approve it with other arguments\n\nOver HTTP:\n")
 	for _, route := range h.routes {
 		fmt.Fprintf(&page, "  %-6s %-32s %s\n", route.method, route.path, route.about)
 	}

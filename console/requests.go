@@ -143,7 +143,7 @@ func (h requestHandlers) take(ctx context.Context, who access.Identity, channel,
 	case id != "" && decision.RequestID != "" && decision.RequestID != id:
 		return approvals.Request{}, &approvals.InvalidError{Field: "request_id", Reason: "is not the request in the path; leave it out"}
 	case id == "" && decision.RequestID == "":
-		return approvals.Request{}, &approvals.InvalidError{Field: "request_id", Reason: "is missing; say which request this decides"}
+		return approvals.Request{}, &approvals.InvalidError{Field: "request_id", Reason: "is missing"}
 	case id == "" && !plausibleID(decision.RequestID):
 		return approvals.Request{}, approvals.ErrUnknownRequest
 	}

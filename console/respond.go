@@ -50,8 +50,7 @@ func logProblem(log *slog.Logger, p *problem.Problem, err error, args ...any) {
 	}
 }
 
-// problemOf translates an error of the domain that came of a request with a
-// method.
+// problemOf returns the problem for an error of the domain.
 func problemOf(method string, err error) *problem.Problem {
 	var (
 		known   *problem.Problem
@@ -80,17 +79,17 @@ func problemOf(method string, err error) *problem.Problem {
 	case errors.Is(err, approvals.ErrUnknownDelegation):
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no delegation with this id; GET /api/v1/delegations lists those in force")
 	case errors.Is(err, approvals.ErrUnknownRun):
-		return problem.New(http.StatusNotFound, problem.CodeNotFound, "nobody has steered a run with this id; GET /api/v1/runs lists those that were")
+		return problem.New(http.StatusNotFound, problem.CodeNotFound, "no run with this id was paused, resumed or stopped; GET /api/v1/runs lists those that were")
 	case errors.Is(err, approvals.ErrUnknownGrant):
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no grant with this id, or it was revoked; GET /api/v1/grants lists them")
 	case errors.Is(err, approvals.ErrTooLarge):
-		return problem.New(http.StatusRequestEntityTooLarge, problem.CodeTooLarge, "the request with this decision is larger than the store takes; send less")
+		return problem.New(http.StatusRequestEntityTooLarge, problem.CodeTooLarge, "the request with this decision is too large for the store; send less")
 	case errors.Is(err, approvals.ErrStoreUnavailable):
-		detail := "heldcall's store (NATS) cannot be asked just now; its log says why"
+		detail := "heldcall's store (NATS) is not available; see heldcall's log"
 		if method == http.MethodPost {
-			detail = "heldcall's store (NATS) does not answer, and it is not known whether this was recorded; its log says why. Look at the request, and try again if it still waits"
+			detail = "heldcall's store (NATS) does not answer (see heldcall's log), so this may or may not be recorded. Read the request, and retry if it is still pending"
 		}
 		return problem.New(http.StatusServiceUnavailable, problem.CodeStoreUnavailable, detail)
 	}
-	return problem.New(http.StatusInternalServerError, problem.CodeInternal, "heldcall failed at this; its log says why")
+	return problem.New(http.StatusInternalServerError, problem.CodeInternal, "internal error (see heldcall's log)")
 }

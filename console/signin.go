@@ -101,7 +101,7 @@ type signInPayload struct {
 // signIn takes a reviewer's token and gives the browser a session in its place.
 func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
 	if h.auth.Reviewers == nil {
-		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "nobody signs in here: no reviewers are configured, and whoever reaches this console is the reviewer \"local\"")
+		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "no sign-in is needed: no reviewers are configured, so every client of this console is the reviewer \"local\"")
 	}
 	if err := h.takeAttempt(w, r); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	who, known := h.auth.Reviewers.ByToken(strings.TrimSpace(given.Token))
 	if !known {
-		h.log.Warn("a sign-in was refused: no reviewer has this token", "from", r.RemoteAddr)
-		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, "this is no reviewer's token; `heldcall token create` makes one, and console.reviewers of the configuration holds its hash")
+		h.log.Warn("sign-in refused: unknown token", "from", r.RemoteAddr)
+		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, "Unknown token. Ask your administrator for one (heldcall token create).")
 	}
 	return h.openSession(w, r, who, access.ViaToken)
 }

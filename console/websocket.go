@@ -32,10 +32,10 @@ const (
 
 // Why the console ends a socket.
 var (
-	errStopping    = errors.New("heldcall stops")
+	errStopping    = errors.New("heldcall is stopping")
 	errSessionOver = errors.New("the session has ended")
 	errNotText     = errors.New("messages are JSON in text frames")
-	errFailed      = errors.New("heldcall failed at this; its log says why")
+	errFailed      = errors.New("internal error (see heldcall's log)")
 )
 
 // errTooMany is why the console opens no other WebSocket or event stream.

@@ -66,7 +66,7 @@ func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (
 			}
 		}
 		if err := s.statuses.Wait(ctx); err != nil {
-			return nil, fmt.Errorf("wait to look where agents stand: %w", err)
+			return nil, fmt.Errorf("wait for the limit of status queries: %w", err)
 		}
 		status, err := s.live.status(ctx, query)
 		return live.Message[live.AgentStatus]{Type: live.TypeStatus, ID: message.ID, Data: status}, err

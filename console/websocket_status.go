@@ -64,7 +64,7 @@ func (h *liveHandlers) addSteered(asked live.StatusQuery, runs map[[2]string]*li
 	}
 }
 
-// bySession puts runs in order: sessions by id, runs by id, what waits by age.
+// bySession sorts sessions and runs by id, and calls by age.
 func bySession(runs map[[2]string]*live.RunStatus) live.AgentStatus {
 	sessions := map[string][]live.RunStatus{}
 	for key, run := range runs {

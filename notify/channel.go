@@ -72,3 +72,11 @@ func allEnded(requests []approvals.Request) bool {
 	}
 	return true
 }
+
+// Expiry describes the end of a pending request, which is at a time.
+func Expiry(r *approvals.Request, at string) string {
+	if r.OnTimeout == approvals.OnTimeoutApprove {
+		return "runs automatically at " + at
+	}
+	return "expires at " + at + " (won't run)"
+}

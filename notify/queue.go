@@ -172,8 +172,7 @@ func (q *queue) hasBatch(target string) bool {
 	return q.batches[target] != nil
 }
 
-// takeMembers removes the first members from a batch, which goes on waiting if others are
-// left.
+// takeMembers removes the first members from a batch, which stays if others are left.
 func (q *queue) takeMembers(it *item, most int) []*item {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package client talks to the console of a running heldcall. Its methods fail
-// with the same errors as the gate of the console, so a caller need not
-// care which of the two it asks; [UnreachableError] comes on top.
+// Package client is a client of the console of a running heldcall. Its methods return
+// the same errors as the gate of the console, and [UnreachableError]. To read it:
+// client.go, then a file for each resource, events.go and live.go for the streams.
 package client
 
 import (
@@ -65,12 +65,12 @@ func (c *Client) WithToken(token string) *Client {
 	return &other
 }
 
-// Self is who the console takes a client for.
+// Self is the reviewer that the console knows the client as.
 type Self struct {
 	reviewers.Reviewer
 	// DecidesFor are the reviewers in whose place Self may decide, by their delegations.
 	DecidesFor []Delegator `json:"decides_for"`
-	// SelfApproval is true where Self may approve what agents ask that act for Self.
+	// SelfApproval is true if Self may approve requests of agents that act for Self.
 	SelfApproval bool `json:"self_approval"`
 }
 
@@ -90,9 +90,9 @@ func (s Self) InAnyOf(groups []string) bool {
 	return slices.ContainsFunc(own, func(g string) bool { return g == "*" || slices.Contains(groups, g) })
 }
 
-// Me is who the console takes the client for. It fails with a
-// [*problem.Problem] of code [problem.CodeUnauthenticated] where a token is
-// needed, and [problem.CodeWrongToken] where it is not a reviewer's.
+// Me returns the reviewer that the console knows the client as. It fails with a
+// [*problem.Problem] of code [problem.CodeUnauthenticated] if a token is needed,
+// and [problem.CodeWrongToken] if the token is unknown.
 func (c *Client) Me(ctx context.Context) (Self, error) {
 	var who Self
 	err := c.exchange(ctx, http.MethodGet, "/api/v1/me", nil, &who)
@@ -127,10 +127,10 @@ func (c *Client) Request(ctx context.Context, id string) (approvals.Request, err
 	return r, notFound(err)
 }
 
-// Decide decides the request d.RequestID and returns it as it is then. It
-// fails with [*approvals.DecidedError], which holds the request as somebody else
-// decided it, [*approvals.InvalidError] or [approvals.ErrUnknownRequest]. Who
-// decides, over which channel and when is set by the console.
+// Decide decides the request d.RequestID and returns it after the decision. It fails
+// with [*approvals.DecidedError], which contains the request with an earlier decision,
+// [*approvals.InvalidError] or [approvals.ErrUnknownRequest]. The console sets the
+// reviewer, the channel and the time.
 func (c *Client) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
 	var r approvals.Request
 	err := c.exchange(ctx, http.MethodPost, "/api/v1/requests/"+url.PathEscape(d.RequestID)+"/decision", decisionBody(d), &r)
@@ -160,8 +160,8 @@ func decisionBody(d approvals.Decision) map[string]any {
 	return payload
 }
 
-// Signal steers the run s.RunID and returns it as it is then. It fails with
-// [*approvals.InvalidError].
+// Signal pauses, resumes or stops the run s.RunID and returns it afterwards. It fails
+// with [*approvals.InvalidError].
 func (c *Client) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
 	payload := map[string]any{"action": s.Action}
 	if s.Payload != nil {
@@ -172,7 +172,7 @@ func (c *Client) Signal(ctx context.Context, s approvals.Signal) (approvals.Stee
 	return r, err
 }
 
-// Ready asks whether heldcall can hold and release calls. What is not ready is a
+// Ready reports whether heldcall can hold and release calls. If not, the error is a
 // [*problem.Problem] with the checks that failed.
 func (c *Client) Ready(ctx context.Context) error {
 	return c.exchange(ctx, http.MethodGet, "/readyz", nil, nil)

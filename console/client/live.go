@@ -30,8 +30,8 @@ const (
 	parting = 2 * time.Second
 )
 
-// Live is a WebSocket to the console: what waits, as it comes, and decisions. It is
-// safe for concurrent use. What it keeps ends with [Live.Close].
+// Live is a WebSocket to the console that receives requests and sends decisions. It
+// is safe for concurrent use. [Live.Close] releases its resources.
 type Live struct {
 	client *Client
 	conn   *websocket.Conn
@@ -49,8 +49,8 @@ type Live struct {
 
 // Update is one message of a [Live].
 type Update struct {
-	// Type is live.TypeRequest for a request that waits, live.TypeUpdate for one that
-	// changed, and live.TypeReady when all that waits has been sent.
+	// Type is live.TypeRequest for a pending request, live.TypeUpdate for one that has
+	// changed, and live.TypeReady once all pending requests have been received.
 	Type    live.Type
 	Request approvals.Request // as it is now, under its own names, abridged where it is large; not with live.TypeReady
 	Ready   live.Ready        // with live.TypeReady
@@ -63,8 +63,9 @@ type answered struct {
 	err  error
 }
 
-// Live opens a WebSocket. With the last EventID of an earlier one it also sends
-// what ended since then; "" begins with what waits. The context bounds the opening only.
+// Live opens a WebSocket. With the last EventID of an earlier one it also receives the
+// requests that have ended since; with "" only the pending ones. The context bounds
+// the opening only.
 func (c *Client) Live(ctx context.Context, lastEventID string) (*Live, error) {
 	address := c.base + live.Path
 	if lastEventID != "" {

@@ -4,8 +4,7 @@
 // The console's own page begins a sign-in and ends it. In between, the browser is
 // at the provider, which sends it back to one fixed address with a code. A code is
 // taken together with the secret that the page was given at the beginning and kept
-// for its origin: somebody else's code, or a code in another browser, is worth
-// nothing.
+// for its origin: a code in another browser is refused.
 //
 // The discovery document of the provider is read when the first person signs in, and again
 // until it was read, so that heldcall runs while the provider does not.

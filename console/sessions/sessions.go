@@ -23,7 +23,7 @@ const (
 // KeyHeader is the header with the key of a session. Cookies know no ports: a
 // browser sends the cookie to every port of this host. The key is kept by the page's
 // origin, which includes the port, and sent to that alone; so a cookie without it is
-// worth nothing.
+// not valid.
 const KeyHeader = "X-Heldcall-Session-Key"
 
 // Secrets are what a browser has of a session; it needs both.

@@ -75,9 +75,9 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// receive puts in a request in its present state, and notes how one ended that is shown.
-// A question about it stays until the reviewer leaves it: what is still typed must not
-// meet another request.
+// receive stores the present state of a request, and shows the outcome of the selected
+// one. A question about it stays until the reviewer leaves it, so that keys that are
+// still typed do not apply to another request.
 func (m *Model) receive(r approvals.Request) {
 	if m.list.receive(r, m.review.open) && m.review.deciding != r.ID {
 		m.review.notice = "It was decided meanwhile: " + ending(m.list.current())
@@ -114,8 +114,8 @@ func (m *Model) loaded(msg wholeMsg) tea.Cmd {
 	return m.review.settle()
 }
 
-// decided takes the answer to a decision, and shows the next request. A reviewer who
-// writes something else meanwhile, or more after the note was sent, goes on writing.
+// decided handles the answer to a decision, and shows the next request, unless the
+// reviewer is writing something else than the note that was sent.
 func (m *Model) decided(msg decidedMsg) tea.Cmd {
 	m.review.deciding = ""
 	id := msg.decision.RequestID

@@ -107,11 +107,11 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		}
 	}
 	w.field("asked by "+r.Rule, r.Reason)
-	w.field("who decides", deciders(r))
-	w.field("the user said", r.Context.LastUserMessage)
-	w.field("the model said", r.Context.AssistantText)
-	w.field("the tool, in the agent's words", r.Tool.Description)
-	w.field("who asks", strings.Join(origin(r), " · "))
+	w.field("approvers", deciders(r))
+	w.field("user's message", r.Context.LastUserMessage)
+	w.field("model's message", r.Context.AssistantText)
+	w.field("tool description (from the agent)", r.Tool.Description)
+	w.field("requested by", strings.Join(origin(r), " · "))
 	w.field("request, session, run", strings.Join([]string{r.ID, r.SessionID, r.RunID}, "\n"))
 	made.lines = w.lines
 	return made

@@ -96,11 +96,11 @@ func (q *question) prompt(f *footer, r *approvals.Request) (keys string) {
 	case helping:
 		return "any key goes back"
 	case noting:
-		f.add(styles.label, "Why is it denied? The model reads it: "+q.input+"▏")
+		f.add(styles.label, "Reason (sent to the model): "+q.input+"▏")
 		return "Enter deny · Esc cancel"
 	case filtering:
-		f.add(styles.label, "Show only what has: "+q.input+"▏")
-		return "Enter keeps it · Esc shows all"
+		f.add(styles.label, "Filter: "+q.input+"▏")
+		return "Enter apply · Esc show all"
 	case remembering:
 		f.add(styles.label, fmt.Sprintf("From now on, for %s, %s:", r.Whose(q.grant.scopes[q.grant.scope]), q.grant.howLong()))
 		for i, chosen := range q.grant.chosen {
@@ -108,10 +108,10 @@ func (q *question) prompt(f *footer, r *approvals.Request) (keys string) {
 		}
 		return "1-9 toggle · t custom · s scope · l how long · a allow · d deny · Esc back"
 	case patterning:
-		f.add(styles.label, "Calls like, such as "+q.grant.example()+": "+q.input+"▏")
+		f.add(styles.label, "Pattern, such as "+q.grant.example()+": "+q.input+"▏")
 		return "Enter add · Esc cancel"
 	case confirming:
-		return "Enter releases the call so · e edit again · Esc leave it · arrows scroll"
+		return "Enter approve with these · e edit again · Esc discard · arrows scroll"
 	}
 	return ""
 }

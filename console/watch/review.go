@@ -11,8 +11,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// settleTime is how long nothing can be decided after another request is shown than the
-// keys were meant for, so that a second press does not decide a call that nobody has seen.
+// settleTime is how long nothing can be decided after the screen changes to another
+// request, so that a second press does not decide a call before it was read.
 const settleTime = 500 * time.Millisecond
 
 // review is the request that is shown in full, and the decision about it. The request
@@ -160,7 +160,7 @@ func (v *review) release(r *approvals.Request, d approvals.Decision) tea.Cmd {
 	}
 	if !v.pager.shownWhole() {
 		v.pager.showMore(v.bodyHeight(r))
-		v.notice = "It was not shown whole. This is more of it; press the key again when you have read it."
+		v.notice = "Not all of it was shown. Read the rest, then press the key again."
 		return nil
 	}
 	return v.send(r, d)
@@ -224,7 +224,7 @@ func (v *review) drafted(msg draftMsg) {
 			v.notice += " (e edits it again)"
 		}
 	case mode != browsing && mode != confirming:
-		v.draft, v.notice = msg.text, "What you edited is kept (e edits it again)."
+		v.draft, v.notice = msg.text, "Your edit is kept (e edits it again)."
 	default:
 		v.draft, v.question.mode, v.notice = msg.text, confirming, ""
 		v.pager.restart()
@@ -293,16 +293,16 @@ func (v *review) remember(r *approvals.Request, key tea.KeyPressMsg, now time.Ti
 func (v *review) refused(err error) {
 	var invalid *approvals.InvalidError
 	if !errors.As(err, &invalid) {
-		v.notice = "It was not decided: " + err.Error()
+		v.notice = "Not decided: " + err.Error()
 		return
 	}
-	v.notice = "It still waits. The decision is not valid: " + invalid.Error()
+	v.notice = "Still pending: the decision is not valid: " + invalid.Error()
 	if v.draft != nil {
 		v.notice += " (e edits it again)"
 	}
 }
 
-// foot returns what is asked of the reviewer, what happened last, and the keys.
+// foot returns the question to the reviewer, the last notice, and the keys.
 func (v *review) foot(r *approvals.Request) []string {
 	f := &footer{width: v.width}
 	keys := v.question.prompt(f, r)

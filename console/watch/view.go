@@ -16,7 +16,7 @@ import (
 
 const help = `In the list
   j k, arrows   down, up            Enter, l   open it
-  /             show only what has a word; Esc shows all again
+  /             filter; Esc shows all
   q             quit
 
 One request
@@ -25,9 +25,9 @@ One request
   v             the arguments as JSON, and back
 
 Deciding
-  a   approve; what was not on the screen yet is shown first
+  a   approve; the rest of a long call is shown first
   d   deny, with a note that the model reads; Enter sends it
-  e   edit the arguments in $VISUAL or $EDITOR; what changes is shown
+  e   edit the arguments in $VISUAL or $EDITOR; the changes are shown
   r   remember: allow or deny such calls from now on
 
 ?   these keys                      Ctrl-C     quit`
@@ -85,7 +85,7 @@ func (m *Model) headline() string {
 	if !m.review.open || r == nil {
 		return styles.dim.Render(cut(row("AGE", "RISK", "LEFT", "AGENT", "TOOL", "PREVIEW"), m.review.width))
 	}
-	status := humanize.Left(r.ExpiresAt.Sub(m.now)) + " left, then " + r.TimeoutOutcome()
+	status := expiry(r, humanize.Left(r.ExpiresAt.Sub(m.now)))
 	if r.Status.Final() {
 		status = ending(r)
 	}
@@ -97,6 +97,14 @@ func (m *Model) headline() string {
 		line += fmt.Sprintf(" · call %d of %d of one answer", place, of)
 	}
 	return styles.label.Render(cut(sanitize.Line(line), m.review.width))
+}
+
+// expiry describes the end of a pending request, after the time that is left.
+func expiry(r *approvals.Request, left string) string {
+	if r.OnTimeout == approvals.OnTimeoutApprove {
+		return "runs automatically in " + left
+	}
+	return "expires in " + left + " (won't run)"
 }
 
 // row is one line of the list. Its parts are safe for a terminal.

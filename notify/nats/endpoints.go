@@ -38,19 +38,19 @@ type endpoint struct {
 func endpoints() []endpoint {
 	return append(questions(), []endpoint{
 		{Endpoint{
-			Name: "decide", About: "Decide a request. The reply is the request as it now stands.", Subject: "heldcall.v1.decide.{reviewer}.{id}",
+			Name: "decide", About: "Decide a request. The reply is the request after the decision.", Subject: "heldcall.v1.decide.{reviewer}.{id}",
 			Role: reviewers.RoleReviewer, Takes: reflect.TypeFor[approvals.DecisionPayload](), Gives: reflect.TypeFor[approvals.Request](),
 		}, (*handlers).decide},
 		{Endpoint{
-			Name: "signal", About: "Pause, resume or abort a run. The reply is the run, and whether any request of it is recorded.", Subject: "heldcall.v1.signal.{reviewer}.{run}",
+			Name: "signal", About: "Pause, resume or abort a run. The reply is the run, and whether any of its requests is recorded.", Subject: "heldcall.v1.signal.{reviewer}.{run}",
 			Role: reviewers.RoleAdmin, Takes: reflect.TypeFor[signal](), Gives: reflect.TypeFor[approvals.Steered](),
 		}, (*handlers).signal},
 		{Endpoint{
-			Name: "grants.add", About: "Write a grant by hand. The reply is the grant.", Subject: "heldcall.v1.grants.{reviewer}.add",
+			Name: "grants.add", About: "Create a grant. The reply is the grant.", Subject: "heldcall.v1.grants.{reviewer}.add",
 			Role: reviewers.RoleAdmin, Micro: true, Takes: reflect.TypeFor[approvals.GrantPayload](), Gives: reflect.TypeFor[approvals.Grant](),
 		}, (*handlers).addGrant},
 		{Endpoint{
-			Name: "grants.revoke", About: "End a grant. The reply is the grant as it was.", Subject: "heldcall.v1.grants.{reviewer}.revoke",
+			Name: "grants.revoke", About: "Revoke a grant. The reply is the grant before that.", Subject: "heldcall.v1.grants.{reviewer}.revoke",
 			Role: reviewers.RoleAdmin, Micro: true, Takes: reflect.TypeFor[byID](), Gives: reflect.TypeFor[approvals.Grant](),
 		}, (*handlers).revokeGrant},
 	}...)
@@ -65,11 +65,11 @@ func questions() []endpoint {
 	return []endpoint{
 		question("requests.list", "Requests, newest first.", reflect.TypeFor[requestQuery](), reflect.TypeFor[approvals.Page](), (*handlers).listRequests),
 		question("requests.get", "One request.", id, reflect.TypeFor[approvals.Request](), (*handlers).getRequest),
-		question("runs.list", "The runs that somebody has paused, resumed or aborted.", nil, reflect.TypeFor[runList](), (*handlers).listRuns),
+		question("runs.list", "The runs that were paused, resumed or aborted.", nil, reflect.TypeFor[runList](), (*handlers).listRuns),
 		question("runs.get", "One of these runs.", id, reflect.TypeFor[approvals.Run](), (*handlers).getRun),
 		question("grants.list", "Grants, newest first.", reflect.TypeFor[grantQuery](), reflect.TypeFor[approvals.GrantPage](), (*handlers).listGrants),
 		question("grants.get", "One grant.", id, reflect.TypeFor[approvals.Grant](), (*handlers).getGrant),
-		question("grants.preview", "What a grant would have decided of the calls that were recorded lately.", reflect.TypeFor[approvals.GrantPayload](), reflect.TypeFor[approvals.GrantPreview](), (*handlers).previewGrant),
+		question("grants.preview", "The recent calls that a grant would have decided.", reflect.TypeFor[approvals.GrantPayload](), reflect.TypeFor[approvals.GrantPreview](), (*handlers).previewGrant),
 	}
 }
 

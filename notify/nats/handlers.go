@@ -35,7 +35,7 @@ type Grants interface {
 // channelName is the channel of decisions over NATS, as their records name it.
 const channelName = "nats"
 
-// errUnknownReviewer refuses a reviewer token that is nobody's.
+// errUnknownReviewer refuses the token of an unknown reviewer.
 var errUnknownReviewer = errors.New("is not the name of a reviewer")
 
 // handlers answer the endpoints.

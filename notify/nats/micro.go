@@ -13,7 +13,7 @@ func (s *Service) startMicro(version string) error {
 	service, err := micro.AddService(s.conn, micro.Config{
 		Name:        ServiceName,
 		Version:     version,
-		Description: "Tool calls that wait for approval",
+		Description: "Tool calls that need approval",
 		QueueGroup:  QueueGroup,
 	})
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Service) startMicro(version string) error {
 func (s *Service) handler(e endpoint) micro.Handler {
 	return micro.HandlerFunc(func(req micro.Request) {
 		if !mayReply(req.Reply()) {
-			s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", req.Subject(), "reply", req.Reply())
+			s.log.Warn("message dropped: its reply subject is not a client's", "subject", req.Subject(), "reply", req.Reply())
 			return
 		}
 		ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
@@ -49,7 +49,7 @@ func (s *Service) handler(e endpoint) micro.Handler {
 		if err == nil {
 			err = req.Respond(payload)
 		} else {
-			s.log.Info("a question over NATS cannot be answered", "subject", req.Subject(), "error", err)
+			s.log.Info("a query over NATS failed", "subject", req.Subject(), "error", err)
 			err = refuse(req, failureOf(err))
 		}
 		if err != nil {

@@ -123,8 +123,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// dispatch handles a message beside others: a slow disk must not keep the next from being
-// taken.
+// dispatch handles a message in its own goroutine: a slow disk must not delay the next.
 func (s *Service) dispatch(handle func(context.Context)) {
 	select {
 	case s.slots <- struct{}{}:
@@ -142,13 +141,13 @@ func (s *Service) dispatch(handle func(context.Context)) {
 // answer handles one message and replies.
 func (s *Service) answer(ctx context.Context, msg *natsgo.Msg, e endpoint) {
 	if !mayReply(msg.Reply) {
-		s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", msg.Subject, "reply", msg.Reply)
+		s.log.Warn("message dropped: its reply subject is not a client's", "subject", msg.Subject, "reply", msg.Reply)
 		return
 	}
 	reply, err := s.guarded(msg.Subject, func() (any, error) { return s.answers.handle(ctx, e, msg.Subject, msg.Data) })
 	if err != nil {
 		reply = failureOf(err)
-		s.log.Info("a message from NATS was not taken", "subject", msg.Subject, "error", err)
+		s.log.Info("a message from NATS was refused", "subject", msg.Subject, "error", err)
 	}
 	if msg.Reply == "" {
 		return

@@ -28,7 +28,7 @@ const (
 	fewBytes = 1000
 )
 
-// asEscape writes characters as escapes, as [sanitize.Line] writes what is not seen.
+// asEscape returns escapes of characters, in the form of [sanitize.Line].
 func asEscape(chars string) map[rune]string {
 	escapes := map[rune]string{}
 	for _, r := range chars {
@@ -84,8 +84,8 @@ func formatOf(text string) format {
 	return asLetter.with(mostBytes, false, nil)
 }
 
-// params returns the settings of one message. The title is never of a model's words, and
-// the one in the URL goes before it.
+// params returns the settings of one message. The title contains no text of a model; a
+// title in the URL replaces it.
 func (f format) params(text string, d notify.Delivery) map[string]string {
 	params := map[string]string{}
 	for key, value := range f.settings {
@@ -100,9 +100,9 @@ func (f format) params(text string, d notify.Delivery) map[string]string {
 			return params
 		}
 	}
-	params["title"] = "heldcall: a call waits"
+	params["title"] = "heldcall: a call needs approval"
 	if len(d.Requests) > 1 {
-		params["title"] = "heldcall: calls wait"
+		params["title"] = "heldcall: calls need approval"
 	}
 	return params
 }

@@ -46,7 +46,7 @@ func resultOf(err error, rec *recorder) result {
 		case s.status >= http.StatusMultipleChoices:
 			return result{Failed: fmt.Sprintf("the service answered %d", s.status), Final: final(s.status), After: s.after}
 		case err != nil:
-			return result{Failed: fmt.Sprintf("the service answered %d, but not that it has taken the message", s.status)}
+			return result{Failed: fmt.Sprintf("the service answered %d, without accepting the message", s.status)}
 		}
 		return result{}
 	}
@@ -90,9 +90,9 @@ func unreached(err error) string {
 	)
 	switch {
 	case errors.As(err, &name):
-		return "the service's name is not known to the DNS"
+		return "the DNS does not know the service's name"
 	case errors.As(err, &certificate):
-		return "the service's certificate is not one that is trusted"
+		return "the service's certificate is not trusted"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the service refuses connections"
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timed) && timed.Timeout():
@@ -100,5 +100,5 @@ func unreached(err error) string {
 	case errors.As(err, &timed):
 		return "the connection to the service failed"
 	}
-	return "the message could not be sent; look at the URL of the channel"
+	return "the message could not be sent; check the URL of the channel"
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// minArguments is how many bytes of arguments say anything.
+// minArguments is the least number of bytes of arguments in a message.
 const minArguments = 60
 
 // maxFlags is how many warnings are in a message.
@@ -62,8 +62,8 @@ func (c composer) one(r *approvals.Request) string {
 		warning, _ := f.quote(flag, f.flag())
 		head = append(head, "Warning: "+warning)
 	}
-	tail := []string{ends(r), "See it whole and decide: " + c.link(r.ID)}
-	const cut = "That is not all of the arguments."
+	tail := []string{ends(r), "Open it to decide: " + c.link(r.ID)}
+	const cut = "The arguments are cut off."
 	room := f.most - size(head) - size(tail) - len("Arguments: \n"+cut+"\n")
 	arguments, whole := f.ending(sanitize.Blanks(string(r.Arguments)), max(room, minArguments))
 	head = append(head, "Arguments: "+arguments)
@@ -90,7 +90,7 @@ func (c composer) many(requests []approvals.Request, grouped bool) string {
 	if !grouped {
 		head = append(head, f.who(first))
 	}
-	tail := []string{"The first of them ends at " + moment(until) + ".", "Decide them in the inbox: " + c.link("")}
+	tail := []string{"The first of them expires at " + moment(until) + ".", "Decide them in the inbox: " + c.link("")}
 	const rest = "and %d more"
 	room := f.most - size(head) - size(tail) - len(rest) - 10
 	for i := range requests {
@@ -133,12 +133,13 @@ func (f format) who(r *approvals.Request) string {
 			parts = append(parts, one.name+" "+f.word(one.value))
 		}
 	}
-	return "For " + cmp.Or(strings.Join(parts, ", "), "an agent that is not known by name") + "."
+	return "For " + cmp.Or(strings.Join(parts, ", "), "an unnamed agent") + "."
 }
 
-// ends is until when people can decide, and the fate of the call after that.
+// ends is the sentence about the end of a request.
 func ends(r *approvals.Request) string {
-	return "Until " + moment(r.ExpiresAt) + "; if nobody answers, it is " + r.TimeoutOutcome() + "."
+	text := notify.Expiry(r, moment(r.ExpiresAt))
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }

@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// What a button asks for. Its value is the id of the request.
+// Actions of buttons, whose value is the id of the request.
 const (
 	doApprove = "heldcall_approve"
 	doDeny    = "heldcall_deny"
@@ -19,8 +19,8 @@ const (
 	doNote    = "heldcall_note"
 )
 
-// buttons are those of a call that waits, nil for none. What is not shown whole can
-// be denied, and that is all.
+// buttons returns the buttons of a pending call, nil for none. A call that is not shown
+// in full can only be denied.
 func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
 	if !c.clickable || (r.Kind != approvals.KindPermission && r.Kind != "") {
 		return nil
@@ -71,7 +71,7 @@ func promise(r *approvals.Request) (text string, ok bool) {
 	if !whole {
 		return "", false
 	}
-	text = fmt.Sprintf("This call, and every later one that is %s, for %s, for %.0f hours.", strings.Join(coded, " or "), whose, approvals.DefaultGrantTime.Hours())
+	text = fmt.Sprintf("This call, and later calls that match %s, for %s, for %.0f hours.", strings.Join(coded, " or "), whose, approvals.DefaultGrantTime.Hours())
 	return text, units(text) <= maxConfirm
 }
 

@@ -40,9 +40,9 @@ func (c *cards) headline(d notify.Delivery) string {
 		}
 	}
 	if waiting == 0 {
-		return fmt.Sprintf("%d calls: none waits any more", len(d.Requests))
+		return fmt.Sprintf("%d calls: none pending", len(d.Requests))
 	}
-	return fmt.Sprintf("%d calls: %d wait for you", len(d.Requests), waiting)
+	return fmt.Sprintf("%d calls: %d pending", len(d.Requests), waiting)
 }
 
 // named is a call in a few words: the title that its rule gives it, and its tool.
@@ -62,8 +62,8 @@ func (c *cards) blocks(d notify.Delivery) []slackapi.Block {
 	}
 	first := &d.Requests[0]
 	blocks := []slackapi.Block{section("*" + c.headline(d) + "*"), note(origin(first))}
-	blocks = append(blocks, said("The user said", first.Context.LastUserMessage)...)
-	blocks = append(blocks, said("The model said", first.Context.AssistantText)...)
+	blocks = append(blocks, quote("User's message", first.Context.LastUserMessage)...)
+	blocks = append(blocks, quote("Model's message", first.Context.AssistantText)...)
 	last := note(c.link("", "Open the inbox"))
 	left := maxCard - unitsOf(append(blocks, last))
 	for i := range d.Requests { // each is named before any shows its arguments
@@ -99,16 +99,16 @@ func origin(r *approvals.Request) string {
 			parts = append(parts, one.name+" "+value)
 		}
 	}
-	return cmp.Or(strings.Join(parts, " · "), "an agent that is not known by name")
+	return cmp.Or(strings.Join(parts, " · "), "an unnamed agent")
 }
 
-// said is what somebody said that led to the calls, as far as it fits.
-func said(who, text string) []slackapi.Block {
+// quote is a message before the calls, as far as it fits.
+func quote(name, text string) []slackapi.Block {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	code, _ := fence(text, maxSaid)
-	return []slackapi.Block{section(who + ":\n" + code)}
+	code, _ := fence(text, maxText)
+	return []slackapi.Block{section(name + ":\n" + code)}
 }
 
 // link leads to the inbox.
@@ -131,7 +131,7 @@ func (c *cards) row(r *approvals.Request, room int) []slackapi.Block {
 	status := statusText(r)
 	if !r.Status.Final() {
 		if !v.whole {
-			status = "*This call is too long for Slack, so it cannot be approved here:* " + c.link(r.ID, "see it whole and decide in the inbox")
+			status = "*This call is too long for Slack and cannot be approved here:* " + c.link(r.ID, "open it in the inbox")
 		}
 		if buttons := c.buttons(r, v.whole); buttons != nil {
 			blocks = append(blocks, buttons)
@@ -152,20 +152,20 @@ func viewOf(r *approvals.Request, room int) view {
 	name, wholeName := word(r.ToolName, maxName)
 	title := fmt.Sprintf("%s *%s* · %s risk", riskSigns[r.RiskLevel], name, cmp.Or(string(r.RiskLevel), "unknown"))
 	if r.RuleTitle() != "" {
-		own, _ := word(r.Title, maxSaid)
+		own, _ := word(r.Title, maxText)
 		title = "*" + own + "*\n" + title
 	}
 	if r.Rule != "" || r.Reason != "" {
 		rule, _ := word(r.Rule, maxName)
 		title += "\nasked by " + rule
 		if r.Reason != "" {
-			reason, _ := word(r.Reason, maxSaid)
+			reason, _ := word(r.Reason, maxText)
 			title += ": " + reason
 		}
 	}
 	whole := wholeName
 	for _, flag := range r.Details.Flags {
-		text, wholeFlag := word(flag, maxSaid)
+		text, wholeFlag := word(flag, maxText)
 		if whole = whole && wholeFlag; units(title)+units(text) > maxSection-20 {
 			whole = false
 			break
@@ -189,7 +189,7 @@ var riskSigns = map[approvals.Risk]string{
 func (c *cards) list(d notify.Delivery, room int) []slackapi.Block {
 	head := "*" + c.headline(d) + "*"
 	if d.Grouped {
-		head += "\nThey came faster than Slack is told of singly."
+		head += "\nThese calls are on one card because many came at once."
 	}
 	blocks := []slackapi.Block{section(head + " " + c.link("", "Decide them in the inbox"))}
 	var text strings.Builder

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/notify"
 )
 
 // channelName is the channel of decisions from Slack, as their records name it.
@@ -18,7 +19,7 @@ func statusText(r *approvals.Request) string {
 	case !r.Status.Final():
 		return waits(r)
 	case r.Status == approvals.StatusExpired:
-		return ":hourglass: nobody answered in time, so it was not run"
+		return ":hourglass: expired, not run"
 	case r.Status == approvals.StatusCancelled:
 		text := ":no_entry_sign: cancelled"
 		if why, known := approvals.CancelReasons()[r.Details.CancelReason]; known {
@@ -45,10 +46,10 @@ func shortStatus(r *approvals.Request) string {
 	return text
 }
 
-// waits names who may decide, what has been decided so far, and what happens if nobody
-// answers.
+// waits names the reviewers who may decide, the approvals so far, and the end of the
+// request.
 func waits(r *approvals.Request) string {
-	who := "waits for you"
+	who := "pending"
 	if len(r.Demands) > 0 {
 		who = waitsForDemands(r)
 	} else if len(r.Reviewers) > 0 {
@@ -64,7 +65,7 @@ func waits(r *approvals.Request) string {
 		who += ", escalated to " + words(e.To, " or ", maxName)
 	}
 	at := r.ExpiresAt.UTC()
-	return fmt.Sprintf("%s until <!date^%d^{time}|%s>; if nobody answers, it is %s", who, at.Unix(), at.Format(time.TimeOnly+" UTC"), r.TimeoutOutcome())
+	return who + "; " + notify.Expiry(r, fmt.Sprintf("<!date^%d^{time}|%s>", at.Unix(), at.Format(time.TimeOnly+" UTC")))
 }
 
 // waitsForDemands lists the demands of a request that are open, then those that are met.
@@ -139,7 +140,7 @@ func by(r *approvals.Request) string {
 		text += " over " + over
 	}
 	if d.Note != "" {
-		why, _ := word(d.Note, maxSaid)
+		why, _ := word(d.Note, maxText)
 		text += ": " + why
 	}
 	return text

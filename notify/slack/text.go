@@ -21,10 +21,10 @@ const (
 	// maxButtons is what the buttons of a call that is shown whole take beyond the one
 	// of a call that is not.
 	maxButtons = 400
-	maxDemands = 3   // rules of a call that have their approvals, and that have not, of which it is said
+	maxDemands = 3   // rules that are named of those with all approvals, and of those without
 	maxDemand  = 200 // of what one of them wants and has
 	maxName    = 120 // of a tool, a reviewer, a rule
-	maxSaid    = 600 // of what a user or a model said, and of a reason
+	maxText    = 600 // of a message of a user or a model, and of a reason
 	maxLine    = 250 // of a call in a list
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// maxForm bounds what is read of a POST.
+// maxForm bounds the body of a POST.
 const maxForm = 64 << 10
 
 //go:embed page.html
@@ -34,7 +34,7 @@ type page struct {
 	Missing  string // the approvals that it still waits for
 }
 
-// answer is what was asked for: by a form, or by a program.
+// answer is the decision in a form, or of a program.
 type answer struct {
 	Action approvals.Action `json:"action"`
 	Note   string           `json:"note"`
@@ -92,7 +92,7 @@ func (l *Links) take(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		request, err = l.decide(r.Context(), id, given.Action, given.Note)
 	}
-	if errors.Is(err, errUsed) { // who was first may have decided it meanwhile
+	if errors.Is(err, errUsed) { // the first use may have decided it meanwhile
 		if now, missing := l.o.Gate.Request(r.Context(), id); missing == nil && now.Status.Final() {
 			request, err = now, &approvals.DecidedError{Request: now}
 		}
@@ -101,7 +101,7 @@ func (l *Links) take(w http.ResponseWriter, r *http.Request) {
 		request = decided.Request
 	}
 	if err != nil && statusOf(err) == http.StatusServiceUnavailable {
-		l.o.Log.Warn("a link could not decide", "request", id, "error", err)
+		l.o.Log.Warn("the decision of a link failed", "request", id, "error", err)
 	}
 	if program {
 		l.reply(w, request, err)
@@ -115,7 +115,7 @@ func asksForJSON(r *http.Request) bool {
 	return kind == "application/json"
 }
 
-// read reads what is asked for.
+// read reads the decision in a POST.
 func read(w http.ResponseWriter, r *http.Request) (a answer, program bool, err error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if program = asksForJSON(r); program {
@@ -177,17 +177,17 @@ func (l *Links) words(err error) string {
 	var decided *approvals.DecidedError
 	switch {
 	case errors.As(err, &decided):
-		return "It was over before: " + ended(&decided.Request) + "."
+		return "Too late: " + ended(&decided.Request) + "."
 	case errors.As(err, &forbidden):
-		return "This may not be decided here: " + forbidden.Reason + "."
+		return "Not permitted: " + forbidden.Reason + "."
 	case errors.As(err, &invalid):
 		return invalid.Field + ": " + invalid.Reason + "."
 	case errors.Is(err, errForged), errors.Is(err, errExpired), errors.Is(err, errUsed):
 		return err.Error() + "."
 	case errors.Is(err, approvals.ErrUnknownRequest):
-		return "There is no such request any more."
+		return "This request no longer exists."
 	}
-	return "heldcall could not do this now. Whether it was done is not known: look in the inbox."
+	return "heldcall failed, and the decision may or may not be recorded: look in the inbox."
 }
 
 // ended describes how a request ended, and who decided.
@@ -201,8 +201,8 @@ func ended(r *approvals.Request) string {
 	return text
 }
 
-// pageTemplate escapes whatever a model wrote.
-// What is not plainly visible in it is shown as an escape. Doubts are among the flags.
+// pageTemplate escapes texts of models; invisible characters are shown as escapes.
+// Doubts are among the flags.
 func pageTemplate() (*template.Template, error) {
 	return template.New("page").Funcs(template.FuncMap{"line": sanitize.Line, "lines": sanitize.Lines, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) }}).Parse(pageText)
 }
@@ -224,7 +224,7 @@ func (l *Links) render(w http.ResponseWriter, status int, request approvals.Requ
 	}
 	t, failed := pageTemplate()
 	if failed != nil {
-		l.o.Log.Error("the page of a link cannot be made", "error", failed)
+		l.o.Log.Error("cannot render the page of a link", "error", failed)
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}

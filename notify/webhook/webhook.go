@@ -56,7 +56,7 @@ type Channel struct {
 	links *Links
 	http  *http.Client
 	log   *slog.Logger
-	gone  atomic.Bool // the receiver wants nothing more
+	gone  atomic.Bool // the receiver has unsubscribed
 }
 
 // New makes a channel. A secret that is not one is an error, which does not quote it.
@@ -128,7 +128,7 @@ func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 			if r.ID != e.RequestID {
 				continue
 			}
-			err := c.tell(ctx, *e, r)
+			err := c.sendEvent(ctx, *e, r)
 			if err != nil && !errors.As(err, new(*notify.PermanentError)) {
 				return "", err
 			}
@@ -141,8 +141,8 @@ func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 	return notify.Ref(d.ID), nil
 }
 
-// tell sends one event.
-func (c *Channel) tell(ctx context.Context, e approvals.Event, r approvals.Request) error {
+// sendEvent sends one event.
+func (c *Channel) sendEvent(ctx context.Context, e approvals.Event, r approvals.Request) error {
 	body, err := c.body(ctx, e, r)
 	if err != nil {
 		return err
@@ -167,11 +167,11 @@ func (c *Channel) body(ctx context.Context, e approvals.Event, r approvals.Reque
 	return body, nil
 }
 
-// post sends one message. Its id is the same at each attempt, so that a receiver can
-// tell that it has it.
+// post sends one message. Its id is the same at each attempt, so that receivers can
+// drop duplicates.
 func (c *Channel) post(ctx context.Context, id string, body []byte) error {
 	if c.gone.Load() {
-		return notify.Permanent(errors.New("the receiver has said that it wants nothing more (410)"))
+		return notify.Permanent(errors.New("the receiver has unsubscribed (410)"))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *Channel) classify(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusGone:
 		if !c.gone.Swap(true) {
-			c.log.Error("the receiver wants nothing more (410): it is told of nothing until heldcall starts anew")
+			c.log.Error("the receiver has unsubscribed (410): nothing is sent to it until heldcall restarts")
 		}
 		return notify.Permanent(err)
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusNotImplemented:

@@ -18,7 +18,7 @@ import (
 const (
 	// atOnce is how many browsers one card is sent to at the same time.
 	atOnce = 32
-	// endedTTL is how long a push service keeps the word that a request has ended.
+	// endedTTL is how long a push service keeps the message that a request has ended.
 	endedTTL = time.Minute
 )
 

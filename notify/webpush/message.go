@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// Limits of what is shown, in letters.
+// Limits of texts, in letters.
 const (
 	maxName    = 60
 	maxPreview = 160
@@ -68,9 +68,9 @@ func endedMessage(requests []approvals.Request) message {
 			m.By = ""
 		}
 	}
-	told := newMessage(all, false)
-	told.Ended, told.By = m.Ended, m.By
-	return told
+	ended := newMessage(all, false)
+	ended.Ended, ended.By = m.Ended, m.By
+	return ended
 }
 
 // risks are the levels in rising order.
@@ -94,8 +94,8 @@ func urgencyOf(risk approvals.Risk) webpush.Urgency {
 	return webpush.UrgencyHigh
 }
 
-// plain is a text that shows what it is: on one line, with a mark for each character
-// that cannot be seen or that turns text around, and cut to a number of letters.
+// plain returns a text on one line, with a mark for each invisible or bidirectional
+// character, cut to a number of letters.
 func plain(text string, limit int) string {
 	var out strings.Builder
 	letters := 0

@@ -103,7 +103,7 @@ func (p *sender) classify(s reviewers.Subscription, host string, response *http.
 		return false, fmt.Errorf("push to %s: it answers %d", host, code)
 	default:
 		p.services.answered(host, s.ID)
-		p.log.Error("a push service refuses to tell a browser", "service", host, "reviewer", s.Reviewer, "status", code)
+		p.log.Error("a push service refused a notification", "service", host, "reviewer", s.Reviewer, "status", code)
 		return false, nil
 	}
 }

@@ -58,7 +58,7 @@ func (w *writer) discovers(verb micro.Verb, is reflect.Type) {
 		panic("contract: " + err.Error()) // the verb and the name are constants
 	}
 	word := strings.ToLower(verb.String())
-	w.exchange("service."+word, subject, "NATS's own "+word+" of the micro service; without the name at the end, of all that run.", w.nothing(), w.message(w.types.Written(is)))
+	w.exchange("service."+word, subject, "NATS's own "+word+" of the micro service; without the name at the end, of all services.", w.nothing(), w.message(w.types.Written(is)))
 }
 
 // exchange describes a message that has a reply: one of some messages.
@@ -94,11 +94,11 @@ func (w *writer) message(payload object) string {
 	return name
 }
 
-// failure is the message of what was not taken.
+// failure is the message of an error.
 func (w *writer) failure() string {
 	is := reflect.TypeFor[nats.Failure]()
 	name := w.message(w.types.Written(is))
-	w.messages[name].(object)["summary"] = "What was not taken, and why. From the micro service code and message are headers too."
+	w.messages[name].(object)["summary"] = "The error of a message that was refused. The micro service also sends code and message as headers."
 	w.types.Named[name].(object)["properties"].(object)["code"] = object{"type": "string", "enum": nats.Codes()}
 	return name
 }
@@ -128,14 +128,14 @@ func parameters(subject string) object {
 	return all
 }
 
-// tokens are what can stand in subjects.
+// tokens are the tokens of subjects that differ.
 func tokens() map[string]object {
 	return map[string]object{
-		"tenant":   {"description": "Of the agent's principal; default where it has none."},
+		"tenant":   {"description": "The tenant of the agent's principal; default if it has none."},
 		"kind":     {"enum": schema.Values(reflect.TypeFor[approvals.Kind]())},
 		"type":     {"enum": schema.Values(reflect.TypeFor[approvals.EventType]())},
-		"reviewer": {"description": "Whose decision it is; NATS permissions say who may publish on it. local where no reviewers are configured."},
-		"run":      {"description": "The run_id of requests."},
-		"id":       {"description": "Of the request."},
+		"reviewer": {"description": "The reviewer who decides; NATS permissions define who may publish on it. local if no reviewers are configured."},
+		"run":      {"description": "The run_id of the requests."},
+		"id":       {"description": "The id of the request."},
 	}
 }
