@@ -326,7 +326,7 @@ func TestSlackExpiryAndEscalationShow(t *testing.T) {
 	w.card(0, "members of `nobody`")
 	w.card(0, "escalated to `finance`")
 	agent.rest()
-	m := w.card(0, "nobody answered in time")
+	m := w.card(0, "expired, not run")
 	if m.Buttons(r.ID) != nil {
 		t.Errorf("buttons after the end: %q", m.Buttons(r.ID))
 	}

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scriptedGate answers what a test told it to and remembers what it was asked.
+// scriptedGate returns the results of a test, and records its inputs.
 type scriptedGate struct {
 	mu         sync.Mutex // of what it remembers
 	filter     approvals.Filter
@@ -242,7 +242,7 @@ func TestErrorsOfTheGate(t *testing.T) {
 	f(approvals.ErrStoreUnavailable, 503, problem.CodeStoreUnavailable)
 	f(approvals.ErrTooLarge, 413, problem.CodeTooLarge)
 	if p := f(&approvals.InvalidError{Field: "modified_args", Reason: "does not fit"}, 422, problem.CodeInvalid); p.Field != "modified_args" || p.Reason != "does not fit" {
-		t.Errorf("the problem does not say what is invalid: %+v", p)
+		t.Errorf("the problem has no field and reason: %+v", p)
 	}
 	if p := f(errors.New("hunter2 was wrong"), 500, problem.CodeInternal); strings.Contains(p.Detail, "hunter2") {
 		t.Errorf("an inner error is shown: %s", p.Detail)
@@ -250,11 +250,11 @@ func TestErrorsOfTheGate(t *testing.T) {
 	ann := approvals.Decision{RequestID: "01A", Action: approvals.ActionDeny, ReviewerID: "ann", Note: "no"}
 	p := f(&approvals.DecidedError{Request: approvals.Request{ID: "01A", Status: approvals.StatusDenied, Decisions: []approvals.Decision{ann}}}, 409, problem.CodeAlreadyDecided)
 	if p.Request == nil || p.Request.Status != "denied" || p.Decision == nil || p.Decision.ReviewerID != "ann" || p.Detail != "request 01A was already denied by ann" {
-		t.Errorf("the loser is not told who won: %+v", p)
+		t.Errorf("the second decision does not get the first: %+v", p)
 	}
 	p = f(&approvals.DecidedError{Request: approvals.Request{ID: "01A", Status: approvals.StatusExpired}}, 409, problem.CodeAlreadyDecided)
 	if p.Decision != nil || p.Request.Status != "expired" {
-		t.Errorf("an expired request is told as %+v", p)
+		t.Errorf("the problem of an expired request is %+v", p)
 	}
 }
 
@@ -315,8 +315,7 @@ func (g *batchGate) Decide(_ context.Context, d approvals.Decision) (approvals.R
 	return r, nil
 }
 
-// A list is answered from memory. With a store that is not there, that it is
-// empty says nothing.
+// Lists are in memory: an empty list is an error while the store is not available.
 func TestEmptyListNeedsTheStore(t *testing.T) {
 	gate := &scriptedGate{page: approvals.Page{Items: []approvals.Request{}}, reading: approvals.ErrUnknownRequest}
 	url := start(t, gate, nil) + "/api/v1/requests"
@@ -326,13 +325,13 @@ func TestEmptyListNeedsTheStore(t *testing.T) {
 	gate.reading = fmt.Errorf("read heldcall_requests/x: %w", approvals.ErrStoreUnavailable)
 	status, header, body := ask(t, "GET", url, "")
 	p := wantProblem(t, status, header, body, 503, problem.CodeStoreUnavailable)
-	if want := "heldcall's store (NATS) cannot be asked just now; its log says why"; p.Detail != want {
+	if want := "heldcall's store (NATS) is not available; see heldcall's log"; p.Detail != want {
 		t.Errorf("the detail is %q", p.Detail)
 	}
 	gate.err = approvals.ErrStoreUnavailable
 	status, header, body = ask(t, "POST", url+"/01A/decision", `{"action":"approve"}`)
 	p = wantProblem(t, status, header, body, 503, problem.CodeStoreUnavailable)
-	if !strings.HasPrefix(p.Detail, "heldcall's store (NATS) does not answer, and it is not known whether this was recorded") {
+	if !strings.HasPrefix(p.Detail, "heldcall's store (NATS) does not answer (see heldcall's log)") {
 		t.Errorf("the detail is %q", p.Detail)
 	}
 }

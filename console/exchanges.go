@@ -69,8 +69,8 @@ func exchanges() map[string]openapi.Exchange {
 		"GET /api/v1/ws": {
 			Query: []string{"last_event_id"}, Header: []string{"Sec-WebSocket-Protocol"}, Socket: &openapi.Conversation{
 				Sends: []openapi.Message{
-					{Name: live.TypeRequest, Is: reflect.TypeFor[live.Message[live.Request]]()},
-					{Name: live.TypeUpdate, Is: reflect.TypeFor[live.Message[live.Request]]()},
+					{Name: live.TypeRequest, Is: reflect.TypeFor[live.Message[live.RequestData]]()},
+					{Name: live.TypeUpdate, Is: reflect.TypeFor[live.Message[live.RequestData]]()},
 					{Name: live.TypeReady, Is: reflect.TypeFor[live.Message[live.Ready]]()},
 					{Name: live.TypeStatus, Is: reflect.TypeFor[live.Message[live.AgentStatus]]()},
 					{Name: live.TypeError, Is: reflect.TypeFor[live.Message[problem.Problem]]()},

@@ -86,7 +86,7 @@ func (s *socket) sendPending(ctx context.Context, last *uint64) (*feed, error) {
 		for i := range page.Items {
 			f.sent[page.Items[i].ID] = true
 			ready.Pending = append(ready.Pending, page.Items[i].ID)
-			if err := sendMessage(ctx, s, live.Message[live.Request]{Type: live.TypeRequest, Data: live.NewRequest(page.Items[i])}); err != nil {
+			if err := sendMessage(ctx, s, live.Message[live.RequestData]{Type: live.TypeRequest, Data: live.NewRequestData(page.Items[i])}); err != nil {
 				return nil, err
 			}
 		}
@@ -113,7 +113,7 @@ func (s *socket) forward(ctx context.Context, f *feed, event approvals.Event) er
 	case err != nil:
 		return fmt.Errorf("read request %s: %w", event.RequestID, err)
 	}
-	message := live.Message[live.Request]{Type: live.TypeUpdate, Data: live.NewRequest(request)}
+	message := live.Message[live.RequestData]{Type: live.TypeUpdate, Data: live.NewRequestData(request)}
 	if request.Status.Final() {
 		if begins || event.Seq <= f.since { // how it ended comes next, or is known
 			return nil

@@ -57,7 +57,7 @@ func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (
 			return nil, access.LacksRole(s.who, reviewers.RoleReviewer)
 		}
 		request, err := s.live.requests.take(ctx, s.who, channelSocket, "", message.Data)
-		return live.Message[live.Request]{Type: live.TypeUpdate, ID: message.ID, Data: live.NewRequest(request)}, err
+		return live.Message[live.RequestData]{Type: live.TypeUpdate, ID: message.ID, Data: live.NewRequestData(request)}, err
 	case live.TypeQuery:
 		var query live.StatusQuery
 		if len(message.Data) > 0 {

@@ -24,8 +24,8 @@ type Type string
 
 // What the console sends.
 const (
-	TypeRequest Type = "agent_tool_permission_request" // a pending request; Data is a Request
-	TypeUpdate  Type = "agent_tool_permission_update"  // a request that has changed; Data is a Request
+	TypeRequest Type = "agent_tool_permission_request" // a pending request; Data is a RequestData
+	TypeUpdate  Type = "agent_tool_permission_update"  // a request that has changed; Data is a RequestData
 	TypeReady   Type = "ready"                         // all pending requests have been sent; Data is a Ready
 	TypeStatus  Type = "agent_status"                  // the answer to TypeQuery; Data is an AgentStatus
 	TypeError   Type = "error"                         // Data is a problem.Problem
@@ -49,20 +49,20 @@ type Message[T any] struct {
 	Data    T      `json:"data"`
 }
 
-// Request is a request as a WebSocket sends it: with the names, beside its own, by
+// RequestData is a request as a WebSocket sends it: with the names, beside its own, by
 // which clients that were written for other agent frameworks know these things. A large
 // one is abridged, see [approvals.Request.Abridged].
-type Request struct {
+type RequestData struct {
 	approvals.Request
 	ExecutionID string          `json:"execution_id"` // id
 	Parameters  json.RawMessage `json:"parameters"`   // arguments
 	Message     string          `json:"message"`      // title
 }
 
-// NewRequest returns a request with all of its names, abridged if it is large.
-func NewRequest(r approvals.Request) Request {
+// NewRequestData returns a request with all of its names, abridged if it is large.
+func NewRequestData(r approvals.Request) RequestData {
 	r = r.Abridged()
-	return Request{Request: r, ExecutionID: r.ID, Parameters: r.Arguments, Message: r.Title}
+	return RequestData{Request: r, ExecutionID: r.ID, Parameters: r.Arguments, Message: r.Title}
 }
 
 // Ready reports that all pending requests have been sent.

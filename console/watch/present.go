@@ -46,7 +46,7 @@ func present(r *approvals.Request) []part {
 		if r.Details.FreeText {
 			return []part{{label: "input", text: text}}
 		}
-		return []part{{label: "arguments, which are not strict JSON: this is what the model wrote", text: text}}
+		return []part{{label: "arguments (not valid JSON; as the model wrote them)", text: text}}
 	}
 	var parts []part
 	take := func(names []string, show func(name, text string) (part, bool)) bool {

@@ -31,7 +31,7 @@ type Channel struct {
 	Messages map[string]any
 }
 
-// Operation is what is done at a channel.
+// Operation is an operation at a channel.
 type Operation struct {
 	Action   string
 	Channel  reference
