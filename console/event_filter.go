@@ -9,11 +9,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// eventRequest is the name of the event that is a request.
 const eventRequest = "request"
 
-// mostEnded bounds the ended requests that a stream remembers. Events about one
-// request are close together, so that a forgotten one is seldom read again.
 const mostEnded = 10_000
 
 // eventFilter decides what a stream sends for an event.

@@ -32,7 +32,6 @@ func newOpenStreams() *openStreams {
 	return &openStreams{of: map[string]*attendance{}, none: make(chan struct{})}
 }
 
-// enter lets a reviewer open one more.
 func (s *openStreams) enter(name string) (statuses *rate.Limiter, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,6 @@ type pageHandlers struct {
 	gatherer  prometheus.Gatherer
 }
 
-// describeRoutes sets the routes that the pages show.
 func (h *pageHandlers) describeRoutes(routes []route) {
 	h.routes = routes
 	h.document = sync.OnceValue(func() schema.Object { return openapi.Describe(describe(routes)) })
@@ -46,12 +45,10 @@ func (h *pageHandlers) inboxPage(w http.ResponseWriter, r *http.Request) error {
 	return inbox.Serve(w, r, inbox.Page)
 }
 
-// inboxFile answers a file of the inbox.
 func (h *pageHandlers) inboxFile(w http.ResponseWriter, r *http.Request) error {
 	return inbox.Serve(w, r, r.PathValue("file"))
 }
 
-// index lists the commands and routes.
 func (h *pageHandlers) index(w http.ResponseWriter, _ *http.Request) error {
 	var page strings.Builder
 	page.WriteString("heldcall console\n\nIn a browser, this address is the inbox.\n\nOn the command line:\n" +
@@ -76,12 +73,10 @@ func (h *pageHandlers) exportMetrics() handlerFunc {
 	}
 }
 
-// showOpenAPI answers the OpenAPI document.
 func (h *pageHandlers) showOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, h.document())
 }
 
-// showReference answers the page that shows the OpenAPI document.
 func (h *pageHandlers) showReference(w http.ResponseWriter, _ *http.Request) error {
 	text, err := h.reference()
 	if err != nil {

@@ -33,7 +33,6 @@ type Requests interface {
 	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
 }
 
-// requestHandlers serve requests and take decisions.
 type requestHandlers struct{ gate Requests }
 
 // list answers a page of requests, newest first, the large ones abridged. A page of
@@ -67,7 +66,6 @@ func (h requestHandlers) storeAnswers(ctx context.Context) error {
 	return err
 }
 
-// parseFilter reads the query of the list.
 func parseFilter(raw string) (f approvals.Filter, err error) {
 	err = query.Read(raw, "filter", []query.Parameter{
 		query.Of("status", &f.Status, query.OneOf(approvals.StatusPending, approvals.StatusApproved,
@@ -84,7 +82,6 @@ func parseFilter(raw string) (f approvals.Filter, err error) {
 	return f, err
 }
 
-// show answers one request.
 func (h requestHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	id, err := requestID(r)
 	if err != nil {

@@ -27,7 +27,6 @@ func encode(value any) ([]byte, error) {
 	)
 }
 
-// writeJSON answers with a value.
 func writeJSON(w http.ResponseWriter, status int, contentType string, value any) error {
 	body, err := encode(value)
 	if err != nil {
@@ -50,7 +49,6 @@ func logProblem(log *slog.Logger, p *problem.Problem, err error, args ...any) {
 	}
 }
 
-// problemOf returns the problem for an error of the domain.
 func problemOf(method string, err error) *problem.Problem {
 	var (
 		known   *problem.Problem

@@ -22,7 +22,6 @@ type router struct {
 	log         *slog.Logger
 }
 
-// handler serves routes and hooks.
 func (t *router) handler(routes []route, hooks []Hook) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
@@ -101,7 +100,6 @@ func (t *router) serveHook(hook Hook) http.Handler {
 	})
 }
 
-// bound sets how long a connection may stall.
 func (t *router) bound(w http.ResponseWriter) {
 	control := http.NewResponseController(w)
 	now := time.Now()
@@ -128,7 +126,6 @@ func boundedMethod(method string) string {
 	return "other"
 }
 
-// statusRecorder records the status for the metrics.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int

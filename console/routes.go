@@ -21,7 +21,6 @@ type route struct {
 	handle       handlerFunc
 }
 
-// handlers are those of all routes, by resource.
 type handlers struct {
 	requests    requestHandlers
 	runs        runHandlers
@@ -35,7 +34,6 @@ type handlers struct {
 	health      healthHandlers
 }
 
-// routes is the whole API.
 func (h *handlers) routes() []route {
 	const viewer, reviewer, admin = reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin
 	return []route{
@@ -84,7 +82,6 @@ func (h *handlers) browserRoutes() []route {
 	}
 }
 
-// describe adds to routes what goes in and out by them.
 func describe(routes []route) []openapi.Route {
 	described, known := make([]openapi.Route, len(routes)), exchanges()
 	for i, r := range routes {

@@ -16,7 +16,6 @@ import (
 	"github.com/heldcall/heldcall/console/sessions"
 )
 
-// me is the answer to a reviewer about themselves.
 type me struct {
 	reviewers.Reviewer
 	DecidesFor []delegator `json:"decides_for,omitempty"` // whose groups count too, by their delegations
@@ -27,13 +26,11 @@ type me struct {
 	Key          string     `json:"key,omitempty"`        // of the session, in the answer to a sign-in only: see sessions.KeyHeader
 }
 
-// delegator is a reviewer in whose place another may decide.
 type delegator struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups"`
 }
 
-// signInHandlers sign reviewers in and out, and answer who the sender is.
 type signInHandlers struct {
 	auth         *access.Authenticator
 	gate         Delegations
@@ -44,7 +41,6 @@ type signInHandlers struct {
 	log          *slog.Logger
 }
 
-// showMe answers who the sender is.
 func (h *signInHandlers) showMe(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, h.describe(access.ReviewerOf(r)))
 }
@@ -60,7 +56,6 @@ func (h *signInHandlers) describe(who access.Identity) me {
 	return m
 }
 
-// delegators are the reviewers in whose place another may decide now.
 func (h *signInHandlers) delegators(of string) []delegator {
 	if h.auth.Reviewers == nil {
 		return nil
@@ -81,7 +76,6 @@ type signInMethods struct {
 	Methods []string `json:"methods"`
 }
 
-// showMethods answers how one signs in.
 func (h *signInHandlers) showMethods(w http.ResponseWriter, _ *http.Request) error {
 	methods := signInMethods{Methods: []string{}}
 	if h.oidc != nil {
@@ -93,7 +87,6 @@ func (h *signInHandlers) showMethods(w http.ResponseWriter, _ *http.Request) err
 	return answer(w, methods)
 }
 
-// signInPayload is the body of a sign-in.
 type signInPayload struct {
 	Token string `json:"token"`
 }
@@ -138,7 +131,6 @@ func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, who
 	return answer(w, self)
 }
 
-// signOut ends the session that the request came by, and takes the cookie back.
 func (h *signInHandlers) signOut(w http.ResponseWriter, r *http.Request) error {
 	who := access.ReviewerOf(r)
 	if who.Session != nil {

@@ -14,7 +14,6 @@ const viaOIDC = "oidc"
 // maxReturned bounds what a browser brings back: anybody may send it.
 const maxReturned = 64 << 10
 
-// beginOIDC sends a browser to the provider.
 func (h *signInHandlers) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := h.offersOIDC(); err != nil {
 		return err

@@ -94,7 +94,6 @@ func parseSocketQuery(raw string) (last *uint64, err error) {
 	return last, err
 }
 
-// socket is one client's WebSocket.
 type socket struct {
 	live     *liveHandlers
 	conn     *websocket.Conn
@@ -151,7 +150,6 @@ func (s *socket) keepAlive(ctx context.Context) error {
 	}
 }
 
-// read answers what the client sends, one message after the other.
 func (s *socket) read(ctx, reading context.Context) error {
 	allowance := rate.NewLimiter(rate.Every(messageEvery), messagesAtOnce)
 	for {

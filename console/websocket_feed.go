@@ -63,10 +63,8 @@ func (s *socket) write(ctx context.Context, last *uint64) error {
 	}
 }
 
-// from is the first event to look at.
 func (f *feed) from() uint64 { return min(f.since, f.head-min(f.head, lookBack)) + 1 }
 
-// sendPending sends all requests that wait and then their ids.
 func (s *socket) sendPending(ctx context.Context, last *uint64) (*feed, error) {
 	head, err := s.live.gate.LastSeq(ctx)
 	if err != nil {
@@ -140,7 +138,6 @@ func (s *socket) fail(ctx context.Context, err error) error {
 	return errFailed
 }
 
-// sendMessage sends one message.
 func sendMessage[T any](ctx context.Context, s *socket, message live.Message[T]) error {
 	text, err := encode(message)
 	if err != nil {

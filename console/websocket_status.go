@@ -11,7 +11,6 @@ import (
 	"github.com/heldcall/heldcall/console/query"
 )
 
-// status is the state of the agents that a query selects.
 func (h *liveHandlers) status(ctx context.Context, asked live.StatusQuery) (live.AgentStatus, error) {
 	runs := map[[2]string]*live.RunStatus{} // by session and run
 	at := func(session, run string, who approvals.Principal) *live.RunStatus {

@@ -25,7 +25,6 @@ type card struct {
 	Claim    *claim   `json:"claim,omitempty"`
 }
 
-// post is a card at one target.
 type post struct {
 	Target string    `json:"target"`
 	Ref    Ref       `json:"ref,omitempty"`    // "": not posted, as far as is known
@@ -50,7 +49,6 @@ type record struct {
 	revision uint64
 }
 
-// at returns the post at a target, or nil.
 func (c *card) at(target string) *post {
 	i := slices.IndexFunc(c.Posts, func(p post) bool { return p.Target == target })
 	if i < 0 {
@@ -69,7 +67,6 @@ func (c *card) groups() (keys []string) {
 	return keys
 }
 
-// show notes the requests that the card shows.
 func (c *card) show(requests []approvals.Request) {
 	c.Requests = c.Requests[:0]
 	for i := range requests {
@@ -77,7 +74,6 @@ func (c *card) show(requests []approvals.Request) {
 	}
 }
 
-// cards are the records of one channel.
 type cards struct {
 	channel  *channel
 	store    Store

@@ -74,7 +74,6 @@ func (d *deliverer) deliver(ctx context.Context, rec *record, requests []approva
 	return errors.Join(append(failed, d.cards.save(record, rec))...)
 }
 
-// isDue reports whether a post has to be made or changed.
 func (d *deliverer) isDue(p *post, requests []approvals.Request, events []approvals.Event) bool {
 	_, updates := d.channel.setup.Channel.(Updater)
 	switch {

@@ -35,5 +35,4 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 // pauses for that long.
 func RetryAfter(err error, after time.Duration) error { return &RetryAfterError{err, after} }
 
-// errBusy reports that another worker or replica is delivering the card.
 var errBusy = errors.New("another replica is delivering this card")

@@ -12,7 +12,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// maxGroup is how many cards are put together into one.
 const maxGroup = 50
 
 // grouper is the stage that posts many cards as one, and keeps that up to date.
@@ -108,7 +107,6 @@ func (g *grouper) updateAll(ctx context.Context, rec *record) error {
 	return errors.Join(failed...)
 }
 
-// update updates a group, and reports whether it exists.
 func (g *grouper) update(ctx context.Context, key string) (exists bool, err error) {
 	unlock, err := g.cards.lock(key)
 	if err != nil {

@@ -32,7 +32,6 @@ func (in *intake) follow(ctx context.Context, following func()) {
 	})
 }
 
-// keepWorking reports the queued messages as being worked on.
 func (in *intake) keepWorking(ctx context.Context) {
 	tick := time.NewTicker(workingEvery)
 	defer tick.Stop()

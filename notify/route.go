@@ -68,7 +68,6 @@ func (h *Hours) on(t time.Time, days int) (begin, end time.Time, some bool) {
 	return begin, end, len(h.Days) == 0 || slices.Contains(h.Days, begin.Weekday())
 }
 
-// include reports whether a time is within the hours.
 func (h *Hours) include(t time.Time) bool {
 	for _, days := range []int{-1, 0} {
 		if begin, end, some := h.on(t, days); some && !t.Before(begin) && t.Before(end) {
@@ -78,7 +77,6 @@ func (h *Hours) include(t time.Time) bool {
 	return false
 }
 
-// nextEnd returns the first end of the hours after a time.
 func (h *Hours) nextEnd(t time.Time) time.Time {
 	for days := -1; days <= 8; days++ {
 		if _, end, some := h.on(t, days); some && end.After(t) {
@@ -147,7 +145,6 @@ func (rs Routes) tick(now time.Time) time.Time {
 	return next
 }
 
-// routing is where a card is posted on one channel.
 type routing struct {
 	targets []string
 	later   bool // it is posted at some target at a later time

@@ -96,7 +96,6 @@ func (s *sweeper) first(ctx context.Context, tick time.Time) (bool, error) {
 	return err == nil, err
 }
 
-// queuePending queues every pending request.
 func (s *sweeper) queuePending(ctx context.Context, tick time.Time) error {
 	if s.channel.idle() {
 		return nil

@@ -260,7 +260,6 @@ func (c *Client) failure(response *http.Response) error {
 	return reported(&p)
 }
 
-// reported is the error of the domain of a problem.
 func reported(p *problem.Problem) error {
 	switch {
 	case p.Code == problem.CodeAlreadyDecided && p.Request != nil:

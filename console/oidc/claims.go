@@ -18,7 +18,6 @@ const (
 	claimVerified = "email_verified"
 )
 
-// claims are the claims of the provider about a person.
 type claims map[string]any
 
 // claims returns those of the ID token and, where needed ones are missing, those of the
@@ -89,7 +88,6 @@ func (c claims) at(name string) any {
 	return nil
 }
 
-// text is a claim that is one text.
 func (c claims) text(name string) string {
 	text, _ := c.at(name).(string)
 	return text
@@ -168,7 +166,6 @@ func (c *Config) reviewer(said claims) (reviewers.Reviewer, error) {
 	return who, nil
 }
 
-// name is the claim that names a reviewer.
 func (c *Config) name(said claims) (string, error) {
 	name := said.text(c.NameClaim)
 	if c.NameClaim == claimEmail {
@@ -182,7 +179,6 @@ func (c *Config) name(said claims) (string, error) {
 	return name, nil
 }
 
-// mayEnter checks whether a person may sign in.
 func (c *Config) mayEnter(name, email string, groups []string) error {
 	domain := email[strings.LastIndexByte(email, '@')+1:]
 	if len(c.EmailDomains) > 0 && !slices.ContainsFunc(c.EmailDomains, func(allowed string) bool { return strings.EqualFold(allowed, domain) }) {

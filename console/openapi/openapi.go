@@ -16,7 +16,6 @@ import (
 	"github.com/heldcall/heldcall/internal/schema"
 )
 
-// object is a part of the document.
 type object = schema.Object
 
 // Route is one route of the API, and what goes in and out by it.
@@ -85,7 +84,6 @@ func Describe(routes []Route) schema.Object {
 // pathParameter is a part of a path that matches any text.
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// operation describes one route.
 func operation(r Route, types schema.Set) object {
 	parameters := []object{}
 	parameter := func(name, in string, required bool) {

@@ -42,7 +42,6 @@ type Session struct {
 // OnEnd calls f when the session ends, unless stop is called before.
 func (s *Session) OnEnd(f func()) (stop func() bool) { return context.AfterFunc(s.live, f) }
 
-// over reports whether the session has ended.
 func (s *Session) over() bool { return s.live.Err() != nil || !time.Now().Before(s.Expires) }
 
 // Store contains the sessions that have not ended, by the hashes of their secrets.

@@ -148,7 +148,6 @@ func (m *Model) decided(msg decidedMsg) tea.Cmd {
 	return m.review.settle()
 }
 
-// refused takes an error in place of the answer to a decision.
 func (m *Model) refused(id string, err error) {
 	var late *approvals.DecidedError
 	if !errors.As(err, &late) {
@@ -163,7 +162,6 @@ func (m *Model) refused(id string, err error) {
 	m.review.notice = "You were too late: " + ending(&late.Request)
 }
 
-// open selects a request; "" is the list.
 func (m *Model) open(id string) {
 	m.list.choose(id)
 	m.review.begin(id)
@@ -277,7 +275,6 @@ func (m *Model) closeDetail() {
 	m.open(selected)
 }
 
-// typeFilter takes the keys while the filter of the list is typed.
 func (m *Model) typeFilter(key tea.KeyPressMsg) {
 	q := &m.review.question
 	switch key.String() {

@@ -12,7 +12,6 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// page is a request as lines that fit the screen.
 type page struct {
 	of      pageOf
 	lines   []string
@@ -31,7 +30,6 @@ type pageOf struct {
 	width     int
 }
 
-// writer puts lines on a page.
 type writer struct {
 	width int
 	lines []string
@@ -117,7 +115,6 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 	return made
 }
 
-// origin names the agent that makes a call, its user, tenant and model, where known.
 func origin(r *approvals.Request) []string {
 	var known []string
 	for _, one := range []struct{ what, name string }{
@@ -130,7 +127,6 @@ func origin(r *approvals.Request) []string {
 	return known
 }
 
-// draftPage shows the changes of an edit.
 func draftPage(r *approvals.Request, draft []byte, width int) page {
 	w := &writer{width: width}
 	w.heading("edited: these arguments would run in place of the model's")

@@ -10,7 +10,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// mode is the meaning of the keys.
 type mode int
 
 const (
@@ -23,7 +22,6 @@ const (
 	helping          // the keys are shown
 )
 
-// question is what the reviewer is asked for, and the answer so far.
 type question struct {
 	mode  mode
 	input string // as typed so far
@@ -35,13 +33,10 @@ func (q *question) asks() bool {
 	return q.mode == noting || q.mode == remembering || q.mode == patterning || q.mode == confirming
 }
 
-// ask begins another mode, with nothing typed.
 func (q *question) ask(mode mode) { q.mode, q.input = mode, "" }
 
-// filter begins to edit the filter of the list.
 func (q *question) filter(now string) { q.mode, q.input = filtering, now }
 
-// close ends a question about the selected request.
 func (q *question) close() {
 	if q.asks() {
 		q.ask(browsing)
@@ -54,14 +49,12 @@ func (q *question) writesOn(note string) bool {
 	return q.mode == patterning || (q.mode == noting && strings.TrimSpace(q.input) != note)
 }
 
-// paste adds a text from the clipboard to the one that is typed.
 func (q *question) paste(text string) {
 	if q.mode == noting || q.mode == filtering || q.mode == patterning {
 		q.input += text
 	}
 }
 
-// typed edits the text by a key.
 func (q *question) typed(key tea.KeyPressMsg) {
 	switch key.String() {
 	case "backspace":
@@ -74,7 +67,6 @@ func (q *question) typed(key tea.KeyPressMsg) {
 	}
 }
 
-// typePattern takes the keys while a pattern is typed.
 func (q *question) typePattern(key tea.KeyPressMsg) {
 	switch key.String() {
 	case "esc":

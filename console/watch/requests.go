@@ -33,7 +33,6 @@ func (l *requestList) remove(id string) {
 	delete(l.byID, id)
 }
 
-// current returns the request that is selected, nil if none is.
 func (l *requestList) current() *approvals.Request {
 	if r, ok := l.byID[l.selected]; ok {
 		return &r
@@ -93,7 +92,6 @@ func (l *requestList) choose(id string) {
 	l.selected = id
 }
 
-// riskOrder ranks the risks.
 var riskOrder = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
 
 // listed returns the requests that match the filter: calls of one answer together, the
@@ -138,7 +136,6 @@ func (l *requestList) nearest(id string) string {
 	return cmp.Or(l.neighbour(id, 1), l.neighbour(id, -1))
 }
 
-// waiting counts the pending requests.
 func (l *requestList) waiting() int {
 	n := 0
 	for id := range l.byID {
@@ -166,7 +163,6 @@ func (l *requestList) placeInTurn(r *approvals.Request) (place, of int) {
 // turnOf identifies the answer of the model that a call belongs to.
 func turnOf(r *approvals.Request) string { return cmp.Or(r.TurnID, r.ID) }
 
-// searchable is the text that a filter is compared with.
 func searchable(r *approvals.Request) string {
 	return strings.Join([]string{r.ToolName, r.Title, r.ArgsPreview, r.Resource, r.Principal.Agent, r.Principal.User, r.Principal.Tenant, string(r.RiskLevel), r.ID, r.SessionID, r.RunID}, "\n")
 }
@@ -174,7 +170,6 @@ func searchable(r *approvals.Request) string {
 // hasEnded reports whether nothing can be decided about a request any more.
 func hasEnded(r *approvals.Request) bool { return r == nil || r.Status.Final() }
 
-// ending describes how a request ended, or what it waits for.
 func ending(r *approvals.Request) string {
 	d, ok := r.FinalDecision()
 	switch {

@@ -39,7 +39,6 @@ func (v *review) resize(size tea.WindowSizeMsg) {
 	v.pager.restart() // the lines are others now
 }
 
-// begin shows another request, or the list.
 func (v *review) begin(id string) {
 	v.pager.restart()
 	v.pager.raw, v.draft, v.loading = false, nil, ""
@@ -60,7 +59,6 @@ func (v *review) settled(number int) {
 	}
 }
 
-// load reads the request that is shown whole, where it is abridged.
 func (v *review) load(r *approvals.Request) tea.Cmd {
 	if r == nil || !v.open || !r.Details.Abridged || v.loading == r.ID {
 		return nil
@@ -92,7 +90,6 @@ func (v *review) look(r *approvals.Request) {
 	v.pager.fit(v.bodyHeight(r), v.question.mode == helping)
 }
 
-// key takes the keys while the request is shown and nothing is asked.
 func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	switch key.String() {
 	case "?":
@@ -115,7 +112,6 @@ func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// leave takes the keys of a question about a request that has ended.
 func (v *review) leave(key tea.KeyPressMsg) tea.Cmd {
 	if name := key.String(); name != "esc" && name != "enter" {
 		return nil
@@ -145,10 +141,8 @@ func (v *review) mayDecide(r *approvals.Request, approves bool) bool {
 	return true
 }
 
-// sentence makes a text begin and end as a sentence does.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
-// approve releases the call, if all of it has been on the screen.
 func (v *review) approve(r *approvals.Request) tea.Cmd {
 	return v.release(r, approvals.Decision{Action: approvals.ActionApprove})
 }
@@ -172,7 +166,6 @@ func (v *review) send(r *approvals.Request, d approvals.Decision) tea.Cmd {
 	return v.do.decide(d)
 }
 
-// typeNote takes the keys while the note of a denial is typed.
 func (v *review) typeNote(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	switch key.String() {
 	case "esc":
@@ -187,7 +180,6 @@ func (v *review) typeNote(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// arguments returns what an edit begins with.
 func (v *review) arguments(r *approvals.Request) []byte {
 	switch {
 	case v.draft != nil:
@@ -198,7 +190,6 @@ func (v *review) arguments(r *approvals.Request) []byte {
 	return nil
 }
 
-// edit opens the arguments in the reviewer's editor.
 func (v *review) edit(r *approvals.Request, arguments []byte) tea.Cmd {
 	if !v.mayDecide(r, true) {
 		return nil
@@ -231,7 +222,6 @@ func (v *review) drafted(msg draftMsg) {
 	}
 }
 
-// confirm takes the keys while an edit is shown.
 func (v *review) confirm(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	switch key.String() {
 	case "esc", "q":
@@ -247,7 +237,6 @@ func (v *review) confirm(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// beginRemembering offers the patterns that policy suggests.
 func (v *review) beginRemembering(r *approvals.Request) {
 	if !v.mayDecide(r, false) {
 		return
@@ -263,7 +252,6 @@ func (v *review) beginRemembering(r *approvals.Request) {
 	}
 }
 
-// remember takes the keys while patterns are chosen.
 func (v *review) remember(r *approvals.Request, key tea.KeyPressMsg, now time.Time) tea.Cmd {
 	q := &v.question
 	switch name := key.String(); name {
@@ -289,7 +277,6 @@ func (v *review) remember(r *approvals.Request, key tea.KeyPressMsg, now time.Ti
 	return nil
 }
 
-// refused notes why the console did not take a decision.
 func (v *review) refused(err error) {
 	var invalid *approvals.InvalidError
 	if !errors.As(err, &invalid) {

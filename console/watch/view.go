@@ -99,7 +99,6 @@ func (m *Model) headline() string {
 	return styles.label.Render(cut(sanitize.Line(line), m.review.width))
 }
 
-// expiry describes the end of a pending request, after the time that is left.
 func expiry(r *approvals.Request, left string) string {
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		return "runs automatically in " + left

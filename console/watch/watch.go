@@ -120,7 +120,6 @@ func followOne(ctx context.Context, console *client.Client, last *string, send f
 	}
 }
 
-// commands are the actions of a running program.
 type commands struct {
 	ctx context.Context //nolint:containedctx // of the program, which has no other way to hand it on
 	o   Options

@@ -28,13 +28,11 @@ type Endpoint struct {
 	Gives   reflect.Type   // the reply
 }
 
-// endpoint is an [Endpoint] with its handler.
 type endpoint struct {
 	Endpoint
 	answer func(*handlers, context.Context, message) (any, error)
 }
 
-// endpoints are all subjects that heldcall answers.
 func endpoints() []endpoint {
 	return append(questions(), []endpoint{
 		{Endpoint{
@@ -82,7 +80,6 @@ func Endpoints() []Endpoint {
 	return all
 }
 
-// parameter is a token of a subject that differs.
 var parameter = regexp.MustCompile(`\{\w+\}`)
 
 // wildcard is the subject as a client of NATS subscribes to it.

@@ -19,7 +19,6 @@ type grantQuery struct {
 	Limit     int    `json:"limit"`
 }
 
-// listGrants answers with a page of grants.
 func (h *handlers) listGrants(_ context.Context, m message) (any, error) {
 	var query grantQuery
 	if err := readQuery(m.payload, &query); err != nil {
@@ -35,7 +34,6 @@ func (h *handlers) listGrants(_ context.Context, m message) (any, error) {
 	}
 }
 
-// getGrant answers with a grant.
 func (h *handlers) getGrant(_ context.Context, m message) (any, error) {
 	id, err := readID(m.payload)
 	if err != nil {
@@ -44,8 +42,6 @@ func (h *handlers) getGrant(_ context.Context, m message) (any, error) {
 	return h.grants.Grant(id)
 }
 
-// previewGrant answers a grant with the recorded calls that it would have
-// decided.
 func (h *handlers) previewGrant(ctx context.Context, m message) (any, error) {
 	g, err := readGrant(m)
 	if err != nil {
@@ -64,7 +60,6 @@ func (h *handlers) previewGrant(ctx context.Context, m message) (any, error) {
 	}
 }
 
-// addGrant writes the grant in the payload, of the reviewer in the subject.
 func (h *handlers) addGrant(ctx context.Context, m message) (any, error) {
 	g, err := readGrant(m)
 	if err != nil {
@@ -73,7 +68,6 @@ func (h *handlers) addGrant(ctx context.Context, m message) (any, error) {
 	return h.grants.Add(ctx, g)
 }
 
-// revokeGrant ends a grant.
 func (h *handlers) revokeGrant(ctx context.Context, m message) (any, error) {
 	id, err := readID(m.payload)
 	if err != nil {
@@ -82,7 +76,6 @@ func (h *handlers) revokeGrant(ctx context.Context, m message) (any, error) {
 	return h.grants.Revoke(ctx, id, m.reviewer.Name, channelName)
 }
 
-// readGrant reads a grant as the reviewer who sends it writes it.
 func readGrant(m message) (approvals.Grant, error) {
 	var p approvals.GrantPayload
 	if err := readQuery(m.payload, &p); err != nil {

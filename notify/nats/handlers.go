@@ -35,10 +35,8 @@ type Grants interface {
 // channelName is the channel of decisions over NATS, as their records name it.
 const channelName = "nats"
 
-// errUnknownReviewer refuses the token of an unknown reviewer.
 var errUnknownReviewer = errors.New("is not the name of a reviewer")
 
-// handlers answer the endpoints.
 type handlers struct {
 	gate      Gate
 	grants    Grants
@@ -46,7 +44,6 @@ type handlers struct {
 	maxReply  func() int64         // bytes that the connection takes
 }
 
-// message is a message on an endpoint.
 type message struct {
 	reviewer reviewers.Reviewer // whose token the subject has, if one
 	id       string             // its last token then
@@ -72,7 +69,6 @@ func (h *handlers) target(subject string, needed reviewers.Role) (who reviewers.
 	return who, id, nil
 }
 
-// reviewer returns the reviewer that a token of a subject names.
 func (h *handlers) reviewer(token string) (reviewers.Reviewer, error) {
 	if h.reviewers == nil {
 		if token == reviewers.LocalName {
@@ -91,7 +87,6 @@ func (h *handlers) reviewer(token string) (reviewers.Reviewer, error) {
 	return who, nil
 }
 
-// byID is the payload that names one record.
 type byID struct {
 	ID string `json:"id"`
 }

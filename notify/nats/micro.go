@@ -32,7 +32,6 @@ func (s *Service) startMicro(version string) error {
 	return nil
 }
 
-// handler answers requests of the micro service, one at a time.
 func (s *Service) handler(e endpoint) micro.Handler {
 	return micro.HandlerFunc(func(req micro.Request) {
 		if !mayReply(req.Reply()) {

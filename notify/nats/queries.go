@@ -18,7 +18,6 @@ type requestQuery struct {
 	Limit     int              `json:"limit"`
 }
 
-// listRequests answers with a page of requests, the large ones abridged.
 func (h *handlers) listRequests(ctx context.Context, m message) (any, error) {
 	var query requestQuery
 	if err := readQuery(m.payload, &query); err != nil {
@@ -38,7 +37,6 @@ func (h *handlers) listRequests(ctx context.Context, m message) (any, error) {
 	}
 }
 
-// getRequest answers with a request.
 func (h *handlers) getRequest(ctx context.Context, m message) (any, error) {
 	id, err := readID(m.payload)
 	if err != nil {
@@ -53,12 +51,10 @@ type runList struct {
 	NextCursor string          `json:"next_cursor"`
 }
 
-// listRuns answers with the runs that were steered.
 func (h *handlers) listRuns(context.Context, message) (any, error) {
 	return runList{Items: h.gate.Runs()}, nil
 }
 
-// getRun answers with a run.
 func (h *handlers) getRun(_ context.Context, m message) (any, error) {
 	id, err := readID(m.payload)
 	if err != nil {

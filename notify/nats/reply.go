@@ -41,7 +41,6 @@ type Failure struct {
 // errInternal answers what made heldcall panic.
 var errInternal = errors.New("internal error (see heldcall's log); the message may or may not have had an effect: read the record")
 
-// failureOf returns the reply of an error.
 func failureOf(err error) Failure {
 	f := Failure{Code: CodeStoreUnavailable, Message: err.Error()}
 	var decided *approvals.DecidedError

@@ -138,7 +138,6 @@ func (s *Service) dispatch(handle func(context.Context)) {
 	})
 }
 
-// answer handles one message and replies.
 func (s *Service) answer(ctx context.Context, msg *natsgo.Msg, e endpoint) {
 	if !mayReply(msg.Reply) {
 		s.log.Warn("message dropped: its reply subject is not a client's", "subject", msg.Subject, "reply", msg.Reply)

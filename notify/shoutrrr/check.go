@@ -52,7 +52,6 @@ func CheckURL(text string) (err error) {
 	return fmt.Errorf("is not a complete URL of the service %s; see shoutrrr's documentation of that service", name)
 }
 
-// isNo reports whether a setting is switched off.
 func isNo(values []string) bool {
 	switch strings.ToLower(strings.Join(values, ",")) {
 	case "no", "false", "0":

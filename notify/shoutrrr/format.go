@@ -11,7 +11,6 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// format is the form of texts that a service accepts.
 type format struct {
 	open, end string            // around a foreign text
 	escapes   map[rune]string   // what would be markup or a mention in it
@@ -48,7 +47,6 @@ var (
 	asLetter = format{open: `"`, end: `"`, escapes: asEscape("\"`*_[]#~<>|&@")}
 )
 
-// with returns the format with some fields set.
 func (f format) with(most int, title bool, settings map[string]string) format {
 	f.most, f.title, f.settings = most, title, settings
 	return f

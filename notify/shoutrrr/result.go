@@ -23,7 +23,6 @@ type result struct {
 	After  int64  `json:"after_seconds"` // when the service accepts another attempt; 0: unknown
 }
 
-// err returns the result as an error of a channel.
 func (v result) err() error {
 	switch {
 	case v.Failed == "":

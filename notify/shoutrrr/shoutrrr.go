@@ -88,7 +88,6 @@ func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 	return notify.Ref(d.ID), nil
 }
 
-// send makes a child send, and returns its result.
 func (c *Channel) send(ctx context.Context, o order) (v result, err error) {
 	in, err := json.Marshal(o)
 	if err != nil {

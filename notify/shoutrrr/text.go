@@ -15,7 +15,6 @@ import (
 // minArguments is the least number of bytes of arguments in a message.
 const minArguments = 60
 
-// maxFlags is how many warnings are in a message.
 const maxFlags = 3
 
 // What some parts of a message may take, in bytes.
@@ -24,13 +23,11 @@ func (f format) reason() int  { return f.most / 10 }
 func (f format) flag() int    { return f.most / 16 }
 func (f format) preview() int { return f.most / 12 } // of a call among many
 
-// composer writes the messages of one service.
 type composer struct {
 	format format
 	inbox  func() string // URL of the console
 }
 
-// text is the message about the requests of a delivery.
 func (c composer) text(d notify.Delivery) string {
 	waiting := slices.DeleteFunc(slices.Clone(d.Requests), func(r approvals.Request) bool { return r.Status.Final() })
 	if len(waiting) == 0 {
@@ -42,7 +39,6 @@ func (c composer) text(d notify.Delivery) string {
 	return c.many(waiting, d.Grouped)
 }
 
-// one is the message about one call.
 func (c composer) one(r *approvals.Request) string {
 	f := c.format
 	head := []string{fmt.Sprintf("heldcall holds a call of %s: %s risk.", f.word(r.ToolName), risk(r)), f.who(r)}
@@ -73,7 +69,6 @@ func (c composer) one(r *approvals.Request) string {
 	return strings.Join(append(head, tail...), "\n")
 }
 
-// many is the message about several calls: a line for each, as far as they fit.
 func (c composer) many(requests []approvals.Request, grouped bool) string {
 	f := c.format
 	first := &requests[0]
@@ -106,7 +101,6 @@ func (c composer) many(requests []approvals.Request, grouped bool) string {
 	return strings.Join(append(head, tail...), "\n")
 }
 
-// size is what lines take, with their ends.
 func size(lines []string) int {
 	n := 0
 	for _, line := range lines {
@@ -115,7 +109,6 @@ func size(lines []string) int {
 	return n
 }
 
-// word is a short foreign text.
 func (f format) word(text string) string {
 	quoted, _ := f.quote(text, f.name())
 	return quoted
@@ -144,7 +137,6 @@ func ends(r *approvals.Request) string {
 
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
 
-// link leads to the inbox.
 func (c composer) link(id string) string {
 	url := strings.TrimRight(c.inbox(), "/") + "/#/"
 	if id != "" {

@@ -48,7 +48,6 @@ func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock 
 	return slackapi.NewActionBlock("", row...)
 }
 
-// editable reports whether the arguments can be edited in a modal.
 func editable(r *approvals.Request) bool {
 	return !r.Details.Fixed && r.OneDecides() && units(sanitize.Indented(r.Arguments)) <= maxSection
 }

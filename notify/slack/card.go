@@ -11,7 +11,6 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// cards renders requests as messages.
 type cards struct {
 	inbox     func() string // the console's URL
 	clickable bool          // clicks on buttons are taken
@@ -28,7 +27,6 @@ func (c *cards) message(d notify.Delivery, blocks []slackapi.Block) []slackapi.M
 	}
 }
 
-// headline is a card in one line.
 func (c *cards) headline(d notify.Delivery) string {
 	if len(d.Requests) == 1 {
 		return fmt.Sprintf("%s: %s", named(&d.Requests[0]), statusText(&d.Requests[0]))
@@ -55,7 +53,6 @@ func named(r *approvals.Request) string {
 	return title + " (" + tool + ")"
 }
 
-// blocks are a card.
 func (c *cards) blocks(d notify.Delivery) []slackapi.Block {
 	if d.Grouped || len(d.Requests) > maxRows {
 		return c.list(d, maxCard)
@@ -111,7 +108,6 @@ func quote(name, text string) []slackapi.Block {
 	return []slackapi.Block{section(name + ":\n" + code)}
 }
 
-// link leads to the inbox.
 func (c *cards) link(id, text string) string {
 	url := strings.TrimSuffix(c.inbox(), "/") + "/#/"
 	if id != "" {
@@ -215,7 +211,6 @@ func (c *cards) list(d notify.Delivery, room int) []slackapi.Block {
 	return blocks
 }
 
-// line is a call in a list.
 func (c *cards) line(r *approvals.Request) string {
 	name, _ := word(cmp.Or(r.RuleTitle(), r.ToolName), maxLine/5)
 	who, _ := word(cmp.Or(r.Principal.Agent, r.Principal.User, r.Principal.Tenant), maxLine/5)

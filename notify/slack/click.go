@@ -27,7 +27,6 @@ type Reviewers interface {
 // answer to a form.
 const clickTimeout = 2500 * time.Millisecond
 
-// clicks takes decisions that reviewers click on cards and send in forms.
 type clicks struct {
 	api       api
 	gate      Gate
@@ -55,7 +54,6 @@ func (c *clicks) handle(ctx context.Context, click *slackapi.InteractionCallback
 	return nil
 }
 
-// press does the action of a button.
 func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback, action *slackapi.BlockAction) error {
 	switch action.ActionID {
 	case doApprove, doDeny, doAlways, doEdit, doNote:
@@ -88,7 +86,6 @@ func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback,
 	return nil
 }
 
-// decide submits a decision and returns the request after it.
 func (c *clicks) decide(ctx context.Context, who reviewers.Reviewer, id string, d approvals.Decision) (approvals.Request, error) {
 	d.RequestID, d.Channel = id, channelName
 	who.Sign(&d)
@@ -124,7 +121,6 @@ func (c *clicks) reviewer(ctx context.Context, click *slackapi.InteractionCallba
 	return who, nil
 }
 
-// replyTimeout bounds a reply to a click that had no effect.
 const replyTimeout = 5 * time.Second
 
 // reply sends a text to the person who clicked only.
@@ -140,7 +136,6 @@ func (c *clicks) reply(ctx context.Context, click *slackapi.InteractionCallback,
 	}
 }
 
-// excuse explains to the person who clicked why nothing was done.
 func (c *clicks) excuse(err error) string {
 	var refused *refusal
 	var decided *approvals.DecidedError

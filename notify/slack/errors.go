@@ -35,7 +35,6 @@ func (r *refusal) Error() string { return r.text }
 
 func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
-// answers reports whether an error is one of some answers of Slack.
 func answers(err error, words []string) bool {
 	var refused slackapi.SlackErrorResponse
 	return errors.As(err, &refused) && slices.Contains(words, refused.Err)

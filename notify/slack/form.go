@@ -85,7 +85,6 @@ func (c *clicks) formExcuse(err error) string {
 	return text
 }
 
-// take submits the decision in a form.
 func (c *clicks) take(ctx context.Context, click *slackapi.InteractionCallback) error {
 	who, err := c.reviewer(ctx, click)
 	if err != nil {

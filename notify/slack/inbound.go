@@ -106,7 +106,6 @@ func (c *Channel) Listen(ctx context.Context) error {
 	return apiError("apps.connections.open", err)
 }
 
-// receive handles one event of Socket Mode.
 func (c *Channel) receive(ctx context.Context, client *socketmode.Client, event socketmode.Event, beside func(func())) {
 	switch event.Type {
 	case socketmode.EventTypeConnected:

@@ -85,7 +85,6 @@ func New(o Options) *Channel {
 	return c
 }
 
-// posted is the content of a [notify.Ref] of this channel.
 type posted struct {
 	Channel string `json:"channel"` // id of the conversation
 	TS      string `json:"ts"`      // of the message, which is its name there
@@ -96,7 +95,6 @@ func refOf(channel, ts string) (notify.Ref, error) {
 	return notify.Ref(text), err
 }
 
-// parseRef reads a reference that this channel has returned.
 func parseRef(ref notify.Ref) (p posted, err error) {
 	if err := json.Unmarshal([]byte(ref), &p); err != nil {
 		return p, notify.Permanent(fmt.Errorf("the reference %q of a card cannot be read", ref))

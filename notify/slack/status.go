@@ -105,7 +105,6 @@ func approvers(r *approvals.Request) []string {
 	return have
 }
 
-// reviewer names who took a decision.
 func reviewer(d approvals.Decision) string {
 	if d.ReviewerID == approvals.ReviewerTimeout {
 		return "the time-out"
@@ -146,5 +145,4 @@ func by(r *approvals.Request) string {
 	return text
 }
 
-// firstFew keeps a line short.
 func firstFew(patterns []string) []string { return patterns[:min(len(patterns), 5)] }

@@ -73,7 +73,6 @@ func word(text string, most int) (code string, whole bool) {
 	return "`" + text + "`", whole
 }
 
-// words is word for several, joined.
 func words(texts []string, joint string, most int) string {
 	coded := make([]string, len(texts))
 	for i, text := range texts {
@@ -130,7 +129,6 @@ func unitsOf(blocks []slackapi.Block) int {
 	return n
 }
 
-// note is a line in small print.
 func note(text string) *slackapi.ContextBlock {
 	return slackapi.NewContextBlock("", markup(text))
 }

@@ -13,7 +13,6 @@ type home struct {
 	known *slackapi.AuthTestResponse
 }
 
-// of is that workspace.
 func (h *home) of(ctx context.Context, slack api) (*slackapi.AuthTestResponse, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

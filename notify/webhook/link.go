@@ -216,7 +216,6 @@ func refused(err error) bool {
 	return errors.As(err, new(*approvals.ForbiddenError)) || errors.As(err, new(*approvals.InvalidError)) || errors.Is(err, approvals.ErrTooLarge)
 }
 
-// statusOf is the HTTP status that goes with an error of a link.
 func statusOf(err error) int {
 	switch {
 	case err == nil:

@@ -17,13 +17,11 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// maxForm bounds the body of a POST.
 const maxForm = 64 << 10
 
 //go:embed page.html
 var pageText string
 
-// page is what a browser shows of a link.
 type page struct {
 	Request  *approvals.Request // nil where the link leads to none that waits for it
 	Reviewer string
@@ -59,7 +57,6 @@ func (l *Links) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// token is the last segment of the path.
 func token(r *http.Request) string { return r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] }
 
 // show shows the decision that the link would take. It takes none.
@@ -78,7 +75,6 @@ func (l *Links) show(w http.ResponseWriter, r *http.Request) {
 	l.render(w, statusOf(err), request, "", err)
 }
 
-// take decides.
 func (l *Links) take(w http.ResponseWriter, r *http.Request) {
 	id, err := l.open(r.Context(), token(r))
 	var given answer
@@ -115,7 +111,6 @@ func asksForJSON(r *http.Request) bool {
 	return kind == "application/json"
 }
 
-// read reads the decision in a POST.
 func read(w http.ResponseWriter, r *http.Request) (a answer, program bool, err error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if program = asksForJSON(r); program {
@@ -155,7 +150,6 @@ func (l *Links) reply(w http.ResponseWriter, request approvals.Request, err erro
 	_ = json.MarshalWrite(w, body, jsontext.AllowInvalidUTF8(true))
 }
 
-// codeOf is the code of a problem.
 func codeOf(err error) string {
 	switch statusOf(err) {
 	case http.StatusNotFound:
@@ -170,7 +164,6 @@ func codeOf(err error) string {
 	return problem.CodeStoreUnavailable
 }
 
-// words describes an error for people.
 func (l *Links) words(err error) string {
 	var invalid *approvals.InvalidError
 	var forbidden *approvals.ForbiddenError
@@ -190,7 +183,6 @@ func (l *Links) words(err error) string {
 	return "heldcall failed, and the decision may or may not be recorded: look in the inbox."
 }
 
-// ended describes how a request ended, and who decided.
 func ended(r *approvals.Request) string {
 	text := string(r.Status)
 	if d, ok := r.FinalDecision(); ok {

@@ -92,7 +92,6 @@ func ParseSecret(secret string) ([]byte, error) {
 	return key, nil
 }
 
-// message is the body of a POST.
 type message struct {
 	Type      approvals.EventType `json:"type"`
 	Timestamp time.Time           `json:"timestamp"`
@@ -141,7 +140,6 @@ func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 	return notify.Ref(d.ID), nil
 }
 
-// sendEvent sends one event.
 func (c *Channel) sendEvent(ctx context.Context, e approvals.Event, r approvals.Request) error {
 	body, err := c.body(ctx, e, r)
 	if err != nil {

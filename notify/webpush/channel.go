@@ -79,7 +79,6 @@ func (p *Push) sendNew(ctx context.Context, d notify.Delivery, sent []string) (m
 	})
 }
 
-// approvable returns the requests that the reviewer of a subscription may approve.
 func (p *Push) approvable(s reviewers.Subscription, requests []approvals.Request) []*approvals.Request {
 	who, ok := p.reviewerOf(s)
 	if !ok || !who.Role.Includes(reviewers.RoleReviewer) {
@@ -161,7 +160,6 @@ const refPrefix = "told:"
 
 func refOf(ids []string) notify.Ref { return notify.Ref(refPrefix + strings.Join(ids, ",")) }
 
-// recipients returns the ids of the subscriptions that a card was sent to.
 func recipients(ref notify.Ref) []string {
 	return strings.FieldsFunc(strings.TrimPrefix(string(ref), refPrefix), func(r rune) bool { return r == ',' })
 }

@@ -76,7 +76,6 @@ func endedMessage(requests []approvals.Request) message {
 // risks are the levels in rising order.
 var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
 
-// worst is the highest risk of requests.
 func worst(requests []*approvals.Request) approvals.Risk {
 	highest := 0
 	for _, r := range requests {

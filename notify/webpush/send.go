@@ -28,7 +28,6 @@ const (
 	maxDelivered = 4096             // deliveries whose receivers are remembered
 )
 
-// sender sends messages to push services.
 type sender struct {
 	client   *http.Client
 	contact  string
@@ -81,7 +80,6 @@ func (p *sender) send(ctx context.Context, s reviewers.Subscription, m push) (go
 	return p.classify(s, host, response)
 }
 
-// classify returns the result of a push from the answer of its service.
 func (p *sender) classify(s reviewers.Subscription, host string, response *http.Response) (gone bool, err error) {
 	switch code := response.StatusCode; {
 	case code/100 == 2:

@@ -69,7 +69,6 @@ func YAML() ([]byte, error) {
 	return []byte(out.String()), encoder.Close()
 }
 
-// servers are the ways to reach heldcall's NATS.
 func servers() object {
 	byToken := []object{{"$ref": "#/components/securitySchemes/reviewer"}}
 	return object{

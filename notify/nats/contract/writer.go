@@ -13,14 +13,12 @@ import (
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
-// writer collects the parts of the document.
 type writer struct {
 	types                          schema.Set
 	channels, operations, messages object
 	replies                        object // messages that are sent to inboxes
 }
 
-// publishes describes a subject that heldcall publishes on, and that a stream keeps.
 func (w *writer) publishes(name, subject, stream, summary string, is reflect.Type) object {
 	message := w.message(w.types.Written(is))
 	channel := object{
@@ -35,7 +33,6 @@ func (w *writer) publishes(name, subject, stream, summary string, is reflect.Typ
 	return channel
 }
 
-// answers describes a subject that heldcall answers.
 func (w *writer) answers(e nats.Endpoint) {
 	takes := w.nothing()
 	if e.Takes != nil && e.Micro {
@@ -51,7 +48,6 @@ func (w *writer) answers(e nats.Endpoint) {
 	}
 }
 
-// discovers describes a subject of NATS's own about the micro service.
 func (w *writer) discovers(verb micro.Verb, is reflect.Type) {
 	subject, err := micro.ControlSubject(verb, nats.ServiceName, "")
 	if err != nil {
@@ -61,7 +57,6 @@ func (w *writer) discovers(verb micro.Verb, is reflect.Type) {
 	w.exchange("service."+word, subject, "NATS's own "+word+" of the micro service; without the name at the end, of all services.", w.nothing(), w.message(w.types.Written(is)))
 }
 
-// exchange describes a message that has a reply: one of some messages.
 func (w *writer) exchange(name, subject, summary, takes string, gives ...string) object {
 	channel := object{"address": subject, "summary": summary, "messages": object{takes: messageRef(takes)}}
 	if p := parameters(subject); len(p) > 0 {
@@ -94,7 +89,6 @@ func (w *writer) message(payload object) string {
 	return name
 }
 
-// failure is the message of an error.
 func (w *writer) failure() string {
 	is := reflect.TypeFor[nats.Failure]()
 	name := w.message(w.types.Written(is))
@@ -103,7 +97,6 @@ func (w *writer) failure() string {
 	return name
 }
 
-// nothing is the message without a payload.
 func (w *writer) nothing() string {
 	w.messages["Nothing"] = object{"name": "Nothing", "summary": "An empty message."}
 	return "Nothing"
@@ -114,7 +107,6 @@ func messageRef(name string) object { return object{"$ref": "#/components/messag
 // parameter is a token of a subject that differs.
 var parameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// parameters describes the tokens of a subject that differ.
 func parameters(subject string) object {
 	all := object{}
 	for _, match := range parameter.FindAllStringSubmatch(subject, -1) {
@@ -128,7 +120,6 @@ func parameters(subject string) object {
 	return all
 }
 
-// tokens are the tokens of subjects that differ.
 func tokens() map[string]object {
 	return map[string]object{
 		"tenant":   {"description": "The tenant of the agent's principal; default if it has none."},
