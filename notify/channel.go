@@ -60,21 +60,3 @@ func (c *channel) repeat(ctx context.Context, failed string, do func(context.Con
 		}
 	}
 }
-
-// allEnded reports whether none of the requests needs to be announced any more.
-func allEnded(requests []approvals.Request) bool {
-	for i := range requests {
-		if !requests[i].Status.Final() {
-			return false
-		}
-	}
-	return true
-}
-
-// Expiry describes the end of a pending request, which is at a time.
-func Expiry(r *approvals.Request, at string) string {
-	if r.OnTimeout == approvals.OnTimeoutApprove {
-		return "runs automatically at " + at
-	}
-	return "expires at " + at + " (won't run)"
-}

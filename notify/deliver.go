@@ -91,7 +91,7 @@ func (d *deliverer) isDue(p *post, requests []approvals.Request, events []approv
 // request has begun is left out after it has ended.
 func undelivered(p *post, requests []approvals.Request, events []approvals.Event) []approvals.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e approvals.Event) bool {
-		return slices.Contains(p.Told, e.ID) || (e.Type == approvals.EventApprovalRequired && allEnded(requests))
+		return slices.Contains(p.Told, e.ID) || (e.Type == approvals.EventApprovalRequired && AllEnded(requests))
 	})
 }
 
@@ -148,7 +148,7 @@ func (d *deliverer) attempt(ctx context.Context, p *post, delivery Delivery, tri
 	switch {
 	case p.Ref != "":
 		return d.update(ctx, p, delivery)
-	case allEnded(delivery.Requests) && !d.channel.setup.EachEvent:
+	case AllEnded(delivery.Requests) && !d.channel.setup.EachEvent:
 		p.Failed, p.Trying = true, false
 		return outcomeOver, nil
 	}

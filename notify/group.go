@@ -81,7 +81,7 @@ func (g *grouper) join(ctx context.Context, it *item, group, target string) ([]a
 	defer unlock()
 	ids, _ := g.queue.snapshot(it)
 	rec, requests, err := g.cards.read(ctx, it.key, ids)
-	if err != nil || rec.at(target) != nil || allEnded(requests) {
+	if err != nil || rec.at(target) != nil || AllEnded(requests) {
 		return nil, err
 	}
 	rec.show(requests)

@@ -74,7 +74,7 @@ func (p *placer) admit(it *item, target string, now time.Time) (at time.Time, ad
 // countUnsent counts why a card has no target.
 func (p *placer) countUnsent(requests []approvals.Request, routed routing) {
 	switch {
-	case allEnded(requests):
+	case AllEnded(requests):
 		p.channel.metrics.count(outcomeOver)
 	case routed.later:
 		p.channel.metrics.count(outcomeLater)

@@ -86,9 +86,6 @@ func (h *Hours) nextEnd(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// risks are the levels in rising order.
-var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
-
 // matches reports whether the route is for an asking of a request at a time.
 func (r *Route) matches(q *approvals.Request, a asking, now time.Time) bool {
 	if r.Hours != nil && !r.Hours.include(now) {
@@ -98,7 +95,7 @@ func (r *Route) matches(q *approvals.Request, a asking, now time.Time) bool {
 		anyMatches(r.Tools, q.ToolName) &&
 		slices.ContainsFunc(a.rules, func(rule string) bool { return anyMatches(r.Rules, rule) }) &&
 		(len(r.Groups) == 0 || slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(a.groups, g) })) &&
-		(r.Risk == "" || slices.Index(risks, q.RiskLevel) >= slices.Index(risks, r.Risk))
+		(r.Risk == "" || RiskRank(q.RiskLevel) >= RiskRank(r.Risk))
 }
 
 func anyMatches(patterns []string, text string) bool {
@@ -113,7 +110,7 @@ func anyMatches(patterns []string, text string) bool {
 // while no replica ran is sent when one runs.
 func (r *Route) later(q *approvals.Request, now time.Time) bool {
 	if r.Quiet != nil {
-		loud := r.Quiet.Except != "" && slices.Index(risks, q.RiskLevel) > slices.Index(risks, r.Quiet.Except)
+		loud := r.Quiet.Except != "" && RiskRank(q.RiskLevel) > RiskRank(r.Quiet.Except)
 		if r.Quiet.include(now) && !loud {
 			return true
 		}

@@ -94,37 +94,24 @@ func (s Self) InAnyOf(groups []string) bool {
 // [*problem.Problem] of code [problem.CodeUnauthenticated] if a token is needed,
 // and [problem.CodeWrongToken] if the token is unknown.
 func (c *Client) Me(ctx context.Context) (Self, error) {
-	var who Self
-	err := c.exchange(ctx, http.MethodGet, "/api/v1/me", nil, &who)
-	return who, err
+	return call[Self](ctx, c, http.MethodGet, "/api/v1/me", nil)
 }
 
 // Requests lists requests, newest first, one page a call. Large ones are abridged, see
 // [approvals.Request.Abridged]; [Client.Request] reads them whole. A page of a search may be
 // short, or empty, and have a next one nevertheless.
 func (c *Client) Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
-	query := url.Values{}
-	for name, value := range map[string]string{
+	query := queryOf(f.Limit, map[string]string{
 		"status": string(f.Status), "kind": string(f.Kind), "risk": string(f.Risk),
 		"session_id": f.SessionID, "run_id": f.RunID, "q": f.Text, "cursor": f.Cursor,
-	} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if f.Limit > 0 {
-		query.Set("limit", strconv.Itoa(f.Limit))
-	}
-	var page approvals.Page
-	err := c.exchange(ctx, http.MethodGet, "/api/v1/requests?"+query.Encode(), nil, &page)
-	return page, err
+	})
+	return call[approvals.Page](ctx, c, http.MethodGet, "/api/v1/requests?"+query, nil)
 }
 
 // Request reads one request. It fails with [approvals.ErrUnknownRequest].
 func (c *Client) Request(ctx context.Context, id string) (approvals.Request, error) {
-	var r approvals.Request
-	err := c.exchange(ctx, http.MethodGet, "/api/v1/requests/"+url.PathEscape(id), nil, &r)
-	return r, notFound(err)
+	r, err := call[approvals.Request](ctx, c, http.MethodGet, "/api/v1/requests/"+url.PathEscape(id), nil)
+	return r, notFound(err, approvals.ErrUnknownRequest)
 }
 
 // Decide decides the request d.RequestID and returns it after the decision. It fails
@@ -132,9 +119,8 @@ func (c *Client) Request(ctx context.Context, id string) (approvals.Request, err
 // [*approvals.InvalidError] or [approvals.ErrUnknownRequest]. The console sets the
 // reviewer, the channel and the time.
 func (c *Client) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
-	var r approvals.Request
-	err := c.exchange(ctx, http.MethodPost, "/api/v1/requests/"+url.PathEscape(d.RequestID)+"/decision", decisionBody(d), &r)
-	return r, notFound(err)
+	r, err := call[approvals.Request](ctx, c, http.MethodPost, "/api/v1/requests/"+url.PathEscape(d.RequestID)+"/decision", decisionBody(d))
+	return r, notFound(err, approvals.ErrUnknownRequest)
 }
 
 // decisionBody is what the console takes of a decision, but for its request.
@@ -167,9 +153,7 @@ func (c *Client) Signal(ctx context.Context, s approvals.Signal) (approvals.Stee
 	if s.Payload != nil {
 		payload["payload"] = s.Payload
 	}
-	var r approvals.Steered
-	err := c.exchange(ctx, http.MethodPost, "/api/v1/runs/"+url.PathEscape(s.RunID)+"/signal", payload, &r)
-	return r, err
+	return call[approvals.Steered](ctx, c, http.MethodPost, "/api/v1/runs/"+url.PathEscape(s.RunID)+"/signal", payload)
 }
 
 // Ready reports whether heldcall can hold and release calls. If not, the error is a
@@ -178,12 +162,43 @@ func (c *Client) Ready(ctx context.Context) error {
 	return c.exchange(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
-// notFound is the error of a 404 of a request.
-func notFound(err error) error {
+// notFound returns unknown in place of the error of a 404.
+func notFound(err, unknown error) error {
 	if p := (*problem.Problem)(nil); errors.As(err, &p) && p.Code == problem.CodeNotFound {
-		return approvals.ErrUnknownRequest
+		return unknown
 	}
 	return err
+}
+
+// queryOf encodes the fields that have a value, and a limit above 0.
+func queryOf(limit int, fields map[string]string) string {
+	query := url.Values{}
+	for name, value := range fields {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if limit > 0 {
+		query.Set("limit", strconv.Itoa(limit))
+	}
+	return query.Encode()
+}
+
+// call returns the decoded answer to a request with an optional JSON body.
+func call[T any](ctx context.Context, c *Client, method, path string, body any) (result T, err error) {
+	err = c.exchange(ctx, method, path, body, &result)
+	return result, err
+}
+
+// encode keeps the spelling of edited arguments.
+func encode(value any) (*bytes.Buffer, error) {
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, &approvals.InvalidError{Field: "modified_args", Reason: "is not valid JSON: " + err.Error()}
+	}
+	return &content, nil
 }
 
 // exchange sends one request with an optional JSON body and decodes the answer
@@ -211,15 +226,14 @@ func (c *Client) exchange(ctx context.Context, method, path string, body, result
 
 // send returns the response if its status is 200, else its error.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
-	var content bytes.Buffer
+	content := &bytes.Buffer{}
 	if body != nil {
-		encoder := json.NewEncoder(&content)
-		encoder.SetEscapeHTML(false) // edited arguments keep their spelling
-		if err := encoder.Encode(body); err != nil {
-			return nil, &approvals.InvalidError{Field: "modified_args", Reason: "is not valid JSON: " + err.Error()}
+		var err error
+		if content, err = encode(body); err != nil {
+			return nil, err
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, &content)
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
 	if err != nil {
 		return nil, fmt.Errorf("make the request to %s: %w", c.base, err)
 	}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,7 +133,7 @@ func (l *Live) Decide(ctx context.Context, d approvals.Decision) (approvals.Requ
 	payload["request_id"] = d.RequestID
 	var decided live.Message[approvals.Request]
 	err := l.exchange(ctx, live.TypeResponse, payload, &decided)
-	return decided.Data, notFound(err)
+	return decided.Data, notFound(err, approvals.ErrUnknownRequest)
 }
 
 // Status is the state of agents: all, or those of a session or a run.
@@ -167,11 +166,9 @@ func (l *Live) exchange(ctx context.Context, typ live.Type, data, result any) er
 		delete(l.awaiting, id)
 		l.mu.Unlock()
 	}()
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // edited arguments keep their spelling
-	if err := encoder.Encode(live.Message[any]{Type: typ, ID: id, Data: data}); err != nil {
-		return &approvals.InvalidError{Field: "modified_args", Reason: "is not valid JSON: " + err.Error()}
+	text, err := encode(live.Message[any]{Type: typ, ID: id, Data: data})
+	if err != nil {
+		return err
 	}
 	if err := l.conn.Write(ctx, websocket.MessageText, text.Bytes()); err != nil {
 		return &UnreachableError{URL: l.client.base, Err: err}

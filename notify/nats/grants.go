@@ -25,13 +25,7 @@ func (h *handlers) listGrants(_ context.Context, m message) (any, error) {
 		return nil, err
 	}
 	page := h.grants.Grants(approvals.GrantFilter(query))
-	for { // a page that is too large for one reply becomes two
-		text, err := encode(page)
-		if err != nil || len(text) <= int(h.maxReply()) || len(page.Items) < 2 {
-			return page, err
-		}
-		page.Truncate(len(page.Items) / 2)
-	}
+	return h.fit(&page, func() bool { return halve(page.Items, page.Truncate) })
 }
 
 func (h *handlers) getGrant(_ context.Context, m message) (any, error) {
@@ -51,13 +45,11 @@ func (h *handlers) previewGrant(ctx context.Context, m message) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for { // as many calls as one reply holds
-		text, err := encode(preview)
-		if err != nil || len(text) <= int(h.maxReply()) || len(preview.Items) == 0 {
-			return preview, err
-		}
-		preview.Items = preview.Items[:len(preview.Items)/2]
-	}
+	return h.fit(&preview, func() bool {
+		n := len(preview.Items)
+		preview.Items = preview.Items[:n/2]
+		return n > 0
+	})
 }
 
 func (h *handlers) addGrant(ctx context.Context, m message) (any, error) {

@@ -28,13 +28,26 @@ func (h *handlers) listRequests(ctx context.Context, m message) (any, error) {
 		return nil, err
 	}
 	page.Abridge()
-	for { // a page that is too large for one reply becomes two
-		text, err := encode(page)
-		if err != nil || len(text) <= int(h.maxReply()) || len(page.Items) < 2 {
-			return page, err
+	return h.fit(&page, func() bool { return halve(page.Items, page.Truncate) })
+}
+
+// fit shortens a reply until it fits one message, or cannot be shortened any more.
+func (h *handlers) fit(reply any, shorten func() bool) (any, error) {
+	for {
+		text, err := encode(reply)
+		if err != nil || len(text) <= int(h.maxReply()) || !shorten() {
+			return reply, err
 		}
-		page.Truncate(len(page.Items) / 2)
 	}
+}
+
+// halve truncates a page to half of its items; the others are on the next page.
+func halve[T any](items []T, truncate func(n int)) bool {
+	if len(items) < 2 {
+		return false
+	}
+	truncate(len(items) / 2)
+	return true
 }
 
 func (h *handlers) getRequest(ctx context.Context, m message) (any, error) {

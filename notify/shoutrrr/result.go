@@ -43,7 +43,7 @@ func resultOf(err error, rec *recorder) result {
 		case s.err != nil:
 			return result{Failed: unreached(s.err)}
 		case s.status >= http.StatusMultipleChoices:
-			return result{Failed: fmt.Sprintf("the service answered %d", s.status), Final: final(s.status), After: s.after}
+			return result{Failed: fmt.Sprintf("the service answered %d", s.status), Final: notify.IsPermanent(s.status), After: s.after}
 		case err != nil:
 			return result{Failed: fmt.Sprintf("the service answered %d, without accepting the message", s.status)}
 		}
@@ -58,18 +58,7 @@ func resultOf(err error, rec *recorder) result {
 	return result{Failed: unreached(err)}
 }
 
-// final reports whether a status means this message. What an operator can put right,
-// such as a token or a topic, is not among them: it is tried again.
-func final(status int) bool {
-	switch status {
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
-		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusNotImplemented:
-		return true
-	}
-	return false
-}
-
-// finalMail is the same for a mail server: too large, or not taken as it is.
+// finalMail is [notify.IsPermanent] for a mail server: too large, or refused as it is.
 func finalMail(code int) bool { return code == 552 || code == 554 }
 
 // closedOnly reports whether only the end of the session with a mail server failed, which

@@ -74,7 +74,7 @@ func (c composer) many(requests []approvals.Request, grouped bool) string {
 	first := &requests[0]
 	worst, until := first, first.ExpiresAt
 	for i := range requests {
-		if r := &requests[i]; rank(r) > rank(worst) {
+		if r := &requests[i]; notify.RiskRank(r.RiskLevel) > notify.RiskRank(worst.RiskLevel) {
 			worst = r
 		}
 		if at := requests[i].ExpiresAt; at.Before(until) {
@@ -116,17 +116,7 @@ func (f format) word(text string) string {
 
 // who names the agent of a call, and its user and tenant.
 func (f format) who(r *approvals.Request) string {
-	var parts []string
-	for _, one := range []struct{ name, value string }{
-		{"agent", r.Principal.Agent},
-		{"user", r.Principal.User},
-		{"tenant", r.Principal.Tenant},
-	} {
-		if one.value != "" {
-			parts = append(parts, one.name+" "+f.word(one.value))
-		}
-	}
-	return "For " + cmp.Or(strings.Join(parts, ", "), "an unnamed agent") + "."
+	return "For " + notify.Origin(", ", f.word, "agent", r.Principal.Agent, "user", r.Principal.User, "tenant", r.Principal.Tenant) + "."
 }
 
 // ends is the sentence about the end of a request.
@@ -137,17 +127,6 @@ func ends(r *approvals.Request) string {
 
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
 
-func (c composer) link(id string) string {
-	url := strings.TrimRight(c.inbox(), "/") + "/#/"
-	if id != "" {
-		url += "requests/" + id
-	}
-	return c.format.own(url)
-}
+func (c composer) link(id string) string { return c.format.own(notify.InboxURL(c.inbox(), id)) }
 
 func risk(r *approvals.Request) string { return cmp.Or(string(r.RiskLevel), "unknown") }
-
-// risks are the levels in rising order.
-var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
-
-func rank(r *approvals.Request) int { return slices.Index(risks, r.RiskLevel) }

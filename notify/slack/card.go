@@ -81,22 +81,9 @@ func (c *cards) blocks(d notify.Delivery) []slackapi.Block {
 // section goes, and leads to the inbox.
 func (c *cards) short(d notify.Delivery) []slackapi.Block { return c.list(d, maxSection) }
 
-// origin names the agent of the calls, and its user and tenant.
 func origin(r *approvals.Request) string {
-	var parts []string
-	for _, one := range []struct{ name, value string }{
-		{"agent", r.Principal.Agent},
-		{"user", r.Principal.User},
-		{"tenant", r.Principal.Tenant},
-		{"model", r.Model},
-		{"run", r.RunID},
-	} {
-		if one.value != "" {
-			value, _ := word(one.value, maxName)
-			parts = append(parts, one.name+" "+value)
-		}
-	}
-	return cmp.Or(strings.Join(parts, " · "), "an unnamed agent")
+	p := r.Principal
+	return notify.Origin(" · ", mustWord, "agent", p.Agent, "user", p.User, "tenant", p.Tenant, "model", r.Model, "run", r.RunID)
 }
 
 // quote is a message before the calls, as far as it fits.
@@ -109,11 +96,7 @@ func quote(name, text string) []slackapi.Block {
 }
 
 func (c *cards) link(id, text string) string {
-	url := strings.TrimSuffix(c.inbox(), "/") + "/#/"
-	if id != "" {
-		url += "requests/" + id
-	}
-	return "<" + escapes.Replace(url) + "|" + text + ">"
+	return "<" + escapes.Replace(notify.InboxURL(c.inbox(), id)) + "|" + text + ">"
 }
 
 // row is one call: what it is, its arguments within some room, and buttons or how it

@@ -149,7 +149,7 @@ func (c *Channel) sendEvent(ctx context.Context, e approvals.Event, r approvals.
 }
 
 func (c *Channel) body(ctx context.Context, e approvals.Event, r approvals.Request) ([]byte, error) {
-	m := message{Type: e.Type, Timestamp: e.Time, Data: data{Event: e, Request: r, InboxURL: strings.TrimRight(c.inbox(), "/") + "/#/requests/" + r.ID}}
+	m := message{Type: e.Type, Timestamp: e.Time, Data: data{Event: e, Request: r, InboxURL: notify.InboxURL(c.inbox(), r.ID)}}
 	asks := e.Type == approvals.EventApprovalRequired || e.Type == approvals.EventApprovalEscalated
 	if c.links != nil && asks && !r.Status.Final() {
 		link, err := c.links.URL(ctx, strings.TrimRight(c.inbox(), "/"), r)
@@ -223,23 +223,13 @@ func (c *Channel) classify(resp *http.Response) error {
 			c.log.Error("the receiver has unsubscribed (410): nothing is sent to it until heldcall restarts")
 		}
 		return notify.Permanent(err)
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusNotImplemented:
-		return notify.Permanent(err)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		if after := retryAfter(resp.Header.Get("Retry-After")); after > 0 {
+		if after := notify.ParseRetryAfter(resp.Header.Get("Retry-After"), maxRetryAfter); after > 0 {
 			return notify.RetryAfter(err, after)
 		}
 	}
-	return err
-}
-
-// retryAfter reads the header in seconds or as a date; 0 without it.
-func retryAfter(text string) time.Duration {
-	after := time.Duration(0)
-	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
-		after = time.Duration(seconds) * time.Second
-	} else if at, err := http.ParseTime(text); err == nil {
-		after = time.Until(at)
+	if notify.IsPermanent(resp.StatusCode) {
+		return notify.Permanent(err)
 	}
-	return min(max(after, 0), maxRetryAfter)
+	return err
 }

@@ -51,7 +51,7 @@ func (p *Push) Post(ctx context.Context, d notify.Delivery) (notify.Ref, error) 
 // all the requests have ended replaces the notifications of the others.
 func (p *Push) Update(ctx context.Context, d notify.Delivery, posted notify.Ref) (notify.Ref, error) {
 	sent := recipients(posted)
-	if !allEnded(d.Requests) {
+	if !notify.AllEnded(d.Requests) {
 		more, err := p.sendNew(ctx, d, sent)
 		return refOf(append(sent, more...)), err
 	}
@@ -75,7 +75,7 @@ func (p *Push) sendNew(ctx context.Context, d notify.Delivery, sent []string) (m
 		if !now.Before(ends) {
 			return push{}, false
 		}
-		return push{message: newMessage(requests, p.preview), ttl: ends.Sub(now), urgency: urgencyOf(worst(requests))}, true
+		return push{message: newMessage(requests, p.preview), ttl: ends.Sub(now), urgency: urgencyOf(notify.HighestRisk(requests))}, true
 	})
 }
 
@@ -162,9 +162,4 @@ func refOf(ids []string) notify.Ref { return notify.Ref(refPrefix + strings.Join
 
 func recipients(ref notify.Ref) []string {
 	return strings.FieldsFunc(strings.TrimPrefix(string(ref), refPrefix), func(r rune) bool { return r == ',' })
-}
-
-// allEnded reports whether all requests have ended.
-func allEnded(requests []approvals.Request) bool {
-	return !slices.ContainsFunc(requests, func(r approvals.Request) bool { return !r.Status.Final() })
 }

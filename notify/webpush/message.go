@@ -1,7 +1,6 @@
 package webpush
 
 import (
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/notify"
 )
 
 // Limits of texts, in letters.
@@ -40,7 +40,7 @@ type push struct {
 // newMessage is the message of pending requests, at least one.
 func newMessage(requests []*approvals.Request, preview bool) message {
 	first := requests[0]
-	m := message{ID: first.ID, Count: len(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: worst(requests)}
+	m := message{ID: first.ID, Count: len(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: notify.HighestRisk(requests)}
 	if preview && len(requests) == 1 {
 		m.Preview = plain(strings.TrimSpace(first.RuleTitle()+" "+first.ArgsPreview), maxPreview)
 	}
@@ -71,17 +71,6 @@ func endedMessage(requests []approvals.Request) message {
 	ended := newMessage(all, false)
 	ended.Ended, ended.By = m.Ended, m.By
 	return ended
-}
-
-// risks are the levels in rising order.
-var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
-
-func worst(requests []*approvals.Request) approvals.Risk {
-	highest := 0
-	for _, r := range requests {
-		highest = max(highest, slices.Index(risks, r.RiskLevel))
-	}
-	return risks[highest]
 }
 
 // urgencyOf returns whether a phone is woken: a call waits for the answer, and not for

@@ -12,13 +12,13 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/SherClockHolmes/webpush-go"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/notify"
 )
 
 const (
@@ -89,15 +89,11 @@ func (p *sender) classify(s reviewers.Subscription, host string, response *http.
 		p.services.answered(host, s.ID)
 		return true, nil
 	case code == http.StatusTooManyRequests || code/100 == 5:
-		seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
-		if err != nil || seconds < 0 {
-			seconds = 0
-		}
 		paused := host
 		if code == http.StatusTooManyRequests {
 			paused = s.ID // a service counts by browser; the others are not limited
 		}
-		p.services.failed(paused, min(time.Duration(seconds)*time.Second, maxRetry))
+		p.services.failed(paused, notify.ParseRetryAfter(response.Header.Get("Retry-After"), maxRetry))
 		return false, fmt.Errorf("push to %s: it answers %d", host, code)
 	default:
 		p.services.answered(host, s.ID)
