@@ -34,13 +34,13 @@ func (h *pageHandlers) describeRoutes(routes []route) {
 func (h *pageHandlers) front(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Vary", "Accept")
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		return inbox.Serve(w, r, inbox.Page)
+		return h.inboxPage(w, r)
 	}
 	return h.index(w, r)
 }
 
-// inboxPage answers the page to a browser that comes back from the provider: its
-// script ends the sign-in.
+// inboxPage answers the page, also to a browser that returns from the provider: its script
+// ends the sign-in.
 func (h *pageHandlers) inboxPage(w http.ResponseWriter, r *http.Request) error {
 	return inbox.Serve(w, r, inbox.Page)
 }

@@ -50,7 +50,9 @@ func endpoints() []endpoint {
 		{Endpoint{
 			Name: "grants.revoke", About: "Revoke a grant. The reply is the grant before that.", Subject: "heldcall.v1.grants.{reviewer}.revoke",
 			Role: reviewers.RoleAdmin, Micro: true, Takes: reflect.TypeFor[byID](), Gives: reflect.TypeFor[approvals.Grant](),
-		}, (*handlers).revokeGrant},
+		}, byIDOf(func(h *handlers, ctx context.Context, m message, id string) (approvals.Grant, error) {
+			return h.grants.Revoke(ctx, id, m.reviewer.Name, channelName)
+		})},
 	}...)
 }
 
@@ -62,11 +64,17 @@ func questions() []endpoint {
 	id := reflect.TypeFor[byID]()
 	return []endpoint{
 		question("requests.list", "Requests, newest first.", reflect.TypeFor[requestQuery](), reflect.TypeFor[approvals.Page](), (*handlers).listRequests),
-		question("requests.get", "One request.", id, reflect.TypeFor[approvals.Request](), (*handlers).getRequest),
+		question("requests.get", "One request.", id, reflect.TypeFor[approvals.Request](), byIDOf(func(h *handlers, ctx context.Context, _ message, id string) (approvals.Request, error) {
+			return h.gate.Request(ctx, id)
+		})),
 		question("runs.list", "The runs that were paused, resumed or aborted.", nil, reflect.TypeFor[runList](), (*handlers).listRuns),
-		question("runs.get", "One of these runs.", id, reflect.TypeFor[approvals.Run](), (*handlers).getRun),
+		question("runs.get", "One of these runs.", id, reflect.TypeFor[approvals.Run](), byIDOf(func(h *handlers, _ context.Context, _ message, id string) (approvals.Run, error) {
+			return h.gate.RunByID(id)
+		})),
 		question("grants.list", "Grants, newest first.", reflect.TypeFor[grantQuery](), reflect.TypeFor[approvals.GrantPage](), (*handlers).listGrants),
-		question("grants.get", "One grant.", id, reflect.TypeFor[approvals.Grant](), (*handlers).getGrant),
+		question("grants.get", "One grant.", id, reflect.TypeFor[approvals.Grant](), byIDOf(func(h *handlers, _ context.Context, _ message, id string) (approvals.Grant, error) {
+			return h.grants.Grant(id)
+		})),
 		question("grants.preview", "The recent calls that a grant would have decided.", reflect.TypeFor[approvals.GrantPayload](), reflect.TypeFor[approvals.GrantPreview](), (*handlers).previewGrant),
 	}
 }

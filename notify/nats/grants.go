@@ -28,14 +28,6 @@ func (h *handlers) listGrants(_ context.Context, m message) (any, error) {
 	return h.fit(&page, func() bool { return halve(page.Items, page.Truncate) })
 }
 
-func (h *handlers) getGrant(_ context.Context, m message) (any, error) {
-	id, err := readID(m.payload)
-	if err != nil {
-		return nil, err
-	}
-	return h.grants.Grant(id)
-}
-
 func (h *handlers) previewGrant(ctx context.Context, m message) (any, error) {
 	g, err := readGrant(m)
 	if err != nil {
@@ -58,14 +50,6 @@ func (h *handlers) addGrant(ctx context.Context, m message) (any, error) {
 		return nil, err
 	}
 	return h.grants.Add(ctx, g)
-}
-
-func (h *handlers) revokeGrant(ctx context.Context, m message) (any, error) {
-	id, err := readID(m.payload)
-	if err != nil {
-		return nil, err
-	}
-	return h.grants.Revoke(ctx, id, m.reviewer.Name, channelName)
 }
 
 func readGrant(m message) (approvals.Grant, error) {

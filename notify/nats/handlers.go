@@ -91,15 +91,18 @@ type byID struct {
 	ID string `json:"id"`
 }
 
-func readID(payload []byte) (string, error) {
-	var query byID
-	if err := readQuery(payload, &query); err != nil {
-		return "", err
+// byIDOf answers a message that names one record.
+func byIDOf[T any](read func(h *handlers, ctx context.Context, m message, id string) (T, error)) func(*handlers, context.Context, message) (any, error) {
+	return func(h *handlers, ctx context.Context, m message) (any, error) {
+		var query byID
+		if err := readQuery(m.payload, &query); err != nil {
+			return nil, err
+		}
+		if query.ID == "" {
+			return nil, &approvals.InvalidError{Field: "id", Reason: "it is missing"}
+		}
+		return read(h, ctx, m, query.ID)
 	}
-	if query.ID == "" {
-		return "", &approvals.InvalidError{Field: "id", Reason: "it is missing"}
-	}
-	return query.ID, nil
 }
 
 // readQuery reads a query strictly: a misspelt filter must not list everything.

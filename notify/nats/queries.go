@@ -50,14 +50,6 @@ func halve[T any](items []T, truncate func(n int)) bool {
 	return true
 }
 
-func (h *handlers) getRequest(ctx context.Context, m message) (any, error) {
-	id, err := readID(m.payload)
-	if err != nil {
-		return nil, err
-	}
-	return h.gate.Request(ctx, id)
-}
-
 // runList is the runs that were steered, all on one page.
 type runList struct {
 	Items      []approvals.Run `json:"items"`
@@ -66,12 +58,4 @@ type runList struct {
 
 func (h *handlers) listRuns(context.Context, message) (any, error) {
 	return runList{Items: h.gate.Runs()}, nil
-}
-
-func (h *handlers) getRun(_ context.Context, m message) (any, error) {
-	id, err := readID(m.payload)
-	if err != nil {
-		return nil, err
-	}
-	return h.gate.RunByID(id)
 }

@@ -132,7 +132,7 @@ func by(r *approvals.Request) string {
 	case approvals.ActionModifyArgs:
 		text += " with other arguments"
 	case approvals.ActionAllowAlways, approvals.ActionDenyAlways:
-		text += ", always: " + words(firstFew(d.Patterns), " ", maxName)
+		text += ", always: " + words(d.Patterns[:min(len(d.Patterns), maxPatterns)], " ", maxName)
 	}
 	if d.Channel != "" && d.Channel != channelName {
 		over, _ := word(d.Channel, maxName)
@@ -144,5 +144,3 @@ func by(r *approvals.Request) string {
 	}
 	return text
 }
-
-func firstFew(patterns []string) []string { return patterns[:min(len(patterns), 5)] }

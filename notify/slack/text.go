@@ -20,12 +20,13 @@ const (
 	maxArguments = 2900
 	// maxButtons is what the buttons of a call that is shown whole take beyond the one
 	// of a call that is not.
-	maxButtons = 400
-	maxDemands = 3   // rules that are named of those with all approvals, and of those without
-	maxDemand  = 200 // of what one of them wants and has
-	maxName    = 120 // of a tool, a reviewer, a rule
-	maxText    = 600 // of a message of a user or a model, and of a reason
-	maxLine    = 250 // of a call in a list
+	maxButtons  = 400
+	maxPatterns = 5   // of a grant
+	maxDemands  = 3   // rules that are named of those with all approvals, and of those without
+	maxDemand   = 200 // of what one of them wants and has
+	maxName     = 120 // of a tool, a reviewer, a rule
+	maxText     = 600 // of a message of a user or a model, and of a reason
+	maxLine     = 250 // of a call in a list
 )
 
 // Slack's own limits, in UTF-16 code units.

@@ -143,7 +143,7 @@ func (l *Links) reply(w http.ResponseWriter, request approvals.Request, err erro
 	kind := "application/json"
 	if err != nil {
 		kind = problem.ContentType
-		body = problem.Problem{Type: "urn:heldcall:problem:" + codeOf(err), Title: http.StatusText(statusOf(err)), Status: statusOf(err), Code: codeOf(err), Detail: l.words(err)}
+		body = problem.New(statusOf(err), codeOf(err), l.words(err))
 	}
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(statusOf(err))
@@ -195,9 +195,9 @@ func ended(r *approvals.Request) string {
 
 // pageTemplate escapes texts of models; invisible characters are shown as escapes.
 // Doubts are among the flags.
-func pageTemplate() (*template.Template, error) {
-	return template.New("page").Funcs(template.FuncMap{"line": sanitize.Line, "lines": sanitize.Lines, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) }}).Parse(pageText)
-}
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"line": sanitize.Line, "lines": sanitize.Lines, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) },
+}).Parse(pageText))
 
 // render answers a browser. A call is shown as long as its link may still decide it:
 // after that the URL stays in mails and histories, and shows how the request ended.
@@ -214,13 +214,7 @@ func (l *Links) render(w http.ResponseWriter, status int, request approvals.Requ
 	if request.Status.Final() {
 		p.Ended = ended(&request)
 	}
-	t, failed := pageTemplate()
-	if failed != nil {
-		l.o.Log.Error("cannot render the page of a link", "error", failed)
-		w.WriteHeader(http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = t.Execute(w, p)
+	_ = pageTemplate.Execute(w, p)
 }

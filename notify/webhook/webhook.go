@@ -127,7 +127,10 @@ func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 			if r.ID != e.RequestID {
 				continue
 			}
-			err := c.sendEvent(ctx, *e, r)
+			body, err := c.body(ctx, *e, r)
+			if err == nil {
+				err = c.post(ctx, e.ID, body)
+			}
 			if err != nil && !errors.As(err, new(*notify.PermanentError)) {
 				return "", err
 			}
@@ -138,14 +141,6 @@ func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 		return "", err
 	}
 	return notify.Ref(d.ID), nil
-}
-
-func (c *Channel) sendEvent(ctx context.Context, e approvals.Event, r approvals.Request) error {
-	body, err := c.body(ctx, e, r)
-	if err != nil {
-		return err
-	}
-	return c.post(ctx, e.ID, body)
 }
 
 func (c *Channel) body(ctx context.Context, e approvals.Event, r approvals.Request) ([]byte, error) {
