@@ -53,7 +53,6 @@ func (f *eventFilter) end(id string) {
 	f.ended[id] = true
 }
 
-// movesRequest reports whether an event begins, ends or changes a request.
 func movesRequest(t approvals.EventType) bool {
 	switch t {
 	case approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,

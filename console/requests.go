@@ -162,7 +162,6 @@ type outcome struct {
 	Problem *problem.Problem   `json:"problem,omitempty"`
 }
 
-// abridged returns the problem with its request, if it has one, abridged.
 func abridged(p *problem.Problem) *problem.Problem {
 	if p.Request == nil {
 		return p

@@ -121,7 +121,6 @@ func (h *signInHandlers) takeAttempt(w http.ResponseWriter, r *http.Request) err
 	return problem.New(http.StatusTooManyRequests, problem.CodeTooManyAttempts, "too many attempts to sign in from this address; wait a little")
 }
 
-// openSession signs a browser in as somebody who has proven who they are.
 func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, who reviewers.Reviewer, by string) error {
 	opened, issued := h.auth.Sessions.Open(who)
 	http.SetCookie(w, h.auth.Cookie(issued.Cookie, opened.Expires))

@@ -41,7 +41,6 @@ var (
 // errTooMany is why the console opens no other WebSocket or event stream.
 var errTooMany = fmt.Errorf("%d WebSockets and event streams of one reviewer may be open, and %d in all; close those that are not needed", socketsOfOne, mostSockets)
 
-// closeCodes are what a client reads of these reasons.
 var closeCodes = map[error]websocket.StatusCode{
 	errStopping:    websocket.StatusGoingAway,
 	errSessionOver: websocket.StatusPolicyViolation,
@@ -81,7 +80,6 @@ func (h *liveHandlers) websocket(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseSocketQuery reads where a socket resumes; nil is nowhere.
 func parseSocketQuery(raw string) (last *uint64, err error) {
 	err = query.Read(raw, "parameter", []query.Parameter{query.Of("last_event_id", &last, func(value string) (*uint64, error) {
 		from, err := resumeFrom(value)

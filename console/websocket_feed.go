@@ -21,7 +21,6 @@ const (
 	lookBack = 500
 )
 
-// feed are the requests that a socket has sent, and the event after which it resumes.
 type feed struct {
 	head  uint64          // the latest event when it began
 	since uint64          // the latest event that the client knows of, at most head
@@ -95,7 +94,6 @@ func (s *socket) sendPending(ctx context.Context, last *uint64) (*feed, error) {
 	return f, sendMessage(ctx, s, live.Message[live.Ready]{Type: live.TypeReady, EventID: strconv.FormatUint(f.since, 10), Data: ready})
 }
 
-// forward sends the request that an event is about, as it is now.
 func (s *socket) forward(ctx context.Context, f *feed, event approvals.Event) error {
 	if !movesRequest(event.Type) {
 		return nil

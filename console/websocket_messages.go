@@ -19,7 +19,6 @@ import (
 // maxMessageID bounds a client's name for a message.
 const maxMessageID = 128
 
-// answer does what a message asks for and returns the message that answers it.
 func (s *socket) answer(ctx context.Context, text []byte) any {
 	var message live.Message[jsontext.Value]
 	if err := json.Unmarshal(text, &message, json.RejectUnknownMembers(true)); err != nil {

@@ -17,7 +17,6 @@ import (
 // the same card.
 const siblings = 32
 
-// card is the stored form of one card.
 type card struct {
 	Requests []string `json:"requests"` // ids, oldest first
 	Grouped  bool     `json:"grouped,omitempty"`
@@ -42,7 +41,6 @@ type claim struct {
 	Until time.Time `json:"until"`
 }
 
-// record is a card under its key, at a revision; 0: it is not stored.
 type record struct {
 	key string
 	card

@@ -24,7 +24,6 @@ const (
 	recordTimeout = 10 * time.Second
 )
 
-// deliverer is the last stage: it posts cards and updates them.
 type deliverer struct {
 	channel *channel
 	cards   *cards

@@ -14,7 +14,6 @@ import (
 
 const maxGroup = 50
 
-// grouper is the stage that posts many cards as one, and keeps that up to date.
 type grouper struct {
 	channel   *channel
 	queue     *queue

@@ -8,7 +8,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// item is a card with events that are still to be delivered.
 type item struct {
 	key      string
 	ids      []string            // of its requests, as far as they have been named
@@ -30,7 +29,6 @@ type batch struct {
 	members []*item
 }
 
-// queue holds the items of one channel by the time at which they are due.
 type queue struct {
 	channel string
 	wake    chan struct{} // receives when an item has become the first
@@ -88,7 +86,6 @@ func (q *queue) push(it *item) {
 	}
 }
 
-// next returns an item that is due, for the caller to process, or the time until one is.
 func (q *queue) next(now time.Time) (*item, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

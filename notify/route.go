@@ -86,7 +86,6 @@ func (h *Hours) nextEnd(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// matches reports whether the route is for an asking of a request at a time.
 func (r *Route) matches(q *approvals.Request, a asking, now time.Time) bool {
 	if r.Hours != nil && !r.Hours.include(now) {
 		return false

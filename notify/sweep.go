@@ -70,7 +70,6 @@ func (s *sweeper) sweep(ctx context.Context, tick time.Time) error {
 	return s.queuePending(ctx, tick)
 }
 
-// first reports whether this replica is the first at a tick.
 func (s *sweeper) first(ctx context.Context, tick time.Time) (bool, error) {
 	name := s.channel.setup.Name
 	value, revision, err := s.store.State(ctx, name, tickKey)

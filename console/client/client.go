@@ -123,7 +123,6 @@ func (c *Client) Decide(ctx context.Context, d approvals.Decision) (approvals.Re
 	return r, notFound(err, approvals.ErrUnknownRequest)
 }
 
-// decisionBody is what the console takes of a decision, but for its request.
 func decisionBody(d approvals.Decision) map[string]any {
 	payload := map[string]any{"action": d.Action}
 	add := func(name string, given bool, value any) {
@@ -286,7 +285,6 @@ func reported(p *problem.Problem) error {
 	return p
 }
 
-// storeError is [approvals.ErrStoreUnavailable] in the console's words.
 type storeError struct{ problem *problem.Problem }
 
 func (e *storeError) Error() string { return e.problem.Error() }

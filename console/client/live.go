@@ -56,7 +56,6 @@ type Update struct {
 	EventID string            // where to resume after this, "" where that has not changed
 }
 
-// answered is the console's answer to one message.
 type answered struct {
 	text []byte
 	err  error
@@ -151,7 +150,6 @@ func (l *Live) Close() {
 	<-l.ended
 }
 
-// exchange sends a message and decodes the one that answers it.
 func (l *Live) exchange(ctx context.Context, typ live.Type, data, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -188,7 +186,6 @@ func (l *Live) exchange(ctx context.Context, typ live.Type, data, result any) er
 	}
 }
 
-// read takes what the console sends until the WebSocket ends.
 func (l *Live) read(ctx context.Context) {
 	defer close(l.ended)
 	defer l.cancel()
@@ -211,7 +208,6 @@ func (l *Live) read(ctx context.Context) {
 	}
 }
 
-// take reads one message; an error ends the WebSocket.
 func (l *Live) take(text []byte) error {
 	var message live.Message[json.RawMessage]
 	if err := json.Unmarshal(text, &message); err != nil {

@@ -63,7 +63,6 @@ func (c claims) add(more claims) {
 	}
 }
 
-// needed are the claims without which something would be refused or missed.
 func (c *Config) needed() []string {
 	names := []string{c.NameClaim}
 	if c.NameClaim == claimEmail || len(c.EmailDomains) > 0 {

@@ -26,8 +26,6 @@ type discovered struct {
 	userInfo bool // it has an endpoint for claims
 }
 
-// get returns the content of the document. Until it was read once, each call reads it, one
-// at a time.
 func (d *discovery) get(ctx context.Context) (*discovered, error) {
 	if known := d.found.Load(); known != nil {
 		return known, nil

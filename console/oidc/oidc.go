@@ -156,7 +156,6 @@ func exchangeError(err error) error {
 	return fmt.Errorf("%w: it refused the code: %s", ErrRejected, withoutBody(err))
 }
 
-// withoutBody returns the text of an error of the exchange without the provider's body.
 func withoutBody(err error) string {
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) {
 		status := "no answer"

@@ -84,7 +84,6 @@ func (m *Model) receive(r approvals.Request) {
 	}
 }
 
-// loaded puts in a request that was read whole. None of it has been on the screen.
 func (m *Model) loaded(msg wholeMsg) tea.Cmd {
 	before, known := m.list.byID[msg.id]
 	switch {
@@ -167,7 +166,6 @@ func (m *Model) open(id string) {
 	m.review.begin(id)
 }
 
-// step selects the request that many places further; 0 is the first.
 func (m *Model) step(by int) {
 	next := m.list.neighbour(m.list.selected, by)
 	if m.list.current() == nil {

@@ -18,7 +18,6 @@ type page struct {
 	callEnd int // how many of them are of the call and its warnings: these must be seen
 }
 
-// pageOf is what a page depends on.
 type pageOf struct {
 	id        string
 	status    approvals.Status
@@ -35,7 +34,6 @@ type writer struct {
 	lines []string
 }
 
-// text adds a text of others, wrapped, in a style, each line after a mark.
 func (w *writer) text(mark string, style lipgloss.Style, text string) {
 	text = strings.ReplaceAll(sanitize.Lines(text), "\t", "    ")
 	for _, line := range strings.Split(text, "\n") {
@@ -143,7 +141,6 @@ func (w *writer) diff(lines []diffLine) {
 	}
 }
 
-// deciders lists who may decide and how many must agree, where that is not any one reviewer.
 func deciders(r *approvals.Request) string {
 	if len(r.Demands) > 0 {
 		return strings.Join(r.DemandLines(), "\n")

@@ -47,7 +47,6 @@ func (p *pager) fit(height int, covered bool) {
 	}
 }
 
-// clamp returns the nearest first line with which the page fills the height, if it can.
 func (p *pager) clamp(top, height int) int { return max(0, min(top, len(p.page.lines)-height)) }
 
 func (p *pager) scroll(key tea.KeyPressMsg, height int) {
@@ -70,7 +69,6 @@ func (p *pager) scroll(key tea.KeyPressMsg, height int) {
 	p.top = p.clamp(top, height)
 }
 
-// showMore moves to the lines that have not been on the screen.
 func (p *pager) showMore(height int) { p.top = p.clamp(p.seen-1, height) }
 
 // shownWhole reports whether all of the call, or of the edit, has been on the screen.

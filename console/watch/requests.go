@@ -119,8 +119,6 @@ func (l *requestList) listed() []approvals.Request {
 	return all
 }
 
-// neighbour returns the id of the request that many places further in the list, "" if
-// there is none.
 func (l *requestList) neighbour(id string, by int) string {
 	all := l.listed()
 	at := slices.IndexFunc(all, func(r approvals.Request) bool { return r.ID == id })
@@ -130,8 +128,6 @@ func (l *requestList) neighbour(id string, by int) string {
 	return all[at+by].ID
 }
 
-// nearest returns the id of the request after another in the list, or else of the one
-// before it.
 func (l *requestList) nearest(id string) string {
 	return cmp.Or(l.neighbour(id, 1), l.neighbour(id, -1))
 }
@@ -146,7 +142,6 @@ func (l *requestList) waiting() int {
 	return n
 }
 
-// placeInTurn returns which call of its answer a request is, of those that are known.
 func (l *requestList) placeInTurn(r *approvals.Request) (place, of int) {
 	for id := range l.byID {
 		other := l.byID[id]

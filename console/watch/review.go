@@ -147,7 +147,6 @@ func (v *review) approve(r *approvals.Request) tea.Cmd {
 	return v.release(r, approvals.Decision{Action: approvals.ActionApprove})
 }
 
-// release sends a decision that releases the call, if all of it has been on the screen.
 func (v *review) release(r *approvals.Request, d approvals.Decision) tea.Cmd {
 	if !v.mayDecide(r, true) {
 		return nil
@@ -201,7 +200,6 @@ func (v *review) edit(r *approvals.Request, arguments []byte) tea.Cmd {
 	return v.do.edit(r.ID, arguments)
 }
 
-// drafted takes edited arguments and asks whether to send them.
 func (v *review) drafted(msg draftMsg) {
 	mode := v.question.mode
 	switch {
@@ -289,7 +287,6 @@ func (v *review) refused(err error) {
 	}
 }
 
-// foot returns the question to the reviewer, the last notice, and the keys.
 func (v *review) foot(r *approvals.Request) []string {
 	f := &footer{width: v.width}
 	keys := v.question.prompt(f, r)

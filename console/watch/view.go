@@ -61,7 +61,6 @@ func (m *Model) body(height int) []string {
 	return m.rows(height)
 }
 
-// head names the reviewer, the state of the connection and the content of the body.
 func (m *Model) head() []string {
 	who := m.review.me.Name
 	if m.review.me.Role != "" {
@@ -76,7 +75,6 @@ func (m *Model) head() []string {
 	return []string{style.Render(fill(sanitize.Line(bar), m.review.width)), m.headline()}
 }
 
-// headline is the names of the columns, or a summary of the request that is shown in full.
 func (m *Model) headline() string {
 	r := m.list.current()
 	if m.review.question.mode == helping {
@@ -111,7 +109,6 @@ func row(age, risk, left, agent, tool, preview string) string {
 	return fmt.Sprintf("%4s %-8s %6s %s %s %s", age, risk, left, fill(agent, 10), fill(tool, 14), preview)
 }
 
-// rows returns a line for each request, and the selected one among them.
 func (m *Model) rows(height int) []string {
 	all := m.list.listed()
 	if len(all) == 0 {
@@ -139,7 +136,6 @@ func (m *Model) rows(height int) []string {
 	return lines
 }
 
-// requestRow is the line of a request. Calls of one answer hang together.
 func requestRow(r *approvals.Request, sameTurn bool, now time.Time) string {
 	tool := sanitize.Line(r.ToolName)
 	if sameTurn {

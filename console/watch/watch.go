@@ -96,7 +96,6 @@ func follow(ctx context.Context, console *client.Client, send func(tea.Msg)) {
 	}
 }
 
-// followOne follows one WebSocket until it ends. last is where the next resumes.
 func followOne(ctx context.Context, console *client.Client, last *string, send func(tea.Msg)) error {
 	socket, err := console.Live(ctx, *last)
 	if err != nil {

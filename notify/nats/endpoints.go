@@ -93,10 +93,8 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 // wildcard is the subject as a client of NATS subscribes to it.
 func (e Endpoint) wildcard() string { return parameter.ReplaceAllString(e.Subject, "*") }
 
-// microName is the endpoint's name in the micro service, which takes no dots.
 func (e Endpoint) microName() string { return strings.ReplaceAll(e.Name, ".", "-") }
 
-// handle answers one message. The reviewer in its subject must have the role.
 func (h *handlers) handle(ctx context.Context, e endpoint, subject string, payload []byte) (any, error) {
 	m := message{payload: payload}
 	if e.Role != "" {

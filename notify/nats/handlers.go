@@ -32,7 +32,6 @@ type Grants interface {
 	Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error)
 }
 
-// channelName is the channel of decisions over NATS, as their records name it.
 const channelName = "nats"
 
 var errUnknownReviewer = errors.New("is not the name of a reviewer")
@@ -105,7 +104,6 @@ func byIDOf[T any](read func(h *handlers, ctx context.Context, m message, id str
 	}
 }
 
-// readQuery reads a query strictly: a misspelt filter must not list everything.
 func readQuery(payload []byte, query any) error {
 	if len(payload) == 0 {
 		return nil

@@ -50,7 +50,6 @@ func halve[T any](items []T, truncate func(n int)) bool {
 	return true
 }
 
-// runList is the runs that were steered, all on one page.
 type runList struct {
 	Items      []approvals.Run `json:"items"`
 	NextCursor string          `json:"next_cursor"`

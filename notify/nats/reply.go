@@ -77,7 +77,6 @@ func mayReply(reply string) bool {
 	return !strings.HasPrefix(reply, "$") && !strings.HasPrefix(reply, "heldcall.")
 }
 
-// encode writes a reply as JSON, the arguments in it as they are.
 func encode(v any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

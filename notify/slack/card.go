@@ -43,7 +43,6 @@ func (c *cards) headline(d notify.Delivery) string {
 	return fmt.Sprintf("%d calls: %d pending", len(d.Requests), waiting)
 }
 
-// named is a call in a few words: the title that its rule gives it, and its tool.
 func named(r *approvals.Request) string {
 	tool, _ := word(r.ToolName, maxName)
 	if r.RuleTitle() == "" {
@@ -86,7 +85,6 @@ func origin(r *approvals.Request) string {
 	return notify.Origin(" · ", mustWord, "agent", p.Agent, "user", p.User, "tenant", p.Tenant, "model", r.Model, "run", r.RunID)
 }
 
-// quote is a message before the calls, as far as it fits.
 func quote(name, text string) []slackapi.Block {
 	if strings.TrimSpace(text) == "" {
 		return nil

@@ -123,7 +123,6 @@ func (c *clicks) reviewer(ctx context.Context, click *slackapi.InteractionCallba
 
 const replyTimeout = 5 * time.Second
 
-// reply sends a text to the person who clicked only.
 func (c *clicks) reply(ctx context.Context, click *slackapi.InteractionCallback, text string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyTimeout)
 	defer cancel()

@@ -25,13 +25,11 @@ const (
 	maxNote = 2000
 )
 
-// about is the private data of a form.
 type about struct {
 	Request string `json:"request"`
 	Channel string `json:"channel"`
 }
 
-// form is what opens at Edit and Note.
 func form(action string, r *approvals.Request, where string) slackapi.ModalViewRequest {
 	carried, _ := json.Marshal(about{r.ID, where}) // cannot fail: two strings
 	name, _ := word(r.ToolName, maxName)

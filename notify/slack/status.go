@@ -12,8 +12,6 @@ import (
 // channelName is the channel of decisions from Slack, as their records name it.
 const channelName = "slack"
 
-// statusText describes the state of a request: what it waits for, or how it ended and by
-// whom.
 func statusText(r *approvals.Request) string {
 	switch {
 	case !r.Status.Final():
@@ -37,7 +35,6 @@ func statusText(r *approvals.Request) string {
 	return sign + " " + string(r.Status) + by(r)
 }
 
-// shortStatus is the statusText of a line among many.
 func shortStatus(r *approvals.Request) string {
 	text := string(r.Status)
 	if d, ok := r.FinalDecision(); ok {
@@ -85,8 +82,6 @@ func waitsForDemands(r *approvals.Request) string {
 	return who
 }
 
-// firstDemands is as many lines on demands as a card has room for, and how many more
-// there are.
 func firstDemands(lines []string) string {
 	shown := min(len(lines), maxDemands)
 	text := words(lines[:shown], " and ", maxDemand)
@@ -96,7 +91,6 @@ func firstDemands(lines []string) string {
 	return text
 }
 
-// approvers names who has approved a request that waits, or was approved.
 func approvers(r *approvals.Request) []string {
 	var have []string
 	for _, d := range r.Decisions {
@@ -117,7 +111,6 @@ func reviewer(d approvals.Decision) string {
 	return name
 }
 
-// by names who ended a request, and who approved it before, how and why.
 func by(r *approvals.Request) string {
 	d, ok := r.FinalDecision()
 	if !ok {

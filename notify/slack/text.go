@@ -48,8 +48,6 @@ func units(text string) int {
 	return n
 }
 
-// cut is as much of a text, which shows all of its characters, as fits within a
-// number of units once it is escaped, and whether that is all of it.
 func cut(text string, most int) (escaped string, whole bool) {
 	var out strings.Builder
 	left := most
@@ -103,7 +101,6 @@ func section(text string) *slackapi.SectionBlock {
 	return slackapi.NewSectionBlock(markup(text), nil, nil, slackapi.SectionBlockOptionExpand(true))
 }
 
-// unitsOf is how much text blocks of this package have, that of buttons included.
 func unitsOf(blocks []slackapi.Block) int {
 	n := 0
 	for _, block := range blocks {

@@ -7,7 +7,6 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// home is the workspace of the bot's token. It is read at the first click, and kept.
 type home struct {
 	mu    sync.Mutex
 	known *slackapi.AuthTestResponse

@@ -193,8 +193,6 @@ func ended(r *approvals.Request) string {
 	return text
 }
 
-// pageTemplate escapes texts of models; invisible characters are shown as escapes.
-// Doubts are among the flags.
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"line": sanitize.Line, "lines": sanitize.Lines, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) },
 }).Parse(pageText))

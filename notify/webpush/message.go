@@ -18,7 +18,6 @@ const (
 	maxPreview = 160
 )
 
-// message is the payload for the service worker of the inbox, console/inbox/sw.js.
 type message struct {
 	ID      string         `json:"id"`    // of the request that is opened; the first, where there are several
 	Count   int            `json:"count"` // of requests
@@ -30,14 +29,12 @@ type message struct {
 	By      string         `json:"by,omitempty"`    // who decided
 }
 
-// push is one message on its way.
 type push struct {
 	message message
 	ttl     time.Duration
 	urgency webpush.Urgency
 }
 
-// newMessage is the message of pending requests, at least one.
 func newMessage(requests []*approvals.Request, preview bool) message {
 	first := requests[0]
 	m := message{ID: first.ID, Count: len(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: notify.HighestRisk(requests)}
@@ -47,7 +44,6 @@ func newMessage(requests []*approvals.Request, preview bool) message {
 	return m
 }
 
-// endedMessage is the message of requests that have ended, at least one.
 func endedMessage(requests []approvals.Request) message {
 	all := make([]*approvals.Request, len(requests))
 	m := message{}
@@ -73,8 +69,6 @@ func endedMessage(requests []approvals.Request) message {
 	return ended
 }
 
-// urgencyOf returns whether a phone is woken: a call waits for the answer, and not for
-// long.
 func urgencyOf(risk approvals.Risk) webpush.Urgency {
 	if risk == approvals.RiskLow {
 		return webpush.UrgencyNormal

@@ -102,7 +102,6 @@ func (p *sender) classify(s reviewers.Subscription, host string, response *http.
 	}
 }
 
-// hostOf is the push service of an endpoint, without the part that is secret.
 func hostOf(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -4,7 +4,6 @@ import "github.com/heldcall/heldcall/internal/schema"
 
 type object = schema.Object
 
-// examples returns messages as they go over the wire, by the name of the message.
 func examples() map[string][]object {
 	const id, at, until = "01JD3K6Z7Q8XK2M4N5P6R7S8T9", "2026-11-21T10:00:00Z", "2026-11-21T10:05:00Z"
 	principal := object{"tenant": "default", "user": "ann", "agent": "coder"}

@@ -77,7 +77,6 @@ func (w *writer) exchange(name, subject, summary, takes string, gives ...string)
 	return operation
 }
 
-// message describes what has a schema of its own, and returns its name.
 func (w *writer) message(payload object) string {
 	reference := payload["$ref"].(string)
 	name := reference[strings.LastIndexByte(reference, '/')+1:]
@@ -104,7 +103,6 @@ func (w *writer) nothing() string {
 
 func messageRef(name string) object { return object{"$ref": "#/components/messages/" + name} }
 
-// parameter is a token of a subject that differs.
 var parameter = regexp.MustCompile(`\{(\w+)\}`)
 
 func parameters(subject string) object {
