@@ -37,12 +37,11 @@ type Live struct {
 	quiet  *time.Timer // gives up a console that is silent
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when nothing more is read; why is the reason
+	why    error
+	unread chan *Update // closed likewise
 
 	mu       sync.Mutex
-	why      error
-	unread   []Update
-	arrived  chan struct{} // holds a value while there is something unread
-	sent     uint64        // messages that wanted an answer
+	sent     uint64 // messages that wanted an answer
 	awaiting map[string]chan<- answered
 }
 
@@ -92,7 +91,7 @@ func (c *Client) Live(ctx context.Context, lastEventID string) (*Live, error) {
 	conn.SetReadLimit(maxEvent)
 	l := &Live{
 		client: c, conn: conn, quiet: quiet, cancel: cancelReading, ended: make(chan struct{}),
-		arrived: make(chan struct{}, 1), awaiting: map[string]chan<- answered{},
+		unread: make(chan *Update, mostUnread), awaiting: map[string]chan<- answered{},
 	}
 	go l.read(reading)
 	return l, nil
@@ -101,28 +100,14 @@ func (c *Client) Live(ctx context.Context, lastEventID string) (*Live, error) {
 // Next is the next update. It fails when the context ends, and with what ended the
 // WebSocket: [*UnreachableError], a [*problem.Problem] or an error of the domain.
 func (l *Live) Next(ctx context.Context) (Update, error) {
-	for {
-		l.mu.Lock()
-		if len(l.unread) > 0 {
-			next := l.unread[0]
-			l.unread = l.unread[1:]
-			l.signal()
-			l.mu.Unlock()
-			return next, nil
+	select {
+	case <-ctx.Done():
+		return Update{}, ctx.Err()
+	case next, open := <-l.unread:
+		if !open {
+			return Update{}, l.why
 		}
-		l.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return Update{}, ctx.Err()
-		case <-l.arrived:
-		case <-l.ended:
-			l.mu.Lock()
-			rest, why := len(l.unread), l.why
-			l.mu.Unlock()
-			if rest == 0 {
-				return Update{}, why
-			}
-		}
+		return *next, nil
 	}
 }
 
@@ -175,8 +160,6 @@ func (l *Live) exchange(ctx context.Context, typ live.Type, data, result any) er
 	case <-ctx.Done():
 		return &UnreachableError{URL: l.client.base, Err: ctx.Err()}
 	case <-l.ended:
-		l.mu.Lock()
-		defer l.mu.Unlock()
 		return l.why
 	case got := <-reply:
 		if got.err != nil {
@@ -188,6 +171,7 @@ func (l *Live) exchange(ctx context.Context, typ live.Type, data, result any) er
 
 func (l *Live) read(ctx context.Context) {
 	defer close(l.ended)
+	defer close(l.unread)
 	defer l.cancel()
 	defer l.quiet.Stop()
 	for {
@@ -199,9 +183,7 @@ func (l *Live) read(ctx context.Context) {
 			err = &UnreachableError{URL: l.client.base, Err: err}
 		}
 		if err != nil {
-			l.mu.Lock()
 			l.why = err
-			l.mu.Unlock()
 			_ = l.conn.CloseNow() // it ends either way
 			return
 		}
@@ -245,31 +227,13 @@ func (l *Live) take(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("read a message of type %s: %w", message.Type, err)
 	}
-	return l.keep(update)
+	select {
+	case l.unread <- &update:
+		return nil
+	default:
+		return errUnread
+	}
 }
 
 // errUnread ends a WebSocket whose updates are not read.
 var errUnread = errors.New("too many updates were not read")
-
-func (l *Live) keep(update Update) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.unread) >= mostUnread {
-		return errUnread
-	}
-	l.unread = append(l.unread, update)
-	l.signal()
-	return nil
-}
-
-// signal wakes somebody who waits, if there is something unread. The caller holds
-// l.mu.
-func (l *Live) signal() {
-	if len(l.unread) == 0 {
-		return
-	}
-	select {
-	case l.arrived <- struct{}{}:
-	default:
-	}
-}

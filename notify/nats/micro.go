@@ -34,35 +34,13 @@ func (s *Service) startMicro(version string) error {
 
 func (s *Service) handler(e endpoint) micro.Handler {
 	return micro.HandlerFunc(func(req micro.Request) {
-		if !mayReply(req.Reply()) {
-			s.log.Warn("message dropped: its reply subject is not a client's", "subject", req.Subject(), "reply", req.Reply())
-			return
-		}
 		ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
 		defer cancel()
-		reply, err := s.guarded(req.Subject(), func() (any, error) { return s.answers.handle(ctx, e, req.Subject(), req.Data()) })
-		var payload []byte
-		if err == nil {
-			payload, err = encode(reply)
-		}
-		if err == nil {
-			err = req.Respond(payload)
-		} else {
-			s.log.Info("a query over NATS failed", "subject", req.Subject(), "error", err)
-			err = refuse(req, failureOf(err))
-		}
-		if err != nil {
-			s.log.Warn("cannot reply to a message from NATS", "subject", req.Subject(), "error", err)
-		}
+		s.answer(ctx, e, req.Subject(), req.Reply(), req.Data(), func(payload []byte, failure *Failure) error {
+			if failure == nil {
+				return req.Respond(payload)
+			}
+			return req.Error(failure.Code, strings.Join(strings.Fields(failure.Message), " "), payload) // also in headers, which have one line
+		})
 	})
-}
-
-// refuse replies with a failure, in the body and in the headers of micro.
-func refuse(req micro.Request, failure Failure) error {
-	payload, err := encode(failure)
-	if err != nil {
-		return err
-	}
-	oneLine := strings.Join(strings.Fields(failure.Message), " ")
-	return req.Error(failure.Code, oneLine, payload)
 }
