@@ -28,10 +28,7 @@ type delegationHandlers struct {
 }
 
 func (h delegationHandlers) list(w http.ResponseWriter, r *http.Request) error {
-	if err := takesNoQuery(r); err != nil {
-		return err
-	}
-	return answer(w, listOf[approvals.Delegation]{Items: h.gate.Delegations()})
+	return answerAll(w, r, h.gate.Delegations())
 }
 
 // delegationPayload is a delegation as reviewers write it.

@@ -63,10 +63,7 @@ func (h grantHandlers) show(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h grantHandlers) listTemplates(w http.ResponseWriter, r *http.Request) error {
-	if err := takesNoQuery(r); err != nil {
-		return err
-	}
-	return answer(w, listOf[approvals.GrantTemplate]{Items: h.templates})
+	return answerAll(w, r, h.templates)
 }
 
 func readGrant(w http.ResponseWriter, r *http.Request) (approvals.Grant, error) {

@@ -42,9 +42,10 @@ func readJSON[T any](w http.ResponseWriter, r *http.Request, field, reason strin
 	return value, nil
 }
 
-func takesNoQuery(r *http.Request) error {
+// answerAll answers a list that takes no filter.
+func answerAll[T any](w http.ResponseWriter, r *http.Request, items []T) error {
 	if r.URL.RawQuery != "" {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "this list takes no filter; remove the query")
 	}
-	return nil
+	return answer(w, listOf[T]{Items: items})
 }

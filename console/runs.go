@@ -20,10 +20,7 @@ type Runs interface {
 type runHandlers struct{ gate Runs }
 
 func (h runHandlers) list(w http.ResponseWriter, r *http.Request) error {
-	if err := takesNoQuery(r); err != nil {
-		return err
-	}
-	return answer(w, listOf[approvals.Run]{Items: h.gate.Runs()})
+	return answerAll(w, r, h.gate.Runs())
 }
 
 func (h runHandlers) show(w http.ResponseWriter, r *http.Request) error {

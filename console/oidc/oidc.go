@@ -150,19 +150,12 @@ func (p *Provider) verify(ctx context.Context, d *discovered, token *oauth2.Toke
 // exchangeError distinguishes a provider that refuses from one that does not answer. The rest
 // of its answer is left out: it may contain what was sent.
 func exchangeError(err error) error {
-	if refused := (*oauth2.RetrieveError)(nil); !errors.As(err, &refused) || refused.Response == nil {
-		return fmt.Errorf("%w: exchange the code: %s", ErrUnavailable, withoutBody(err))
+	refused := (*oauth2.RetrieveError)(nil)
+	switch {
+	case !errors.As(err, &refused):
+		return fmt.Errorf("%w: exchange the code: %s", ErrUnavailable, err)
+	case refused.Response == nil:
+		return fmt.Errorf("%w: exchange the code: no answer %q", ErrUnavailable, refused.ErrorCode)
 	}
-	return fmt.Errorf("%w: it refused the code: %s", ErrRejected, withoutBody(err))
-}
-
-func withoutBody(err error) string {
-	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) {
-		status := "no answer"
-		if refused.Response != nil {
-			status = refused.Response.Status
-		}
-		return fmt.Sprintf("%s %q", status, refused.ErrorCode)
-	}
-	return err.Error()
+	return fmt.Errorf("%w: it refused the code: %s %q", ErrRejected, refused.Response.Status, refused.ErrorCode)
 }

@@ -97,7 +97,7 @@ func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	case "v":
 		v.pager.toggleRaw()
 	case "a":
-		return v.approve(r)
+		return v.release(r, approvals.Decision{Action: approvals.ActionApprove})
 	case "d":
 		if v.mayDecide(r, false) {
 			v.question.ask(noting)
@@ -142,10 +142,6 @@ func (v *review) mayDecide(r *approvals.Request, approves bool) bool {
 }
 
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
-
-func (v *review) approve(r *approvals.Request) tea.Cmd {
-	return v.release(r, approvals.Decision{Action: approvals.ActionApprove})
-}
 
 func (v *review) release(r *approvals.Request, d approvals.Decision) tea.Cmd {
 	if !v.mayDecide(r, true) {

@@ -1,6 +1,7 @@
 package shoutrrr
 
 import (
+	"fmt"
 	"maps"
 	"net/url"
 	"regexp"
@@ -31,8 +32,7 @@ const (
 func asEscape(chars string) map[rune]string {
 	escapes := map[rune]string{}
 	for _, r := range chars {
-		const digits = "0123456789abcdef"
-		escapes[r] = `\u00` + string(digits[r>>4]) + string(digits[r&15])
+		escapes[r] = fmt.Sprintf(`\u%04x`, r)
 	}
 	return escapes
 }
@@ -154,10 +154,5 @@ func (f format) own(text string) string {
 	if f.open != asHTML.open {
 		return text
 	}
-	for r, escape := range asHTML.escapes {
-		if r != '&' {
-			text = strings.ReplaceAll(text, string(r), escape)
-		}
-	}
-	return text
+	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(text)
 }
