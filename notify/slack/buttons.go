@@ -74,17 +74,11 @@ func promise(r *approvals.Request) (text string, ok bool) {
 	return text, units(text) <= maxConfirm
 }
 
-// decision is what a button with no further question decides.
-func decision(action string) (d approvals.Decision, ok bool) {
-	switch action {
-	case doApprove:
-		return approvals.Decision{Action: approvals.ActionApprove}, true
-	case doDeny:
-		return approvals.Decision{Action: approvals.ActionDeny}, true
-	case doAlways:
-		return approvals.Decision{Action: approvals.ActionAllowAlways}, true
-	}
-	return d, false
+// decisions are those of buttons that ask no further question.
+var decisions = map[string]approvals.Action{
+	doApprove: approvals.ActionApprove,
+	doDeny:    approvals.ActionDeny,
+	doAlways:  approvals.ActionAllowAlways,
 }
 
 // offered reports whether a card has a button for this request, in its present state.

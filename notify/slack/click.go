@@ -73,8 +73,8 @@ func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback,
 	case !c.cards.offered(action.ActionID, &r):
 		return refuse("Not possible from Slack: %s.", c.cards.link(r.ID, "decide in the inbox"))
 	}
-	if d, ok := decision(action.ActionID); ok {
-		r, err := c.decide(ctx, who, r.ID, d)
+	if decided, ok := decisions[action.ActionID]; ok {
+		r, err := c.decide(ctx, who, r.ID, approvals.Decision{Action: decided})
 		if err == nil && !r.Status.Final() {
 			c.reply(ctx, click, "You approved. Waiting for "+mustWord(r.Missing())+".")
 		}

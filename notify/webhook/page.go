@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"html/template"
@@ -151,17 +152,11 @@ func (l *Links) reply(w http.ResponseWriter, request approvals.Request, err erro
 }
 
 func codeOf(err error) string {
-	switch statusOf(err) {
-	case http.StatusNotFound:
-		return problem.CodeNotFound
-	case http.StatusGone, http.StatusConflict:
-		return problem.CodeAlreadyDecided
-	case http.StatusForbidden:
-		return problem.CodeForbidden
-	case http.StatusUnprocessableEntity:
-		return problem.CodeInvalid
+	codes := map[int]string{
+		http.StatusNotFound: problem.CodeNotFound, http.StatusForbidden: problem.CodeForbidden, http.StatusUnprocessableEntity: problem.CodeInvalid,
+		http.StatusGone: problem.CodeAlreadyDecided, http.StatusConflict: problem.CodeAlreadyDecided,
 	}
-	return problem.CodeStoreUnavailable
+	return cmp.Or(codes[statusOf(err)], problem.CodeStoreUnavailable)
 }
 
 func (l *Links) words(err error) string {
